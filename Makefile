@@ -1,0 +1,88 @@
+# The commands of this project: `make` lists them. For GNU make 3.81 (macOS) and later, and any sh.
+#   PYTHON=python3.12   build the environment with this Python; `make clean` first, if there is one
+#   TORCH=2.15.0        work in an environment of its own, with this torch
+#   TORCH_INDEX=URL     look for torch there too; small CPU-only builds for Linux: see README.md
+#   PORT=8899, ARGS=…   handed to JupyterLab, for example ARGS=--no-browser
+
+FIRST := notebooks/00_start_here.ipynb
+VENV := .venv$(if $(TORCH),-torch-$(TORCH))
+RUN := $(VENV)/bin/python
+CONSTRAINTS := $(if $(TORCH),$(VENV)/)constraints.txt
+INSTALL = $(RUN) -m pip install --disable-pip-version-check \
+	$(if $(TORCH_INDEX),--extra-index-url '$(TORCH_INDEX)') -c $(CONSTRAINTS) -e
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help lab test lint unit nb browser notebooks bench clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+lab: $(VENV)/ready ## install what is missing, then open JupyterLab on the first notebook
+	$(RUN) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/$(FIRST) \
+		$(if $(filter 0,$(shell id -u)),--allow-root) $(if $(PORT),--port=$(PORT)) $(ARGS)
+
+test: lint unit nb browser ## run the four checks below
+
+lint: $(VENV)/ready-test ## check the style of Python files and notebooks
+	$(RUN) -m ruff check
+
+unit: $(VENV)/ready-test ## test helpers, tools and the form of the notebooks
+	$(RUN) -m pytest tests -m "not browser"
+
+nb: $(VENV)/ready-test ## run every notebook and compare each output with the stored one
+	$(RUN) -m pytest notebooks -n 2
+
+browser: $(VENV)/ready-test ## move sliders in a real JupyterLab (needs Chromium)
+	$(RUN) -m pytest tests -m browser
+
+notebooks: $(VENV)/ready-test ## run every notebook and store its outputs
+	$(RUN) tools/notebooks.py
+
+bench: $(VENV)/ready-test $(VENV)/ready-bench ## time a slider move, ours beside others
+	$(RUN) benchmarks/explorer.py
+
+clean: ## remove the environments and all that tests leave behind
+	rm -rf .venv .venv-torch-* build *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# Prints the first Python that can build the environment, or "no", why, and what to do.
+OTHER := another Python with PYTHON=/path/to/python3
+NEEDS := Autograd Surprises needs Python 3.10 to 3.14
+REMEDY := install one (Debian, Ubuntu: apt install python3-venv; macOS: brew install python@3.13) \
+	or name $(OTHER)
+define FIND_PYTHON
+no=; for p in $(if $(PYTHON),'$(PYTHON)',python3 python3.14 python3.13 python3.12 python3.11 python3.10); do \
+	v=$$("$$p" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null); \
+	case "$$v" in \
+	3.10|3.11|3.12|3.13|3.14) \
+		if "$$p" -c 'import venv, ensurepip' 2>/dev/null; then echo "$$p"; exit; fi; \
+		no="$$p has no venv module: apt install python$$v-venv (Debian, Ubuntu) or name $(OTHER)" ;; \
+	'') : $${no:="$(NEEDS), and $$p does not run: $(REMEDY)"} ;; \
+	*) : $${no:="$(NEEDS), and $$p is $$v: $(REMEDY)"} ;; \
+	esac; \
+done; \
+echo "no $$no"
+endef
+
+# Only a finished installation carries the stamp `ready`; one whose Python has gone, or whose
+# `helpers` lie elsewhere because the folder was moved or copied, is built anew like a missing one.
+FOUND_HERE := import helpers, os; print(os.path.samefile(helpers.__path__[0], "helpers"))
+ifneq ($(shell test -e $(VENV)/ready && $(RUN) -Ic '$(FOUND_HERE)' 2>/dev/null),True)
+CLEAR := --clear
+.PHONY: $(VENV)/ready
+endif
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	$(eval FOUND := $$(shell $$(FIND_PYTHON)))
+	$(if $(filter no,$(firstword $(FOUND))),$(error $(wordlist 2,99,$(FOUND))))
+	@rm -f $@
+	'$(FOUND)' -m venv $(CLEAR) $(VENV)
+	$(if $(TORCH),(grep -v -e ^torch== -e ^sympy== constraints.txt; echo torch==$(TORCH)) >$(CONSTRAINTS))
+	$(INSTALL) .
+	@touch $@
+
+$(VENV)/ready-%: $(VENV)/ready
+	@mv $< $(VENV)/installing
+	$(INSTALL) '.[$*]'
+	@mv $(VENV)/installing $<; touch $@

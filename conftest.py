@@ -1,0 +1,39 @@
+"""What all tests share: patience with notebooks, and the browser."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+NAMES = [
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+]
+NO_CHROMIUM = (
+    "no Chromium found: apt install chromium (Debian), or python -m playwright install chromium, "
+    "or set CHROMIUM=/path/to/chromium"
+)
+
+
+def pytest_itemcollected(item):
+    if hasattr(item, "output_timeout"):  # a notebook cell
+        item.output_timeout = 60  # nbval's 5 s have no option and are too short on a busy machine
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Path of a Chromium. Without one, tests are skipped, or fail where REQUIRE_BROWSER is set."""
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if not path:
+        from playwright.sync_api import sync_playwright
+
+        with sync_playwright() as playwright:
+            path = playwright.chromium.executable_path  # where playwright would install its own
+    if Path(path).exists():
+        return path
+    if os.environ.get("REQUIRE_BROWSER"):
+        pytest.fail(NO_CHROMIUM)
+    pytest.skip(NO_CHROMIUM)

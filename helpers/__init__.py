@@ -1,0 +1,14 @@
+"""Small tools behind the Autograd Surprises notebooks. Import the module that you need:
+
+helpers.functions     operations with a backward of their own: round_ste, clamp, ...
+helpers.curves        an elementwise function, its gradient and its true slope, as numbers
+helpers.plotting      those numbers as figures
+helpers.explorer      sliders that change a function, and a picture that follows
+helpers.graph         the autograd graph behind a tensor, as data
+helpers.graph_figure  that graph as a figure
+helpers.lessons       predict, expect_error, expect_warning, exercise, check
+helpers.exercises     the exercises of each notebook and their checks
+helpers.symptoms      exact error texts, and the notebook section that explains each
+helpers.tables        small tables for notebooks and terminals
+helpers.installation  is everything here, and if not, what repairs it
+"""

@@ -1,0 +1,287 @@
+"""Gradient curves as matplotlib figures."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Callable, Iterable, Mapping
+
+import torch
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+from PIL import Image
+
+from helpers.curves import GradientCurve, fn_name, gradient_curve, input_name
+
+# Okabe and Ito's blue and vermilion: told apart with every kind of colour vision.
+VALUE_COLOUR, GRADIENT_COLOUR, SLOPE_COLOUR = "#0072B2", "#D55E00", "#222222"
+CSS_DPI = 100  # one inch of a figure is this many pixels of the page
+PIXEL_RATIO = 2  # drawn twice as fine, for sharp screens
+MEASURE_OPTIONS = {"x", "points", "kinks", "grad_output"}
+MANY_JUMPS = 24  # more dots than this hide the curve
+
+
+class Picture(Figure):
+    """A figure that shows itself in a notebook, with a text for those who cannot see it."""
+
+    def __init__(self, width: float, height: float):
+        super().__init__((width, height), CSS_DPI * PIXEL_RATIO, layout="constrained")
+        FigureCanvasAgg(self)
+        self.summary = ""
+
+    def png(self) -> bytes:
+        """What the canvas shows now, in 256 colours: half the bytes, and no eye can tell."""
+        width, height = self.canvas.get_width_height()
+        image = Image.frombuffer("RGBA", (width, height), self.canvas.buffer_rgba()).convert("RGB")
+        # Choosing the colours from every third pixel is three times as fast.
+        sample = image.resize((width // 3, height // 3), Image.Resampling.NEAREST)
+        palette = sample.quantize(256, method=Image.Quantize.FASTOCTREE)
+        buffer = io.BytesIO()
+        image.quantize(palette=palette, dither=Image.Dither.NONE).save(
+            buffer, "png", compress_level=1
+        )
+        return buffer.getvalue()
+
+    def bundle(self) -> tuple[dict, dict]:
+        """The picture and its text, in the form in which notebooks store outputs."""
+        data = {"text/plain": self.summary, "image/png": base64.b64encode(self.png()).decode()}
+        width = round(self.get_figwidth() * CSS_DPI)
+        return data, {"image/png": {"alt": self.summary, "width": width}}
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        self.canvas.draw()
+        return self.bundle()
+
+
+def plot_gradient_curve(
+    curve_or_fn: GradientCurve | Callable,
+    ax: tuple[Axes, Axes] | None = None,
+    *,
+    title: str | None = None,
+    **measure,
+) -> Picture | None:
+    """Draw the value of a function on the left and its gradient on the right.
+
+    Takes a `GradientCurve`, or a function and what `gradient_curve` takes. The dashed line is the
+    true slope; the shaded part is where autograd's gradient is not the slope; at a jump the full
+    dot belongs to the curve, the hollow one does not. With `ax`, two axes of yours (value,
+    gradient), it draws there; without, it returns a new figure.
+
+    >>> plot_gradient_curve(torch.clamp, x=(-2, 2), min=-1, max=1).summary
+    'clamp, min=-1, max=1: value -1 to 1, gradient 0 to 1, slope 0 to 1'
+    """
+    curve = _measured(curve_or_fn, measure)
+    params = {name: value for name, value in measure.items() if name not in MEASURE_OPTIONS}
+    title = title or curve_title(curve_or_fn, params)
+    if ax is not None:
+        artists = CurveArtists(*_two_axes(ax))
+        artists.show(curve)
+        artists.fit([curve])
+        artists.value_ax.set_title(title)
+        return None
+    figure, artists = curve_figure(curve_or_fn)
+    artists.show(curve)
+    artists.fit([curve])
+    figure.suptitle(title)
+    figure.summary = f"{title}: {curve.describe()}"
+    return figure
+
+
+def plot_gallery(
+    functions: Mapping[str, GradientCurve | Callable],
+    *,
+    title: str | None = None,
+    columns: int = 4,
+    **measure,
+) -> Picture:
+    """Draw several functions side by side on the same scales, each value above its gradient.
+
+    `functions` maps titles to functions or curves; `measure` goes to `gradient_curve`.
+
+    >>> plot_gallery({"round": torch.round, "frac": torch.frac}).summary.splitlines()[0]
+    'round: value -3 to 3, gradient 0, slope 0'
+    """
+    if not functions:
+        raise ValueError("plot_gallery needs at least one function, got none")
+    curves = {name: _measured(fn, measure) for name, fn in functions.items()}
+    columns = min(columns, len(curves))
+    strips = -(-len(curves) // columns)
+    figure = Picture(max(4.5, 0.8 + 2.1 * columns), 1.1 + 3.2 * strips)
+    axes = figure.subplots(2 * strips, columns, sharex=True, squeeze=False)
+    for i in range(strips * columns):
+        value_ax, gradient_ax = axes[2 * (i // columns) : 2 * (i // columns) + 2, i % columns]
+        if i >= len(curves):
+            value_ax.set_visible(False)
+            gradient_ax.set_visible(False)
+            continue
+        artists = CurveArtists(value_ax, gradient_ax)
+        artists.show(list(curves.values())[i])
+        artists.fit(curves.values())
+        value_ax.set(title=list(curves)[i], xlabel="")
+        gradient_ax.set(title="", xlabel="x")
+        for ax, label in ((value_ax, "value"), (gradient_ax, "gradient")):
+            ax.tick_params(labelleft=i % columns == 0)
+            ax.set_ylabel(label if i % columns == 0 else "")
+    add_legend(figure, artists, columns=4 if columns > 2 else 2)
+    figure.suptitle(title or "Value above, gradient below")
+    figure.summary = "\n".join(f"{name}: {curve.describe()}" for name, curve in curves.items())
+    return figure
+
+
+def curve_figure(fn: GradientCurve | Callable) -> tuple[Picture, CurveArtists]:
+    """A figure for one curve: value on the left, gradient on the right, the legend below."""
+    figure = Picture(8, 3.4)
+    artists = CurveArtists(*figure.subplots(1, 2))
+    for ax in (artists.value_ax, artists.gradient_ax):
+        ax.set_xlabel(input_name(fn))
+    add_legend(figure, artists)
+    return figure, artists
+
+
+def add_legend(figure: Picture, artists: CurveArtists, columns: int = 4):
+    lines = [artists.value, artists.gradient, artists.slope, artists.lies]
+    figure.legend(handles=lines, loc="outside lower center", ncols=columns, frameon=False)
+
+
+class CurveArtists:
+    """Everything in a picture that belongs to one curve; `show` moves it to another curve."""
+
+    def __init__(self, value_ax: Axes, gradient_ax: Axes):
+        self.value_ax, self.gradient_ax = value_ax, gradient_ax
+        across = gradient_ax.get_xaxis_transform()  # x of the data, y from bottom to top
+        self.lies = gradient_ax.add_collection(
+            PolyCollection(
+                [], facecolor=GRADIENT_COLOUR, alpha=0.18, transform=across, hatch="///",
+                edgecolor=GRADIENT_COLOUR, lw=0, label="gradient ≠ slope",
+            )
+        )  # fmt: skip
+        self.value = _line(value_ax, VALUE_COLOUR, lw=2, label="value")
+        self.gradient = _line(gradient_ax, GRADIENT_COLOUR, lw=3, label="autograd's gradient")
+        self.slope = _line(gradient_ax, SLOPE_COLOUR, lw=1.5, ls=(0, (4, 3)), label="true slope")
+        dot = {"linestyle": "", "marker": "o", "markersize": 6}
+        self.value_rings = _line(value_ax, VALUE_COLOUR, mfc="white", **dot)
+        self.gradient_rings = _line(gradient_ax, GRADIENT_COLOUR, mfc="white", **dot)
+        self.value_dots = _line(value_ax, VALUE_COLOUR, **dot)
+        self.gradient_dots = _line(gradient_ax, GRADIENT_COLOUR, **dot)
+        value_ax.set_title("value")
+        for ax in (value_ax, gradient_ax):
+            ax.set_xlabel("x")
+            ax.grid(color="#dddddd", lw=0.6)
+            ax.set_axisbelow(True)
+
+    @property
+    def moving(self) -> list[Artist]:
+        """What `show` changes, in the order in which it is drawn."""
+        return [
+            self.lies, self.value, self.gradient, self.slope, self.value_rings,
+            self.gradient_rings, self.value_dots, self.gradient_dots, self.gradient_ax.title,
+        ]  # fmt: skip
+
+    def show(self, curve: GradientCurve):
+        for values, line, dots, rings in (
+            (curve.y, self.value, self.value_dots, self.value_rings),
+            (curve.grad, self.gradient, self.gradient_dots, self.gradient_rings),
+        ):
+            jumps = curve.jumps(values)
+            line.set_data(_with_gaps(curve.x, jumps), _with_gaps(values, jumps))
+            full, hollow = _ends(curve.x.tolist(), jumps if len(jumps) <= MANY_JUMPS else [])
+            dots.set_data(curve.x[full].numpy(), values[full].numpy())
+            rings.set_data(curve.x[hollow].numpy(), values[hollow].numpy())
+        self.slope.set_data(curve.x.numpy(), _slope_beside_jumps(curve).numpy())
+        lies = curve.disagreement()
+        point = 0.003 * (curve.x[-1] - curve.x[0]).item()  # a single point has to be seen, too
+        self.lies.set_verts(
+            [[(a - point, 0), (a - point, 1), (b + point, 1), (b + point, 0)] for a, b in lies]
+        )
+        self.gradient_ax.set_title("gradient ≠ slope" if lies else "gradient = slope")
+
+    def fit(self, curves: Iterable[GradientCurve]):
+        """Give both axes limits that hold all these curves."""
+        curves = list(curves)
+        low, high = curves[0].x[0].item(), curves[0].x[-1].item()
+        self.value_ax.set(xlim=(low, high), ylim=_limits([c.y[_ordinary(c)] for c in curves]))
+        gradients = [c.grad[_ordinary(c)] for c in curves]
+        slopes = [(c.slope * c.grad_output)[_ordinary(c)] for c in curves]
+        # 0 and 1 stay in sight: they are the gradients that one compares with
+        zero_and_one = torch.tensor([0.0, 1.0], dtype=torch.float64)
+        self.gradient_ax.set(xlim=(low, high), ylim=_limits([*gradients, *slopes, zero_and_one]))
+
+
+def curve_title(fn, params: Mapping[str, object]) -> str:
+    """The name of a function and the values of its parameters, as a title.
+
+    >>> curve_title(torch.clamp, {"min": -1.0, "max": 0.30000000000000004})
+    'clamp, min=-1, max=0.3'
+    """
+    values = (f"{value:g}" if isinstance(value, float) else f"{value}" for value in params.values())
+    name = "curve" if isinstance(fn, GradientCurve) else fn_name(fn)
+    return ", ".join([name, *map("{}={}".format, params, values)])
+
+
+def _measured(curve_or_fn, measure):
+    if not isinstance(curve_or_fn, GradientCurve):
+        return gradient_curve(curve_or_fn, **measure)
+    if measure:
+        raise TypeError(f"this curve is measured already: leave out {', '.join(measure)}")
+    return curve_or_fn
+
+
+def _two_axes(ax):
+    pair = tuple(ax) if isinstance(ax, Iterable) else (ax,)
+    if len(pair) != 2 or not all(isinstance(one, Axes) for one in pair):
+        raise TypeError(
+            "ax needs to be two axes, one for the value and one for the gradient: "
+            f"figure, ax = plt.subplots(1, 2); got {ax!r}"
+        )
+    return pair
+
+
+def _line(ax, colour, **style):
+    return ax.plot([], [], color=colour, **style)[0]
+
+
+def _with_gaps(values, jumps):
+    """Put a NaN into each jump, where a line has to be lifted off the paper."""
+    gap = torch.tensor([torch.nan], dtype=values.dtype)
+    parts = values.tensor_split([i + 1 for i in jumps])
+    return torch.cat([piece for part in parts for piece in (part, gap)]).numpy()
+
+
+def _ends(x, jumps):
+    """At each jump, the index of the point on the curve and that of the one next to it."""
+    # 0.5 and 0.5000000000000001 are neighbours: the shorter number is where the jump is
+    full = [i if len(repr(x[i])) <= len(repr(x[i + 1])) else i + 1 for i in jumps]
+    return full, [2 * i + 1 - end for i, end in zip(jumps, full, strict=True)]
+
+
+def _slope_beside_jumps(curve):
+    """The slope, from the left on the left side of a kink and from the right on the right side."""
+    left_neighbour, right_neighbour = _neighbours(curve)
+    slope = curve.slope.masked_fill(left_neighbour & right_neighbour, torch.nan)
+    slope = torch.where(right_neighbour & ~left_neighbour, curve.slope_left, slope)
+    slope = torch.where(left_neighbour & ~right_neighbour, curve.slope_right, slope)
+    return slope * curve.grad_output
+
+
+def _ordinary(curve):
+    """Points without a float neighbour: beside a pole those are out of all proportion."""
+    left_neighbour, right_neighbour = _neighbours(curve)
+    return ~(left_neighbour | right_neighbour)
+
+
+def _neighbours(curve):
+    no = torch.tensor([False])
+    return torch.cat([no, curve.touching]), torch.cat([curve.touching, no])
+
+
+def _limits(values):
+    values = torch.cat(values)
+    values = values[values.isfinite()]
+    if not len(values):
+        return -1, 1
+    low, high = values.min().item(), values.max().item()
+    margin = 0.08 * (high - low) or 1.0
+    return low - margin, high + margin

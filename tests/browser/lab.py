@@ -1,0 +1,267 @@
+"""A private JupyterLab, and a notebook open in it, as Playwright sees them in Chromium."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0  # then a sandbox or a server has to be told
+CHROMIUM_FLAGS = [
+    *(["--no-sandbox"] if AS_ROOT else []),
+    "--disable-background-networking", "--disable-component-update", "--disable-gpu",
+    "--disable-quic", "--disable-sync", "--no-first-run",
+]  # fmt: skip
+# Nothing may pop up over the notebook, nothing may be fetched, every cell is on the page at once.
+LAB_SETTINGS = {
+    "@jupyterlab/apputils-extension:notification": {
+        "checkForUpdates": False,
+        "doNotDisturbMode": True,
+        "fetchNews": "false",
+    },
+    "@jupyterlab/docmanager-extension:plugin": {"autosave": False},
+    "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
+}
+
+
+class Lab:
+    """A running JupyterLab: the folder that it shows, its address and its token."""
+
+    def __init__(self, folder: Path, url: str, token: str):
+        self.folder, self.url, self.token = folder, url, token
+
+    def end_kernels(self):
+        """A kernel with torch holds some 300 MB, so it should not live until the server ends."""
+        for session in json.loads(self._ask("api/sessions")):
+            self._ask(f"api/sessions/{session['id']}", "DELETE")
+
+    def _ask(self, path, method="GET"):
+        headers = {"Authorization": f"token {self.token}"}
+        request = urllib.request.Request(self.url + path, headers=headers, method=method)
+        with urllib.request.urlopen(request) as answer:
+            return answer.read()
+
+
+@contextmanager
+def running_lab(home: Path, notebooks: Path | None = None) -> Iterator[Lab]:
+    """Serve a copy of `notebooks` from a free loopback port. All that Jupyter writes is in home."""
+    folder = home / "notebooks"
+    if notebooks:
+        shutil.copytree(notebooks, folder, ignore=shutil.ignore_patterns(".*"))
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = home / "config" / "labconfig" / "default_setting_overrides.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(json.dumps(LAB_SETTINGS))
+    environment = dict(
+        os.environ,
+        IPYTHONDIR=str(home / "ipython"),
+        JUPYTER_CONFIG_DIR=str(home / "config"),
+        JUPYTER_DATA_DIR=str(home / "data"),
+        JUPYTER_RUNTIME_DIR=str(home / "runtime"),
+        JUPYTERLAB_SETTINGS_DIR=str(home / "settings"),
+        JUPYTERLAB_WORKSPACES_DIR=str(home / "workspaces"),
+        PYTHONPATH=os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
+    )
+    command = [
+        sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", "--port=0",
+        *(["--allow-root"] if AS_ROOT else []),
+        f"--ServerApp.root_dir={folder}",
+        "--ServerApp.terminals_enabled=False",
+        "--LabApp.expose_app_in_browser=True",  # window.jupyterapp, as JupyterLab's own tests use
+        "--LabApp.extension_manager=readonly",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    ]  # fmt: skip
+    log = home / "lab.log"
+    with log.open("w") as out:
+        server = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT)
+    try:
+        info = home / "runtime" / f"jpserver-{server.pid}.json"  # written when the port is bound
+        started = wait_until(lambda: info.exists() or server.poll() is not None, seconds=90)
+        if not started or server.poll() is not None:
+            raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()[-4000:]}")
+        about = json.loads(info.read_text())
+        yield Lab(folder, about["url"], about["token"])
+    finally:
+        server.terminate()  # ends its kernels, too
+        try:
+            server.wait(20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def wait_until(check: Callable[[], object], seconds: float = 20) -> bool:
+    """Ask again and again until `check` holds. False if it never did."""
+    deadline = time.monotonic() + seconds
+    while not check():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+LISTEN = """async () => {
+  const panel = window.jupyterapp.shell.currentWidget;
+  await panel.context.ready;
+  await panel.sessionContext.ready;  // run too early, and JupyterLab asks "Select Kernel"
+  window.complaints = [];  // errors and warnings of callbacks are shown nowhere on the page
+  panel.sessionContext.iopubMessage.connect((_, {header, content}) => {
+    if (header.msg_type === 'error')
+      window.complaints.push(content.ename + ': ' + content.evalue);
+    if (header.msg_type === 'stream' && content.name === 'stderr')
+      window.complaints.push(content.text);
+  });
+}"""
+RUN_ALL = """async () => {
+  window.ranAll = true;
+  await window.jupyterapp.commands.execute('notebook:run-all-cells');
+}"""
+COMPLAINTS = """() => {
+  const cells = [...window.jupyterapp.shell.currentWidget.content.model.cells]
+    .filter(cell => cell.type === 'code' && cell.sharedModel.source.trim());
+  return [
+    ...cells.flatMap(cell => cell.outputs.toJSON())
+      .filter(output => output.output_type === 'error' || output.name === 'stderr')
+      .map(output => output.ename ? output.ename + ': ' + output.evalue : String(output.text)),
+    ...window.complaints,
+    ...cells.filter(cell => window.ranAll && !cell.executionCount)
+      .map(cell => 'cell ' + cell.id + ' did not run'),
+  ];
+}"""
+
+
+class NotebookPage:
+    """One notebook open in JupyterLab."""
+
+    def __init__(self, page, lab: Lab, path: str):
+        self.page, self.page_errors = page, []
+        page.on("pageerror", lambda error: self.page_errors.append(f"on the page: {error}"))
+        # In a workspace of its own, or JupyterLab opens the last one's notebooks, too.
+        workspace = f"{Path(path).stem}-{time.monotonic_ns()}"
+        page.goto(f"{lab.url}lab/workspaces/{workspace}/tree/{path}?token={lab.token}")
+        page.wait_for_function(
+            "window.jupyterapp?.shell?.currentWidget?.context?.path", timeout=90_000
+        )
+        page.evaluate(LISTEN)
+        self.panel = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
+
+    def run_all(self):
+        self.page.evaluate(RUN_ALL)  # comes back when the last cell is done
+        running = self.panel.locator(".jp-InputPrompt", has_text="[*]")
+        running.first.wait_for(state="detached", timeout=180_000)
+
+    def explorers(self) -> list[ExplorerView]:
+        boxes = self.panel.locator(".widget-vbox:has(> img.widget-image)")
+        return [ExplorerView(box) for box in boxes.all()]
+
+    def complaints(self) -> list[str]:
+        """What went wrong anywhere: in cells, in callbacks, in widgets, on the page."""
+        broken = self.panel.locator(
+            ".jp-OutputArea-output:has-text('Error displaying widget'),"
+            ".jp-OutputArea-output:has-text('Click to show javascript error')"
+        )
+        said = self.page.evaluate(COMPLAINTS) + broken.all_inner_texts() + self.page_errors
+        return list(dict.fromkeys(said))
+
+    def everything_wrong(self) -> list[str]:
+        """Run all cells, move all controls of all explorers, and tell what went wrong."""
+        self.run_all()
+        silent = [fault for explorer in self.explorers() for fault in explorer.faults_when_moved()]
+        return self.complaints() + silent
+
+
+# The controls of an explorer: what each is called and what the page shows as its value.
+CONTROLS = """box => [...box.children].flatMap(control => {
+  const name = control.querySelector('label, span')?.innerText.trim();
+  const select = control.querySelector('select'), tick = control.querySelector('[type=checkbox]');
+  const readout = control.querySelector('.widget-readout');
+  if (select) return [{name, kind: 'choice', shown: select.selectedOptions[0].innerText,
+                       options: [...select.options].map(option => option.innerText)}];
+  if (tick) return [{name, kind: 'tick', shown: tick.checked ? 'True' : 'False'}];
+  return readout ? [{name, kind: 'slider', shown: readout.innerText.trim()}] : [];
+})"""
+PIXELS = """async img => {
+  await img.decode();
+  const canvas = new OffscreenCanvas(img.naturalWidth, img.naturalHeight);
+  const context = canvas.getContext('2d');
+  context.drawImage(img, 0, 0);
+  const {data} = context.getImageData(0, 0, canvas.width, canvas.height);
+  const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', data));
+  return [...hash].map(byte => byte.toString(16).padStart(2, '0')).join('');
+}"""
+
+
+class ExplorerView:
+    """An explorer on the page: its controls, its picture, and the text that stands for it."""
+
+    def __init__(self, box):
+        self.box, self.picture = box, box.locator("> img.widget-image")
+
+    @property
+    def text(self) -> str:
+        return self.picture.evaluate("img => img.alt || img.title")
+
+    def controls(self) -> list[dict]:
+        return self.box.evaluate(CONTROLS)
+
+    def shown(self, name: str) -> str:
+        return next(control["shown"] for control in self.controls() if control["name"] == name)
+
+    def slider(self, name: str):
+        row = self.box.locator("> .widget-slider").filter(
+            has=self.box.page.locator("label", has_text=re.compile(f"^{name}$"))
+        )
+        return row.get_by_role("slider")
+
+    def pixels(self) -> str:
+        """A fingerprint of the picture that the browser decoded."""
+        return self.picture.evaluate(PIXELS)
+
+    def agrees(self) -> bool:
+        """Does the picture's text name the values that the controls show?"""
+        text = self.text
+        for control in self.controls():
+            if control["kind"] == "slider":
+                said = re.search(rf"\b{control['name']}=(-?[\d.]+(?:e[-+]?\d+)?)", text)
+                if not said or abs(float(said[1]) - float(control["shown"])) > 0.005001:
+                    return False  # a readout has two decimals
+            elif f"{control['name']}={control['shown']}" not in text:
+                return False
+        return True
+
+    def press(self, name: str, key: str) -> bool:
+        """Press a key on a slider. Does the picture's text follow?"""
+        self.slider(name).press(key)
+        return wait_until(self.agrees)
+
+    def faults_when_moved(self) -> list[str]:
+        """Move each control to its ends. Controls, text and picture should stay together."""
+        faults = []
+        for control in self.controls():
+            name, pictures = control["name"], []
+            for step in self._ways_to_move(control):
+                step()
+                if not wait_until(self.agrees, seconds=5):
+                    faults.append(f"{name} shows {self.shown(name)}, but the text says {self.text}")
+                pictures.append(self.pixels())
+            if len(set(pictures)) == 1:
+                faults.append(f"the picture stands still when {name} moves: {self.text}")
+        return faults
+
+    def _ways_to_move(self, control):
+        if control["kind"] == "slider":
+            slider = self.slider(control["name"])
+            return [lambda: slider.press("Home"), lambda: slider.press("End")]
+        field = self.box.get_by_label(control["name"], exact=True)
+        if control["kind"] == "tick":
+            return [field.click, field.click]
+        return [lambda option=option: field.select_option(option) for option in control["options"]]

@@ -1,0 +1,212 @@
+"""The notebooks in a real JupyterLab, used as a learner uses them: by keyboard and by mouse."""
+
+import io
+import re
+
+import pytest
+from lab import wait_until
+from PIL import Image, ImageChops
+
+from tools.notebooks import notebook_files
+
+pytestmark = pytest.mark.browser
+
+FIRST = "00_start_here.ipynb"
+NOTEBOOKS = [path.name for path in notebook_files()]
+assert FIRST in NOTEBOOKS, f"the browser tests found no {FIRST}, only {NOTEBOOKS}"
+
+FRAGILE = """
+from helpers.explorer import explore
+
+def fragile(x, step=1.0):
+    if step < 0.5:
+        raise ValueError("step is too small")
+    return x * step
+
+explore(fragile, step=(0.1, 2.0, 0.1))
+"""
+
+
+def screenshot(explorer):
+    return Image.open(io.BytesIO(explorer.picture.screenshot())).convert("RGB")
+
+
+def strips(picture):
+    """The parts that hold tick labels, axis labels and the legend, but no curve."""
+    width, height = picture.size
+    return [
+        picture.crop((0, height * 82 // 100, width, height)),  # below both panels
+        picture.crop((0, 0, width * 4 // 100, height)),  # left of both
+    ]
+
+
+def difference(one, other):
+    """How far apart two pictures are where they are farthest apart, of 255."""
+    return max(high for _, high in ImageChops.difference(one, other).getextrema())
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_all_cells_run_and_all_controls_work(open_notebook, name):
+    opened = open_notebook(name)
+    assert opened.everything_wrong() == []
+    assert opened.explorers(), "a notebook has at least one explorer"
+
+
+def test_picture_follows_the_slider(open_notebook):
+    opened = open_notebook(FIRST, device_scale_factor=2)
+    opened.run_all()
+    explorer = opened.explorers()[0]
+
+    assert explorer.press("step", "Home")
+    low = screenshot(explorer)
+    low_text = explorer.text
+    assert float(explorer.shown("step")) == 0.1 and "step=0.1," in low_text
+    for key, value in (("ArrowRight", 0.15), ("ArrowLeft", 0.1), ("End", 2.0)):
+        assert explorer.press("step", key)
+        assert float(explorer.shown("step")) == value
+    high = screenshot(explorer)
+    assert "step=2," in explorer.text
+
+    assert difference(low, high) > 100, "the pixels did not change"
+    for before, after in zip(strips(low), strips(high), strict=True):
+        assert len(before.getcolors(1 << 20)) > 10, "nothing is written here"
+        assert difference(before, after) == 0, "something outside the panels moved"
+    assert explorer.press("step", "Home")
+    assert explorer.text == low_text
+    assert difference(screenshot(explorer), low) == 0, "the same value gave another picture"
+    assert opened.complaints() == []
+
+
+def test_picture_is_sharp_and_described(open_notebook):
+    opened = open_notebook(FIRST, device_scale_factor=2)
+    opened.run_all()
+    explorer = opened.explorers()[0]
+    assert explorer.picture.bounding_box()["width"] == 800
+    assert explorer.picture.evaluate("img => img.decode().then(() => img.naturalWidth)") == 1600
+    named = opened.page.get_by_role("img", name=re.compile("^round_to, step=0.5, .*: value .*"))
+    assert named.count() == 1, "a screen reader finds no such picture"
+
+
+def test_fast_drag_ends_at_the_last_value(open_notebook):
+    opened = open_notebook(FIRST)
+    opened.run_all()
+    explorer = opened.explorers()[0]
+    slider = explorer.slider("step")
+    assert explorer.press("step", "Home")
+    handle = slider.bounding_box()
+    x, y = handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2
+    opened.page.mouse.move(x, y)
+    opened.page.mouse.down()
+    opened.page.mouse.move(x + 400, y, steps=100)
+    opened.page.mouse.up()
+
+    assert wait_until(explorer.agrees, seconds=5), "a backlog built up"
+    value = float(explorer.shown("step"))
+    assert 1.0 < value < 2.0
+    dragged = explorer.pixels()
+    # the picture of the last value, and not of one on the way
+    assert explorer.press("step", "ArrowRight")
+    assert explorer.pixels() != dragged
+    assert explorer.press("step", "ArrowLeft")
+    assert float(explorer.shown("step")) == value
+    assert explorer.pixels() == dragged
+    assert opened.complaints() == []
+
+
+def test_error_in_a_callback_is_shown_until_it_is_gone(open_cells):
+    opened = open_cells(FRAGILE)
+    opened.run_all()
+    assert opened.complaints() == []
+    explorer, alert = opened.explorers()[0], opened.page.get_by_role("alert")
+    assert alert.count() == 0
+    picture = explorer.pixels()
+
+    explorer.slider("step").press("Home")
+    alert.wait_for()
+    assert "ValueError: step is too small" in alert.inner_text()
+    red, green, blue = map(
+        int, re.findall(r"\d+", alert.evaluate("element => getComputedStyle(element).color"))
+    )
+    assert red > 150 > 80 > max(green, blue), "not red"
+    below = explorer.picture.bounding_box()
+    assert alert.bounding_box()["y"] >= below["y"] + below["height"]
+    assert explorer.pixels() == picture, "the last good picture should stay"
+
+    assert explorer.press("step", "End")
+    alert.wait_for(state="detached")
+
+
+@pytest.mark.parametrize("hand", ["keyboard", "mouse"])
+def test_prediction_is_answered_and_explained(open_notebook, hand):
+    opened = open_notebook(FIRST)
+    opened.run_all()
+    options = opened.page.get_by_role("radio")
+    group = opened.panel.locator(".widget-vbox:has(> .widget-radio)").first
+    options, explanation = group.get_by_role("radio"), group.get_by_role("status")
+    assert options.count() >= 2
+    assert not any(option.is_checked() for option in options.all()), "answered before being asked"
+    assert explanation.count() == 0
+
+    said = []
+    for i, option in enumerate(options.all()):
+        if hand == "mouse":
+            option.click()
+        elif i == 0:
+            option.press("Space")
+        else:
+            options.nth(i - 1).press("ArrowDown")
+        known = set(said)
+        assert wait_until(lambda known=known: set(explanation.all_inner_texts()) - known)
+        assert option.is_checked()
+        said.append(explanation.inner_text())
+    assert sorted(line[0] for line in said) == ["✓"] + ["✗"] * (len(said) - 1)
+    assert all(len(line) > 20 for line in said), "too short to explain anything"
+    assert opened.complaints() == []
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_stored_pictures_show_without_running(open_notebook, name):
+    opened = open_notebook(name)
+    explorers = opened.page.evaluate("""() =>
+      [...window.jupyterapp.shell.currentWidget.content.model.cells].flatMap((cell, i) =>
+        /\\bexplore\\(/.test(cell.sharedModel.source) && cell.type === 'code' ? [i] : [])""")
+    assert explorers
+    for i in explorers:
+        cell = opened.panel.locator(".jp-Cell").nth(i)
+        width = cell.locator(".jp-OutputArea img").evaluate(
+            "img => img.decode().then(() => img.naturalWidth)"
+        )
+        assert width == 1600
+    assert opened.complaints() == []
+
+
+def test_each_planted_fault_is_seen(open_cells):
+    """Or the tests above would pass whatever happened."""
+    opened = open_cells(
+        "import sys; print('planted: stderr', file=sys.stderr)",
+        "from IPython.display import HTML\n"
+        "HTML('<script>setTimeout(() => { throw new Error(\"planted: page\") })</script>')",
+        "import ipywidgets\nipywidgets.DOMWidget(_view_module='planted', _view_name='Planted')",
+        FRAGILE,
+        "stiff = explore(lambda x, size=1.0: size * x, size=(0.0, 2.0))\n"
+        "picture = stiff.figure.png()\n"
+        "stiff.figure.png = lambda: picture\n"
+        "stiff",
+        "deaf = explore(lambda x, loudness=1.0: loudness * x, loudness=(0.0, 2.0))\n"
+        "deaf.sliders['loudness'].unobserve_all('value')\n"
+        "deaf",
+        "raise ValueError('planted: cell')",
+        "'the cell after it'",
+    )
+    wrong = opened.everything_wrong()
+    for planted in (
+        "planted: stderr",
+        "on the page: planted: page",
+        "rror displaying widget",
+        "ValueError: step is too small",
+        "the picture stands still when size moves",
+        "loudness shows 2.00, but the text says",
+        "ValueError: planted: cell",
+        "did not run",
+    ):
+        assert any(planted in line for line in wrong), f"{planted!r} was not seen in {wrong}"

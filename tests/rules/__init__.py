@@ -1,0 +1,78 @@
+"""The rules that every notebook obeys. A rule takes a notebook and returns its complaints.
+
+form.py     how a notebook is stored, and what its outputs may not contain
+content.py  what a learner finds in it
+"""
+
+import ast
+from dataclasses import dataclass
+
+import nbformat
+from IPython.core.inputtransformer2 import TransformerManager
+
+from tools.notebooks import sections
+
+RULES = []
+
+
+def rule(function):
+    RULES.append(function)
+    return function
+
+
+@dataclass
+class Notebook:
+    name: str
+    node: nbformat.NotebookNode
+    text: str
+
+    @classmethod
+    def load(cls, path):
+        text = path.read_text(encoding="utf-8")
+        return cls(path.name, nbformat.reads(text, as_version=4), text)
+
+    @property
+    def number(self):
+        return self.name[:2]
+
+    @property
+    def cells(self):
+        return self.node.cells
+
+    @property
+    def code(self):
+        return [cell for cell in self.cells if cell.cell_type == "code"]
+
+    @property
+    def markdown(self):
+        return [cell for cell in self.cells if cell.cell_type == "markdown"]
+
+    @property
+    def outputs(self):
+        return [(cell, output) for cell in self.code for output in cell.outputs]
+
+    @property
+    def sections(self):
+        return sections(self.node)
+
+
+def text_of(output):
+    """What a reader can read in an output; pictures are left out."""
+    texts = [output.get("text", ""), *output.get("traceback", [])]
+    texts += [str(data) for mime, data in output.get("data", {}).items() if "image/" not in mime]
+    return "\n".join(texts)
+
+
+def tree(cell):
+    return ast.parse(TransformerManager().transform_cell(cell.source))
+
+
+def is_call(node, name):
+    function = getattr(node, "func", None)
+    return name in (getattr(function, "id", None), getattr(function, "attr", None))
+
+
+def calls(cell, name):
+    """The first argument of each `name(...)` and `x.name(...)` in the cell, None if not literal."""
+    found = [node for node in ast.walk(tree(cell)) if is_call(node, name)]
+    return [getattr(call.args[0], "value", None) if call.args else None for call in found]

@@ -1,0 +1,152 @@
+"""How a notebook is stored, and what its outputs may not contain."""
+
+import copy
+import re
+
+from rules import rule, text_of
+from tools.notebooks import METADATA, WIDGET_VIEW, is_readable, normalise, stored_text
+
+REMEDY = "run `make notebooks`"
+# Cells that nbval does not compare or that may raise: {notebook: {cell id: the reason}}.
+OPT_OUTS = {
+    "03_round_and_clamp.ipynb": {
+        "clamp-at-the-bound": "torch.clamp's gradient there changed with torch 2.14; "
+        "the cell asserts what all versions have in common",
+    },
+}
+
+
+@rule
+def name_says_number_and_title(notebook):
+    if re.fullmatch(r"\d\d_[a-z0-9]+(_[a-z0-9]+)*\.ipynb", notebook.name):
+        return []
+    return [f"{notebook.name}: rename it to NN_title.ipynb (two digits, lowercase words)"]
+
+
+@rule
+def format_is_4_5(notebook):
+    form = (notebook.node.nbformat, notebook.node.nbformat_minor)
+    return [] if form == (4, 5) else [f"nbformat {form} is not (4, 5): {REMEDY}"]
+
+
+@rule
+def kernel_is_python3(notebook):
+    stored = {key: notebook.node.metadata.get(key) for key in METADATA}
+    return [] if stored == METADATA else [f"kernelspec or language_info is {stored}: {REMEDY}"]
+
+
+@rule
+def no_widget_state(notebook):
+    complaint = f"metadata.widgets is stored; GitHub may refuse such a notebook: {REMEDY}"
+    return [complaint] if "widgets" in notebook.node.metadata else []
+
+
+@rule
+def no_widget_view(notebook):
+    return [
+        f"{cell.id}: a widget view is stored and would hide the picture beside it: {REMEDY}"
+        for cell, output in notebook.outputs
+        if WIDGET_VIEW in output.get("data", {})
+    ]
+
+
+@rule
+def metadata_is_minimal(notebook):
+    """So there are no time stamps, no folded outputs, nothing of whoever ran it last."""
+    extra = [f"notebook: {key}" for key in notebook.node.metadata if key not in METADATA]
+    for cell in notebook.cells:
+        known = {"tags": cell.metadata.get("tags"), "jupyter": {"source_hidden": True}}
+        extra += [f"{cell.id}: {k}" for k, v in cell.metadata.items() if known.get(k) != v]
+    return [f"{name} is noise in the metadata: {REMEDY}" for name in extra]
+
+
+@rule
+def counts_are_1_to_n(notebook):
+    counts = [cell.execution_count for cell in notebook.code]
+    if counts == list(range(1, len(counts) + 1)):
+        return []
+    return [f"execution counts are {counts}, so nbval would not compare every cell: {REMEDY}"]
+
+
+@rule
+def no_empty_code_cells(notebook):
+    empty = [cell.id for cell in notebook.code if not cell.source.strip()]
+    return [f"{cell_id}: an empty code cell: {REMEDY}" for cell_id in empty]
+
+
+@rule
+def ids_are_readable(notebook):
+    ids = [cell.id for cell in notebook.cells]
+    bad = [cell_id for cell_id in ids if not is_readable(cell_id) or ids.count(cell_id) > 1]
+    return [f"cell id {cell_id!r} is unreadable or used twice: {REMEDY}" for cell_id in bad]
+
+
+@rule
+def stored_as_make_notebooks_does(notebook):
+    normal = stored_text(normalise(copy.deepcopy(notebook.node)))
+    return [] if notebook.text == normal else [f"the file is not in the stored form: {REMEDY}"]
+
+
+@rule
+def no_machine_paths(notebook):
+    # An absolute path of two parts or more, but not the tail of an address or of a/b/c.
+    path = re.compile(r"(?<![\w./:<])/[A-Za-z][\w.-]*/\w|\b[A-Z]:\\\w|site-packages|ipykernel_\d")
+    return [
+        f"{cell.id}: the output names a place on this machine ({match[0]}…): print less"
+        for cell, output in notebook.outputs
+        if (match := path.search(text_of(output)))
+    ]
+
+
+@rule
+def no_addresses(notebook):
+    return [
+        f"{cell.id}: {match[0]} is another number in each run: print a name instead of the object"
+        for cell, output in notebook.outputs
+        if (match := re.search(r"\b0x[0-9a-f]{6,}", text_of(output)))
+    ]
+
+
+@rule
+def no_errors_and_warnings(notebook):
+    return [
+        f"{cell.id}: stores an error or a warning: show it with `expect_error` / `expect_warning`"
+        for cell, output in notebook.outputs
+        if output.output_type == "error" or output.get("name") == "stderr"
+    ]
+
+
+@rule
+def pictures_have_a_text(notebook):
+    return [
+        f"{cell.id}: a picture without text/plain: nbval and screen readers need one"
+        for cell, output in notebook.outputs
+        if any(mime.startswith("image/") for mime in output.get("data", {}))
+        and not output.data.get("text/plain")
+    ]
+
+
+@rule
+def everything_is_compared(notebook):
+    """A cell that nbval skips or that may raise is declared in OPT_OUTS, with its reason."""
+    found = {
+        cell.id
+        for cell in notebook.code
+        if re.search(r"NBVAL_|PYTEST_VALIDATE_", cell.source)
+        or any("nbval" in tag or "raises" in tag for tag in cell.metadata.get("tags", []))
+    }
+    declared = set(OPT_OUTS.get(notebook.name, {}))
+    return [
+        f"{cell_id}: opted out of nbval, or declared and gone: see OPT_OUTS in {__file__}"
+        for cell_id in sorted(found ^ declared)
+    ]
+
+
+@rule
+def nbval_markers_stand_alone(notebook):
+    return [
+        f"{cell.id}: `{line.strip()}`: nbval reads a marker only if it is alone on its line"
+        for cell in notebook.code
+        for line in cell.source.splitlines()
+        if "NBVAL_" in line and not re.fullmatch(r"\s*# ?NBVAL_[A-Z_]+\s*", line)
+    ]

@@ -1,0 +1,223 @@
+"""What the Markdown of README, CONTRIBUTING, ... and of the notebooks points to is there."""
+
+import html
+import os
+import pkgutil
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import mistune
+import nbformat
+import pytest
+
+from tools.notebooks import ROOT, notebook_files
+
+MARKDOWN = mistune.create_markdown(renderer="ast", plugins=["url", "math"])
+FOLDERS = "helpers|tests|notebooks|benchmarks|tools"
+
+
+def markdown_files(root=ROOT):
+    found = []
+    for folder, subfolders, files in os.walk(root):
+        subfolders[:] = [s for s in subfolders if s == ".github" or s[0] != "." and s != "build"]
+        found += [Path(folder, file) for file in files if file.endswith(".md")]
+    return sorted(found)
+
+
+def texts(path):
+    """[(mime type, text)] of everything in a file that is shown as Markdown or HTML."""
+    if path.suffix == ".md":
+        return [("text/markdown", path.read_text(encoding="utf-8"))]
+    found = []
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "markdown":
+            found.append(("text/markdown", cell.source))
+        for output in cell.get("outputs", []):
+            found += [item for item in output.get("data", {}).items() if "image" not in item[0]]
+    return [(mime, text) for mime, text in found if mime in ("text/markdown", "text/html")]
+
+
+def tokens(path):
+    """Every Markdown token of a file, flat."""
+
+    def walk(level):
+        for token in level:
+            yield token
+            yield from walk(token.get("children", ()))
+
+    for mime, text in texts(path):
+        if mime == "text/html":
+            yield {"type": "block_html", "raw": text}
+        else:
+            yield from walk(MARKDOWN(text))
+
+
+def links(path):
+    for token in tokens(path):
+        if token["type"] in ("link", "image"):
+            yield unquote(token["attrs"]["url"])
+        elif token["type"] in ("block_html", "inline_html"):
+            yield from map(
+                html.unescape, re.findall(r"""(?:href|src)=["']([^"']*)""", token["raw"])
+            )
+
+
+def plain(token):
+    text = token.get("raw", "") if token["type"] != "inline_html" else ""
+    return html.unescape(text) + "".join(plain(child) for child in token.get("children", ()))
+
+
+def anchors(path):
+    """What may follow the # in a link to this file, one for each heading."""
+    names = [plain(token) for token in tokens(path) if token["type"] == "heading"]
+    if path.suffix == ".ipynb":
+        return [name.replace(" ", "-") for name in names]  # as JupyterLab does
+    return [re.sub(r"[^\w\- ]", "", name.lower()).replace(" ", "-") for name in names]  # as GitHub
+
+
+def anchor_complaint(anchor, file):
+    there = anchors(file)
+    if anchor not in there:
+        return f"no heading gives that anchor; {file.name} has {', '.join(there)}"
+    if there.count(anchor) > 1:
+        return f"{file.name} has several headings of that name"
+    # Browsers and JupyterLab escape other characters and then do not find the heading (tried).
+    if not re.fullmatch(r"[A-Za-z0-9;,/?:@&=+_.!~*'()-]+", anchor):
+        return f"JupyterLab will not find it: use plain letters in that heading of {file.name}"
+    return None
+
+
+def broken_links(path, root=ROOT):
+    complaints = []
+    for link in links(path):
+        target, _, anchor = link.partition("#")
+        file = (path.parent / target).resolve() if target else path
+        scheme = re.match(r"([A-Za-z][\w+.-]*):", link)
+        if scheme:
+            usual = scheme[1] in ("https", "mailto", "data", "attachment")
+            complaint = None if usual else "write https://, or put the address in backticks"
+        elif not file.is_relative_to(root) or target.startswith("/"):
+            complaint = "leads out of the project"
+        elif not file.exists():
+            complaint = "there is no such file"
+        else:
+            complaint = anchor and anchor_complaint(anchor, file)
+        if complaint:
+            complaints.append(f"{path.name}: link {link}: {complaint}")
+    return complaints
+
+
+def unknown_names(path, root=ROOT):
+    """Names of ours in backticks that nothing has. `notebooks/NN_title.ipynb` means any."""
+    complaints = []
+    for token in tokens(path):
+        if token["type"] not in ("codespan", "block_code"):
+            continue
+        code = token["raw"]
+        names = re.findall(r"\bhelpers(?:\.[A-Za-z_]\w*)+", code)
+        for module, imported in re.findall(r"from (helpers[\w.]*) import ([\w, ]+)", code):
+            names += [f"{module}.{name}" for name in re.findall(r"\w+", imported)]
+        for name in names:
+            try:
+                pkgutil.resolve_name(name)
+            except (ImportError, AttributeError) as error:
+                complaints.append(f"{path.name}: `{name}`: {error}")
+        for file in re.findall(rf"(?<![\w./-])(?:{FOLDERS})/[\w./*-]*", code):
+            if "NN" not in file and not any(root.glob(file.rstrip("./"))):
+                complaints.append(f"{path.name}: `{file}`: there is no such file")
+    return complaints
+
+
+FILES = [*markdown_files(), *notebook_files()]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(path):
+    assert broken_links(path) == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_names_in_backticks_exist(path):
+    assert unknown_names(path) == []
+
+
+def test_the_readme_is_among_the_files():
+    assert ROOT / "README.md" in FILES
+
+
+# --------------------------------------------------------- each check can fail
+
+
+@pytest.fixture
+def project(tmp_path):
+    """Two files that point to each other; the text returned by a test's fault is added to one."""
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "there.py").touch()
+    cells = [
+        nbformat.v4.new_markdown_cell("# Zero?\n\n[up](../README.md#say-hello)"),
+        nbformat.v4.new_markdown_cell("## Why is `x.grad` *None*?\n\n## Twice\n\n## Twice\n\n## ∂"),
+    ]
+    (tmp_path / "notebooks").mkdir()
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    nbformat.write(notebook, tmp_path / "notebooks" / "01_a.ipynb")
+    (tmp_path / "README.md").write_text(
+        "# Say, hello\n\n[a](notebooks/01_a.ipynb#Why-is-x.grad-None?) ![b](tools/there.py)\n\n"
+        '[here](#say-hello) https://pytorch.org <img src="tools/there.py">\n\n'
+        "`helpers.curves.gradient_curve(fn)`, `from helpers.functions import round_ste`,\n"
+        "`tools/there.py`, `tools/*.py`, `tools/`, `notebooks/NN_title.ipynb`, `a/tests/b`\n\n"
+        "```\n[not a link](nowhere)\n```\n",
+        encoding="utf-8",
+    )
+    return tmp_path
+
+
+def complaints(project):
+    files = [*markdown_files(project), *notebook_files(project / "notebooks")]
+    assert len(files) == 2
+    return [c for f in files for check in (broken_links, unknown_names) for c in check(f, project)]
+
+
+def test_the_good_project_is_good(project):
+    assert complaints(project) == []
+
+
+FAULTS = {
+    "no such file": "[a](notebooks/02_b.ipynb)",
+    "no such image": "![a](docs/a.png)",
+    "no such file in HTML": '<img src="docs/a.png">',
+    "no such page in HTML": "<a href='docs/a.html'>a</a>",
+    "no such file in a table": "| a |\n| --- |\n| [b](nowhere) |",
+    "outside": "[a](../)",
+    "absolute": "[a](/etc/hosts)",
+    "http": "[a](http://pytorch.org)",
+    "bare http": "see http://pytorch.org",
+    "no such heading": "[a](notebooks/01_a.ipynb#Why?)",
+    "other case": "[a](notebooks/01_a.ipynb#zero?)",
+    "no such heading here": "[a](#hello)",
+    "two such headings": "[a](notebooks/01_a.ipynb#Twice)",
+    "heading that JupyterLab cannot find": "[a](notebooks/01_a.ipynb#∂)",
+    "no such function": "`helpers.curves.gradient_curves`",
+    "no such module": "`helpers.no_such_module`",
+    "no such import": "```python\nfrom helpers.functions import round_ste, rund\n```",
+    "no such script": "`python tools/gone.py`",
+    "no such folder": "`tests/browser/`",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_fault_in_a_file_is_seen(project, fault):
+    with open(project / "README.md", "a", encoding="utf-8") as readme:
+        readme.write(f"\n\n{fault}\n")
+    assert len(complaints(project)) == 1
+
+
+@pytest.mark.parametrize("mime", ["text/markdown", "text/html"])
+def test_fault_in_an_output_is_seen(project, mime):
+    path = project / "notebooks" / "01_a.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    link = "[a](../gone.md)" if mime == "text/markdown" else '<a href="../gone.md">a</a>'
+    output = nbformat.v4.new_output("display_data", {mime: link})
+    notebook.cells.append(nbformat.v4.new_code_cell("show()", outputs=[output]))
+    nbformat.write(notebook, path)
+    assert len(complaints(project)) == 1

@@ -1,0 +1,325 @@
+"""The Makefile, with stand-ins for Python: quick, without installing anything."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+MAKE = shutil.which("make")
+
+pytestmark = pytest.mark.skipif(os.name == "nt" or not MAKE, reason="make is for Linux and macOS")
+
+# A Python that writes down what it is asked and does as little as possible.
+PYTHON = """#!/bin/sh
+case "$*" in
+*version_info*) echo VERSION ;;
+*ensurepip*) exit ENSUREPIP ;;
+*samefile*) test ! "$MOVED" && echo True ;;
+*)
+  echo "$*" >>"$LOG"
+  case "$*" in
+  *"$FAIL"*) exit 1 ;;
+  "-m venv "*)
+    for folder; do :; done
+    mkdir -p "$folder/bin" && cp "$0" "$folder/bin/python" ;;
+  esac ;;
+esac
+"""
+INSTALL = "-m pip install --disable-pip-version-check -c constraints.txt -e ."
+BUILD = ["-m venv --clear .venv", INSTALL]
+FIRST = "/lab/tree/notebooks/00_start_here.ipynb"
+LAB = f"-m jupyterlab --ServerApp.root_dir=. --LabApp.default_url={FIRST}"
+
+
+class Checkout:
+    """A folder with the Makefile, on a machine whose programs are those in `bin`."""
+
+    def __init__(self, folder):
+        self.folder, self.bin, self.log = folder / "a checkout", folder / "bin", folder / "log"
+        self.folder.mkdir()
+        self.bin.mkdir()
+        for name in ["Makefile", "pyproject.toml", "constraints.txt"]:
+            shutil.copy(ROOT / name, self.folder)
+        for name in ["awk", "cp", "grep", "mkdir", "mv", "rm", "touch"]:
+            (self.bin / name).symlink_to(shutil.which(name))
+        self.program("id", "#!/bin/sh\necho 1000\n")
+        self.ready = self.folder / ".venv" / "ready"
+
+    def program(self, name, text):
+        path = self.bin / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+        return path
+
+    def python(self, name="python3", version="3.11", ensurepip=0):
+        return self.program(
+            name, PYTHON.replace("VERSION", version).replace("ENSUREPIP", str(ensurepip))
+        )
+
+    def make(self, *arguments, **environment):
+        """The finished `make`, and what it asked of Python."""
+        self.log.write_text("")
+        environment = {"FAIL": "nothing", **environment, "PATH": self.bin, "LOG": self.log}
+        done = subprocess.run(
+            [MAKE, *arguments], cwd=self.folder, env=environment, capture_output=True, text=True
+        )
+        return done, self.log.read_text().splitlines()
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    return Checkout(tmp_path)
+
+
+def test_help_has_one_line_for_each_target(checkout):
+    done, _ = checkout.make()
+    listed = re.findall(r"^make (\w+) +\S.*$", done.stdout, flags=re.MULTILINE)
+    makefile = (ROOT / "Makefile").read_text()
+    assert listed == re.findall(r"^([a-z]+):(?!=)", makefile, flags=re.MULTILINE)
+    assert listed == re.search(r"^\.PHONY: (.*)$", makefile, flags=re.MULTILINE)[1].split()
+    assert len(listed) == len(done.stdout.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("pythons", "arguments", "says"),
+    [
+        pytest.param(
+            [], [], ["3.10 to 3.14", "python3 does not run", "apt install", "PYTHON="], id="none"
+        ),
+        pytest.param(
+            [{"version": "3.9"}], [], ["3.10 to 3.14", "python3 is 3.9", "PYTHON="], id="too old"
+        ),
+        pytest.param(
+            [{"version": "3.15"}], [], ["3.10 to 3.14", "python3 is 3.15", "PYTHON="], id="too new"
+        ),
+        pytest.param(
+            [{"ensurepip": 1}],
+            [],
+            ["python3 has no venv module: apt install python3.11-venv (Debian, Ubuntu) or name"],
+            id="no venv",
+        ),
+        pytest.param(
+            [{"version": "3.9"}, {"name": "python3.12", "version": "3.12", "ensurepip": 1}],
+            [],
+            ["python3.12 has no venv module", "apt install python3.12-venv"],
+            id="old, and no venv in the newer",
+        ),
+        pytest.param(
+            [{}], ["PYTHON=python4"], ["3.10 to 3.14", "python4 does not run"], id="named, missing"
+        ),
+        pytest.param(
+            [{}, {"name": "python3.9", "version": "3.9"}],
+            ["PYTHON=python3.9"],
+            ["3.10 to 3.14", "python3.9 is 3.9"],
+            id="named, too old",
+        ),
+    ],
+)
+@pytest.mark.parametrize("target", ["lab", "test"])
+def test_an_unusable_python_gives_one_clear_line(checkout, pythons, arguments, says, target):
+    for python in pythons:
+        checkout.python(**python)
+    done, asked = checkout.make(target, *arguments)
+    assert done.returncode != 0
+    assert asked == []
+    (line,) = (done.stdout + done.stderr).splitlines()
+    for words in says:
+        assert words in line
+    assert not (checkout.folder / ".venv").exists()
+
+
+@pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13", "3.14"])
+def test_supported_pythons(checkout, version):
+    checkout.python(version=version)
+    done, _ = checkout.make("lab")
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_unsuitable_python3_is_passed_over(checkout):
+    checkout.python(version="3.9")
+    checkout.python("python3.13", version="3.13", ensurepip=1)
+    used = checkout.python("python3.12", version="3.12")
+    done, _ = checkout.make("lab")
+    assert done.returncode == 0, done.stderr
+    assert (checkout.folder / ".venv/bin/python").read_text() == used.read_text()
+
+
+def test_a_named_python_is_used(checkout):
+    checkout.python()
+    used = checkout.python("my pythons/python", version="3.12")
+    done, _ = checkout.make("lab", f"PYTHON={used}")
+    assert done.returncode == 0, done.stderr
+    assert (checkout.folder / ".venv/bin/python").read_text() == used.read_text()
+
+
+def test_the_first_lab_installs_and_the_second_does_not(checkout):
+    checkout.python()
+    assert checkout.make("lab")[1] == [*BUILD, LAB]
+    assert checkout.make("lab")[1] == [LAB]
+
+
+@pytest.mark.parametrize(
+    ("user", "arguments", "options"),
+    [
+        ("1000", [], ""),
+        ("0", [], " --allow-root"),
+        ("1000", ["ARGS=--no-browser", "PORT=8899"], " --port=8899 --no-browser"),
+        ("0", ["ARGS=--no-browser"], " --allow-root --no-browser"),
+    ],
+)
+def test_what_jupyterlab_is_told(checkout, user, arguments, options):
+    """The whole line, so nothing weakens the server by the way: no --ip, no empty token."""
+    checkout.python()
+    checkout.program("id", f"#!/bin/sh\n[ $1 = -u ] && echo {user}\n")
+    assert checkout.make("lab", *arguments)[1][-1] == LAB + options
+
+
+@pytest.mark.parametrize("newer", ["pyproject.toml", "constraints.txt"])
+def test_an_outdated_environment_is_updated(checkout, newer):
+    checkout.python()
+    checkout.make("lab")
+    os.utime(checkout.folder / newer, (checkout.ready.stat().st_mtime + 1,) * 2)
+    assert checkout.make("lab")[1] == ["-m venv .venv", INSTALL, LAB]
+
+
+def test_a_failed_update_does_not_look_ready(checkout):
+    checkout.python()
+    checkout.make("lab")
+    os.utime(checkout.folder / "pyproject.toml", (checkout.ready.stat().st_mtime + 1,) * 2)
+    done, asked = checkout.make("lab", FAIL="-e .")
+    assert (done.returncode, asked) == (2, ["-m venv .venv", INSTALL])
+    assert checkout.make("lab")[1] == [*BUILD, LAB]
+
+
+def test_extras_are_installed_once(checkout):
+    checkout.python()
+    extras = [INSTALL + "[test]", INSTALL + "[bench]"]
+    assert checkout.make("bench")[1] == [*BUILD, *extras, "benchmarks/explorer.py"]
+    assert checkout.make("bench")[1] == ["benchmarks/explorer.py"]
+    assert checkout.make("lint")[1] == ["-m ruff check"]
+
+
+def test_an_environment_from_another_folder_is_built_anew(checkout):
+    checkout.python()
+    checkout.make("lab")
+    assert checkout.make("lab", MOVED="1")[1] == [*BUILD, LAB]
+
+
+@pytest.mark.parametrize("what", ["venv", "-e .", "-e .[test]"])
+def test_a_failed_installation_does_not_look_ready(checkout, what):
+    checkout.python()
+    done, asked = checkout.make("lint", FAIL=what)
+    assert done.returncode != 0
+    assert what in asked[-1]
+    assert not checkout.ready.exists()
+    done, asked = checkout.make("lint")
+    assert done.returncode == 0, done.stderr
+    assert asked[0] == BUILD[0]
+
+
+def test_make_test_runs_everything_and_stops_at_a_failure(checkout):
+    checkout.python()
+    everything = [
+        *BUILD,
+        INSTALL + "[test]",
+        "-m ruff check",
+        "-m pytest tests -m not browser",
+        "-m pytest notebooks -n 2",
+        "-m pytest tests -m browser",
+    ]
+    done, asked = checkout.make("test")
+    assert (done.returncode, asked) == (0, everything)
+    for i, command in enumerate(everything[3:]):
+        done, asked = checkout.make("test", FAIL=command)
+        assert done.returncode != 0
+        assert asked == everything[3 : i + 4]
+
+
+def test_another_torch_has_its_own_environment(checkout):
+    checkout.python()
+    checkout.make("lab")
+    done, asked = checkout.make("lint", "TORCH=2.15.0", "TORCH_INDEX=https://example.org/cpu")
+    assert done.returncode == 0, done.stderr
+    folder = checkout.folder / ".venv-torch-2.15.0"
+    assert asked[0] == "-m venv --clear .venv-torch-2.15.0"
+    index = "--extra-index-url https://example.org/cpu"
+    assert f"{index} -c .venv-torch-2.15.0/constraints.txt -e ." in asked[1]
+    ours = set((ROOT / "constraints.txt").read_text().splitlines())
+    theirs = set((folder / "constraints.txt").read_text().splitlines())
+    assert theirs - ours == {"torch==2.15.0"}
+    assert {line.partition("==")[0] for line in ours - theirs} == {"torch", "sympy"}
+
+
+def test_clean_leaves_only_the_source(checkout):
+    checkout.python()
+    before = sorted(checkout.folder.rglob("*"))
+    checkout.make("lint")
+    checkout.make("lint", "TORCH=2.15.0")
+    for folder in ["build", "tests/__pycache__", ".pytest_cache", "autograd_surprises.egg-info"]:
+        (checkout.folder / folder).mkdir(parents=True)
+    (checkout.bin / "find").symlink_to(shutil.which("find"))
+    (checkout.folder / "tests" / "test.py").write_text("")
+    done, _ = checkout.make("clean")
+    assert done.returncode == 0, done.stderr
+    after = sorted(checkout.folder.rglob("*"))
+    assert after == sorted([*before, checkout.folder / "tests", checkout.folder / "tests/test.py"])
+
+
+@pytest.mark.parametrize(
+    ("required", "result", "code"), [("", "1 skipped", 0), ("1", "1 error", 1)]
+)
+def test_without_chromium(tmp_path, required, result, code):
+    """A named skip with the remedy, or a failure with it where the browser tests must run."""
+    shutil.copy(ROOT / "conftest.py", tmp_path)
+    (tmp_path / "test_it.py").write_text("def test_it(chromium):\n    pass\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-rs", "-p", "no:cacheprovider", str(tmp_path)],
+        env={
+            **os.environ,
+            "CHROMIUM": "/no/such/chromium",
+            "REQUIRE_BROWSER": required,
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # quicker
+        },
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == code
+    assert result in done.stdout
+    assert "no Chromium found: apt install chromium" in done.stdout
+
+
+APT = "apt-get install -y --no-install-recommends chromium"
+
+
+@pytest.mark.parametrize(
+    ("programs", "asked"),
+    [
+        (["make", "chromium"], ["make test 1"]),
+        (["make", "apt-get"], ["apt-get update", APT, "make test 1"]),
+        (["make"], ["make test 1"]),
+    ],
+    ids=["Chromium is there", "Chromium is installed", "no apt-get"],
+)
+def test_ci_installs_chromium_and_requires_it(checkout, programs, asked):
+    (checkout.folder / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci/run", checkout.folder / ".ci")
+    for name in ["bash", "dirname", "env"]:
+        (checkout.bin / name).symlink_to(shutil.which(name))
+    for name in programs:
+        checkout.program(name, '#!/bin/sh\necho "${0##*/} $*" $REQUIRE_BROWSER >>"$LOG"\n')
+    done = subprocess.run(
+        [checkout.folder / ".ci/run"],
+        env={"PATH": checkout.bin, "LOG": checkout.log},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert checkout.log.read_text().splitlines() == asked
+    assert ("could not install Chromium" in done.stderr) == (programs == ["make"])

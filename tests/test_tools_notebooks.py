@@ -1,0 +1,134 @@
+"""`make notebooks` stores notebooks in one form, and only those that ran to their end."""
+
+import copy
+import os
+import subprocess
+import sys
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from tools.notebooks import (
+    METADATA,
+    ROOT,
+    WIDGET_VIEW,
+    headings,
+    normalise,
+    sections,
+    stored_text,
+)
+
+WIDGETS = "import ipywidgets\nimport matplotlib.pyplot as plt"
+PRINTS = "print('a')\nprint('b', flush=True)\nplt.plot([1, 3, 2])\nplt.show()\nprint('c')"
+
+
+def write(path, *sources):
+    cells = [new_markdown_cell("# Does it run?"), *map(new_code_cell, sources)]
+    nbformat.write(new_notebook(cells=cells), path)
+    return path
+
+
+def make_notebooks(*paths):
+    """In a process of its own, because nbclient leaves event loops open."""
+    # Some servers set this; pictures are wanted all the same.
+    environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONUTF8": "1"}
+    command = [sys.executable, ROOT / "tools" / "notebooks.py", *paths]
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, encoding="utf-8", timeout=300
+    )
+
+
+def test_a_second_run_changes_nothing(tmp_path):
+    sample = write(tmp_path / "01_a.ipynb", WIDGETS, PRINTS, "ipywidgets.IntSlider()", "")
+    assert make_notebooks(sample).stdout == "01_a.ipynb: stored anew\n"
+    first = sample.read_bytes()
+    assert make_notebooks(sample).stdout == "01_a.ipynb: unchanged\n"
+    assert sample.read_bytes() == first
+    assert first.endswith(b"}\n")
+
+    notebook = nbformat.read(sample, as_version=4)
+    nbformat.validate(notebook)
+    title, setup, prints, slider = notebook.cells  # the empty cell is gone
+    assert [title.id, setup.id, prints.id] == ["does-it-run-1", "setup", "does-it-run-2"]
+    assert [setup.execution_count, prints.execution_count, slider.execution_count] == [1, 2, 3]
+    before, picture, after = prints.outputs
+    assert (before.text, after.text) == ("a\nb\n", "c\n")
+    assert picture.data.keys() == {"image/png", "text/plain"}
+    assert slider.outputs[0].data == {"text/plain": "IntSlider(value=0)"}
+    assert notebook.metadata == METADATA
+    assert all(cell.metadata == {} for cell in notebook.cells)
+
+
+def test_a_failing_notebook_is_named_and_left_alone(tmp_path):
+    bad = write(tmp_path / "01_bad.ipynb", "x = 1", "y = x / 0")
+    good = write(tmp_path / "02_good.ipynb", "print('fine')")
+    before = bad.read_bytes()
+    done = make_notebooks(bad, good)
+    assert done.returncode == 1
+    assert bad.read_bytes() == before
+    assert done.stdout == "02_good.ipynb: stored anew\n"
+    assert f"01_bad.ipynb, cell {nbformat.read(bad, as_version=4).cells[2].id}:" in done.stderr
+    assert "y = x / 0" in done.stderr
+    assert "ZeroDivisionError" in done.stderr
+
+
+def stream(text, name="stdout"):
+    return new_output("stream", name=name, text=text)
+
+
+def test_outputs_are_tidied():
+    view = {WIDGET_VIEW: {"model_id": "1"}}
+    outputs = [
+        stream("a"),
+        new_output("display_data", view),  # nothing is left of it, so "a" and "b" meet
+        stream("b"),
+        stream("!", name="stderr"),
+        stream("c"),
+        new_output("execute_result", {**view, "text/plain": "Box()"}),
+    ]
+    (cell,) = normalise(new_notebook(cells=[new_code_cell("f()", outputs=outputs)])).cells
+    assert [output.get("text") for output in cell.outputs] == ["ab", "!", "c", None]
+    assert cell.outputs[-1].data == {"text/plain": "Box()"}
+
+
+def test_metadata_keeps_tags_and_folding():
+    cell = new_code_cell("f()")
+    cell.metadata = nbformat.from_dict(
+        {
+            "tags": ["solution"],
+            "jupyter": {"source_hidden": True, "outputs_hidden": True},
+            "collapsed": True,
+            "execution": {"iopub.status.idle": "2024"},
+        }
+    )
+    notebook = new_notebook(cells=[cell], metadata={"widgets": {}, "toc": {}})
+    assert normalise(notebook).metadata == METADATA
+    assert cell.metadata == {"tags": ["solution"], "jupyter": {"source_hidden": True}}
+
+
+def test_ids_come_from_headings_and_stay():
+    cells = [
+        new_markdown_cell("# Why?", id="b6a1c0ff"),
+        new_code_cell("import torch", id="3b241101-e2bb-4255-8caf-4136c566a962"),
+        new_markdown_cell("## What is `x.grad`, exactly and really?", id="Not_Readable"),
+        new_code_cell("1", id="my-name"),
+        new_code_cell("2", id="copied"),
+        new_code_cell("3", id="what-is-x-grad-exactly-2"),
+        new_code_cell("4", id="0f3a9c1e"),
+    ]
+    notebook = new_notebook(cells=cells)
+    notebook.cells[4]["id"] = "my-name"  # as some editors do when a cell is copied
+    normalise(notebook)
+    ids = [cell.id for cell in notebook.cells]
+    grad = "what-is-x-grad-exactly"
+    assert ids == ["why-1", "setup", f"{grad}-1", "my-name", f"{grad}-3", f"{grad}-2", f"{grad}-4"]
+    again = normalise(copy.deepcopy(notebook))
+    assert stored_text(again) == stored_text(notebook)
+
+
+def test_headings_and_sections():
+    code = "```python\n# no heading\n## nor this\n```"
+    assert headings(f"# A\n\n{code}\n\n## B c ##\n#no") == [(1, "A"), (2, "B c")]
+    cells = [new_markdown_cell(text) for text in ("# A", "## B", "### C", "## B", "d")]
+    found = [(heading, len(part)) for heading, part in sections(new_notebook(cells=cells))]
+    assert found == [("", 1), ("B", 2), ("B", 2)]

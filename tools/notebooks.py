@@ -1,0 +1,169 @@
+"""Run the notebooks and store them in the one form that we commit.
+
+    python tools/notebooks.py [NOTEBOOK ...]     without arguments: all of notebooks/
+
+Running it a second time changes nothing. tests/test_notebook_rules.py enforces the form.
+"""
+
+import itertools
+import os
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellControlSignal, DeadKernelError
+
+ROOT = Path(__file__).resolve().parent.parent
+SECONDS_PER_CELL = 120  # the same that nbval gets
+METADATA = {
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},  # without the patch version of whoever ran it last
+}
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+# JupyterLab names a new cell by a uuid, nbformat and VS Code by eight hexadecimal digits.
+RANDOM_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?")
+READABLE_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+CODE_BLOCK = re.compile(r"^(```|~~~).*?^\1", flags=re.MULTILINE | re.DOTALL)
+
+
+class NotebookError(Exception):
+    """A notebook did not run to its end; the message names notebook and cell."""
+
+
+def notebook_files(folder=ROOT / "notebooks"):
+    """Our notebooks in reading order, without learners' copies (File > Duplicate) and drafts."""
+    files = sorted(folder.glob("*.ipynb"))
+    files = [file for file in files if not re.search(r"-Copy\d*|^Untitled", file.name)]
+    if not files:
+        raise FileNotFoundError(f"no notebooks in {folder}")
+    return files
+
+
+def headings(markdown):
+    """The (level, text) of each heading; a `#` inside a fenced code block is not one."""
+    found = re.findall(r"^(#{1,6}) +(.+?)[ #]*$", CODE_BLOCK.sub("", markdown), re.MULTILINE)
+    return [(len(marks), text) for marks, text in found]
+
+
+def sections(notebook):
+    """[(heading, cells)] of each `##` section; the cells before the first have the heading ''."""
+    found = [("", [])]
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            found += [(text, []) for level, text in headings(cell.source) if level == 2]
+        found[-1][1].append(cell)
+    return found
+
+
+def is_readable(cell_id):
+    return bool(READABLE_ID.fullmatch(cell_id)) and not RANDOM_ID.fullmatch(cell_id)
+
+
+def name_cells(cells):
+    """Replace ids that say nothing by one made of the section's heading and a counter."""
+    taken = {cell.get("id", "") for cell in cells}
+    used, section, has_code = set(), "cell", False
+    for cell in cells:
+        if cell.cell_type == "markdown":
+            for _, text in headings(cell.source):
+                words = re.findall(r"[a-z0-9]+", text.lower())
+                section = "-".join(words[:5]) or section
+        candidates = (f"{section}-{number}" for number in itertools.count(1))
+        if cell.cell_type == "code" and not has_code:
+            candidates, has_code = itertools.chain(["setup"], candidates), True
+        if not is_readable(cell.get("id", "")) or cell.id in used:
+            cell["id"] = next(name for name in candidates if name not in taken)
+        taken.add(cell.id)
+        used.add(cell.id)
+
+
+def tidy_outputs(outputs):
+    """Without widget views, and with the pieces of one printed text put together again."""
+    tidy = []
+    for output in outputs:
+        if "data" in output:
+            # A reopened notebook says "Error displaying widget: model not found" where it finds
+            # a view, and shows the picture beside it where it finds none.
+            output.data.pop(WIDGET_VIEW, None)
+            output.metadata.pop(WIDGET_VIEW, None)
+            if not output.data:
+                continue
+        last = tidy[-1] if tidy else {}
+        if output.output_type == last.get("output_type") == "stream" and output.name == last.name:
+            last["text"] += output.text  # kernels cut streams at random
+        else:
+            tidy.append(output)
+    return tidy
+
+
+def normalise(notebook):
+    """Bring a notebook into the stored form, in place, and return it."""
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    notebook.metadata = nbformat.from_dict(METADATA)
+    notebook.cells = [c for c in notebook.cells if c.cell_type != "code" or c.source.strip()]
+    name_cells(notebook.cells)
+    for cell in notebook.cells:
+        kept = {"tags": cell.metadata.get("tags")}
+        if cell.metadata.get("jupyter", {}).get("source_hidden"):
+            kept["jupyter"] = {"source_hidden": True}
+        cell["metadata"] = nbformat.from_dict({key: value for key, value in kept.items() if value})
+        if cell.cell_type == "code":
+            cell["outputs"] = tidy_outputs(cell.outputs)
+    return notebook
+
+
+def stored_text(notebook):
+    return nbformat.writes(notebook).rstrip("\n") + "\n"
+
+
+def execute(path):
+    """Run a notebook in its own folder and return it with its new outputs."""
+    notebook = nbformat.read(path, as_version=4)
+    started = []
+    client = NotebookClient(
+        notebook,
+        kernel_name="python3",
+        timeout=SECONDS_PER_CELL,
+        resources={"metadata": {"path": str(path.resolve().parent)}},
+        extra_arguments=["--log-level=ERROR"],  # else each kernel warns that it listens on TCP
+        on_cell_start=lambda cell, cell_index: started.append(cell),
+    )
+    # Jupyter picks the inline backend only where no other is asked for.
+    environment = {key: value for key, value in os.environ.items() if key != "MPLBACKEND"}
+    try:
+        client.execute(env=environment)
+    except (CellControlSignal, DeadKernelError) as error:
+        where = f"cell {started[-1].get('id', '?')}" if started else "before its first cell"
+        text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+        raise NotebookError(f"{path.name}, {where}: not stored, because\n{text}") from error
+    return notebook
+
+
+def refresh(path):
+    """Run a notebook and store it; True if the file changed."""
+    text = stored_text(normalise(execute(path)))
+    if text == path.read_text(encoding="utf-8"):
+        return False
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return True
+
+
+def main(arguments):
+    paths = [Path(argument) for argument in arguments] or notebook_files()
+    failed = False
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        for path, result in [(path, pool.submit(refresh, path)) for path in paths]:
+            try:
+                outcome = "stored anew" if result.result() else "unchanged"
+                print(f"{path.name}: {outcome}", flush=True)
+            except NotebookError as error:
+                print(error, file=sys.stderr)
+                failed = True
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
