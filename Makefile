@@ -1,6 +1,6 @@
 # The commands of this project: `make` lists them. For GNU make 3.81 (macOS) and later, and any sh.
 #   PYTHON=python3.12   build the environment with this Python; `make clean` first, if there is one
-#   TORCH=2.15.0        work in an environment of its own, with this torch
+#   TORCH=2.15.0        work in an environment of its own, with this torch (or TORCH=newest)
 #   TORCH_INDEX=URL     look for torch there too; small CPU-only builds for Linux: see README.md
 #   PORT=8899, ARGS=…   handed to JupyterLab, for example ARGS=--no-browser
 
@@ -78,7 +78,8 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	$(if $(filter no,$(firstword $(FOUND))),$(error $(wordlist 2,99,$(FOUND))))
 	@rm -f $@
 	'$(FOUND)' -m venv $(CLEAR) $(VENV)
-	$(if $(TORCH),(grep -v -e ^torch== -e ^sympy== constraints.txt; echo torch==$(TORCH)) >$(CONSTRAINTS))
+	$(if $(TORCH),grep -v -e ^torch== -e ^sympy== constraints.txt >$(CONSTRAINTS))
+	$(if $(filter-out newest,$(TORCH)),echo torch==$(TORCH) >>$(CONSTRAINTS))
 	$(INSTALL) .
 	@touch $@
 

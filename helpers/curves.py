@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import torch
 
-# A change that does not shrink with the step is a jump: a smooth function changes 16 times less
-# over a step that is 16 times smaller, so anything above 1/8 of the change is no smooth function.
-SMALLER_STEP = 16
-JUMP_RATIO = 1 / 8
+from helpers.sampling import noise, one_sided_slopes, special_points
 
 
 @dataclass(frozen=True)
@@ -57,16 +55,24 @@ class GradientCurve:
         tolerance = 1e-4 * (1 + torch.maximum(low.abs(), high.abs()))
         agrees = (self.grad >= low - tolerance) & (self.grad <= high + tolerance)
         runs, run = [], []
-        for x, judged, fine in zip(
-            self.x.tolist(), known.any(0).tolist(), agrees.tolist(), strict=True
+        for i, (judged, fine) in enumerate(
+            zip(known.any(0).tolist(), agrees.tolist(), strict=True)
         ):
             if judged and fine:
                 runs.append(run)
                 run = []
             elif judged:
-                run.append(x)
+                run.append(i)
         runs.append(run)
-        return [(_plain(run[0]), _plain(run[-1])) for run in runs if run]
+        return [self._interval(run[0], run[-1]) for run in runs if run]
+
+    def _interval(self, first, last):
+        """From x[first] to x[last], or to the jump or kink beside them."""
+        x, special = self.x.tolist(), [False, *self.touching.tolist(), False]
+        start = x[first - 1] if first > 0 and special[first - 1] else x[first]
+        stop = x[last + 1] if last + 1 < len(x) and special[last + 2] else x[last]
+        digits = 12 - math.floor(math.log10(x[-1] - x[0]))  # float neighbours become one number
+        return round(start, digits) + 0.0, round(stop, digits) + 0.0  # -0.0 becomes 0.0
 
     def jumps(self, values: torch.Tensor) -> list[int]:
         """Indices i such that `values` (y or grad) jump between the float neighbours x[i], x[i+1].
@@ -75,7 +81,7 @@ class GradientCurve:
         >>> curve.x[curve.jumps(curve.grad)]
         tensor([0.], dtype=torch.float64)
         """
-        steep = 1e4 * _noise(values)  # what sqrt gains from 0 to its neighbour is no jump
+        steep = 1e4 * noise(values)  # what sqrt gains from 0 to its neighbour is no jump
         jump = self.touching & (values.diff().abs() > steep)
         return jump.nonzero().flatten().tolist()
 
@@ -142,64 +148,11 @@ def gradient_curve(
             )
         return grad.detach()
 
-    tiny = 1e-16 * (high - low)  # around 0 the float neighbours are absurdly close
-    grid = _snap(torch.linspace(low, high, points, dtype=torch.float64), tiny)
-    special = torch.tensor([0.0, *kinks], dtype=torch.float64)
+    grid = torch.linspace(low, high, points, dtype=torch.float64)
     _check_elementwise(fn, value, grid)
-    jumps = _find_jumps(value, grid), _find_jumps(gradient, grid)
-    special = _snap(torch.cat([special, *jumps]), tiny)
-    below, above = (
-        torch.where(special == 0, side * tiny, special.nextafter(special + side))
-        for side in (-1, 1)
-    )
-    x = torch.cat([grid, below, special, above])
-    x = x[(x >= low) & (x <= high)].unique()
-    left, right = _one_sided_slopes(value, x, high - low)
+    x = special_points(value, gradient, grid, kinks)
+    left, right = one_sided_slopes(value, x, high - low)
     return GradientCurve(x, value(x), gradient(x), left, right, grad_output)
-
-
-def _snap(x, tiny):
-    return x.masked_fill(x.abs() <= tiny, 0)
-
-
-def _one_sided_slopes(value, x, width):
-    step = 1e-6 * width
-    y = value(x)
-    slopes = []
-    for side in (-1, 1):
-        near, far = (value(x + side * size) - y for size in (step, SMALLER_STEP * step))
-        jump = near.abs() > far.abs() * JUMP_RATIO + _noise(y)
-        slopes.append((side * near / step).masked_fill(jump | ~near.isfinite(), torch.nan))
-    return slopes
-
-
-def _find_jumps(value, x):
-    """Both sides of each place where `value` jumps, found by cutting intervals in 16 repeatedly."""
-    y = value(x)
-    left, right, change = x[:-1], x[1:], y.diff().abs()
-    noise, keep_above = _noise(y), JUMP_RATIO
-    parts = torch.linspace(0, 1, SMALLER_STEP + 1, dtype=torch.float64)
-    for _ in range(13):  # 16 to the power 13 is 2 to the power 52: down to neighbouring floats
-        cuts = torch.lerp(left[:, None], right[:, None], parts)
-        cuts[:, -1] = right  # lerp may stop one float short of it
-        changes = value(cuts.flatten()).view_as(cuts).diff().abs().nan_to_num(0, posinf=0)
-        biggest, where = changes.max(dim=1)
-        keep = biggest > change * keep_above + noise
-        where = where[keep, None]
-        left, right = cuts[keep].gather(1, where)[:, 0], cuts[keep].gather(1, where + 1)[:, 0]
-        change, keep_above = biggest[keep], 0.45  # a tie may split a jump into two halves
-        if not len(left):
-            break
-    return torch.cat([left, right])
-
-
-def _noise(values):
-    """Changes below this are rounding, not a jump."""
-    finite = values[values.isfinite()].sort().values
-    if not len(finite):
-        return 0.0
-    tenth, middle, ninth = (finite[len(finite) * k // 10].item() for k in (1, 5, 9))
-    return 1e-9 * (ninth - tenth) + 1e-12 * abs(middle)
 
 
 def _interval(x):
@@ -270,11 +223,6 @@ def input_name(fn) -> str:
     except (TypeError, ValueError, StopIteration):  # a builtin keeps the name to itself
         return "x"
     return "x" if first.kind is first.VAR_POSITIONAL else first.name
-
-
-def _plain(number):
-    """Drop the last bits: the float neighbour of 1 is reported as 1."""
-    return float(f"{number:.12g}") + 0.0
 
 
 def _number(number):

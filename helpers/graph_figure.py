@@ -24,30 +24,32 @@ def plot_graph(result: torch.Tensor, *, title: str | None = None, **names: torch
     rows = [[i for i, node in enumerate(nodes) if node.depth == depth]
             for depth in range(nodes[-1].depth + 1)]  # fmt: skip
     widest = max(map(len, rows))
-    figure = Picture(max(5, 2.4 * widest), 0.5 + 0.8 * len(rows))
+    figure = Picture(max(5, 2.4 * widest), 0.4 + 0.75 * len(rows))
     ax = figure.subplots()
     ax.set(xlim=(-widest / 2, widest / 2), ylim=(0.5 - len(rows), 0.5), title=title or "")
     ax.axis("off")
-    place = {
-        i: (k - (len(row) - 1) / 2, -depth)
-        for depth, row in enumerate(rows)
-        for k, i in enumerate(row)
-    }
-    for i, node in enumerate(nodes):
-        leaf = node.leaf is not None
-        ax.text(
-            *place[i], labels[i], ha="center", va="center", fontsize=10, zorder=3,
-            bbox=dict(
-                boxstyle="square,pad=0.5" if leaf else "round,pad=0.5,rounding_size=0.8",
-                facecolor="white", edgecolor=GRADIENT_COLOUR if leaf else VALUE_COLOUR,
-                linewidth=2.5 if leaf else 1.2,
-            ),
-        )  # fmt: skip
-        for below in node.inputs:
-            ax.annotate(
-                "", place[below], place[i], zorder=1,
-                arrowprops=dict(arrowstyle="->", color=SLOPE_COLOUR, shrinkA=14, shrinkB=16),
+    boxes = {}
+    for depth, row in enumerate(rows):
+        for k, i in enumerate(row):
+            leaf = nodes[i].leaf is not None
+            boxes[i] = ax.text(
+                k - (len(row) - 1) / 2, -depth, labels[i], ha="center", va="center", fontsize=10,
+                bbox={
+                    "boxstyle": "square,pad=0.5" if leaf else "round,pad=0.5,rounding_size=0.8",
+                    "facecolor": "white",
+                    "edgecolor": GRADIENT_COLOUR if leaf else VALUE_COLOUR,
+                    "linewidth": 2.5 if leaf else 1.2,
+                },
             )  # fmt: skip
+    for i, node in enumerate(nodes):
+        for below in node.inputs:
+            arrow = {"arrowstyle": "-|>", "color": SLOPE_COLOUR, "shrinkA": 0, "shrinkB": 2}
+            arrow["patchA"], arrow["patchB"] = (
+                boxes[i].get_bbox_patch(),
+                boxes[below].get_bbox_patch(),
+            )
+            start, end = boxes[i].get_position(), boxes[below].get_position()
+            ax.annotate("", end, start, arrowprops=arrow)
     figure.summary = "\n".join(
         f"{label} <- {', '.join(labels[i] for i in node.inputs)}".replace("\n", " ")
         for label, node in zip(labels, nodes, strict=True)

@@ -142,6 +142,7 @@ def curve_figure(fn: GradientCurve | Callable) -> tuple[Picture, CurveArtists]:
 
 
 def add_legend(figure: Picture, artists: CurveArtists, columns: int = 4):
+    """Say below the figure what its lines are; the same in all figures."""
     lines = [artists.value, artists.gradient, artists.slope, artists.lies]
     figure.legend(handles=lines, loc="outside lower center", ncols=columns, frameon=False)
 
@@ -190,7 +191,7 @@ class CurveArtists:
             full, hollow = _ends(curve.x.tolist(), jumps if len(jumps) <= MANY_JUMPS else [])
             dots.set_data(curve.x[full].numpy(), values[full].numpy())
             rings.set_data(curve.x[hollow].numpy(), values[hollow].numpy())
-        self.slope.set_data(curve.x.numpy(), _slope_beside_jumps(curve).numpy())
+        self.slope.set_data(*_slope_line(curve))
         lies = curve.disagreement()
         point = 0.003 * (curve.x[-1] - curve.x[0]).item()  # a single point has to be seen, too
         self.lies.set_verts(
@@ -257,13 +258,16 @@ def _ends(x, jumps):
     return full, [2 * i + 1 - end for i, end in zip(jumps, full, strict=True)]
 
 
-def _slope_beside_jumps(curve):
-    """The slope, from the left on the left side of a kink and from the right on the right side."""
+def _slope_line(curve):
+    """x and slope to draw: at a kink from the left up to it, lifted, and from the right on."""
     left_neighbour, right_neighbour = _neighbours(curve)
-    slope = curve.slope.masked_fill(left_neighbour & right_neighbour, torch.nan)
-    slope = torch.where(right_neighbour & ~left_neighbour, curve.slope_left, slope)
-    slope = torch.where(left_neighbour & ~right_neighbour, curve.slope_right, slope)
-    return slope * curve.grad_output
+    slope = torch.where(right_neighbour, curve.slope_left, curve.slope)
+    slope = torch.where(left_neighbour, curve.slope_right, slope) * curve.grad_output
+    edge = ~(left_neighbour & right_neighbour)
+    x, slope, starts_kink = curve.x[edge], slope[edge], right_neighbour[edge][:-1]
+    bends = slope.diff().abs() > 1e-3 * (1 + slope[1:].abs())
+    kinks = (starts_kink & bends).nonzero().flatten().tolist()
+    return _with_gaps(x, kinks), _with_gaps(slope, kinks)
 
 
 def _ordinary(curve):

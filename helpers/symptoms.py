@@ -36,14 +36,14 @@ def symptom_table() -> Table:
     """All symptoms with a link to the section that explains each.
 
     >>> symptom_table().headings
-    ('PyTorch says', 'What happens')
+    ('PyTorch says', 'Explained in')
     """
     rows = []
     for symptom in SYMPTOMS:
         notebook, _, heading = symptom.section.partition("#")
         code = f"`` {symptom.message} ``" if "`" in symptom.message else f"`{symptom.message}`"
         rows.append((code, f"[{notebook[:2]}: {heading.replace('-', ' ')}]({symptom.section})"))
-    return Table(("PyTorch says", "What happens"), tuple(rows))
+    return Table(("PyTorch says", "Explained in"), tuple(rows))
 
 
 class _NoSuper(nn.Module):
@@ -92,22 +92,22 @@ OVERRIDE = "04_override_backward.ipynb"
 SYMPTOMS = (
     Symptom(
         "No module named 'pytorch'",
-        f"{BASICS}#A-shape-or-data",
+        f"{BASICS}#A-layer-that-trains",
         lambda: importlib.import_module("pytorch"),
     ),
     Symptom(
         "tensor() takes 1 positional argument but 2 were given",
-        f"{BASICS}#A-shape-or-data",
+        f"{BASICS}#A-layer-that-trains",
         lambda: torch.tensor(3, 3),
     ),
     Symptom(
         "`nn.init.uniform` is now deprecated in favor of `nn.init.uniform_`",
-        f"{BASICS}#A-shape-or-data",
+        f"{BASICS}#A-layer-that-trains",
         lambda: nn.init.uniform(torch.empty(3), 0, 1),
     ),
     Symptom(
         "Only Tensors of floating point and complex dtype can require gradients",
-        f"{BASICS}#A-shape-or-data",
+        f"{BASICS}#Which-tensors-get-a-gradient",
         lambda: torch.tensor([1, 2], requires_grad=True),
     ),
     Symptom(

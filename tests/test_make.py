@@ -241,19 +241,24 @@ def test_make_test_runs_everything_and_stops_at_a_failure(checkout):
         assert asked == everything[3 : i + 4]
 
 
-def test_another_torch_has_its_own_environment(checkout):
+@pytest.mark.parametrize(
+    ("torch", "pin"), [("2.15.0", {"torch==2.15.0"}), ("newest", set())], ids=["2.15.0", "newest"]
+)
+def test_another_torch_has_its_own_environment(checkout, torch, pin):
     checkout.python()
     checkout.make("lab")
-    done, asked = checkout.make("lint", "TORCH=2.15.0", "TORCH_INDEX=https://example.org/cpu")
+    done, asked = checkout.make("lint", f"TORCH={torch}", "TORCH_INDEX=https://example.org/cpu")
     assert done.returncode == 0, done.stderr
-    folder = checkout.folder / ".venv-torch-2.15.0"
-    assert asked[0] == "-m venv --clear .venv-torch-2.15.0"
+    assert asked[0] == f"-m venv --clear .venv-torch-{torch}"
     index = "--extra-index-url https://example.org/cpu"
-    assert f"{index} -c .venv-torch-2.15.0/constraints.txt -e ." in asked[1]
+    assert f"{index} -c .venv-torch-{torch}/constraints.txt -e ." in asked[1]
     ours = set((ROOT / "constraints.txt").read_text().splitlines())
-    theirs = set((folder / "constraints.txt").read_text().splitlines())
-    assert theirs - ours == {"torch==2.15.0"}
+    theirs = set(
+        (checkout.folder / f".venv-torch-{torch}/constraints.txt").read_text().splitlines()
+    )
+    assert theirs - ours == pin
     assert {line.partition("==")[0] for line in ours - theirs} == {"torch", "sympy"}
+    assert checkout.make("lint")[1] == [INSTALL + "[test]", "-m ruff check"]
 
 
 def test_clean_leaves_only_the_source(checkout):

@@ -50,17 +50,16 @@ class Exercise:
 
 
 def call(answer: Callable, *args):
-    """Call the learner's function; a stub that returns nothing is not done yet."""
-    if answer is None or answer is ...:
+    """Call the learner's function; a stub that returns ... is not done yet."""
+    if answer is ...:
         raise NotDone
     if not callable(answer):
-        raise Wrong(f"needs a function, got {type(answer).__name__}.")
-    try:
-        result = answer(*args)
-    except NotImplementedError:
-        raise NotDone from None
-    if result is None or result is ...:
+        raise Wrong(f"needs the function itself, got {type(answer).__name__}.")
+    result = answer(*args)
+    if result is ...:
         raise NotDone
+    if result is None:
+        raise Wrong("returned None: what it computes has to be returned.")
     return result
 
 

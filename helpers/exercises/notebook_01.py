@@ -3,52 +3,69 @@
 import torch
 from torch import nn
 
-from helpers.exercises.exercise import Exercise, Wrong, call, compare
+from helpers.exercises.exercise import Exercise, NotDone, Wrong, call, compare
 
 
 def _check_scaled_line(answer):
     layer = call(answer)
     if not isinstance(layer, nn.Module):
         raise Wrong(f"makes a {type(layer).__name__}: the class needs to derive from nn.Module.")
-    x = torch.tensor([1.0, -2.0])
-    call(layer, x)
-    for kind, wanted in (("parameters", {"weight", "bias"}), ("buffers", {"scale"})):
+    if not hasattr(layer, "_parameters"):
+        raise Wrong("__init__ needs to call super().__init__() before anything else.")
+    tensors = {**dict(layer.named_parameters()), **dict(layer.named_buffers())}
+    if not tensors and type(layer).forward is nn.Module.forward:
+        raise NotDone
+    for kind, wanted, remedy in (
+        ("parameters", {"weight", "bias"}, "a Parameter is trained, a buffer is not"),
+        ("buffers", {"scale"}, "self.register_buffer keeps what is not trained"),
+    ):
         found = {name for name, _ in getattr(layer, f"named_{kind}")()}
         if found != wanted:
             yours = ", ".join(sorted(found)) or "none"
-            raise Wrong(f"{kind}: yours {yours}; expected {', '.join(sorted(wanted))}.")
+            raise Wrong(f"{kind}: yours {yours}, expected {', '.join(sorted(wanted))}: {remedy}.")
+    for name, tensor in tensors.items():
+        if tensor.numel() != 1:
+            shape = tuple(tensor.shape)
+            raise Wrong(f"{name}: yours has shape {shape}, expected one number: shape (1,).")
+    if "scale" not in layer.state_dict():
+        raise Wrong("state_dict: yours lacks scale, expected it saved: leave persistent=True.")
+    if type(layer).forward is nn.Module.forward:
+        raise Wrong("forward is missing: the three tensors are there, now compute with them.")
     with torch.no_grad():
-        layer.weight.fill_(3.0)
-        layer.bias.fill_(1.0)
-        layer.scale.fill_(0.5)
-    y = layer(x)
-    compare("value for weight 3, bias 1, scale 0.5", y, torch.tensor([2.0, -2.5]))
+        for name, value in (("weight", 3.0), ("bias", 1.0), ("scale", 0.5)):
+            tensors[name].fill_(value)
+    y = call(layer, torch.tensor([1.0, -2.0]))
+    compare("value for weight 3, bias 1, scale 0.5 at x = [1, -2]", y, torch.tensor([2.0, -2.5]))
     if not y.requires_grad:
         raise Wrong("the result has no grad_fn: something in forward cuts the graph.")
     y.sum().backward()
     for name, expected in (("weight", -0.5), ("bias", 1.0)):
-        grad = layer.get_parameter(name).grad
+        grad = tensors[name].grad
         if grad is None:
-            raise Wrong(
-                f"{name}.grad: yours None, expected a number; forward must use self.{name}."
-            )
+            raise Wrong(f"{name}.grad: yours None, expected {expected}: forward uses a copy.")
         compare(f"{name}.grad", grad.reshape(()), torch.tensor(expected))
 
 
 def _check_middle_gradient(answer):
-    x = torch.tensor([1.0, -2.0], requires_grad=True)
-    yours = call(answer, x)
-    if isinstance(yours, tuple):
-        raise Wrong(
-            "yours is a tuple: torch.autograd.grad returns one gradient per input, take [0]."
-        )
-    expected = torch.tensor([6.0, -12.0])
+    x = torch.tensor([0.0, 1.0], requires_grad=True)
+    try:
+        yours = call(answer, x)
+    except Wrong as wrong:
+        if answer is not None and "None" in str(wrong):
+            raise Wrong(
+                "yours returned None: y is not a leaf, so y.grad stays empty unless "
+                "y.retain_grad() comes before backward; and backward() itself returns None."
+            ) from None
+        raise
+    if isinstance(yours, (tuple, list)):
+        raise Wrong(f"yours is a {type(yours).__name__} with a gradient in it: take [0].")
+    y = x.detach().exp()
     if isinstance(yours, torch.Tensor) and yours.shape == x.shape:
-        if torch.equal(yours.detach(), 3 * expected):
-            raise Wrong("yours is the gradient of x, three times too large: y = 3x is asked for.")
-        if torch.equal(yours.detach(), 3 * x.detach()):
-            raise Wrong("yours is y itself, not the gradient of the loss with respect to y.")
-    compare("gradient of y for x = [1, -2]", yours, expected)
+        if torch.allclose(yours.detach(), 2 * y * y):
+            raise Wrong("yours is the gradient of x: the one of y is asked for, one step earlier.")
+        if torch.allclose(yours.detach(), y):
+            raise Wrong("at x = [0, 1]: yours is half of it: it has the values of y itself.")
+    compare("gradient of y at x = [0, 1]", yours, 2 * y)
 
 
 EXERCISES = (
@@ -71,7 +88,7 @@ EXERCISES = (
         "01.2",
         "The gradient in the middle",
         4,
-        "Write `middle_gradient(x)`: it computes `y = 3 * x` and `loss = (y ** 2).sum()` and "
+        "Write `middle_gradient(x)`: it computes `y = x.exp()` and `loss = (y ** 2).sum()` and "
         "returns the gradient of `loss` with respect to `y`, which is not a leaf.",
         (
             "After `loss.backward()`, `y.grad` is `None`: backward passed through y and "

@@ -5,65 +5,108 @@ import torch
 from helpers.exercises.exercise import Exercise, Wrong, call, compare
 
 X = torch.tensor([-1.0, 0.0, 0.5, 1.0, 2.0])
+WEIGHT = torch.tensor([2.0, 3.0, -1.0, 0.5, 4.0])
 UPSTREAM = torch.tensor([3.0, -2.0, 0.5, 4.0, -5.0])  # no two alike, none of them 1
+ASKED = "gradient for x = [-1, 0, 0.5, 1, 2] and grad_output = [3, -2, 0.5, 4, -5]"
 
 
-def _gradients(answer, inputs, upstream):
-    """Value and gradients of the learner's function, and a look at what it did to `upstream`."""
+def _gradients(answer, *inputs):
+    """Value and gradients of the learner's function for UPSTREAM."""
+    if isinstance(answer, type):
+        raise Wrong(f"needs a function, got the class: pass {answer.__name__}.apply.")
     inputs = [tensor.clone().requires_grad_() for tensor in inputs]
     value = call(answer, *inputs)
     if not isinstance(value, torch.Tensor):
         raise Wrong(f"returns a {type(value).__name__}, expected a tensor.")
     if not value.requires_grad:
         raise Wrong("the result has no grad_fn: call the Function through its .apply.")
-    given = upstream.clone()
-    gradients = torch.autograd.grad(value, inputs, given, allow_unused=True)
-    if not torch.equal(given, upstream):
+    upstream = UPSTREAM.clone()
+    gradients = torch.autograd.grad(value, inputs, upstream, allow_unused=True)
+    if not torch.equal(upstream, UPSTREAM):
         raise Wrong("backward writes into grad_output, which others still need: work on a copy.")
     return value.detach(), gradients
 
 
+def _blame(gradient, mistakes):
+    """Raise Wrong with the reason of the first known mistake that gives this gradient."""
+    for reason, wrong in mistakes.items():
+        if gradient is not None and torch.allclose(gradient, wrong):
+            raise Wrong(reason)
+
+
 def _check_leaky_clamp(answer):
-    value, (grad,) = _gradients(answer, [X], UPSTREAM)
-    compare("value", value, X.clamp(0, 1), "The value does not leak, only the gradient does.")
+    value, (grad,) = _gradients(answer, X)
+    compare("value at x = [-1, 0, 0.5, 1, 2]", value, X.clamp(0, 1), "Only the gradient leaks.")
     factor = torch.tensor([0.1, 1.0, 1.0, 1.0, 0.1])
-    if grad is not None and torch.allclose(grad, factor):
-        raise Wrong("gradient [0]: yours 0.1, expected 0.3. backward ignores grad_output.")
-    where = "gradient at x = [-1, 0, 0.5, 1, 2] for upstream [3, -2, 0.5, 4, -5],"
-    compare(where, grad, factor * UPSTREAM)
+    strictly_inside = torch.tensor([0.1, 0.1, 1.0, 0.1, 0.1])
+    true_clamp = torch.tensor([0.0, 1.0, 1.0, 1.0, 0.0])
+    constants = torch.where(X > 1, 1.0, torch.where(X < 0, 0.0, UPSTREAM))
+    _blame(
+        grad,
+        {
+            f"{ASKED} [0]: yours 0.1, expected 0.3. backward ignores grad_output.": factor,
+            f"{ASKED} [1]: yours -0.2, expected -2. The two bounds count as inside.": (
+                strictly_inside * UPSTREAM
+            ),
+            f"{ASKED} [0]: yours 0, expected 0.3. Nothing leaks: is it torch's own gradient?": (
+                true_clamp * UPSTREAM
+            ),
+            f"{ASKED} [4]: yours 1, expected -0.5. Outside, yours is a constant.": constants,
+            f"{ASKED} [0]: yours 3, expected 0.3. Outside, a tenth is asked for.": UPSTREAM,
+        },
+    )
+    compare(ASKED, grad, factor * UPSTREAM)
 
 
 def _check_weighted_round(answer):
-    weight = torch.tensor([2.0, 3.0, -1.0, 0.5, 4.0])
     x = X + 0.3
-    value, (grad_x, grad_weight) = _gradients(answer, [x, weight], UPSTREAM)
-    compare("value", value, x.round() * weight)
+    value, (grad_x, grad_weight) = _gradients(answer, x, WEIGHT)
+    compare("value", value, x.round() * WEIGHT)
     if grad_x is None or grad_weight is None:
         missing = "x" if grad_x is None else "weight"
         raise Wrong(f"gradient of {missing}: yours None, expected a tensor: one for each input.")
-    right_x, right_weight = UPSTREAM * weight, UPSTREAM * x.round()
+    right_x, right_weight = UPSTREAM * WEIGHT, UPSTREAM * x.round()
     if torch.allclose(grad_x, right_weight) and torch.allclose(grad_weight, right_x):
         raise Wrong("the two gradients are swapped: return them in the order of forward's inputs.")
-    if torch.allclose(grad_weight, UPSTREAM * x):
-        raise Wrong("gradient of weight: yours uses x, but weight was multiplied by round(x).")
-    if torch.allclose(grad_x, UPSTREAM):
-        raise Wrong("gradient of x: yours lacks the factor weight.")
-    compare("gradient of x", grad_x, right_x)
-    compare("gradient of weight", grad_weight, right_weight)
+    _blame(
+        grad_x,
+        {
+            "gradient of x: yours ignores grad_output.": WEIGHT,
+            "gradient of x: yours lacks the factor weight.": UPSTREAM,
+            "gradient of x: yours 0, round's own gradient; straight-through hands it on.": 0 * x,
+        },
+    )
+    _blame(
+        grad_weight,
+        {
+            "gradient of weight: yours ignores grad_output.": x.round(),
+            "gradient of weight: yours uses x, but weight was multiplied by round(x).": (
+                UPSTREAM * x
+            ),
+        },
+    )
+    asked = "for grad_output = [3, -2, 0.5, 4, -5],"
+    compare(f"gradient of x = [-0.7, 0.3, 0.8, 1.3, 2.3] {asked}", grad_x, right_x)
+    compare(f"gradient of weight = [2, 3, -1, 0.5, 4] {asked}", grad_weight, right_weight)
 
 
 def _check_repaired_square(answer):
-    value, (grad,) = _gradients(answer, [X], UPSTREAM)
-    compare("value", value, X**2)
-    if grad is not None and torch.allclose(grad, 2 * X):
-        raise Wrong("gradient [0]: yours -2, expected -6. backward still ignores grad_output.")
-    if grad is not None and torch.allclose(grad, UPSTREAM):
-        raise Wrong("gradient [0]: yours 3, expected -6. The factor 2 * x is lost.")
-    compare("gradient", grad, 2 * X * UPSTREAM)
+    value, (grad,) = _gradients(answer, X)
+    compare("value at x = [-1, 0, 0.5, 1, 2]", value, X**2)
+    _blame(
+        grad,
+        {
+            f"{ASKED} [0]: yours -2, expected -6. backward ignores grad_output.": 2 * X,
+            f"{ASKED} [0]: yours 3, expected -6. The factor 2 * x is lost.": UPSTREAM,
+            f"{ASKED} [0]: yours -3, expected -6. The factor 2 is lost.": X * UPSTREAM,
+        },
+    )
+    compare(ASKED, grad, 2 * X * UPSTREAM)
     double = X.double().requires_grad_()
     if not torch.autograd.gradgradcheck(answer, (double,), raise_exception=False):
         raise Wrong(
-            "its second derivative is wrong: compute with the saved x, not with a detached copy."
+            "the second derivative is wrong: backward has to compute with the saved x itself, not "
+            "with a detached copy, a number, or something computed in forward."
         )
 
 

@@ -117,8 +117,10 @@ LISTEN = """async () => {
   panel.sessionContext.iopubMessage.connect((_, {header, content}) => {
     if (header.msg_type === 'error')
       window.complaints.push(content.ename + ': ' + content.evalue);
-    if (header.msg_type === 'stream' && content.name === 'stderr')
-      window.complaints.push(content.text);
+    // JupyterLab asks for live widgets before a cell imports ipywidgets: nobody's mistake.
+    const text = content.text?.replace(/^\\[?.*No such comm.*\\n?/gm, '');
+    if (header.msg_type === 'stream' && content.name === 'stderr' && text)
+      window.complaints.push(text);
   });
 }"""
 RUN_ALL = """async () => {
@@ -137,6 +139,11 @@ COMPLAINTS = """() => {
       .map(cell => 'cell ' + cell.id + ' did not run'),
   ];
 }"""
+
+
+EXPLORING = r"""() => [...window.jupyterapp.shell.currentWidget.content.model.cells]
+  .map((cell, i) => cell.type === 'code' && /\bexplore\(/.test(cell.sharedModel.source) ? i : -1)
+  .filter(i => i >= 0)"""
 
 
 class NotebookPage:
@@ -163,6 +170,10 @@ class NotebookPage:
         boxes = self.panel.locator(".widget-vbox:has(> img.widget-image)")
         return [ExplorerView(box) for box in boxes.all()]
 
+    def cells_that_explore(self) -> list:
+        """The cells that make an explorer, so each of them has a picture to show."""
+        return [self.panel.locator(".jp-Cell").nth(i) for i in self.page.evaluate(EXPLORING)]
+
     def complaints(self) -> list[str]:
         """What went wrong anywhere: in cells, in callbacks, in widgets, on the page."""
         broken = self.panel.locator(
@@ -187,10 +198,19 @@ CONTROLS = """box => [...box.children].flatMap(control => {
   if (select) return [{name, kind: 'choice', shown: select.selectedOptions[0].innerText,
                        options: [...select.options].map(option => option.innerText)}];
   if (tick) return [{name, kind: 'tick', shown: tick.checked ? 'True' : 'False'}];
-  return readout ? [{name, kind: 'slider', shown: readout.innerText.trim()}] : [];
+  if (readout) return [{name, kind: 'slider', shown: readout.innerText.replace('\\u2212', '-')}];
+  return [];
 })"""
-PIXELS = """async img => {
-  await img.decode();
+# A picture that is replaced while it is decoded fails to decode: then ask for the next one.
+DECODED = """async img => {
+  for (let tries = 0; ; tries++)
+    try { await img.decode(); return img.naturalWidth; }
+    catch (error) { if (tries > 200) throw error; await new Promise(requestAnimationFrame); }
+}"""
+PIXELS = (
+    "async img => { await ("
+    + DECODED
+    + """)(img);
   const canvas = new OffscreenCanvas(img.naturalWidth, img.naturalHeight);
   const context = canvas.getContext('2d');
   context.drawImage(img, 0, 0);
@@ -198,6 +218,7 @@ PIXELS = """async img => {
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', data));
   return [...hash].map(byte => byte.toString(16).padStart(2, '0')).join('');
 }"""
+)
 
 
 class ExplorerView:
@@ -233,7 +254,7 @@ class ExplorerView:
             if control["kind"] == "slider":
                 said = re.search(rf"\b{control['name']}=(-?[\d.]+(?:e[-+]?\d+)?)", text)
                 if not said or abs(float(said[1]) - float(control["shown"])) > 0.005001:
-                    return False  # a readout has two decimals
+                    return False  # the page shows two decimals
             elif f"{control['name']}={control['shown']}" not in text:
                 return False
         return True

@@ -1,0 +1,188 @@
+"""Curves against closed forms, and what gradient_curve refuses."""
+
+import functools
+import math
+
+import hypothesis.strategies as st
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+
+from helpers.curves import gradient_curve, input_name
+from helpers.functions import clamp, round_ste
+
+SMOOTH = {
+    "sin": (torch.sin, torch.cos),
+    "exp": (torch.exp, torch.exp),
+    "tanh": (torch.tanh, lambda x: 1 - torch.tanh(x) ** 2),
+    "cube": (lambda x: x**3, lambda x: 3 * x**2),
+    "line": (lambda x: 2 - 0.5 * x, lambda x: torch.full_like(x, -0.5)),
+    "softplus": (F.softplus, torch.sigmoid),
+    "itself": (lambda x: x, torch.ones_like),
+}
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_smooth_functions_against_their_derivative(name):
+    fn, derivative = SMOOTH[name]
+    curve = gradient_curve(fn)
+    torch.testing.assert_close(curve.y, fn(curve.x))
+    torch.testing.assert_close(curve.grad, derivative(curve.x))
+    torch.testing.assert_close(curve.slope, derivative(curve.x), rtol=1e-6, atol=1e-6)
+    assert curve.disagreement() == []
+    assert curve.jumps(curve.y) == curve.jumps(curve.grad) == []
+
+
+@given(
+    coefficients=st.lists(st.floats(-5, 5), min_size=1, max_size=5),
+    low=st.floats(-20, 20),
+    width=st.floats(0.01, 50),
+)
+@settings(max_examples=40)
+def test_polynomials_have_no_jump_and_no_lie(coefficients, low, width):
+    def polynomial(x):
+        return sum(c * ((x - low) / width) ** k for k, c in enumerate(coefficients)) + 0 * x
+
+    curve = gradient_curve(polynomial, (low, low + width))
+    assert curve.disagreement() == []
+    assert curve.jumps(curve.y) == curve.jumps(curve.grad) == []
+
+
+@given(step=st.floats(0.05, 3), offset=st.floats(-3, 3))
+@settings(max_examples=40)
+def test_a_staircase_has_slope_zero_and_its_jumps_where_they_are(step, offset):
+    curve = gradient_curve(lambda x: torch.floor((x - offset) / step) * step)
+    assert not curve.grad.any()
+    assert not curve.slope.nan_to_num(0).any()
+    jumps = curve.x[curve.jumps(curve.y)]
+    first = math.floor((-3 - offset) / step) - 1
+    wanted = [offset + step * k for k in range(first, first + int(6 / step) + 4)]
+    # a jump at the very end of the interval may be in or out
+    wanted = [jump for jump in wanted if -3 + 1e-9 < jump < 3 - 1e-9]
+    inner = [jump for jump in jumps.tolist() if -3 + 1e-9 < jump < 3 - 1e-9]
+    assert inner == pytest.approx(wanted, abs=1e-9)
+    assert curve.disagreement() == []
+
+
+@given(low=st.floats(-2.9, -0.1), high=st.floats(0.1, 2.9))
+@settings(max_examples=40)
+def test_the_kinks_of_clamp_are_found_to_the_last_bit(low, high):
+    curve = gradient_curve(lambda x: clamp(x, low, high, bound_gradient=0.5))
+    at_bounds = (curve.x == low) | (curve.x == high)
+    assert at_bounds.sum() == 2
+    assert curve.grad[at_bounds].tolist() == [0.5, 0.5]
+    inside = (curve.x > low) & (curve.x < high)
+    assert torch.equal(curve.grad[~at_bounds], inside[~at_bounds].double())
+    assert curve.disagreement() == []
+
+
+def test_a_listed_kink_is_sampled_with_its_float_neighbours():
+    kink = 1 / 3
+    x = gradient_curve(torch.sin, kinks=(kink,)).x
+    below, above = (math.nextafter(kink, side) for side in (-1, 1))
+    assert {below, kink, above} <= set(x.tolist())
+
+
+def test_an_isolated_value_is_sampled():
+    curve = gradient_curve(torch.sign, (-1, 2))  # 0 is not on the grid of 401 points
+    assert curve.y[curve.x == 0].tolist() == [0.0]
+    assert len(curve.jumps(curve.y)) == 2
+
+
+def test_straight_through_is_found_to_differ_everywhere():
+    assert gradient_curve(round_ste).disagreement() == [(-3.0, 3.0)]
+
+
+def test_a_gradient_that_lies_above_one_is_found_there():
+    def lying_clamp(x):
+        above = torch.where(x > 1, x, 1.0)
+        return x.clamp(0, 1) + above - above.detach()
+
+    assert gradient_curve(lying_clamp).disagreement() == [(1.0, 3.0)]
+
+
+def test_a_single_nan_gradient_is_found():
+    curve = gradient_curve(lambda x: torch.sqrt(x * x))
+    assert curve.disagreement() == [(0.0, 0.0)]
+
+
+@pytest.mark.parametrize("fn", [torch.relu, torch.abs, F.hardtanh, F.relu6, torch.frac, torch.log])
+def test_honest_functions_are_not_accused(fn):
+    assert gradient_curve(fn).disagreement() == []
+
+
+def test_the_slope_beside_a_kink_is_one_sided():
+    curve = gradient_curve(torch.abs)
+    at = (curve.x == 0).nonzero().item()
+    assert curve.slope_left[at].item() == pytest.approx(-1)
+    assert curve.slope_right[at].item() == pytest.approx(1)
+    assert curve.slope[at].item() == pytest.approx(0)
+
+
+def test_no_slope_is_given_across_a_jump():
+    curve = gradient_curve(torch.round)
+    at = (curve.x == 0.5).nonzero().item()
+    assert curve.slope[at].isnan()
+
+
+def test_grad_output_scales_the_gradient_and_not_the_slope():
+    once, thrice = (gradient_curve(torch.sin, grad_output=g) for g in (1.0, 3.0))
+    torch.testing.assert_close(thrice.grad, 3 * once.grad)
+    assert torch.equal(thrice.slope, once.slope)
+    assert thrice.disagreement() == []
+
+
+def test_parameters_reach_the_function():
+    curve = gradient_curve(torch.clamp, min=-1, max=2)
+    assert (curve.y.min().item(), curve.y.max().item()) == (-1, 2)
+
+
+def test_a_module_a_partial_and_an_in_place_function():
+    assert torch.equal(gradient_curve(torch.nn.ReLU()).y, gradient_curve(torch.relu).y)
+    partial = functools.partial(torch.clamp, min=0)
+    assert torch.equal(gradient_curve(partial).y, gradient_curve(torch.relu).y)
+    in_place = gradient_curve(lambda x: (x * 1).relu_())
+    assert torch.equal(in_place.grad, gradient_curve(torch.relu).grad)
+
+
+def test_describe():
+    assert gradient_curve(torch.round).describe() == "value -3 to 3, gradient 0, slope 0"
+    line = gradient_curve(round_ste).describe()
+    assert line == "value -3 to 3, gradient 1, slope 0; they differ from -3 to 3"
+
+
+def test_input_name():
+    assert input_name(lambda weight, step=1: weight) == "weight"
+    assert input_name(torch.round) == "x"
+
+
+@pytest.mark.parametrize(
+    "fn, arguments, error, message",
+    [
+        (torch.cumsum, {"dim": 0}, ValueError, "cumsum needs to be elementwise and repeatable"),
+        (lambda x: x - x.mean(), {}, ValueError, "elementwise and repeatable"),
+        (lambda x: x.softmax(0), {}, ValueError, "elementwise and repeatable"),
+        (lambda x: x / x.max(), {}, ValueError, "elementwise and repeatable"),
+        (lambda x: F.dropout(x, 0.5), {}, ValueError, "elementwise and repeatable"),
+        (torch.sum, {}, ValueError, r"turned shape \(401,\) into \(\)"),
+        (lambda x: x > 0, {}, TypeError, "returned torch.bool, which has no gradient"),
+        (lambda x: x.long(), {}, TypeError, "returned torch.int64, which has no gradient"),
+        (lambda x: x.float(), {}, TypeError, "returned torch.float32 for a float64 input"),
+        (lambda x: x.tolist(), {}, TypeError, "needs to return a tensor, got list"),
+        (lambda x: x.detach().sin(), {}, ValueError, "is not connected to x: detach"),
+        (torch.zeros_like, {}, ValueError, "the result of zeros_like is not connected to x"),
+        (3, {}, TypeError, "fn needs to be a function of a tensor, got int"),
+        (torch.sin, {"x": (1, 0)}, ValueError, r"low < high, both finite, got \(1, 0\)"),
+        (torch.sin, {"x": (0, 0)}, ValueError, r"low < high, both finite, got \(0, 0\)"),
+        (torch.sin, {"x": (0, math.inf)}, ValueError, "both finite"),
+        (torch.sin, {"x": 3}, TypeError, r"two numbers \(low, high\), got 3"),
+        (torch.sin, {"points": 1}, ValueError, "at least 2, got 1"),
+        (torch.sin, {"kinks": (9,)}, ValueError, r"lie in x = \(-3, 3\), got \[9.0\]"),
+        (lambda x, step: x, {"stop": 1}, TypeError, "but was given x and stop=1"),
+        (lambda x, step: x, {}, TypeError, "missing a required argument: 'step'"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused(fn, arguments, error, message):
+    with pytest.raises(error, match=message):
+        gradient_curve(fn, **arguments)

@@ -1,0 +1,193 @@
+"""Explorers without a browser: move the sliders in Python, look at the curve and the picture."""
+
+import gc
+import io
+
+import ipywidgets
+import pytest
+import torch
+from PIL import Image, ImageChops
+
+from helpers.explorer import explore
+from helpers.functions import clamp
+
+
+def round_to(x, step=0.5, rounding="round"):
+    return getattr(torch, rounding)(x / step) * step
+
+
+@pytest.fixture
+def explorer():
+    return explore(round_to, step=(0.5, 2.0, 0.5), rounding=["round", "floor"])
+
+
+def picture(explorer):
+    return Image.open(io.BytesIO(explorer.picture.value)).convert("RGB")
+
+
+def test_controls_start_at_the_defaults_of_the_function(explorer):
+    assert explorer.values == {"step": 0.5, "rounding": "round"}
+    assert explorer.summary == (
+        "round_to, step=0.5, rounding=round: value -3 to 3, gradient 0, slope 0"
+    )
+
+
+def test_a_moved_slider_moves_curve_picture_and_text(explorer):
+    before = picture(explorer)
+    explorer.sliders["step"].value = 2.0
+    assert explorer.curve.y.unique().tolist() == [-4, -2, 0, 2, 4]
+    assert "step=2," in explorer.summary == explorer.picture.tooltip
+    assert picture(explorer) != before
+
+
+def test_set_moves_the_sliders(explorer):
+    explorer.set(step=1.0, rounding="floor")
+    assert explorer.values == {"step": 1.0, "rounding": "floor"}
+    assert explorer.sliders["step"].value == 1.0
+    assert explorer.curve.y.min() == -3
+
+
+def test_the_same_values_give_the_same_picture(explorer):
+    first = explorer.picture.value
+    explorer.set(step=2.0)
+    explorer.set(step=0.5)
+    assert explorer.picture.value == first  # nothing is left over from the other curve
+
+
+def test_nothing_but_the_curves_and_titles_moves(explorer):
+    before = picture(explorer)
+    explorer.set(step=2.0)
+    difference = ImageChops.difference(before, picture(explorer)).convert("L")
+    changed = difference.point(
+        lambda level: 255 if level > 20 else 0
+    )  # 256 colours are chosen anew
+    left, _, right, bottom = changed.getbbox()
+    frame = explorer.figure.axes[0].get_window_extent()
+    assert left >= frame.x0 and bottom <= explorer.figure.bbox.height - frame.y0
+    limits = [ax.axis() for ax in explorer.figure.axes]
+    explorer.set(step=1.0)
+    assert [ax.axis() for ax in explorer.figure.axes] == limits
+
+
+def test_the_axes_hold_every_curve_that_the_sliders_reach():
+    steep = explore(lambda x, k=1.0: k * x, k=(-8.0, 8.0, 0.1))
+    low, high = steep.figure.axes[0].get_ylim()
+    assert low < -24 and high > 24
+    low, high = steep.figure.axes[1].get_ylim()
+    assert low < -8 and high > 8
+
+
+def test_the_picture_agrees_with_a_figure_drawn_from_scratch(explorer):
+    explorer.set(step=2.0)
+    again = explore(round_to, step=(0.5, 2.0, 0.5), rounding=["round", "floor"])
+    again.set(step=2.0)
+    assert again.picture.value == explorer.picture.value
+
+
+def test_min_and_max_may_pass_each_other():
+    def between(x, low=-1.0, high=0.0):
+        return clamp(x, low, high, bound_gradient=0)
+
+    window = explore(between, low=(-2.0, 2.0, 0.5), high=(-2.0, 2.0, 0.5))
+    window.set(low=1.0, high=2.0)
+    assert window.curve.y.min() == 1.0
+
+
+def test_an_error_is_shown_in_red_and_raised_and_goes_away():
+    def fails_low(x, k=1.0):
+        if k < 0:
+            raise ValueError("k is <b>too</b> low")
+        return k * x
+
+    explorer = explore(fails_low, k=(-1.0, 1.0, 0.5))
+    shown, summary = explorer.picture.value, explorer.summary
+    with pytest.raises(ValueError, match="too"):
+        explorer.sliders["k"].value = -1.0
+    assert "ValueError: k is &lt;b&gt;too&lt;/b&gt; low" in explorer.message.value
+    assert 'role="alert"' in explorer.message.value and "#b00020" in explorer.message.value
+    assert (explorer.picture.value, explorer.summary) == (shown, summary)
+    explorer.set(k=0.5)
+    assert explorer.message.value == ""
+    assert "k=0.5" in explorer.summary
+
+
+def test_an_error_at_the_start_is_raised_at_once():
+    with pytest.raises(ValueError, match="elementwise"):
+        explore(lambda x, k=1.0: (x - x.mean()) * k, k=(0.0, 1.0))
+
+
+def test_a_refused_value_leaves_everything_as_it_was(explorer):
+    before = explorer.values, explorer.summary
+    for wrong, message in (
+        ({"step": 9.0}, "step needs to be from 0.5 to 2.0, got 9.0"),
+        ({"step": "x"}, "step cannot be 'x'"),
+        ({"rounding": "up"}, "rounding cannot be 'up'"),
+        ({"rounding": "floor", "step": 9.0}, "step needs to be from"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            explorer.set(**wrong)
+        assert (explorer.values, explorer.summary) == before
+    with pytest.raises(TypeError, match="no control 'bits' here, only step, rounding"):
+        explorer.set(bits=2)
+
+
+@pytest.mark.parametrize(
+    "controls, error, message",
+    [
+        (
+            {"stop": (0, 1)},
+            TypeError,
+            "round_to has no parameter 'stop' to slide, it takes x, step",
+        ),
+        ({"step": (2, 1)}, ValueError, r"step=\(2, 1\) is an empty range"),
+        ({"step": (1, 1)}, ValueError, "is an empty range"),
+        ({"step": (0.5, 2.0, 0.0)}, ValueError, "never moves: its step needs to be more than 0"),
+        ({"step": (1.0, 2.0)}, ValueError, "step needs to be from 1.0 to 2.0, got 0.5"),
+        ({"rounding": []}, ValueError, "leaves nothing to choose from"),
+        ({"rounding": "round"}, TypeError, "rounding='round' makes no control"),
+        ({"step": None}, TypeError, "step=None makes no control"),
+    ],
+)
+def test_controls_that_cannot_be(controls, error, message):
+    with pytest.raises(error, match=message):
+        explore(round_to, **controls)
+
+
+def test_grad_output_can_be_slid():
+    explorer = explore(torch.sin, grad_output=(-2.0, 2.0, 0.5))
+    assert explorer.values == {"grad_output": 1.0}
+    explorer.set(grad_output=-2.0)
+    assert explorer.curve.grad.min() == pytest.approx(-2, abs=1e-3)
+
+
+def test_kinds_of_controls():
+    def fn(x, real=0.0, whole=1, flag=False, choice="a"):
+        return x * real + whole * flag
+
+    kinds = explore(fn, real=(0.0, 1.0), whole=(0, 3), flag=True, choice=["a", "b"]).sliders
+    assert isinstance(kinds["real"], ipywidgets.FloatSlider)
+    assert isinstance(kinds["whole"], ipywidgets.IntSlider)
+    assert isinstance(kinds["flag"], ipywidgets.Checkbox)
+    assert isinstance(kinds["choice"], ipywidgets.Dropdown)
+    assert [control.description for control in kinds.values()] == list(kinds)
+
+
+def test_what_a_notebook_stores(explorer):
+    data, metadata = explorer._repr_mimebundle_()
+    assert data["text/plain"] == explorer.summary == metadata["image/png"]["alt"]
+    assert "application/vnd.jupyter.widget-view+json" in data
+    assert len(data["image/png"]) < 80_000
+    assert picture(explorer).size == (1600, 680)
+
+
+def test_many_moves_leave_nothing_behind(explorer):
+    def count():
+        gc.collect()
+        modules = (str(getattr(type(thing), "__module__", "")) for thing in gc.get_objects())
+        return sum(module.startswith("matplotlib") for module in modules)
+
+    explorer.set(step=1.0)
+    before = count()
+    for i in range(100):
+        explorer.set(step=(0.5, 1.0, 2.0)[i % 3])
+    assert count() <= before + 20

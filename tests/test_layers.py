@@ -1,0 +1,69 @@
+"""Imports point one way, and importing helpers brings no drawing library along."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HELPERS = Path(__file__).parent.parent / "helpers"
+FILES = sorted(HELPERS.rglob("*.py"))
+TORCH_ONLY = ["functions", "curves", "graph", "tables", "symptoms", "exercises", "installation"]
+# module -> what it may import from helpers
+ARROWS = {
+    "functions": set(),
+    "sampling": set(),
+    "curves": {"sampling"},
+    "graph": set(),
+    "tables": set(),
+    "installation": set(),
+    "exercises": {"exercises"},
+    "symptoms": {"functions", "tables"},
+    "lessons": {"exercises"},
+    "plotting": {"curves"},
+    "graph_figure": {"graph", "plotting"},
+    "explorer": {"curves", "plotting"},
+    "__init__": set(),
+}
+
+
+def imported_helpers(source):
+    names = set()
+    for node in ast.walk(ast.parse(source)):
+        modules = []
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            modules = [node.module] if node.module != "helpers" else [
+                f"helpers.{alias.name}" for alias in node.names
+            ]  # fmt: skip
+        names |= {name.split(".")[1] for name in modules if name.startswith("helpers.")}
+    return names
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(HELPERS)))
+def test_arrows_point_one_way(file):
+    module = file.relative_to(HELPERS).parts[0].removesuffix(".py")
+    assert imported_helpers(file.read_text(encoding="utf-8")) <= ARROWS[module]
+
+
+def test_an_arrow_that_points_up_is_seen():
+    assert imported_helpers("from helpers.explorer import explore") == {"explorer"}
+    assert imported_helpers("import helpers.plotting as p") == {"plotting"}
+    assert imported_helpers("from helpers import lessons") == {"lessons"}
+
+
+@pytest.mark.parametrize("module", ["", *(f".{name}" for name in [*TORCH_ONLY, "lessons"])])
+def test_no_drawing_library_comes_along(module):
+    code = (
+        f"import sys, helpers{module}; "
+        "print([name for name in ('matplotlib', 'ipywidgets', 'IPython') if name in sys.modules])"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (answer.stdout.strip(), answer.returncode) == ("[]", 0), answer.stderr
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(HELPERS)))
+def test_a_file_holds_one_idea(file):
+    assert len(file.read_text(encoding="utf-8").splitlines()) <= 300, "split it"

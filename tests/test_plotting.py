@@ -1,0 +1,158 @@
+"""Figures are tested through their artists' data and the text beside them."""
+
+import io
+
+import matplotlib.pyplot as plt
+import pytest
+import torch
+from PIL import Image
+
+from helpers.curves import gradient_curve
+from helpers.functions import clamp, round_ste
+from helpers.graph_figure import plot_graph
+from helpers.plotting import CurveArtists, Picture, curve_title, plot_gallery, plot_gradient_curve
+
+
+@pytest.fixture
+def artists():
+    return CurveArtists(*Picture(8, 3).subplots(1, 2))
+
+
+def points(line):
+    return list(zip(*map(list, line.get_data()), strict=True))
+
+
+def test_dots_at_a_jump_are_full_on_the_curve_and_hollow_beside_it(artists):
+    artists.show(gradient_curve(torch.floor, (-1.5, 1.5)))
+    full, hollow = points(artists.value_dots), points(artists.value_rings)
+    assert full == [(-1, -1), (0, 0), (1, 1)]
+    assert [(round(x, 9), y) for x, y in hollow] == [(-1, -2), (0, -1), (1, 0)]
+
+
+@pytest.mark.parametrize("bound_gradient", [0, 0.5, 1])
+def test_the_full_dot_at_a_kink_is_the_gradient_there(artists, bound_gradient):
+    artists.show(gradient_curve(lambda x: clamp(x, -1, 0.3, bound_gradient=bound_gradient)))
+    assert set(points(artists.gradient_dots)) == {(-1, bound_gradient), (0.3, bound_gradient)}
+
+
+def test_the_line_is_lifted_at_each_jump(artists):
+    artists.show(gradient_curve(torch.floor, (-1.5, 1.5)))
+    x, y = map(torch.as_tensor, artists.value.get_data())
+    steps = y.diff()[~y.diff().isnan()]
+    assert not steps.any()  # no stroke from one step to the next
+    assert y.isnan().sum() >= 3
+
+
+def test_the_dashed_slope_has_no_stroke_at_a_kink(artists):
+    artists.show(gradient_curve(torch.abs))
+    slope = torch.as_tensor(artists.slope.get_data()[1])
+    assert sorted(set(slope[~slope.isnan()].round(decimals=3).tolist())) == [-1, 1]
+
+
+def test_the_dashed_slope_of_a_staircase_is_one_stroke(artists):
+    artists.show(gradient_curve(lambda x: torch.round(x * 10)))  # or the dashes would join up
+    assert not torch.as_tensor(artists.slope.get_data()[1])[:-1].isnan().any()
+
+
+def test_lies_are_shaded_and_named_in_the_title(artists):
+    artists.show(gradient_curve(round_ste))
+    assert len(artists.lies.get_paths()) == 1
+    assert artists.gradient_ax.get_title() == "gradient ≠ slope"
+    artists.show(gradient_curve(torch.round))
+    assert len(artists.lies.get_paths()) == 0
+    assert artists.gradient_ax.get_title() == "gradient = slope"
+
+
+def test_limits_hold_all_curves_and_ignore_what_a_pole_reaches(artists):
+    curves = [gradient_curve(torch.sin), gradient_curve(lambda x: 5 * torch.sin(x))]
+    artists.fit(curves)
+    low, high = artists.value_ax.get_ylim()
+    assert -7 < low < -5 and 5 < high < 7
+    artists.fit([gradient_curve(lambda x: 1 / x)])
+    assert artists.value_ax.get_ylim()[1] < 1000
+
+
+def test_many_jumps_are_drawn_without_dots(artists):
+    artists.show(gradient_curve(lambda x: torch.round(x * 20)))
+    assert len(points(artists.value_dots)) == 0
+
+
+def test_a_figure_and_its_text():
+    figure = plot_gradient_curve(round_ste, title="Straight through")
+    data, metadata = figure._repr_mimebundle_()
+    expected = "Straight through: value -3 to 3, gradient 1, slope 0; they differ from -3 to 3"
+    assert data["text/plain"] == expected == metadata["image/png"]["alt"]
+    assert metadata["image/png"]["width"] == 800
+
+
+def test_the_picture_is_sharp_and_small():
+    figure = plot_gradient_curve(torch.sin)
+    figure.canvas.draw()
+    png = figure.png()
+    image = Image.open(io.BytesIO(png))
+    assert image.size == (1600, 680)
+    assert image.mode == "P"
+    assert len(png) < 60_000
+
+
+def test_a_curve_that_is_measured_already():
+    curve = gradient_curve(torch.sin)
+    assert plot_gradient_curve(curve).summary == f"curve: {curve.describe()}"
+    with pytest.raises(TypeError, match="this curve is measured already: leave out min"):
+        plot_gradient_curve(curve, min=1)
+
+
+def test_drawing_on_axes_of_your_own():
+    figure, axes = plt.subplots(1, 2)
+    assert plot_gradient_curve(torch.sin, ax=axes) is None
+    assert axes[0].get_title() == "sin"
+    for wrong in (axes[0], (axes[0],), "axes"):
+        with pytest.raises(TypeError, match="ax needs to be two axes"):
+            plot_gradient_curve(torch.sin, ax=wrong)
+    plt.close(figure)
+
+
+def test_gallery_shares_its_scales_and_says_what_each_shows():
+    fns = {"sin": torch.sin, "five sin": lambda x: 5 * torch.sin(x), "round": torch.round}
+    figure = plot_gallery(fns, columns=2)
+    visible = [ax for ax in figure.axes if ax.get_visible()]
+    assert len(visible) == 6
+    assert len({ax.get_ylim() for ax in visible if ax.get_title()}) == 1
+    assert [line.split(":")[0] for line in figure.summary.splitlines()] == list(fns)
+    with pytest.raises(ValueError, match="at least one function, got none"):
+        plot_gallery({})
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_nothing_in_a_gallery_is_cut_off(count):
+    figure = plot_gallery({f"curve {i}": torch.sin for i in range(count)}, title="A title of words")
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    for thing in (figure.legends[0], figure._suptitle):
+        box = thing.get_window_extent(renderer)
+        assert box.x0 >= 0 and box.x1 <= figure.bbox.x1
+
+
+def test_text_is_large_enough():
+    figure = plot_gallery({"sin": torch.sin})
+    figure.canvas.draw()
+    texts = [text for ax in figure.axes for text in ax.get_xticklabels() + [ax.title]]
+    texts += figure.legends[0].get_texts()
+    assert min(text.get_fontsize() for text in texts) >= 9
+
+
+def test_curve_title():
+    params = {"min": -1.0, "max": 0.30000000000000004}
+    assert curve_title(torch.clamp, params) == "clamp, min=-1, max=0.3"
+
+
+def test_graph_figure_names_tensors_and_leaves():
+    w, b = torch.ones(2, requires_grad=True), torch.ones(1, requires_grad=True)
+    y = w * 3 + b
+    figure = plot_graph(y.sum(), w=w, y=y, title="A graph")
+    assert figure.summary.splitlines() == [
+        "SumBackward0 <- y AddBackward0",
+        "y AddBackward0 <- MulBackward0, unnamed (leaf)",
+        "MulBackward0 <- w (leaf)",
+    ]
+    assert figure.axes[0].get_title() == "A graph"
