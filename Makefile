@@ -26,6 +26,7 @@ test: lint unit nb browser ## run the four checks below
 
 lint: $(VENV)/ready-test ## check the style of Python files and notebooks
 	$(RUN) -m ruff check
+	$(RUN) -m ruff format --check
 
 unit: $(VENV)/ready-test ## test helpers, tools and the form of the notebooks
 	$(RUN) -m pytest tests -m "not browser"

@@ -238,7 +238,7 @@ def browser_side(folder):
             cell = new_code_cell(COMMON + "BROWSER = True\n" + code)
             path = lab.folder / f"{name.replace(' ', '_')}.ipynb"
             nbformat.write(new_notebook(cells=[cell]), path)
-        for turn in range(TURNS):
+        for _ in range(TURNS):
             for name in CONTENDERS:
                 page = browser.new_page(
                     viewport={"width": 1300, "height": 900}, device_scale_factor=2

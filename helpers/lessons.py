@@ -16,7 +16,7 @@ from helpers.exercises.exercise import Exercise, NotDone, Wrong
 
 @contextmanager
 def expect_error(kind: type[Exception], match: str) -> Iterator[None]:
-    """Print the first line of the error that the block raises, and go on.
+    """Print the first sentence of the error that the block raises, and go on.
 
     Raises AssertionError if the block raises nothing, an error of another kind, or one whose
     message does not contain `match`.
@@ -28,7 +28,7 @@ def expect_error(kind: type[Exception], match: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        line = f"{type(error).__name__}: {error}".splitlines()[0]
+        line = _first_sentence(error)
         if not isinstance(error, kind):
             raise AssertionError(f"expected {kind.__name__}, but got {line}") from error
         if match not in str(error):
@@ -40,7 +40,7 @@ def expect_error(kind: type[Exception], match: str) -> Iterator[None]:
 
 @contextmanager
 def expect_warning(kind: type[Warning], match: str) -> Iterator[None]:
-    """Print the first line of the warning that the block gives. Other warnings pass through.
+    """Print the first sentence of the warning that the block gives. Others pass through.
 
     Raises AssertionError if there is no warning of this kind with `match` in its message.
 
@@ -57,8 +57,13 @@ def expect_warning(kind: type[Warning], match: str) -> Iterator[None]:
             warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
     if not expected:
         raise AssertionError(f"expected {kind.__name__} with {match!r}, but no such warning came")
-    line = f"{expected[0].category.__name__}: {expected[0].message}".splitlines()[0]
-    print(line.partition(" (Triggered internally at")[0].strip())  # a path where torch was built
+    print(_first_sentence(expected[0].message))
+
+
+def _first_sentence(error):
+    """What follows it is advice, and torch words it anew from version to version."""
+    line = f"{type(error).__name__}: {error}".splitlines()[0]
+    return re.split(r"(?<=\.) (?=[A-Z(])", line)[0].strip()
 
 
 def predict(question: str, options: Mapping[object, str], answer: object) -> Prediction:

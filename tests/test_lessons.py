@@ -11,10 +11,12 @@ from helpers.symptoms import SYMPTOMS, symptom_table
 from helpers.tables import Table
 
 
-def test_expect_error_prints_the_first_line(capsys):
+@pytest.mark.parametrize("more", ["", "\nand its details", ". Use something else.", ". (At a.py)"])
+def test_expect_error_prints_the_first_sentence(capsys, more):
     with expect_error(ValueError, match="bad"):
-        raise ValueError("a bad thing\nand its details")
-    assert capsys.readouterr().out == "ValueError: a bad thing\n"
+        raise ValueError("a bad thing, torch.Size([2])" + more)
+    said = capsys.readouterr().out.rstrip("\n")
+    assert said.rstrip(".") == "ValueError: a bad thing, torch.Size([2])"
 
 
 def test_expect_error_fails_when_nothing_is_raised():
@@ -38,8 +40,8 @@ def test_expect_error_fails_on_another_message():
 
 def test_expect_warning_prints_it_and_cuts_the_path_of_the_build(capsys):
     with expect_warning(UserWarning, match="careful"):
-        warnings.warn("be careful (Triggered internally at /a/b.cpp:1.)", stacklevel=1)
-    assert capsys.readouterr().out == "UserWarning: be careful\n"
+        warnings.warn("be careful. (Triggered internally at /a/b.cpp:1.)", stacklevel=1)
+    assert capsys.readouterr().out == "UserWarning: be careful.\n"
 
 
 def test_expect_warning_fails_without_one_and_passes_others_on():

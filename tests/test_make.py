@@ -202,7 +202,7 @@ def test_extras_are_installed_once(checkout):
     extras = [INSTALL + "[test]", INSTALL + "[bench]"]
     assert checkout.make("bench")[1] == [*BUILD, *extras, "benchmarks/explorer.py"]
     assert checkout.make("bench")[1] == ["benchmarks/explorer.py"]
-    assert checkout.make("lint")[1] == ["-m ruff check"]
+    assert checkout.make("lint")[1] == ["-m ruff check", "-m ruff format --check"]
 
 
 def test_an_environment_from_another_folder_is_built_anew(checkout):
@@ -229,6 +229,7 @@ def test_make_test_runs_everything_and_stops_at_a_failure(checkout):
         *BUILD,
         INSTALL + "[test]",
         "-m ruff check",
+        "-m ruff format --check",
         "-m pytest tests -m not browser",
         "-m pytest notebooks -n 2",
         "-m pytest tests -m browser",
@@ -258,7 +259,7 @@ def test_another_torch_has_its_own_environment(checkout, torch, pin):
     )
     assert theirs - ours == pin
     assert {line.partition("==")[0] for line in ours - theirs} == {"torch", "sympy"}
-    assert checkout.make("lint")[1] == [INSTALL + "[test]", "-m ruff check"]
+    assert checkout.make("lint")[1][:2] == [INSTALL + "[test]", "-m ruff check"]
 
 
 def test_clean_leaves_only_the_source(checkout):
