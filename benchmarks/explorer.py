@@ -14,14 +14,11 @@ import shutil
 import statistics
 import sys
 import tempfile
-import time
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
-import nbformat
 from jupyter_client.manager import start_new_kernel
-from nbformat.v4 import new_code_cell, new_notebook
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,7 +28,7 @@ os.environ["PYTHONPATH"] = str(ROOT)  # for the kernels
 from lab import CHROMIUM_FLAGS, NotebookPage, running_lab  # noqa: E402
 
 TURNS, MOVES, PRESSES = 4, 40, 15  # contenders take turns: a busy moment should hit them all
-OURS, INTERACT, IDLE, BLIT = "ours", "interact + inline", "ipympl draw_idle", "ipympl blitting"
+OURS, INTERACT, IDLE, BLIT = "ours", "interact, inline", "ipympl draw_idle", "ipympl blitting"
 
 COMMON = """
 import time
@@ -39,7 +36,7 @@ import ipywidgets, matplotlib.pyplot as plt, torch
 from IPython.display import display
 from helpers.curves import gradient_curve
 from helpers.explorer import explore
-from helpers.plotting import CurveArtists, curve_title
+from helpers.plotting import CurveArtists
 
 def round_to(x, step=0.5):
     return step * torch.round(x / step)
@@ -55,11 +52,8 @@ def empty_figure():
     lines = [artists.value, artists.gradient, artists.slope, artists.lies]
     figure.legend(handles=lines, loc="lower center", ncols=4, frameon=False)
     figure.subplots_adjust(left=0.06, right=0.98, top=0.83, bottom=0.22, wspace=0.14)
-    return figure, artists, figure.suptitle("title")
-
-def show(step, artists, title):
-    artists.show(curve(step))
-    title.set_text(curve_title(round_to, {"step": step}))
+    figure.suptitle("round_to")
+    return figure, artists
 
 def new_slider():
     return ipywidgets.FloatSlider(
@@ -69,7 +63,7 @@ def new_slider():
 IPYMPL = """
 %matplotlib widget
 with plt.ioff():
-    figure, artists, title = empty_figure()
+    figure, artists = empty_figure()
 canvas = figure.canvas
 canvas.header_visible = canvas.footer_visible = canvas.toolbar_visible = False
 slider = new_slider()
@@ -92,8 +86,8 @@ display(explorer)
 %matplotlib inline
 %config InlineBackend.figure_format = "retina"
 def draw(step):
-    figure, artists, title = empty_figure()
-    show(step, artists, title)
+    figure, artists = empty_figure()
+    artists.show(curve(step))
     plt.show()
 slider = new_slider()
 ipywidgets.interact(draw, step=slider)
@@ -101,7 +95,7 @@ ipywidgets.interact(draw, step=slider)
     IDLE: IPYMPL
     + """
 def update(step):
-    show(step, artists, title)
+    artists.show(curve(step))
     canvas.draw_idle()
     if not BROWSER:  # a browser answers by asking for the drawing
         canvas._handle_message(canvas, {"type": "draw"}, [])
@@ -109,19 +103,18 @@ def update(step):
     + SHOW_IPYMPL,
     BLIT: IPYMPL
     + """
-moving = [*artists.moving, title]
-for artist in moving:
+for artist in artists.moving:
     artist.set_animated(True)
 def keep(event):
     global frame
     frame = canvas.copy_from_bbox(figure.bbox)
-    for artist in moving:
+    for artist in artists.moving:
         figure.draw_artist(artist)
 canvas.mpl_connect("draw_event", keep)
 def update(step):
-    show(step, artists, title)
+    artists.show(curve(step))
     canvas.restore_region(frame)
-    for artist in moving:
+    for artist in artists.moving:
         figure.draw_artist(artist)
     canvas.blit(figure.bbox)
 """
@@ -174,21 +167,22 @@ def kernel_side():
     return moves, curves
 
 
-# At each frame: has the picture that is now on the page changed? Twice 8 rows of pixels tell.
+# At each frame: has the picture that is now on the page changed? Every second pixel of the value.
 WATCH = """() => {
-  const rows = new OffscreenCanvas(1600, 16).getContext('2d', {willReadFrequently: true});
+  const panel = new OffscreenCanvas(400, 240).getContext('2d', {willReadFrequently: true});
+  panel.imageSmoothingEnabled = false;
   let last = 0;
   window.pressed = window.dragged = window.changed = 0;
   addEventListener('keydown', event => { window.pressed = event.timeStamp; }, true);
-  addEventListener('pointermove', event => { window.dragged = event.timeStamp; }, true);
+  addEventListener('mousemove', event => { window.dragged = event.timeStamp; }, true);
   const look = () => {
     const picture = document.querySelector(
       'img.widget-image, .jp-OutputArea-output img, .jupyter-matplotlib-canvas-div canvas');
     if (picture && (picture.naturalWidth ?? picture.width) > 1500) {
-      for (const i of [0, 1])
-        rows.drawImage(picture, 0, 200 + 100 * i, 1600, 8, 0, 8 * i, 1600, 8);
-      const pixels = new Uint32Array(rows.getImageData(0, 0, 1600, 16).data.buffer);
-      const sum = pixels.reduce((sum, pixel, i) => (sum + pixel * (i + 1)) % 1e9, 0);
+      panel.drawImage(picture, 0, 80, 800, 480, 0, 0, 400, 240);
+      const pixels = new Uint32Array(panel.getImageData(0, 0, 400, 240).data.buffer);
+      let sum = 0;
+      for (const pixel of pixels) sum = Math.imul(sum, 31) + pixel | 0;
       if (sum !== last) { last = sum; window.changed = performance.now(); }
     }
     requestAnimationFrame(look);
@@ -210,22 +204,13 @@ def press(page, slider, key):
     return page.evaluate("window.changed - window.pressed")
 
 
-def drag(page, slider):
-    """100 events in a second. Milliseconds from the last one until the last picture shows."""
+def late_after_drag(opened, slider):
+    """Milliseconds from the last of 100 mouse moves in a second until the last picture shows."""
     slider.press("Home")
-    still(page)
-    handle = slider.bounding_box()
-    x, y = handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2
-    page.mouse.move(x, y)
-    page.mouse.down()
-    start = time.monotonic()
-    for i in range(1, 101):
-        time.sleep(max(0, start + 0.01 * i - time.monotonic()))
-        page.mouse.move(x + 4 * i, y)
-    seconds = time.monotonic() - start
-    page.mouse.up()
-    still(page)
-    return page.evaluate("Math.max(0, window.changed - window.dragged)"), seconds
+    still(opened.page)
+    seconds = opened.drag(slider, 400)
+    still(opened.page)
+    return opened.page.evaluate("Math.max(0, window.changed - window.dragged)"), seconds
 
 
 def browser_side(folder):
@@ -235,21 +220,19 @@ def browser_side(folder):
         chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
         for name, code in CONTENDERS.items():
-            cell = new_code_cell(COMMON + "BROWSER = True\n" + code)
-            path = lab.folder / f"{name.replace(' ', '_')}.ipynb"
-            nbformat.write(new_notebook(cells=[cell]), path)
+            lab.write(f"{name}.ipynb", COMMON + "BROWSER = True\n" + code)
         for _ in range(TURNS):
             for name in CONTENDERS:
                 page = browser.new_page(
                     viewport={"width": 1300, "height": 900}, device_scale_factor=2
                 )
-                opened = NotebookPage(page, lab, f"{name.replace(' ', '_')}.ipynb")
+                opened = NotebookPage(page, lab, f"{name}.ipynb")
                 opened.run_all()
                 page.evaluate(WATCH)
                 slider = page.get_by_role("slider").first
                 times = [press(page, slider, "ArrowRight") for _ in range(PRESSES + 3)]
                 presses[name] += times[3:]  # the first few warm up
-                drags += [drag(page, slider) for _ in range(3)] if name == OURS else []
+                drags += [late_after_drag(opened, slider) for _ in range(3)] if name == OURS else []
                 if complaints := opened.complaints():
                     raise RuntimeError(f"{name}: {complaints}")
                 page.close()

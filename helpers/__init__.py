@@ -3,6 +3,7 @@
 helpers.functions     operations with a backward of their own: round_ste, clamp, ...
 helpers.curves        an elementwise function, its gradient and its true slope, as numbers
 helpers.sampling      where such a function jumps or bends
+helpers.picture       a figure that shows itself in a notebook
 helpers.plotting      those numbers as figures
 helpers.explorer      sliders that change a function, and a picture that follows
 helpers.graph         the autograd graph behind a tensor, as data

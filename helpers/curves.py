@@ -6,6 +6,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from numbers import Real
 
 import torch
 
@@ -36,14 +37,22 @@ class GradientCurve:
 
     @property
     def touching(self) -> torch.Tensor:
-        """For each x[i] but the last: are x[i] and x[i+1] float neighbours at a special point?"""
-        return self.x.diff() <= 1e-12 * (self.x[-1] - self.x[0])
+        """For each x[i] but the last: is x[i+1] its float neighbour, at a jump or a kink?"""
+        rounding = 1e-15 * self.x[1:].abs()
+        return self.x.diff() <= 1e-12 * (self.x[-1] - self.x[0]) + rounding
+
+    @property
+    def special(self) -> torch.Tensor:
+        """For each x: does it touch another, at a jump or a kink?"""
+        no = torch.tensor([False])
+        return torch.cat([no, self.touching]) | torch.cat([self.touching, no])
 
     def disagreement(self) -> list[tuple[float, float]]:
         """Intervals (start, stop) of x on which autograd's gradient is not the slope of y.
 
-        At a kink every number between the two one-sided slopes agrees. Where a jump leaves no
-        slope to compare with, nothing is said. A single point has start == stop.
+        At a kink every number between the two one-sided slopes agrees; where y is NaN no number
+        does. Where a jump leaves no slope to compare with, nothing is said. A single point has
+        start == stop.
 
         >>> gradient_curve(lambda x: x + (x.round() - x).detach()).disagreement()
         [(-3.0, 3.0)]
@@ -52,27 +61,34 @@ class GradientCurve:
         known = ~sides.isnan()
         low = sides.where(known, torch.inf).amin(0)
         high = sides.where(known, -torch.inf).amax(0)
-        tolerance = 1e-4 * (1 + torch.maximum(low.abs(), high.abs()))
+        finite = self.grad[self.grad.isfinite()].abs()
+        scale = min(1.0, finite.max().item()) if len(finite) else 1.0
+        rounding = 1e-9 * self.y.abs() / (self.x[-1] - self.x[0])  # of y, divided by the step
+        tolerance = 1e-4 * (scale + torch.maximum(low.abs(), high.abs())) + rounding
         agrees = (self.grad >= low - tolerance) & (self.grad <= high + tolerance)
+        undefined = self.y.isnan() & self.grad.isfinite()
+        judged = undefined | known.all(0) | (self.special & known.any(0))
         runs, run = [], []
-        for i, (judged, fine) in enumerate(
-            zip(known.any(0).tolist(), agrees.tolist(), strict=True)
+        for i, (judge, fine) in enumerate(
+            zip(judged.tolist(), (agrees & ~undefined).tolist(), strict=True)
         ):
-            if judged and fine:
+            if judge and fine:
                 runs.append(run)
                 run = []
-            elif judged:
+            elif judge:
                 run.append(i)
         runs.append(run)
         return [self._interval(run[0], run[-1]) for run in runs if run]
 
     def _interval(self, first, last):
         """From x[first] to x[last], or to the jump or kink beside them."""
-        x, special = self.x.tolist(), [False, *self.touching.tolist(), False]
-        start = x[first - 1] if first > 0 and special[first - 1] else x[first]
-        stop = x[last + 1] if last + 1 < len(x) and special[last + 2] else x[last]
+        x, special = self.x.tolist(), self.special.tolist()
+        if first > 0 and special[first - 1] and not special[first]:
+            first -= 1
+        if last + 1 < len(x) and special[last + 1] and not special[last]:
+            last += 1
         digits = 12 - math.floor(math.log10(x[-1] - x[0]))  # float neighbours become one number
-        return round(start, digits) + 0.0, round(stop, digits) + 0.0  # -0.0 becomes 0.0
+        return round(x[first], digits) + 0.0, round(x[last], digits) + 0.0  # no -0.0
 
     def jumps(self, values: torch.Tensor) -> list[int]:
         """Indices i such that `values` (y or grad) jump between the float neighbours x[i], x[i+1].
@@ -85,21 +101,39 @@ class GradientCurve:
         jump = self.touching & (values.diff().abs() > steep)
         return jump.nonzero().flatten().tolist()
 
+    def ordinary(self, values: torch.Tensor) -> torch.Tensor:
+        """The finite values (of y or grad), without those that only neighbours of a pole reach.
+
+        >>> curve = gradient_curve(torch.sqrt, (0, 1))
+        >>> curve.grad[1] > 1e6, curve.ordinary(curve.grad).max() < 11
+        (tensor(True), tensor(True))
+        """
+        finite = values.isfinite()
+        usual = values[finite & ~self.special].abs()
+        reach = 2 * usual.max() if len(usual) else torch.inf
+        return values[finite & (~self.special | (values.abs() <= reach))]
+
     def describe(self) -> str:
         """One line: the ranges of value, gradient and slope, and where the last two differ.
 
         >>> gradient_curve(torch.round).describe()
         'value -3 to 3, gradient 0, slope 0'
         """
-        line = f"value {_span(self.y)}, gradient {_span(self.grad)}, slope {_span(self.slope)}"
-        lies = [
-            f"at {_number(start)}" if start == stop else f"from {_number(start)} to {_number(stop)}"
-            for start, stop in self.disagreement()
-        ]
+        slope = self.slope * self.grad_output
+        times = "" if self.grad_output == 1 else " · grad_output"
+        value, gradient, slope = (
+            _span(self.ordinary(values)) for values in (self.y, self.grad, slope)
+        )
+        line = f"value {value}, gradient {gradient}, slope{times} {slope}"
+        lies = self.disagreement()
         if not lies:
             return line
-        where = " and ".join(lies) if len(lies) <= 3 else f"in {len(lies)} places"
-        return f"{line}; they differ {where}"
+        if len(lies) > 3:
+            return f"{line}; they differ in {len(lies)} places"
+        digits = 2 - math.floor(math.log10(self.x[-1] - self.x[0]))
+        names = [[f"{round(end, digits) + 0.0:.12g}" for end in lie] for lie in lies]
+        where = [f"from {a} to {b}" if a != b else f"at {a}" for a, b in names]
+        return f"{line}; they differ {' and '.join(where)}"
 
 
 def gradient_curve(
@@ -113,9 +147,10 @@ def gradient_curve(
 ) -> GradientCurve:
     """Measure fn(x, **params) on an interval: value, autograd's gradient, true slope.
 
-    Samples `points` evenly spaced float64 numbers, 0, your `kinks`, and every jump of the value
-    or of the gradient that lies between them, each with its float neighbours. Raises TypeError or
-    ValueError if fn is not elementwise, changes shape or dtype, or cuts the graph.
+    Samples `points` evenly spaced float64 numbers, 0, your `kinks`, and the jumps and kinks that
+    it finds between them, each with its float neighbours. (Of a peak narrower than the spacing
+    it may see nothing: ask for more `points`.) Raises TypeError or ValueError if fn is not
+    elementwise, changes shape or dtype, cuts the graph, or changes too fast for the spacing.
 
     >>> curve = gradient_curve(torch.clamp, (-2, 2), min=-1, max=1)
     >>> curve.grad[curve.x.abs() > 1].unique()
@@ -128,31 +163,38 @@ def gradient_curve(
     outside = [kink for kink in kinks if not low <= kink <= high]
     if outside:  # a kink that nobody looks at is a mistake
         raise ValueError(f"kinks need to lie in x = ({low:g}, {high:g}), got {outside}")
+    if not isinstance(grad_output, Real) or not math.isfinite(grad_output):
+        raise TypeError(f"grad_output needs to be a finite number, got {grad_output!r}")
     _check_params(fn, params)
 
+    # fn gets a copy, because it may work in place, and one that needs a gradient, because it may
+    # call autograd itself
     def value(x):
-        with torch.no_grad():
-            return _checked(fn, x, fn(x.clone(), **params))  # a copy: fn may work in place
+        with torch.enable_grad():
+            return _checked(fn, x, fn(x.clone().requires_grad_().clone(), **params)).detach()
 
     def gradient(x):
         x = x.clone().requires_grad_()
         with torch.enable_grad():
-            y = _checked(fn, x, fn(x, **params))
+            y = _checked(fn, x, fn(x.clone(), **params))
         grad = None
         if y.requires_grad:
             (grad,) = torch.autograd.grad(y, x, torch.full_like(y, grad_output), allow_unused=True)
         if grad is None:
             raise ValueError(
                 f"the result of {fn_name(fn)} is not connected to x: detach(), item(), NumPy, a "
-                "comparison or torch.no_grad() cuts the graph, and a constant never had one"
+                "comparison or torch.no_grad() cuts the graph; a constant never had one; and some "
+                "operations have no derivative"
             )
         return grad.detach()
 
     grid = torch.linspace(low, high, points, dtype=torch.float64)
     _check_elementwise(fn, value, grid)
     x = special_points(value, gradient, grid, kinks)
-    left, right = one_sided_slopes(value, x, high - low)
-    return GradientCurve(x, value(x), gradient(x), left, right, grad_output)
+    slopes = one_sided_slopes(value, x, high - low)
+    curve = GradientCurve(x, value(x), gradient(x), *slopes, float(grad_output))
+    _check_resolved(fn, curve)
+    return curve
 
 
 def _interval(x):
@@ -160,8 +202,10 @@ def _interval(x):
         low, high = map(float, x)
     except (TypeError, ValueError):
         raise TypeError(f"x needs to be two numbers (low, high), got {x!r}") from None
-    if not -torch.inf < low < high < torch.inf:
+    if not (low < high and math.isfinite(high - low)):
         raise ValueError(f"x needs low < high, both finite, got ({low:g}, {high:g})")
+    if high - low < 1e-7 * max(abs(low), abs(high)):
+        raise ValueError(f"x = ({low}, {high}) is too short to tell a slope from rounding")
     return low, high
 
 
@@ -201,18 +245,30 @@ def _checked(fn, x, y):
 
 
 def _check_elementwise(fn, value, x):
-    half = len(x) // 2
-    together, apart = value(x), torch.cat([value(x[:half]), value(x[half:])])
-    if not torch.allclose(together, apart, rtol=1e-9, atol=1e-12, equal_nan=True):
+    y, third = value(x), max(1, len(x) // 3)
+    for some in (slice(third, 2 * third), torch.arange(len(x)).flip(0)):
+        if not torch.allclose(y[some], value(x[some]), rtol=1e-9, atol=1e-12, equal_nan=True):
+            raise ValueError(
+                f"{fn_name(fn)} needs to be elementwise and repeatable, but the same points gave "
+                "other values in another tensor: each y[i] may depend on x[i] only"
+            )
+
+
+def _check_resolved(fn, curve):
+    """Between two points the value changes as its slopes say, or the points are too far apart."""
+    slope = (curve.slope_right[:-1] + curve.slope_left[1:]) / 2
+    change = curve.y.diff()
+    strange = (change - slope * curve.x.diff()).abs() > change.abs() / 2 + noise(curve.y)
+    if strange[~curve.touching].double().mean() > 0.2:
         raise ValueError(
-            f"{fn_name(fn)} needs to be elementwise and repeatable, but the same points gave "
-            "other values in a shorter tensor: each y[i] may depend on x[i] only"
+            f"{fn_name(fn)} changes faster than {len(curve.x)} points can show: "
+            "choose a shorter interval x, or more points"
         )
 
 
 def fn_name(fn) -> str:
     """What to call fn in a sentence: its __name__, or its class."""
-    name = getattr(fn, "__name__", type(fn).__name__)
+    name = getattr(getattr(fn, "func", fn), "__name__", type(fn).__name__)  # partial has func
     return "the function" if name == "<lambda>" else name
 
 
@@ -225,16 +281,10 @@ def input_name(fn) -> str:
     return "x" if first.kind is first.VAR_POSITIONAL else first.name
 
 
-def _number(number):
-    number = float(number)
-    if abs(number) >= 1e4:
-        return f"{number:.0e}"
-    return f"{round(number, 2) + 0.0:g}"  # + 0.0 turns -0.0 into 0.0
-
-
 def _span(values):
-    finite = values[values.isfinite()]
-    if not len(finite):
+    if not len(values):
         return "nowhere finite"
-    low, high = _number(finite.min()), _number(finite.max())
+    low, high = values.min().item(), values.max().item()
+    rounding = 1e-9 * max(abs(low), abs(high))
+    low, high = (f"{end if abs(end) > rounding else 0:.3g}" for end in (low, high))
     return low if low == high else f"{low} to {high}"

@@ -12,7 +12,8 @@ import traitlets
 from ipywidgets.widgets.interaction import interactive
 
 from helpers.curves import fn_name, gradient_curve
-from helpers.plotting import CSS_DPI, curve_figure, curve_title
+from helpers.picture import CSS_DPI
+from helpers.plotting import curve_figure, curve_title
 
 
 def explore(fn: Callable, x: tuple[float, float] = (-3.0, 3.0), **sliders) -> Explorer:
@@ -25,7 +26,7 @@ def explore(fn: Callable, x: tuple[float, float] = (-3.0, 3.0), **sliders) -> Ex
 
     >>> e = explore(torch.nn.functional.elu, alpha=(0.0, 2.0, 0.5))
     >>> e.set(alpha=0.5); e.summary
-    'elu, alpha=0.5: value -0.48 to 3, gradient 0.02 to 1, slope 0.02 to 1'
+    'elu, alpha=0.5: value -0.475 to 3, gradient 0.0249 to 1, slope 0.0249 to 1'
     """
     return Explorer(fn, x, _controls(fn, sliders))
 
@@ -38,8 +39,8 @@ class Explorer(ipywidgets.VBox):
     curve    the GradientCurve now shown
     summary  one line of text saying what the picture shows
 
-    Drawing a whole figure takes far longer than drawing its curves. So the frame is drawn once
-    and kept, and each move of a slider puts the curves on a copy of it.
+    Drawing a whole figure takes far longer than drawing its curves. So each move of a slider
+    puts only the curves on a frame that is drawn once and kept.
     """
 
     def __init__(self, fn: Callable, x: tuple[float, float], sliders: Mapping):
@@ -49,7 +50,13 @@ class Explorer(ipywidgets.VBox):
         self.picture = _Image(format="png", width=round(self.figure.get_figwidth() * CSS_DPI))
         self.picture.layout = ipywidgets.Layout(max_width="100%", object_fit="contain")
         self.message = ipywidgets.HTML()
-        self._keep_frame()
+        self._curves = self._reachable_curves()
+        self._fit(self._curves)
+        self.figure.canvas.draw()
+        self.figure.set_layout_engine("none")  # found once, so that nothing jumps later
+        for artist in self._artists.moving:
+            artist.set_animated(True)  # leaves it out of the frame
+        self._title.set_text(fn_name(fn))  # the controls show the values, and text is slow
         self._draw()
         for slider in self.sliders.values():
             slider.observe(self._on_move, "value")
@@ -86,32 +93,42 @@ class Explorer(ipywidgets.VBox):
     def _measure(self, values):
         return gradient_curve(self.fn, self.x, **values)
 
-    def _keep_frame(self):
-        """Choose limits that hold every curve the controls can reach, and draw the frame."""
+    def _reachable_curves(self):
+        """The curve now set, and one for each of many combinations of the controls."""
         curves = [self._measure(self.values)]
-        for values in itertools.product(*map(_positions, self.sliders.values())):
+        many = max(2, int(65 ** (1 / max(1, len(self.sliders)))))
+        places = [_positions(slider, min(many, 17)) for slider in self.sliders.values()]
+        for values in itertools.product(*places):
             try:
                 curves.append(self._measure(dict(zip(self.sliders, values, strict=True))))
-            except Exception:  # noqa: S112 (shown and raised when the controls get there)
+            except Exception:  # it is shown and raised when the controls get there
                 continue
+        return curves
+
+    def _fit(self, curves):
+        """Give the axes limits that hold these curves; frames drawn before do not count."""
         self._artists.fit(curves)
-        self.figure.canvas.draw()
-        self.figure.set_layout_engine("none")  # found once, so that nothing moves later
-        self._moving = [*self._artists.moving, self._title]
-        for artist in self._moving:
-            artist.set_animated(True)  # leaves it out of the frame
-        self.figure.canvas.draw()
-        self._frame = self.figure.canvas.copy_from_bbox(self.figure.bbox)
+        self._frames = {}
+
+    def _paint(self):
+        """Put the curve on a copy of the frame: all that does not move, drawn once and kept."""
+        key = self._title.get_text(), self._artists.gradient_ax.get_title()
+        if key not in self._frames:
+            self.figure.canvas.draw()
+            self._frames[key] = self.figure.canvas.copy_from_bbox(self.figure.bbox)
+        self.figure.canvas.restore_region(self._frames[key])
+        for artist in self._artists.moving:
+            self.figure.draw_artist(artist)
 
     def _draw(self):
         self.curve = self._measure(self.values)
+        if not self._artists.hold(self.curve):  # between the combinations that were tried
+            self._curves.append(self.curve)
+            self._fit(self._curves)
         self._artists.show(self.curve)
-        title = curve_title(self.fn, self.values)
-        self._title.set_text(title)
-        self.figure.summary = f"{title}: {self.curve.describe()}"
-        self.figure.canvas.restore_region(self._frame)
-        for artist in self._moving:
-            self.figure.draw_artist(artist)
+        self._paint()
+        self._caption = curve_title(self.fn, self.values)
+        self.figure.summary = f"{self._caption}: {self.curve.describe()}".replace("\n", " ")
         with self.picture.hold_sync():  # one message to the browser, not two
             self.picture.value = self.figure.png()
             self.picture.tooltip = self.figure.summary
@@ -131,7 +148,13 @@ class Explorer(ipywidgets.VBox):
 
     def _repr_mimebundle_(self, **kwargs):
         # The picture goes along for readers without a kernel: GitHub, nbviewer, exported HTML.
+        # They see no controls, so its title has the values.
+        name = self._title.get_text()
+        self._title.set_text(self._caption)
+        self._paint()
         picture, metadata = self.figure.bundle()
+        self._frames.popitem()
+        self._title.set_text(name)
         return {**super()._repr_mimebundle_(**kwargs), **picture}, metadata
 
 
@@ -155,6 +178,10 @@ def _controls(fn, sliders):
     defaults.setdefault("grad_output", 1.0)
     controls = {}
     for name, range_ in sliders.items():
+        if name in ("x", "points", "kinks"):
+            raise TypeError(
+                f"{name!r} is a setting of the picture: give fn's parameter another name"
+            )
         if name not in defaults and not takes_any:
             raise TypeError(
                 f"{fn_name(fn)} has no parameter {name!r} to slide, "
@@ -184,8 +211,13 @@ def _control(name, range_, default):
     if isinstance(range_, tuple):
         control.layout.width = f"{CSS_DPI * 6}px"  # a default slider has fewer pixels than steps
         control.layout.max_width = "100%"
-    if default is not inspect.Parameter.empty:
-        _move(control, name, default)
+    if default is not inspect.Parameter.empty and default is not None:
+        try:
+            _move(control, name, default)
+        except ValueError as error:
+            raise ValueError(
+                f"the default of a parameter does not fit its control: {error}"
+            ) from None
     return control
 
 
@@ -198,12 +230,12 @@ def _move(control, name, value):
         raise ValueError(f"{name} needs to be from {control.min} to {control.max}, got {value!r}")
 
 
-def _positions(control):
-    """Some values of a control: its ends, and what lies between."""
+def _positions(control, many):
+    """All choices of a control, or that many places along its slider, with both ends."""
     if isinstance(control, ipywidgets.Checkbox):
         return [False, True]
     if isinstance(control, ipywidgets.Dropdown):
         return list(control.options)
     steps = round((control.max - control.min) / control.step)
-    places = {round(steps * part) for part in (0, 0.25, 0.5, 0.75, 1)}
-    return [control.min + place * control.step for place in sorted(places)]
+    places = {round(steps * i / (many - 1)) for i in range(many)}
+    return [min(control.min + place * control.step, control.max) for place in sorted(places)]

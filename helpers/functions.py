@@ -10,6 +10,8 @@ Bengio, Léonard, Courville 2013, https://arxiv.org/abs/1308.3432.
 
 from __future__ import annotations
 
+from numbers import Real
+
 import torch
 
 
@@ -107,7 +109,7 @@ def ceil_ste(x: torch.Tensor) -> torch.Tensor:
 
 
 class SignSTE(torch.autograd.Function):
-    """y = sign(x), dL/dx = dL/dy where |x| ≤ 1 and 0 elsewhere: the gradient of hardtanh."""
+    """y = sign(x), dL/dx = dL/dy where |x| ≤ 1 and 0 elsewhere."""
 
     generate_vmap_rule = True
 
@@ -130,9 +132,9 @@ class SignSTE(torch.autograd.Function):
 def sign_ste(x: torch.Tensor) -> torch.Tensor:
     """Take the sign (0 at 0) with the clipped straight-through gradient.
 
-    Value sign(x); gradient g where |x| ≤ 1, else 0, for upstream gradient g. Any shape, any
-    floating-point dtype; integers and other types raise TypeError. Source: Courbariaux et al.
-    2016, https://arxiv.org/abs/1602.02830.
+    Value sign(x); gradient g where |x| ≤ 1, both bounds too, else 0, for upstream gradient g. Any
+    shape, any floating-point dtype; integers and other types raise TypeError. Source: Courbariaux
+    et al. 2016, https://arxiv.org/abs/1602.02830.
 
     >>> x = torch.tensor([0.4, 1.6], requires_grad=True)
     >>> torch.autograd.grad(sign_ste(x), x, torch.tensor([3.0, 5.0]))
@@ -190,8 +192,8 @@ class Clamp(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
-        inside = (ctx.min < x) & (x < ctx.max)
-        at_bound = (x == ctx.min) | (x == ctx.max)
+        inside = (ctx.min <= x) & (x <= ctx.max)
+        at_bound = ((x == ctx.min) | (x == ctx.max)) & x.isfinite()  # infinity is no bound
         grad_at_bound = ctx.bound_gradient * grad_output if ctx.bound_gradient else 0
         grad_x = torch.where(inside, grad_output, 0)
         return torch.where(at_bound, grad_at_bound, grad_x), None, None, None
@@ -238,7 +240,7 @@ def _floating(x, name):
 
 def _bounds(low, high, name):
     for label, bound in (("min", low), ("max", high)):
-        if bound is not None and (isinstance(bound, bool) or not isinstance(bound, (int, float))):
+        if bound is not None and (isinstance(bound, bool) or not isinstance(bound, Real)):
             raise TypeError(
                 f"{name} needs a number or None as {label}, got {type(bound).__name__}: "
                 "for a tensor with one element pass its .item()"
@@ -248,5 +250,6 @@ def _bounds(low, high, name):
     low = -torch.inf if low is None else low
     high = torch.inf if high is None else high
     if not low <= high:  # also catches NaN
-        raise ValueError(f"{name} needs min ≤ max, got min={low} and max={high}: swap them")
+        remedy = "swap them" if low > high else "NaN is no bound"
+        raise ValueError(f"{name} needs min ≤ max, got min={low} and max={high}: {remedy}")
     return low, high

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from helpers.graph import autograd_graph
-from helpers.plotting import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR, Picture
+from helpers.picture import Picture
+from helpers.plotting import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 
 
 def plot_graph(result: torch.Tensor, *, title: str | None = None, **names: torch.Tensor) -> Picture:
@@ -48,6 +49,8 @@ def plot_graph(result: torch.Tensor, *, title: str | None = None, **names: torch
                 boxes[i].get_bbox_patch(),
                 boxes[below].get_bbox_patch(),
             )
+            if nodes[below].depth > node.depth + 1:  # passes by the boxes between
+                arrow["connectionstyle"] = "arc3,rad=0.4"
             start, end = boxes[i].get_position(), boxes[below].get_position()
             ax.annotate("", end, start, arrowprops=arrow)
     figure.summary = "\n".join(

@@ -2,58 +2,21 @@
 
 from __future__ import annotations
 
-import base64
-import io
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
 
 import torch
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
-from matplotlib.figure import Figure
-from PIL import Image
 
 from helpers.curves import GradientCurve, fn_name, gradient_curve, input_name
+from helpers.picture import Picture
 
 # Okabe and Ito's blue and vermilion: told apart with every kind of colour vision.
 VALUE_COLOUR, GRADIENT_COLOUR, SLOPE_COLOUR = "#0072B2", "#D55E00", "#222222"
-CSS_DPI = 100  # one inch of a figure is this many pixels of the page
-PIXEL_RATIO = 2  # drawn twice as fine, for sharp screens
 MEASURE_OPTIONS = {"x", "points", "kinks", "grad_output"}
 MANY_JUMPS = 24  # more dots than this hide the curve
-
-
-class Picture(Figure):
-    """A figure that shows itself in a notebook, with a text for those who cannot see it."""
-
-    def __init__(self, width: float, height: float):
-        super().__init__((width, height), CSS_DPI * PIXEL_RATIO, layout="constrained")
-        FigureCanvasAgg(self)
-        self.summary = ""
-
-    def png(self) -> bytes:
-        """What the canvas shows now, in 256 colours: half the bytes, and no eye can tell."""
-        width, height = self.canvas.get_width_height()
-        image = Image.frombuffer("RGBA", (width, height), self.canvas.buffer_rgba()).convert("RGB")
-        # Choosing the colours from every third pixel is three times as fast.
-        sample = image.resize((width // 3, height // 3), Image.Resampling.NEAREST)
-        palette = sample.quantize(256, method=Image.Quantize.FASTOCTREE)
-        buffer = io.BytesIO()
-        image.quantize(palette=palette, dither=Image.Dither.NONE).save(
-            buffer, "png", compress_level=1
-        )
-        return buffer.getvalue()
-
-    def bundle(self) -> tuple[dict, dict]:
-        """The picture and its text, in the form in which notebooks store outputs."""
-        data = {"text/plain": self.summary, "image/png": base64.b64encode(self.png()).decode()}
-        width = round(self.get_figwidth() * CSS_DPI)
-        return data, {"image/png": {"alt": self.summary, "width": width}}
-
-    def _repr_mimebundle_(self, include=None, exclude=None):
-        self.canvas.draw()
-        return self.bundle()
 
 
 def plot_gradient_curve(
@@ -85,7 +48,7 @@ def plot_gradient_curve(
     figure, artists = curve_figure(curve_or_fn)
     artists.show(curve)
     artists.fit([curve])
-    figure.suptitle(title)
+    figure.suptitle(textwrap.fill(title, 85))
     figure.summary = f"{title}: {curve.describe()}"
     return figure
 
@@ -104,8 +67,11 @@ def plot_gallery(
     >>> plot_gallery({"round": torch.round, "frac": torch.frac}).summary.splitlines()[0]
     'round: value -3 to 3, gradient 0, slope 0'
     """
-    if not functions:
-        raise ValueError("plot_gallery needs at least one function, got none")
+    if not isinstance(functions, Mapping) or not functions or columns < 1:
+        raise ValueError(
+            "plot_gallery needs a dict of one or more titles and functions, and at least 1 column, "
+            f"got {functions!r} and columns={columns}"
+        )
     curves = {name: _measured(fn, measure) for name, fn in functions.items()}
     columns = min(columns, len(curves))
     strips = -(-len(curves) // columns)
@@ -120,13 +86,14 @@ def plot_gallery(
         artists = CurveArtists(value_ax, gradient_ax)
         artists.show(list(curves.values())[i])
         artists.fit(curves.values())
-        value_ax.set(title=list(curves)[i], xlabel="")
+        value_ax.set(title=textwrap.fill(list(curves)[i], 24), xlabel="")
         gradient_ax.set(title="", xlabel="x")
+        gradient_ax.tick_params(labelbottom=i + columns >= len(curves))
         for ax, label in ((value_ax, "value"), (gradient_ax, "gradient")):
             ax.tick_params(labelleft=i % columns == 0)
             ax.set_ylabel(label if i % columns == 0 else "")
     add_legend(figure, artists, columns=4 if columns > 2 else 2)
-    figure.suptitle(title or "Value above, gradient below")
+    figure.suptitle(textwrap.fill(title or "Value above, gradient below", 20 * columns + 20))
     figure.summary = "\n".join(f"{name}: {curve.describe()}" for name, curve in curves.items())
     return figure
 
@@ -178,7 +145,7 @@ class CurveArtists:
         """What `show` changes, in the order in which it is drawn."""
         return [
             self.lies, self.value, self.gradient, self.slope, self.value_rings,
-            self.gradient_rings, self.value_dots, self.gradient_dots, self.gradient_ax.title,
+            self.gradient_rings, self.value_dots, self.gradient_dots,
         ]  # fmt: skip
 
     def show(self, curve: GradientCurve):
@@ -202,13 +169,25 @@ class CurveArtists:
     def fit(self, curves: Iterable[GradientCurve]):
         """Give both axes limits that hold all these curves."""
         curves = list(curves)
-        low, high = curves[0].x[0].item(), curves[0].x[-1].item()
-        self.value_ax.set(xlim=(low, high), ylim=_limits([c.y[_ordinary(c)] for c in curves]))
-        gradients = [c.grad[_ordinary(c)] for c in curves]
-        slopes = [(c.slope * c.grad_output)[_ordinary(c)] for c in curves]
+        ends = [end.item() for curve in curves for end in curve.x[[0, -1]]]
+        xlim = min(ends), max(ends)
+        self.value_ax.set(xlim=xlim, ylim=_limits([c.ordinary(c.y) for c in curves]))
+        gradients = [c.ordinary(c.grad) for c in curves]
+        slopes = [c.ordinary(c.slope * c.grad_output) for c in curves]
         # 0 and 1 stay in sight: they are the gradients that one compares with
         zero_and_one = torch.tensor([0.0, 1.0], dtype=torch.float64)
-        self.gradient_ax.set(xlim=(low, high), ylim=_limits([*gradients, *slopes, zero_and_one]))
+        self.gradient_ax.set(xlim=xlim, ylim=_limits([*gradients, *slopes, zero_and_one]))
+
+    def hold(self, curve: GradientCurve) -> bool:
+        """Do the limits of the axes hold this curve?"""
+        (low, high), (steepest_down, steepest_up) = (
+            self.value_ax.get_ylim(),
+            self.gradient_ax.get_ylim(),
+        )
+        y, grad = curve.ordinary(curve.y), curve.ordinary(curve.grad)
+        return bool(((y >= low) & (y <= high)).all()) and bool(
+            ((grad >= steepest_down) & (grad <= steepest_up)).all()
+        )
 
 
 def curve_title(fn, params: Mapping[str, object]) -> str:
@@ -217,9 +196,15 @@ def curve_title(fn, params: Mapping[str, object]) -> str:
     >>> curve_title(torch.clamp, {"min": -1.0, "max": 0.30000000000000004})
     'clamp, min=-1, max=0.3'
     """
-    values = (f"{value:g}" if isinstance(value, float) else f"{value}" for value in params.values())
     name = "curve" if isinstance(fn, GradientCurve) else fn_name(fn)
-    return ", ".join([name, *map("{}={}".format, params, values)])
+    values = [f"{name}={_short(value)}" for name, value in params.items()]
+    return textwrap.fill(", ".join([name, *values]), 85)
+
+
+def _short(value):
+    if isinstance(value, float):
+        return f"{value:g}"
+    return fn_name(value) if callable(value) else f"{value}"
 
 
 def _measured(curve_or_fn, measure):
@@ -260,7 +245,11 @@ def _ends(x, jumps):
 
 def _slope_line(curve):
     """x and slope to draw: at a kink from the left up to it, lifted, and from the right on."""
-    left_neighbour, right_neighbour = _neighbours(curve)
+    no = torch.tensor([False])
+    right_neighbour, left_neighbour = (
+        torch.cat([curve.touching, no]),
+        torch.cat([no, curve.touching]),
+    )
     slope = torch.where(right_neighbour, curve.slope_left, curve.slope)
     slope = torch.where(left_neighbour, curve.slope_right, slope) * curve.grad_output
     edge = ~(left_neighbour & right_neighbour)
@@ -270,22 +259,13 @@ def _slope_line(curve):
     return _with_gaps(x, kinks), _with_gaps(slope, kinks)
 
 
-def _ordinary(curve):
-    """Points without a float neighbour: beside a pole those are out of all proportion."""
-    left_neighbour, right_neighbour = _neighbours(curve)
-    return ~(left_neighbour | right_neighbour)
-
-
-def _neighbours(curve):
-    no = torch.tensor([False])
-    return torch.cat([no, curve.touching]), torch.cat([curve.touching, no])
-
-
 def _limits(values):
     values = torch.cat(values)
-    values = values[values.isfinite()]
     if not len(values):
         return -1, 1
     low, high = values.min().item(), values.max().item()
+    middle = values.quantile(torch.tensor([0.03, 0.97], dtype=values.dtype)).tolist()
+    if max(-low, high) > 50 and middle[1] - middle[0] < (high - low) / 20:
+        low, high = middle  # a pole would flatten everything else
     margin = 0.08 * (high - low) or 1.0
     return low - margin, high + margin

@@ -5,29 +5,27 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
-# A change that does not shrink with the step is a jump: a smooth function changes 16 times less
-# over a step that is 16 times smaller, so anything above 1/8 of the change is no smooth function.
-SMALLER_STEP = 16
-JUMP_RATIO = 1 / 8
+CUTS = 16  # each interval is cut in 16, again and again
+SMOOTH_SHARE = 1 / 8  # a smooth function changes by about 1/16 of that in each part
 
 
 def special_points(value, gradient, grid, kinks=()):
-    """The grid, 0, the kinks given and all jumps and kinks found, each with its neighbours.
+    """The grid, 0, the kinks given and the jumps and kinks found, each with its neighbours.
 
     >>> len(special_points(torch.relu, torch.sign, torch.tensor([-1.0, 0.5]).double()))
     5
     """
     low, high = grid[0], grid[-1]
-    found = (
-        torch.tensor([0.0, *kinks], dtype=torch.float64),
-        find_jumps(value, grid),
-        find_jumps(gradient, grid),
-        find_kinks(value, grid),
-    )
+    jumps = find_jumps(value, grid)
+    if len(jumps) > len(grid) / 4:  # so many that intervals may hide a second one
+        jumps = torch.cat([jumps, find_jumps(value, torch.cat([grid, jumps]).unique())])
+    given = torch.tensor([0.0, *kinks], dtype=torch.float64)
+    special = torch.cat([given, jumps, find_jumps(gradient, grid), find_kinks(value, grid)])
     tiny = 1e-15 * (high - low)  # around 0 the float neighbours are absurdly close
-    special = torch.cat(found)
     special = special.masked_fill(special.abs() <= tiny, 0)
     below, above = (
         torch.where(special == 0, side * tiny, special.nextafter(special + side))
@@ -38,21 +36,23 @@ def special_points(value, gradient, grid, kinks=()):
 
 
 def find_jumps(value, x):
-    """Both sides of each place where `value` jumps: intervals are cut in 16 again and again.
+    """Both sides of the largest jump of `value` in each interval between two x.
 
     >>> find_jumps(torch.ceil, torch.tensor([0.5, 1.5]).double())
     tensor([1.0000, 1.0000], dtype=torch.float64)
     """
     y = value(x)
     left, right, change = x[:-1], x[1:], y.diff().abs()
-    rounding, keep_above = noise(y), JUMP_RATIO
-    parts = torch.linspace(0, 1, SMALLER_STEP + 1, dtype=torch.float64)
+    rounding, keep_above = noise(y), SMOOTH_SHARE
+    parts = torch.linspace(0, 1, CUTS + 1, dtype=torch.float64)
     for _ in range(13):  # 16 to the power 13 is 2 to the power 52: down to neighbouring floats
         cuts = torch.lerp(left[:, None], right[:, None], parts)
         cuts[:, -1] = right  # lerp may stop one float short of it
-        changes = value(cuts.flatten()).view_as(cuts).diff().abs().nan_to_num(0, posinf=0)
+        y = value(cuts.flatten()).view_as(cuts)
+        ends = y.isfinite().diff()  # a pole, or the end of where the function is defined
+        changes = y.diff().abs().nan_to_num(0, posinf=0).masked_fill(ends, torch.inf)
         biggest, where = changes.max(dim=1)
-        keep = biggest > change * keep_above + rounding
+        keep = biggest > change.nan_to_num(0, posinf=0) * keep_above + rounding
         where = where[keep, None]
         left, right = cuts[keep].gather(1, where)[:, 0], cuts[keep].gather(1, where + 1)[:, 0]
         change, keep_above = biggest[keep], 0.45  # a tie may split a jump into two halves
@@ -62,38 +62,48 @@ def find_jumps(value, x):
 
 
 def find_kinks(value, x):
-    """Where the slope of `value` jumps between two points: their tangents meet on the curve.
+    """Where the slope of `value` jumps between two x: their tangents meet on the curve.
 
     >>> find_kinks(lambda x: (x - 0.5).abs(), torch.tensor([-1.0, 0.7, 1.0]).double())
     tensor([0.5000], dtype=torch.float64)
     """
-    y = value(x)
-    left, right = one_sided_slopes(value, x, x[-1] - x[0])
+    y, size = value(x), x[-1] - x[0]
+    left, right = one_sided_slopes(value, x, size)
     width, slope, next_slope = x.diff(), right[:-1], left[1:]
     bend = next_slope - slope
-    kink = x[:-1] + (y.diff() - next_slope * width) / (slope - next_slope)
-    inside = (kink > x[:-1]) & (kink < x[1:])
-    kink = kink.where(inside, x[:-1])
+    kink = x[:-1] + (y.diff() - next_slope * width) / -bend
+    # a kink is no rounding of a straight line, and lies between the two points
+    found = (
+        (bend.abs() > 1e-6 * (slope.abs() + next_slope.abs())) & (kink > x[:-1]) & (kink < x[1:])
+    )
+    kink = kink.where(found, x[:-1])
     gap = value(kink) - (y[:-1] + slope * (kink - x[:-1]))
     # a smooth curve leaves the corner of its tangents by 1/8 of this
-    found = inside & (gap.abs() < 1e-3 * (bend * width).abs())
-    return torch.round(kink[found], decimals=9)
+    found &= gap.abs() < 1e-3 * (bend * width).abs()
+    return torch.round(kink[found], decimals=9 - math.floor(math.log10(size)))
 
 
 def one_sided_slopes(value, x, width):
-    """The slopes to the left and to the right of each x; NaN where a jump leaves none.
+    """The slopes to the left and to the right of each x; NaN where there is none to measure.
 
     >>> one_sided_slopes(torch.abs, torch.zeros(1).double(), 1.0)
     (tensor([-1.], dtype=torch.float64), tensor([1.], dtype=torch.float64))
     """
-    step = 1e-6 * width
     y = value(x)
+    usual = (y.diff() / x.diff()).abs()
+    usual = usual[usual.isfinite()].nanmedian() if usual.isfinite().any() else 0
     slopes = []
     for side in (-1, 1):
-        near, far = (value(x + side * size) - y for size in (step, SMALLER_STEP * step))
-        jump = near.abs() > far.abs() * JUMP_RATIO + noise(y)
-        slopes.append((side * near / step).masked_fill(jump | ~near.isfinite(), torch.nan))
+        near, far = (_secant(value, x, y, side * size * width) for size in (1e-6, 1.6e-5))
+        # a slope that still changes with the step is none: a jump, a pole, a vertical tangent
+        unsure = (near - far).abs() > 0.01 * (near.abs() + far.abs()) + 1e-3 * usual
+        slopes.append(near.masked_fill(unsure | ~near.isfinite(), torch.nan))
     return tuple(slopes)
+
+
+def _secant(value, x, y, step):
+    beside = x + step
+    return (value(beside) - y) / (beside - x)  # not by step, because x + step was rounded
 
 
 def noise(values):

@@ -30,6 +30,7 @@ class Table:
 
     def _repr_markdown_(self):
         lines = [self.headings, ["---"] * len(self.headings), *self.rows]
+        lines = [[cell.replace("|", "\\|") for cell in line] for line in lines]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
     def __repr__(self):

@@ -107,9 +107,47 @@ def test_a_single_nan_gradient_is_found():
     assert curve.disagreement() == [(0.0, 0.0)]
 
 
-@pytest.mark.parametrize("fn", [torch.relu, torch.abs, F.hardtanh, F.relu6, torch.frac, torch.log])
+@pytest.mark.parametrize("fn", [torch.relu, torch.abs, F.hardtanh, F.relu6, torch.frac, torch.tan])
 def test_honest_functions_are_not_accused(fn):
     assert gradient_curve(fn).disagreement() == []
+
+
+@pytest.mark.parametrize(
+    "fn, x",
+    [
+        (lambda x: torch.sin(30 * x), (-3, 3)),
+        (lambda x: x**1.5, (0, 3)),
+        (lambda x: torch.xlogy(x, x), (0, 3)),
+        (lambda x: x + 1e8, (-3, 3)),
+        (torch.sin, (0, 200)),
+    ],
+)
+def test_nor_are_steep_large_and_wavy_ones(fn, x):
+    assert gradient_curve(fn, x).disagreement() == []
+
+
+def test_small_lies_are_found_too():
+    assert gradient_curve(lambda x: 1e-5 * round_ste(x)).disagreement() == [(-3.0, 3.0)]
+    assert gradient_curve(round_ste, grad_output=1e-6).disagreement() == [(-3.0, 3.0)]
+
+
+def test_a_finite_gradient_of_a_nan_is_a_lie():
+    assert gradient_curve(torch.log).disagreement() == [(-3.0, 0.0)]
+
+
+def test_a_pole_on_a_round_number_is_a_jump():
+    curve = gradient_curve(lambda x: 1 / (x - 1))
+    assert set(curve.x[curve.jumps(curve.y)].round(decimals=6).tolist()) == {1.0}
+
+
+def test_staircases_far_from_zero_keep_their_jumps():
+    curve = gradient_curve(torch.floor, (1e4 + 0.5, 1e4 + 4.5))
+    assert len(curve.jumps(curve.y)) == 4
+
+
+def test_more_steps_than_points_are_all_found():
+    curve = gradient_curve(lambda x: torch.round(100 * x))
+    assert len(curve.jumps(curve.y)) == 600
 
 
 def test_the_slope_beside_a_kink_is_one_sided():
@@ -152,6 +190,19 @@ def test_describe():
     assert line == "value -3 to 3, gradient 1, slope 0; they differ from -3 to 3"
 
 
+def test_describe_leaves_out_what_only_a_neighbour_of_a_pole_reaches():
+    assert gradient_curve(torch.sqrt, (0, 1)).describe().startswith("value 0 to 1, gradient 0.5 to")
+    assert "slope · grad_output -1.98 to 2" in gradient_curve(torch.sin, grad_output=2).describe()
+
+
+def test_a_function_that_calls_autograd_itself():
+    def slope_of_sin(x):
+        return torch.autograd.grad(torch.sin(x).sum(), x, create_graph=True)[0]
+
+    curve = gradient_curve(slope_of_sin)
+    torch.testing.assert_close(curve.grad, -torch.sin(curve.x))
+
+
 def test_input_name():
     assert input_name(lambda weight, step=1: weight) == "weight"
     assert input_name(torch.round) == "x"
@@ -165,6 +216,11 @@ def test_input_name():
         (lambda x: x.softmax(0), {}, ValueError, "elementwise and repeatable"),
         (lambda x: x / x.max(), {}, ValueError, "elementwise and repeatable"),
         (lambda x: F.dropout(x, 0.5), {}, ValueError, "elementwise and repeatable"),
+        (lambda x: x / x.abs().max(), {}, ValueError, "elementwise and repeatable"),
+        (lambda x: x.sort().values, {}, ValueError, "elementwise and repeatable"),
+        (lambda x: torch.round(1000 * x), {}, ValueError, "changes faster than 403 points"),
+        (torch.sin, {"x": (1e9, 1e9 + 1)}, ValueError, "too short to tell a slope from rounding"),
+        (torch.sin, {"grad_output": "1"}, TypeError, "a finite number, got '1'"),
         (torch.sum, {}, ValueError, r"turned shape \(401,\) into \(\)"),
         (lambda x: x > 0, {}, TypeError, "returned torch.bool, which has no gradient"),
         (lambda x: x.long(), {}, TypeError, "returned torch.int64, which has no gradient"),

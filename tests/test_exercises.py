@@ -95,6 +95,12 @@ class BiasNotScaled(Line):
         return self.weight * x * self.scale + self.bias
 
 
+class BiasFrozen(Line):
+    def __init__(self):
+        super().__init__()
+        self.bias.requires_grad_(False)
+
+
 class GraphCut(Line):
     def forward(self, x):
         return super().forward(x).detach()
@@ -202,6 +208,7 @@ WRONG = {
         "no forward": (NoForward, "forward is missing"),
         "no return": (NoReturn, "returned None"),
         "bias is not scaled": (BiasNotScaled, "at x = [1, -2] [0]: yours 2.5, expected 2"),
+        "bias frozen": (BiasFrozen, "bias: yours has requires_grad=False"),
         "graph cut": (GraphCut, "something in forward cuts the graph"),
         "bias cut": (BiasCut, "bias.grad: yours None, expected 1.0"),
     },
@@ -254,6 +261,14 @@ WRONG = {
         "writes into grad_output": (function(clamped, in_place), "writes into grad_output"),
         "forgets to return": (function(clamped, lambda g, x: None), "yours is None"),
         "the class itself": (Function, "needs a function, got the class: pass Function.apply"),
+        "a wider range": (
+            function(clamped, lambda g, x: torch.where((x >= 0) & (x <= 1.5), g, 0.1 * g)),
+            "[5]: yours 7, expected 0.7",
+        ),
+        "writes into its input": (
+            lambda x: function(lambda x: x.data.clamp_(0, 1).clone(), lambda g, x: g)(x),
+            "forward writes into its input",
+        ),
         "no Function": (lambda x: x.detach().clamp(0, 1), "the result has no grad_fn"),
     },
     "04.2": {

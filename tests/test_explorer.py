@@ -9,7 +9,7 @@ import torch
 from PIL import Image, ImageChops
 
 from helpers.explorer import explore
-from helpers.functions import clamp
+from helpers.functions import clamp, clamp_ste
 
 
 def round_to(x, step=0.5, rounding="round"):
@@ -75,6 +75,19 @@ def test_the_axes_hold_every_curve_that_the_sliders_reach():
     assert low < -24 and high > 24
     low, high = steep.figure.axes[1].get_ylim()
     assert low < -8 and high > 8
+
+
+def test_a_curve_that_no_tried_combination_reached_is_not_cut_off():
+    tall = explore(lambda x, k=1.0: x / k, k=(-2.0, 2.0, 0.1))
+    tall.set(k=0.1)
+    low, high = tall.figure.axes[0].get_ylim()
+    assert low < -30 and high > 30
+
+
+def test_functions_of_this_project_can_be_explored():
+    explorer = explore(clamp_ste, min=(-2.0, -0.5), max=(0.5, 2.0))
+    explorer.set(min=-2.0)
+    assert explorer.curve.y.min() == -2
 
 
 def test_the_picture_agrees_with_a_figure_drawn_from_scratch(explorer):
@@ -146,6 +159,7 @@ def test_a_refused_value_leaves_everything_as_it_was(explorer):
         ({"rounding": []}, ValueError, "leaves nothing to choose from"),
         ({"rounding": "round"}, TypeError, "rounding='round' makes no control"),
         ({"step": None}, TypeError, "step=None makes no control"),
+        ({"points": (2, 10)}, TypeError, "'points' is a setting of the picture"),
     ],
 )
 def test_controls_that_cannot_be(controls, error, message):

@@ -88,6 +88,12 @@ def test_one_bound_is_enough(bounds):
     assert torch.equal(clamp_ste(x, **bounds), x.clamp(**bounds))
 
 
+def test_infinity_is_inside_where_there_is_no_bound():
+    x, upstream = torch.tensor([-torch.inf, torch.inf]), torch.tensor([3.0, 5.0])
+    got = gradient(lambda x: clamp(x, min=0, bound_gradient=0), x, upstream)
+    assert got.tolist() == [0.0, 5.0]
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_dtype_and_shape_are_kept(name, dtype):
@@ -151,7 +157,7 @@ def test_integers_and_other_types_are_refused(name):
     [
         (lambda x: clamp(x, 1, 0, bound_gradient=0), ValueError, "min=1 and max=0: swap them"),
         (lambda x: clamp_ste(x, 1, 0), ValueError, "min=1 and max=0: swap them"),
-        (lambda x: clamp_ste(x, float("nan"), 0), ValueError, "min=nan"),
+        (lambda x: clamp_ste(x, float("nan"), 0), ValueError, "NaN is no bound"),
         (lambda x: clamp_ste(x), ValueError, "needs min, max or both, got neither"),
         (lambda x: clamp_ste(x, x), TypeError, "a number or None as min, got Tensor"),
         (lambda x: clamp_ste(x, 0, "1"), TypeError, "a number or None as max, got str"),

@@ -21,9 +21,10 @@ ARROWS = {
     "exercises": {"exercises"},
     "symptoms": {"functions", "tables"},
     "lessons": {"exercises"},
-    "plotting": {"curves"},
-    "graph_figure": {"graph", "plotting"},
-    "explorer": {"curves", "plotting"},
+    "picture": set(),
+    "plotting": {"curves", "picture"},
+    "graph_figure": {"graph", "picture", "plotting"},
+    "explorer": {"curves", "picture", "plotting"},
     "__init__": set(),
 }
 

@@ -10,7 +10,8 @@ from PIL import Image
 from helpers.curves import gradient_curve
 from helpers.functions import clamp, round_ste
 from helpers.graph_figure import plot_graph
-from helpers.plotting import CurveArtists, Picture, curve_title, plot_gallery, plot_gradient_curve
+from helpers.picture import Picture
+from helpers.plotting import CurveArtists, curve_title, plot_gallery, plot_gradient_curve
 
 
 @pytest.fixture
@@ -119,8 +120,11 @@ def test_gallery_shares_its_scales_and_says_what_each_shows():
     assert len(visible) == 6
     assert len({ax.get_ylim() for ax in visible if ax.get_title()}) == 1
     assert [line.split(":")[0] for line in figure.summary.splitlines()] == list(fns)
-    with pytest.raises(ValueError, match="at least one function, got none"):
-        plot_gallery({})
+    for wrong in ({}, [torch.sin]):
+        with pytest.raises(ValueError, match="a dict of one or more titles and functions"):
+            plot_gallery(wrong)
+    with pytest.raises(ValueError, match="got .* and columns=0"):
+        plot_gallery(fns, columns=0)
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])

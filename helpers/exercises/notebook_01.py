@@ -27,6 +27,9 @@ def _check_scaled_line(answer):
         if tensor.numel() != 1:
             shape = tuple(tensor.shape)
             raise Wrong(f"{name}: yours has shape {shape}, expected one number: shape (1,).")
+    frozen = [name for name, parameter in layer.named_parameters() if not parameter.requires_grad]
+    if frozen:
+        raise Wrong(f"{frozen[0]}: yours has requires_grad=False, but it is to be trained.")
     if "scale" not in layer.state_dict():
         raise Wrong("state_dict: yours lacks scale, expected it saved: leave persistent=True.")
     if type(layer).forward is nn.Module.forward:

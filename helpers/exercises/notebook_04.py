@@ -4,18 +4,21 @@ import torch
 
 from helpers.exercises.exercise import Exercise, Wrong, call, compare
 
-X = torch.tensor([-1.0, 0.0, 0.5, 1.0, 2.0])
-WEIGHT = torch.tensor([2.0, 3.0, -1.0, 0.5, 4.0])
-UPSTREAM = torch.tensor([3.0, -2.0, 0.5, 4.0, -5.0])  # no two alike, none of them 1
-ASKED = "gradient for x = [-1, 0, 0.5, 1, 2] and grad_output = [3, -2, 0.5, 4, -5]"
+X = torch.tensor([-1.0, -0.1, 0.0, 0.5, 1.0, 1.1, 2.0])
+WEIGHT = torch.tensor([2.0, 3.0, -1.0, 0.5, 4.0, -2.0, 6.0])
+UPSTREAM = torch.tensor([3.0, -2.0, 0.5, 4.0, -5.0, 7.0, -6.0])  # no two alike, none of them 1
+POINTS = "x = [-1, -0.1, 0, 0.5, 1, 1.1, 2]"
+ASKED = f"gradient for {POINTS} and grad_output = [3, -2, 0.5, 4, -5, 7, -6]"
 
 
 def _gradients(answer, *inputs):
     """Value and gradients of the learner's function for UPSTREAM."""
     if isinstance(answer, type):
         raise Wrong(f"needs a function, got the class: pass {answer.__name__}.apply.")
-    inputs = [tensor.clone().requires_grad_() for tensor in inputs]
+    given, inputs = inputs, [tensor.clone().requires_grad_() for tensor in inputs]
     value = call(answer, *inputs)
+    if not all(map(torch.equal, given, inputs)):
+        raise Wrong("forward writes into its input, which others still need: work on a copy.")
     if not isinstance(value, torch.Tensor):
         raise Wrong(f"returns a {type(value).__name__}, expected a tensor.")
     if not value.requires_grad:
@@ -27,6 +30,10 @@ def _gradients(answer, *inputs):
     return value.detach(), gradients
 
 
+def _list(tensor):
+    return [round(number, 1) for number in tensor.tolist()]
+
+
 def _blame(gradient, mistakes):
     """Raise Wrong with the reason of the first known mistake that gives this gradient."""
     for reason, wrong in mistakes.items():
@@ -36,22 +43,22 @@ def _blame(gradient, mistakes):
 
 def _check_leaky_clamp(answer):
     value, (grad,) = _gradients(answer, X)
-    compare("value at x = [-1, 0, 0.5, 1, 2]", value, X.clamp(0, 1), "Only the gradient leaks.")
-    factor = torch.tensor([0.1, 1.0, 1.0, 1.0, 0.1])
-    strictly_inside = torch.tensor([0.1, 0.1, 1.0, 0.1, 0.1])
-    true_clamp = torch.tensor([0.0, 1.0, 1.0, 1.0, 0.0])
+    compare(f"value at {POINTS}", value, X.clamp(0, 1), "Only the gradient leaks.")
+    factor = torch.tensor([0.1, 0.1, 1.0, 1.0, 1.0, 0.1, 0.1])
+    strictly_inside = torch.tensor([0.1, 0.1, 0.1, 1.0, 0.1, 0.1, 0.1])
+    true_clamp = torch.tensor([0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0])
     constants = torch.where(X > 1, 1.0, torch.where(X < 0, 0.0, UPSTREAM))
     _blame(
         grad,
         {
             f"{ASKED} [0]: yours 0.1, expected 0.3. backward ignores grad_output.": factor,
-            f"{ASKED} [1]: yours -0.2, expected -2. The two bounds count as inside.": (
+            f"{ASKED} [2]: yours 0.05, expected 0.5. The two bounds count as inside.": (
                 strictly_inside * UPSTREAM
             ),
             f"{ASKED} [0]: yours 0, expected 0.3. Nothing leaks: is it torch's own gradient?": (
                 true_clamp * UPSTREAM
             ),
-            f"{ASKED} [4]: yours 1, expected -0.5. Outside, yours is a constant.": constants,
+            f"{ASKED} [5]: yours 1, expected 0.7. Outside, yours is a constant.": constants,
             f"{ASKED} [0]: yours 3, expected 0.3. Outside, a tenth is asked for.": UPSTREAM,
         },
     )
@@ -85,14 +92,14 @@ def _check_weighted_round(answer):
             ),
         },
     )
-    asked = "for grad_output = [3, -2, 0.5, 4, -5],"
-    compare(f"gradient of x = [-0.7, 0.3, 0.8, 1.3, 2.3] {asked}", grad_x, right_x)
-    compare(f"gradient of weight = [2, 3, -1, 0.5, 4] {asked}", grad_weight, right_weight)
+    asked = "for grad_output = [3, -2, 0.5, 4, -5, 7, -6],"
+    compare(f"gradient of x {asked}", grad_x, right_x, f"x is {_list(x)}.")
+    compare(f"gradient of weight {asked}", grad_weight, right_weight, f"x is {_list(x)}.")
 
 
 def _check_repaired_square(answer):
     value, (grad,) = _gradients(answer, X)
-    compare("value at x = [-1, 0, 0.5, 1, 2]", value, X**2)
+    compare(f"value at {POINTS}", value, X**2)
     _blame(
         grad,
         {

@@ -2,10 +2,8 @@
 
 import re
 
-import nbformat
 import pytest
 from lab import CHROMIUM_FLAGS, ROOT, NotebookPage, running_lab
-from nbformat.v4 import new_code_cell, new_notebook
 
 SCREENSHOTS = ROOT / "build" / "screenshots"
 
@@ -62,11 +60,7 @@ def open_cells(lab, open_notebook):
     """Writes a notebook of these code cells, and opens it."""
 
     def open_cells(*sources, **options):
-        notebook = new_notebook(
-            cells=[new_code_cell(source) for source in sources],
-            metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
-        )
-        nbformat.write(notebook, lab.folder / "written_by_a_test.ipynb")
+        lab.write("written_by_a_test.ipynb", *sources)
         return open_notebook("written_by_a_test.ipynb", **options)
 
     return open_cells

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import nbformat
+
 ROOT = Path(__file__).resolve().parents[2]
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0  # then a sandbox or a server has to be told
 CHROMIUM_FLAGS = [
@@ -38,6 +40,13 @@ class Lab:
 
     def __init__(self, folder: Path, url: str, token: str):
         self.folder, self.url, self.token = folder, url, token
+
+    def write(self, name: str, *sources: str):
+        """Add a notebook of these code cells."""
+        python = {"name": "python3", "display_name": "Python 3"}  # or JupyterLab asks which
+        cells = [nbformat.v4.new_code_cell(source) for source in sources]
+        notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": python})
+        nbformat.write(notebook, self.folder / name)
 
     def end_kernels(self):
         """A kernel with torch holds some 300 MB, so it should not live until the server ends."""
@@ -109,7 +118,8 @@ def wait_until(check: Callable[[], object], seconds: float = 20) -> bool:
     return True
 
 
-LISTEN = """async () => {
+# Neither waits for its promise: only wait_for_function has a time limit.
+LISTEN = """() => (async () => {
   const panel = window.jupyterapp.shell.currentWidget;
   await panel.context.ready;
   await panel.sessionContext.ready;  // run too early, and JupyterLab asks "Select Kernel"
@@ -122,11 +132,11 @@ LISTEN = """async () => {
     if (header.msg_type === 'stream' && content.name === 'stderr' && text)
       window.complaints.push(text);
   });
-}"""
-RUN_ALL = """async () => {
-  window.ranAll = true;
-  await window.jupyterapp.commands.execute('notebook:run-all-cells');
-}"""
+  window.listening = true;
+})() && null"""
+RUN_ALL = """() =>
+  window.jupyterapp.commands.execute('notebook:run-all-cells').then(() => window.ranAll = true)
+  && null"""
 COMPLAINTS = """() => {
   const cells = [...window.jupyterapp.shell.currentWidget.content.model.cells]
     .filter(cell => cell.type === 'code' && cell.sharedModel.source.trim());
@@ -141,6 +151,17 @@ COMPLAINTS = """() => {
 }"""
 
 
+# Playwright waits for the page to handle each mouse move. A hand does not.
+DRAG = """async ([x, y, distance]) => {
+  const start = performance.now();
+  for (let i = 1; i <= 100; i++) {
+    const wait = start + 10 * i - performance.now();
+    if (wait > 0) await new Promise(done => setTimeout(done, wait));
+    document.dispatchEvent(new MouseEvent('mousemove', {
+      bubbles: true, buttons: 1, clientX: x + distance * i / 100, clientY: y, view: window}));
+  }
+  return (performance.now() - start) / 1000;
+}"""
 EXPLORING = r"""() => [...window.jupyterapp.shell.currentWidget.content.model.cells]
   .map((cell, i) => cell.type === 'code' && /\bexplore\(/.test(cell.sharedModel.source) ? i : -1)
   .filter(i => i >= 0)"""
@@ -159,12 +180,12 @@ class NotebookPage:
             "window.jupyterapp?.shell?.currentWidget?.context?.path", timeout=90_000
         )
         page.evaluate(LISTEN)
+        page.wait_for_function("window.listening", timeout=90_000)
         self.panel = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
 
     def run_all(self):
-        self.page.evaluate(RUN_ALL)  # comes back when the last cell is done
-        running = self.panel.locator(".jp-InputPrompt", has_text="[*]")
-        running.first.wait_for(state="detached", timeout=180_000)
+        self.page.evaluate(RUN_ALL)
+        self.page.wait_for_function("window.ranAll", timeout=180_000)
 
     def explorers(self) -> list[ExplorerView]:
         boxes = self.panel.locator(".widget-vbox:has(> img.widget-image)")
@@ -173,6 +194,16 @@ class NotebookPage:
     def cells_that_explore(self) -> list:
         """The cells that make an explorer, so each of them has a picture to show."""
         return [self.panel.locator(".jp-Cell").nth(i) for i in self.page.evaluate(EXPLORING)]
+
+    def drag(self, slider, distance: int) -> float:
+        """Drag by so many pixels in 100 mouse moves within a second. Returns the seconds."""
+        handle = slider.bounding_box()
+        x, y = handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2
+        self.page.mouse.move(x, y)
+        self.page.mouse.down()
+        seconds = self.page.evaluate(DRAG, [x, y, distance])
+        self.page.mouse.up()
+        return seconds
 
     def complaints(self) -> list[str]:
         """What went wrong anywhere: in cells, in callbacks, in widgets, on the page."""

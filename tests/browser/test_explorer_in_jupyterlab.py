@@ -97,13 +97,7 @@ def test_fast_drag_ends_at_the_last_value(open_notebook):
     explorer = opened.explorers()[0]
     slider = explorer.slider("step")
     assert explorer.press("step", "Home")
-    handle = slider.bounding_box()
-    x, y = handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2
-    opened.page.mouse.move(x, y)
-    opened.page.mouse.down()
-    opened.page.mouse.move(x + 400, y, steps=100)
-    opened.page.mouse.up()
-
+    opened.drag(slider, 400)
     assert wait_until(explorer.agrees, seconds=5), "a backlog built up"
     value = float(explorer.shown("step"))
     assert 1.0 < value < 2.0
