@@ -157,7 +157,7 @@ DRAG = """async ([x, y, distance]) => {
   for (let i = 1; i <= 100; i++) {
     const wait = start + 10 * i - performance.now();
     if (wait > 0) await new Promise(done => setTimeout(done, wait));
-    document.dispatchEvent(new MouseEvent('mousemove', {
+    document.documentElement.dispatchEvent(new MouseEvent('mousemove', {
       bubbles: true, buttons: 1, clientX: x + distance * i / 100, clientY: y, view: window}));
   }
   return (performance.now() - start) / 1000;

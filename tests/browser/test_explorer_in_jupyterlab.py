@@ -67,25 +67,25 @@ def test_picture_follows_the_slider(open_notebook):
 
     assert explorer.picture.bounding_box()["width"] == 800
     assert explorer.picture.evaluate(DECODED) == 1600
-    named = opened.page.get_by_role("img", name=re.compile("^round_to, step=0.5, .*: value "))
+    named = opened.page.get_by_role("img", name=re.compile("^round_to, width=0.5, .*: value "))
     assert named.count() == 1, "a screen reader finds no such picture"
 
-    assert explorer.press("step", "Home")
+    assert explorer.press("width", "Home")
     low = screenshot(explorer)
     low_text = explorer.text
-    assert float(explorer.shown("step")) == 0.1 and "step=0.1," in low_text
-    for key, value in (("ArrowRight", 0.15), ("ArrowLeft", 0.1), ("End", 2.0)):
-        assert explorer.press("step", key)
-        assert float(explorer.shown("step")) == value
+    assert float(explorer.shown("width")) == 0.1 and "width=0.1," in low_text
+    for key, value in (("ArrowRight", 0.15), ("ArrowLeft", 0.1), ("End", 1.5)):
+        assert explorer.press("width", key)
+        assert float(explorer.shown("width")) == value
     high = screenshot(explorer)
-    assert "step=2," in explorer.text
+    assert "width=1.5," in explorer.text
 
     assert difference(low, high) > 100, "the pixels did not change"
     for before, after in zip(strips(low), strips(high), strict=True):
         assert len(before.getcolors(1 << 20)) > 10, "nothing is written here"
         # a palette of 256 colours may change a shade; a letter that moves turns white to black
         assert difference(before, after) < 40, "something outside the panels moved"
-    assert explorer.press("step", "Home")
+    assert explorer.press("width", "Home")
     assert explorer.text == low_text
     assert difference(screenshot(explorer), low) == 0, "the same value gave another picture"
     assert opened.complaints() == []
@@ -95,18 +95,18 @@ def test_fast_drag_ends_at_the_last_value(open_notebook):
     opened = open_notebook(FIRST)
     opened.run_all()
     explorer = opened.explorers()[0]
-    slider = explorer.slider("step")
-    assert explorer.press("step", "Home")
+    slider = explorer.slider("width")
+    assert explorer.press("width", "Home")
     opened.drag(slider, 400)
     assert wait_until(explorer.agrees, seconds=5), "a backlog built up"
-    value = float(explorer.shown("step"))
-    assert 1.0 < value < 2.0
+    value = float(explorer.shown("width"))
+    assert 0.8 < value < 1.5
     dragged = explorer.pixels()
     # the picture of the last value, and not of one on the way
-    assert explorer.press("step", "ArrowRight")
+    assert explorer.press("width", "ArrowRight")
     assert explorer.pixels() != dragged
-    assert explorer.press("step", "ArrowLeft")
-    assert float(explorer.shown("step")) == value
+    assert explorer.press("width", "ArrowLeft")
+    assert float(explorer.shown("width")) == value
     assert explorer.pixels() == dragged
     assert opened.complaints() == []
 
