@@ -12,6 +12,7 @@ import platform
 import random
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 from datetime import date
@@ -25,101 +26,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "browser")]
 os.environ["PYTHONPATH"] = str(ROOT)  # for the kernels
 
+from contenders import BLIT, COMMON, CONTENDERS, INTERACT, OURS  # noqa: E402
 from lab import CHROMIUM_FLAGS, NotebookPage, running_lab  # noqa: E402
 
 TURNS, MOVES, PRESSES = 4, 40, 15  # contenders take turns: a busy moment should hit them all
-OURS, INTERACT, IDLE, BLIT = "ours", "interact, inline", "ipympl draw_idle", "ipympl blitting"
 
-COMMON = """
-import time
-import ipywidgets, matplotlib.pyplot as plt, torch
-from IPython.display import display
-from helpers.curves import gradient_curve
-from helpers.explorer import explore
-from helpers.plotting import CurveArtists
-
-def round_to(x, step=0.5):
-    return step * torch.round(x / step)
-
-def curve(step):
-    return gradient_curve(round_to, (-3, 3), step=step)
-
-def empty_figure():
-    figure = plt.figure(figsize=(8, 3.4), dpi=100)
-    artists = CurveArtists(*figure.subplots(1, 2))
-    artists.value_ax.set(xlim=(-3, 3), ylim=(-3.5, 3.5))
-    artists.gradient_ax.set(xlim=(-3, 3), ylim=(-0.1, 1.1))
-    lines = [artists.value, artists.gradient, artists.slope, artists.lies]
-    figure.legend(handles=lines, loc="lower center", ncols=4, frameon=False)
-    figure.subplots_adjust(left=0.06, right=0.98, top=0.83, bottom=0.22, wspace=0.14)
-    figure.suptitle("round_to")
-    return figure, artists
-
-def new_slider():
-    return ipywidgets.FloatSlider(
-        0.5, min=0.1, max=2.0, step=0.01, description="step", layout={"width": "600px"}
-    )
-"""
-IPYMPL = """
-%matplotlib widget
-with plt.ioff():
-    figure, artists = empty_figure()
-canvas = figure.canvas
-canvas.header_visible = canvas.footer_visible = canvas.toolbar_visible = False
-slider = new_slider()
-"""
-SHOW_IPYMPL = """
-slider.observe(lambda change: update(change.new), "value")
-display(slider, canvas)
-if not BROWSER:  # what a browser says to a canvas that it has opened
-    canvas._handle_message(canvas, {"type": "initialized"}, [])
-    canvas._handle_message(canvas, {"type": "set_device_pixel_ratio", "device_pixel_ratio": 2}, [])
-    canvas.draw()
-"""
-CONTENDERS = {
-    OURS: """
-explorer = explore(round_to, step=(0.1, 2.0, 0.01))
-slider = explorer.sliders["step"]
-display(explorer)
-""",
-    INTERACT: """
-%matplotlib inline
-%config InlineBackend.figure_format = "retina"
-def draw(step):
-    figure, artists = empty_figure()
-    artists.show(curve(step))
-    plt.show()
-slider = new_slider()
-ipywidgets.interact(draw, step=slider)
-""",
-    IDLE: IPYMPL
-    + """
-def update(step):
-    artists.show(curve(step))
-    canvas.draw_idle()
-    if not BROWSER:  # a browser answers by asking for the drawing
-        canvas._handle_message(canvas, {"type": "draw"}, [])
-"""
-    + SHOW_IPYMPL,
-    BLIT: IPYMPL
-    + """
-for artist in artists.moving:
-    artist.set_animated(True)
-def keep(event):
-    global frame
-    frame = canvas.copy_from_bbox(figure.bbox)
-    for artist in artists.moving:
-        figure.draw_artist(artist)
-canvas.mpl_connect("draw_event", keep)
-def update(step):
-    artists.show(curve(step))
-    canvas.restore_region(frame)
-    for artist in artists.moving:
-        figure.draw_artist(artist)
-    canvas.blit(figure.bbox)
-"""
-    + SHOW_IPYMPL,
-}
 MOVE = """
 moves, curves = [], []
 for step in {steps}:
@@ -147,7 +58,7 @@ def run_in(kernel, code):
 
 def kernel_side():
     """Milliseconds of each slider move inside a kernel, and of computing its curve."""
-    kernels = {name: start_new_kernel(kernel_name="python3") for name in CONTENDERS}
+    kernels = {name: start_new_kernel(stderr=subprocess.DEVNULL) for name in CONTENDERS}
     moves, curves = {name: [] for name in CONTENDERS}, []
     try:
         for name, code in CONTENDERS.items():
@@ -208,8 +119,10 @@ def late_after_drag(opened, slider):
     """Milliseconds from the last of 100 mouse moves in a second until the last picture shows."""
     slider.press("Home")
     still(opened.page)
-    seconds = opened.drag(slider, 400)
+    seconds = opened.drag(slider, distance=400)
     still(opened.page)
+    if not opened.explorers()[0].agrees():
+        raise RuntimeError("the last picture does not belong to the last value")
     return opened.page.evaluate("Math.max(0, window.changed - window.dragged)"), seconds
 
 
@@ -260,13 +173,14 @@ def target(text, reached, seen):
 def main():
     packages = ("torch", "matplotlib", "ipywidgets", "jupyterlab", "ipympl")
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
+    sys.stdout.reconfigure(line_buffering=True)
     print(f"{date.today()}, Python {platform.python_version()}, {versions}, {os.cpu_count()} cores")
-    with tempfile.TemporaryDirectory() as folder:
-        moves, curves = kernel_side()
-        presses, drags = browser_side(Path(folder))
+    moves, curves = kernel_side()
     table(f"kernel: one slider move (n = {len(moves[OURS])})", moves)
     share = statistics.median(curves) / statistics.median(moves[OURS])
     print(f"\nComputing the curve: {statistics.median(curves):.1f} ms, {share:.0%} of ours.")
+    with tempfile.TemporaryDirectory() as folder:
+        presses, drags = browser_side(Path(folder))
     table(f"browser: key press to pixels (n = {len(presses[OURS])})", presses)
     late = [after for after, _ in drags]
     print("\nAfter a drag of 100 events, ms until the last value shows, and the drag's seconds:")

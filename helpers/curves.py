@@ -6,6 +6,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 
 import torch
@@ -35,13 +36,13 @@ class GradientCurve:
     def slope(self) -> torch.Tensor:
         return (self.slope_left + self.slope_right) / 2
 
-    @property
+    @cached_property
     def touching(self) -> torch.Tensor:
         """For each x[i] but the last: is x[i+1] its float neighbour, at a jump or a kink?"""
         rounding = 1e-15 * self.x[1:].abs()
         return self.x.diff() <= 1e-12 * (self.x[-1] - self.x[0]) + rounding
 
-    @property
+    @cached_property
     def special(self) -> torch.Tensor:
         """For each x: does it touch another, at a jump or a kink?"""
         no = torch.tensor([False])

@@ -17,8 +17,8 @@ def plot_graph(result: torch.Tensor, *, title: str | None = None, **names: torch
 
     >>> w = torch.ones(2, requires_grad=True)
     >>> print(plot_graph((w * 3).sum(), w=w).summary)
-    SumBackward0 <- MulBackward0
-    MulBackward0 <- w (leaf)
+    SumBackward0 -> MulBackward0
+    MulBackward0 -> w (leaf)
     """
     nodes = autograd_graph(result)
     labels = [_node_label(node, names) for node in nodes]
@@ -54,7 +54,7 @@ def plot_graph(result: torch.Tensor, *, title: str | None = None, **names: torch
             start, end = boxes[i].get_position(), boxes[below].get_position()
             ax.annotate("", end, start, arrowprops=arrow)
     figure.summary = "\n".join(
-        f"{label} <- {', '.join(labels[i] for i in node.inputs)}".replace("\n", " ")
+        f"{label} -> {', '.join(labels[i] for i in node.inputs)}".replace("\n", " ")
         for label, node in zip(labels, nodes, strict=True)
         if node.inputs
     )

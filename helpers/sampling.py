@@ -44,8 +44,9 @@ def find_jumps(value, x):
     y = value(x)
     left, right, change = x[:-1], x[1:], y.diff().abs()
     rounding, keep_above = noise(y), SMOOTH_SHARE
-    parts = torch.linspace(0, 1, CUTS + 1, dtype=torch.float64)
     for _ in range(13):  # 16 to the power 13 is 2 to the power 52: down to neighbouring floats
+        few = len(left) < 64  # then finer cuts cost no more, and get there sooner
+        parts = torch.linspace(0, 1, (CUTS**2 if few else CUTS) + 1, dtype=torch.float64)
         cuts = torch.lerp(left[:, None], right[:, None], parts)
         cuts[:, -1] = right  # lerp may stop one float short of it
         y = value(cuts.flatten()).view_as(cuts)
@@ -56,7 +57,7 @@ def find_jumps(value, x):
         where = where[keep, None]
         left, right = cuts[keep].gather(1, where)[:, 0], cuts[keep].gather(1, where + 1)[:, 0]
         change, keep_above = biggest[keep], 0.45  # a tie may split a jump into two halves
-        if not len(left):
+        if (left.nextafter(right) == right).all():  # also if none is left
             break
     return torch.cat([left, right])
 

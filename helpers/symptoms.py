@@ -7,12 +7,14 @@ tell when a new torch says it differently.
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import nn
 from torch.autograd import Function
+from torch.autograd.function import once_differentiable
 
 from helpers.functions import round_ste
 from helpers.tables import Table
@@ -61,6 +63,25 @@ class _NoSetupContext(Function):
         return grad_output
 
 
+class _NoBackward(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+
+class _Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**2
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad_output
+
+
 class _OneGradientTooFew(Function):
     @staticmethod
     def forward(ctx, x, factor):
@@ -78,6 +99,26 @@ def _leaf():
 def _write_into_leaf():
     x = _leaf()
     x += 1
+
+
+def _overwrite_saved_tensor():
+    x = _leaf()
+    y = _Square.apply(x)
+    with torch.no_grad():
+        x += 1
+    y.sum().backward()
+
+
+def _call_an_object():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        _Square()(_leaf())
+
+
+def _differentiate_twice():
+    x = _leaf()
+    (slope,) = torch.autograd.grad((_Square.apply(x) ** 2).sum(), x, create_graph=True)
+    slope.sum().backward()
 
 
 def _gradcheck_straight_through():
@@ -146,6 +187,11 @@ SYMPTOMS = (
         lambda: (_leaf() // 1).sum().backward(),
     ),
     Symptom(
+        "must implement either the backward or vjp method",
+        f"{OVERRIDE}#From-an-empty-class-to-RoundSTE",
+        lambda: _NoBackward.apply(_leaf()).sum().backward(),
+    ),
+    Symptom(
         "grad can be implicitly created only for scalar outputs",
         f"{OVERRIDE}#Calling-it",
         lambda: (_leaf() * 2).backward(),
@@ -156,14 +202,29 @@ SYMPTOMS = (
         lambda: _NoSetupContext()(_leaf()),
     ),
     Symptom(
+        "Legacy autograd function with non-static forward method",
+        f"{OVERRIDE}#Calling-it",
+        _call_an_object,
+    ),
+    Symptom(
         "returned an incorrect number of gradients",
         f"{OVERRIDE}#One-gradient-for-each-input",
         lambda: _OneGradientTooFew.apply(_leaf(), 2.0).sum().backward(),
     ),
     Symptom(
+        "has been modified by an inplace operation",
+        f"{OVERRIDE}#What-to-keep-for-backward",
+        _overwrite_saved_tensor,
+    ),
+    Symptom(
         "it must override the setup_context staticmethod",
         f"{OVERRIDE}#What-to-keep-for-backward",
         lambda: torch.func.grad(lambda x: _NoSetupContext.apply(x).sum())(torch.ones(2)),
+    ),
+    Symptom(
+        "trying to differentiate twice a function that was marked with @once_differentiable",
+        f"{OVERRIDE}#Four-switches-for-special-cases",
+        _differentiate_twice,
     ),
     Symptom(
         "Jacobian mismatch for output 0 with respect to input 0",

@@ -189,6 +189,8 @@ class NotebookPage:
 
     def explorers(self) -> list[ExplorerView]:
         boxes = self.panel.locator(".widget-vbox:has(> img.widget-image)")
+        wanted = len(self.cells_that_explore())
+        wait_until(lambda: boxes.count() >= wanted)  # they appear some time after their cell ran
         return [ExplorerView(box) for box in boxes.all()]
 
     def cells_that_explore(self) -> list:
@@ -264,6 +266,9 @@ class ExplorerView:
 
     def controls(self) -> list[dict]:
         return self.box.evaluate(CONTROLS)
+
+    def first_slider(self) -> str:
+        return next(control["name"] for control in self.controls() if control["kind"] == "slider")
 
     def shown(self, name: str) -> str:
         return next(control["shown"] for control in self.controls() if control["name"] == name)
