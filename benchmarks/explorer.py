@@ -132,14 +132,13 @@ def browser_side(folder):
     with sync_playwright() as playwright, running_lab(folder) as lab:
         chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
-        for name, code in CONTENDERS.items():
-            lab.write(f"{name}.ipynb", COMMON + "BROWSER = True\n" + code)
         for _ in range(TURNS):
-            for name in CONTENDERS:
+            for name, code in CONTENDERS.items():
+                lab.write("contender.ipynb", COMMON + "BROWSER = True\n" + code)
                 page = browser.new_page(
                     viewport={"width": 1300, "height": 900}, device_scale_factor=2
                 )
-                opened = NotebookPage(page, lab, f"{name}.ipynb")
+                opened = NotebookPage(page, lab, "contender.ipynb")
                 opened.run_all()
                 page.evaluate(WATCH)
                 slider = page.get_by_role("slider").first

@@ -11,7 +11,7 @@ from numbers import Real
 
 import torch
 
-from helpers.sampling import noise, one_sided_slopes, special_points
+from helpers.sampling import noise, one_sided_slopes, one_thread, special_points
 
 
 @dataclass(frozen=True)
@@ -189,12 +189,13 @@ def gradient_curve(
             )
         return grad.detach()
 
-    grid = torch.linspace(low, high, points, dtype=torch.float64)
-    _check_elementwise(fn, value, grid)
-    x = special_points(value, gradient, grid, kinks)
-    slopes = one_sided_slopes(value, x, high - low)
-    curve = GradientCurve(x, value(x), gradient(x), *slopes, float(grad_output))
-    _check_resolved(fn, curve)
+    with one_thread():
+        grid = torch.linspace(low, high, points, dtype=torch.float64)
+        _check_elementwise(fn, value, grid)
+        x = special_points(value, gradient, grid, kinks)
+        slopes = one_sided_slopes(value, x, high - low)
+        curve = GradientCurve(x, value(x), gradient(x), *slopes, float(grad_output))
+        _check_resolved(fn, curve)
     return curve
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
 
 import torch
 
@@ -118,3 +119,14 @@ def noise(values):
         return 0.0
     tenth, middle, ninth = (finite[len(finite) * k // 10].item() for k in (1, 5, 9))
     return 1e-9 * (ninth - tenth) + 1e-12 * abs(middle)
+
+
+@contextmanager
+def one_thread():
+    """For tensors as short as these, waiting for a second thread takes longer than the work."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

@@ -203,6 +203,14 @@ def test_a_function_that_calls_autograd_itself():
     torch.testing.assert_close(curve.grad, -torch.sin(curve.x))
 
 
+def test_the_number_of_threads_is_left_alone():
+    before = torch.get_num_threads()
+    with pytest.raises(ValueError, match="elementwise"):
+        gradient_curve(torch.cumsum, dim=0)
+    gradient_curve(torch.sin)
+    assert torch.get_num_threads() == before
+
+
 def test_input_name():
     assert input_name(lambda weight, step=1: weight) == "weight"
     assert input_name(torch.round) == "x"

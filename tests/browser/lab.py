@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 import nbformat
 
@@ -175,7 +176,7 @@ class NotebookPage:
         page.on("pageerror", lambda error: self.page_errors.append(f"on the page: {error}"))
         # In a workspace of its own, or JupyterLab opens the last one's notebooks, too.
         workspace = f"{Path(path).stem}-{time.monotonic_ns()}"
-        page.goto(f"{lab.url}lab/workspaces/{workspace}/tree/{path}?token={lab.token}")
+        page.goto(f"{lab.url}lab/workspaces/{workspace}/tree/{quote(path)}?token={lab.token}")
         page.wait_for_function(
             "window.jupyterapp?.shell?.currentWidget?.context?.path", timeout=90_000
         )
