@@ -140,7 +140,7 @@ class Explorer(ipywidgets.VBox):
         except Exception as error:
             text = html.escape(f"{type(error).__name__}: {error}")
             self.message.value = (
-                f'<div role="alert" style="color: #b00020">{text}<br>'
+                f'<div role="alert" style="color: var(--jp-error-color1, #b00020)">{text}<br>'
                 "The picture still shows the last values that worked.</div>"
             )
             raise
