@@ -5,12 +5,16 @@ helpers.curves        an elementwise function, its gradient and its true slope, 
 helpers.sampling      where such a function jumps or bends
 helpers.picture       a figure that shows itself in a notebook
 helpers.plotting      those numbers as figures
-helpers.explorer      sliders that change a function, and a picture that follows
+helpers.derivatives   first and second derivatives of any function, as numbers
+helpers.drawings      pictures that follow sliders: Jacobian, field, curvature, descent
+helpers.controls      sliders, menus and checkboxes
+helpers.explorer      sliders that change a function or a drawing, and a picture that follows
 helpers.graph         the autograd graph behind a tensor, as data
 helpers.graph_figure  that graph as a figure
 helpers.lessons       predict, expect_error, expect_warning, exercise, check
 helpers.exercises     the exercises of each notebook and their checks
 helpers.symptoms      exact error texts, and the notebook section that explains each
+helpers.mistakes      what goes wrong with autograd, made on purpose
 helpers.tables        small tables for notebooks and terminals
 helpers.installation  is everything here, and if not, what repairs it
 """

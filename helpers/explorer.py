@@ -1,34 +1,51 @@
-"""Sliders that change a function, and a picture of its gradient that follows."""
+"""Sliders above a picture that follows: of a function's gradient, or of any drawing."""
 
 from __future__ import annotations
 
 import html
-import inspect
-import itertools
 from collections.abc import Callable, Mapping
 
 import ipywidgets
 import traitlets
-from ipywidgets.widgets.interaction import interactive
 
-from helpers.curves import fn_name, gradient_curve
+from helpers.controls import control, move, reachable
+from helpers.drawings import CurveDrawing, Drawing
 from helpers.picture import CSS_DPI
-from helpers.plotting import curve_figure, curve_title
+
+INTERVAL = (-3.0, 3.0)
 
 
-def explore(fn: Callable, x: tuple[float, float] = (-3.0, 3.0), **sliders) -> Explorer:
+def explore(fn: Callable | Drawing, x: tuple[float, float] = INTERVAL, **sliders) -> Explorer:
     """Show fn(x) and its gradient on an interval, with a control for each parameter you name.
 
     `sliders` takes ipywidgets' abbreviations: (min, max) or (min, max, step) for a slider, a list
     for a drop-down menu, True or False for a checkbox. A control starts at the default value in
-    the signature of fn. The name `grad_output` slides the upstream gradient. Raises TypeError for
-    a name that is not a parameter of fn, ValueError for a range that makes no slider.
+    the signature of fn. The name `grad_output` slides the upstream gradient. In place of fn, a
+    `Drawing` shows something else. Raises TypeError for a name that is not a parameter of fn,
+    ValueError for a range that makes no slider.
 
     >>> e = explore(torch.nn.functional.elu, alpha=(0.0, 2.0, 0.5))
     >>> e.set(alpha=0.5); e.summary
     'elu, alpha=0.5: value -0.475 to 3, gradient 0.0249 to 1, slope 0.0249 to 1'
     """
-    return Explorer(fn, x, _controls(fn, sliders))
+    if not isinstance(fn, Drawing):
+        drawing = CurveDrawing(fn, x)
+    elif x is INTERVAL:
+        drawing = fn
+    else:
+        raise TypeError(f"x={x!r} is the interval of a function; {fn.name!r} is a drawing")
+    return Explorer(drawing, {name: _control(drawing, name, sliders[name]) for name in sliders})
+
+
+def _control(drawing, name, range_):
+    if name in drawing.reserved:
+        raise TypeError(f"{name!r} is a setting of the picture: give fn's parameter another name")
+    if name not in drawing.parameters and not drawing.takes_any:
+        raise TypeError(
+            f"{drawing.name} has no parameter {name!r} to slide, "
+            f"it takes {', '.join(drawing.parameters)}"
+        )
+    return control(name, range_, drawing.parameters.get(name))
 
 
 class Explorer(ipywidgets.VBox):
@@ -36,27 +53,27 @@ class Explorer(ipywidgets.VBox):
 
     sliders  the controls by name
     values   what they are set to, by name
-    curve    the GradientCurve now shown
+    drawing  what is shown; that of a function has the GradientCurve now shown as its `curve`
     summary  one line of text saying what the picture shows
 
     Drawing a whole figure takes far longer than drawing its curves. So each move of a slider
-    puts only the curves on a frame that is drawn once and kept.
+    puts only what moves on a frame that is drawn once and kept.
     """
 
-    def __init__(self, fn: Callable, x: tuple[float, float], sliders: Mapping):
-        self.fn, self.x, self.sliders = fn, x, dict(sliders)
-        self.figure, self._artists = curve_figure(fn)
-        self._title = self.figure.suptitle(curve_title(fn, self.values))
+    def __init__(self, drawing: Drawing, sliders: Mapping):
+        self.drawing, self.sliders = drawing, dict(sliders)
+        self.figure, self._frames = drawing.figure, {}
+        drawing.show(**self.values)  # what cannot be shown at all is raised here
+        drawing.fit(list(reachable(self.sliders)))
+        self._title = self.figure.suptitle(drawing.caption(self.values))
         self.picture = _Image(format="png", width=round(self.figure.get_figwidth() * CSS_DPI))
         self.picture.layout = ipywidgets.Layout(max_width="100%", object_fit="contain")
         self.message = ipywidgets.HTML()
-        self._curves = self._reachable_curves()
-        self._fit(self._curves)
         self.figure.canvas.draw()
         self.figure.set_layout_engine("none")  # found once, so that nothing jumps later
-        for artist in self._artists.moving:
+        for artist in drawing.moving:
             artist.set_animated(True)  # leaves it out of the frame
-        self._title.set_text(fn_name(fn))  # the controls show the values, and text is slow
+        self._title.set_text(drawing.name)  # the controls show the values, and text is slow
         self._draw()
         for slider in self.sliders.values():
             slider.observe(self._on_move, "value")
@@ -65,6 +82,10 @@ class Explorer(ipywidgets.VBox):
     @property
     def values(self) -> dict:
         return {name: slider.value for name, slider in self.sliders.items()}
+
+    @property
+    def curve(self):
+        return self.drawing.curve
 
     @property
     def summary(self) -> str:
@@ -80,7 +101,7 @@ class Explorer(ipywidgets.VBox):
             slider.unobserve(self._on_move, "value")
         try:
             for name, value in values.items():
-                _move(self.sliders[name], name, value)
+                move(self.sliders[name], name, value)
         except Exception:
             for name, value in before.items():
                 self.sliders[name].value = value
@@ -90,45 +111,23 @@ class Explorer(ipywidgets.VBox):
                 slider.observe(self._on_move, "value")
         self._on_move()
 
-    def _measure(self, values):
-        return gradient_curve(self.fn, self.x, **values)
-
-    def _reachable_curves(self):
-        """The curve now set, and one for each of many combinations of the controls."""
-        curves = [self._measure(self.values)]
-        many = max(2, int(65 ** (1 / max(1, len(self.sliders)))))
-        places = [_positions(slider, min(many, 17)) for slider in self.sliders.values()]
-        for values in itertools.product(*places):
-            try:
-                curves.append(self._measure(dict(zip(self.sliders, values, strict=True))))
-            except Exception:  # it is shown and raised when the controls get there
-                continue
-        return curves
-
-    def _fit(self, curves):
-        """Give the axes limits that hold these curves; frames drawn before do not count."""
-        self._artists.fit(curves)
-        self._frames = {}
-
     def _paint(self):
-        """Put the curve on a copy of the frame: all that does not move, drawn once and kept."""
-        key = self._title.get_text(), self._artists.gradient_ax.get_title()
+        """Put what moves on a copy of the frame: all that does not move, drawn once and kept."""
+        key = self._title.get_text(), self.drawing.frame
         if key not in self._frames:
+            if len(self._frames) > 4:  # each is as big as the picture
+                self._frames.clear()
             self.figure.canvas.draw()
             self._frames[key] = self.figure.canvas.copy_from_bbox(self.figure.bbox)
         self.figure.canvas.restore_region(self._frames[key])
-        for artist in self._artists.moving:
+        for artist in self.drawing.moving:
             self.figure.draw_artist(artist)
 
     def _draw(self):
-        self.curve = self._measure(self.values)
-        if not self._artists.hold(self.curve):  # between the combinations that were tried
-            self._curves.append(self.curve)
-            self._fit(self._curves)
-        self._artists.show(self.curve)
+        said = self.drawing.show(**self.values)
         self._paint()
-        self._caption = curve_title(self.fn, self.values)
-        self.figure.summary = f"{self._caption}: {self.curve.describe()}".replace("\n", " ")
+        self._caption = self.drawing.caption(self.values)
+        self.figure.summary = f"{self._caption}: {said}".replace("\n", " ")
         with self.picture.hold_sync():  # one message to the browser, not two
             self.picture.value = self.figure.png()
             self.picture.tooltip = self.figure.summary
@@ -149,12 +148,11 @@ class Explorer(ipywidgets.VBox):
     def _repr_mimebundle_(self, **kwargs):
         # The picture goes along for readers without a kernel: GitHub, nbviewer, exported HTML.
         # They see no controls, so its title has the values.
-        name = self._title.get_text()
         self._title.set_text(self._caption)
         self._paint()
         picture, metadata = self.figure.bundle()
         self._frames.popitem()
-        self._title.set_text(name)
+        self._title.set_text(self.drawing.name)
         return {**super()._repr_mimebundle_(**kwargs), **picture}, metadata
 
 
@@ -166,76 +164,3 @@ class _Image(ipywidgets.Image):
     """
 
     description = traitlets.Unicode("").tag(sync=True)
-
-
-def _controls(fn, sliders):
-    try:
-        parameters = inspect.signature(fn).parameters
-    except (TypeError, ValueError):  # not callable, or a builtin: gradient_curve knows more
-        parameters = {}
-    takes_any = not parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    defaults = {name: parameter.default for name, parameter in parameters.items()}
-    defaults.setdefault("grad_output", 1.0)
-    controls = {}
-    for name, range_ in sliders.items():
-        if name in ("x", "points", "kinks"):
-            raise TypeError(
-                f"{name!r} is a setting of the picture: give fn's parameter another name"
-            )
-        if name not in defaults and not takes_any:
-            raise TypeError(
-                f"{fn_name(fn)} has no parameter {name!r} to slide, "
-                f"it takes {', '.join(parameters)}"
-            )
-        controls[name] = _control(name, range_, defaults.get(name, inspect.Parameter.empty))
-    return controls
-
-
-def _control(name, range_, default):
-    if isinstance(range_, tuple) and len(range_) >= 2 and not range_[0] < range_[1]:
-        raise ValueError(f"{name}={range_} is an empty range: it needs (min, max) with min < max")
-    if isinstance(range_, tuple) and len(range_) == 3 and not range_[2] > 0:
-        raise ValueError(f"{name}={range_} never moves: its step needs to be more than 0")
-    if isinstance(range_, list) and not range_:
-        raise ValueError(f"{name}=[] leaves nothing to choose from")
-    control = None
-    if isinstance(range_, (tuple, list, bool)):
-        control = interactive.widget_from_abbrev(range_)
-    if control is None:
-        raise TypeError(
-            f"{name}={range_!r} makes no control: it needs (min, max), (min, max, step), "
-            "a list of choices, True or False"
-        )
-    control.description = name
-    control.style.description_width = "initial"
-    if isinstance(range_, tuple):
-        control.layout.width = f"{CSS_DPI * 6}px"  # a default slider has fewer pixels than steps
-        control.layout.max_width = "100%"
-    if default is not inspect.Parameter.empty and default is not None:
-        try:
-            _move(control, name, default)
-        except ValueError as error:
-            raise ValueError(
-                f"the default of a parameter does not fit its control: {error}"
-            ) from None
-    return control
-
-
-def _move(control, name, value):
-    try:
-        control.value = value
-    except traitlets.TraitError as error:
-        raise ValueError(f"{name} cannot be {value!r}: {error}") from None
-    if control.value != value:  # sliders stop at their ends without a word
-        raise ValueError(f"{name} needs to be from {control.min} to {control.max}, got {value!r}")
-
-
-def _positions(control, many):
-    """All choices of a control, or that many places along its slider, with both ends."""
-    if isinstance(control, ipywidgets.Checkbox):
-        return [False, True]
-    if isinstance(control, ipywidgets.Dropdown):
-        return list(control.options)
-    steps = round((control.max - control.min) / control.step)
-    places = {round(steps * i / (many - 1)) for i in range(many)}
-    return [min(control.min + place * control.step, control.max) for place in sorted(places)]

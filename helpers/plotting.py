@@ -196,9 +196,16 @@ def curve_title(fn, params: Mapping[str, object]) -> str:
     >>> curve_title(torch.clamp, {"min": -1.0, "max": 0.30000000000000004})
     'clamp, min=-1, max=0.3'
     """
-    name = "curve" if isinstance(fn, GradientCurve) else fn_name(fn)
-    values = [f"{name}={_short(value)}" for name, value in params.items()]
-    return textwrap.fill(", ".join([name, *values]), 85)
+    return title_with("curve" if isinstance(fn, GradientCurve) else fn_name(fn), params)
+
+
+def title_with(name: str, values: Mapping[str, object]) -> str:
+    """A name and some values, as a title of one line or more.
+
+    >>> title_with("paths", {"x1": 0.30000000000000004})
+    'paths, x1=0.3'
+    """
+    return textwrap.fill(", ".join([name, *(f"{k}={_short(v)}" for k, v in values.items())]), 85)
 
 
 def _short(value):

@@ -7,16 +7,14 @@ tell when a new torch says it differently.
 from __future__ import annotations
 
 import importlib
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import nn
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 
-from helpers.functions import round_ste
+from helpers import mistakes
 from helpers.tables import Table
 
 
@@ -48,87 +46,11 @@ def symptom_table() -> Table:
     return Table(("PyTorch says", "Explained in"), tuple(rows))
 
 
-class _NoSuper(nn.Module):
-    def __init__(self):
-        self.weight = nn.Parameter(torch.ones(1))
-
-
-class _NoSetupContext(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x.round()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output
-
-
-class _NoBackward(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x.round()
-
-
-class _Square(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**2
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return 2 * x * grad_output
-
-
-class _OneGradientTooFew(Function):
-    @staticmethod
-    def forward(ctx, x, factor):
-        return x * factor
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output
-
-
-def _leaf():
-    return torch.tensor([1.0, 2.0], requires_grad=True)
-
-
-def _write_into_leaf():
-    x = _leaf()
-    x += 1
-
-
-def _overwrite_saved_tensor():
-    x = _leaf()
-    y = _Square.apply(x)
-    with torch.no_grad():
-        x += 1
-    y.sum().backward()
-
-
-def _call_an_object():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        _Square()(_leaf())
-
-
-def _differentiate_twice():
-    x = _leaf()
-    (slope,) = torch.autograd.grad((_Square.apply(x) ** 2).sum(), x, create_graph=True)
-    slope.sum().backward()
-
-
-def _gradcheck_straight_through():
-    x = torch.tensor([0.3], dtype=torch.float64, requires_grad=True)
-    torch.autograd.gradcheck(round_ste, x)
-
-
 BASICS = "01_parameter_or_variable.ipynb"
+WEIGHTS = "02_backward_needs_a_gradient.ipynb"
 ZEROS = "03_round_and_clamp.ipynb"
 OVERRIDE = "04_override_backward.ipynb"
+TWICE = "05_gradients_of_gradients.ipynb"
 
 SYMPTOMS = (
     Symptom(
@@ -154,7 +76,7 @@ SYMPTOMS = (
     Symptom(
         "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed",
         f"{BASICS}#Which-tensors-get-a-gradient",
-        lambda: (_leaf() * 2).grad,
+        lambda: (mistakes.leaf() * 2).grad,
     ),
     Symptom(
         "element 0 of tensors does not require grad and does not have a grad_fn",
@@ -164,17 +86,17 @@ SYMPTOMS = (
     Symptom(
         "a leaf Variable that requires grad is being used in an in-place operation",
         f"{BASICS}#What-became-of-Variable",
-        _write_into_leaf,
+        mistakes.write_into_leaf,
     ),
     Symptom(
         "cannot assign parameters before Module.__init__() call",
         f"{BASICS}#What-a-Parameter-adds",
-        _NoSuper,
+        mistakes.NoSuper,
     ),
     Symptom(
         "can't optimize a non-leaf Tensor",
         f"{BASICS}#When-a-Parameter-does-not-work",
-        lambda: torch.optim.SGD([_leaf() * 2], lr=0.1),
+        lambda: torch.optim.SGD([mistakes.leaf() * 2], lr=0.1),
     ),
     Symptom(
         "optimizer got an empty parameter list",
@@ -182,53 +104,103 @@ SYMPTOMS = (
         lambda: torch.optim.SGD(nn.Module().parameters(), lr=0.1),
     ),
     Symptom(
+        "grad can be implicitly created only for scalar outputs",
+        f"{WEIGHTS}#A-number-needs-no-weight",
+        lambda: (mistakes.leaf() * 2).backward(),
+    ),
+    Symptom(
+        "size mismatch, got input … mat … vec",
+        f"{WEIGHTS}#What-backward-computes",
+        lambda: torch.ones(3, 2) @ torch.ones(3),
+    ),
+    Symptom(
+        "Mismatch in shape: grad_output[0] has a shape of … and output[0] has a shape of",
+        f"{WEIGHTS}#The-shape-of-v",
+        lambda: (mistakes.leaf() * 2).backward(torch.ones(3)),
+    ),
+    Symptom(
+        "Trying to backward through the graph a second time",
+        f"{WEIGHTS}#Calling-backward-again",
+        mistakes.pass_a_second_time,
+    ),
+    Symptom(
+        "appears to not have been used in the graph",
+        f"{WEIGHTS}#Asking-for-a-gradient",
+        lambda: torch.autograd.grad(mistakes.leaf().sum(), mistakes.leaf()),
+    ),
+    Symptom(
         "derivative for … is not implemented",
         f"{ZEROS}#No-derivative-at-all",
-        lambda: (_leaf() // 1).sum().backward(),
+        lambda: (mistakes.leaf() // 1).sum().backward(),
+    ),
+    Symptom(
+        "You must implement the forward function for custom autograd.Function",
+        f"{OVERRIDE}#From-an-empty-class-to-RoundSTE",
+        lambda: Function.apply(mistakes.leaf()),
+    ),
+    Symptom(
+        "forward() takes 1 positional argument but 2 were given",
+        f"{OVERRIDE}#From-an-empty-class-to-RoundSTE",
+        lambda: mistakes.NoContext.apply(mistakes.leaf()),
     ),
     Symptom(
         "must implement either the backward or vjp method",
         f"{OVERRIDE}#From-an-empty-class-to-RoundSTE",
-        lambda: _NoBackward.apply(_leaf()).sum().backward(),
+        lambda: mistakes.NoBackward.apply(mistakes.leaf()).sum().backward(),
     ),
     Symptom(
-        "grad can be implicitly created only for scalar outputs",
+        "should not be instantiated",
         f"{OVERRIDE}#Calling-it",
-        lambda: (_leaf() * 2).backward(),
-    ),
-    Symptom(
-        "should not be instantiated. Methods on autograd functions are all static",
-        f"{OVERRIDE}#Calling-it",
-        lambda: _NoSetupContext()(_leaf()),
+        lambda: mistakes.NoSetupContext()(mistakes.leaf()),
     ),
     Symptom(
         "Legacy autograd function with non-static forward method",
         f"{OVERRIDE}#Calling-it",
-        _call_an_object,
+        mistakes.call_an_object,
     ),
     Symptom(
         "returned an incorrect number of gradients",
         f"{OVERRIDE}#One-gradient-for-each-input",
-        lambda: _OneGradientTooFew.apply(_leaf(), 2.0).sum().backward(),
+        lambda: mistakes.OneGradientTooFew.apply(mistakes.leaf(), 2.0).sum().backward(),
     ),
     Symptom(
         "has been modified by an inplace operation",
         f"{OVERRIDE}#What-to-keep-for-backward",
-        _overwrite_saved_tensor,
+        mistakes.overwrite_saved_tensor,
     ),
     Symptom(
         "it must override the setup_context staticmethod",
         f"{OVERRIDE}#What-to-keep-for-backward",
-        lambda: torch.func.grad(lambda x: _NoSetupContext.apply(x).sum())(torch.ones(2)),
+        lambda: torch.func.grad(lambda x: mistakes.NoSetupContext.apply(x).sum())(torch.ones(2)),
     ),
     Symptom(
         "trying to differentiate twice a function that was marked with @once_differentiable",
         f"{OVERRIDE}#Four-switches-for-special-cases",
-        _differentiate_twice,
+        mistakes.differentiate_twice,
     ),
     Symptom(
         "Jacobian mismatch for output 0 with respect to input 0",
         f"{OVERRIDE}#Is-the-gradient-right",
-        _gradcheck_straight_through,
+        mistakes.gradcheck_straight_through,
+    ),
+    Symptom(
+        "is not a double precision floating point or complex",
+        f"{OVERRIDE}#Is-the-gradient-right",
+        lambda: torch.autograd.gradcheck(torch.square, mistakes.leaf(), raise_exception=False),
+    ),
+    Symptom(
+        "module 'torch.autograd' has no attribute 'second_derivative'",
+        f"{TWICE}#A-gradient-with-a-history",
+        lambda: torch.autograd.second_derivative(mistakes.leaf()),
+    ),
+    Symptom(
+        "grad() missing 1 required positional argument: 'outputs'",
+        f"{TWICE}#A-gradient-with-a-history",
+        lambda: torch.autograd.grad(inputs=mistakes.leaf()),
+    ),
+    Symptom(
+        "create_graph=True will create a reference cycle between the parameter and its gradient",
+        f"{TWICE}#A-gradient-with-a-history",
+        mistakes.keep_a_graph_in_grad,
     ),
 )

@@ -11,8 +11,11 @@ import torch
 
 import helpers
 
-MODULES = [f"helpers.{module.name}" for module in pkgutil.iter_modules(helpers.__path__)]
-MODULES.remove("helpers.exercises")  # data; its functions are private checks
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(helpers.__path__, "helpers.")
+    if not module.ispkg and not module.name.startswith("helpers.exercises.")  # private checks
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

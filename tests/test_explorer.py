@@ -79,9 +79,16 @@ def test_the_axes_hold_every_curve_that_the_sliders_reach():
 
 def test_a_curve_that_no_tried_combination_reached_is_not_cut_off():
     tall = explore(lambda x, k=1.0: x / k, k=(-2.0, 2.0, 0.1))
+    labels = 0, 0, 80, 600
+    before = picture(tall).crop(labels)
     tall.set(k=0.1)
+    assert picture(tall).crop(labels) != before
     low, high = tall.figure.axes[0].get_ylim()
     assert low < -30 and high > 30
+    for k in (0.2, -0.2, -0.1, 0.3, -0.3, 0.4):  # frames of limits that are gone are dropped
+        tall.set(k=k)
+        tall.drawing._curves.append(tall.curve)
+    assert len(tall._frames) <= 5
 
 
 def test_functions_of_this_project_can_be_explored():

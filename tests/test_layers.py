@@ -9,22 +9,37 @@ import pytest
 
 HELPERS = Path(__file__).parent.parent / "helpers"
 FILES = sorted(HELPERS.rglob("*.py"))
-TORCH_ONLY = ["functions", "curves", "graph", "tables", "symptoms", "exercises", "installation"]
+TORCH_ONLY = [
+    "functions",
+    "curves",
+    "derivatives",
+    "graph",
+    "saved_tensors",
+    "tables",
+    "symptoms",
+    "exercises",
+    "installation",
+]
 # module -> what it may import from helpers
 ARROWS = {
     "functions": set(),
     "sampling": set(),
     "curves": {"sampling"},
     "graph": set(),
+    "saved_tensors": set(),
     "tables": set(),
     "installation": set(),
     "exercises": {"exercises"},
-    "symptoms": {"functions", "tables"},
+    "mistakes": {"functions"},
+    "symptoms": {"mistakes", "tables"},
     "lessons": {"exercises"},
     "picture": set(),
     "plotting": {"curves", "picture"},
     "graph_figure": {"graph", "picture", "plotting"},
-    "explorer": {"curves", "picture", "plotting"},
+    "derivatives": set(),
+    "drawings": {"curves", "derivatives", "drawings", "picture", "plotting"},
+    "controls": {"picture"},
+    "explorer": {"controls", "drawings", "picture"},
     "__init__": set(),
 }
 

@@ -1,7 +1,9 @@
 """Predictions, live errors, and how check answers."""
 
+import re
 import warnings
 
+import nbformat
 import pytest
 import torch
 
@@ -9,6 +11,7 @@ from helpers.installation import missing_packages
 from helpers.lessons import check, exercise, expect_error, expect_warning, predict
 from helpers.symptoms import SYMPTOMS, symptom_table
 from helpers.tables import Table
+from tools.notebooks import notebook_files
 
 
 @pytest.mark.parametrize("more", ["", "\nand its details", ". Use something else.", ". (At a.py)"])
@@ -163,3 +166,18 @@ def test_installation_check_names_the_remedy(installed):
     assert missing.startswith("ipywidgets is missing: ")
     (itself,) = installed(None, {})
     assert itself.endswith("pip install -e .")
+
+
+NOT_OF_TORCH = {"04_override_backward": {"wrong-name"}}  # the name of a page's own class
+
+
+def test_every_message_of_a_notebook_is_in_the_table():
+    missing = []
+    for path in notebook_files():
+        for cell in nbformat.read(path, as_version=4).cells:
+            text = "".join(output.get("text", "") for output in cell.get("outputs", []))
+            for line in re.findall(r"^\w+(?:Error|Warning): .*", text, re.MULTILINE):
+                known = (all(p in line for p in s.message.split(" … ")) for s in SYMPTOMS)
+                if not any(known) and cell.id not in NOT_OF_TORCH.get(path.stem, ()):
+                    missing.append(f"{path.stem}, {cell.id}: {line}")
+    assert missing == [], "add them to helpers/symptoms.py"

@@ -1,8 +1,6 @@
 """The exercises of all notebooks, by number. The solutions are in the notebooks, folded."""
 
-from helpers.exercises import notebook_01, notebook_03, notebook_04
+from helpers.exercises import notebook_01, notebook_02, notebook_03, notebook_04, notebook_05
 
-EXERCISES = {
-    exercise.number: exercise
-    for exercise in (*notebook_01.EXERCISES, *notebook_03.EXERCISES, *notebook_04.EXERCISES)
-}
+NOTEBOOKS = (notebook_01, notebook_02, notebook_03, notebook_04, notebook_05)
+EXERCISES = {exercise.number: exercise for notebook in NOTEBOOKS for exercise in notebook.EXERCISES}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
+
+BEFORE = 10.0
 
 
 class NotDone(Exception):
@@ -49,8 +51,12 @@ class Exercise:
         return f"Exercise {self.number}: {self.title}"
 
 
-def call(answer: Callable, *args):
-    """Call the learner's function; one that returns ... or is not implemented is not done yet."""
+def call(answer: Callable, *args, cures: Mapping[str, str] | None = None):
+    """Call the learner's function; one that returns ... or is not implemented is not done yet.
+
+    cures  what to say instead of a RuntimeError with this text in it, or if the result is "None"
+    """
+    cures = cures or {}
     if answer is ...:
         raise NotDone
     if not callable(answer):
@@ -59,15 +65,22 @@ def call(answer: Callable, *args):
         result = answer(*args)
     except NotImplementedError:
         raise NotDone from None
+    except RuntimeError as error:
+        for text, cure in cures.items():
+            if text in str(error):
+                raise Wrong(cure) from None
+        raise
     if result is ...:
         raise NotDone
     if result is None:
-        raise Wrong("returned None: what it computes has to be returned.")
+        raise Wrong(cures.get("None", "returned None: what it computes has to be returned."))
     return result
 
 
 def compare(where: str, yours: object, expected: torch.Tensor, why: str = "") -> None:
     """Raise Wrong unless `yours` is a tensor like `expected`; name the first place that differs."""
+    if isinstance(yours, tuple):
+        why = "torch.autograd.grad returns a tuple with a gradient in it: take [0]."
     if not isinstance(yours, torch.Tensor):
         raise Wrong(f"{where}: yours is {type(yours).__name__}, expected a tensor. {why}".strip())
     if yours.shape != expected.shape:
@@ -75,7 +88,28 @@ def compare(where: str, yours: object, expected: torch.Tensor, why: str = "") ->
         raise Wrong(f"{where}: {shapes}. {why}".strip())
     different = ~torch.isclose(yours.detach().to(expected.dtype), expected, equal_nan=True)
     if different.any():
-        i = different.flatten().nonzero()[0].item()
-        place = f" [{i}]" if expected.dim() else ""
-        numbers = [f"{round(t.detach().flatten()[i].item(), 4):g}" for t in (yours, expected)]
+        i = different.nonzero()[0].tolist()
+        place = f" {i}" if i else ""
+        numbers = [f"{round(t.detach()[tuple(i)].item(), 4):g}" for t in (yours, expected)]
         raise Wrong(f"{where}{place}: yours {numbers[0]}, expected {numbers[1]}. {why}".strip())
+
+
+def likely_mistake(yours: object, mistakes: Mapping[str, torch.Tensor]) -> str:
+    """The first of the mistakes that gives what `yours` is, for the last words of compare."""
+    if isinstance(yours, torch.Tensor):
+        for mistake, wrong in mistakes.items():
+            if yours.shape == wrong.shape and torch.allclose(yours.to(wrong.dtype), wrong):
+                return mistake
+    return ""
+
+
+def preset_grad(*leaves: torch.Tensor) -> None:
+    """Let the .grad of each leaf be BEFORE everywhere, as if there had been a backward."""
+    for leaf in leaves:
+        leaf.grad = torch.full_like(leaf, BEFORE)
+
+
+def compare_preset_grad(where: str, leaf: torch.Tensor) -> None:
+    """Raise Wrong unless leaf.grad is as preset_grad left it."""
+    why = "It has to stay as it was: backward() writes there, torch.autograd.grad does not."
+    compare(f"{where} after the call", leaf.grad, torch.full_like(leaf, BEFORE), why)

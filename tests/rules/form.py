@@ -9,6 +9,10 @@ from tools.notebooks import METADATA, WIDGET_VIEW, is_readable, normalise, store
 REMEDY = "run `make notebooks`"
 # Cells that nbval does not compare or that may raise: {notebook: {cell id: the reason}}.
 OPT_OUTS = {
+    "02_backward_needs_a_gradient.ipynb": {
+        "unused": "newer versions of torch name the unused input; the cell asserts the rest",
+        "measured": "times of this machine; the cell asserts that what it times is the same",
+    },
     "03_round_and_clamp.ipynb": {
         "clamp-at-the-bound": "torch.clamp's gradient there changed with torch 2.14; "
         "the cell asserts what all versions have in common",

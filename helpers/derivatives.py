@@ -1,0 +1,67 @@
+"""Derivatives of first and second order as numbers, the way autograd computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+
+def derivatives(fn: Callable, x: torch.Tensor, order: int = 2) -> list[torch.Tensor]:
+    """fn(x), fn'(x), fn''(x), … up to `order`, of an elementwise fn, each with the shape of x.
+
+    Each derivative is the gradient of the sum of the one before, taken with `create_graph=True`.
+    Where a derivative has no graph, because it is a constant, the next one is 0. Raises ValueError
+    if fn changes the shape of x, or if its result is not connected to x.
+
+    >>> [d.item() for d in derivatives(lambda x: x**3, torch.tensor(2.0))]
+    [8.0, 12.0, 12.0]
+    """
+    x = x.detach().requires_grad_()
+    found = [fn(x)]
+    if found[0].shape != x.shape:
+        raise ValueError(
+            f"fn needs to be elementwise, but turned shape {tuple(x.shape)} into "
+            f"{tuple(found[0].shape)}"
+        )
+    if not found[0].requires_grad:
+        raise ValueError("the result of fn is not connected to x: something cuts the graph")
+    for _ in range(order):
+        last = found[-1]
+        if last.requires_grad:
+            (last,) = torch.autograd.grad(last.sum(), x, create_graph=True, materialize_grads=True)
+            found.append(last)
+        else:
+            found.append(torch.zeros_like(x))
+    return [derivative.detach() for derivative in found]
+
+
+def vector_jacobian_product(fn: Callable, x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """vᵀJ, where J is the Jacobian of fn at x: what fn(x).backward(v) puts into x.grad.
+
+    v has the shape of fn(x), the result that of x.
+
+    >>> vector_jacobian_product(torch.square, torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0]))
+    tensor([ 2., 40.])
+    """
+    x = x.detach().clone().requires_grad_()
+    fn(x).backward(v)
+    return x.grad
+
+
+def kind_of_point(fn: Callable, x: torch.Tensor) -> str:
+    """What fn: (n,) -> () has at x: "a minimum", "a maximum", "a saddle point", "still moving".
+
+    By the gradient, which has to be nearly 0, and the signs of the Hessian's eigenvalues. If one
+    of them is nearly 0, too, it cannot tell and says "a flat place".
+
+    >>> kind_of_point(lambda x: x[0] ** 2 - x[1] ** 2, torch.zeros(2))
+    'a saddle point'
+    """
+    if not x.isfinite().all() or torch.func.grad(fn)(x).norm() > 1e-3:
+        return "still moving"
+    bends = torch.linalg.eigvalsh(torch.func.jacrev(torch.func.grad(fn))(x))
+    if bends.abs().min() < 1e-6 * bends.abs().max() or not bends.any():
+        return "a flat place"
+    names = {True: "a minimum", False: "a saddle point"}
+    return "a maximum" if (bends < 0).all() else names[bool((bends > 0).all())]

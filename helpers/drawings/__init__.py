@@ -1,0 +1,24 @@
+"""Pictures that follow sliders: `explore(drawing, name=(min, max, step))`.
+
+CurveDrawing      a function and its gradient; what `explore(fn)` draws
+JacobianDrawing   rows of a Jacobian, weighted by v, and x.grad
+FieldDrawing      the gradient of two outputs over a plane, weighted by v
+CurvatureDrawing  value, slope and curvature of a function
+DescentDrawing    where methods of descent go from a start point
+"""
+
+from helpers.drawings.curvature import CurvatureDrawing
+from helpers.drawings.curve import CurveDrawing
+from helpers.drawings.descent import DescentDrawing
+from helpers.drawings.drawing import Drawing
+from helpers.drawings.field import FieldDrawing
+from helpers.drawings.jacobian import JacobianDrawing
+
+__all__ = [
+    "CurvatureDrawing",
+    "CurveDrawing",
+    "DescentDrawing",
+    "Drawing",
+    "FieldDrawing",
+    "JacobianDrawing",
+]

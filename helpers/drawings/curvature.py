@@ -1,0 +1,76 @@
+"""Value, slope and curvature of a function, and its parabola at one point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from helpers.curves import fn_name
+from helpers.derivatives import derivatives
+from helpers.drawings.drawing import Drawing, parameters_of, short
+from helpers.picture import Picture
+from helpers.plotting import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
+
+CURVATURE_COLOUR = "#006D4F"  # a green dark enough to be told from the two others
+
+
+class CurvatureDrawing(Drawing):
+    """fn(x), fn'(x) and fn''(x) side by side; at the point `at`, the tangent and the parabola.
+
+    Slope and curvature come from autograd. The parabola has value, slope and curvature of fn at
+    its point: y + slope · d + curvature / 2 · d², where d is the distance from `at`.
+
+    >>> CurvatureDrawing(torch.sin).show(at=0.0)
+    'value 0, slope 1, curvature 0'
+    """
+
+    def __init__(self, fn: Callable, x: tuple[float, float] = (-3.0, 3.0), at: float = 0.0):
+        self.fn, self.name = fn, fn_name(fn)
+        self.parameters, self.takes_any = parameters_of(fn)
+        self.parameters["at"] = at
+        self._x = torch.linspace(*x, 401, dtype=torch.float64)
+        self.figure = Picture(8, 3.4)
+        self._axes = self.figure.subplots(1, 3)
+        colours = VALUE_COLOUR, GRADIENT_COLOUR, CURVATURE_COLOUR
+        titles = "value", "slope", "curvature"
+        self._curves, self._dots = [], []
+        for ax, colour, title in zip(self._axes, colours, titles, strict=True):
+            ax.set(title=title, xlabel="x", xlim=x)
+            ax.grid(color="#dddddd", lw=0.6)
+            ax.axhline(0, color=SLOPE_COLOUR, lw=0.8)
+            self._curves += ax.plot([], [], color=colour, lw=2)
+            self._dots += ax.plot([], [], "o", color=colour, mec="white", ms=9)
+        (self._tangent,) = self._axes[0].plot([], [], color=GRADIENT_COLOUR, ls="--", lw=1.6)
+        (self._parabola,) = self._axes[0].plot([], [], color=CURVATURE_COLOUR, ls=":", lw=2.4)
+        self.moving = [*self._curves, self._tangent, self._parabola, *self._dots]
+        self.figure.legend(
+            [self._tangent, self._parabola], ["tangent: same slope", "parabola: same curvature"],
+            loc="outside lower center", ncols=2, frameon=False,
+        )  # fmt: skip
+
+    def fit(self, settings):
+        found = [derivatives(self._with(values), self._x) for values in settings]
+        for ax, values in zip(self._axes, zip(*found, strict=True), strict=True):
+            values = torch.cat([v[v.isfinite()] for v in values])
+            low, high = values.min().item(), values.max().item()
+            margin = 0.15 * (high - low) or 1.0
+            ax.set_ylim(low - margin, high + margin)
+
+    def show(self, **values):
+        at = torch.tensor(values.get("at", self.parameters["at"]), dtype=torch.float64)
+        fn = self._with(values)
+        for curve, numbers in zip(self._curves, derivatives(fn, self._x), strict=True):
+            curve.set_data(self._x.numpy(), numbers.numpy())
+        value, slope, curvature = here = derivatives(fn, at)
+        for dot, number in zip(self._dots, here, strict=True):
+            dot.set_data([at.item()], [number.item()])
+        away = self._x - at
+        self._tangent.set_data(self._x.numpy(), (value + slope * away).numpy())
+        parabola = value + slope * away + curvature / 2 * away**2
+        self._parabola.set_data(self._x.numpy(), parabola.numpy())
+        return f"value {short(value)}, slope {short(slope)}, curvature {short(curvature)}"
+
+    def _with(self, values):
+        params = {name: value for name, value in values.items() if name != "at"}
+        return lambda x: self.fn(x, **params)

@@ -1,0 +1,47 @@
+"""The gradient curve of a function, as an explorer shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from helpers.curves import fn_name, gradient_curve
+from helpers.drawings.drawing import Drawing, parameters_of
+from helpers.plotting import curve_figure
+
+
+class CurveDrawing(Drawing):
+    """The value of fn(x) on an interval, and its gradient; `curve` holds the numbers.
+
+    >>> CurveDrawing(torch.clamp, (-2, 2)).show(min=-1, max=1)
+    'value -1 to 1, gradient 0 to 1, slope 0 to 1'
+    """
+
+    reserved = ("x", "points", "kinks")
+
+    def __init__(self, fn: Callable, x: tuple[float, float]):
+        self.fn, self.x, self.name = fn, x, fn_name(fn)
+        self.parameters, self.takes_any = parameters_of(fn)
+        self.parameters.setdefault("grad_output", 1.0)
+        self.figure, self._artists = curve_figure(fn)
+        self.moving = self._artists.moving
+        self._curves = []
+
+    @property
+    def frame(self):
+        return len(self._curves), self._artists.gradient_ax.get_title()
+
+    def fit(self, settings):
+        for values in settings:
+            try:
+                self._curves.append(gradient_curve(self.fn, self.x, **values))
+            except Exception:  # it is shown and raised when the controls get there
+                continue
+        self._artists.fit(self._curves)
+
+    def show(self, **values):
+        self.curve = gradient_curve(self.fn, self.x, **values)
+        if not self._curves or not self._artists.hold(self.curve):  # none of the tried settings
+            self._curves.append(self.curve)
+            self._artists.fit(self._curves)
+        self._artists.show(self.curve)
+        return self.curve.describe()

@@ -1,0 +1,80 @@
+"""First and second derivatives as numbers, against mathematics."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers.derivatives import derivatives, kind_of_point, vector_jacobian_product
+
+NUMBERS = st.lists(st.floats(-3, 3), min_size=1, max_size=5)
+
+
+@given(NUMBERS, st.lists(st.floats(-2, 2), min_size=4, max_size=4))
+def test_derivatives_of_a_polynomial(x, coefficients):
+    x, (a, b, c, d) = torch.tensor(x, dtype=torch.float64), coefficients
+    found = derivatives(lambda x: a * x**3 + b * x**2 + c * x + d, x, order=3)
+    expected = (
+        a * x**3 + b * x**2 + c * x + d,
+        3 * a * x**2 + 2 * b * x + c,
+        6 * a * x + 2 * b,
+        torch.full_like(x, 6 * a),
+    )
+    for mine, right in zip(found, expected, strict=True):
+        assert torch.allclose(mine, right, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 2)])
+def test_a_constant_derivative_has_derivative_zero(shape):
+    x = torch.full(shape, 2.0)
+    value, slope, curvature = derivatives(lambda x: 3 * x, x)
+    assert torch.equal(value, 3 * x)
+    assert torch.equal(slope, torch.full(shape, 3.0))
+    assert torch.equal(curvature, torch.zeros(shape))
+
+
+def test_derivatives_leave_the_input_alone():
+    x = torch.tensor(2.0, requires_grad=True)
+    assert not any(d.requires_grad for d in derivatives(torch.sin, x))
+    assert x.grad is None
+    plain = torch.tensor(2.0)
+    derivatives(torch.sin, plain)
+    assert not plain.requires_grad
+
+
+def test_derivatives_refuse_what_is_not_elementwise_or_connected():
+    with pytest.raises(ValueError, match=r"turned shape \(2,\) into \(\)"):
+        derivatives(torch.sum, torch.ones(2))
+    with pytest.raises(ValueError, match="not connected to x"):
+        derivatives(torch.detach, torch.ones(2))
+
+
+@given(st.lists(st.floats(-3, 3), min_size=3, max_size=3), st.floats(-2, 2), st.floats(-2, 2))
+def test_vector_jacobian_product_is_v_times_the_jacobian(v, a, b):
+    def fn(x):
+        return torch.stack([x[0] * x[1], x[0] ** 2, x[1] - x[0]])
+
+    v = torch.tensor(v, dtype=torch.float64)
+    jacobian = torch.tensor([[b, a], [2 * a, 0.0], [-1.0, 1.0]], dtype=torch.float64)
+    product = vector_jacobian_product(fn, torch.tensor([a, b], dtype=torch.float64), v)
+    assert torch.allclose(product, v @ jacobian)
+
+
+@pytest.mark.parametrize(
+    "fn, kind",
+    [
+        (lambda x: x[0] ** 2 + 3 * x[1] ** 2, "a minimum"),
+        (lambda x: -(x[0] ** 2) - 3 * x[1] ** 2, "a maximum"),
+        (lambda x: x[0] ** 2 - 3 * x[1] ** 2, "a saddle point"),
+        (lambda x: x[0] ** 2 + 0 * x[1], "a flat place"),
+        (lambda x: x[0] ** 4 + x[1] ** 4, "a flat place"),
+        (lambda x: x[0] + x[1] ** 2, "still moving"),
+        (lambda x: x[0].log() + x[1] ** 2, "still moving"),
+    ],
+)
+def test_kind_of_point(fn, kind):
+    assert kind_of_point(fn, torch.zeros(2)) == kind
+
+
+def test_a_point_that_is_not_finite_is_no_rest():
+    assert kind_of_point(lambda x: 0 * x.sum(), torch.tensor([torch.nan, 0.0])) == "still moving"

@@ -1,0 +1,185 @@
+"""What the drawings show, and that it follows the sliders."""
+
+import pytest
+import torch
+
+from helpers.derivatives import derivatives
+from helpers.drawings import (
+    CurvatureDrawing,
+    CurveDrawing,
+    DescentDrawing,
+    FieldDrawing,
+    JacobianDrawing,
+)
+from helpers.explorer import explore
+
+
+def outputs(x):
+    return torch.stack([x[0] * x[1], x[0] ** 2, x[1] - x[0]])
+
+
+def goals(x):
+    return torch.stack([(x - 1).pow(2).sum(-1), (x + 1).pow(2).sum(-1)], -1)
+
+
+def wave(x, width=1.5):
+    return torch.sin(x / width)
+
+
+def bowl(x):
+    return (x**2).sum(-1)
+
+
+def halve(fn, start):
+    return torch.stack([start / 2**k for k in range(4)])
+
+
+def jump(fn, start):
+    return torch.stack([start, torch.zeros(2)])
+
+
+MADE = {
+    "curve": (lambda: CurveDrawing(wave, (-3, 3)), {"width": (1.0, 3.0, 0.5)}),
+    "jacobian": (
+        lambda: JacobianDrawing(outputs, torch.tensor([2.0, 3.0])),
+        {"v1": (-1.0, 1.0, 0.5), "v2": (-1.0, 1.0, 0.5), "v3": (-1.0, 2.0, 0.5)},
+    ),
+    "field": (lambda: FieldDrawing(goals), {"v1": (-1.0, 1.0, 0.5), "v2": (-1.0, 1.0, 0.5)}),
+    "curvature": (
+        lambda: CurvatureDrawing(wave),
+        {"at": (-3.0, 3.0, 0.5), "width": (1.0, 3.0, 0.5)},
+    ),
+    "descent": (
+        lambda: DescentDrawing(bowl, {"halving": halve, "jumping": jump}),
+        {"x1": (-5.0, 5.0, 0.5), "x2": (-5.0, 5.0, 0.5)},
+    ),
+}
+
+
+@pytest.fixture(params=MADE, scope="module")
+def explorer(request):
+    make, sliders = MADE[request.param]
+    return explore(make(), **sliders)
+
+
+def test_each_slider_moves_picture_and_text(explorer):
+    for name, slider in explorer.sliders.items():
+        seen = []
+        for value in (slider.min, slider.max):
+            explorer.set(**{name: value})
+            seen.append((explorer.picture.value, explorer.summary))
+            assert f"{name}={value:g}" in explorer.summary
+        assert len({picture for picture, _ in seen}) == 2, f"{name} moves nothing"
+        assert len({text for _, text in seen}) == 2
+
+
+def test_the_same_values_give_the_same_picture(explorer):
+    first, values = explorer.picture.value, explorer.values
+    explorer.set(**{name: slider.min for name, slider in explorer.sliders.items()})
+    assert explorer.picture.value != first
+    explorer.set(**values)
+    assert explorer.picture.value == first
+
+
+def test_nothing_but_what_moves_is_animated_and_limits_stay(explorer):
+    animated = {artist for artist in explorer.figure.findobj() if artist.get_animated()}
+    assert animated == set(explorer.drawing.moving)
+    limits = [ax.axis() for ax in explorer.figure.axes]
+    for end in ("min", "max"):
+        explorer.set(**{name: getattr(s, end) for name, s in explorer.sliders.items()})
+        assert [ax.axis() for ax in explorer.figure.axes] == limits
+
+
+def test_jacobian_bars_are_the_weights_the_product_and_the_gradient():
+    drawing = JacobianDrawing(outputs, torch.tensor([2.0, 3.0]))
+    said = drawing.show(v1=1.0, v2=-2.0, v3=3.0)
+    assert said == "v @ J = [-8, 5], x.grad = [-8, 5]"
+    assert [bar.get_width() for bar in drawing._bars] == [1, -2, 3]
+    assert [bar.get_height() for bar in drawing._sums] == [-8, 5]
+    assert [bar.get_height() for bar in drawing._grads] == [-8, 5]
+    assert drawing._images[1].get_array().tolist() == [[3, 2], [-8, 0], [-3, 3]]
+    assert [text.get_text() for text in drawing._numbers] == ["3", "2", "-8", "0", "-3", "3"]
+
+
+def test_the_second_bar_is_what_backward_says_not_the_product():
+    class Doubled(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x.clone()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return 2 * grad_output.sign()  # not linear, so not any v @ J
+
+    drawing = JacobianDrawing(Doubled.apply, torch.ones(2))
+    assert drawing.show(v1=3.0, v2=1.0) == "v @ J = [6, 2], x.grad = [2, 2]"
+    assert [bar.get_height() for bar in drawing._sums] == [6, 2]
+    assert [bar.get_height() for bar in drawing._grads] == [2, 2]
+
+
+def test_field_arrows_point_down_the_weighted_sum():
+    drawing = FieldDrawing(goals)
+    drawing.show(v1=1.0, v2=0.0)
+    points = drawing._points
+    ways = torch.stack([torch.tensor(drawing._arrows.U), torch.tensor(drawing._arrows.V)], -1)
+    to_goal = 1 - points
+    cosine = torch.nn.functional.cosine_similarity(ways, to_goal)
+    away = to_goal.norm(dim=1) > 1e-3
+    assert torch.allclose(cosine[away], torch.ones(1))
+    assert ways.norm(dim=1).max() < 1.001
+    assert drawing.show(v1=1.0, v2=-1.0) == "at x = [0, 0], x.grad = [-4, -4]"
+
+
+def test_curvature_touches_its_curve():
+    drawing = CurvatureDrawing(torch.exp)
+    assert drawing.show(at=1.0) == "value 2.718, slope 2.718, curvature 2.718"
+    x = torch.tensor(drawing._parabola.get_xdata())
+    near = (x - 1).abs() < 0.1
+    parabola = torch.tensor(drawing._parabola.get_ydata())
+    tangent = torch.tensor(drawing._tangent.get_ydata())
+    assert (parabola - x.exp())[near].abs().max() < 0.001
+    assert 0.01 < (tangent - x.exp())[near].abs().max() < 0.02
+    for line, right in zip(drawing._curves, derivatives(torch.exp, x), strict=True):
+        assert torch.allclose(torch.tensor(line.get_ydata()), right)
+
+
+def test_curvature_starts_at_the_defaults_of_the_function():
+    assert explore(CurvatureDrawing(wave, at=1.5), **MADE["curvature"][1]).values == {
+        "at": 1.5,
+        "width": 1.5,
+    }
+
+
+def test_descent_draws_each_path_and_says_where_it_ends():
+    drawing = DescentDrawing(bowl, {"halving": halve, "jumping": jump})
+    assert drawing.show(x1=4.0, x2=-2.0) == (
+        "halving: 3 steps to (0.5, -0.25), still moving; jumping: 1 steps to (0, 0), a minimum"
+    )
+    assert drawing._ways[0].get_xdata().tolist() == [4, 2, 1, 0.5]
+    assert drawing._heights[0].get_ydata().tolist() == [20, 5, 1.25, 0.3125]
+    drawing.fit([{"x1": 4.0, "x2": -2.0}])
+    low, high = drawing._height_ax.get_xlim()
+    assert low < 0 and high > 3
+    assert (drawing._start.get_xdata().item(), drawing._start.get_ydata().item()) == (4, -2)
+
+
+@pytest.mark.parametrize(
+    "make, error, message",
+    [
+        (lambda: JacobianDrawing(torch.sum, torch.ones(2)), ValueError, r"turned shape \(2,\)"),
+        (lambda: FieldDrawing(torch.sum), ValueError, "fn needs to turn x of shape"),
+        (lambda: DescentDrawing(bowl, {}), ValueError, "needs one to 3 methods, got 0"),
+        (lambda: explore(FieldDrawing(goals), x=(0, 1)), TypeError, "interval of a function"),
+        (lambda: explore(FieldDrawing(goals), v3=(0.0, 1.0)), TypeError, "no parameter 'v3'"),
+        (lambda: CurvatureDrawing(torch.sum).show(at=0.0), ValueError, "needs to be elementwise"),
+    ],
+)
+def test_what_cannot_be_drawn(make, error, message):
+    with pytest.raises(error, match=message):
+        make()

@@ -1,0 +1,376 @@
+"""Each row of ledger.toml is shown failing and is repaired in a notebook, and is in the README.
+
+A cell proves something only by its stored output, and only if nbval compares that output with
+what the installed torch prints.
+"""
+
+import ast
+import copy
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from rules import Notebook, calls, text_of, tree
+from rules.form import OPT_OUTS
+
+from tools.notebooks import ROOT, notebook_files
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROWS = [*(f"A{number}" for number in range(1, 13)), *(f"B{number}" for number in range(1, 11))]
+HEADING = "## What the web gets wrong"
+WORDS = 12
+
+
+class Use(NamedTuple):
+    """An entry of a row, and the code cell that it names; None if there is none."""
+
+    row: str
+    file: str
+    entry: dict
+    cell: NotebookNode | None
+
+    def __str__(self):
+        return f"{self.row}: {self.file}: {self.entry['cell']}"
+
+
+@dataclass
+class Ledger:
+    """The rows, and what they are compared with: {file name without suffix: Notebook}, README."""
+
+    rows: dict
+    notebooks: Mapping[str, Notebook]
+    readme: str
+
+    @classmethod
+    def load(cls):
+        rows = tomllib.loads(Path(__file__).with_name("ledger.toml").read_text(encoding="utf-8"))
+        notebooks = {path.stem: Notebook.load(path) for path in notebook_files()}
+        return cls(rows, notebooks, (ROOT / "README.md").read_text(encoding="utf-8"))
+
+    def uses(self, *parts):
+        """A Use for each entry of the `parts`: "shown", "repaired" or both."""
+        for name, row in self.rows.items():
+            notebook = self.notebooks.get(row["notebook"])
+            cells = {cell.id: cell for cell in notebook.code} if notebook else {}
+            for entry in (entry for part in parts for entry in row[part]):
+                yield Use(name, f"{row['notebook']}.ipynb", entry, cells.get(entry["cell"]))
+
+    def found(self, *parts):
+        """The same without missing cells, about which `cells_exist` complains."""
+        return [use for use in self.uses(*parts) if use.cell]
+
+    @property
+    def table(self):
+        """The lines of the README's table."""
+        lines = ["| On the page | What is true | Notebook |", "|---|---|---|"]
+        for row in self.rows.values():
+            link = f"[{row['notebook'][:2]}](notebooks/{row['notebook']}.ipynb)"
+            lines.append(f"| {row['claim']} | {row['truth']} | {link} |")
+        return lines
+
+
+def expected_in(cell):
+    """{(helper, kind)} of each `with expect_error(Kind, …):` in the cell; likewise warnings."""
+    blocks = [node for node in ast.walk(tree(cell)) if isinstance(node, ast.With)]
+    managers = [item.context_expr for block in blocks for item in block.items]
+    made = [manager for manager in managers if isinstance(manager, ast.Call) and manager.args]
+    return {(ast.unparse(call.func), ast.unparse(call.args[0])) for call in made}
+
+
+# ------------------------------------------------------------ what has to hold
+
+
+def every_row_is_there(ledger):
+    rows = list(ledger.rows)
+    if rows == ROWS:
+        return []
+    missing = [name for name in ROWS if name not in rows]
+    unknown = [name for name in rows if name not in ROWS]
+    return [f"missing rows {missing}, unknown rows {unknown}; the order is A1 to A12, B1 to B10"]
+
+
+def rows_are_filled_in(ledger):
+    """An empty text would be found in every output."""
+    allowed = {
+        "shown": ({"cell", "says"}, {"cell", "kind", "says"}),
+        "repaired": ({"cell"}, {"cell", "says"}),
+    }
+    complaints = []
+    for name, row in ledger.rows.items():
+        if row.keys() != {"claim", "truth", "notebook", "shown", "repaired"}:
+            complaints.append(f"{name}: has the keys {list(row)}")
+        entries = [(part, entry) for part in allowed for entry in row.get(part, [])]
+        complaints += [f"{name}: {part} is empty" for part in allowed if not row.get(part)]
+        complaints += [
+            f"{name}: {part} {entry}: its keys are one of {allowed[part]}, and none is empty"
+            for part, entry in entries
+            if entry.keys() not in allowed[part] or not all(map(str.strip, entry.values()))
+        ]
+    return complaints
+
+
+def rows_are_short(ledger):
+    return [
+        f"{name}: {key} has {len(words)} words, not 1 to {WORDS}"
+        for name, row in ledger.rows.items()
+        for key in ("claim", "truth")
+        if not 1 <= len(words := row[key].split()) <= WORDS
+    ]
+
+
+def cells_exist(ledger):
+    return [
+        f"{use}: there is no such code cell"
+        for use in ledger.uses("shown", "repaired")
+        if use.cell is None
+    ]
+
+
+def cells_are_compared(ledger):
+    return [
+        f"{use}: nbval does not compare its output"
+        for use in ledger.found("shown", "repaired")
+        if use.cell.id in OPT_OUTS.get(use.file, {})
+        or any("nbval" in tag or "raises" in tag for tag in use.cell.metadata.get("tags", []))
+        or re.search(r"NBVAL_|PYTEST_VALIDATE_", use.cell.source)
+    ]
+
+
+def cells_are_no_questions(ledger):
+    """The stored output of a question has all of its options, the wrong ones too."""
+    return [
+        f"{use}: is a question: name the cell that prints the answer"
+        for use in ledger.found("shown", "repaired")
+        if calls(use.cell, "predict")
+    ]
+
+
+def cells_ran(ledger):
+    return [
+        f"{use}: has not run, or stores an error: run `make notebooks`"
+        for use in ledger.found("shown", "repaired")
+        if not use.cell.execution_count
+        or any(output.output_type == "error" for output in use.cell.outputs)
+    ]
+
+
+def failures_are_expected(ledger):
+    complaints = []
+    for use in ledger.found("shown"):
+        kind = use.entry.get("kind", "")
+        helper = "expect_warning" if kind.endswith("Warning") else "expect_error"
+        if kind and (helper, kind) not in expected_in(use.cell):
+            complaints.append(f"{use}: has no `with {helper}({kind}, …)`")
+    return complaints
+
+
+def failures_are_printed(ledger):
+    complaints = []
+    for use in ledger.found("shown"):
+        kind, says = use.entry.get("kind"), use.entry["says"]
+        printed = [output.text for output in use.cell.outputs if output.get("name") == "stdout"]
+        lines = [line for line in "".join(printed).splitlines() if line.startswith(f"{kind}: ")]
+        if kind and not any(says in line for line in lines):
+            complaints.append(f"{use}: printed no line `{kind}: … {says} …`")
+    return complaints
+
+
+def texts_are_stored(ledger):
+    return [
+        f"{use}: its stored output does not have {use.entry['says']!r}"
+        for use in ledger.found("shown", "repaired")
+        if use.entry.get("says", "") not in "\n".join(map(text_of, use.cell.outputs))
+    ]
+
+
+def repairs_raise_nothing(ledger):
+    return [
+        f"{use}: expects an error, so it repairs nothing"
+        for use in ledger.found("repaired")
+        if any(helper == "expect_error" for helper, _ in expected_in(use.cell))
+    ]
+
+
+def no_failure_is_a_repair(ledger):
+    shown = {(use.file, use.entry["cell"]) for use in ledger.uses("shown")}
+    return [
+        f"{use}: is also in shown"
+        for use in ledger.uses("repaired")
+        if (use.file, use.entry["cell"]) in shown
+    ]
+
+
+def readme_has_the_table(ledger):
+    section = ledger.readme.partition(f"\n{HEADING}\n")[2].partition("\n## ")[0]
+    if [line for line in section.splitlines() if line.startswith("|")] == ledger.table:
+        return []
+    return ["\n".join([f"the table of README.md, {HEADING}, has to be", *ledger.table])]
+
+
+CHECKS = [
+    every_row_is_there,
+    rows_are_filled_in,
+    rows_are_short,
+    cells_exist,
+    cells_are_compared,
+    cells_are_no_questions,
+    cells_ran,
+    failures_are_expected,
+    failures_are_printed,
+    texts_are_stored,
+    repairs_raise_nothing,
+    no_failure_is_a_repair,
+    readme_has_the_table,
+]
+
+
+@pytest.fixture(scope="module")
+def ledger():
+    return Ledger.load()
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_ledger(check, ledger):
+    complaints = check(ledger)
+    assert not complaints, "\n".join(complaints)
+
+
+# ---------------------------------------------------------- each check can fail
+
+
+def printing(cell_id, source, text):
+    outputs = [new_output("stream", name="stdout", text=text)]
+    return new_code_cell(source, id=cell_id, outputs=outputs, execution_count=1)
+
+
+def good_ledger():
+    """All rows alike, about one small notebook."""
+    raises = "with expect_error(ValueError, match='bad'):\n    f()\nprint('after')"
+    warns = "with expect_warning(UserWarning, match='careful'):\n    f()"
+    cells = [
+        new_markdown_cell("## Look", id="look"),
+        printing("raises", raises, "ValueError: a bad thing\nafter\n"),
+        printing("warns", warns, "UserWarning: be careful\n"),
+        printing("prints", "print(1)", "x = 1\n"),
+        printing("repaired", "print(2)", "x = 2\n"),
+    ]
+    row = {
+        "claim": "One is two",
+        "truth": "One is one",
+        "notebook": "01_sample",
+        "shown": [
+            {"cell": "raises", "kind": "ValueError", "says": "bad"},
+            {"cell": "warns", "kind": "UserWarning", "says": "careful"},
+            {"cell": "prints", "says": "x = 1"},
+        ],
+        "repaired": [{"cell": "repaired"}, {"cell": "repaired", "says": "x = 2"}],
+    }
+    notebook = Notebook("01_sample.ipynb", new_notebook(cells=cells), "")
+    ledger = Ledger({name: copy.deepcopy(row) for name in ROWS}, {"01_sample": notebook}, "")
+    ledger.readme = "\n".join(["# A", "", HEADING, "", *ledger.table, "", "## B", "", "| c |"])
+    return ledger
+
+
+def test_the_good_ledger_is_good():
+    assert [complaint for check in CHECKS for complaint in check(good_ledger())] == []
+
+
+def row(key, value):
+    return lambda ledger, cells: ledger.rows["A2"].update({key: value})
+
+
+def entry(part, number, **changes):
+    return lambda ledger, cells: ledger.rows["A2"][part][number].update(changes)
+
+
+def cell(cell_id, **changes):
+    return lambda ledger, cells: cells[cell_id].update(changes)
+
+
+def prints(cell_id, text):
+    return lambda ledger, cells: cells[cell_id].outputs[0].update(text=text)
+
+
+def readme(old, new):
+    return lambda ledger, cells: setattr(ledger, "readme", ledger.readme.replace(old, new, 1))
+
+
+def stores_an_error(ledger, cells):
+    cells["repaired"].outputs.append(new_output("error", ename="E", evalue=""))
+
+
+FAULTS = {
+    "missing row": (every_row_is_there, lambda ledger, _: ledger.rows.pop("B10")),
+    "unknown row": (every_row_is_there, lambda ledger, _: ledger.rows.update(C1={})),
+    "no failure": (rows_are_filled_in, row("shown", [])),
+    "no repair": (rows_are_filled_in, row("repaired", [])),
+    "no truth": (rows_are_filled_in, lambda ledger, _: ledger.rows["A2"].pop("truth")),
+    "misspelt key": (rows_are_filled_in, entry("shown", 0, kinds="ValueError")),
+    "no text": (rows_are_filled_in, lambda ledger, _: ledger.rows["A2"]["shown"][2].pop("says")),
+    "empty text": (rows_are_filled_in, entry("shown", 2, says=" ")),
+    "long claim": (rows_are_short, row("claim", "word " * (WORDS + 1))),
+    "empty truth": (rows_are_short, row("truth", "")),
+    "no such notebook": (cells_exist, row("notebook", "09_gone")),
+    "no such failure": (cells_exist, entry("shown", 1, cell="gone")),
+    "no such repair": (cells_exist, entry("repaired", 1, cell="gone")),
+    "Markdown cell": (cells_exist, entry("repaired", 0, cell="look")),
+    "ignored output": (cells_are_compared, cell("prints", source="# NBVAL_IGNORE_OUTPUT\nf()")),
+    "old marker": (cells_are_compared, cell("prints", source="# PYTEST_VALIDATE_IGNORE_OUTPUT")),
+    "skipped": (cells_are_compared, cell("repaired", metadata={"tags": ["nbval-skip"]})),
+    "may raise": (cells_are_compared, cell("raises", metadata={"tags": ["raises-exception"]})),
+    "question": (cells_are_no_questions, cell("prints", source="predict('?', {}, answer=1)")),
+    "not run": (cells_ran, cell("repaired", execution_count=None)),
+    "stored error": (cells_ran, stores_an_error),
+    "bare error": (failures_are_expected, cell("raises", source="f()")),
+    "expects nothing": (failures_are_expected, cell("raises", source="expect_error(ValueError)")),
+    "expects another": (
+        failures_are_expected,
+        cell("raises", source="with expect_error(Exception, match='bad'):\n    f()"),
+    ),
+    "error, not warning": (
+        failures_are_expected,
+        cell("warns", source="with expect_error(UserWarning, match='careful'):\n    f()"),
+    ),
+    "another kind": (failures_are_expected, entry("shown", 0, kind="TypeError")),
+    "another kind printed": (failures_are_printed, prints("raises", "TypeError: a bad thing\n")),
+    "said elsewhere": (failures_are_printed, prints("raises", "ValueError: no\nbad\n")),
+    "another message": (failures_are_printed, entry("shown", 1, says="careless")),
+    "another text": (texts_are_stored, prints("prints", "x = 7\n")),
+    "another repair": (texts_are_stored, prints("repaired", "x = 1\n")),
+    "no output": (texts_are_stored, cell("prints", outputs=[])),
+    "failing repair": (
+        repairs_raise_nothing,
+        cell("repaired", source="with expect_error(ValueError, match='bad'):\n    f()"),
+    ),
+    "failure as repair": (no_failure_is_a_repair, entry("repaired", 0, cell="prints")),
+    "other claim in README": (readme_has_the_table, readme("One is two", "One is three")),
+    "line missing in README": (readme_has_the_table, readme("|---|---|---|\n", "")),
+    "other heading in README": (readme_has_the_table, readme("web", "Web")),
+    "claim newer than README": (readme_has_the_table, row("claim", "One is three")),
+}
+
+
+@pytest.mark.parametrize(("check", "breaks"), FAULTS.values(), ids=FAULTS)
+def test_fault_is_seen(check, breaks):
+    ledger = good_ledger()
+    breaks(ledger, {cell.id: cell for cell in ledger.notebooks["01_sample"].cells})
+    assert check(ledger)
+
+
+def test_a_declared_opt_out_is_seen(monkeypatch):
+    monkeypatch.setitem(OPT_OUTS, "01_sample.ipynb", {"prints": "prints the time"})
+    assert cells_are_compared(good_ledger())
+
+
+def test_every_check_has_a_fault():
+    assert {check for check, _ in FAULTS.values()} == set(CHECKS)

@@ -1,0 +1,216 @@
+"""Bytes that a graph keeps: counted when they appear, gone when they are freed, in nobody's way."""
+
+import gc
+
+import pytest
+import torch
+from torch.utils.checkpoint import checkpoint
+
+from helpers.saved_tensors import saved_tensors
+
+FLOAT = 4
+
+
+class Swish(torch.autograd.Function):
+    """x · sigmoid(x), which saves x only."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        s = x.sigmoid()
+        return grad_output * (s + x * s * (1 - s))
+
+
+@pytest.fixture(autouse=True)
+def no_garbage_collector():
+    """Memory has to go by itself, as soon as the graph does: a cycle would keep it."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.fixture
+def x():
+    return torch.linspace(-1, 2, 100, requires_grad=True)
+
+
+def test_freed_by_backward(x):
+    with saved_tensors() as saved:
+        y = x.exp().exp()
+    assert saved.bytes == 2 * 100 * FLOAT
+    y.sum().backward()
+    assert saved.bytes == 0
+
+
+def test_kept_by_retain_graph(x):
+    with saved_tensors() as saved:
+        y = x.exp().sum()
+    y.backward(retain_graph=True)
+    assert saved.bytes == 100 * FLOAT
+    y.backward()
+    assert saved.bytes == 0
+
+
+def test_freed_when_the_result_is_deleted(x):
+    with saved_tensors() as saved:
+        y = x.exp()
+        z = y.exp()
+    del z
+    assert saved.bytes == 100 * FLOAT
+    del y
+    assert saved.bytes == 0
+
+
+def test_a_function_that_saves_less(x):
+    with saved_tensors() as plain:
+        y = x * x.sigmoid()
+    with saved_tensors() as ours:
+        z = Swish.apply(x)
+    assert (plain.bytes, ours.bytes) == (2 * 100 * FLOAT, 100 * FLOAT)
+    torch.testing.assert_close(y, z)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [lambda x: x * x, lambda x: x.sin() + x.cos(), lambda x: x[:10] * x[90:]],
+    ids=["twice by one", "by two", "in slices"],
+)
+def test_a_storage_counts_once_and_whole(x, operation):
+    with saved_tensors() as saved:
+        y = operation(x)
+    assert y.requires_grad
+    assert saved.bytes == 100 * FLOAT
+
+
+def test_only_what_is_built_inside_counts(x):
+    before = x.exp()
+    with saved_tensors() as saved:
+        pass
+    after = before.exp()
+    assert saved.bytes == 0
+    assert after.requires_grad
+
+
+def test_create_graph(x):
+    with saved_tensors() as saved:
+        (slope,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
+    assert saved.bytes >= 100 * FLOAT
+    (curvature,) = torch.autograd.grad(slope.sum(), x)
+    torch.testing.assert_close(curvature, 6 * x.detach())
+    del slope
+    assert saved.bytes == 0
+
+
+OPERATIONS = {
+    "saves its output": lambda x: x.exp().tanh(),
+    "saves its input": lambda x: x.sin() * x,
+    "in place": lambda x: (x * 2).exp_().cos(),
+    "a part in place": lambda x: torch.cat([x, x]).index_fill_(0, torch.tensor([1]), 3).sin(),
+    "matrices": lambda x: (x.outer(x) @ x).softmax(0),
+    "a mask": lambda x: x.relu() ** 2,
+    "a Function": lambda x: Swish.apply(x * 2),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_gradients_stay_the_same(name, x):
+    """First and second ones, with an upstream gradient whose entries all differ."""
+
+    def derivatives():
+        y = OPERATIONS[name](x)
+        upstream = torch.arange(1.0, len(y) + 1)
+        (slope,) = torch.autograd.grad(y, x, upstream, create_graph=True)
+        return slope, *torch.autograd.grad(slope.sin().sum(), x)
+
+    expected = derivatives()
+    with saved_tensors():
+        seen = derivatives()
+    torch.testing.assert_close(seen, expected, rtol=0, atol=0)
+
+
+def change_output(x):
+    y = x.exp()
+    y.add_(1)
+    return y
+
+
+def change_input(x):
+    z = x * 1
+    y = z.sin()
+    z.zero_()
+    return y
+
+
+def change_weight(x):
+    y = x.sin()
+    with torch.no_grad():
+        x.zero_()
+    return y
+
+
+def change_part(x):
+    y = x.exp()
+    y[:2] = 0
+    return y
+
+
+@pytest.mark.parametrize("change", [change_output, change_input, change_weight, change_part])
+def test_a_change_in_place_is_still_an_error(change, x):
+    with pytest.raises(RuntimeError, match="modified by an inplace operation.* is at version 1"):
+        change(x).sum().backward()
+    with torch.no_grad():
+        x.fill_(1)
+    with saved_tensors():
+        y = change(x)
+    with pytest.raises(
+        RuntimeError,
+        match=r"modified by an inplace operation: \[torch.FloatTensor \[100\]\] is at version",
+    ):
+        y.sum().backward()
+
+
+def test_nested_blocks(x):
+    with saved_tensors() as outer:
+        y = x.exp()
+        with saved_tensors() as inner:
+            z = y.exp()
+        y = z.exp()
+    assert (outer.bytes, inner.bytes) == (3 * 100 * FLOAT, 100 * FLOAT)
+    del y
+    assert (outer.bytes, inner.bytes) == (2 * 100 * FLOAT, 100 * FLOAT)
+
+
+def test_an_exception_closes_the_block(x):
+    with pytest.raises(ZeroDivisionError), saved_tensors() as saved:
+        y = x.exp()
+        y / (1 // 0)
+    after = y.exp()
+    assert saved.bytes == 100 * FLOAT
+    assert after.requires_grad
+    torch.func.grad(torch.sum)(x.detach())  # no hooks are left
+
+
+@pytest.mark.parametrize("use_reentrant", [True, False])
+def test_checkpoint_keeps_its_input_only(x, use_reentrant):
+    with saved_tensors() as saved:
+        y = checkpoint(lambda x: x.exp().exp().exp(), x, use_reentrant=use_reentrant)
+    assert saved.bytes == 100 * FLOAT
+    assert y.requires_grad
+
+
+def test_what_other_hooks_keep_is_not_seen(x):
+    with saved_tensors() as saved, torch.autograd.graph.save_on_cpu():
+        y = x.exp()
+    assert saved.bytes == 0
+    assert y.requires_grad
+
+
+def test_func_grad_refuses_inside_only(x):
+    with saved_tensors(), pytest.raises(RuntimeError, match="don't yet support saved tensor hooks"):
+        torch.func.grad(torch.sum)(x.detach())
+    assert torch.func.grad(torch.sum)(x.detach()).tolist() == [1] * 100

@@ -1,0 +1,161 @@
+"""Wrong answers to the exercises on parameters and leaves."""
+
+import pytest
+import torch
+from torch import nn
+
+# ---- 01.1: two parameters and a buffer
+
+
+class Line(nn.Module):
+    """The right answer; each wrong one changes one thing."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(1))
+        self.bias = nn.Parameter(torch.zeros(1))
+        self.register_buffer("scale", torch.ones(1))
+
+    def forward(self, x):
+        return (self.weight * x + self.bias) * self.scale
+
+
+class PlainTensors(Line):
+    def __init__(self):
+        nn.Module.__init__(self)
+        self.weight = torch.ones(1, requires_grad=True)
+        self.bias = torch.zeros(1, requires_grad=True)
+        self.register_buffer("scale", torch.ones(1))
+
+
+class ScaleIsAParameter(Line):
+    def __init__(self):
+        nn.Module.__init__(self)
+        self.weight, self.bias = nn.Parameter(torch.ones(1)), nn.Parameter(torch.zeros(1))
+        self.scale = nn.Parameter(torch.ones(1), requires_grad=False)
+
+
+class ScaleIsAPlainTensor(Line):
+    def __init__(self):
+        nn.Module.__init__(self)
+        self.weight, self.bias = nn.Parameter(torch.ones(1)), nn.Parameter(torch.zeros(1))
+        self.scale = torch.ones(1)
+
+
+class ScaleIsNotSaved(Line):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("scale", torch.ones(1), persistent=False)
+
+
+class NoSuperInit(Line):
+    def __init__(self):
+        self.weight = nn.Parameter(torch.ones(1))
+
+
+class NothingInInit(Line):
+    def __init__(self):
+        pass
+
+
+class TwoNumbersEach(Line):
+    def __init__(self):
+        nn.Module.__init__(self)
+        self.weight, self.bias = nn.Parameter(torch.ones(2)), nn.Parameter(torch.zeros(2))
+        self.register_buffer("scale", torch.ones(1))
+
+
+class NoForward(nn.Module):
+    def __init__(self):
+        nn.Module.__init__(self)
+        self.weight, self.bias = nn.Parameter(torch.ones(1)), nn.Parameter(torch.zeros(1))
+        self.register_buffer("scale", torch.ones(1))
+
+
+class NoReturn(Line):
+    def forward(self, x):
+        super().forward(x)
+
+
+class BiasNotScaled(Line):
+    def forward(self, x):
+        return self.weight * x * self.scale + self.bias
+
+
+class BiasFrozen(Line):
+    def __init__(self):
+        super().__init__()
+        self.bias.requires_grad_(False)
+
+
+class GraphCut(Line):
+    def forward(self, x):
+        return super().forward(x).detach()
+
+
+class BiasCut(Line):
+    def forward(self, x):
+        return (self.weight * x + self.bias.detach()) * self.scale
+
+
+# ---- 01.2: the gradient in the middle
+
+
+def through_x(x):
+    (x.exp() ** 2).sum().backward()
+    return x.grad
+
+
+def without_retain_grad(x):
+    y = x.exp()
+    (y**2).sum().backward()
+    with pytest.warns(UserWarning, match="not a leaf"):
+        return y.grad
+
+
+def value_of_y(x):
+    return x.exp()
+
+
+def tuple_of_grads(x):
+    y = x.exp()
+    return torch.autograd.grad((y**2).sum(), y)
+
+
+def loss_without_square(x):
+    y = x.exp()
+    return torch.autograd.grad(y.sum(), y)[0]
+
+
+def no_sum(x):
+    y = x.exp()
+    return torch.autograd.grad(y**2, y)[0]
+
+
+WRONG = {
+    "01.1": {
+        "not a Module": (lambda: torch.ones(1), "the class needs to derive from nn.Module"),
+        "plain tensors": (PlainTensors, "parameters: yours none, expected bias, weight"),
+        "scale is a parameter": (ScaleIsAParameter, "parameters: yours bias, scale, weight"),
+        "scale is a plain tensor": (ScaleIsAPlainTensor, "buffers: yours none, expected scale"),
+        "scale is not saved": (ScaleIsNotSaved, "state_dict: yours lacks scale"),
+        "no super().__init__()": (NoSuperInit, "cannot assign parameters before Module.__init__"),
+        "nothing in __init__": (NothingInInit, "super().__init__() before anything else"),
+        "two numbers each": (TwoNumbersEach, "weight: yours has shape (2,), expected one number"),
+        "no forward": (NoForward, "forward is missing"),
+        "no return": (NoReturn, "returned None"),
+        "bias is not scaled": (BiasNotScaled, "at x = [1, -2] [0]: yours 2.5, expected 2"),
+        "bias frozen": (BiasFrozen, "bias: yours has requires_grad=False"),
+        "graph cut": (GraphCut, "something in forward cuts the graph"),
+        "bias cut": (BiasCut, "bias.grad: yours None, expected 1.0"),
+    },
+    "01.2": {
+        "the gradient of x": (through_x, "yours is the gradient of x"),
+        "no retain_grad": (without_retain_grad, "y is not a leaf, so y.grad stays empty"),
+        "the value of y": (value_of_y, "it has the values of y itself"),
+        "the tuple": (tuple_of_grads, "yours is a tuple with a gradient in it: take [0]"),
+        "another loss": (loss_without_square, "at x = [0, 1] [0]: yours 1, expected 2"),
+        "no sum": (no_sum, "your code raised RuntimeError: grad can be implicitly created only"),
+        "called instead of handed over": (None, "needs the function itself, got NoneType"),
+    },
+}  # fmt: skip

@@ -1,0 +1,197 @@
+"""Wrong answers to the exercises on what backward(v) computes."""
+
+import torch
+from torch.autograd import grad
+
+
+def one_hot(y, i):
+    v = torch.zeros_like(y)
+    v[i] = 1
+    return v
+
+
+def row(y, x, i):
+    return grad(y, x, one_hot(y, i))[0]
+
+
+def all_rows(y, x):
+    return torch.stack([grad(number, x, retain_graph=True)[0] for number in y])
+
+
+def row_added_to_old(y, x, i):
+    y.backward(one_hot(y, i))
+    return x.grad
+
+
+def row_in_emptied_grad(y, x, i):
+    x.grad = None
+    y.backward(one_hot(y, i))
+    return x.grad
+
+
+def weighted(v):
+    """An answer that asks with v, which is made from y and weights."""
+    return lambda y, x, weights: grad(y, x, v(y, weights))[0]
+
+
+def column(y, weights):
+    return weights[:, None].expand_as(y)
+
+
+def weights_as_rows_of_a_square(y, weights):
+    return weights.expand_as(y).T
+
+
+def weighted_added_to_old(y, x, weights):
+    y.backward(column(y, weights))
+    return x.grad
+
+
+def weighted_in_emptied_grad(y, x, weights):
+    x.grad = None
+    y.backward(column(y, weights))
+    return x.grad
+
+
+def both(a, b, x):
+    return grad(a, x, retain_graph=True)[0], grad(b, x)[0]
+
+
+def both_by_backward(a, b, x):
+    a.backward(retain_graph=True)
+    of_a = x.grad.clone()
+    b.backward()
+    return of_a, x.grad.clone()
+
+
+def both_in_emptied_grad(a, b, x):
+    x.grad = None
+    return both_by_backward(a, b, x)
+
+
+def both_are_x_grad(a, b, x):
+    a.backward(retain_graph=True)
+    of_a = x.grad
+    b.backward()
+    return of_a, x.grad
+
+
+def emptied_in_between(a, b, x):
+    gradients = []
+    for loss in (a, b):
+        x.grad = None
+        loss.backward(retain_graph=loss is a)
+        gradients.append(x.grad)
+    return tuple(gradients)
+
+
+WRONG = {
+    "02.1": {
+        "ones": (
+            lambda y, x, i: grad(y, x, torch.ones_like(y))[0],
+            "[0]: yours 6, expected 4. That is the sum of all rows",
+        ),
+        "v of the shape of x": (
+            lambda y, x, i: grad(y, x, one_hot(x, i))[0],
+            "v needs the shape of y, here (3,): one weight for each number of y, not of x",
+        ),
+        "no v": (lambda y, x, i: grad(y, x)[0], "backward gets no weights for them: hand over v"),
+        "a column": (
+            lambda y, x, i: all_rows(y, x)[:, i],
+            "yours has shape (3,), expected (2,). That is column 1",
+        ),
+        "the whole Jacobian": (lambda y, x, i: all_rows(y, x), "That is the whole Jacobian"),
+        "all rows, then one": (
+            lambda y, x, i: all_rows(y, x)[i],
+            "row 1 is right, but yours asks autograd 3 times, expected once",
+        ),
+        "always the same row": (
+            lambda y, x, i: row(y, x, 1),
+            "row 0 for y = [x1 * x2, x1², 5 * x2 - x1] at x = [2, 3] [0]: yours 4, expected 3",
+        ),
+        "backward, and x.grad": (
+            row_added_to_old,
+            "yours 14, expected 4. That is the row, plus what was in x.grad before",
+        ),
+        "x.grad emptied": (row_in_emptied_grad, "x.grad after the call [0]: yours 4, expected 10"),
+        "the tuple": (
+            lambda y, x, i: grad(y, x, one_hot(y, i)),
+            "yours is tuple, expected a tensor. torch.autograd.grad returns a tuple",
+        ),
+    },
+    "02.2": {
+        "weights as they are": (
+            weighted(lambda y, weights: weights),
+            "v needs the shape of y, (3, 3): repeat each weight along its row of y",
+        ),
+        "along the wrong dimension": (
+            weighted(lambda y, weights: weights.expand_as(y)),
+            "The weights run along the features, expected along the samples: weights[:, None]",
+        ),
+        "only for a square": (
+            weighted(weights_as_rows_of_a_square),
+            "For y of shape (3, 2): v needs the shape of y",
+        ),
+        "weights ignored": (
+            weighted(lambda y, weights: torch.ones_like(y)),
+            "[0, 0]: yours 12, expected 24. The weights are ignored",
+        ),
+        "no v": (lambda y, x, weights: grad(y, x)[0], "hand over v, of the shape of y"),
+        "mean over the features": (
+            lambda y, x, weights: grad(y.mean(1) @ weights, x)[0],
+            "not the mean of 3 numbers",
+        ),
+        "mean over all": (
+            lambda y, x, weights: grad((column(y, weights) * y).mean(), x)[0],
+            "not the mean of 9 numbers",
+        ),
+        "normalised weights": (
+            weighted(lambda y, weights: column(y, weights / weights.sum())),
+            "don't divide by their sum",
+        ),
+        "other numbers": (
+            weighted(lambda y, weights: column(y, weights**2)),
+            "[0, 0]: yours 48, expected 24.",
+        ),
+        "another dtype": (
+            lambda y, x, weights: grad(y, x, column(y, weights))[0].float(),
+            "yours is torch.float32, expected torch.float64, as x is",
+        ),
+        "backward, and x.grad": (weighted_added_to_old, "plus what was in x.grad before"),
+        "x.grad emptied": (weighted_in_emptied_grad, "x.grad after the call [0, 0]: yours 24"),
+    },
+    "02.3": {
+        "nothing retained": (
+            lambda a, b, x: (grad(a, x)[0], grad(b, x)[0]),
+            "the first call frees the part of the graph that the second needs: retain_graph=True",
+        ),
+        "one call for both": (
+            lambda a, b, x: grad((a, b), x),
+            "needs a tuple of two gradients, got one Tensor. That is the sum of both",
+        ),
+        "only one": (
+            lambda a, b, x: grad(a, x)[0],
+            "needs a tuple of two gradients, got one Tensor",
+        ),
+        "swapped": (
+            lambda a, b, x: both(b, a, x),
+            "[0]: yours 6, expected 3. That is the gradient of b: the two are swapped",
+        ),
+        "x.grad twice": (both_are_x_grad, "the two are one tensor, x.grad"),
+        "on top of the old": (both_by_backward, "It has in it what was in x.grad before"),
+        "the second contains the first": (both_in_emptied_grad, "The gradient of a is in it, too"),
+        "x.grad emptied": (emptied_in_between, "x.grad after the call [0]: yours 6, expected 10"),
+        "what backward returns": (
+            lambda a, b, x: (a.backward(retain_graph=True), b.backward()),
+            "gradient of a: yours is NoneType, expected a tensor",
+        ),
+        "tuples of tuples": (
+            lambda a, b, x: (grad(a, x, retain_graph=True), grad(b, x)),
+            "gradient of a: yours is tuple, expected a tensor",
+        ),
+        "retained twice": (
+            lambda a, b, x: tuple(grad(loss, x, retain_graph=True)[0] for loss in (a, b)),
+            "after the call the graph is still alive, expected freed",
+        ),
+    },
+}  # fmt: skip

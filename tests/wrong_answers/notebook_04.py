@@ -1,0 +1,129 @@
+"""Wrong answers to the exercises on writing a backward."""
+
+import torch
+from torch.autograd import Function
+
+
+def function(forward, backward):
+    """A Function whose inputs are all saved, as a plain function."""
+
+    class Made(Function):
+        @staticmethod
+        def forward(*inputs):
+            return forward(*inputs)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return backward(grad_output, *ctx.saved_tensors)
+
+    return Made.apply
+
+
+def clamped(x):
+    return x.clamp(0, 1)
+
+
+def inside(x):
+    return (x >= 0) & (x <= 1)
+
+
+def like_the_page(g, x):
+    grad = g.clone()
+    grad[x < 0] = 0
+    grad[x > 1] = 1
+    return grad
+
+
+def in_place(g, x):
+    g[~inside(x)] *= 0.1
+    return g
+
+
+def rounded_times(x, weight):
+    return x.round() * weight
+
+
+def squared(x):
+    return x**2
+
+
+WRONG = {
+    "04.1": {
+        "like the page": (function(clamped, like_the_page), "Outside, yours is a constant"),
+        "ignores grad_output": (
+            function(clamped, lambda g, x: torch.where(inside(x), 1.0, 0.1)),
+            "backward ignores grad_output",
+        ),
+        "bounds count as outside": (
+            function(clamped, lambda g, x: torch.where((x > 0) & (x < 1), g, 0.1 * g)),
+            "The two bounds count as inside",
+        ),
+        "torch's own clamp": (lambda x: x.clamp(0, 1), "is it torch's own gradient?"),
+        "straight through": (function(clamped, lambda g, x: g * 1), "a tenth is asked for"),
+        "branches swapped": (
+            function(clamped, lambda g, x: torch.where(inside(x), 0.1 * g, g)),
+            "[0]: yours 3, expected 0.3",
+        ),
+        "the value leaks": (
+            function(lambda x: torch.where(inside(x), x, 0.1 * x), lambda g, x: g),
+            "Only the gradient leaks",
+        ),
+        "writes into grad_output": (function(clamped, in_place), "writes into grad_output"),
+        "forgets to return": (function(clamped, lambda g, x: None), "yours is None"),
+        "the class itself": (Function, "needs a function, got the class: pass Function.apply"),
+        "a wider range": (
+            function(clamped, lambda g, x: torch.where((x >= 0) & (x <= 1.5), g, 0.1 * g)),
+            "[5]: yours 7, expected 0.7",
+        ),
+        "writes into its input": (
+            lambda x: function(lambda x: x.data.clamp_(0, 1).clone(), lambda g, x: g)(x),
+            "forward writes into its input",
+        ),
+        "no Function": (lambda x: x.detach().clamp(0, 1), "the result has no grad_fn"),
+    },
+    "04.2": {
+        "swapped": (
+            function(rounded_times, lambda g, x, w: (g * x.round(), g * w)),
+            "the two gradients are swapped",
+        ),
+        "weight forgotten": (
+            function(rounded_times, lambda g, x, w: (g * w, None)),
+            "gradient of weight: yours None",
+        ),
+        "x instead of round(x)": (
+            function(rounded_times, lambda g, x, w: (g * w, g * x)),
+            "yours uses x, but weight was multiplied by round(x)",
+        ),
+        "factor forgotten": (
+            function(rounded_times, lambda g, x, w: (g * 1, g * x.round())),
+            "gradient of x: yours lacks the factor weight",
+        ),
+        "round's own gradient": (rounded_times, "yours 0, round's own gradient"),
+        "ignores grad_output": (
+            function(rounded_times, lambda g, x, w: (w * 1, x.round())),
+            "gradient of x: yours ignores grad_output",
+        ),
+        "ignores grad_output for weight": (
+            function(rounded_times, lambda g, x, w: (g * w, x.round())),
+            "gradient of weight: yours ignores grad_output",
+        ),
+        "one gradient": (
+            function(rounded_times, lambda g, x, w: g * w),
+            "returned an incorrect number of gradients (expected 2, got 1)",
+        ),
+    },
+    "04.3": {
+        "still ignores": (function(squared, lambda g, x: 2 * x), "backward ignores grad_output"),
+        "hands it on": (function(squared, lambda g, x: g * 1), "The factor 2 * x is lost"),
+        "two forgotten": (function(squared, lambda g, x: x * g), "The factor 2 is lost"),
+        "two upstream only": (function(squared, lambda g, x: 2 * g), "[0]: yours 6, expected -6"),
+        "detached": (
+            function(squared, lambda g, x: 2 * x.detach() * g),
+            "the second derivative is wrong",
+        ),
+    },
+}  # fmt: skip
