@@ -11,6 +11,7 @@ helpers.controls      sliders, menus and checkboxes
 helpers.explorer      sliders that change a function or a drawing, and a picture that follows
 helpers.graph         the autograd graph behind a tensor, as data
 helpers.graph_figure  that graph as a figure
+helpers.saved_tensors bytes that a graph keeps alive for backward
 helpers.lessons       predict, expect_error, expect_warning, exercise, check
 helpers.exercises     the exercises of each notebook and their checks
 helpers.symptoms      exact error texts, and the notebook section that explains each

@@ -1,7 +1,6 @@
 """Wrong answers to the exercises on differentiating a gradient."""
 
-import warnings
-
+import pytest
 import torch
 from torch.autograd import grad
 
@@ -93,9 +92,10 @@ def x_changed_back(model, x):
 
 def penalty_by_backward(model, x, **options):
     x.grad = None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch warns of a reference cycle, once in a process
+    torch.set_warn_always(True)  # or this would be the only warning of a reference cycle
+    with pytest.warns(UserWarning, match="create_graph=True will create a reference cycle"):
         model(x).sum().backward(create_graph=True, **options)
+    torch.set_warn_always(False)
     return off_one(x.grad)
 
 
