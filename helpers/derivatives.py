@@ -58,7 +58,7 @@ def kind_of_point(fn: Callable, x: torch.Tensor) -> str:
     >>> kind_of_point(lambda x: x[0] ** 2 - x[1] ** 2, torch.zeros(2))
     'a saddle point'
     """
-    if not x.isfinite().all() or torch.func.grad(fn)(x).norm() > 1e-3:
+    if not x.isfinite().all() or torch.func.grad(fn)(x).norm() > 1e-2:
         return "still moving"
     bends = torch.linalg.eigvalsh(torch.func.jacrev(torch.func.grad(fn))(x))
     if bends.abs().min() < 1e-6 * bends.abs().max() or not bends.any():

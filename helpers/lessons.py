@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+import torch
+
 from helpers.exercises import EXERCISES
 from helpers.exercises.exercise import Exercise, NotDone, Wrong
 
@@ -46,12 +48,14 @@ def expect_warning(kind: type[Warning], match: str) -> Iterator[None]:
     ...     warnings.warn("be careful")
     UserWarning: be careful
     """
-    expected = []
+    expected, before = [], torch.is_warn_always_enabled()
+    torch.set_warn_always(True)  # or a cell that is run again would get no warning
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield
     finally:
+        torch.set_warn_always(before)
         for warning in caught:
             if issubclass(warning.category, kind) and match in str(warning.message):
                 expected.append(warning)

@@ -119,6 +119,11 @@ SYMPTOMS = (
         lambda: (mistakes.leaf() * 2).backward(torch.ones(3)),
     ),
     Symptom(
+        "gradients can be either Tensors or None, but got",
+        f"{WEIGHTS}#The-shape-of-v",
+        lambda: (mistakes.leaf() * 2).backward([1.0, 0.0]),
+    ),
+    Symptom(
         "Trying to backward through the graph a second time",
         f"{WEIGHTS}#Calling-backward-again",
         mistakes.pass_a_second_time,

@@ -145,6 +145,8 @@ def test_curvature_touches_its_curve():
     tangent = torch.tensor(drawing._tangent.get_ydata())
     assert (parabola - x.exp())[near].abs().max() < 0.001
     assert 0.01 < (tangent - x.exp())[near].abs().max() < 0.02
+    assert drawing._vertex.get_xydata()[0].tolist() == pytest.approx([0, torch.e / 2])
+    assert [line.get_xdata()[0] for line in drawing._dots] == [1] * 6
     for line, right in zip(drawing._curves, derivatives(torch.exp, x), strict=True):
         assert torch.allclose(torch.tensor(line.get_ydata()), right)
 
@@ -162,7 +164,9 @@ def test_descent_draws_each_path_and_says_where_it_ends():
         "halving: 3 steps to (0.5, -0.25), still moving; jumping: 1 steps to (0, 0), a minimum"
     )
     assert drawing._ways[0].get_xdata().tolist() == [4, 2, 1, 0.5]
-    assert drawing._heights[0].get_ydata().tolist() == [20, 5, 1.25, 0.3125]
+    assert drawing._heights[0].get_ydata().tolist() == pytest.approx([20, 5, 1.25, 0.3125])
+    assert [end.get_marker() for end in drawing._ends] == ["", "v"]
+    assert drawing._ends[1].get_xydata().tolist() == [[0, 0]]
     drawing.fit([{"x1": 4.0, "x2": -2.0}])
     low, high = drawing._height_ax.get_xlim()
     assert low < 0 and high > 3

@@ -26,6 +26,15 @@ def test_a_wrong_answer_is_rejected_with_its_reason(number, name, capsys):
     assert message in line
 
 
+def not_written(*args):
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize("answer", [..., lambda *args: ..., not_written])
+def test_an_answer_that_is_not_written_is_not_done(answer, capsys):
+    assert said(capsys, "02.1", answer).startswith("… 02.1 is not done yet")
+
+
 @pytest.mark.parametrize("number", EXERCISES)
 def test_each_exercise_has_at_least_three_wrong_answers_told_apart(number):
     messages = [message for _, message in WRONG[number].values()]

@@ -7,6 +7,7 @@ import nbformat
 import pytest
 import torch
 
+from helpers import mistakes
 from helpers.installation import missing_packages
 from helpers.lessons import check, exercise, expect_error, expect_warning, predict
 from helpers.symptoms import SYMPTOMS, symptom_table
@@ -109,12 +110,22 @@ def test_an_unknown_exercise_is_refused():
             call("99.1")
 
 
+def test_a_warning_that_torch_gives_once_comes_whenever_it_is_expected(capsys):
+    for _ in range(2):
+        with expect_warning(UserWarning, match="reference cycle"):
+            mistakes.keep_a_graph_in_grad()
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert not torch.is_warn_always_enabled()
+
+
 @pytest.mark.parametrize("symptom", SYMPTOMS, ids=lambda symptom: symptom.message[:40])
 def test_each_symptom_is_what_torch_really_says(symptom):
+    torch.set_warn_always(True)  # some come once in a process, and another test may have had them
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(Exception) as caught:
             symptom.reproduce()
+    torch.set_warn_always(False)
     said = str(caught.value)
     for part in symptom.message.split(" … "):
         assert part in said

@@ -19,7 +19,8 @@ class CurvatureDrawing(Drawing):
     """fn(x), fn'(x) and fn''(x) side by side; at the point `at`, the tangent and the parabola.
 
     Slope and curvature come from autograd. The parabola has value, slope and curvature of fn at
-    its point: y + slope · d + curvature / 2 · d², where d is the distance from `at`.
+    its point: y + slope · d + curvature / 2 · d², where d is the distance from `at`. The diamond
+    is its lowest or highest point, at - slope / curvature.
 
     >>> CurvatureDrawing(torch.sin).show(at=0.0)
     'value 0, slope 1, curvature 0'
@@ -40,13 +41,16 @@ class CurvatureDrawing(Drawing):
             ax.grid(color="#dddddd", lw=0.6)
             ax.axhline(0, color=SLOPE_COLOUR, lw=0.8)
             self._curves += ax.plot([], [], color=colour, lw=2)
-            self._dots += ax.plot([], [], "o", color=colour, mec="white", ms=9)
+            self._dots += ax.plot([], [], "o", color=colour, mec="white", ms=9, clip_on=False)
+            self._dots += [ax.axvline(at, color=colour, lw=0.8, ls=":")]
         (self._tangent,) = self._axes[0].plot([], [], color=GRADIENT_COLOUR, ls="--", lw=1.6)
         (self._parabola,) = self._axes[0].plot([], [], color=CURVATURE_COLOUR, ls=":", lw=2.4)
-        self.moving = [*self._curves, self._tangent, self._parabola, *self._dots]
+        (self._vertex,) = self._axes[0].plot([], [], "D", color=CURVATURE_COLOUR, mec="white", ms=9)
+        self.moving = [*self._curves, self._tangent, self._parabola, *self._dots, self._vertex]
         self.figure.legend(
-            [self._tangent, self._parabola], ["tangent: same slope", "parabola: same curvature"],
-            loc="outside lower center", ncols=2, frameon=False,
+            [self._tangent, self._parabola, self._vertex],
+            ["same slope", "same slope and curvature", "at - slope / curvature"],
+            loc="outside lower center", ncols=3, frameon=False,
         )  # fmt: skip
 
     def fit(self, settings):
@@ -63,12 +67,15 @@ class CurvatureDrawing(Drawing):
         for curve, numbers in zip(self._curves, derivatives(fn, self._x), strict=True):
             curve.set_data(self._x.numpy(), numbers.numpy())
         value, slope, curvature = here = derivatives(fn, at)
-        for dot, number in zip(self._dots, here, strict=True):
+        for dot, line, number in zip(self._dots[::2], self._dots[1::2], here, strict=True):
             dot.set_data([at.item()], [number.item()])
+            line.set_xdata([at.item()])
         away = self._x - at
         self._tangent.set_data(self._x.numpy(), (value + slope * away).numpy())
         parabola = value + slope * away + curvature / 2 * away**2
         self._parabola.set_data(self._x.numpy(), parabola.numpy())
+        vertex = at - slope / curvature
+        self._vertex.set_data([vertex.item()], [(value + slope * (vertex - at) / 2).item()])
         return f"value {short(value)}, slope {short(slope)}, curvature {short(curvature)}"
 
     def _with(self, values):

@@ -11,15 +11,19 @@ from helpers.drawings.drawing import Drawing, short
 from helpers.picture import Picture
 from helpers.plotting import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 
+KINDS = {"a minimum": "v", "a saddle point": "X", "a maximum": "^"}  # of points, as markers
+FLOOR = 1e-12  # heights below are drawn here
 STYLES = (  # told apart without colour, too
     {"color": GRADIENT_COLOUR, "marker": "o", "ms": 4, "lw": 1.6},
-    {"color": VALUE_COLOUR, "marker": "s", "ms": 6, "lw": 1.6, "ls": "--"},
-    {"color": SLOPE_COLOUR, "marker": "^", "ms": 6, "lw": 1.6, "ls": ":"},
+    {"color": VALUE_COLOUR, "marker": "s", "ms": 4, "lw": 1.6, "ls": "--"},
+    {"color": SLOPE_COLOUR, "marker": "D", "ms": 4, "lw": 1.6, "ls": ":"},
 )
 
 
 class DescentDrawing(Drawing):
-    """On the left the paths over lines of equal height, on the right the height in each step.
+    """On the left the paths over lines of equal height, on the right the height after each step.
+
+    The large marker at the end of a path says what is there: a minimum, a maximum or a saddle.
 
     fn      maps x of shape (..., 2) to heights of shape (...)
     methods  {name: method}, at most three; method(fn, start) returns the points of its path,
@@ -40,48 +44,54 @@ class DescentDrawing(Drawing):
             raise ValueError(f"needs one to {len(STYLES)} methods, got {len(methods)}")
         self.fn, self.methods, self.name = fn, dict(methods), " and ".join(methods)
         self.figure = Picture(8, 4.2)
-        plane, height = self.figure.subplots(1, 2, width_ratios=[1.25, 1])
-        line = torch.linspace(-reach, reach, 121)
-        heights = fn(torch.cartesian_prod(line, line)).reshape(121, 121).T
-        above = heights - heights.min()
+        plane, self._height_ax = self.figure.subplots(1, 2, width_ratios=[1.25, 1])
+        self._draw_landscape(plane, torch.linspace(-reach, reach, 121))
+        styles = STYLES[: len(methods)]
+        self._ways = [plane.plot([], [], **style)[0] for style in styles]
+        self._heights = [self._height_ax.plot([], [], **style)[0] for style in styles]
+        (self._start,) = plane.plot([], [], "*", color="black", mec="white", ms=15)
+        end = {"ls": "", "mec": "white", "ms": 13}
+        self._ends = [plane.plot([], [], color=style["color"], **end)[0] for style in styles]
+        self.moving = [*self._ways, self._start, *self._ends, *self._heights]
+        kinds = [plane.plot([], [], marker=m, color="#777777", **end)[0] for m in KINDS.values()]
+        self.figure.legend(
+            [*self._ways, self._start, *kinds], [*methods, "start", *KINDS],
+            loc="outside lower center", ncols=len(methods) + 4, frameon=False, columnspacing=1.2,
+        )  # fmt: skip
+
+    def _draw_landscape(self, plane, line):
+        heights = self.fn(torch.cartesian_prod(line, line)).reshape(len(line), len(line)).T
+        self._lowest = heights.min().item()
+        above = heights - self._lowest
         levels = above.max() * torch.linspace(0, 1, 14)[1:] ** 3  # closer where it is flat
         plane.contour(
-            line.numpy(),
-            line.numpy(),
-            above.numpy(),
-            levels.tolist(),
-            colors="#888888",
-            linewidths=0.7,
-        )
-        plane.set(title="the way", xlabel="x1", ylabel="x2", aspect=1)
-        plane.set(xlim=(-reach, reach), ylim=(-reach, reach))
-        height.set(title="the height after each step", xlabel="step", yscale="symlog")
-        height.set(ylim=(min(0.0, heights.min().item()), 2 * heights.max().item()))
-        height.grid(color="#dddddd", lw=0.6)
-        self._ways, self._heights, self._height_ax = [], [], height
-        for style in STYLES[: len(methods)]:
-            self._ways += plane.plot([], [], **style)
-            self._heights += height.plot([], [], **style)
-        (self._start,) = plane.plot([], [], "*", color="black", mec="white", ms=15)
-        self.moving = [*self._ways, self._start, *self._heights]
-        self.figure.legend(
-            [*self._ways, self._start], [*methods, "start"],
-            loc="outside lower center", ncols=4, frameon=False,
+            line.numpy(), line.numpy(), above.numpy(), levels.tolist(),
+            colors="#888888", linewidths=0.7,
         )  # fmt: skip
+        ends = line[0].item(), line[-1].item()
+        plane.set(title="paths and lines of equal height", xlabel="x1", ylabel="x2", aspect=1)
+        plane.set(xlim=ends, ylim=ends)
+        self._height_ax.set(title="height above the lowest", xlabel="step", yscale="log")
+        self._height_ax.set(ylim=(FLOOR / 3, 30 * above.max().item()))
+        self._height_ax.grid(color="#dddddd", lw=0.6)
 
     def fit(self, settings):
         paths = [path for values in settings for path in self._paths(**values)]
         self._height_ax.set_xlim(-0.5, max(len(path) for path in paths) - 0.5)
+        heights = self.fn(torch.cat(paths))
+        self._lowest = min(self._lowest, heights[heights.isfinite()].min().item())
 
     def show(self, **values):
         paths, said = self._paths(**values), []
-        for path, way, height in zip(paths, self._ways, self._heights, strict=True):
-            way.set_data(*path.T.numpy())
-            height.set_data(range(len(path)), self.fn(path).numpy())
         self._start.set_data(*paths[0][:1].T.numpy())
-        for name, path in zip(self.methods, paths, strict=True):
-            end = ", ".join(map(short, path[-1]))
+        for k, (name, path) in enumerate(zip(self.methods, paths, strict=True)):
+            self._ways[k].set_data(*path.T.numpy())
+            above = (self.fn(path) - self._lowest).clamp(min=FLOOR)
+            self._heights[k].set_data(range(len(path)), above.numpy())
             kind = kind_of_point(self.fn, path[-1])
+            self._ends[k].set_data(*path[-1:].T.numpy())
+            self._ends[k].set_marker(KINDS.get(kind, ""))
+            end = ", ".join(map(short, path[-1]))
             said.append(f"{name}: {len(path) - 1} steps to ({end}), {kind}")
         return "; ".join(said)
 

@@ -16,8 +16,8 @@ from helpers.plotting import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 class JacobianDrawing(Drawing):
     """From left to right: v, the Jacobian of fn at x, its rows times v, their sum beside x.grad.
 
-    fn maps a vector x to a vector y; v1, v2, … are the weights of the outputs, 1 at first. The
-    sum is computed from the Jacobian (torch.func.jacrev), x.grad by fn(x).backward(v).
+    fn maps a vector x to a vector y; v1, v2, … are the weights of the outputs, at first 1, 0, 0.
+    The sum is computed from the Jacobian (torch.func.jacrev), x.grad by fn(x).backward(v).
 
     >>> J = JacobianDrawing(lambda x: x * torch.stack([x[0], x[1]]), torch.tensor([1.0, 2.0]))
     >>> J.show(v1=1.0, v2=10.0)
@@ -34,7 +34,7 @@ class JacobianDrawing(Drawing):
                 f"{tuple(x.shape)} into {tuple(y.shape)}"
             )
         self.fn, self.x, self.jacobian = fn, x.detach(), torch.func.jacrev(fn)(x).detach()
-        self.parameters = {f"v{i + 1}": 1.0 for i in range(len(y))}
+        self.parameters = {f"v{i + 1}": float(i == 0) for i in range(len(y))}
         self.figure = Picture(8, 3.4)
         self._draw_frame()
 
@@ -42,7 +42,7 @@ class JacobianDrawing(Drawing):
         rows, columns = self.jacobian.shape
         axes = self.figure.subplots(1, 4, width_ratios=[1, 1.2, 1.2, 1.5])
         weights, jacobian, weighted, result = axes
-        titles = ("v", "J", "v · row", "v @ J and x.grad")
+        titles = ("v: the weights", "J: the slopes", "row of J times weight", "sum of the rows")
         for ax, title in zip(axes, titles, strict=True):
             ax.set_title(title)
         for ax in (weights, jacobian, weighted):
@@ -81,8 +81,8 @@ class JacobianDrawing(Drawing):
         self._weights_ax.set_xlim(_around_zero(vs))
         self._result_ax.set_ylim(_around_zero(vs @ self.jacobian))
         weighted = vs.abs().amax(0)[:, None] * self.jacobian
-        for image, numbers in zip(self._images, (self.jacobian, weighted), strict=True):
-            reach = 1.4 * numbers.abs().max().item()  # or the numbers are hard to read
+        reach = 1.3 * max(self.jacobian.abs().max(), weighted.abs().max()).item()
+        for image in self._images:  # one scale for both; the darkest would hide the numbers
             image.set_norm(CenteredNorm(halfrange=reach or 1.0))
 
     def show(self, **values):

@@ -38,14 +38,16 @@ def _check_jacobian_row(answer):
             "That is the sum of all rows: v has a 1 for each of them.": jacobian.sum(0),
             f"That is column {i}: a slope of each number of y, not each of one.": jacobian[:, i],
             "That is the whole Jacobian: v picks one row of it.": jacobian,
-            "That is the row, plus what was in x.grad before.": jacobian[i] + BEFORE,
+            f"That is row {i - 1}: i counts from 0.": jacobian[i - 1],
+            "That is the row, plus what was in x.grad before: torch.autograd.grad leaves that "
+            "alone.": jacobian[i] + BEFORE,
         }
         where = f"row {i} for y = [x1 * x2, x1², 5 * x2 - x1] at x = [2, 3]"
         compare(where, yours, jacobian[i], likely_mistake(yours, mistakes))
         if len(walks) > 1:
             raise Wrong(
-                f"row {i} is right, but yours asks autograd {len(walks)} times, expected once: "
-                "weights that are 0 leave out a row."
+                f"row {i} is right, but yours asks autograd {len(walks)} times: one call with a 1 "
+                f"at {i} and zeros elsewhere is enough."
             )
         compare_preset_grad("x.grad", x)
 
@@ -54,7 +56,8 @@ def _check_weighted_gradient(answer):
     weights = torch.tensor([2.0, -1.0, 5.0], dtype=torch.float64)
     for features in (3, 2):  # a square first: there weights fit along the wrong dimension, too
         x = _leaf([1.0, 2.0], [3.0, -1.0], [2.0, 1.0])
-        y = x.square() @ torch.arange(1, 2 * features + 1).double().reshape(2, features)
+        mixed = (x - x.mean(0)).square()  # so that the weights cannot be applied afterwards
+        y = mixed @ torch.arange(1, 2 * features + 1).double().reshape(2, features)
         expected, all_alike, across = [
             torch.autograd.grad(y, x, v.expand_as(y), retain_graph=True)[0]
             for v in (weights[:, None], torch.ones(1).double(), weights[:features])
@@ -67,7 +70,11 @@ def _check_weighted_gradient(answer):
             f"A sum is asked for, not the mean of {features} numbers.": expected / features,
             f"A sum is asked for, not the mean of {y.numel()} numbers.": expected / y.numel(),
             "The weights count as they are: don't divide by their sum.": expected / weights.sum(),
-            "That is the gradient, plus what was in x.grad before.": expected + BEFORE,
+            "That is the unweighted gradient times weights: the weights belong to y, not to x.": (
+                weights[:, None] * all_alike
+            ),
+            "That is the gradient, plus what was in x.grad before: torch.autograd.grad leaves that "
+            "alone.": expected + BEFORE,
         }
         shape = tuple(y.shape)
         like_y = f"v needs the shape of y, {shape}: repeat each weight along its row of y."
@@ -113,7 +120,7 @@ EXERCISES = (
     Exercise(
         "02.1",
         "One row of the Jacobian",
-        5,
+        4,
         "`y` is a vector, computed from the vector `x`. Write `jacobian_row(y, x, i)`: it returns "
         "row `i` of the Jacobian, which is the gradient of `y[i]` with respect to `x`. Ask "
         "autograd once, and leave `x.grad` as it was.",
@@ -123,7 +130,7 @@ EXERCISES = (
             "`torch.autograd.grad(y, x, v)` returns a tuple and does not touch `x.grad`.",
         ),
         _check_jacobian_row,
-        "A 1 at i and zeros elsewhere: one row, and the Jacobian was never built.",
+        "Asked once, and one row came back.",
     ),
     Exercise(
         "02.2",
@@ -145,7 +152,7 @@ EXERCISES = (
     Exercise(
         "02.3",
         "Two losses, one graph",
-        6,
+        5,
         "The losses `a` and `b` are numbers, and a part of their graph is shared. Write "
         "`two_gradients(a, b, x)`: it returns the gradient of `a` and the gradient of `b` with "
         "respect to `x`, as a tuple. Leave `x.grad` as it was, and the graph freed.",

@@ -23,27 +23,40 @@ NO_CREATE_GRAPH = {
 }
 
 
+NO_NUMBER = {
+    "only for scalar outputs": "the gradient is a vector, so the second call needs weights: v. Or "
+    "make it a number first: gradient @ v.",
+}
+
+
 def _check_second_derivative(answer):
     weight = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
     straight = "for the straight line {} yours finds no gradient, expected zeros: the slope {}."
     no_graph = straight.format("3 * x", "has no graph to walk through")
     unused = straight.format("weight * x", "has a graph, but x is not in it")
     cases = (
-        ("x ** 3", lambda x: x**3, 6, NO_CREATE_GRAPH),
-        ("3 * x", lambda x: 3 * x, 0, {NO_GRAPH: no_graph}),
-        ("weight * x", lambda x: weight * x, 0, {"not have been used": unused, "None": unused}),
+        ("x ** 3", lambda x: x**3, lambda x: 6 * x, NO_CREATE_GRAPH),
+        ("3 * x", lambda x: 3 * x, torch.zeros_like, {NO_GRAPH: no_graph}),
+        (
+            "weight * x",
+            lambda x: weight * x,
+            torch.zeros_like,
+            {"not have been used": unused, "None": unused},
+        ),
+        ("sin(x)", torch.sin, lambda x: -x.sin(), {}),
     )
-    for formula, f, factor, cures in cases:
+    for formula, f, second, cures in cases:
         x = torch.tensor([[1.0, -2.0], [0.5, 3.0]], dtype=torch.float64, requires_grad=True)
         preset_grad(x)
         (first,) = torch.autograd.grad(f(x).sum(), x)
-        expected = factor * x.detach()
+        expected = second(x.detach())
         yours = call(answer, f, x, cures=cures)
         mistakes = {
             "That is the first derivative.": first,
             "Without create_graph=True every slope seems constant.": torch.zeros_like(x),
             "That is their sum: one for each number of x is asked for.": expected.sum(),
             "That is the second derivative, plus what was in x.grad before.": expected + BEFORE,
+            "That is what two calls of backward() add up in x.grad.": first + expected + BEFORE,
         }
         where = f"second derivative of {formula} at x = [[1, -2], [0.5, 3]]"
         compare(where, yours, expected, likely_mistake(yours, mistakes))
@@ -74,12 +87,13 @@ def _check_hessian_vector_product(answer):
     x.requires_grad_()
     preset_grad(x)
     with _Watch() as watch:
-        yours = call(answer, f, x, v.clone(), cures=NO_CREATE_GRAPH)
+        yours = call(answer, f, x, v.clone(), cures={**NO_CREATE_GRAPH, **NO_NUMBER})
     expected = hessian @ v
     mistakes = {
         "That is H times ones, the sum of each row: v is not used.": hessian.sum(1),
         "That is (H times ones) · v: v goes inside, before the second call.": hessian.sum(1) * v,
         "That is the diagonal of H times v: the rest of H is missing.": hessian.diagonal() * v,
+        "That is the gradient. From torch.func.jvp take the second of the pair.": gradient,
         "That is the gradient times v: one derivative is missing.": gradient * v,
         "That is the number gradient · v: its gradient is asked for.": gradient @ v,
         "That is the number vᵀHv: stop one product earlier.": v @ expected,
@@ -128,6 +142,9 @@ def _penalties(model, x):
         "That is one norm over all samples, expected one for each.": (of_x.norm() - 1) ** 2,
         "The norms run over the samples, expected over the features: dim=1.": (
             ((of_x.norm(dim=0) - 1) ** 2).mean()
+        ),
+        "That is the gradient of the mean, divided by the number of samples: use the sum.": (
+            ((norms / len(x) - 1) ** 2).mean()
         ),
         "The - 1 is missing.": (norms**2).mean(),
         "That is (norm² - 1)², expected (norm - 1)².": ((norms**2 - 1) ** 2).mean(),
@@ -180,7 +197,7 @@ EXERCISES = (
     Exercise(
         "05.1",
         "A second derivative",
-        6,
+        7,
         "`f` works on each number of its input alone, and `x` is a leaf of any shape that requires "
         "a gradient. Write `second_derivative(f, x)`: it returns f″(x), in the shape of `x`. For a "
         "straight line that is zeros. Leave `x.grad` as it was.",
@@ -197,8 +214,8 @@ EXERCISES = (
     Exercise(
         "05.2",
         "A Hessian-vector product",
-        7,
-        "`f` makes a number of the vector `x`, a leaf that requires a gradient. Write "
+        4,
+        "`f` maps the vector `x`, a leaf that requires a gradient, to a number. Write "
         "`hessian_vector_product(f, x, v)`: it returns H v, the Hessian of `f` at `x` times `v`, "
         "and never builds H, neither whole nor row by row. Leave `x.grad` as it was.",
         (
@@ -213,7 +230,7 @@ EXERCISES = (
     Exercise(
         "05.3",
         "A penalty that teaches nothing",
-        8,
+        5,
         "`gradient_penalty` below returns the mean over the samples of (‖∇ₓ model(x)‖ - 1)². The "
         "number is right, and training with it changes nothing. Write `repaired_penalty(model, x)` "
         "that trains. `x` has the shape (samples, features), and `model(x)` the shape "

@@ -103,8 +103,9 @@ WRONG = {
         "the whole Jacobian": (lambda y, x, i: all_rows(y, x), "That is the whole Jacobian"),
         "all rows, then one": (
             lambda y, x, i: all_rows(y, x)[i],
-            "row 1 is right, but yours asks autograd 3 times, expected once",
+            "row 1 is right, but yours asks autograd 3 times: one call with a 1 at 1",
         ),
+        "counts from 1": (lambda y, x, i: row(y, x, i - 1), "That is row 0: i counts from 0"),
         "always the same row": (
             lambda y, x, i: row(y, x, 1),
             "row 0 for y = [x1 * x2, x1², 5 * x2 - x1] at x = [2, 3] [0]: yours 4, expected 3",
@@ -132,9 +133,13 @@ WRONG = {
             weighted(weights_as_rows_of_a_square),
             "For y of shape (3, 2): v needs the shape of y",
         ),
+        "weights afterwards": (
+            lambda y, x, weights: weights[:, None] * grad(y.sum(), x)[0],
+            "That is the unweighted gradient times weights: the weights belong to y, not to x",
+        ),
         "weights ignored": (
             weighted(lambda y, weights: torch.ones_like(y)),
-            "[0, 0]: yours 12, expected 24. The weights are ignored",
+            "[0, 1]: yours 40, expected 20. The weights are ignored",
         ),
         "no v": (lambda y, x, weights: grad(y, x)[0], "hand over v, of the shape of y"),
         "mean over the features": (
@@ -151,14 +156,14 @@ WRONG = {
         ),
         "other numbers": (
             weighted(lambda y, weights: column(y, weights**2)),
-            "[0, 0]: yours 48, expected 24.",
+            "[0, 0]: yours -36, expected -12.",
         ),
         "another dtype": (
             lambda y, x, weights: grad(y, x, column(y, weights))[0].float(),
             "yours is torch.float32, expected torch.float64, as x is",
         ),
         "backward, and x.grad": (weighted_added_to_old, "plus what was in x.grad before"),
-        "x.grad emptied": (weighted_in_emptied_grad, "x.grad after the call [0, 0]: yours 24"),
+        "x.grad emptied": (weighted_in_emptied_grad, "x.grad after the call [0, 0]: yours -12"),
     },
     "02.3": {
         "nothing retained": (

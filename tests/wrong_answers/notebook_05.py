@@ -104,6 +104,15 @@ def x_grad_written(model, x):
     return penalty_by_backward(model, x, inputs=[x])
 
 
+def two_backwards(f, x):
+    (f(x).sum() + slope(f, x).sum()).backward(inputs=[x])
+    return x.grad
+
+
+def jvp_of_gradient(f, x, v):
+    return gradient(f, x), grad(gradient(f, x), x, v)[0]
+
+
 WRONG = {
     "05.1": {
         "the first derivative": (
@@ -140,9 +149,14 @@ WRONG = {
         ),
         "backward, and x.grad": (second_by_backward, "plus what was in x.grad before"),
         "x.grad emptied": (second_in_emptied_grad, "x.grad after the call [0, 0]: yours 6"),
+        "two backwards": (two_backwards, "That is what two calls of backward() add up in x.grad"),
+        "by differences": (
+            lambda f, x: (f(x + 0.1) - 2 * f(x) + f(x - 0.1)).detach() / 0.01,
+            "second derivative of sin(x) at x = [[1, -2], [0.5, 3]] [0, 0]: yours ",
+        ),
         "the tuple": (
             lambda f, x: grad(slope(f, x).sum(), x),
-            "yours is tuple, expected a tensor",
+            "yours is tuple, expected a tensor. torch.autograd.grad returns a tuple",
         ),
     },
     "05.2": {
@@ -173,6 +187,18 @@ WRONG = {
             "H v is right, but for 60 numbers yours makes a tensor of 3600",
         ),
         "row by row": (row_by_row, "H v is right, but for 60 numbers yours computes sin(x) "),
+        "no weights": (
+            lambda f, x, v: grad(gradient(f, x) * v, x)[0],
+            "the gradient is a vector, so the second call needs weights: v",
+        ),
+        "the pair of jvp": (
+            jvp_of_gradient,
+            "torch.func.jvp returns a value and a derivative: take the derivative",
+        ),
+        "the first of jvp's pair": (
+            lambda f, x, v: jvp_of_gradient(f, x, v)[0],
+            "That is the gradient. From torch.func.jvp take the second of the pair",
+        ),
         "no create_graph": (
             lambda f, x, v: grad(grad(f(x), x)[0] @ v, x)[0],
             "the gradient has no graph, so it can't be differentiated",
@@ -202,6 +228,10 @@ WRONG = {
         "norms over the samples": (
             penalty(lambda gradients: off_one(gradients.T)),
             "The norms run over the samples, expected over the features",
+        ),
+        "of the mean": (
+            penalty(lambda gradients: off_one(gradients / len(gradients))),
+            "That is the gradient of the mean, divided by the number of samples",
         ),
         "no - 1": (
             penalty(lambda gradients: (gradients.norm(dim=1) ** 2).mean()),
