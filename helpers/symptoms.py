@@ -185,12 +185,12 @@ SYMPTOMS = (
     ),
     Symptom(
         "Jacobian mismatch for output 0 with respect to input 0",
-        f"{OVERRIDE}#Is-the-gradient-right",
+        f"{OVERRIDE}#Checking-the-gradient",
         mistakes.gradcheck_straight_through,
     ),
     Symptom(
         "is not a double precision floating point or complex",
-        f"{OVERRIDE}#Is-the-gradient-right",
+        f"{OVERRIDE}#Checking-the-gradient",
         lambda: torch.autograd.gradcheck(torch.square, mistakes.leaf(), raise_exception=False),
     ),
     Symptom(

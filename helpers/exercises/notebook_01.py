@@ -78,7 +78,7 @@ EXERCISES = (
         5,
         "Write a module `ScaledLine` that computes `(weight * x + bias) * scale`. Training changes "
         "`weight` and `bias`. `scale` is saved in the `state_dict` and moved by `.to`, but no "
-        "optimizer ever sees it. All three hold one number.",
+        "optimizer ever sees it. Each of the three holds one number.",
         (
             "Everything that is registered is assigned after `super().__init__()`.",
             '`nn.Parameter(torch.ones(1))` for what is trained, `self.register_buffer("scale", '

@@ -125,7 +125,8 @@ EXERCISES = (
         "row `i` of the Jacobian, which is the gradient of `y[i]` with respect to `x`. Ask "
         "autograd once, and leave `x.grad` as it was.",
         (
-            "backward(v) computes vᵀJ, a weighted sum of the rows. Which weights leave only row i?",
+            "`backward(v)` computes vᵀJ, a weighted sum of the rows. Which weights leave only row "
+            "i?",
             "v has the shape of y. Start from `torch.zeros_like(y)`.",
             "`torch.autograd.grad(y, x, v)` returns a tuple and does not touch `x.grad`.",
         ),
@@ -140,14 +141,14 @@ EXERCISES = (
         "`weighted_gradient(y, x, weights)`: it returns the gradient of the weighted sum "
         "Σᵢ weights[i] · Σⱼ y[i, j] with respect to `x`. Leave `x.grad` as it was.",
         (
-            "Written as a vector-Jacobian product, v has the shape of y, and weights[i] stands "
+            "Written as a vector-Jacobian product, v has the shape of y, and `weights[i]` stands "
             "everywhere in row i.",
             "`weights[:, None]` is a column of shape (samples, 1), and broadcasts along the "
             "features. If y is square, `weights` alone fits, too, along the wrong dimension.",
             "Or build the number, `(weights[:, None] * y).sum()`, and ask for its gradient.",
         ),
         _check_weighted_gradient,
-        "Each sample counts as much as its weight says, in a square y, too.",
+        "Each sample counts as much as its weight says, even if y is square.",
     ),
     Exercise(
         "02.3",
@@ -155,11 +156,11 @@ EXERCISES = (
         5,
         "The losses `a` and `b` are numbers, and a part of their graph is shared. Write "
         "`two_gradients(a, b, x)`: it returns the gradient of `a` and the gradient of `b` with "
-        "respect to `x`, as a tuple. Leave `x.grad` as it was, and the graph freed.",
+        "respect to `x`, as a tuple. Leave `x.grad` as it was. After the call the graph is freed.",
         (
             "One call for both losses returns the sum of their gradients. So it takes two calls.",
             "A call frees what the graph has saved, the shared part as well. Which of the two "
-            "calls has to keep it?",
+            "calls has to keep it? The first: `retain_graph=True`.",
         ),
         _check_two_gradients,
         "Kept for the second question, freed after it.",

@@ -126,7 +126,7 @@ EXERCISES = (
         "0 ≤ x ≤ 1, bounds included, and `0.1 * grad_output` outside, so that no input is ever "
         "stuck.",
         (
-            "backward needs to know where x was: save it with `ctx.save_for_backward(x)`.",
+            "`backward` needs to know where x was: save it with `ctx.save_for_backward(x)`.",
             "`torch.where(inside, grad_output, 0.1 * grad_output)` builds the gradient without "
             "writing into `grad_output`.",
         ),
@@ -138,11 +138,12 @@ EXERCISES = (
         "Two inputs, two gradients",
         8,
         "Write `weighted_round(x, weight)` for two tensors of the same shape. Its value is "
-        "`x.round() * weight`. Rounding counts as straight-through: the gradient of x is "
-        "`grad_output * weight`. The gradient of weight is the ordinary one.",
+        "`x.round() * weight`. Rounding counts as straight-through: the gradient with respect to "
+        "`x` is "
+        "`grad_output * weight`. The gradient with respect to `weight` is the ordinary one.",
         (
-            "backward returns one gradient for each input of forward, in the same order.",
-            "Save `weight` and `x`, and round again in backward: weight was multiplied by the "
+            "`backward` returns one gradient for each input of forward, in the same order.",
+            "Save `weight` and `x`, and round again in `backward`: `weight` was multiplied by the "
             "rounded x.",
         ),
         _check_weighted_round,
@@ -152,11 +153,12 @@ EXERCISES = (
         "04.3",
         "A backward that does not listen",
         5,
-        "`ForgetfulSquare` returns `2 * x`, whatever `grad_output` is. Repair it: write "
+        "`ForgetfulSquare`, in the cell below, returns `2 * x`, whatever `grad_output` is. Repair "
+        "it: write "
         "`repaired_square(x)` with the right gradient for every upstream gradient. Its second "
         "derivative has to be right, too.",
         (
-            "The chain rule multiplies: local derivative times what comes from above.",
+            "The chain rule multiplies: local derivative times `grad_output`.",
             "If the class saves x and computes `2 * x * grad_output` with ordinary operations, "
             "the second derivative comes for free.",
         ),

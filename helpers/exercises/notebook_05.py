@@ -198,7 +198,8 @@ EXERCISES = (
         "05.1",
         "A second derivative",
         7,
-        "`f` works on each number of its input alone, and `x` is a leaf of any shape that requires "
+        "`f` works on each number of its input separately, and `x` is a leaf of any shape that "
+        "requires "
         "a gradient. Write `second_derivative(f, x)`: it returns f″(x), in the shape of `x`. For a "
         "straight line that is zeros. Leave `x.grad` as it was.",
         (
@@ -220,9 +221,9 @@ EXERCISES = (
         "and never builds H, neither whole nor row by row. Leave `x.grad` as it was.",
         (
             "H is the Jacobian of the gradient, and it is symmetric: H v is vᵀH.",
-            "The gradient of the number gradient · v is H v. So v comes in before the second "
+            "The gradient of the number gradient · v is H v. So `v` comes in before the second "
             "derivative is taken.",
-            "Or hand v to the second call, as the weights of the gradient's numbers.",
+            "Or hand `v` to the second call, as the weights of the gradient's numbers.",
         ),
         _check_hessian_vector_product,
         "A matrix of 3600 numbers times v, and no tensor longer than v.",
@@ -231,7 +232,8 @@ EXERCISES = (
         "05.3",
         "A penalty that teaches nothing",
         5,
-        "`gradient_penalty` below returns the mean over the samples of (‖∇ₓ model(x)‖ - 1)². The "
+        "`gradient_penalty`, in the cell below, returns the mean over the samples of (‖∇ₓ "
+        "model(x)‖ - 1)². The "
         "number is right, and training with it changes nothing. Write `repaired_penalty(model, x)` "
         "that trains. `x` has the shape (samples, features), and `model(x)` the shape "
         "(samples, 1). Leave `x` and each `.grad` as they were.",
