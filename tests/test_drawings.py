@@ -173,10 +173,33 @@ def test_descent_draws_each_path_and_says_where_it_ends():
     assert (drawing._start.get_xdata().item(), drawing._start.get_ydata().item()) == (4, -2)
 
 
+def test_stars_mark_the_lowest_values_that_are_defined():
+    plane = FieldDrawing(torch.sqrt).figure.axes[1]
+    stars = [line.get_xydata()[0] for line in plane.lines if line.get_marker() == "*"]
+    assert [star[k] for k, star in enumerate(stars)] == pytest.approx([0, 0], abs=0.11)
+
+
 @pytest.mark.parametrize(
     "make, error, message",
     [
         (lambda: JacobianDrawing(torch.sum, torch.ones(2)), ValueError, r"turned shape \(2,\)"),
+        (
+            lambda: JacobianDrawing(torch.log, torch.zeros(2)),
+            ValueError,
+            "slopes at x = .* that are not finite",
+        ),
+        (lambda: JacobianDrawing(torch.square, torch.tensor([1, 2])), TypeError, "real numbers"),
+        (lambda: CurvatureDrawing(torch.sin, (3, -3)), ValueError, "low < high, got"),
+        (
+            lambda: DescentDrawing(lambda x: 0 * bowl(x), {"jumping": jump}),
+            ValueError,
+            "it is flat",
+        ),
+        (
+            lambda: DescentDrawing(bowl, {"last": lambda fn, x: x}).show(x1=1.0),
+            ValueError,
+            r"last needs to return points of shape \(steps \+ 1, 2\), got \(2,\)",
+        ),
         (lambda: FieldDrawing(torch.sum), ValueError, "fn needs to turn x of shape"),
         (lambda: DescentDrawing(bowl, {}), ValueError, "needs one to 3 methods, got 0"),
         (lambda: explore(FieldDrawing(goals), x=(0, 1)), TypeError, "interval of a function"),
@@ -187,3 +210,39 @@ def test_descent_draws_each_path_and_says_where_it_ends():
 def test_what_cannot_be_drawn(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def fails_left(fn, start):
+    if start[0] < 0:
+        raise ValueError("not from here")
+    return start[None]
+
+
+def runs_away(fn, start):
+    return torch.stack([start * 1000.0**k for k in range(60)] + [start * torch.nan])
+
+
+@pytest.mark.parametrize(
+    "make, sliders",
+    [
+        (lambda: JacobianDrawing(outputs, torch.ones(2).double()), {"v2": (-1.0, 1.0)}),
+        (lambda: FieldDrawing(torch.sqrt), {"v1": (-1.0, 1.0)}),
+        (lambda: CurvatureDrawing(lambda x: 3 * x), {"at": (-1.0, 1.0)}),
+        (lambda: CurvatureDrawing(torch.sqrt), {"at": (-1.0, 1.0)}),
+        (lambda: CurvatureDrawing(lambda x: x * torch.nan), {"at": (-1.0, 1.0)}),
+        (lambda: DescentDrawing(bowl, {"away": runs_away}), {"x1": (-5.0, 5.0)}),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_far_and_undefined_numbers_do_not_break_a_picture(make, sliders):
+    explorer = explore(make(), **sliders)
+    for name, slider in explorer.sliders.items():
+        explorer.set(**{name: slider.min})
+        explorer.set(**{name: slider.max})
+
+
+def test_a_setting_that_fails_is_raised_when_the_slider_gets_there():
+    explorer = explore(DescentDrawing(bowl, {"fails": fails_left}), x1=(-5.0, 5.0, 0.5))
+    with pytest.raises(ValueError, match="not from here"):
+        explorer.set(x1=-1.0)
+    assert "ValueError: not from here" in explorer.message.value

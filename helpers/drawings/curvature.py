@@ -8,7 +8,7 @@ import torch
 
 from helpers.curves import fn_name
 from helpers.derivatives import derivatives
-from helpers.drawings.drawing import Drawing, parameters_of, short
+from helpers.drawings.drawing import Drawing, parameters_of, short, those_that_work
 from helpers.picture import Picture
 from helpers.plotting import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 
@@ -27,6 +27,8 @@ class CurvatureDrawing(Drawing):
     """
 
     def __init__(self, fn: Callable, x: tuple[float, float] = (-3.0, 3.0), at: float = 0.0):
+        if not x[0] < x[1]:
+            raise ValueError(f"x needs to be an interval (low, high) with low < high, got {x}")
         self.fn, self.name = fn, fn_name(fn)
         self.parameters, self.takes_any = parameters_of(fn)
         self.parameters["at"] = at
@@ -54,19 +56,19 @@ class CurvatureDrawing(Drawing):
         )  # fmt: skip
 
     def fit(self, settings):
-        found = [derivatives(self._with(values), self._x) for values in settings]
+        found = those_that_work(self._on_the_interval, settings)
         for ax, values in zip(self._axes, zip(*found, strict=True), strict=True):
-            values = torch.cat([v[v.isfinite()] for v in values])
+            zero = torch.zeros(1, dtype=torch.float64)  # there may be no other finite number
+            values = torch.cat([zero, *(v[v.isfinite()] for v in values)])
             low, high = values.min().item(), values.max().item()
             margin = 0.15 * (high - low) or 1.0
             ax.set_ylim(low - margin, high + margin)
 
     def show(self, **values):
         at = torch.tensor(values.get("at", self.parameters["at"]), dtype=torch.float64)
-        fn = self._with(values)
-        for curve, numbers in zip(self._curves, derivatives(fn, self._x), strict=True):
+        for curve, numbers in zip(self._curves, self._on_the_interval(**values), strict=True):
             curve.set_data(self._x.numpy(), numbers.numpy())
-        value, slope, curvature = here = derivatives(fn, at)
+        value, slope, curvature = here = derivatives(self._with(values), at)
         for dot, line, number in zip(self._dots[::2], self._dots[1::2], here, strict=True):
             dot.set_data([at.item()], [number.item()])
             line.set_xdata([at.item()])
@@ -77,6 +79,9 @@ class CurvatureDrawing(Drawing):
         vertex = at - slope / curvature
         self._vertex.set_data([vertex.item()], [(value + slope * (vertex - at) / 2).item()])
         return f"value {short(value)}, slope {short(slope)}, curvature {short(curvature)}"
+
+    def _on_the_interval(self, **values):
+        return derivatives(self._with(values), self._x)
 
     def _with(self, values):
         params = {name: value for name, value in values.items() if name != "at"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from helpers.curves import fn_name, gradient_curve
-from helpers.drawings.drawing import Drawing, parameters_of
+from helpers.drawings.drawing import Drawing, parameters_of, those_that_work
 from helpers.plotting import curve_figure
 
 
@@ -31,17 +31,16 @@ class CurveDrawing(Drawing):
         return len(self._curves), self._artists.gradient_ax.get_title()
 
     def fit(self, settings):
-        for values in settings:
-            try:
-                self._curves.append(gradient_curve(self.fn, self.x, **values))
-            except Exception:  # it is shown and raised when the controls get there
-                continue
+        self._curves += those_that_work(self._measure, settings)
         self._artists.fit(self._curves)
 
     def show(self, **values):
-        self.curve = gradient_curve(self.fn, self.x, **values)
+        self.curve = self._measure(**values)
         if not self._curves or not self._artists.hold(self.curve):  # none of the tried settings
             self._curves.append(self.curve)
             self._artists.fit(self._curves)
         self._artists.show(self.curve)
         return self.curve.describe()
+
+    def _measure(self, **values):
+        return gradient_curve(self.fn, self.x, **values)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import torch
 
 from helpers.derivatives import kind_of_point
-from helpers.drawings.drawing import Drawing, short
+from helpers.drawings.drawing import Drawing, short, those_that_work
 from helpers.picture import Picture
 from helpers.plotting import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 
@@ -63,6 +63,8 @@ class DescentDrawing(Drawing):
         heights = self.fn(torch.cartesian_prod(line, line)).reshape(len(line), len(line)).T
         self._lowest = heights.min().item()
         above = heights - self._lowest
+        if not above.isfinite().all() or not above.any():
+            raise ValueError("fn needs finite heights that differ: it is flat or has NaN or inf")
         levels = above.max() * torch.linspace(0, 1, 14)[1:] ** 3  # closer where it is flat
         plane.contour(
             line.numpy(), line.numpy(), above.numpy(), levels.tolist(),
@@ -76,7 +78,7 @@ class DescentDrawing(Drawing):
         self._height_ax.grid(color="#dddddd", lw=0.6)
 
     def fit(self, settings):
-        paths = [path for values in settings for path in self._paths(**values)]
+        paths = [path for some in those_that_work(self._paths, settings) for path in some]
         self._height_ax.set_xlim(-0.5, max(len(path) for path in paths) - 0.5)
         heights = self.fn(torch.cat(paths))
         self._lowest = min(self._lowest, heights[heights.isfinite()].min().item())
@@ -97,4 +99,11 @@ class DescentDrawing(Drawing):
 
     def _paths(self, x1=0.0, x2=0.0):
         start = torch.tensor([x1, x2], dtype=torch.float64)
-        return [method(self.fn, start).detach() for method in self.methods.values()]
+        paths = [method(self.fn, start).detach() for method in self.methods.values()]
+        for name, path in zip(self.methods, paths, strict=True):
+            if path.dim() != 2 or path.shape[1] != 2:
+                raise ValueError(
+                    f"{name} needs to return points of shape (steps + 1, 2), got "
+                    f"{tuple(path.shape)}"
+                )
+        return paths

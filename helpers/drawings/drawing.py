@@ -42,6 +42,23 @@ class Drawing:
         return title_with(self.name, values)
 
 
+def those_that_work(measure: Callable, settings: Sequence[Mapping[str, object]]) -> list:
+    """measure(**values) for each of the settings, without those for which it raises.
+
+    They raise again, and are seen, when the controls get there.
+
+    >>> those_that_work(lambda x: 1 / x, [{"x": 2}, {"x": 0}])
+    [0.5]
+    """
+    measured = []
+    for values in settings:
+        try:
+            measured.append(measure(**values))
+        except Exception:
+            continue
+    return measured
+
+
 def parameters_of(fn: Callable) -> tuple[dict[str, object], bool]:
     """Names and defaults (None for none) of what fn takes, and whether it takes other names, too.
 

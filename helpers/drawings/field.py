@@ -52,7 +52,8 @@ class FieldDrawing(Drawing):
                 colors=colour, linestyles=style, linewidths=0.9,
             )  # fmt: skip
             plane.plot([], [], color=colour, ls=style, lw=0.9, label=f"equal y{k + 1}")
-            lowest = torch.cartesian_prod(line, line)[y[:, k].argmin()].tolist()
+            defined = torch.where(y[:, k].isnan(), torch.inf, y[:, k])
+            lowest = torch.cartesian_prod(line, line)[defined.argmin()].tolist()
             plane.plot(*lowest, "*", color=colour, mec="white", ms=15, label=f"lowest y{k + 1}")
         flat = torch.zeros(len(self._points))
         self._arrows = plane.quiver(

@@ -27,13 +27,17 @@ class JacobianDrawing(Drawing):
     name = "v @ J is x.grad"
 
     def __init__(self, fn: Callable, x: torch.Tensor):
+        if not x.is_floating_point():
+            raise TypeError(f"x needs to hold real numbers, such as 1.0, got {x.dtype}")
         y = fn(x)
-        if x.dim() != 1 or y.dim() != 1:
+        if x.dim() != 1 or y.dim() != 1 or not len(y):
             raise ValueError(
                 "fn needs to turn a vector into a vector, but turned shape "
                 f"{tuple(x.shape)} into {tuple(y.shape)}"
             )
         self.fn, self.x, self.jacobian = fn, x.detach(), torch.func.jacrev(fn)(x).detach()
+        if not self.jacobian.isfinite().all():
+            raise ValueError(f"fn has slopes at x = {x.tolist()} that are not finite: move x")
         self.parameters = {f"v{i + 1}": float(i == 0) for i in range(len(y))}
         self.figure = Picture(8, 3.4)
         self._draw_frame()
@@ -77,7 +81,7 @@ class JacobianDrawing(Drawing):
         )  # fmt: skip
 
     def fit(self, settings):
-        vs = torch.tensor([list({**self.parameters, **values}.values()) for values in settings])
+        vs = torch.stack([self._weights(values) for values in settings])
         self._weights_ax.set_xlim(_around_zero(vs))
         self._result_ax.set_ylim(_around_zero(vs @ self.jacobian))
         weighted = vs.abs().amax(0)[:, None] * self.jacobian
@@ -86,7 +90,7 @@ class JacobianDrawing(Drawing):
             image.set_norm(CenteredNorm(halfrange=reach or 1.0))
 
     def show(self, **values):
-        v = torch.tensor(list({**self.parameters, **values}.values()))
+        v = self._weights(values)
         weighted, grad = v[:, None] * self.jacobian, vector_jacobian_product(self.fn, self.x, v)
         self._images[1].set_data(weighted.numpy())
         for text, number in zip(self._numbers, weighted.flatten(), strict=True):
@@ -98,6 +102,9 @@ class JacobianDrawing(Drawing):
                 bar.set_height(height)
         sums, grads = (", ".join(map(short, some)) for some in (weighted.sum(0), grad))
         return f"v @ J = [{sums}], x.grad = [{grads}]"
+
+    def _weights(self, values):
+        return torch.tensor([*{**self.parameters, **values}.values()], dtype=self.x.dtype)
 
 
 def _around_zero(values):
