@@ -19,11 +19,9 @@ def derivatives(fn: Callable, x: torch.Tensor, order: int = 2) -> list[torch.Ten
     """
     x = x.detach().requires_grad_()
     found = [fn(x)]
-    if found[0].shape != x.shape:
-        raise ValueError(
-            f"fn needs to be elementwise, but turned shape {tuple(x.shape)} into "
-            f"{tuple(found[0].shape)}"
-        )
+    if not isinstance(found[0], torch.Tensor) or found[0].shape != x.shape:
+        made = getattr(found[0], "shape", type(found[0]).__name__)
+        raise ValueError(f"fn needs to be elementwise, but made {made} of {x.shape}")
     if not found[0].requires_grad:
         raise ValueError("the result of fn is not connected to x: something cuts the graph")
     for _ in range(order):
@@ -33,7 +31,7 @@ def derivatives(fn: Callable, x: torch.Tensor, order: int = 2) -> list[torch.Ten
             found.append(last)
         else:
             found.append(torch.zeros_like(x))
-    return [derivative.detach() for derivative in found]
+    return [derivative.detach() + 0.0 for derivative in found]  # what abs gives has no storage yet
 
 
 def vector_jacobian_product(fn: Callable, x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -45,23 +43,32 @@ def vector_jacobian_product(fn: Callable, x: torch.Tensor, v: torch.Tensor) -> t
     tensor([ 2., 40.])
     """
     x = x.detach().clone().requires_grad_()
-    fn(x).backward(v)
-    return x.grad
+    y = fn(x)
+    if not y.requires_grad:
+        raise ValueError("the result of fn is not connected to x: something cuts the graph")
+    return torch.autograd.grad(y, x, v, materialize_grads=True)[
+        0
+    ]  # fn's own .grad stay as they are
 
 
 def kind_of_point(fn: Callable, x: torch.Tensor) -> str:
     """What fn: (n,) -> () has at x: "a minimum", "a maximum", "a saddle point", "still moving".
 
-    By the gradient, which has to be nearly 0, and the signs of the Hessian's eigenvalues. If one
-    of them is nearly 0, too, it cannot tell and says "a flat place".
+    By the gradient, which has to be nearly 0 beside the Hessian, and the signs of the Hessian's
+    eigenvalues. If one of them is nearly 0, too, or not finite, it says "a flat place".
 
     >>> kind_of_point(lambda x: x[0] ** 2 - x[1] ** 2, torch.zeros(2))
     'a saddle point'
     """
-    if not x.isfinite().all() or torch.func.grad(fn)(x).norm() > 1e-2:
+    slope, hessian = torch.func.grad(fn)(x), torch.func.jacrev(torch.func.grad(fn))(x)
+    if not (x.isfinite().all() and slope.isfinite().all()):
         return "still moving"
-    bends = torch.linalg.eigvalsh(torch.func.jacrev(torch.func.grad(fn))(x))
-    if bends.abs().min() < 1e-6 * bends.abs().max() or not bends.any():
+    if not hessian.isfinite().all():
+        return "a flat place"
+    bends = torch.linalg.eigvalsh(hessian)
+    if slope.norm() > 1e-3 * bends.abs().max():
+        return "still moving"
+    if bends.abs().min() <= 1e-6 * bends.abs().max():
         return "a flat place"
     names = {True: "a minimum", False: "a saddle point"}
     return "a maximum" if (bends < 0).all() else names[bool((bends > 0).all())]

@@ -63,6 +63,8 @@ class Explorer(ipywidgets.VBox):
     def __init__(self, drawing: Drawing, sliders: Mapping):
         self.drawing, self.sliders = drawing, dict(sliders)
         self.figure, self._frames = drawing.figure, {}
+        if any(artist.get_animated() for artist in drawing.moving):
+            raise ValueError("this drawing has its sliders already: make another one")
         drawing.show(**self.values)  # what cannot be shown at all is raised here
         drawing.fit(list(reachable(self.sliders)))
         self._title = self.figure.suptitle(drawing.caption(self.values))

@@ -171,12 +171,12 @@ class CurveArtists:
         curves = list(curves)
         ends = [end.item() for curve in curves for end in curve.x[[0, -1]]]
         xlim = min(ends), max(ends)
-        self.value_ax.set(xlim=xlim, ylim=_limits([c.ordinary(c.y) for c in curves]))
+        self.value_ax.set(xlim=xlim, ylim=limits([c.ordinary(c.y) for c in curves]))
         gradients = [c.ordinary(c.grad) for c in curves]
         slopes = [c.ordinary(c.slope * c.grad_output) for c in curves]
         # 0 and 1 stay in sight: they are the gradients that one compares with
         zero_and_one = torch.tensor([0.0, 1.0], dtype=torch.float64)
-        self.gradient_ax.set(xlim=xlim, ylim=_limits([*gradients, *slopes, zero_and_one]))
+        self.gradient_ax.set(xlim=xlim, ylim=limits([*gradients, *slopes, zero_and_one]))
 
     def hold(self, curve: GradientCurve) -> bool:
         """Do the limits of the axes hold this curve?"""
@@ -266,8 +266,13 @@ def _slope_line(curve):
     return _with_gaps(x, kinks), _with_gaps(slope, kinks)
 
 
-def _limits(values):
-    values = torch.cat(values)
+def limits(values: Iterable[torch.Tensor]) -> tuple[float, float]:
+    """Limits of an axis that hold these numbers; a pole does not flatten the others.
+
+    >>> limits([torch.tensor([0.0, 1.0])])
+    (-0.08, 1.08)
+    """
+    values = torch.cat([*values, torch.empty(0)])
     if not len(values):
         return -1, 1
     low, high = values.min().item(), values.max().item()

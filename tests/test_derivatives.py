@@ -43,10 +43,25 @@ def test_derivatives_leave_the_input_alone():
 
 
 def test_derivatives_refuse_what_is_not_elementwise_or_connected():
-    with pytest.raises(ValueError, match=r"turned shape \(2,\) into \(\)"):
+    with pytest.raises(ValueError, match=r"made torch.Size\(\[\]\) of torch.Size\(\[2\]\)"):
         derivatives(torch.sum, torch.ones(2))
-    with pytest.raises(ValueError, match="not connected to x"):
-        derivatives(torch.detach, torch.ones(2))
+    with pytest.raises(ValueError, match="made float of torch.Size"):
+        derivatives(lambda x: x.item(), torch.ones(()))
+    for ask in (derivatives, lambda fn, x: vector_jacobian_product(fn, x, torch.ones(2))):
+        with pytest.raises(ValueError, match="not connected to x"):
+            ask(torch.detach, torch.ones(2))
+
+
+def test_a_slope_without_x_in_its_graph_has_derivative_zero():
+    weight = torch.tensor(3.0, requires_grad=True)
+    slope, curvature = derivatives(lambda x: weight * x, torch.ones(2))[1:]
+    assert (slope.tolist(), curvature.tolist()) == ([3, 3], [0, 0])
+    assert vector_jacobian_product(lambda x: weight * 2, torch.ones(2), torch.ones(())).sum() == 0
+    assert weight.grad is None
+
+
+def test_second_derivative_of_abs_is_a_real_zero():
+    assert derivatives(torch.abs, torch.ones(2))[2].numpy().tolist() == [0, 0]
 
 
 @given(st.lists(st.floats(-3, 3), min_size=3, max_size=3), st.floats(-2, 2), st.floats(-2, 2))
@@ -70,6 +85,10 @@ def test_vector_jacobian_product_is_v_times_the_jacobian(v, a, b):
         (lambda x: x[0] ** 4 + x[1] ** 4, "a flat place"),
         (lambda x: x[0] + x[1] ** 2, "still moving"),
         (lambda x: x[0].log() + x[1] ** 2, "still moving"),
+        (lambda x: (x**2).sum().sqrt(), "still moving"),  # its gradient at 0 is NaN
+        (lambda x: (x.abs() ** 1.5).sum(), "a flat place"),  # its Hessian at 0 is not finite
+        (lambda x: 1e-4 * ((x - 1) ** 2).sum(), "still moving"),
+        (lambda x: 1e6 * ((x - 1e-4) ** 2).sum(), "a minimum"),
     ],
 )
 def test_kind_of_point(fn, kind):

@@ -1,7 +1,11 @@
 """What the drawings show, and that it follows the sliders."""
 
+import io
+
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from helpers.derivatives import derivatives
 from helpers.drawings import (
@@ -81,9 +85,17 @@ def test_the_same_values_give_the_same_picture(explorer):
     assert explorer.picture.value == first
 
 
-def test_nothing_but_what_moves_is_animated_and_limits_stay(explorer):
-    animated = {artist for artist in explorer.figure.findobj() if artist.get_animated()}
-    assert animated == set(explorer.drawing.moving)
+def test_what_does_not_move_stays(explorer):
+    frames = set()
+    for places in ((0, 1), (3, 2), (1, 0)):
+        values = zip(explorer.sliders.items(), (*places, 1), strict=False)
+        explorer.set(**{name: s.min + place * s.step for (name, s), place in values})
+        explorer.figure.canvas.draw()  # leaves out what moves
+        frames.add(bytes(explorer.figure.canvas.buffer_rgba()))
+    assert len(frames) == 1
+
+
+def test_limits_stay(explorer):
     limits = [ax.axis() for ax in explorer.figure.axes]
     for end in ("min", "max"):
         explorer.set(**{name: getattr(s, end) for name, s in explorer.sliders.items()})
@@ -189,7 +201,7 @@ def test_stars_mark_the_lowest_values_that_are_defined():
             "slopes at x = .* that are not finite",
         ),
         (lambda: JacobianDrawing(torch.square, torch.tensor([1, 2])), TypeError, "real numbers"),
-        (lambda: CurvatureDrawing(torch.sin, (3, -3)), ValueError, "low < high, got"),
+        (lambda: CurvatureDrawing(torch.sin, (3, -3)), ValueError, "with at in it, got x="),
         (
             lambda: DescentDrawing(lambda x: 0 * bowl(x), {"jumping": jump}),
             ValueError,
@@ -200,6 +212,9 @@ def test_stars_mark_the_lowest_values_that_are_defined():
             ValueError,
             r"last needs to return points of shape \(steps \+ 1, 2\), got \(2,\)",
         ),
+        (lambda: CurvatureDrawing(torch.log, (1, 5)), ValueError, "with at in it, got x="),
+        (lambda: CurvatureDrawing(lambda x, at=1: x * at), ValueError, "another name"),
+        (lambda: FieldDrawing(lambda x: x * torch.nan), ValueError, "NaN everywhere"),
         (lambda: FieldDrawing(torch.sum), ValueError, "fn needs to turn x of shape"),
         (lambda: DescentDrawing(bowl, {}), ValueError, "needs one to 3 methods, got 0"),
         (lambda: explore(FieldDrawing(goals), x=(0, 1)), TypeError, "interval of a function"),
@@ -210,6 +225,47 @@ def test_stars_mark_the_lowest_values_that_are_defined():
 def test_what_cannot_be_drawn(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def test_a_drawing_has_one_explorer():
+    drawing = FieldDrawing(goals)
+    explore(drawing, v1=(-1.0, 1.0))
+    with pytest.raises(ValueError, match="has its sliders already"):
+        explore(drawing, v1=(-9.0, 9.0))
+
+
+def test_each_method_has_a_start_of_its_own():
+    def walk_in_place(fn, start):
+        start -= 1
+        return start[None]
+
+    drawing = DescentDrawing(bowl, {"in place": walk_in_place, "stays": lambda fn, x: x[None]})
+    assert "stays: 0 steps to (5, 5)" in drawing.show(x1=5.0, x2=5.0)
+    assert DescentDrawing(bowl, {"halving": halve}, start=(4, 2)).show().startswith("halving: 3")
+
+
+@pytest.mark.parametrize("kind", ["a minimum", "a saddle point", "a maximum"])
+def test_each_kind_of_point_has_its_marker(kind):
+    signs = {"a minimum": (1, 1), "a saddle point": (1, -1), "a maximum": (-1, -1)}[kind]
+    drawing = DescentDrawing(lambda x: (x**2) @ torch.tensor(signs).to(x), {"jumping": jump})
+    assert kind in drawing.show(x1=1.0, x2=1.0)
+    marker = drawing._ends[0].get_marker()
+    drawn = {text.get_text(): line for text, line in legend_of(drawing)}
+    assert drawn[kind].get_marker() == marker
+
+
+def test_colours_of_a_picture_are_those_of_its_canvas():
+    explorer = explore(MADE["jacobian"][0](), **MADE["jacobian"][1])
+    explorer.set(v1=-1.0, v2=1.0, v3=-1.0)
+    shown = Image.open(io.BytesIO(explorer.picture.value)).convert("RGB")
+    canvas = Image.fromarray(np.asarray(explorer.figure.canvas.buffer_rgba())).convert("RGB")
+    apart = np.abs(np.asarray(shown, int) - np.asarray(canvas, int)).max(2)
+    assert (apart > 30).mean() < 0.001
+
+
+def legend_of(drawing):
+    (legend,) = drawing.figure.legends
+    return zip(legend.get_texts(), legend.legend_handles, strict=True)
 
 
 def fails_left(fn, start):

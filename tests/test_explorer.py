@@ -85,10 +85,14 @@ def test_a_curve_that_no_tried_combination_reached_is_not_cut_off():
     assert picture(tall).crop(labels) != before
     low, high = tall.figure.axes[0].get_ylim()
     assert low < -30 and high > 30
-    for k in (0.2, -0.2, -0.1, 0.3, -0.3, 0.4):  # frames of limits that are gone are dropped
-        tall.set(k=k)
-        tall.drawing._curves.append(tall.curve)
-    assert len(tall._frames) <= 5
+
+
+def test_a_pole_that_no_limits_hold_leaves_no_old_frames_and_curves_behind():
+    pole = explore(lambda x, k=1.0: 1 / (x - k), k=(-2.0, 2.0, 0.1))
+    kept = len(pole.drawing._curves)
+    for i in range(30):
+        pole.set(k=-1.9 + 0.1 * i)
+    assert len(pole._frames) <= 5 and len(pole.drawing._curves) == kept
 
 
 def test_functions_of_this_project_can_be_explored():

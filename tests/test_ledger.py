@@ -195,9 +195,9 @@ def texts_are_stored(ledger):
 
 def repairs_raise_nothing(ledger):
     return [
-        f"{use}: expects an error, so it repairs nothing"
+        f"{use}: expects an error or a warning, so it repairs nothing"
         for use in ledger.found("repaired")
-        if any(helper == "expect_error" for helper, _ in expected_in(use.cell))
+        if any(helper.startswith("expect_") for helper, _ in expected_in(use.cell))
     ]
 
 
@@ -351,6 +351,10 @@ FAULTS = {
     "failing repair": (
         repairs_raise_nothing,
         cell("repaired", source="with expect_error(ValueError, match='bad'):\n    f()"),
+    ),
+    "warning repair": (
+        repairs_raise_nothing,
+        cell("repaired", source="with expect_warning(UserWarning, match='bad'):\n    f()"),
     ),
     "failure as repair": (no_failure_is_a_repair, entry("repaired", 0, cell="prints")),
     "other claim in README": (readme_has_the_table, readme("One is two", "One is three")),

@@ -121,11 +121,12 @@ def test_a_warning_that_torch_gives_once_comes_whenever_it_is_expected(capsys):
 @pytest.mark.parametrize("symptom", SYMPTOMS, ids=lambda symptom: symptom.message[:40])
 def test_each_symptom_is_what_torch_really_says(symptom):
     torch.set_warn_always(True)  # some come once in a process, and another test may have had them
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(Exception) as caught:
+    try:
+        with warnings.catch_warnings(), pytest.raises(Exception) as caught:
+            warnings.simplefilter("error")
             symptom.reproduce()
-    torch.set_warn_always(False)
+    finally:
+        torch.set_warn_always(False)
     said = str(caught.value)
     for part in symptom.message.split(" … "):
         assert part in said

@@ -10,7 +10,7 @@ from helpers.curves import fn_name
 from helpers.derivatives import derivatives
 from helpers.drawings.drawing import Drawing, parameters_of, short, those_that_work
 from helpers.picture import Picture
-from helpers.plotting import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
+from helpers.plotting import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR, limits
 
 CURVATURE_COLOUR = "#006D4F"  # a green dark enough to be told from the two others
 
@@ -27,10 +27,12 @@ class CurvatureDrawing(Drawing):
     """
 
     def __init__(self, fn: Callable, x: tuple[float, float] = (-3.0, 3.0), at: float = 0.0):
-        if not x[0] < x[1]:
-            raise ValueError(f"x needs to be an interval (low, high) with low < high, got {x}")
+        if not x[0] <= at <= x[1] or x[0] == x[1]:
+            raise ValueError(f"needs an interval x = (low, high) with at in it, got x={x}, at={at}")
         self.fn, self.name = fn, fn_name(fn)
         self.parameters, self.takes_any = parameters_of(fn)
+        if "at" in self.parameters:
+            raise ValueError("at is the point on the curve: give fn's parameter another name")
         self.parameters["at"] = at
         self._x = torch.linspace(*x, 401, dtype=torch.float64)
         self.figure = Picture(8, 3.4)
@@ -43,7 +45,7 @@ class CurvatureDrawing(Drawing):
             ax.grid(color="#dddddd", lw=0.6)
             ax.axhline(0, color=SLOPE_COLOUR, lw=0.8)
             self._curves += ax.plot([], [], color=colour, lw=2)
-            self._dots += ax.plot([], [], "o", color=colour, mec="white", ms=9, clip_on=False)
+            self._dots += ax.plot([], [], "o", color=colour, mec="white", ms=9)
             self._dots += [ax.axvline(at, color=colour, lw=0.8, ls=":")]
         (self._tangent,) = self._axes[0].plot([], [], color=GRADIENT_COLOUR, ls="--", lw=1.6)
         (self._parabola,) = self._axes[0].plot([], [], color=CURVATURE_COLOUR, ls=":", lw=2.4)
@@ -57,12 +59,8 @@ class CurvatureDrawing(Drawing):
 
     def fit(self, settings):
         found = those_that_work(self._on_the_interval, settings)
-        for ax, values in zip(self._axes, zip(*found, strict=True), strict=True):
-            zero = torch.zeros(1, dtype=torch.float64)  # there may be no other finite number
-            values = torch.cat([zero, *(v[v.isfinite()] for v in values)])
-            low, high = values.min().item(), values.max().item()
-            margin = 0.15 * (high - low) or 1.0
-            ax.set_ylim(low - margin, high + margin)
+        for k, ax in enumerate(self._axes):
+            ax.set_ylim(limits([some[k][some[k].isfinite()] for some in found]))
 
     def show(self, **values):
         at = torch.tensor(values.get("at", self.parameters["at"]), dtype=torch.float64)

@@ -24,11 +24,11 @@ class CurveDrawing(Drawing):
         self.parameters.setdefault("grad_output", 1.0)
         self.figure, self._artists = curve_figure(fn)
         self.moving = self._artists.moving
-        self._curves = []
+        self._curves, self._fits = [], 0
 
     @property
     def frame(self):
-        return len(self._curves), self._artists.gradient_ax.get_title()
+        return self._fits, self._artists.gradient_ax.get_title()
 
     def fit(self, settings):
         self._curves += those_that_work(self._measure, settings)
@@ -37,8 +37,8 @@ class CurveDrawing(Drawing):
     def show(self, **values):
         self.curve = self._measure(**values)
         if not self._curves or not self._artists.hold(self.curve):  # none of the tried settings
-            self._curves.append(self.curve)
-            self._artists.fit(self._curves)
+            self._artists.fit([*self._curves, self.curve])
+            self._fits += 1
         self._artists.show(self.curve)
         return self.curve.describe()
 

@@ -29,7 +29,7 @@ class DescentDrawing(Drawing):
     methods  {name: method}, at most three; method(fn, start) returns the points of its path,
              of shape (steps + 1, 2)
 
-    The points x1, x2 from which they start can be slid.
+    The point x1, x2 from which they start can be slid; at first it is `start`.
 
     >>> bowl = lambda x: (x**2).sum(-1)
     >>> stay = DescentDrawing(bowl, {"stays": lambda fn, x: x[None]})
@@ -37,12 +37,17 @@ class DescentDrawing(Drawing):
     'stays: 0 steps to (0, 0), a minimum'
     """
 
-    parameters = {"x1": 0.0, "x2": 0.0}
-
-    def __init__(self, fn: Callable, methods: Mapping[str, Callable], reach: float = 5.0):
+    def __init__(
+        self,
+        fn: Callable,
+        methods: Mapping[str, Callable],
+        reach: float = 5.0,
+        start: tuple[float, float] = (0.0, 0.0),
+    ):
         if not 1 <= len(methods) <= len(STYLES):
             raise ValueError(f"needs one to {len(STYLES)} methods, got {len(methods)}")
         self.fn, self.methods, self.name = fn, dict(methods), " and ".join(methods)
+        self.parameters = {"x1": float(start[0]), "x2": float(start[1])}
         self.figure = Picture(8, 4.2)
         plane, self._height_ax = self.figure.subplots(1, 2, width_ratios=[1.25, 1])
         self._draw_landscape(plane, torch.linspace(-reach, reach, 121))
@@ -56,7 +61,8 @@ class DescentDrawing(Drawing):
         kinds = [plane.plot([], [], marker=m, color="#777777", **end)[0] for m in KINDS.values()]
         self.figure.legend(
             [*self._ways, self._start, *kinds], [*methods, "start", *KINDS],
-            loc="outside lower center", ncols=len(methods) + 4, frameon=False, columnspacing=1.2,
+            loc="outside lower center", ncols=6 if len(methods) < 3 else 4, frameon=False,
+            columnspacing=1.2,
         )  # fmt: skip
 
     def _draw_landscape(self, plane, line):
@@ -72,16 +78,17 @@ class DescentDrawing(Drawing):
         )  # fmt: skip
         ends = line[0].item(), line[-1].item()
         plane.set(title="paths and lines of equal height", xlabel="x1", ylabel="x2", aspect=1)
-        plane.set(xlim=ends, ylim=ends)
+        plane.set(xlim=[1.04 * end for end in ends], ylim=[1.04 * end for end in ends])
+        self._highest = heights.max().item()
         self._height_ax.set(title="height above the lowest", xlabel="step", yscale="log")
-        self._height_ax.set(ylim=(FLOOR / 3, 30 * above.max().item()))
         self._height_ax.grid(color="#dddddd", lw=0.6)
 
     def fit(self, settings):
         paths = [path for some in those_that_work(self._paths, settings) for path in some]
-        self._height_ax.set_xlim(-0.5, max(len(path) for path in paths) - 0.5)
-        heights = self.fn(torch.cat(paths))
+        self._height_ax.set_xlim(-0.5, max(map(len, paths), default=1) - 0.5)
+        heights = self.fn(torch.cat([*paths, torch.zeros(1, 2, dtype=torch.float64)]))
         self._lowest = min(self._lowest, heights[heights.isfinite()].min().item())
+        self._height_ax.set_ylim(FLOOR / 3, 30 * (self._highest - self._lowest))
 
     def show(self, **values):
         paths, said = self._paths(**values), []
@@ -97,9 +104,9 @@ class DescentDrawing(Drawing):
             said.append(f"{name}: {len(path) - 1} steps to ({end}), {kind}")
         return "; ".join(said)
 
-    def _paths(self, x1=0.0, x2=0.0):
-        start = torch.tensor([x1, x2], dtype=torch.float64)
-        paths = [method(self.fn, start).detach() for method in self.methods.values()]
+    def _paths(self, **values):
+        start = torch.tensor([*{**self.parameters, **values}.values()], dtype=torch.float64)
+        paths = [method(self.fn, start.clone()).detach() for method in self.methods.values()]
         for name, path in zip(self.methods, paths, strict=True):
             if path.dim() != 2 or path.shape[1] != 2:
                 raise ValueError(

@@ -31,10 +31,10 @@ class FieldDrawing(Drawing):
         self.fn = fn
         line = torch.linspace(-reach, reach, 61)
         y = fn(torch.cartesian_prod(line, line)).detach()
-        if y.shape != (61 * 61, 2):
+        if y.shape != (61 * 61, 2) or y.isnan().all(0).any():
             raise ValueError(
                 "fn needs to turn x of shape (..., 2) into y of shape (..., 2), but turned "
-                f"{(61 * 61, 2)} into {tuple(y.shape)}"
+                f"{(61 * 61, 2)} into {tuple(y.shape)}, or y is NaN everywhere"
             )
         coarse = torch.linspace(-reach, reach, 13)[1:-1]
         self._points = torch.cartesian_prod(coarse, coarse)

@@ -32,7 +32,7 @@ class JacobianDrawing(Drawing):
         y = fn(x)
         if x.dim() != 1 or y.dim() != 1 or not len(y):
             raise ValueError(
-                "fn needs to turn a vector into a vector, but turned shape "
+                "fn needs to turn a vector into a vector of one or more, but turned shape "
                 f"{tuple(x.shape)} into {tuple(y.shape)}"
             )
         self.fn, self.x, self.jacobian = fn, x.detach(), torch.func.jacrev(fn)(x).detach()

@@ -81,8 +81,6 @@ def compare(where: str, yours: object, expected: torch.Tensor, why: str = "") ->
     """Raise Wrong unless `yours` is a tensor like `expected`; name the first place that differs."""
     if isinstance(yours, tuple):
         why = "torch.autograd.grad returns a tuple with a gradient in it: take [0]."
-        if len(yours) == 2:
-            why = "torch.func.jvp returns a value and a derivative: take the derivative."
     if not isinstance(yours, torch.Tensor):
         raise Wrong(f"{where}: yours is {type(yours).__name__}, expected a tensor. {why}".strip())
     if yours.shape != expected.shape:

@@ -98,9 +98,11 @@ def _check_two_gradients(answer):
     )
     yours = call(answer, a, b, x, cures={"a second time": freed})
     if not isinstance(yours, (tuple, list)) or len(yours) != 2:
-        one = yours[0] if isinstance(yours, (tuple, list)) and yours else yours
+        several = isinstance(yours, (tuple, list))
+        got = f"{len(yours)} in a {type(yours).__name__}" if several else type(yours).__name__
+        one = yours[0] if several and yours else yours
         why = likely_mistake(one, {"That is the sum of both: ask for each alone.": of_a + of_b})
-        raise Wrong(f"needs a tuple of two gradients, got one {type(one).__name__}. {why}".strip())
+        raise Wrong(f"needs a tuple of two gradients, got {got}. {why}".strip())
     if yours[0] is yours[1] is not None:
         raise Wrong("the two are one tensor, x.grad: the second backward() added to it in place.")
     old = "It has in it what was in x.grad before."
@@ -109,6 +111,8 @@ def _check_two_gradients(answer):
     compare("gradient of a", yours[0], of_a, likely_mistake(yours[0], first))
     compare("gradient of b", yours[1], of_b, likely_mistake(yours[1], second))
     compare_preset_grad("x.grad", x)
+    if any(gradient.requires_grad for gradient in yours):
+        raise Wrong("create_graph=True gives the gradients a graph: retain_graph=True is enough.")
     try:
         torch.autograd.grad(a, x)
     except RuntimeError:

@@ -170,13 +170,18 @@ WRONG = {
             lambda a, b, x: (grad(a, x)[0], grad(b, x)[0]),
             "the first call frees the part of the graph that the second needs: retain_graph=True",
         ),
+        "create_graph instead": (
+            lambda a, b, x: (grad(a, x, create_graph=True)[0], grad(b, x)[0]),
+            "create_graph=True gives the gradients a graph: retain_graph=True is enough",
+        ),
+        "three": (lambda a, b, x: (*both(a, b, x), None), "needs a tuple of two gradients, got 3"),
         "one call for both": (
             lambda a, b, x: grad((a, b), x),
-            "needs a tuple of two gradients, got one Tensor. That is the sum of both",
+            "needs a tuple of two gradients, got 1 in a tuple. That is the sum of both",
         ),
         "only one": (
             lambda a, b, x: grad(a, x)[0],
-            "needs a tuple of two gradients, got one Tensor",
+            "needs a tuple of two gradients, got Tensor",
         ),
         "swapped": (
             lambda a, b, x: both(b, a, x),

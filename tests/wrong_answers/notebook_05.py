@@ -41,6 +41,13 @@ def row_by_row(f, x, v):
     return torch.stack(rows)
 
 
+def in_blocks(f, x, v):
+    rows = [torch.nn.functional.one_hot(some, len(x)) for some in torch.arange(len(x)).split(20)]
+    slope = gradient(f, x)
+    of_rows = [grad(slope, x, some, True, is_grads_batched=True)[0] @ v for some in rows]
+    return torch.cat(of_rows)
+
+
 def product_by_backward(f, x, v):
     (gradient(f, x) @ v).backward()
     return x.grad
@@ -93,9 +100,11 @@ def x_changed_back(model, x):
 def penalty_by_backward(model, x, **options):
     x.grad = None
     torch.set_warn_always(True)  # or this would be the only warning of a reference cycle
-    with pytest.warns(UserWarning, match="create_graph=True will create a reference cycle"):
-        model(x).sum().backward(create_graph=True, **options)
-    torch.set_warn_always(False)
+    try:
+        with pytest.warns(UserWarning, match="create_graph=True will create a reference cycle"):
+            model(x).sum().backward(create_graph=True, **options)
+    finally:
+        torch.set_warn_always(False)
     return off_one(x.grad)
 
 
@@ -125,7 +134,7 @@ WRONG = {
         ),
         "no create_graph": (
             lambda f, x: grad(grad(f(x).sum(), x)[0].sum(), x)[0],
-            "can't be differentiated: create_graph=True in the first call",
+            "has no graph. A gradient gets one by create_graph=True in the first call",
         ),
         "zeros if there is no graph, and there never is": (
             lambda f, x: torch.zeros_like(x),
@@ -186,6 +195,11 @@ WRONG = {
             lambda f, x, v: hessian(f, x) @ v,
             "H v is right, but for 60 numbers yours makes a tensor of 3600",
         ),
+        "H in blocks": (in_blocks, "yours makes a tensor of 1200: H, or a part of it"),
+        "f without x": (
+            lambda f, x, v: grad(grad(f(x.detach()), x, create_graph=True)[0], x, v)[0],
+            "f(x) has none if x was detached",
+        ),
         "row by row": (row_by_row, "H v is right, but for 60 numbers yours computes sin(x) "),
         "no weights": (
             lambda f, x, v: grad(gradient(f, x) * v, x)[0],
@@ -193,7 +207,7 @@ WRONG = {
         ),
         "the pair of jvp": (
             jvp_of_gradient,
-            "torch.func.jvp returns a value and a derivative: take the derivative",
+            "Of torch.func.jvp's pair take the second",
         ),
         "the first of jvp's pair": (
             lambda f, x, v: jvp_of_gradient(f, x, v)[0],
@@ -201,7 +215,7 @@ WRONG = {
         ),
         "no create_graph": (
             lambda f, x, v: grad(grad(f(x), x)[0] @ v, x)[0],
-            "the gradient has no graph, so it can't be differentiated",
+            "something that is differentiated has no graph",
         ),
         "backward, and x.grad": (product_by_backward, "plus what was in x.grad before"),
         "x.grad emptied": (product_in_emptied_grad, "x.grad after the call [0]: yours "),
