@@ -56,7 +56,9 @@ def _check_leaky_clamp(answer):
             f"{ASKED} [2]: yours 0.05, expected 0.5. The two bounds count as inside.": (
                 strictly_inside * UPSTREAM
             ),
-            f"{ASKED} [0]: yours 0, expected 0.3. Nothing leaks: is it torch's own gradient?": torchs,
+            f"{ASKED} [0]: yours 0, expected 0.3. Nothing leaks: is it torch's own gradient?": (
+                torchs
+            ),
             f"{ASKED} [5]: yours 1, expected 0.7. Outside, yours is a constant.": constants,
             f"{ASKED} [0]: yours 3, expected 0.3. Outside, a tenth is asked for.": UPSTREAM,
         },
