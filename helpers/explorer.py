@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import ipywidgets
 import traitlets
@@ -66,7 +67,8 @@ class Explorer(ipywidgets.VBox):
         if any(artist.get_animated() for artist in drawing.moving):
             raise ValueError("this drawing has its sliders already: make another one")
         drawing.show(**self.values)  # what cannot be shown at all is raised here
-        drawing.fit(list(reachable(self.sliders)))
+        settings = list(reachable(self.sliders))
+        drawing.fit(settings)
         self._title = self.figure.suptitle(drawing.caption(self.values))
         self.picture = _Image(format="png", width=round(self.figure.get_figwidth() * CSS_DPI))
         self.picture.layout = ipywidgets.Layout(max_width="100%", object_fit="contain")
@@ -76,6 +78,11 @@ class Explorer(ipywidgets.VBox):
         for artist in drawing.moving:
             artist.set_animated(True)  # leaves it out of the frame
         self._title.set_text(drawing.name)  # the controls show the values, and text is slow
+        for values in (settings[0], settings[-1]):  # all controls at one end, and at the other
+            with suppress(Exception):  # it is raised when the controls get there
+                drawing.show(**values)
+                self._paint()
+                self.figure.sample_colours()
         self._draw()
         for slider in self.sliders.values():
             slider.observe(self._on_move, "value")

@@ -24,19 +24,34 @@ class Picture(Figure):
         super().__init__((width, height), CSS_DPI * PIXEL_RATIO, layout="constrained")
         FigureCanvasAgg(self)
         self.summary = ""
+        self._samples, self._palette = [], None
 
     def png(self) -> bytes:
         """What the canvas shows now, in 256 colours: half the bytes, and no eye can tell."""
-        width, height = self.canvas.get_width_height()
-        image = Image.frombuffer("RGBA", (width, height), self.canvas.buffer_rgba()).convert("RGB")
-        # every fourth pixel is enough to choose the colours by, and much faster than all
-        sample = image.resize((width // 4, height // 4), Image.Resampling.NEAREST)
-        palette = sample.quantize(256, method=Image.Quantize.FASTOCTREE)
+        if self._palette is None:
+            self.sample_colours()
+            width, height = self._samples[0].size
+            mosaic = Image.new("RGB", (width, height * len(self._samples)))
+            for k, sample in enumerate(self._samples):
+                mosaic.paste(sample, (0, k * height))
+            self._palette = mosaic.quantize(256, method=Image.Quantize.FASTOCTREE)
         buffer = io.BytesIO()
-        image.quantize(palette=palette, dither=Image.Dither.NONE).save(
+        self._image().quantize(palette=self._palette, dither=Image.Dither.NONE).save(
             buffer, "png", compress_level=1
         )
         return buffer.getvalue()
+
+    def sample_colours(self):
+        """Let the 256 colours, which stay the same from then on, suit what the canvas shows now."""
+        image = self._image()
+        # every third pixel is enough to choose by, and much faster than all
+        small = image.width // 3, image.height // 3
+        self._samples.append(image.resize(small, Image.Resampling.NEAREST))
+        self._palette = None
+
+    def _image(self):
+        size = self.canvas.get_width_height()
+        return Image.frombuffer("RGBA", size, self.canvas.buffer_rgba()).convert("RGB")
 
     def bundle(self) -> tuple[dict, dict]:
         """The picture and its text, in the form in which notebooks store outputs."""
