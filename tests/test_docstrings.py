@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import helpers
+from helpers.doctor import explain, trace
 
 MODULES = [
     module.name
@@ -21,7 +22,7 @@ MODULES = [
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_are_true(name):
     module = importlib.import_module(name)
-    names = {"torch": torch, "warnings": warnings}
+    names = {"torch": torch, "warnings": warnings, "explain": explain, "trace": trace}
     result = doctest.testmod(module, extraglobs=names)
     assert result.attempted > 0
     assert result.failed == 0

@@ -19,6 +19,9 @@ TORCH_ONLY = [
     "symptoms",
     "exercises",
     "installation",
+    "doctor",
+    "doctor.graph",
+    "doctor.picture",
 ]
 # module -> what it may import from helpers
 ARROWS = {
@@ -30,6 +33,7 @@ ARROWS = {
     "tables": set(),
     "installation": set(),
     "exercises": {"exercises"},
+    "doctor": {"doctor", "picture"},  # the picture is drawn with matplotlib, when it is shown
     "mistakes": {"functions"},
     "symptoms": {"mistakes", "tables"},
     "lessons": {"exercises"},

@@ -1,0 +1,24 @@
+"""Why is a gradient None, zero, NaN or wrong, and which line did it?
+
+places       lines of somebody's code, and the tensors that names there hold
+causes       every cause in words: a table
+calls        one call of torch
+recording    trace(): what the forward pass did
+history      questions to a recording
+backward     one backward, watched
+reasons      why an operation gives zero or NaN: tables
+judging      what happened to the gradient of each tensor
+advice       what a gradient does not show
+examination  explain()
+errors       what autograd's messages mean: a table
+report       findings as text, table and data
+graph        the graph as boxes and links, and as Mermaid
+picture      the graph as a picture
+"""
+
+from helpers.doctor.errors import explain_error
+from helpers.doctor.examination import explain
+from helpers.doctor.recording import trace
+from helpers.doctor.report import Finding, Report
+
+__all__ = ["Finding", "Report", "explain", "explain_error", "trace"]

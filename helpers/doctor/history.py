@@ -1,0 +1,225 @@
+"""Questions to a recording: which line made this node, and where did that tensor lose its way?"""
+
+from __future__ import annotations
+
+import bisect
+import heapq
+import re
+
+import torch
+
+from helpers.doctor.calls import Call, Cut
+from helpers.doctor.places import Where
+from helpers.doctor.recording import trace
+
+
+class History:
+    """A recording with its indexes. `calls` in order; `makers` and `users` by state.
+
+    >>> with trace() as t:
+    ...     x = torch.ones(2, requires_grad=True); y = x.exp()
+    >>> History(t).call_of(y.grad_fn).name
+    'exp'
+    """
+
+    def __init__(self, recording: trace):
+        self.recording, self.calls = recording, recording.calls
+        self.makers = {state: call for call in self.calls for state in call.outputs}
+        self.users: dict[int, list[Call]] = {}
+        for call in self.calls:
+            for state in dict.fromkeys(call.inputs):
+                self.users.setdefault(state, []).append(call)
+        self._with_nodes = [call for call in self.calls if call.last > call.first]
+        self._firsts = [call.first for call in self._with_nodes]
+        self._goal: tuple[torch.Tensor, set[int]] | None = None
+
+    def call_of(self, node) -> Call | None:
+        """The call that made this node of the graph."""
+        number = node._sequence_nr()
+        k = bisect.bisect_right(self._firsts, number) - 1
+        if k >= 0 and number < self._with_nodes[k].last:
+            return self._with_nodes[k]
+        own = getattr(node, "_forward_cls", None)  # numbered before its forward runs
+        inner = (c for c in self.calls if c.function and c.first > number)
+        call = next(inner, None) if own is not None else None
+        return call if call is not None and call.function[0] == own.__name__ else None
+
+    def line_of(self, node) -> Where | None:
+        call = self.call_of(node)
+        if call is None:
+            return None
+        return call.function[1] if call.function else call.where
+
+    def made_at(self, tensor: torch.Tensor) -> Where | None:
+        states = self.recording.states(tensor)
+        call = self.makers.get(states[0]) if states else None
+        return call.where if call else None
+
+    def written_at(self, tensor: torch.Tensor, *names: str) -> Where | None:
+        """The last change of this tensor in place, or the last call with one of these names."""
+        states = set(self.recording.states(tensor))
+        for call in reversed(self.calls):
+            met = states & {*call.outputs, *call.inputs}
+            if met and (call.name in names if names else call.in_place):
+                return call.where
+        return None
+
+    def cut_when_made(self, tensor: torch.Tensor) -> tuple[Call, Cut] | None:
+        for state in self.recording.states(tensor)[:1]:
+            call = self.makers.get(state)
+            if call is not None and state in call.cuts:
+                return call, call.cuts[state]
+        return None
+
+    def behind(self, loss: torch.Tensor, backward) -> set[int]:
+        """The states that the value of the loss, and the leaves of its graph, come from."""
+        if self._goal is None or self._goal[0] is not loss:
+            leaves = backward.leaves if backward is not None else ()
+            found = {state for t in (loss, *leaves) for state in self.recording.states(t)}
+            for call in reversed(self.calls):
+                if found.intersection(call.outputs):
+                    found.update(call.inputs)
+            self._goal = loss, found
+        return self._goal[1]
+
+    def cuts_behind(self, loss: torch.Tensor) -> list[tuple[str, Where]]:
+        behind = self.behind(loss, None)
+        return [
+            (f"{cut.cause} at", cut.places[0][1] if cut.places else call.where)
+            for call in self.calls
+            for state, cut in call.cuts.items()
+            if state in behind
+        ][:3]
+
+    def spoiled_before(self, loss: torch.Tensor, backward) -> Call | None:
+        """The first call behind the loss that made inf or NaN of finite numbers."""
+        behind = self.behind(loss, backward)
+        return next((c for c in self.recording.spoiled if behind.intersection(c.outputs)), None)
+
+    def end_of(self, tensor: torch.Tensor) -> Call:
+        """The last call that something made of this tensor went into."""
+        reached, last = set(self.recording.states(tensor)), None
+        for call in self.calls:
+            if reached.intersection(call.inputs):
+                reached.update(call.outputs)
+                last = call
+        return last
+
+    def lost_between(self, tensor: torch.Tensor, loss: torch.Tensor, backward):
+        """Where the way from the tensor to the loss lost its history.
+
+        ([(call, cut) on the way], [(call, cut) of numbers that left torch], [calls that used it])
+        """
+        states, behind = self.recording.states(tensor), self.behind(loss, backward)
+        lost = dict.fromkeys(states)  # reached state -> None, or the (call, cut) that it lost by
+        seen = {call.index for state in states for call in self.users.get(state, ())}
+        waiting, on_the_way, left = sorted(seen), [], []
+        while waiting:  # in the order in which they ran
+            call = self.calls[heapq.heappop(waiting)]
+            carried = [lost[state] for state in call.inputs if state in lost]
+            live = None in carried
+            for state in call.outputs:
+                pair = (call, call.cuts[state]) if state in call.cuts else None
+                if pair and pair[1].cause in ("escape", "branch"):
+                    left.append(pair if live or pair[1].cause == "branch" else carried[0])
+                elif pair and live and state in behind:
+                    on_the_way.append(pair)
+                lost.setdefault(state, pair if live else carried[0])
+                for later in self.users.get(state, ()):
+                    if later.index not in seen:
+                        seen.add(later.index)
+                        heapq.heappush(waiting, later.index)
+        left.sort(key=lambda pair: pair[1].cause == "branch")
+        used = [c for s in states for c in self.users.get(s, ()) if set(c.outputs) - set(states)]
+        return on_the_way, left, used
+
+    def returns_at(self, call: Call, numbers: list[int]) -> int | None:
+        """The number of the first node, out of `numbers`, whose call used what `call` cut off."""
+        states, waiting = set(call.outputs), list(self.calls[call.index + 1 :])
+        for later in waiting:
+            if states.intersection(later.inputs):
+                k = bisect.bisect_left(numbers, later.last) - 1
+                if k >= 0 and numbers[k] >= later.first:
+                    return numbers[k]
+                states.update(later.outputs)
+        return None
+
+
+def lines_of_error(recording, cause, message, failed):
+    """The places that an error is about, the guilty one first."""
+    if recording is None:
+        return []
+    history = History(recording)
+    needed = history.call_of(failed.node) if failed is not None else None
+    search = LINES.get(cause)
+    places = search(history, message, needed) if search else []
+    if needed is not None and cause not in ("second-backward",):
+        places.append((f"needed by {failed.name}, made at", history.line_of(failed.node)))
+    return [(label, where) for label, where in places if where is not None]
+
+
+def _overwritten(history, message, needed):
+    """The write after the value was needed, into what the operation in the message made."""
+    writes = [c for c in history.calls if c.in_place and (not needed or c.index > needed.index)]
+    operation = re.search(r"which is output \d+ of (\w+?)(?:Backward\d*)?,", message)
+    name = operation[1].lower() if operation else ""
+    for write in writes:
+        for state in write.inputs:
+            maker = history.makers.get(state)
+            if maker is not None and name and name in maker.name.replace("_", "").lower():
+                return [("overwritten at", write.where), ("made at", maker.where)]
+    return [("overwritten at, probably", write.where) for write in writes[-1:]]
+
+
+def _freed(history, message, needed):
+    backward = next((c for c in history.calls if c.name in ("backward", "grad")), None)
+    if backward is None:
+        return []
+    before = {state for call in history.calls[: backward.index] for state in call.outputs}
+    again = next(
+        (
+            call
+            for call in history.calls[backward.index + 1 :]
+            if before.intersection(call.inputs)
+            and call.last > call.first
+            and call.name != "backward"
+        ),
+        None,
+    )
+    places = [("freed by", backward.where)]
+    if again is not None:
+        old = needed or again
+        places = [("the old graph was made at", old.where), ("used again at", again.where), *places]
+    return places
+
+
+def _lost(history, message, needed):
+    return [
+        (f"{cut.cause}, at", cut.places[0][1] if cut.places else call.where)
+        for call in history.calls
+        for cut in call.cuts.values()
+        if cut.cause != "branch"
+    ][:3]
+
+
+def _named(history, message, needed):
+    name = re.search(r"aten::(\w+)", message)
+    start = name[1].replace("_", "")[:8] if name else "?"
+    call = next((c for c in history.calls if c.name.replace("_", "").startswith(start)), None)
+    return [("called at", call.where)] if call else []
+
+
+def _function(history, message, needed):
+    inner = next((call for call in history.calls if call.function), None)
+    return [(f"{inner.function[0]}.apply at", inner.function[1])] if inner else []
+
+
+LINES = {
+    "overwritten": _overwritten,
+    "second-backward": _freed,
+    "not-connected": _lost,
+    "unused-input": _lost,
+    "no-derivative": _named,
+    "once-differentiable": _function,
+    "view-in-place": _function,
+}

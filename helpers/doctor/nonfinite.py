@@ -1,0 +1,87 @@
+"""Where inf and NaN come from: in backward, or in the forward pass already."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from helpers.doctor.backward import Node, Step
+from helpers.doctor.case import Case, because, first_step, in_and_out
+from helpers.doctor.reasons import NOT_FINITE, operation_of, reason_born, saved_is_finite
+from helpers.doctor.report import Finding, finding
+
+
+def not_finite(case: Case, name: str, gradient: torch.Tensor, edge: tuple[Node, int]) -> Finding:
+    """The finding for a gradient with inf or NaN in it, which arrived along this edge.
+
+    >>> x = torch.tensor([0.0, 4.0], requires_grad=True)
+    >>> explain(x.sqrt().sum(), {"x": x})["x"].cause
+    'infinite-slope'
+    """
+    status = "nan" if bool(gradient.isnan().any()) else "inf"
+    count = f"{int((~gradient.isfinite()).sum())} of {gradient.numel()} elements are not finite"
+    origins = case.backward.origins(*edge, "not finite")
+    step = first_step(origins)
+    if step is None:
+        adds = "a sum of finite contributions" if origins else "what enters the graph"
+        return finding(name, status, "overflow", (), count, operation=adds)
+    node, also = f"first not finite in {in_and_out(case, step)}", [count]
+    if step.spoiled is not None:
+        position, arrived = step.spoiled
+        came = "" if arrived is None else f": {arrived:g} arrived there"
+        also.append(f"first at element {list(position)}{came}{_values_at(step, position)}")
+    if step.masked and saved_is_finite(step):
+        return finding(name, status, "masked-too-late", case.place(step), node, also)
+    born = born_in_forward(case, name, status)
+    if born is not None:
+        return replace(born, node=node, also=tuple(also))
+    return because(case, name, status, step, NOT_FINITE, node, also)
+
+
+def _values_at(step, position):
+    parts = []
+    for name, value in step.saved().items():
+        if isinstance(value, torch.Tensor) and value.dim() == len(position):
+            inside = all(i < n for i, n in zip(position, value.shape, strict=True))
+            if inside and value.is_floating_point():
+                parts.append(f"{name} = {value[position].item():g}")
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def born_in_forward(case: Case, name: str, status: str) -> Finding | None:
+    """The finding, if inf or NaN came up in the forward pass already."""
+    made = case.history.spoiled_before(case.loss, case.backward) if case.history else None
+    if made is not None:
+        return _made_by(operation_of(made.name), name, status, (("forward, at", made.where),))
+    steps = case.backward.steps if case.backward else {}
+    operations = [step for node, step in steps.items() if not hasattr(node, "variable")]
+    for step in sorted(operations, key=lambda step: step.node._sequence_nr()):
+        kept = {k: v for k, v in step.saved().items() if isinstance(v, torch.Tensor)}
+        bad = [k for k, v in kept.items() if not bool(v.isfinite().all())]
+        if bad:
+            maker = step if bad[0] == "result" else _maker(steps, step)
+            if maker is not None:
+                places = case.place(maker, "forward, at")
+                return _made_by(maker.operation, name, status, places)
+            more = ", and no operation here made them: probably the data has them, or a parameter"
+            return finding(name, status, "forward-nonfinite", more=more)
+    return None
+
+
+def _made_by(operation, name, status, places):
+    cause, made, names = reason_born(operation)
+    found = finding(name, status, cause, places, **names)
+    return replace(found, sentence=made + found.sentence)
+
+
+def _maker(steps: dict[Node, Step], step: Step) -> Step | None:
+    """The nearest known maker of inf or NaN below, behind steps that keep nothing."""
+    below = [steps.get(node) for node, _ in step.edges]
+    while below:
+        maker = below.pop(0)
+        if maker is not None and reason_born(maker.operation)[0] != "forward-nonfinite":
+            return maker
+        if maker is not None and not maker.saved():
+            below += [steps.get(node) for node, _ in maker.edges]
+    return None

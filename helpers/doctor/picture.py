@@ -1,0 +1,117 @@
+"""The graph of a report as a picture: Mermaid in JupyterLab, a figure everywhere else."""
+
+from __future__ import annotations
+
+from helpers.doctor.graph import KINDS, BoxGraph, box_graph, mermaid
+from helpers.doctor.report import Report
+
+ROW, GAP, LETTER = 0.34, 0.5, 0.088  # inches: between lines of text, between boxes, of a letter
+
+
+class GraphPicture:
+    """Shows itself. `.graph` is what is drawn, `.mermaid` the same as text.
+
+    >>> x = torch.tensor([0.2, 1.7], requires_grad=True)
+    >>> explain(x.round().sum(), {"x": x}).graph()
+    SumBackward0 · in 1/1 → out 2/2
+    RoundBackward0 · dies here · in 2/2 → out 0/2
+    x · gradient 0/2
+    """
+
+    def __init__(self, report: Report, limit: int):
+        self.graph = box_graph(report, limit)
+        self.mermaid = mermaid(self.graph)
+
+    @property
+    def summary(self) -> str:
+        """The boxes as text, the loss first."""
+        lines = [" · ".join(box.lines) for box in self.graph.boxes]
+        if self.graph.hidden:
+            lines.append(f"{self.graph.hidden} more steps are not drawn")
+        return "\n".join(lines)
+
+    __repr__ = summary.fget
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        data, metadata = draw(self.graph, self.summary)._repr_mimebundle_()
+        return {**data, "text/vnd.mermaid": self.mermaid}, metadata
+
+
+def draw(graph: BoxGraph, summary: str):
+    """The boxes as a helpers.picture.Picture, the loss on top."""
+    from helpers.picture import Picture  # here, because a diagnosis needs no matplotlib
+
+    rows = layers(graph)
+    width = [max(len(line) for line in box.lines) * LETTER + 0.3 for box in graph.boxes]
+    places, top = {}, 0.0
+    total = max(sum(width[i] for i in row) + GAP * (len(row) - 1) for row in rows)
+    for row in rows:
+        left = (total - sum(width[i] for i in row) - GAP * (len(row) - 1)) / 2
+        tall = max(len(graph.boxes[i].lines) for i in row) * 0.19 + 0.2
+        for i in row:
+            places[i] = left + width[i] / 2, top - tall / 2
+            left += width[i] + GAP
+        top -= tall + ROW
+    figure = Picture(max(total + 0.4, 3.0), -top + 0.2)
+    figure.set_layout_engine("none")  # the axes fill it
+    ax = figure.add_axes((0, 0, 1, 1))
+    margin = (figure.get_figwidth() - total) / 2
+    ax.set(xlim=(-margin, total + margin), ylim=(top + ROW - 0.2, 0.2))
+    ax.axis("off")
+    shapes = {}
+    for i, box in enumerate(graph.boxes):
+        fill, border, thick, dashed = KINDS[box.kind][2]
+        leaf = box.kind in ("leaf", "empty leaf", "cut")
+        shapes[i] = ax.text(
+            *places[i], "\n".join(box.lines), ha="center", va="center", fontsize=9, color="#222222",
+            bbox={
+                "boxstyle": "round,pad=0.5,rounding_size=0.9" if leaf else SHAPES.get(
+                    box.kind, "square,pad=0.45"
+                ),
+                "facecolor": fill, "edgecolor": border, "linewidth": 0.7 * thick,
+                "linestyle": "--" if dashed else "-",
+            },
+        )  # fmt: skip
+    for upper, lower, flows in graph.links:
+        cut = graph.boxes[lower].kind == "cut"
+        colour = "#D55E00" if cut else "#0072B2" if flows else "#888888"
+        ax.annotate(
+            "", places[lower], places[upper],
+            arrowprops={
+                "arrowstyle": "-" if cut else "-|>", "color": colour,
+                "linestyle": "-" if flows else "--", "shrinkA": 0, "shrinkB": 1,
+                "patchA": shapes[upper].get_bbox_patch(), "patchB": shapes[lower].get_bbox_patch(),
+            },
+        )  # fmt: skip
+        if cut:
+            middle = [(a + b) / 2 for a, b in zip(places[lower], places[upper], strict=True)]
+            ax.plot(*middle, marker="x", markersize=8, markeredgewidth=2.5, color=colour)
+    figure.summary = summary
+    return figure
+
+
+SHAPES = {"dies": "sawtooth,pad=0.5,tooth_size=0.25", "not finite": "roundtooth,pad=0.5"}
+
+
+def layers(graph: BoxGraph) -> list[list[int]]:
+    """Rows of boxes: each one below all that link to it, near those that link to it."""
+    above = {i: [] for i in range(len(graph.boxes))}
+    for upper, lower, _ in graph.links:
+        above[lower].append(upper)
+    depth, waiting = {}, list(above)
+    while waiting:
+        i = waiting.pop(0)
+        if all(upper in depth for upper in above[i]):
+            depth[i] = 1 + max((depth[upper] for upper in above[i]), default=-1)
+        else:
+            waiting.append(i)
+    bottom = max(depth.values())
+    for i, uppers in above.items():
+        if not uppers and i != 0:  # hangs loose
+            depth[i] = bottom
+    rows = [[i for i in depth if depth[i] == row] for row in range(bottom + 1)]
+    place = {}
+    for row in rows:
+        row.sort(key=lambda i: sum(place[u] for u in above[i]) / max(1, len(above[i])))
+        place.update((i, k - (len(row) - 1) / 2) for k, i in enumerate(row))
+    return [row for row in rows if row]

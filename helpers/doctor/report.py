@@ -1,0 +1,138 @@
+"""What was found, as text, as a table and as data."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from helpers.doctor.causes import words
+from helpers.doctor.places import Where
+
+ORDER = ("error", "none", "nan", "inf", "zero", "tiny", "wrong", "not trained", "partial", "ok")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What happened to the gradient of one tensor.
+
+    name      of the tensor; "loss" or "backward()" for what concerns all of them
+    status    ok, partial, none, zero, tiny, nan, inf, wrong, not trained or error
+    cause     a slug such as "detach", or "" if nothing is to be said
+    sentence  the cause in words
+    places    (label, Where), the line to blame first
+    fix       what helps
+    node      what the graph node did: "died in RoundBackward0: 3/3 in, 0/3 out"
+    also      more sentences
+    """
+
+    name: str
+    status: str
+    cause: str = ""
+    sentence: str = ""
+    places: tuple[tuple[str, Where], ...] = ()
+    fix: str = ""
+    node: str = ""
+    also: tuple[str, ...] = ()
+    call: object = field(default=None, repr=False, compare=False)  # that cut it, for the picture
+
+    @property
+    def where(self) -> Where | None:
+        return self.places[0][1] if self.places else None
+
+    def lines(self) -> list[tuple[str, str]]:
+        """(label, text) of everything that is known, the cause first."""
+        rows = [("cause", self.sentence), ("node", self.node)]
+        rows += [(label, str(where)) for label, where in self.places]
+        rows += [("also", text) for text in self.also]
+        return [(label, text) for label, text in [*rows, ("fix", self.fix)] if text]
+
+    def __str__(self):
+        rows = "".join(f"\n    {label}: {text}" for label, text in self.lines())
+        return f"{self.status.upper() if self.status != 'ok' else 'ok'}  {self.name}{rows}"
+
+    def _repr_html_(self):
+        return _table((self,))
+
+
+def finding(name: str, status: str, cause: str, places=(), node="", also=(), **names) -> Finding:
+    """A finding in the words of its cause; places without a Where are left out.
+
+    >>> print(finding("w", "zero", "hook"))
+    ZERO  w
+        cause: a hook replaced the gradient by zeros
+        fix: look for hooks, and for clipping to 0
+    """
+    sentence, fix = words(cause, **{"name": name, **names})
+    places = tuple((label, where) for label, where in places if where is not None)
+    return Finding(name, status, cause.partition(":")[0], sentence, places, fix, node, tuple(also))
+
+
+@dataclass(frozen=True)
+class Report:
+    """The findings for one loss. Shows itself: a table in a notebook, text elsewhere.
+
+    loss               a description of it
+    findings           in the order in which they were asked for
+    backward, history  what was watched and recorded, for the picture; names of tensors by id
+    """
+
+    loss: str
+    findings: tuple[Finding, ...]
+    backward: object = field(repr=False, compare=False)
+    history: object = field(repr=False, compare=False)
+    names: dict = field(repr=False, compare=False)
+
+    @property
+    def healthy(self) -> bool:
+        """Does every gradient arrive, finite and not all zero, where it is trained?"""
+        return all(found.status in ("ok", "partial") for found in self.findings)
+
+    def __getitem__(self, name: str) -> Finding:
+        for found in self.findings:
+            if found.name == name:
+                return found
+        raise KeyError(f"no finding about {name!r}, only {[f.name for f in self.findings]}")
+
+    def graph(self, nodes: int = 30):
+        """The graph as a picture: where the gradient flows, and where it dies."""
+        from helpers.doctor.picture import GraphPicture
+
+        return GraphPicture(self, nodes)
+
+    def __str__(self):
+        return "\n".join([f"loss: {self.loss}", *map(str, told_once(self.findings))])
+
+    __repr__ = __str__
+
+    def _repr_html_(self):
+        return f"<p>loss: {html.escape(self.loss)}</p>\n{_table(told_once(self.findings))}"
+
+
+def told_once(findings: Sequence[Finding]) -> list[Finding]:
+    """Findings with the same story as one, the worst first."""
+    groups: dict[tuple, list[Finding]] = {}
+    for found in sorted(findings, key=lambda f: ORDER.index(f.status)):
+        story = (found.status, found.cause, found.sentence, found.places)
+        groups.setdefault(story if found.cause else (found.status,), []).append(found)
+    told = []
+    for group in groups.values():
+        names = [found.name for found in group]
+        more = f" and {len(names) - 6} more" if len(names) > 7 else ""
+        shared = {} if len(group) == 1 or group[0].cause else {"node": ""}
+        told.append(
+            replace(group[0], name=", ".join(names[:6] if more else names) + more, **shared)
+        )
+    return told
+
+
+def _table(findings):
+    """Each row reads as sentences, so that it also reads well where styles are stripped."""
+    rows = ["<tr><th>tensor</th><th>gradient</th><th>why</th></tr>"]
+    for found in findings:
+        story = "<br>".join(
+            f"<b>{html.escape(label)}</b>: {html.escape(text)}" for label, text in found.lines()
+        )
+        cells = f"<td><code>{html.escape(found.name)}</code></td><td>{found.status}</td>"
+        rows.append(f'<tr>{cells}<td style="text-align:left">{story}</td></tr>')
+    return "<table>\n" + "\n".join(rows) + "\n</table>"

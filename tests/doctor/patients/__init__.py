@@ -1,0 +1,17 @@
+"""Ninety ways to lose a gradient, each with the line that is to blame and a cured twin."""
+
+from patients import (  # noqa: F401 (importing them fills PATIENTS and CURED)
+    none_history_dropped,
+    none_no_derivative,
+    none_other_tensor,
+    not_finite,
+    not_trained,
+    raised_before_backward,
+    raised_by_backward,
+    wrong_number,
+    zero_flat,
+    zero_on_the_way,
+)
+from patients.patient import CURED, PATIENTS, Patient, Visit
+
+__all__ = ["CURED", "PATIENTS", "Patient", "Visit"]

@@ -1,0 +1,260 @@
+"""`.grad` is None: a result was copied without its history.
+
+In each patient `bias` keeps the loss connected, so that backward() runs and says nothing.
+"""
+
+import numpy as np
+import torch
+
+from patients.patient import Visit, cured, patient
+
+
+@patient("`.detach()` in the forward pass", status="none", cause="detach")
+def detach():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    hidden = (weight * 2).detach()  #!
+    loss = (hidden + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@cured("detach")
+def no_detach():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    hidden = weight * 2
+    loss = (hidden + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@patient("`.data` in the forward pass", status="none", cause="data")
+def data():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    loss = (weight.data * 2 + bias).sum()  #!
+    return Visit(loss, {"weight": weight})
+
+
+@cured("data")
+def the_tensor_itself():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    loss = (weight * 2 + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@patient("a buffer filled through `.data`", status="none", cause="data")
+def write_through_data():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    buffer = torch.zeros(3)
+    buffer.data[:] = weight.data * 2  #!
+    loss = (buffer + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@cured("write_through_data")
+def write_to_the_buffer():
+    weight = torch.ones(3, requires_grad=True)
+    buffer = torch.zeros(3)
+    buffer[:] = weight * 2
+    return Visit(buffer.sum(), {"weight": weight})
+
+
+@patient("`loss.requires_grad_()` hides a cut", status="none", cause=("detach", "loss-is-leaf"))
+def loss_made_a_leaf():
+    weight = torch.ones(3, requires_grad=True)
+    hidden = (weight * 2).detach()  #!
+    loss = hidden.sum()
+    loss.requires_grad_()
+    return Visit(loss, {"weight": weight})
+
+
+@cured("loss_made_a_leaf")
+def loss_with_its_history():
+    weight = torch.ones(3, requires_grad=True)
+    hidden = weight * 2
+    return Visit(hidden.sum(), {"weight": weight})
+
+
+@patient("`.item()`, and back into a tensor", status="none", cause="escape")
+def item():
+    weight = torch.tensor(3.0, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    scale = (weight * 2).item()  #!
+    loss = (torch.ones(2) * scale + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@cured("item")
+def scale_stays_a_tensor():
+    weight = torch.tensor(3.0, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    scale = weight * 2
+    loss = (torch.ones(2) * scale + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@patient("`.item()`, Python arithmetic, and back", status="none", cause="escape")
+def item_then_arithmetic():
+    weight = torch.tensor(3.0, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    number = weight.item()  #!
+    number = number**2 + 1
+    loss = (torch.tensor(number) + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@cured("item_then_arithmetic")
+def arithmetic_with_tensors():
+    weight = torch.tensor(3.0, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    loss = (weight**2 + 1 + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@patient("through NumPy and back", status="none", cause=("escape", "detach"))
+def numpy_and_back():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    waves = np.sin(weight.detach().numpy())  #!
+    loss = (torch.from_numpy(waves) + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@cured("numpy_and_back")
+def sine_of_torch():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    loss = (torch.sin(weight) + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@patient("`torch.tensor(a tensor)`", status="none", cause="copy")
+def torch_tensor():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    hidden = torch.tensor(weight * 2)  #!
+    loss = (hidden + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@cured("torch_tensor")
+def clone():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    hidden = (weight * 2).clone()
+    loss = (hidden + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@patient("losses collected with `torch.tensor([…])`", status="none", cause="copy")
+def torch_tensor_of_losses():
+    weight = torch.ones(3, requires_grad=True)
+    losses = [(weight * k).sum() for k in (1.0, 2.0)]
+    loss = torch.tensor(losses, requires_grad=True).mean()  #!
+    return Visit(loss, {"weight": weight})
+
+
+@cured("torch_tensor_of_losses")
+def stack():
+    weight = torch.ones(3, requires_grad=True)
+    losses = [(weight * k).sum() for k in (1.0, 2.0)]
+    loss = torch.stack(losses).mean()
+    return Visit(loss, {"weight": weight})
+
+
+@patient("a computation inside `torch.no_grad()`", status="none", cause="no-grad")
+def no_grad_block():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    with torch.no_grad():
+        hidden = weight * 2  #!
+    loss = (hidden + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@cured("no_grad_block")
+def outside_no_grad():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    hidden = weight * 2
+    loss = (hidden + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@torch.no_grad()
+def doubled(tensor):
+    return tensor * 2
+
+
+@patient("a function decorated with `@torch.no_grad()`", status="none", cause="no-grad")
+def no_grad_decorator():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    loss = (doubled(weight) + bias).sum()  #!
+    return Visit(loss, {"weight": weight})
+
+
+@cured("no_grad_decorator")
+def no_decorator():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    loss = (weight * 2 + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@patient("copied into a buffer under `torch.no_grad()`", status="none", cause="no-grad")
+def copy_under_no_grad():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    buffer = torch.zeros(3)
+    with torch.no_grad():
+        buffer.copy_(weight)  #!
+    loss = (buffer + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@cured("copy_under_no_grad")
+def copy_with_history():
+    weight = torch.ones(3, requires_grad=True)
+    buffer = torch.zeros(3)
+    buffer.copy_(weight)
+    return Visit(buffer.sum(), {"weight": weight})
+
+
+@patient("`.sample()` of a distribution", status="none", cause="no-grad")
+def sample():
+    mean = torch.zeros(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    drawn = torch.distributions.Normal(mean, 1.0).sample()  #!
+    loss = (drawn**2 + bias).sum()
+    return Visit(loss, {"mean": mean})
+
+
+@cured("sample")
+def rsample():
+    mean = torch.zeros(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    drawn = torch.distributions.Normal(mean, 1.0).rsample()
+    loss = (drawn**2 + bias).sum()
+    return Visit(loss, {"mean": mean})
+
+
+@patient("a computation inside `torch.inference_mode()`", status="none", cause="inference-mode")
+def inference_mode():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    with torch.inference_mode():
+        hidden = weight * 2  #!
+    loss = (hidden.clone() + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@cured("inference_mode")
+def outside_inference_mode():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    hidden = weight * 2
+    loss = (hidden.clone() + bias).sum()
+    return Visit(loss, {"weight": weight})

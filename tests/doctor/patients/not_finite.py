@@ -1,0 +1,163 @@
+"""The gradient is NaN or infinite."""
+
+import torch
+
+from patients.patient import Visit, cured, patient
+
+
+@patient("`sqrt` at 0", status="inf", cause="infinite-slope")
+def sqrt_at_zero():
+    x = torch.tensor([0.0, 4.0], requires_grad=True)
+    loss = x.sqrt().sum()  #!
+    return Visit(loss, {"x": x})
+
+
+@cured("sqrt_at_zero")
+def sqrt_beside_zero():
+    x = torch.tensor([0.0, 4.0], requires_grad=True)
+    loss = (x + 1e-8).sqrt().sum()
+    return Visit(loss, {"x": x})
+
+
+@patient("`torch.where` after the dangerous step", status="nan", cause="masked-too-late")
+def where_trap():
+    x = torch.tensor([0.0, 4.0], requires_grad=True)
+    root = x.sqrt()  #!
+    loss = torch.where(x > 0, root, torch.zeros(2)).sum()
+    return Visit(loss, {"x": x})
+
+
+@cured("where_trap")
+def where_before_and_after():
+    x = torch.tensor([0.0, 4.0], requires_grad=True)
+    root = torch.where(x > 0, x, torch.ones(2)).sqrt()
+    loss = torch.where(x > 0, root, torch.zeros(2)).sum()
+    return Visit(loss, {"x": x})
+
+
+@patient("divide first, mask later", status="nan", cause=("masked-too-late", "division-by-zero"))
+def division_masked_later():
+    x = torch.tensor([1.0, 1.0], requires_grad=True)
+    divisor = torch.tensor([0.0, 2.0])
+    ratio = x / divisor  #!
+    loss = ratio[divisor != 0].sum() + (ratio * (divisor != 0)).nansum()
+    return Visit(loss, {"x": x})
+
+
+@cured("division_masked_later")
+def safe_divisor():
+    x = torch.tensor([1.0, 1.0], requires_grad=True)
+    divisor = torch.tensor([0.0, 2.0])
+    ratio = x / torch.where(divisor == 0, torch.ones(2), divisor)
+    loss = ratio[divisor != 0].sum() + (ratio * (divisor != 0)).nansum()
+    return Visit(loss, {"x": x})
+
+
+@patient("the distance of two equal points", status="nan", cause="infinite-slope")
+def distance_of_equal_points():
+    point = torch.tensor([1.0, 2.0], requires_grad=True)
+    distance = ((point - torch.tensor([1.0, 2.0])) ** 2).sum().sqrt()  #!
+    loss = distance * 3
+    return Visit(loss, {"point": point})
+
+
+@cured("distance_of_equal_points")
+def squared_distance_plus_epsilon():
+    point = torch.tensor([1.0, 2.5], requires_grad=True)
+    distance = (((point - torch.tensor([1.0, 2.0])) ** 2).sum() + 1e-8).sqrt()
+    loss = distance * 3
+    return Visit(loss, {"point": point})
+
+
+# log(0) is -inf in the forward pass, its slope is infinite there, and 0 * inf is NaN: all true.
+@patient(
+    "`p * p.log()` at 0",
+    status="nan",
+    cause=("infinite-slope", "infinite-factor", "forward-nonfinite"),
+)
+def entropy_at_zero():
+    p = torch.tensor([0.0, 1.0], requires_grad=True)
+    loss = -(p * p.log()).sum()  #!
+    return Visit(loss, {"p": p})
+
+
+@cured("entropy_at_zero")
+def entropy_of_clamped():
+    p = torch.tensor([0.0, 1.0], requires_grad=True)
+    loss = -(p * p.clamp_min(1e-6).log()).sum()
+    return Visit(loss, {"p": p})
+
+
+@patient("`x**0.3` at 0", status="inf", cause="infinite-slope")
+def power_at_zero():
+    x = torch.tensor([0.0, 1.0], requires_grad=True)
+    loss = (x**0.3).sum()  #!
+    return Visit(loss, {"x": x})
+
+
+@cured("power_at_zero")
+def power_beside_zero():
+    x = torch.tensor([0.0, 1.0], requires_grad=True)
+    loss = ((x + 1e-6) ** 0.3).sum()
+    return Visit(loss, {"x": x})
+
+
+@patient("softmax over a row that is masked away", status="nan", cause="empty-softmax")
+def fully_masked_softmax():
+    scores = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
+    mask = torch.tensor([[True, False, False], [True, True, True]])
+    share = (scores + torch.zeros(2, 3).masked_fill(mask, -torch.inf)).softmax(-1)  #!
+    loss = torch.where(mask.all(-1, keepdim=True), torch.zeros(()), share).pow(2).sum()
+    return Visit(loss, {"scores": scores})
+
+
+@cured("fully_masked_softmax")
+def finite_mask():
+    scores = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
+    mask = torch.tensor([[True, False, False], [True, True, True]])
+    share = (scores + torch.zeros(2, 3).masked_fill(mask, -1e9)).softmax(-1)
+    loss = torch.where(mask.all(-1, keepdim=True), torch.zeros(()), share).pow(2).sum()
+    return Visit(loss, {"scores": scores})
+
+
+@patient("`acos` at 1", status="inf", cause="infinite-slope")
+def acos_at_one():
+    cosine = torch.tensor([1.0, 0.5], requires_grad=True)
+    loss = torch.acos(cosine).sum()  #!
+    return Visit(loss, {"cosine": cosine})
+
+
+@cured("acos_at_one")
+def acos_beside_one():
+    cosine = torch.tensor([1.0, 0.5], requires_grad=True)
+    loss = torch.acos(cosine * 0.999).sum()
+    return Visit(loss, {"cosine": cosine})
+
+
+@patient("`exp` overflows", status="nan", cause=("overflow", "forward-nonfinite"))
+def exp_overflow():
+    x = torch.tensor([100.0, 1.0], requires_grad=True)
+    power = x.exp()  #!
+    loss = (power / (1 + power)).sum()
+    return Visit(loss, {"x": x})
+
+
+@cured("exp_overflow")
+def stable_sigmoid():
+    x = torch.tensor([100.0, 1.0], requires_grad=True)
+    loss = torch.sigmoid(x).sum()
+    return Visit(loss, {"x": x})
+
+
+@patient("the gradient is too large for float16", status="inf", cause="overflow")
+def half_precision_overflow():
+    x = torch.tensor([6.0], dtype=torch.float16, requires_grad=True)
+    loss = (x * 2).float().mul(1e5).sum()  #!
+    return Visit(loss, {"x": x})
+
+
+@cured("half_precision_overflow")
+def bfloat16():
+    x = torch.tensor([6.0], dtype=torch.bfloat16, requires_grad=True)
+    loss = (x * 2).float().mul(1e5).sum()
+    return Visit(loss, {"x": x})

@@ -1,0 +1,111 @@
+"""The gradient is a number, but not the right one: the cured twin has that."""
+
+import torch
+from torch import nn
+
+from patients.patient import Visit, cured, patient
+
+
+@patient("`zero_grad()` forgotten: gradients add up", status="wrong", cause="accumulated")
+def gradients_added_up():
+    weight = torch.ones(2, requires_grad=True)
+    for _ in range(3):
+        loss = (weight * 2).sum()
+        loss.backward()  #!
+    loss = (weight * 2).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@cured("gradients_added_up")
+def grad_set_to_none():
+    weight = torch.ones(2, requires_grad=True)
+    for _ in range(3):
+        loss = (weight * 2).sum()
+        loss.backward()
+        weight.grad = None
+    loss = (weight * 2).sum()
+    return Visit(loss, {"weight": weight})
+
+
+class TenfoldGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 10
+
+
+class TenfoldInPlace(TenfoldGradient):
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_output *= 10
+        return grad_output
+
+
+@patient("backward changes what it was given", status="wrong", cause="changed-gradient")
+def gradient_changed_in_place():
+    x = torch.ones(3, requires_grad=True)
+    hidden = x * 2
+    y = hidden + TenfoldInPlace.apply(hidden)  #!
+    loss = (y * torch.tensor([1.0, 2.0, 3.0])).sum()
+    return Visit(loss, {"x": x})
+
+
+@cured("gradient_changed_in_place")
+def gradient_left_alone():
+    x = torch.ones(3, requires_grad=True)
+    hidden = x * 2
+    y = hidden + TenfoldGradient.apply(hidden)
+    loss = (y * torch.tensor([1.0, 2.0, 3.0])).sum()
+    return Visit(loss, {"x": x})
+
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+
+class CubeWithoutSquare(Cube):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x
+
+
+@patient("a Function with a wrong formula", status="wrong", said="ok", cause="own-function")
+def wrong_formula():
+    x = torch.tensor([2.0, 3.0], requires_grad=True)
+    loss = CubeWithoutSquare.apply(x).sum()  #!
+    return Visit(loss, {"x": x})
+
+
+@cured("wrong_formula")
+def right_formula():
+    x = torch.tensor([2.0, 3.0], requires_grad=True)
+    loss = Cube.apply(x).sum()
+    return Visit(loss, {"x": x})
+
+
+@patient("(N, 1) against (N,) broadcasts to (N, N)", status="wrong", cause="broadcast")
+def loss_broadcast():
+    model = nn.Linear(2, 1)
+    target = torch.arange(4.0)
+    loss = ((model(torch.rand(4, 2)) - target) ** 2).mean()  #!
+    return Visit(loss, {"weight": model.weight}, model=model)
+
+
+@cured("loss_broadcast")
+def loss_of_equal_shapes():
+    model = nn.Linear(2, 1)
+    target = torch.arange(4.0)
+    loss = ((model(torch.rand(4, 2)).squeeze(1) - target) ** 2).mean()
+    return Visit(loss, {"weight": model.weight}, model=model)

@@ -1,0 +1,165 @@
+"""The gradient is zero, partly zero or tiny: the function is flat where the values are."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from patients.patient import Visit, cured, patient
+
+
+@patient("`round()` is a staircase", status="zero", cause="staircase")
+def rounding():
+    x = torch.tensor([0.2, 1.7, 2.6], requires_grad=True)
+    y = x.round()  #!
+    loss = (y**2).sum()
+    return Visit(loss, {"x": x})
+
+
+@cured("rounding")
+def straight_through():
+    x = torch.tensor([0.2, 1.7, 2.6], requires_grad=True)
+    y = x + (x.round() - x).detach()
+    loss = (y**2).sum()
+    return Visit(loss, {"x": x})
+
+
+@patient("`sign()` is a staircase", status="zero", cause="staircase")
+def sign():
+    x = torch.tensor([-0.5, 0.3], requires_grad=True)
+    y = x.sign()  #!
+    loss = (y * 3).sum()
+    return Visit(loss, {"x": x})
+
+
+@cured("sign")
+def soft_sign():
+    x = torch.tensor([-0.5, 0.3], requires_grad=True)
+    y = torch.tanh(x)
+    loss = (y * 3).sum()
+    return Visit(loss, {"x": x})
+
+
+@patient("`clamp()` with every value out of range", status="zero", cause="outside-range")
+def clamp():
+    x = torch.tensor([1.5, 2.0, -3.0], requires_grad=True)
+    y = x.clamp(0, 1)  #!
+    loss = (y**2).sum()
+    return Visit(loss, {"x": x})
+
+
+@cured("clamp")
+def sigmoid_instead():
+    x = torch.tensor([1.5, 2.0, -3.0], requires_grad=True)
+    y = torch.sigmoid(x)
+    loss = (y**2).sum()
+    return Visit(loss, {"x": x})
+
+
+@patient("`clamp()` with some values out of range", status="partial", cause="outside-range")
+def clamp_some():
+    x = torch.tensor([0.5, 2.0, -3.0], requires_grad=True)
+    y = x.clamp(0, 1)  #!
+    loss = (y * 3).sum()
+    return Visit(loss, {"x": x})
+
+
+@cured("clamp_some")
+def sigmoid_of_all():
+    x = torch.tensor([0.5, 2.0, -3.0], requires_grad=True)
+    y = torch.sigmoid(x)
+    loss = (y * 3).sum()
+    return Visit(loss, {"x": x})
+
+
+@patient("a dead ReLU: every input is negative", status="zero", cause="dead-relu")
+def dead_relu():
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    nn.init.constant_(model[0].bias, -10.0)
+    loss = (model(torch.rand(5, 3)) - 1).pow(2).mean()  #!
+    return Visit(loss, {"0.weight": model[0].weight}, model=model)
+
+
+@cured("dead_relu")
+def leaky_relu():
+    model = nn.Sequential(nn.Linear(3, 4), nn.LeakyReLU(), nn.Linear(4, 1))
+    nn.init.constant_(model[0].bias, -10.0)
+    loss = (model(torch.rand(5, 3)) - 1).pow(2).mean()
+    return Visit(loss, {"0.weight": model[0].weight}, model=model)
+
+
+@patient("a saturated sigmoid", status="zero", cause="saturated")
+def saturated_sigmoid():
+    x = torch.tensor([200.0, -200.0], requires_grad=True)
+    probability = torch.sigmoid(x)  #!
+    loss = ((probability - 0.5) ** 2).sum()
+    return Visit(loss, {"x": x})
+
+
+@cured("saturated_sigmoid")
+def loss_with_logits():
+    x = torch.tensor([200.0, -200.0], requires_grad=True)
+    loss = F.binary_cross_entropy_with_logits(x, torch.tensor([0.5, 0.5]))
+    return Visit(loss, {"x": x})
+
+
+@patient("a saturated tanh", status="zero", cause="saturated")
+def saturated_tanh():
+    x = torch.tensor([30.0, -40.0], requires_grad=True)
+    loss = torch.tanh(x).sum()  #!
+    return Visit(loss, {"x": x})
+
+
+@cured("saturated_tanh")
+def smaller_inputs():
+    x = torch.tensor([30.0, -40.0], requires_grad=True)
+    loss = torch.tanh(x / 30).sum()
+    return Visit(loss, {"x": x})
+
+
+@patient("thirty sigmoid layers", status="tiny", cause="shrinks")
+def thirty_sigmoids():
+    blocks = [nn.Sequential(nn.Linear(8, 8), nn.Sigmoid()) for _ in range(30)]
+    model = nn.Sequential(*blocks)
+    loss = model(torch.rand(4, 8)).sum()  #!
+    return Visit(loss, {"0.0.weight": model[0][0].weight}, model=model)
+
+
+class Residual(nn.Sequential):
+    def forward(self, x):
+        return x + super().forward(x)
+
+
+@cured("thirty_sigmoids")
+def residual_connections():
+    blocks = [Residual(nn.Linear(8, 8), nn.Sigmoid()) for _ in range(30)]
+    model = nn.Sequential(*blocks)
+    loss = model(torch.rand(4, 8)).sum()
+    return Visit(loss, {"0.0.weight": model[0][0].weight}, model=model)
+
+
+@patient("started where the slope is 0", status="zero", cause="stationary")
+def square_at_zero():
+    x = torch.zeros(2, requires_grad=True)
+    loss = (x**2).sum()  #!
+    return Visit(loss, {"x": x})
+
+
+@cured("square_at_zero")
+def square_elsewhere():
+    x = torch.full((2,), 0.1, requires_grad=True)
+    loss = (x**2).sum()
+    return Visit(loss, {"x": x})
+
+
+@patient("`std()` of equal values", status="zero", cause="stationary")
+def std_of_equal_values():
+    x = torch.tensor([2.0, 2.0, 2.0], requires_grad=True)
+    loss = x.std()  #!
+    return Visit(loss, {"x": x})
+
+
+@cured("std_of_equal_values")
+def std_of_different_values():
+    x = torch.tensor([2.0, 2.0, 2.1], requires_grad=True)
+    loss = x.std()
+    return Visit(loss, {"x": x})

@@ -1,0 +1,174 @@
+"""The gradient is zero or partly zero: it is multiplied by zero, cancelled, or sent elsewhere."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from patients.patient import Visit, cured, patient
+
+
+@patient("softmax over a dimension of size 1", status="zero", cause="softmax-of-one")
+def softmax_of_one():
+    model = nn.Linear(3, 1)
+    probability = torch.softmax(model(torch.rand(5, 3)), dim=1)  #!
+    loss = ((probability - 0.3) ** 2).mean()
+    return Visit(loss, {"weight": model.weight}, model=model)
+
+
+@cured("softmax_of_one")
+def sigmoid_of_one():
+    model = nn.Linear(3, 1)
+    probability = torch.sigmoid(model(torch.rand(5, 3)))
+    loss = ((probability - 0.3) ** 2).mean()
+    return Visit(loss, {"weight": model.weight}, model=model)
+
+
+@patient("the sum of a softmax as the loss", status="zero", cause="constant-sum")
+def sum_of_softmax():
+    scores = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    probability = torch.softmax(scores, 0)  #!
+    loss = probability.sum()
+    return Visit(loss, {"scores": scores})
+
+
+@cured("sum_of_softmax")
+def cross_entropy():
+    scores = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    loss = F.cross_entropy(scores[None], torch.tensor([0]))
+    return Visit(loss, {"scores": scores})
+
+
+@patient("the sum of a layer norm as the loss", status="zero", cause="normalised")
+def sum_of_layer_norm():
+    x = torch.tensor([[1.0, 2.0, 4.0, 8.0]], requires_grad=True)
+    y = F.layer_norm(x, (4,))  #!
+    loss = y.sum()
+    return Visit(loss, {"x": x})
+
+
+@cured("sum_of_layer_norm")
+def distance_to_a_target():
+    x = torch.tensor([[1.0, 2.0, 4.0, 8.0]], requires_grad=True)
+    y = F.layer_norm(x, (4,))
+    loss = (y - torch.arange(4.0)).pow(2).sum()
+    return Visit(loss, {"x": x})
+
+
+@patient("a layer initialised with zeros", status="zero", cause="zero-factor")
+def zero_initialised():
+    model = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
+    nn.init.zeros_(model[1].weight)  #!
+    loss = (model(torch.ones(4, 2)) - 1).pow(2).mean()
+    return Visit(loss, {"0.weight": model[0].weight}, model=model)
+
+
+@cured("zero_initialised")
+def randomly_initialised():
+    model = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
+    nn.init.normal_(model[1].weight)
+    loss = (model(torch.ones(4, 2)) - 1).pow(2).mean()
+    return Visit(loss, {"0.weight": model[0].weight}, model=model)
+
+
+@patient("a mask of zeros", status="zero", cause="zero-factor")
+def zero_mask():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    mask = (torch.tensor([1, 2]) > 5).float()
+    loss = (x * mask).sum()  #!
+    return Visit(loss, {"x": x})
+
+
+@cured("zero_mask")
+def mask_of_ones():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    mask = (torch.tensor([1, 2]) > 0).float()
+    loss = (x * mask).sum()
+    return Visit(loss, {"x": x})
+
+
+@patient("dropout drops everything", status="zero", cause=("dropout", "zero-factor"))
+def dropout_of_everything():
+    x = torch.ones(4, requires_grad=True)
+    loss = F.dropout(x, p=1.0).sum()  #!
+    return Visit(loss, {"x": x})
+
+
+@cured("dropout_of_everything")
+def dropout_of_some():
+    x = torch.ones(100, requires_grad=True)
+    loss = F.dropout(x, p=0.5).sum()
+    return Visit(loss, {"x": x})
+
+
+@patient("contributions that cancel", status="zero", cause="cancel")
+def cancelling_terms():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    loss = ((x * 2) - (x + x)).sum()  #!
+    return Visit(loss, {"x": x})
+
+
+@cured("cancelling_terms")
+def terms_that_differ():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    loss = ((x * 3) - (x + x)).sum()
+    return Visit(loss, {"x": x})
+
+
+@patient("a forgotten hook returns zeros", status="zero", cause="hook")
+def zeroing_hook():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    x.register_hook(lambda grad: grad * 0)  #!
+    loss = (x * 3).sum()
+    return Visit(loss, {"x": x})
+
+
+@cured("zeroing_hook")
+def clipping_hook():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    x.register_hook(lambda grad: grad.clamp(-1, 1))
+    loss = (x * 3).sum()
+    return Visit(loss, {"x": x})
+
+
+@patient("`max()`: only the winner gets a gradient", status="partial", cause="not-picked")
+def max_picks_one():
+    x = torch.tensor([1.0, 3.0, 2.0], requires_grad=True)
+    loss = x.max(dim=0).values * 2  #!
+    return Visit(loss, {"x": x})
+
+
+@cured("max_picks_one")
+def soft_maximum():
+    x = torch.tensor([1.0, 3.0, 2.0], requires_grad=True)
+    loss = torch.logsumexp(x, 0) * 2
+    return Visit(loss, {"x": x})
+
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 2
+
+
+class DoubleReturnsZeros(Double):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return torch.zeros_like(grad_output)
+
+
+@patient("a Function whose backward returns zeros", status="zero", cause="own-backward")
+def backward_returns_zeros():
+    weight = torch.ones(3, requires_grad=True)
+    loss = DoubleReturnsZeros.apply(weight * 3).sum()  #!
+    return Visit(loss, {"weight": weight})
+
+
+@cured("backward_returns_zeros")
+def backward_returns_the_gradient():
+    weight = torch.ones(3, requires_grad=True)
+    loss = Double.apply(weight * 3).sum()
+    return Visit(loss, {"weight": weight})

@@ -1,0 +1,280 @@
+"""The doctor raises no false alarm, and changes nothing: training goes on to the last bit."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from healthy import HEALTHY
+from torch import nn
+
+from helpers.doctor import explain, trace
+
+
+def accept(report):
+    assert report.healthy, str(report)
+    assert {finding.status for finding in report.findings} <= {"ok", "partial"}, str(report)
+    assert not [f for f in report.findings if f.status == "ok" and f.cause], str(report)
+
+
+each_healthy = pytest.mark.parametrize("build", HEALTHY.values(), ids=HEALTHY)
+
+
+@each_healthy
+def test_alone_it_finds_a_healthy_step_healthy(build):
+    torch.manual_seed(0)
+    model, compute = build()
+    accept(explain(compute(), model))
+
+
+@each_healthy
+def test_with_a_trace_it_finds_a_healthy_step_healthy(build):
+    torch.manual_seed(0)
+    model, compute = build()
+    optimizer = torch.optim.Adam(model.parameters())
+    with trace() as recording:
+        loss = compute()
+    accept(recording.explain(loss, model, model=model, optimizer=optimizer))
+
+
+@each_healthy
+def test_the_model_may_be_built_inside_the_trace(build):
+    torch.manual_seed(0)
+    with trace() as recording:
+        model, compute = build()
+        optimizer = torch.optim.Adam(model.parameters())
+        loss = compute()
+    accept(recording.explain(loss, optimizer, model=model, optimizer=optimizer))
+
+
+@each_healthy
+def test_a_whole_step_may_be_traced(build):
+    torch.manual_seed(0)
+    model, compute = build()
+    optimizer = torch.optim.Adam(model.parameters())
+    with trace() as recording:
+        compute().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        loss = compute()
+    accept(recording.explain(loss, model, model=model, optimizer=optimizer))
+
+
+# ---- Nothing changes. A loop calls look(loss, model) between forward and backward, in each step.
+
+LOOPS = {}
+
+
+def loop(function):
+    LOOPS[function.__name__] = function
+    return function
+
+
+def data():
+    return torch.randn(8, 3), torch.randn(8, 1)
+
+
+@loop
+def plain(look):
+    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(5):
+        x, target = data()
+        with look:
+            loss = F.mse_loss(model(x), target)
+        look(loss, model)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return model, optimizer, []
+
+
+@loop
+def dropout_and_batch_norm(look):
+    model = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 1))
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(5):
+        x, target = data()
+        with look:
+            loss = F.mse_loss(model(x), target)
+        look(loss, model)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return model, optimizer, []
+
+
+@loop
+def retained_gradient(look):
+    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+    optimizer = torch.optim.Adam(model.parameters())
+    kept = []
+    for _ in range(5):
+        x, target = data()
+        with look:
+            hidden = model[:2](x)
+            hidden.retain_grad()
+            loss = F.mse_loss(model[2](hidden), target)
+        look(loss, model)
+        assert hidden.grad is None and hidden.retains_grad
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        kept.append(hidden.grad)
+    return model, optimizer, kept
+
+
+@loop
+def tensor_hooks(look):
+    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+    optimizer = torch.optim.Adam(model.parameters())
+    model[0].weight.register_hook(lambda grad: grad * 2)
+    for _ in range(5):
+        x, target = data()
+        with look:
+            hidden = model[:2](x)
+            hidden.register_hook(lambda grad: grad.clamp(-0.1, 0.1))
+            loss = F.mse_loss(model[2](hidden), target)
+        look(loss, model)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return model, optimizer, []
+
+
+@loop
+def post_accumulate_hook(look):
+    """This hook runs after .grad is written: only in the real backward()."""
+    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+    optimizer = torch.optim.Adam(model.parameters())
+    kept = []
+    model[0].weight.register_post_accumulate_grad_hook(lambda p: kept.append(p.grad.clone()))
+    for _ in range(5):
+        x, target = data()
+        with look:
+            loss = F.mse_loss(model(x), target)
+        look(loss, model)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return model, optimizer, kept
+
+
+@loop
+def accumulated_gradients(look):
+    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(5):
+        optimizer.zero_grad()
+        for _ in range(2):
+            x, target = data()
+            with look:
+                loss = F.mse_loss(model(x), target) / 2
+            look(loss, model)
+            loss.backward()
+        optimizer.step()
+    return model, optimizer, []
+
+
+class NoDoctor:
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *error):
+        pass
+
+    def __call__(self, loss, model):
+        pass
+
+
+class Doctor(NoDoctor):
+    def __call__(self, loss, model):
+        print(explain(loss, model))
+
+
+class TracingDoctor(NoDoctor):
+    def __enter__(self):
+        self.recording = trace()
+        self.recording.__enter__()
+
+    def __exit__(self, *error):
+        self.recording.__exit__(*error)
+
+    def __call__(self, loss, model):
+        print(self.recording.explain(loss, model, model=model))
+
+
+def hooks(module):
+    """Every hook of a module and of its parameters, as numbers of hooks."""
+    kinds = [name for name in vars(module) if "hooks" in name]
+    counts = {name: len(vars(module)[name]) for name in kinds}
+    for name, parameter in module.named_parameters(recurse=False):
+        for kind in ("_backward_hooks", "_post_accumulate_grad_hooks"):
+            counts[f"{name}{kind}"] = len(getattr(parameter, kind, None) or ())
+    return counts
+
+
+def global_hooks():
+    module = torch.nn.modules.module
+    return {
+        name: len(value)
+        for name, value in vars(module).items()
+        if name.startswith("_global_") and hasattr(value, "__len__")
+    }
+
+
+def state_after(train, look):
+    torch.manual_seed(0)
+    model, optimizer, kept = train(look)
+    tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
+    tensors |= {f"{name}.grad": p.grad for name, p in model.named_parameters()}
+    tensors |= {f"kept {i}": value for i, value in enumerate(kept)}
+    for i, state in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer {i} {name}": value for name, value in state.items()}
+    tensors["random numbers"] = torch.get_rng_state()
+    numbers = {name: p._version for name, p in model.named_parameters()}
+    numbers |= {name: hooks(module) for name, module in model.named_modules()}
+    numbers["global hooks"] = global_hooks()
+    return tensors, numbers
+
+
+@pytest.mark.parametrize("look", [Doctor(), TracingDoctor()], ids=["alone", "traced"])
+@pytest.mark.parametrize("train", LOOPS.values(), ids=LOOPS)
+def test_training_is_the_same_to_the_last_bit(train, look, capsys):
+    tensors, numbers = state_after(train, NoDoctor())
+    seen_tensors, seen_numbers = state_after(train, look)
+    assert seen_numbers == numbers
+    assert set(seen_tensors) == set(tensors)
+    different = [name for name in tensors if not torch.equal(tensors[name], seen_tensors[name])]
+    assert not different
+
+
+@pytest.mark.parametrize("mode", ["alone", "traced"])
+def test_every_switch_of_torch_is_where_it_was(mode):
+    def switches():
+        return (
+            torch.is_grad_enabled(),
+            torch.is_inference_mode_enabled(),
+            torch.is_anomaly_enabled(),
+            torch.is_anomaly_check_nan_enabled(),
+            torch.overrides._get_current_function_mode_stack(),
+            torch.tensor.__module__,
+            nn.Parameter.__new__,
+            torch.from_numpy,
+        )
+
+    before = switches()
+    weight = torch.ones(3, requires_grad=True)
+    if mode == "alone":
+        explain((weight * 2).sum(), weight)
+    else:
+        with trace() as recording:
+            loss = (weight * 2).sum()
+        recording.explain(loss, weight)
+    assert switches() == before
+
+
+def test_a_trace_that_ends_with_an_error_leaves_nothing_behind():
+    before = nn.Parameter.__new__, torch.from_numpy, global_hooks()
+    with pytest.raises(ZeroDivisionError), trace():
+        1 / 0  # noqa: B018
+    assert (nn.Parameter.__new__, torch.from_numpy, global_hooks()) == before
+    assert torch.overrides._get_current_function_mode_stack() == []
