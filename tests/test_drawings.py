@@ -14,7 +14,9 @@ from helpers.drawings import (
     DescentDrawing,
     FieldDrawing,
     JacobianDrawing,
+    SaturationDrawing,
 )
+from helpers.drawings.saturation import LOWEST, ZERO
 from helpers.explorer import explore
 
 
@@ -57,6 +59,7 @@ MADE = {
         lambda: DescentDrawing(bowl, {"halving": halve, "jumping": jump}),
         {"x1": (-5.0, 5.0, 0.5), "x2": (-5.0, 5.0, 0.5)},
     ),
+    "saturation": (SaturationDrawing, {"scale": (0.5, 100.0, 0.5)}),
 }
 
 
@@ -189,6 +192,70 @@ def test_stars_mark_the_lowest_values_that_are_defined():
     plane = FieldDrawing(torch.sqrt).figure.axes[1]
     stars = [line.get_xydata()[0] for line in plane.lines if line.get_marker() == "*"]
     assert [star[k] for k, star in enumerate(stars)] == pytest.approx([0, 0], abs=0.11)
+
+
+SCALES = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+
+
+@pytest.mark.parametrize("activation", ["tanh", "sigmoid"])
+def test_larger_inputs_flatten_more_units_and_let_less_gradient_through(activation):
+    drawing = SaturationDrawing()
+    measured = [drawing._measure(activation, scale) for scale in SCALES]
+    shares = [sum(flat) for _, flat in measured]
+    assert shares == sorted(shares) and shares[0] < 0.1 and shares[-1] > 7
+    firsts = [sizes[0] for sizes, _ in measured]
+    assert firsts == sorted(firsts, reverse=True) and firsts[0] > 1e6 * firsts[-1] > 0
+    sizes, _ = measured[-1]
+    assert sizes == sorted(sizes), "it shrinks from layer to layer"
+
+
+def test_units_of_relu_do_not_go_flatter():
+    drawing = SaturationDrawing()
+    small, large = drawing._measure("relu", 0.5), drawing._measure("relu", 64.0)
+    assert small[0] == pytest.approx(large[0])
+    assert small[1] == large[1]
+
+
+def test_sizes_of_gradients_are_those_of_finite_differences():
+    drawing = SaturationDrawing()
+    for name in ("_weights", "_inputs", "_upstream"):
+        setattr(drawing, name, getattr(drawing, name).double())
+    sizes, _ = drawing._measure("tanh", 1.0)
+
+    def loss(first):
+        hidden = first
+        for weight, inputs in zip(drawing._weights[1:], drawing._inputs[1:], strict=True):
+            hidden = torch.tanh(hidden) @ weight + inputs
+        return (torch.tanh(hidden) * drawing._upstream).sum()
+
+    first, step = drawing._inputs[0], 1e-6
+    steps = step * torch.eye(first.numel(), dtype=first.dtype).reshape(-1, *first.shape)
+    slopes = torch.stack([(loss(first + h) - loss(first - h)) / (2 * step) for h in steps])
+    assert sizes[0] == pytest.approx((slopes.abs().mean() / drawing._upstream.abs().mean()).item())
+
+
+def test_each_size_of_gradient_has_its_marker():
+    drawing = SaturationDrawing()
+    said = drawing.show(activation="tanh", scale=100.0)
+    assert said.startswith("the gradient is exactly 0 from layer 4 down to layer 1; 97 % of")
+    assert drawing._zeros.get_xdata() == [1, 2, 3, 4]
+    assert drawing._dots.get_xdata() == [5, 6, 7, 8]
+    assert drawing._small.get_xdata() == []
+    drawing.show(activation="sigmoid", scale=50.0)
+    assert drawing._zeros.get_xdata() == []
+    assert drawing._small.get_xdata() == [1, 2]
+    heights, sizes = drawing._line.get_ydata(), drawing._measure("sigmoid", 50.0)[0]
+    assert heights[2:] == drawing._dots.get_ydata() == sizes[2:]
+    low, high = drawing.figure.axes[0].get_ylim()
+    assert low < ZERO < heights[0] == heights[1] < LOWEST < max(heights) < high
+    assert drawing._small.get_ydata() == heights[:2]
+
+
+def test_flat_units_are_drawn_in_percent():
+    drawing = SaturationDrawing()
+    drawing.show(activation="tanh", scale=5.0)
+    heights = [bar.get_height() for bar in drawing._bars]
+    assert heights == [100 * share for share in drawing._measure("tanh", 5.0)[1]]
 
 
 @pytest.mark.parametrize(

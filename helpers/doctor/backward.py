@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -14,15 +16,20 @@ Node = torch.autograd.graph.Node
 
 @dataclass(frozen=True)
 class Amount:
-    """How much gradient: elements, those that are not 0, the sum of |g|, is all of it finite?"""
+    """How much gradient: elements, those that are not 0, the sum of |g|, those inf or NaN."""
 
     total: int
     nonzero: int
     mass: float
-    finite: bool
+    spoiled: int = 0
+
+    @property
+    def finite(self) -> bool:
+        return self.spoiled == 0
 
     def __str__(self):
-        return f"{self.nonzero}/{self.total}" + ("" if self.finite else " not finite")
+        spoiled = f" ({self.spoiled} inf or NaN)" if self.spoiled else ""
+        return f"{self.nonzero}/{self.total}{spoiled}"
 
 
 @dataclass(eq=False)
@@ -85,11 +92,11 @@ def measure(gradient: torch.Tensor) -> Amount:
     if gradient.is_sparse:
         gradient = gradient.coalesce().values()
     if not gradient.numel():
-        return Amount(0, 0, 0.0, True)
+        return Amount(0, 0, 0.0)
     wide = torch.float32 if gradient.dtype in (torch.float16, torch.bfloat16) else None
     mass = float(torch.linalg.vector_norm(gradient, 1, dtype=wide))
-    finite = abs(mass) < float("inf") or bool(torch.isfinite(gradient).all())
-    return Amount(gradient.numel(), int(torch.count_nonzero(gradient)), mass, finite)
+    spoiled = 0 if math.isfinite(mass) else int((~gradient.isfinite()).sum())
+    return Amount(gradient.numel(), int(torch.count_nonzero(gradient)), mass, spoiled)
 
 
 @dataclass(frozen=True)
@@ -132,9 +139,9 @@ class Backward:
     def __init__(self, root: Node):
         self.steps: dict[Node, Step] = {}
         self.into: dict[tuple[Node, int], list[tuple[Step, int]]] = {}
-        waiting = [root]
+        waiting = deque([root])
         while waiting:
-            node = waiting.pop()
+            node = waiting.popleft()
             if node in self.steps:
                 continue
             edges = tuple(edge for edge in node.next_functions)

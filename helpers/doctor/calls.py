@@ -65,7 +65,7 @@ class Call(NamedTuple):
     inputs: Sequence[int]
     outputs: Sequence[int]
     cuts: Mapping[int, Cut]
-    function: tuple[str, Where | None] | None = None
+    function: tuple[type, Where | None] | None = None
     in_place: bool = False
     shapes: tuple = ()
 
@@ -128,13 +128,23 @@ def is_finite(tensor: torch.Tensor) -> bool:
         return True
 
 
-def function_around(frame: FrameType | None) -> tuple[str, Where | None] | None:
+def function_around(frame: FrameType | None) -> tuple[type, Where | None] | None:
     """The autograd.Function whose forward is running, and the line that called its apply."""
     while frame is not None:
-        code = frame.f_code
-        if code.co_name == "apply" and code.co_filename.endswith("function.py"):
-            function = frame.f_locals.get("cls")
-            if isinstance(function, type) and issubclass(function, torch.autograd.Function):
-                return function.__name__, where_is(user_frame(frame.f_back))
+        function = _function_of(frame.f_code) if frame.f_code.co_name == "forward" else None
+        if function is not None:
+            return function, where_is(user_frame(frame.f_back))
         frame = frame.f_back
+    return None
+
+
+@cache
+def _function_of(code):
+    """The Function with this forward. Newer versions of torch call it from C, without a frame."""
+    classes = [torch.autograd.Function]
+    for function in classes:
+        forward = vars(function).get("forward")
+        if getattr(getattr(forward, "__func__", forward), "__code__", None) is code:
+            return function
+        classes += function.__subclasses__()
     return None

@@ -31,7 +31,10 @@ CAUSES = {
         "torch.where, or a soft weight, instead of the if"),
     "no-grad": (
         "computed while recording was off",
-        "move the computation out of no_grad; for a distribution, rsample() instead of sample()"),
+        "move the computation out of the part where recording is off"),
+    "no-grad: sample": (
+        "a sample is drawn while recording is off",
+        "rsample(), which lets the gradient pass; without it, a score-function estimator"),
     "inference-mode": (
         "computed in torch.inference_mode(), where nothing is recorded",
         "move it out of inference_mode, or use what it gives as a constant"),
@@ -39,7 +42,8 @@ CAUSES = {
         "{operation}() gives {dtype}, and integers and yes/no answers have no slope",
         "a soft form: softmax weights for argmax, a sigmoid for a comparison"),
     "no-derivative": (
-        "{operation}() has no derivative in PyTorch", "a differentiable relative of it"),
+        "{operation}() has no derivative in PyTorch",
+        "a differentiable relative: softmax weights for argmax, / for //, a soft histogram"),
     "no-create-graph": (
         "torch.autograd.grad() without create_graph=True returns a gradient without history",
         "torch.autograd.grad(..., create_graph=True)"),
@@ -76,7 +80,8 @@ CAUSES = {
         "{name}.requires_grad_() before the forward pass, on floating-point numbers"),
     "unused": (
         "the forward pass never used this very tensor",
-        "use it, or drop it; take references, as an optimizer does, after all copying"),
+        "use it in forward, or drop it. Is it an old object, replaced or copied since you took it "
+        "(as an optimizer does)? Take the new one"),
     "dead-branch": (
         "it is used, but nothing made of it is part of this loss",
         "let the result of that line take part in the loss"),
@@ -97,8 +102,8 @@ CAUSES = {
     "staircase": ("{operation} is a staircase: its slope is 0 everywhere", STRAIGHT_THROUGH),
     "outside-range": (
         "{operation} is flat there, so the gradient is exactly 0",
-        "keep the inputs inside, a soft limit such as tanh or sigmoid, or let the gradient pass "
-        "with a Function of your own"),
+        "keep the inputs inside, use a soft limit such as tanh or sigmoid, or let the gradient "
+        "pass with a Function of your own"),
     "dead-relu": (
         "{operation} is flat there, its gradient is 0",
         "if it is so for all samples: LeakyReLU or GELU, another bias or initialisation, a smaller "
@@ -133,7 +138,7 @@ CAUSES = {
         "it stops inside a block of torch.compile, which is one opaque node of the graph",
         "record the forward pass with trace(): there the block runs eagerly and can be read"),
     "zero-factor": (
-        "the gradient is multiplied by another factor, and that is {more}",
+        "the gradient is multiplied by another factor, which is {more}",
         "look where those zeros come from: initialisation, a mask, an input, relu"),
     "cancel": (
         "the contributions cancel when they are added: probably adding a constant here changes "
@@ -158,13 +163,17 @@ CAUSES = {
         "times an infinite slope is NaN",
         "make the INPUT safe first, then mask: torch.where(ok, f(torch.where(ok, x, 1.0)), 0.0)"),
     "infinite-slope": ("{more}", EDGE),
+    "infinite-slope: forward": (
+        "{operation} made inf or NaN of finite numbers in the forward pass: its input lies on, or "
+        "beyond, the edge where it is defined",
+        "keep the input inside, or use a form made for the edge: xlogy, entr, log_softmax"),
     "division-by-zero": (
         "{operation} divides by 0", "divide by a safe number: torch.where(d == 0, 1.0, d)"),
     "empty-softmax": (
         "a whole row is -inf, all of it masked: the softmax there is 0/0",
         "leave out empty rows, or mask with a large negative number instead of -inf"),
     "overflow": (
-        "{operation} gives more than its type can hold (float16 ends at 65504)",
+        "{operation} gives more than its type can hold",
         "smaller numbers: logarithms (logsumexp, log_softmax), another scale; a wider type"),
     "infinite-factor": ("one factor is inf or NaN", "look where that factor comes from"),
     "forward-nonfinite": (
@@ -181,7 +190,7 @@ CAUSES = {
         "its backward changed the gradient that it got in place: whoever else uses that gradient "
         "gets wrong numbers", "return a new tensor: g * 2, not g.mul_(2)"),
     "broadcast": (
-        "probably unwanted: {operation} lets each element of {more} meet each of the other",
+        "probably unwanted: in {operation}, {more}: each element of one meets each of the other",
         "bring both to one shape: squeeze(1), or unsqueeze(1) for the other"),
     "double-softmax": (
         "a softmax or sigmoid goes into log_softmax, which cross_entropy contains: that flattens "

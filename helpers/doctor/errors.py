@@ -18,7 +18,7 @@ MESSAGES = (
      "find the cut. Not loss.requires_grad_(): that hides the message, and nothing is trained"),
     (r"Trying to backward through the graph a second time", "second-backward",
      "an earlier backward() freed what this graph had saved: it ran twice on one graph, or a "
-     "tensor kept from an earlier step (a hidden state, a running sum) holds the old graph",
+     "tensor kept from an earlier step (a hidden state, a cache) brings the old graph along",
      "detach what you carry over, compute the rest anew, or add the losses and call backward() "
      "once; retain_graph=True only to walk one graph twice"),
     (r"grad can be implicitly created only for (real )?scalar outputs", "vector-backward",
@@ -92,7 +92,8 @@ MESSAGES = (
      "one of several views of a tensor (unbind, split, what a Function returned) is changed in "
      "place", "write x = x + 1 for x += 1, or .clone() it first"),
     (r"derivative for .* is not implemented", "no-derivative",
-     "this operation has no derivative, or none for this argument", "a differentiable relative"),
+     "this operation has no derivative, or none for this argument",
+     "a differentiable relative: / for //, a sigmoid for a step"),
     (r"Checkpointing is not compatible with|incompatible with \.grad\(\)", "reentrant-checkpoint",
      "a reentrant checkpoint hides its inside and allows a plain backward() only, so nobody can "
      "look into it", "checkpoint(..., use_reentrant=False)"),
@@ -112,6 +113,11 @@ MESSAGES = (
     (r"", "unknown-error", "not an error of autograd that is known here", ""),
 )
 # fmt: on
+TWICE = "backward() runs a second time on one graph, and the first time freed what it had saved"
+AGAIN = (
+    "a tensor from an earlier step (a hidden state, a cache) brings its graph along, and an "
+    "earlier backward() freed what that had saved"
+)
 
 
 def explain_error(error: BaseException) -> Finding:
@@ -133,6 +139,8 @@ def finding_of_error(error, recording=None, failed=None) -> Finding:
     message = str(error).strip()
     _, cause, sentence, fix = next(row for row in MESSAGES if re.search(row[0], message))
     places = lines_of_error(recording, cause, message, failed)
+    if cause == "second-backward" and recording is not None:
+        sentence = AGAIN if len(places) > 1 else TWICE
     raised = raised_at(error.__traceback__)
     if raised is not None and raised not in [where for _, where in places]:
         places.append(("raised at", raised))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 
-from helpers.doctor.backward import Backward, Step
 from helpers.doctor.report import Finding, Report
 
 # kind -> (what it means, Mermaid's brackets, style: fill, border, border width, dashed)
@@ -21,6 +19,11 @@ KINDS = {
     "empty leaf": ("", '(["{}"])', ("#eeeeee", "#D55E00", 2, True)),
     "cut": ("cut off", '(["{}"])', ("#ffffff", "#D55E00", 2, True)),
 }
+
+
+PHRASES = {"escape": "left torch", "copy": "copied", "integer": "became an integer",
+           "branch": "only decides", "data": ".data", "no-grad": "recording was off",
+           "unknown-cut": "cut off, or never used"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ def box_graph(report: Report, limit: int = 30) -> BoxGraph:
         loose = [_cut_box(f) for f in report.findings if f.status == "none" and f.name != "loss"]
         return BoxGraph([Box("cut", ("loss", "no history")), *loose], [])
     drawing = _Drawing(report)
-    steps = _from_the_loss(report.backward)
+    steps = list(report.backward.steps.values())  # in order from the loss
     if len(steps) <= limit:
         drawing.whole(steps)
     else:
@@ -82,17 +85,6 @@ def mermaid(graph: BoxGraph) -> str:
             f"fill:{fill},stroke:{border},stroke-width:{width}px,color:#222{dash}"
         )
     return "\n".join(lines)
-
-
-def _from_the_loss(backward: Backward) -> list[Step]:
-    found, waiting = {backward.root: None}, deque([backward.root])
-    while waiting:
-        for node, _ in waiting.popleft().edges:
-            step = backward.steps.get(node)
-            if step is not None and step not in found:
-                found[step] = None
-                waiting.append(step)
-    return list(found)
 
 
 class _Drawing:
@@ -184,8 +176,9 @@ class _Drawing:
 
 
 def _cut_box(finding: Finding) -> Box:
-    place = f", {finding.where.short}" if finding.where else ""
-    return Box("cut", (finding.name, f"gradient None: {finding.cause}{place}"))
+    place = f" · {finding.where.short}" if finding.where else ""
+    cause = PHRASES.get(finding.cause, finding.cause.replace("-", " "))
+    return Box("cut", (finding.name, "gradient None", f"{cause}{place}"))
 
 
 def _in_and_out(step):

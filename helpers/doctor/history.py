@@ -42,7 +42,7 @@ class History:
         own = getattr(node, "_forward_cls", None)  # numbered before its forward runs
         inner = (c for c in self.calls if c.function and c.first > number)
         call = next(inner, None) if own is not None else None
-        return call if call is not None and call.function[0] == own.__name__ else None
+        return call if call is not None and issubclass(own, call.function[0]) else None
 
     def line_of(self, node) -> Where | None:
         call = self.call_of(node)
@@ -85,7 +85,7 @@ class History:
     def cuts_behind(self, loss: torch.Tensor) -> list[tuple[str, Where]]:
         behind = self.behind(loss, None)
         return [
-            (f"{cut.cause} at", cut.places[0][1] if cut.places else call.where)
+            ("history lost at", cut.places[0][1] if cut.places else call.where)
             for call in self.calls
             for state, cut in call.cuts.items()
             if state in behind
@@ -195,7 +195,7 @@ def _freed(history, message, needed):
 
 def _lost(history, message, needed):
     return [
-        (f"{cut.cause}, at", cut.places[0][1] if cut.places else call.where)
+        ("history lost at", cut.places[0][1] if cut.places else call.where)
         for call in history.calls
         for cut in call.cuts.values()
         if cut.cause != "branch"
@@ -211,7 +211,7 @@ def _named(history, message, needed):
 
 def _function(history, message, needed):
     inner = next((call for call in history.calls if call.function), None)
-    return [(f"{inner.function[0]}.apply at", inner.function[1])] if inner else []
+    return [(f"{inner.function[0].__name__}.apply at", inner.function[1])] if inner else []
 
 
 LINES = {

@@ -79,8 +79,7 @@ def _cut(name, call, cut, also=(), said=""):
     places = cut.places
     if not places or places[0][0] != "cut at":
         places = (("cut at", call.where), *places)
-    if places[0][1] != call.where:
-        places = (*places, ("computed at", call.where))
+    places = (*places, ("computed at", call.where))
     found = finding(name, "none", cut.cause, places, also=also, **cut.names)
     return replace(found, sentence=said + found.sentence, call=call)
 
@@ -108,8 +107,10 @@ def _unreached(case, name, tensor):
     on_the_way, left, used = case.history.lost_between(tensor, case.loss, case.backward)
     if on_the_way:
         first, *more = sorted(on_the_way, key=lambda pair: pair[1].cause in HARD_TO_AVOID)
-        also += [f"also cut at {call.where} ({cut.cause})" for call, cut in more[:2]]
-        return _cut(name, *first, also)
+        found = _cut(name, *first, also)
+        seen = [where for _, where in found.places]
+        places = {c.where: ("and at", c.where) for c, _ in more if c.where not in seen}
+        return replace(found, places=(*found.places, *list(places.values())[:2]))
     if left:
         return _cut(name, *left[0], also, "probably here: ")
     new = [call for call in used if call.name not in ("backward", "grad", "requires_grad_")]
@@ -152,7 +153,7 @@ def _zero(case, name, tensor, edge):
     places, also = (), []
     for leaf in case.leaves():  # is the factor that is zero a parameter?
         kept = [v for v in step.saved().values() if isinstance(v, torch.Tensor) and v.numel()]
-        if any(not v.any() and _same_memory(leaf, v) for v in kept):
+        if leaf is not tensor and any(not v.any() and _same_memory(leaf, v) for v in kept):
             also = [f"that factor is {case.name(leaf)}"]
             places = (("set at", case.history and case.history.written_at(leaf)),)
     for other in origins[1:]:

@@ -29,8 +29,9 @@ def not_finite(case: Case, name: str, gradient: torch.Tensor, edge: tuple[Node, 
     node, also = f"first not finite in {in_and_out(case, step)}", [count]
     if step.spoiled is not None:
         position, arrived = step.spoiled
-        came = "" if arrived is None else f": {arrived:g} arrived there"
-        also.append(f"first at element {list(position)}{came}{_values_at(step, position)}")
+        at = f"at element {list(position)}, " if position else ""
+        came = "" if arrived is None else f"a gradient of {arrived:g} arrived"
+        also.append(f"{at}{came}{_values_at(step, position)}")
     if step.masked and saved_is_finite(step):
         return finding(name, status, "masked-too-late", case.place(step), node, also)
     born = born_in_forward(case, name, status)
@@ -39,13 +40,16 @@ def not_finite(case: Case, name: str, gradient: torch.Tensor, edge: tuple[Node, 
     return because(case, name, status, step, NOT_FINITE, node, also)
 
 
+NAMES = {"self": "input", "other": "second input"}  # torch's names of what a node keeps
+
+
 def _values_at(step, position):
     parts = []
     for name, value in step.saved().items():
         if isinstance(value, torch.Tensor) and value.dim() == len(position):
             inside = all(i < n for i, n in zip(position, value.shape, strict=True))
             if inside and value.is_floating_point():
-                parts.append(f"{name} = {value[position].item():g}")
+                parts.append(f"{NAMES.get(name, name)} {value[position].item():g}")
     return f" ({', '.join(parts)})" if parts else ""
 
 

@@ -58,7 +58,7 @@ def draw(graph: BoxGraph, summary: str):
     margin = (figure.get_figwidth() - total) / 2
     ax.set(xlim=(-margin, total + margin), ylim=(top + ROW - 0.2, 0.2))
     ax.axis("off")
-    shapes = {}
+    shapes, row_of = {}, {i: k for k, row in enumerate(rows) for i in row}
     for i, box in enumerate(graph.boxes):
         fill, border, thick, dashed = KINDS[box.kind][2]
         leaf = box.kind in ("leaf", "empty leaf", "cut")
@@ -75,9 +75,11 @@ def draw(graph: BoxGraph, summary: str):
     for upper, lower, flows in graph.links:
         cut = graph.boxes[lower].kind == "cut"
         colour = "#D55E00" if cut else "#0072B2" if flows else "#888888"
+        passes_by = row_of[lower] - row_of[upper] > 1
         ax.annotate(
             "", places[lower], places[upper],
             arrowprops={
+                "connectionstyle": "arc3,rad=0.25" if passes_by else "arc3",
                 "arrowstyle": "-" if cut else "-|>", "color": colour,
                 "linestyle": "-" if flows else "--", "shrinkA": 0, "shrinkB": 1,
                 "patchA": shapes[upper].get_bbox_patch(), "patchB": shapes[lower].get_bbox_patch(),

@@ -180,10 +180,10 @@ ZERO = (
     ),
     Row("CompiledFunction", "compiled"),
     Row("BackwardHookFunction", "hook"),
-    Row("", "zero-factor", _all_zero, more="zero everywhere"),
+    Row("", "zero-factor", _all_zero, more="0 in every element"),
     Row("", "zero-factor", _zero_number, more="the number 0"),
     Row("", "cancel", _cancels),
-    Row("", "zero-factor", detail=_zeros, more="0 where the gradient is not"),
+    Row("", "zero-factor", detail=_zeros, more="0 in places"),
 )
 
 # Operation: its edge. In the forward pass, the same edges give inf or NaN.
@@ -237,6 +237,8 @@ def reason_born(operation: str) -> tuple[str, str, dict[str, str]]:
     """The same for a forward operation that made inf or NaN of finite numbers."""
     name = operation.lower()
     made = f"{name} made inf or NaN of finite numbers in the forward pass: "
+    if operation in EDGES:
+        return "infinite-slope: forward", "", {"operation": name}
     for row in NOT_FINITE:
         if operation in row.operations.split():
             return row.cause, made, {"operation": name, "more": row.more}

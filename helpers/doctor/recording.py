@@ -228,7 +228,9 @@ class trace(TorchFunctionMode):  # noqa: N801  a context manager, written like n
             for tensor, state in zip(inputs, states, strict=True):
                 maker = self._in_function.get(state)
                 if maker is not None and not tensor.requires_grad:
-                    maker.cuts[state] = Cut("inside-function", {"function": maker.function[0]})
+                    maker.cuts[state] = Cut(
+                        "inside-function", {"function": maker.function[0].__name__}
+                    )
 
     def _note_change(self, name, inputs, outputs, before, kwargs):
         """A call that writes into its first tensor, or tensors, or into out=."""
@@ -271,6 +273,8 @@ class trace(TorchFunctionMode):  # noqa: N801  a context manager, written like n
         if sys._getframe(3).f_code.co_name == "__deepcopy__":  # of a Parameter, which uses .data
             name = "__deepcopy__"
         found = cut_of(name, result, kwargs or {})
+        if found.cause == "no-grad" and "distributions" in sys._getframe(3).f_code.co_filename:
+            return Cut("no-grad: sample")
         if found.cause != "no-grad" or not self._switches or self._switches[-1] is None:
             return found
         code, switched = self._switches[-1]

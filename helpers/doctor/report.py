@@ -56,7 +56,7 @@ class Finding:
 
 
 def finding(name: str, status: str, cause: str, places=(), node="", also=(), **names) -> Finding:
-    """A finding in the words of its cause; places without a Where are left out.
+    """A finding in the words of its cause; each place once, and none without a Where.
 
     >>> print(finding("w", "zero", "hook"))
     ZERO  w
@@ -64,7 +64,11 @@ def finding(name: str, status: str, cause: str, places=(), node="", also=(), **n
         fix: look for hooks, and for clipping to 0
     """
     sentence, fix = words(cause, **{"name": name, **names})
-    places = tuple((label, where) for label, where in places if where is not None)
+    once: dict[Where, tuple[str, Where]] = {}
+    for label, where in places:
+        if where is not None:
+            once.setdefault(where, (label, where))
+    places = tuple(once.values())
     return Finding(name, status, cause.partition(":")[0], sentence, places, fix, node, tuple(also))
 
 
@@ -89,10 +93,11 @@ class Report:
         return all(found.status in ("ok", "partial") for found in self.findings)
 
     def __getitem__(self, name: str) -> Finding:
-        for found in self.findings:
-            if found.name == name:
-                return found
-        raise KeyError(f"no finding about {name!r}, only {[f.name for f in self.findings]}")
+        """The worst finding about this tensor."""
+        found = [finding for finding in self.findings if finding.name == name]
+        if not found:
+            raise KeyError(f"no finding about {name!r}, only {[f.name for f in self.findings]}")
+        return min(found, key=lambda finding: ORDER.index(finding.status))
 
     def graph(self, nodes: int = 30):
         """The graph as a picture: where the gradient flows, and where it dies."""

@@ -5,6 +5,7 @@ JacobianDrawing   rows of a Jacobian, weighted by v, and x.grad
 FieldDrawing      the gradient of two outputs over a plane, weighted by v
 CurvatureDrawing  value, slope and curvature of a function
 DescentDrawing    where methods of descent go from a start point
+SaturationDrawing how much gradient reaches each layer of a network whose units go flat
 """
 
 from helpers.drawings.curvature import CurvatureDrawing
@@ -13,6 +14,7 @@ from helpers.drawings.descent import DescentDrawing
 from helpers.drawings.drawing import Drawing
 from helpers.drawings.field import FieldDrawing
 from helpers.drawings.jacobian import JacobianDrawing
+from helpers.drawings.saturation import SaturationDrawing
 
 __all__ = [
     "CurvatureDrawing",
@@ -21,4 +23,5 @@ __all__ = [
     "Drawing",
     "FieldDrawing",
     "JacobianDrawing",
+    "SaturationDrawing",
 ]

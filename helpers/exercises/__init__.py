@@ -1,6 +1,13 @@
 """The exercises of all notebooks, by number. The solutions are in the notebooks, folded."""
 
-from helpers.exercises import notebook_01, notebook_02, notebook_03, notebook_04, notebook_05
+from helpers.exercises import (
+    notebook_01,
+    notebook_02,
+    notebook_03,
+    notebook_04,
+    notebook_05,
+    notebook_08,
+)
 
-NOTEBOOKS = (notebook_01, notebook_02, notebook_03, notebook_04, notebook_05)
+NOTEBOOKS = (notebook_01, notebook_02, notebook_03, notebook_04, notebook_05, notebook_08)
 EXERCISES = {exercise.number: exercise for notebook in NOTEBOOKS for exercise in notebook.EXERCISES}

@@ -1,6 +1,13 @@
 """Wrong answers to the exercises: number -> wrong idea -> (the answer, a part of the message)."""
 
-from wrong_answers import notebook_01, notebook_02, notebook_03, notebook_04, notebook_05
+from wrong_answers import (
+    notebook_01,
+    notebook_02,
+    notebook_03,
+    notebook_04,
+    notebook_05,
+    notebook_08,
+)
 
-NOTEBOOKS = (notebook_01, notebook_02, notebook_03, notebook_04, notebook_05)
+NOTEBOOKS = (notebook_01, notebook_02, notebook_03, notebook_04, notebook_05, notebook_08)
 WRONG = {number: wrong for notebook in NOTEBOOKS for number, wrong in notebook.WRONG.items()}
