@@ -6,7 +6,7 @@ helpers.sampling      where such a function jumps or bends
 helpers.picture       a figure that shows itself in a notebook
 helpers.plotting      those numbers as figures
 helpers.derivatives   first and second derivatives of any function, as numbers
-helpers.drawings      pictures that follow sliders: Jacobian, field, curvature, descent
+helpers.drawings      pictures that follow sliders: Jacobian, field, curvature, descent, saturation
 helpers.controls      sliders, menus and checkboxes
 helpers.explorer      sliders that change a function or a drawing, and a picture that follows
 helpers.graph         the autograd graph behind a tensor, as data

@@ -87,6 +87,12 @@ def write_into_leaf():
     x += 1
 
 
+def replace_parameter():
+    """Put a result where a Parameter is registered."""
+    model = nn.Linear(2, 1)
+    model.weight = model.weight * 2
+
+
 def overwrite_saved_tensor():
     """Change what backward will need."""
     x = leaf()

@@ -51,6 +51,7 @@ WEIGHTS = "02_backward_needs_a_gradient.ipynb"
 ZEROS = "03_round_and_clamp.ipynb"
 OVERRIDE = "04_override_backward.ipynb"
 TWICE = "05_gradients_of_gradients.ipynb"
+CLINIC = "08_none_zero_nan.ipynb"
 
 SYMPTOMS = (
     Symptom(
@@ -129,6 +130,11 @@ SYMPTOMS = (
         mistakes.pass_a_second_time,
     ),
     Symptom(
+        "cannot assign 'torch.FloatTensor' as parameter",
+        f"{CLINIC}#Any-other-message",
+        mistakes.replace_parameter,
+    ),
+    Symptom(
         "appears to not have been used in the graph",
         f"{WEIGHTS}#Asking-for-a-gradient",
         lambda: torch.autograd.grad(mistakes.leaf().sum(), mistakes.leaf()),
@@ -170,7 +176,7 @@ SYMPTOMS = (
     ),
     Symptom(
         "has been modified by an inplace operation",
-        f"{OVERRIDE}#What-to-keep-for-backward",
+        f"{CLINIC}#A-value-that-is-still-needed",
         mistakes.overwrite_saved_tensor,
     ),
     Symptom(

@@ -55,7 +55,9 @@ def not_trained(case: Case, targets: dict, optimizer) -> list[Finding]:
         return []
     mine = dict(case.model.named_parameters())
     known = {id(tensor) for tensor in (*mine.values(), *targets.values())}
-    found = [f for leaf in case.leaves() if id(leaf) not in known for f in _stranger(case, leaf)]
+    strangers = [leaf for leaf in case.leaves() if id(leaf) not in known]
+    found = [f for leaf in strangers for f in _stranger(case, leaf)]
+    found.sort(key=lambda finding: finding.name)
     if optimizer is None:
         return found
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}

@@ -164,8 +164,8 @@ CAUSES = {
         "make the INPUT safe first, then mask: torch.where(ok, f(torch.where(ok, x, 1.0)), 0.0)"),
     "infinite-slope": ("{more}", EDGE),
     "infinite-slope: forward": (
-        "{operation} made inf or NaN of finite numbers in the forward pass: its input lies on, or "
-        "beyond, the edge where it is defined",
+        "{operation} gave inf or NaN in the forward pass: its input lies on, or beyond, the edge "
+        "where it is defined",
         "keep the input inside, or use a form made for the edge: xlogy, entr, log_softmax"),
     "division-by-zero": (
         "{operation} divides by 0", "divide by a safe number: torch.where(d == 0, 1.0, d)"),

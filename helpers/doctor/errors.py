@@ -115,8 +115,8 @@ MESSAGES = (
 # fmt: on
 TWICE = "backward() runs a second time on one graph, and the first time freed what it had saved"
 AGAIN = (
-    "a tensor from an earlier step (a hidden state, a cache) brings its graph along, and an "
-    "earlier backward() freed what that had saved"
+    "something from before the earlier backward() is used again (a hidden state, a cache, a shared "
+    "part), and that backward() freed what its graph had saved"
 )
 
 

@@ -188,7 +188,8 @@ def _freed(history, message, needed):
     )
     places = [("freed by", backward.where)]
     if again is not None:
-        old = needed or again
+        state = next(state for state in again.inputs if state in before)
+        old = needed or history.makers[state]
         places = [("the old graph was made at", old.where), ("used again at", again.where), *places]
     return places
 

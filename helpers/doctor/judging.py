@@ -92,9 +92,10 @@ def _unreached(case, name, tensor):
         for leaf in case.leaves()
         if leaf is not tensor and _same_memory(leaf, tensor)
     ]
-    alike = [t for t in case.leaves() if t.shape == tensor.shape and t is not tensor]
+    mine = {id(p) for p in case.model.parameters()} if case.model is not None else {id(tensor)}
+    alike = [t for t in case.leaves() if t.shape == tensor.shape and id(t) not in mine]
     copied = []
-    if alike and (case.model is None or len(alike) == 1):
+    if alike:
         copied = [f"{case.name(alike[0])}, of the same shape, is used: was it copied or replaced?"]
     if case.history is None:
         for step in case.backward.steps.values() if case.backward else ():

@@ -236,13 +236,13 @@ NOT_FINITE = (
 def reason_born(operation: str) -> tuple[str, str, dict[str, str]]:
     """The same for a forward operation that made inf or NaN of finite numbers."""
     name = operation.lower()
-    made = f"{name} made inf or NaN of finite numbers in the forward pass: "
+    made = f"{name} gave inf or NaN in the forward pass: "
     if operation in EDGES:
         return "infinite-slope: forward", "", {"operation": name}
     for row in NOT_FINITE:
         if operation in row.operations.split():
             return row.cause, made, {"operation": name, "more": row.more}
-    return "forward-nonfinite", "", {"more": f", which {name} made of finite numbers"}
+    return "forward-nonfinite", "", {"more": f", which {name} gave"}
 
 
 def operation_of(call: str) -> str:
