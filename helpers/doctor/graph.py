@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from helpers.doctor.places import Where
 from helpers.doctor.report import Finding, Report
 
 # kind -> (what it means, Mermaid's brackets, style: fill, border, border width, dashed)
@@ -163,7 +164,7 @@ class _Drawing:
         kind = _kind(step)
         place = self.report.history.line_of(step.node) if self.report.history else None
         said = KINDS[kind][0]
-        lines = [step.name + (f" · {place.short}" if place else ""), said, _in_and_out(step)]
+        lines = [step.name, _code(place), said, _in_and_out(step)]
         return Box(kind, tuple(line for line in lines if line))
 
     def leaf(self, step):
@@ -176,9 +177,14 @@ class _Drawing:
 
 
 def _cut_box(finding: Finding) -> Box:
-    place = f" · {finding.where.short}" if finding.where else ""
     cause = PHRASES.get(finding.cause, finding.cause.replace("-", " "))
-    return Box("cut", (finding.name, "gradient None", f"{cause}{place}"))
+    lines = (finding.name, f"gradient None: {cause}", _code(finding.where))
+    return Box("cut", tuple(line for line in lines if line))
+
+
+def _code(place: Where | None) -> str:
+    text = f"{place.short}: {place.source}" if place else ""
+    return text if len(text) <= 42 else text[:41] + "…"
 
 
 def _in_and_out(step):

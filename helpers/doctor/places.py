@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import linecache
 import os
-import sys
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,12 +35,9 @@ class Where:
 
     @property
     def short(self) -> str:
-        """The file without its folders; in a notebook the number of the cell, as in In [3]."""
-        if "ipykernel_" not in self.file:
-            return f"{Path(self.file).name}:{self.line}"
-        compiler = getattr(sys.modules["IPython"].get_ipython(), "compile", None)
-        cell = getattr(compiler, "_filename_map", {}).get(self.file)
-        return f"cell {cell}, line {self.line}" if cell else f"line {self.line}"
+        """The file without its folders. A notebook cell has a file of changing name, so no name."""
+        in_notebook = "ipykernel_" in self.file
+        return f"line {self.line}" if in_notebook else f"{Path(self.file).name}:{self.line}"
 
     def __str__(self):
         module = f"  (in {self.module})" if self.module else ""
