@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from helpers.doctor.places import Where
@@ -18,10 +19,12 @@ KINDS = {
     "folded": ("", '("{}")', ("#ffffff", "#bbbbbb", 1, True)),
     "leaf": ("", '(["{}"])', ("#d9ecf8", "#0072B2", 2, False)),
     "empty leaf": ("", '(["{}"])', ("#eeeeee", "#D55E00", 2, True)),
+    "spoiled leaf": ("", '(["{}"])', ("#f9ecf3", "#a3457d", 2, False)),
     "cut": ("cut off", '(["{}"])', ("#ffffff", "#D55E00", 2, True)),
 }
 
 
+ROOM = {"wrappingWidth": 420, "nodeSpacing": 30, "rankSpacing": 32}  # pixels, for Mermaid
 PHRASES = {"escape": "left torch", "copy": "copied", "integer": "became an integer",
            "branch": "only decides", "data": ".data", "no-grad": "recording was off",
            "unknown-cut": "cut off, or never used"}  # fmt: skip
@@ -69,7 +72,7 @@ def box_graph(report: Report, limit: int = 30) -> BoxGraph:
 
 def mermaid(graph: BoxGraph) -> str:
     """The same as text, which JupyterLab draws itself."""
-    lines = ["flowchart TD"]
+    lines = [f"%%{{init: {json.dumps({'flowchart': ROOM})}}}%%", "flowchart TD"]
     for i, box in enumerate(graph.boxes):
         text = "<br>".join(line.replace('"', "'") for line in box.lines)
         style = box.kind.replace(" ", "_")
@@ -118,7 +121,7 @@ class _Drawing:
     def ways(self, steps):
         """A few ways from the loss to leaves; what is long and healthy on them is folded."""
         leaves = [step for step in steps if hasattr(step.node, "variable")]
-        ill = [leaf for leaf in leaves if self.box(leaf).kind == "empty leaf"]
+        ill = [leaf for leaf in leaves if self.box(leaf).kind != "leaf"]
         self.add(self.backward.root)
         links = {}
         for leaf in ill[:1] + ill[-2:] if ill else leaves[-1:]:
@@ -172,8 +175,9 @@ class _Drawing:
         into = [s.leaving[k] for s, k in self.backward.into.get((step.node, 0), ())
                 if k < len(s.leaving)]  # fmt: skip
         amount = max(filter(None, into), key=lambda a: (not a.finite, a.nonzero), default=None)
-        lost = amount is None or not amount.nonzero or not amount.finite
-        return Box("empty leaf" if lost else "leaf", (name, f"gradient {amount or 'None'}"))
+        kind = "leaf" if amount and amount.nonzero else "empty leaf"
+        kind = "spoiled leaf" if amount and not amount.finite else kind
+        return Box(kind, (name, f"gradient {amount or 'None'}"))
 
 
 def _cut_box(finding: Finding) -> Box:
@@ -184,7 +188,7 @@ def _cut_box(finding: Finding) -> Box:
 
 def _code(place: Where | None) -> str:
     text = f"{place.short}: {place.source}" if place else ""
-    return text if len(text) <= 42 else text[:41] + "…"
+    return text if len(text) <= 36 else text[:35] + "…"
 
 
 def _in_and_out(step):

@@ -61,7 +61,7 @@ def draw(graph: BoxGraph, summary: str):
     shapes, row_of = {}, {i: k for k, row in enumerate(rows) for i in row}
     for i, box in enumerate(graph.boxes):
         fill, border, thick, dashed = KINDS[box.kind][2]
-        leaf = box.kind in ("leaf", "empty leaf", "cut")
+        leaf = box.kind == "cut" or box.kind.endswith("leaf")
         shapes[i] = ax.text(
             *places[i], "\n".join(box.lines), ha="center", va="center", fontsize=9, color="#222222",
             bbox={

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -48,7 +49,12 @@ class Finding:
         return [(label, text) for label, text in [*rows, ("fix", self.fix)] if text]
 
     def __str__(self):
-        rows = "".join(f"\n    {label}: {text}" for label, text in self.lines())
+        rows = "".join(
+            "\n" + textwrap.fill(f"{label}: {text}", 98, initial_indent="    ",
+                                 subsequent_indent="      ", break_long_words=False,
+                                 break_on_hyphens=False)
+            for label, text in self.lines()
+        )  # fmt: skip
         return f"{self.status.upper() if self.status != 'ok' else 'ok'}  {self.name}{rows}"
 
     def _repr_html_(self):
@@ -131,13 +137,18 @@ def told_once(findings: Sequence[Finding]) -> list[Finding]:
     return told
 
 
+LEFT = 'style="text-align:left"'
+
+
 def _table(findings):
     """Each row reads as sentences, so that it also reads well where styles are stripped."""
-    rows = ["<tr><th>tensor</th><th>gradient</th><th>why</th></tr>"]
+    rows = [
+        f"<tr>{''.join(f'<th {LEFT}>{name}</th>' for name in ('tensor', 'gradient', 'why'))}</tr>"
+    ]
     for found in findings:
         story = "<br>".join(
             f"<b>{html.escape(label)}</b>: {html.escape(text)}" for label, text in found.lines()
         )
-        cells = f"<td><code>{html.escape(found.name)}</code></td><td>{found.status}</td>"
-        rows.append(f'<tr>{cells}<td style="text-align:left">{story}</td></tr>')
+        cells = (f"<code>{html.escape(found.name)}</code>", found.status, story)
+        rows.append(f"<tr>{''.join(f'<td {LEFT}>{cell}</td>' for cell in cells)}</tr>")
     return "<table>\n" + "\n".join(rows) + "\n</table>"
