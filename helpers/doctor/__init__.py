@@ -5,8 +5,12 @@ causes       every cause in words: a table
 calls        one call of torch
 recording    trace(): what the forward pass did
 history      questions to a recording
+steps        what backward did at one node
 backward     one backward, watched
+conditions   under which a reason holds
 reasons      why an operation gives zero or NaN: tables
+case         one loss and what is known of it
+nonfinite    where inf and NaN come from
 judging      what happened to the gradient of each tensor
 advice       what a gradient does not show
 examination  explain()

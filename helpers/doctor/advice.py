@@ -29,7 +29,8 @@ def about_functions(case: Case) -> list[Finding]:
             if step.changed:
                 found.append(finding(step.own.__name__, "wrong", "changed-gradient", place))
         below = [case.backward.steps.get(node) for node, _ in step.edges]
-        if step.operation == "LogSoftmax" and below[0].operation in ("Softmax", "Sigmoid"):
+        probabilities = step.own is None and below and below[0] is not None and below[0].operation
+        if step.operation == "LogSoftmax" and probabilities in ("Softmax", "Sigmoid"):
             found.append(finding("loss", "wrong", "double-softmax", case.place(step)))
     found += [finding(name, "ok", "own-function", place) for name, place in classes.items()]
     for call in case.history.calls if case.history else ():
@@ -55,7 +56,7 @@ def not_trained(case: Case, targets: dict, optimizer) -> list[Finding]:
         return []
     mine = dict(case.model.named_parameters())
     known = {id(tensor) for tensor in (*mine.values(), *targets.values())}
-    strangers = [leaf for leaf in case.leaves() if id(leaf) not in known]
+    strangers = [leaf for leaf in case.leaves if id(leaf) not in known]
     found = [f for leaf in strangers for f in _stranger(case, leaf)]
     found.sort(key=lambda finding: finding.name)
     if optimizer is None:

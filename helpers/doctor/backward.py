@@ -2,101 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from weakref import ref
 
 import torch
 
-Node = torch.autograd.graph.Node
-
-
-@dataclass(frozen=True)
-class Amount:
-    """How much gradient: elements, those that are not 0, the sum of |g|, those inf or NaN."""
-
-    total: int
-    nonzero: int
-    mass: float
-    spoiled: int = 0
-
-    @property
-    def finite(self) -> bool:
-        return self.spoiled == 0
-
-    def __str__(self):
-        spoiled = f" ({self.spoiled} inf or NaN)" if self.spoiled else ""
-        return f"{self.nonzero}/{self.total}{spoiled}"
-
-
-@dataclass(eq=False)
-class Step:
-    """A node of the graph and what backward did there.
-
-    edges     (node, number of its output) that each leaving gradient goes to
-    order     when it ran: 0 is the first, None: it never ran
-    arriving  amounts, one for each output of the operation; None where there was no gradient
-    leaving   amounts, one for each edge
-    stopped   elements that arrived and left as exactly 0, if they can be compared one by one
-    sample    the gradient that arrived, where it died or lost its finiteness
-    spoiled   (position, gradient that arrived there) of the first element that is not finite
-    masked    wherever an element is not finite, a gradient of exactly 0 arrived
-    changed   backward wrote into the gradient that it got, whose versions were these
-    """
-
-    node: Node
-    name: str
-    edges: tuple
-    order: int | None = None
-    arriving: list[Amount | None] = field(default_factory=list)
-    leaving: list[Amount | None] = field(default_factory=list)
-    stopped: int = 0
-    sample: torch.Tensor | None = None
-    spoiled: tuple[tuple, float | None] | None = None
-    masked: bool = False
-    changed: bool = False
-    versions: list = field(default_factory=list)
-
-    @property
-    def operation(self) -> str:
-        """The name without Backward and number: Mul for MulBackward0."""
-        return self.name.rstrip("0123456789").removesuffix("Backward")
-
-    @property
-    def own(self) -> type | None:
-        """The class of a torch.autograd.Function written in Python."""
-        return getattr(self.node, "_forward_cls", None)
-
-    def saved(self) -> dict[str, object]:
-        """What the node keeps from the forward pass, as far as it can be had."""
-        kept = {}
-        for name in dir(self.node):
-            if name.startswith("_saved_"):
-                try:
-                    kept[name.removeprefix("_saved_")] = getattr(self.node, name)
-                except RuntimeError:  # freed, or a hook refused
-                    continue
-        return kept
-
-
-def measure(gradient: torch.Tensor) -> Amount:
-    """The amount of one gradient.
-
-    >>> str(measure(torch.tensor([0.0, 2.0])))
-    '1/2'
-    """
-    gradient = gradient.detach()
-    if gradient.is_sparse:
-        gradient = gradient.coalesce().values()
-    if not gradient.numel():
-        return Amount(0, 0, 0.0)
-    wide = torch.float32 if gradient.dtype in (torch.float16, torch.bfloat16) else None
-    mass = float(torch.linalg.vector_norm(gradient, 1, dtype=wide))
-    spoiled = 0 if math.isfinite(mass) else int((~gradient.isfinite()).sum())
-    return Amount(gradient.numel(), int(torch.count_nonzero(gradient)), mass, spoiled)
+from helpers.doctor.steps import Amount, Node, Step, measure
 
 
 @dataclass(frozen=True)
@@ -106,16 +19,10 @@ class Sum:
     steps: tuple[Step, ...]
 
 
-class Symptom(NamedTuple):
-    """Is this amount ill? And is a gradient ill if all, or if any, of its parts are?"""
-
-    ill: Callable[[Amount | None], bool]
-    whole: Callable[[Iterable[bool]], bool]
-
-
+# Is an amount ill? And is a gradient of several parts ill if all are, or if any is?
 SYMPTOMS = {
-    "lost": Symptom(lambda amount: amount is None or amount.nonzero == 0, all),
-    "not finite": Symptom(lambda amount: amount is not None and not amount.finite, any),
+    "lost": (lambda amount: amount is None or amount.nonzero == 0, all),
+    "not finite": (lambda amount: amount is not None and not amount.finite, any),
 }
 
 
@@ -134,6 +41,10 @@ class Backward:
     leaves   the leaf tensors that the graph reaches
     grads    after run(): the gradient of each tensor asked for, by id
     failed   after run(): the step whose backward raised, if it can be told
+
+    >>> x = torch.tensor([0.2, 1.7], requires_grad=True)
+    >>> [step.name for step in Backward(x.round().sum().grad_fn).steps.values()]
+    ['SumBackward0', 'RoundBackward0', 'AccumulateGrad']
     """
 
     def __init__(self, root: Node):
@@ -215,13 +126,12 @@ class Backward:
         nonzero, mass = max(a.nonzero for a in before), sum(a.mass for a in before)
         finite = all(amount.finite for amount in before)
         for gradient, after in zip(left, filter(None, step.leaving), strict=True):
-            alike = arrived.shape == gradient.shape and not (
-                arrived.is_sparse or gradient.is_sparse
-            )
+            dense = arrived.layout is torch.strided and gradient.layout is torch.strided
+            alike = dense and arrived.shape == gradient.shape
             if after.nonzero < nonzero and alike and step.operation not in MIXES:
                 stopped = int(((arrived != 0) & (gradient == 0)).sum())
                 step.stopped = max(step.stopped, stopped)
-            if finite and not after.finite and step.spoiled is None and not gradient.is_sparse:
+            if finite and not after.finite and step.spoiled is None and dense:
                 bad = ~torch.isfinite(gradient.detach())
                 position = tuple(bad.nonzero()[0].tolist())
                 step.spoiled = position, arrived[position].item() if alike else None
@@ -245,7 +155,8 @@ class Backward:
         if symptom not in self._origins:
             table = self._origins[symptom] = {}
             for step in sorted(self.ran(), key=lambda step: step.order):
-                if SYMPTOMS[symptom].whole(map(SYMPTOMS[symptom].ill, step.arriving)):
+                ill, whole = SYMPTOMS[symptom]
+                if whole(map(ill, step.arriving)):
                     every = [
                         self._begin((step.node, i), symptom) for i in range(len(step.arriving))
                     ]
@@ -253,7 +164,7 @@ class Backward:
         return self._begin((node, nr), symptom)
 
     def _begin(self, edge, symptom):
-        ill, whole = SYMPTOMS[symptom].ill, SYMPTOMS[symptom].whole
+        ill, whole = SYMPTOMS[symptom]
         above = [(s, s.leaving[k]) for s, k in self.into.get(edge, ()) if k < len(s.leaving)]
         if not above:
             return []
@@ -269,9 +180,8 @@ class Backward:
     def ran(self) -> list[Step]:
         return [step for step in self.steps.values() if step.order is not None]
 
-    def main_way(self, node: Node, nr: int) -> list[tuple[Step, Amount]]:
+    def main_way(self, node: Node, nr: int) -> Iterator[tuple[Step, Amount]]:
         """From a tensor up to the loss, always along the largest contribution."""
-        way = []
         while True:
             above = [
                 (step.leaving[k], step)
@@ -279,9 +189,9 @@ class Backward:
                 if k < len(step.leaving) and step.leaving[k] is not None
             ]
             if not above:
-                return way
+                return
             amount, step = max(above, key=lambda pair: pair[0].mass)
-            way.append((step, amount))
+            yield step, amount
             sizes = {i: a.mass for i, a in enumerate(step.arriving) if a is not None}
             node = step.node  # of several gradients that arrived, go on with the most similar one
             nr = min(sizes, key=lambda i: abs(sizes[i] - amount.mass), default=0)

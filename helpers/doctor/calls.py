@@ -148,3 +148,13 @@ def _function_of(code):
             return function
         classes += function.__subclasses__()
     return None
+
+
+def switched_at(frame: FrameType, user: FrameType | None) -> Where | None:
+    """Where recording is switched off: a line, or the decorator of a function."""
+    for _ in range(4):
+        if frame.f_code.co_name == "decorate_context":
+            code = frame.f_locals["func"].__code__
+            return Where(code.co_filename, code.co_firstlineno)
+        frame = frame.f_back
+    return where_is(user)

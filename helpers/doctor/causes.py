@@ -27,7 +27,7 @@ CAUSES = {
         "{operation}() takes the numbers out of torch, where autograd cannot follow them",
         "compute with torch's functions; take numbers out for logging only"),
     "branch": (
-        "it only decides which way the program goes, and a decision has no gradient",
+        "it only decides which way the program goes, and a decision has no slope",
         "torch.where, or a soft weight, instead of the if"),
     "no-grad": (
         "computed while recording was off",
@@ -48,8 +48,8 @@ CAUSES = {
         "torch.autograd.grad() without create_graph=True returns a gradient without history",
         "torch.autograd.grad(..., create_graph=True)"),
     "constant-gradient": (
-        "this gradient has no history in spite of create_graph=True: the function is linear there, "
-        "or a Function on the way is once_differentiable or keeps tensors outside ctx",
+        "this gradient has no history in spite of create_graph=True. Either the function is linear "
+        "there, or a Function on the way is once_differentiable or keeps tensors outside ctx",
         "write the backward of that Function in differentiable operations, with save_for_backward"),
     "new-parameter": (
         "nn.Parameter(...) makes a new leaf of these numbers, without their history",
@@ -57,7 +57,8 @@ CAUSES = {
     "deepcopy": (
         "copy.deepcopy() makes an independent tensor: what the copy does never reaches the "
         "original",
-        "train the copy (build the optimizer from it), or torch.func.functional_call"),
+        "train the copy (build the optimizer from it); to compute with other weights, "
+        "torch.func.functional_call"),
     "inside-function": (
         "computed in {function}.forward, where recording is off, and nothing that was handed to "
         "{function}.apply requires a gradient",
@@ -79,9 +80,9 @@ CAUSES = {
         "requires_grad is False, so autograd does not track it{more}",
         "{name}.requires_grad_() before the forward pass, on floating-point numbers"),
     "unused": (
-        "the forward pass never used this very tensor",
-        "use it in forward, or drop it. Is it an old object, replaced or copied since you took it "
-        "(as an optimizer does)? Take the new one"),
+        "the forward pass never used this tensor",
+        "use it in forward, or drop it. If you do use it: is it the same object, and not an old "
+        "one or a copy?"),
     "dead-branch": (
         "it is used, but nothing made of it is part of this loss",
         "let the result of that line take part in the loss"),
@@ -89,14 +90,12 @@ CAUSES = {
         "{step} got a gradient and returned None for this input",
         "a backward returns a gradient for every input that needs one"),
     "no-history": (
-        "the loss has no history, so backward() raises: {more}",
-        "repair the cut. If it is hidden, " + RECORD),
+        "the loss has no history, so backward() raises: {more}", "repair the cut{record}"),
     "loss-is-leaf": (
         "the loss is a leaf: requires_grad_() on it lets backward() run, but that reaches nothing. "
         "The history was cut before", "take the requires_grad_() away, and repair the cut"),
     "vector-loss": (
-        "the loss has the shape {shape} and is not one number, so backward() raises. What is said "
-        "here is about its sum",
+        "the loss has the shape {shape} and is not one number, so backward() raises",
         "loss.mean() or loss.sum(), or backward(v) and explain(..., grad_outputs=v)"),
     # A gradient of zero, or nearly.
     "staircase": ("{operation} is a staircase: its slope is 0 everywhere", STRAIGHT_THROUGH),
@@ -109,7 +108,7 @@ CAUSES = {
         "if it is so for all samples: LeakyReLU or GELU, another bias or initialisation, a smaller "
         "learning rate"),
     "saturated": (
-        "{operation} is flat there, its slope underflows",
+        "{operation} is nearly flat there, its slope is too small for a float",
         "smaller inputs: scale, normalise, another initialisation; as a loss, the form with logits "
         "(cross_entropy, binary_cross_entropy_with_logits)"),
     "softmax-of-one": (
@@ -120,14 +119,24 @@ CAUSES = {
         "sees only that constant sum",
         "a loss that tells the classes apart, such as cross_entropy"),
     "normalised": (
-        "normalised values have a fixed mean and size, and the loss sees only these",
+        "normalised values have a fixed mean and size, and probably the loss sees only these",
         "another loss than the sum or mean (or mean square) of normalised values"),
     "other-branch": (
         "the condition or mask of {operation} covers every element that has a gradient",
         "check the condition"),
     "dropout": ("dropout dropped every element that has a gradient", "a lower p"),
     "stationary": (
-        "the input sits exactly where the slope of {operation} is 0", "start somewhere else"),
+        "the input sits exactly where {operation} has the slope 0, or has none and PyTorch uses 0",
+        "nothing, if this is the minimum that you want; else start from other values"),
+    "overwritten-values": (
+        "{operation} replaced the values, and what was replaced gets no gradient",
+        "keep the old values out of the way, or write only where they are not needed"),
+    "unknown-zero": (
+        "{operation} let no gradient through; why is not known here",
+        "look at the values that enter this operation"),
+    "small-factor": (
+        "the gradient is multiplied by a small factor in {operation}",
+        "look at the size of what enters this operation: scale it, or the loss"),
     "not-picked": (
         "only the elements that {operation} picked get a gradient",
         "nothing, if that is meant; else a soft form such as logsumexp or a mean"),
@@ -143,24 +152,26 @@ CAUSES = {
     "cancel": (
         "the contributions cancel when they are added: probably adding a constant here changes "
         "nothing, as for a bias before BatchNorm or softmax",
-        "nothing, if so: leave the bias out; else look for a constant or symmetric loss"),
-    "hook": ("a hook replaced the gradient by zeros", "look for hooks, and for clipping to 0"),
+        "if it is such a bias, leave it out; otherwise look for a constant or symmetric loss"),
+    "hook": (
+        "a hook replaced the gradient by {more}",
+        "look for register_hook() and module hooks on the way, and for clipping to 0"),
     "own-backward": (
-        "the backward that you wrote in {own} did it",
+        "the backward that you wrote in {own} returned it",
         "compare it with torch.autograd.gradcheck, in float64"),
     "zero-start": (
         "the gradient that enters the graph is zero already",
         "check grad_outputs, and what the loss is multiplied by"),
     "underflow": (
-        "the gradient is too small for the type of this tensor (float16 ends at 6e-8): it is 0",
+        "the gradient is too small for the type of this tensor, so it is 0",
         "scale the loss (torch.amp.GradScaler), or bfloat16"),
     "shrinks": (
         "it shrinks a little in each of many steps: {more}",
         "ReLU-like activations, residual connections, normalisation, another initialisation"),
     # Inf and NaN.
     "masked-too-late": (
-        "a gradient of exactly 0 arrived there, because the value was masked afterwards, and 0 "
-        "times an infinite slope is NaN",
+        "0 times an infinite slope is NaN: a gradient of 0 arrived at {operation}, probably "
+        "because its result is masked, or multiplied by 0, afterwards",
         "make the INPUT safe first, then mask: torch.where(ok, f(torch.where(ok, x, 1.0)), 0.0)"),
     "infinite-slope": ("{more}", EDGE),
     "infinite-slope: forward": (
@@ -168,13 +179,15 @@ CAUSES = {
         "where it is defined",
         "keep the input inside, or use a form made for the edge: xlogy, entr, log_softmax"),
     "division-by-zero": (
-        "{operation} divides by 0", "divide by a safe number: torch.where(d == 0, 1.0, d)"),
+        "the divisor is 0, or so small that the quotient overflows",
+        "divide by a safe number: torch.where(d == 0, 1.0, d)"),
     "empty-softmax": (
-        "a whole row is -inf, all of it masked: the softmax there is 0/0",
-        "leave out empty rows, or mask with a large negative number instead of -inf"),
+        "probably a whole row is -inf, all of it masked: a softmax over nothing is 0/0",
+        "leave out empty rows, or mask with a large negative number: torch.finfo(dtype).min"),
     "overflow": (
         "{operation} gives more than its type can hold",
-        "smaller numbers: logarithms (logsumexp, log_softmax), another scale; a wider type"),
+        "the ready-made function (sigmoid, softmax, logsumexp, cross_entropy), or another scale; a "
+        "wider type moves the edge"),
     "infinite-factor": ("one factor is inf or NaN", "look where that factor comes from"),
     "forward-nonfinite": (
         "the forward pass computed with inf or NaN{more}",
@@ -184,13 +197,15 @@ CAUSES = {
         "look at the values that enter this operation"),
     # A number, but the wrong one.
     "accumulated": (
-        ".grad already holds {more} times this gradient, and backward() adds to it",
+        ".grad already holds {more} times this gradient, and backward() adds to it: probably "
+        "zero_grad() was forgotten",
         "optimizer.zero_grad(), or .grad = None, before each backward()"),
     "changed-gradient": (
         "its backward changed the gradient that it got in place: whoever else uses that gradient "
         "gets wrong numbers", "return a new tensor: g * 2, not g.mul_(2)"),
     "broadcast": (
-        "probably unwanted: in {operation}, {more}: each element of one meets each of the other",
+        "probably unwanted: {operation} of the shapes {more}, so each element of one meets each of "
+        "the other",
         "bring both to one shape: squeeze(1), or unsqueeze(1) for the other"),
     "double-softmax": (
         "a softmax or sigmoid goes into log_softmax, which cross_entropy contains: that flattens "
@@ -207,7 +222,8 @@ CAUSES = {
         "it gets a gradient but is not in model.parameters(), so no optimizer moves it: it is "
         "made anew in each forward", "create the Parameter once, in __init__"),
     "stale-optimizer": (
-        "it holds {more} tensors that are not parameters of the model: replaced after it was built",
+        "it holds {more} tensors that are no parameters of the model: probably they were replaced "
+        "after it was built",
         BUILD_LAST),
     "not-in-optimizer": (
         "it is a parameter of the model, but the optimizer does not hold it", BUILD_LAST),
@@ -222,9 +238,4 @@ def words(cause: str, **names: str) -> tuple[str, str]:
     'torch.tensor() copies the numbers into a new tensor, without their history'
     """
     sentence, fix = CAUSES[cause]
-    return sentence.format_map(_Names(names)), fix.format_map(_Names(names))
-
-
-class _Names(dict):
-    def __missing__(self, key):
-        return ""
+    return sentence.format(**names), fix.format(**names)

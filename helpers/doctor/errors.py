@@ -17,15 +17,17 @@ MESSAGES = (
      "was cut (detach, .data, .item(), torch.tensor(...), no_grad, argmax, ...)",
      "find the cut. Not loss.requires_grad_(): that hides the message, and nothing is trained"),
     (r"Trying to backward through the graph a second time", "second-backward",
-     "an earlier backward() freed what this graph had saved: it ran twice on one graph, or a "
-     "tensor kept from an earlier step (a hidden state, a cache) brings the old graph along",
+     "an earlier backward() freed what this graph had saved: backward() ran twice on one graph, "
+     "or a tensor kept from an earlier step (a hidden state, a cache) brings the old graph along",
      "detach what you carry over, compute the rest anew, or add the losses and call backward() "
      "once; retain_graph=True only to walk one graph twice"),
-    (r"grad can be implicitly created only for (real )?scalar outputs", "vector-backward",
-     "backward() computes a vector-Jacobian product; only for a scalar it knows the vector, 1",
+    (r"created only for real scalar outputs", "vector-backward",
+     "the loss is complex, and backward() starts from one real number", "loss.abs() or loss.real"),
+    (r"grad can be implicitly created only for scalar outputs", "vector-backward",
+     "backward() needs a weight for each element; only for a single number it takes 1 by itself",
      "loss.mean() or loss.sum(), or backward(v) with a weight for each element"),
     (r"Mismatch in shape: grad_output\[\d+\]", "wrong-vector-shape",
-     "the v of backward(v) has a weight for each element of the OUTPUT, so its shape",
+     "the v of backward(v) holds a weight for each element of the OUTPUT, so it has its shape",
      "v of the shape of the output, for instance torch.ones_like(output)"),
     (r"more than one element of the written-to tensor refers to a single memory",
      "overlapping-memory",
@@ -55,18 +57,19 @@ MESSAGES = (
      "NumPy cannot carry a gradient",
      "torch's own functions in the forward pass; .detach().numpy() for logging and plots only"),
     (r"[Ll]egacy autograd function", "not-static",
-     "forward and backward are not static methods, or an object of the Function is called",
-     "@staticmethod before both, and MyFunction.apply(x)"),
+     "forward and backward are no static methods, or an object of the Function is called",
+     "@staticmethod above both, and MyFunction.apply(x)"),
     (r"forward\(\) missing \d+ required|forward\(\) takes|should not be instantiated",
      "used-like-a-module",
-     "a Function is not a Module: it is not instantiated, and its forward gets ctx first",
-     "MyFunction.apply(x), with a static forward(ctx, x)"),
+     "forward was called with other arguments than it has; an autograd.Function is no Module: "
+     "nobody makes an object of it, and its forward gets ctx first",
+     "for a Function, MyFunction.apply(x) with a static forward(ctx, x)"),
     (r"returned an incorrect number of gradients", "gradient-count",
      "backward returns one value for each argument of forward, None for what is no tensor",
      "return grad_x, None, ..."),
     (r"returned an invalid gradient at index|expected shape compatible with", "gradient-shape",
      "backward returned a gradient that has not the shape of the input",
-     "the shape of the input: transpose rightly, and undo broadcasting with g.sum_to_size()"),
+     "the shape of the input: transpose back, and undo broadcasting with g.sum_to_size()"),
     (r"must implement (either )?the backward", "no-backward",
      "the Function has no backward", "write a static backward(ctx, grad_output)"),
     (r"marked with @once_differentiable", "once-differentiable",
@@ -95,8 +98,8 @@ MESSAGES = (
      "this operation has no derivative, or none for this argument",
      "a differentiable relative: / for //, a sigmoid for a step"),
     (r"Checkpointing is not compatible with|incompatible with \.grad\(\)", "reentrant-checkpoint",
-     "a reentrant checkpoint hides its inside and allows a plain backward() only, so nobody can "
-     "look into it", "checkpoint(..., use_reentrant=False)"),
+     "a reentrant checkpoint hides its inside and allows a plain backward() only, so explain "
+     "cannot look into it", "checkpoint(..., use_reentrant=False)"),
     (r"support the deepcopy protocol", "deepcopy-of-result",
      "a tensor with a history, somewhere in what is copied, cannot be copied",
      "keep results out of the module: a local name, or .detach() for what is only looked at"),
@@ -109,7 +112,7 @@ MESSAGES = (
      "make it require a gradient before the forward pass, or repair the cut before it"),
     (r"returned nan values in its \d+th output", "nan-found",
      "detect_anomaly met the first NaN of backward",
-     "explain(loss, ...) says which values made it"),
+     "explain(loss, ...) without detect_anomaly says which values made it"),
     (r"", "unknown-error", "not an error of autograd that is known here", ""),
 )
 # fmt: on
@@ -145,6 +148,8 @@ def finding_of_error(error, recording=None, failed=None) -> Finding:
     if raised is not None and raised not in [where for _, where in places]:
         places.append(("raised at", raised))
     first = (message.splitlines() or [""])[0]
-    said = f"{type(error).__name__}: {first[:110]}{'…' if len(first) > 110 else ''}"
-    found = Finding("backward()", "error", cause, sentence, tuple(places), fix, also=(said,))
+    said = f"{first[:110]}{'…' if len(first) > 110 else ''}"
+    found = Finding(
+        type(error).__name__, "error", cause, sentence, tuple(places), fix, also=(said,)
+    )
     return replace(found, node=f"raised in {failed.name}") if failed is not None else found

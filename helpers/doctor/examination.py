@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from itertools import chain, count
 
 import torch
 from torch import nn
@@ -22,7 +23,9 @@ def explain(loss, wrt=None, *, model=None, optimizer=None, grad_outputs=None) ->
     """Say for each tensor in `wrt` whether a gradient of `loss` arrives, and if not, why.
 
     Call it after the forward pass. It walks through the graph once, with torch.autograd.grad, and
-    leaves .grad, hooks, the random numbers and the graph as they were; hooks of yours run.
+    leaves .grad, hooks, random numbers and the graph as they were. Hooks and Functions of yours
+    run, and so does what a checkpoint computes anew. What retain_grad() adds is put back for every
+    tensor that a variable, a list, a dict, a closure or an attribute on the stack leads to.
 
     wrt           a module, an optimizer, a tensor, a list of tensors or {name: tensor}; without
                   it: every leaf that the graph reaches
@@ -45,8 +48,8 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recording, frame) -> Repo
     _expect(model, (nn.Module, type(None)), "model", "an nn.Module")
     _expect(optimizer, (torch.optim.Optimizer, type(None)), "optimizer", "a torch.optim.Optimizer")
     model = wrt if model is None and isinstance(wrt, nn.Module) else model
-    held = variables(frame)
-    names = {id(tensor): name for name, tensor in held.items()}
+    _refuse_what_has_no_numbers(loss)
+    names, held = variables(frame)
     if model is not None:
         names.update((id(p), name) for name, p in model.named_parameters())
     targets = _targets(wrt, names)
@@ -56,8 +59,8 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recording, frame) -> Repo
     backward = Backward(loss.grad_fn) if loss.grad_fn is not None else None
     case = Case(loss, backward, history, names, model)
     with torch._C.DisableTorchFunction(), torch.inference_mode(False), torch.enable_grad():
+        failed = walk(case, weights, targets, held)
         findings = about_loss(case, targets, grad_outputs)
-        failed = walk(case, weights, targets, held.values())
         if wrt is None:
             targets = leaves(case)
         if failed is not None:
@@ -66,6 +69,8 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recording, frame) -> Repo
             findings += [judge(case, name, tensor) for name, tensor in targets.items()]
             findings += about_functions(case)
         findings += not_trained(case, targets, optimizer)
+    for step in backward.steps.values() if backward else ():
+        step.forget()
     return Report(description(loss), tuple(findings), case.backward, history, names)
 
 
@@ -85,34 +90,54 @@ def _kind(value):
     return "None" if value is None else type(value).__name__
 
 
+def _refuse_what_has_no_numbers(loss):
+    if loss.is_meta:
+        raise ValueError("the loss is on the meta device, so it has no numbers to look at")
+    if torch._C._functorch.is_functorch_wrapped_tensor(loss):
+        raise ValueError(
+            "explain cannot look inside torch.func (grad, vmap, ...): call it on what they return"
+        )
+
+
 def _targets(wrt, names):
     if wrt is None:
         return {}
     if isinstance(wrt, nn.Module):
-        targets = dict(wrt.named_parameters())
+        pairs = list(wrt.named_parameters())
     elif isinstance(wrt, torch.optim.Optimizer):
-        targets = {
-            names.get(id(p), f"param_groups[{g}][{i}]"): p
+        pairs = [
+            (names.get(id(p), f"param_groups[{g}][{i}]"), p)
             for g, group in enumerate(wrt.param_groups)
             for i, p in enumerate(group["params"])
-        }
+        ]
     elif isinstance(wrt, torch.Tensor):
-        targets = {names.get(id(wrt), "tensor"): wrt}
+        pairs = [(names.get(id(wrt), "tensor"), wrt)]
     elif isinstance(wrt, dict):
-        targets = dict(wrt)
+        pairs = list(wrt.items())
     elif isinstance(wrt, Iterable) and not isinstance(wrt, (str, type)):
-        named = [part if _is_named(part) else (None, part) for part in wrt]
-        targets = {name or names.get(id(t), i): t for i, (name, t) in enumerate(named)}
+        parts = [part if _is_named(part) else (None, part) for part in wrt]
+        pairs = [(name or names.get(id(t), i), t) for i, (name, t) in enumerate(parts)]
     else:
         _expect(wrt, torch.Tensor, "wrt", "a module, an optimizer, a tensor or several tensors")
-    for name, part in targets.items():
+    for name, part in pairs:
         _expect(part, torch.Tensor, f"wrt[{name!r}]", "a tensor")
-    if not targets:
+        if torch.nn.parameter.is_lazy(part):
+            raise ValueError(f"{name} is not initialised yet: run the model once before you ask")
+    if not pairs:
         raise ValueError(
             f"wrt is a {_kind(wrt)} that holds no tensor, so there is nothing to explain. "
             "named_parameters() shows which parameters a module has registered"
         )
-    return {name if isinstance(name, str) else f"wrt[{name}]": t for name, t in targets.items()}
+    return _named_apart((n if isinstance(n, str) else f"wrt[{n}]", t) for n, t in pairs)
+
+
+def _named_apart(pairs):
+    """{name: tensor}; a second tensor of a name is called "name (2)"."""
+    named = {}
+    for name, tensor in pairs:
+        tries = chain([name], (f"{name} ({k})" for k in count(2)))
+        named[next(n for n in tries if named.get(n, tensor) is tensor)] = tensor
+    return named
 
 
 def _is_named(part):
@@ -141,9 +166,11 @@ def walk(case: Case, weights, targets: dict, held: Iterable[torch.Tensor]) -> Fi
         known += case.history.recording.alive()
     retained = [(t, t.grad) for t in {id(t): t for t in known}.values() if t.retains_grad]
     results = [t for t in targets.values() if t.grad_fn in case.backward.steps]
+    devices = range(torch.cuda.device_count()) if case.loss.is_cuda else []
     try:
-        case.backward.run(case.loss, weights, results)
-    except RuntimeError as error:
+        with torch.random.fork_rng(devices), torch.autograd.set_detect_anomaly(False):
+            case.backward.run(case.loss, weights, results)
+    except Exception as error:
         recording = case.history and case.history.recording
         return finding_of_error(error.with_traceback(None), recording, case.backward.failed)
     finally:
@@ -159,7 +186,7 @@ def leaves(case: Case) -> dict[str, torch.Tensor]:
     else:
         seen = case.history.recording.alive() if case.history else []
         found = [t for t in seen if t.is_leaf and t.requires_grad and t is not case.loss]
-    return {case.name(tensor, i): tensor for i, tensor in enumerate(found)}
+    return _named_apart((case.name(tensor, i), tensor) for i, tensor in enumerate(found))
 
 
 def description(loss: torch.Tensor) -> str:

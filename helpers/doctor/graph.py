@@ -24,6 +24,7 @@ KINDS = {
 }
 
 
+MANY = 6  # tensors that are cut off, one box each
 ROOM = {"wrappingWidth": 420, "nodeSpacing": 30, "rankSpacing": 32}  # pixels, for Mermaid
 PHRASES = {"escape": "left torch", "copy": "copied", "integer": "became an integer",
            "branch": "only decides", "data": ".data", "no-grad": "recording was off",
@@ -147,19 +148,17 @@ class _Drawing:
 
     def cuts(self):
         """Tensors that the graph does not reach, below the step that uses what was cut off."""
-        for finding in self.report.findings:
-            if finding.status == "none" and finding.cause != "not-a-leaf":
-                self.boxes.append(_cut_box(finding))
-                above = self.uses(finding)
-                if above in self.position:
-                    self.links.append((self.position[above], len(self.boxes) - 1, False))
-
-    def uses(self, finding):
-        if finding.call is None:
-            return None
+        cut = [f for f in self.report.findings if f.status == "none" and f.cause != "not-a-leaf"]
         numbers = {step.node._sequence_nr(): step for step in self.backward.ran()}
-        number = self.report.history.returns_at(finding.call, sorted(numbers))
-        return numbers.get(number)
+        for finding in cut[:MANY]:
+            self.boxes.append(_cut_box(finding))
+            call, history = finding.call, self.report.history
+            number = history.returns_at(call, sorted(numbers)) if call else None
+            if numbers.get(number) in self.position:
+                above = self.position[numbers[number]]
+                self.links.append((above, len(self.boxes) - 1, False))
+        if len(cut) > MANY:
+            self.boxes.append(Box("cut", (f"{len(cut) - MANY} more", "gradient None")))
 
     def box(self, step):
         if hasattr(step.node, "variable"):
@@ -188,7 +187,7 @@ def _cut_box(finding: Finding) -> Box:
 
 def _code(place: Where | None) -> str:
     text = f"{place.short}: {place.source}" if place else ""
-    return text if len(text) <= 36 else text[:35] + "…"
+    return text if len(text) <= 46 else text[:45] + "…"
 
 
 def _in_and_out(step):

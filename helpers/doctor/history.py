@@ -3,14 +3,41 @@
 from __future__ import annotations
 
 import bisect
-import heapq
 import re
+from typing import NamedTuple
 
 import torch
 
 from helpers.doctor.calls import Call, Cut
 from helpers.doctor.places import Where
 from helpers.doctor.recording import trace
+
+
+class Fate(NamedTuple):
+    """What became of a state: at most three of each, and the last call that it reached.
+
+    cut   (call, cut, state) on the way to the loss
+    left  (call, cut, state) where numbers left torch and did not come back with a history
+    """
+
+    cut: tuple[tuple[Call, Cut, int], ...] = ()
+    left: tuple[tuple[Call, Cut, int], ...] = ()
+    end: int = -1
+
+
+HARD_TO_AVOID = ("integer", "no-derivative", "deepcopy")  # so blame another cut, if there is one
+
+
+def _joined(fates, without=()):
+    def best(triples, later):
+        once = {(t[0].index, t[2]): t for t in triples if t[2] not in without}
+        return tuple(sorted(once.values(), key=lambda t: (t[1].cause in later, t[0].index))[:3])
+
+    return Fate(
+        best((t for fate in fates for t in fate.cut), HARD_TO_AVOID),
+        best((t for fate in fates for t in fate.left), ("branch",)),
+        max((fate.end for fate in fates), default=-1),
+    )
 
 
 class History:
@@ -32,6 +59,7 @@ class History:
         self._with_nodes = [call for call in self.calls if call.last > call.first]
         self._firsts = [call.first for call in self._with_nodes]
         self._goal: tuple[torch.Tensor, set[int]] | None = None
+        self._fates: dict[int, Fate] | None = None
 
     def call_of(self, node) -> Call | None:
         """The call that made this node of the graph."""
@@ -39,10 +67,12 @@ class History:
         k = bisect.bisect_right(self._firsts, number) - 1
         if k >= 0 and number < self._with_nodes[k].last:
             return self._with_nodes[k]
-        own = getattr(node, "_forward_cls", None)  # numbered before its forward runs
-        inner = (c for c in self.calls if c.function and c.first > number)
-        call = next(inner, None) if own is not None else None
-        return call if call is not None and issubclass(own, call.function[0]) else None
+        own = getattr(node, "_forward_cls", None)
+        if own is None:
+            return None
+        # A Function is numbered just before its forward runs, and that makes no nodes.
+        inner = (c for c in self.calls if c.function and c.first == number + 1)
+        return next((call for call in inner if issubclass(own, call.function[0])), None)
 
     def line_of(self, node) -> Where | None:
         call = self.call_of(node)
@@ -63,6 +93,13 @@ class History:
             if met and (call.name in names if names else call.in_place):
                 return call.where
         return None
+
+    def uses(self, tensor: torch.Tensor) -> list[Call]:
+        """The calls that made something of this tensor."""
+        states = self.recording.states(tensor)
+        calls = [call for state in states for call in self.users.get(state, ())]
+        idle = ("backward", "grad", "requires_grad_")
+        return [c for c in calls if set(c.outputs) - set(states) and c.name not in idle]
 
     def cut_when_made(self, tensor: torch.Tensor) -> tuple[Call, Cut] | None:
         for state in self.recording.states(tensor)[:1]:
@@ -96,42 +133,36 @@ class History:
         behind = self.behind(loss, backward)
         return next((c for c in self.recording.spoiled if behind.intersection(c.outputs)), None)
 
-    def end_of(self, tensor: torch.Tensor) -> Call:
-        """The last call that something made of this tensor went into."""
-        reached, last = set(self.recording.states(tensor)), None
-        for call in self.calls:
-            if reached.intersection(call.inputs):
-                reached.update(call.outputs)
-                last = call
-        return last
+    def fate(self, tensor: torch.Tensor, loss: torch.Tensor, backward) -> Fate:
+        """What became of what was computed from this tensor."""
+        if self._fates is None:
+            self._fates = self._all_fates(self.behind(loss, backward))
+        states = self.recording.states(tensor)
+        return _joined([self._fates.get(state, Fate()) for state in states], without=states)
 
-    def lost_between(self, tensor: torch.Tensor, loss: torch.Tensor, backward):
-        """Where the way from the tensor to the loss lost its history.
-
-        ([(call, cut) on the way], [(call, cut) of numbers that left torch], [calls that used it])
-        """
-        states, behind = self.recording.states(tensor), self.behind(loss, backward)
-        lost = dict.fromkeys(states)  # reached state -> None, or the (call, cut) that it lost by
-        seen = {call.index for state in states for call in self.users.get(state, ())}
-        waiting, on_the_way, left = sorted(seen), [], []
-        while waiting:  # in the order in which they ran
-            call = self.calls[heapq.heappop(waiting)]
-            carried = [lost[state] for state in call.inputs if state in lost]
-            live = None in carried
+    def _all_fates(self, behind):
+        """One walk from the last call back to the first, so that many tensors cost no more."""
+        fates: dict[int, Fate] = {}
+        for call in reversed(self.calls):
+            after = []
             for state in call.outputs:
-                pair = (call, call.cuts[state]) if state in call.cuts else None
-                if pair and pair[1].cause in ("escape", "branch"):
-                    left.append(pair if live or pair[1].cause == "branch" else carried[0])
-                elif pair and live and state in behind:
-                    on_the_way.append(pair)
-                lost.setdefault(state, pair if live else carried[0])
-                for later in self.users.get(state, ()):
-                    if later.index not in seen:
-                        seen.add(later.index)
-                        heapq.heappush(waiting, later.index)
-        left.sort(key=lambda pair: pair[1].cause == "branch")
-        used = [c for s in states for c in self.users.get(s, ()) if set(c.outputs) - set(states)]
-        return on_the_way, left, used
+                cut, fate = call.cuts.get(state), fates.get(state, Fate())
+                loss_of = ((call, cut, state),) if cut else ()
+                if cut is None:
+                    after.append(fate)
+                elif cut.cause == "branch" or (cut.cause == "escape" and state not in behind):
+                    after.append(Fate((), loss_of))
+                else:
+                    left = tuple(t if t[1].cause == "branch" else loss_of[0] for t in fate.left)
+                    after.append(Fate(loss_of if state in behind else (), left))
+                after.append(Fate((), (), max(fate.end, call.index)))
+            joined = _joined(after)
+            for state in call.inputs:
+                if state in fates and state not in call.outputs:
+                    fates[state] = _joined([fates[state], joined])
+                else:
+                    fates[state] = joined
+        return fates
 
     def returns_at(self, call: Call, numbers: list[int]) -> int | None:
         """The number of the first node, out of `numbers`, whose call used what `call` cut off."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 
 import torch
 
-from helpers.doctor.backward import Step, edge_of, measure
-from helpers.doctor.case import Case, because, first_step, in_and_out
-from helpers.doctor.causes import words
+from helpers.doctor.backward import edge_of
+from helpers.doctor.case import Case, because, first_step, in_and_out, memory
+from helpers.doctor.causes import RECORD, words
 from helpers.doctor.nonfinite import born_in_forward, not_finite
-from helpers.doctor.reasons import ZERO, reason
+from helpers.doctor.reasons import TINY, ZERO
 from helpers.doctor.report import Finding, finding
+from helpers.doctor.steps import Step, measure
 
-HARD_TO_AVOID = ("integer", "no-derivative", "deepcopy")  # so blame another cut, if there is one
-TINY, DROP, VANISHED = 1e-5, 1e-3, 1e-9  # of what entered; in one step; after many steps
+TINY_MASS, DROP, VANISHED = 1e-5, 1e-3, 1e-9  # of what entered; in one step; in many steps
+NEAR = 50  # steps above a tensor in which what blocks a part of its gradient is looked for
 
 
 def judge(case: Case, name: str, tensor: torch.Tensor) -> Finding:
@@ -22,7 +24,7 @@ def judge(case: Case, name: str, tensor: torch.Tensor) -> Finding:
 
     >>> w = torch.ones(2, requires_grad=True)
     >>> explain((w * 3).sum(), {"w": w})["w"].node
-    '2/2 elements get a gradient'
+    '2 of 2 elements are not 0'
     """
     if not tensor.requires_grad:
         return _not_tracked(case, name, tensor)
@@ -50,11 +52,10 @@ def _judge_gradient(case, name, tensor, edge):
         return Finding(name, "ok", node="it has no elements")
     if amount.nonzero == 0:
         return _zero(case, name, tensor, edge)
-    way = case.backward.main_way(*edge)
-    found = _tiny(case, name, amount, way)
+    found = _tiny(case, name, amount, edge) if amount.mass < TINY_MASS * case.entered else None
     if found is None and amount.nonzero < amount.total:
-        found = _partial(case, name, amount, way)
-    return found or Finding(name, "ok", node=f"{amount} elements get a gradient")
+        found = _partial(case, name, amount, edge)
+    return found or Finding(name, "ok", node=f"{amount.in_words()} elements are not 0")
 
 
 # None
@@ -86,58 +87,45 @@ def _cut(name, call, cut, also=(), said=""):
 
 def _unreached(case, name, tensor):
     """No way in the graph leads from the loss to this tensor."""
-    also = [
-        f"the graph holds another leaf with the same memory, {case.name(leaf)}: probably "
-        ".detach(), .data or nn.Parameter(...) made it"
-        for leaf in case.leaves()
-        if leaf is not tensor and _same_memory(leaf, tensor)
-    ]
-    mine = {id(p) for p in case.model.parameters()} if case.model is not None else {id(tensor)}
-    alike = [t for t in case.leaves() if t.shape == tensor.shape and id(t) not in mine]
-    copied = []
+    also = []
+    twin = case.leaves_by_memory.get(memory(tensor))
+    if twin is not None and twin is not tensor:
+        also.append(f"the graph holds another leaf with the same numbers, {case.name(twin)}: "
+                    "probably .detach(), .data or nn.Parameter(...) made it")  # fmt: skip
+    alike = case.leaves_by_shape.get(tuple(tensor.shape), ())
+    alike = [leaf for leaf in alike if leaf is not tensor]
     if alike:
-        copied = [f"{case.name(alike[0])}, of the same shape, is used: was it copied or replaced?"]
+        replaced = f"{case.name(alike[0])}, of the same shape, is used: was it copied or replaced?"
     if case.history is None:
-        for step in case.backward.steps.values() if case.backward else ():
-            for kept in step.saved().values():
-                constant = isinstance(kept, torch.Tensor) and not kept.requires_grad
-                if constant and _same_memory(kept, tensor):
-                    cause = "detach: afterwards"
-                    return finding(name, "none", cause, (), "", also, step=step.name)
-        return finding(name, "none", "unknown-cut", (), "", also + copied)
-    on_the_way, left, used = case.history.lost_between(tensor, case.loss, case.backward)
-    if on_the_way:
-        first, *more = sorted(on_the_way, key=lambda pair: pair[1].cause in HARD_TO_AVOID)
-        found = _cut(name, *first, also)
-        seen = [where for _, where in found.places]
-        places = {c.where: ("and at", c.where) for c, _ in more if c.where not in seen}
-        return replace(found, places=(*found.places, *list(places.values())[:2]))
-    if left:
-        return _cut(name, *left[0], also, "probably here: ")
-    new = [call for call in used if call.name not in ("backward", "grad", "requires_grad_")]
-    whole = [call for call in new if not set(call.outputs) <= set(call.cuts)]
-    if new and not whole:
-        cut = next(iter(new[0].cuts.values()))
-        return _cut(name, new[0], cut, also, "only this was ever made of it: ")
-    if not whole:
-        return finding(name, "none", "unused", (), "", also + copied)
-    end = case.history.end_of(tensor).where
+        step = case.steps_by_constant.get(memory(tensor))
+        if step is not None:
+            return finding(name, "none", "detach: afterwards", (), "", also, step=step.name)
+        return finding(name, "none", "unknown-cut", (), "", also + [replaced] if alike else also)
+    fate = case.history.fate(tensor, case.loss, case.backward)
+    if fate.cut:
+        (call, cut, _), *more = fate.cut
+        found = _cut(name, call, cut, also)
+        places = [("and at", other.where) for other, _, _ in more]
+        seen = {where for _, where in found.places}
+        return replace(found, places=(*found.places, *(p for p in places if p[1] not in seen)))
+    if fate.left:
+        return _cut(name, *fate.left[0][:2], also, "probably here: ")
+    used = case.history.uses(tensor)
+    if not used:
+        return finding(name, "none", "unused", (), "", also + [replaced] if alike else also)
+    if all(set(call.outputs) <= set(call.cuts) for call in used):
+        cut = next(iter(used[0].cuts.values()))
+        return _cut(name, used[0], cut, also, "only this was ever made of it: ")
+    end = case.history.calls[fate.end].where
     return finding(name, "none", "dead-branch", (("ends at", end),), "", also)
-
-
-def _same_memory(a, b):
-    try:
-        pointer = a.untyped_storage().data_ptr()
-        return pointer != 0 and pointer == b.untyped_storage().data_ptr()
-    except (RuntimeError, NotImplementedError):  # a tensor without storage
-        return False
 
 
 def _of_result(case, found, tensor):
     """A result: autograd fills .grad of leaves only, whatever else may be wrong."""
     step = case.backward.steps.get(tensor.grad_fn) if case.backward else None
     places = case.place(step, "made at") if step else ()
-    result = finding(found.name, "none", "not-a-leaf", places, found.node)
+    node = f"{found.node}, and are not kept" if found.node else ""
+    result = finding(found.name, "none", "not-a-leaf", places, node)
     if found.status in ("ok", "partial"):
         return result
     return replace(found, also=(result.sentence, *found.also))
@@ -152,14 +140,14 @@ def _zero(case, name, tensor, edge):
     if step is None:
         return _zero_sum(case, name, tensor, origins)
     places, also = (), []
-    for leaf in case.leaves():  # is the factor that is zero a parameter?
-        kept = [v for v in step.saved().values() if isinstance(v, torch.Tensor) and v.numel()]
-        if leaf is not tensor and any(not v.any() and _same_memory(leaf, v) for v in kept):
+    for kept in step.tensors().values():  # is the factor that is zero a parameter?
+        leaf = case.leaves_by_memory.get(memory(kept))
+        if leaf is not None and leaf is not tensor and not kept.any():
             also = [f"that factor is {case.name(leaf)}"]
             places = (("set at", case.history and case.history.written_at(leaf)),)
     for other in origins[1:]:
         if isinstance(other, Step):
-            cause, detail, names = reason(other, ZERO)
+            cause, detail, names = case.reason(other, ZERO)
             line = "".join(f", at {where}" for _, where in case.place(other) if where)
             also.append(f"on another way: {detail}{words(cause, **names)[0]}{line}")
     node = f"died in {in_and_out(case, step)}"
@@ -173,29 +161,30 @@ def _zero_sum(case, name, tensor, origins):
         recording = case.history and case.history.recording
         states = recording.states(tensor) if recording else ()
         hooks = sorted(recording.hooks if recording else (), key=lambda hook: hook[0] not in states)
-        places = tuple(("hook registered at", where) for _, where in hooks[:1])
-        return finding(name, "zero", "hook", places)
+        places = tuple(("a hook was registered at", where) for _, where in hooks[:1])
+        return finding(name, "zero", "hook", places, more="zeros")
     places = case.place(steps[0]) if steps else ()
     return finding(name, "zero", "cancel" if steps else "zero-start", places)
 
 
-def _tiny(case, name, amount, way):
-    """One large drop has the cause of a zero; many small ones have a cause of their own."""
-    entered = sum(a.mass for a in case.backward.root.arriving if a)
-    if amount.mass >= TINY * entered:
-        return None
-    ratios = {
-        step: left.mass / arrived
-        for step, left in way
-        if (arrived := sum(a.mass for a in step.arriving if a)) > 0
-        and step.operation not in ("Cat", "Stack")  # these hand on a part each
-    }
-    also = [f"the sum of |g| is {amount.mass:.1e}, and {entered:.1e} entered at the loss"]
+def _tiny(case, name, amount, edge):
+    """One large drop, or many small ones. What two tensors have in common is judged once."""
+    also = (f"the sum of |g| is {amount.mass:.1e}, and {case.entered:.1e} entered at the loss",)
+    ratios = {}
+    for step, left in case.backward.main_way(*edge):
+        if step in case.tiny:
+            return replace(case.tiny[step], name=name, also=also)
+        arrived = sum(a.mass for a in step.arriving if a)
+        if arrived > 0 and step.operation not in ("Cat", "Stack"):  # these hand on a part each
+            ratios[step] = left.mass / arrived
     worst = min(ratios, key=ratios.get, default=None)
     if worst is not None and ratios[worst] < DROP:
         node = f"shrinks to {ratios[worst]:.1e} of it in {worst.name}"
-        return because(case, name, "tiny", worst, ZERO, node, also)
-    if amount.mass >= VANISHED * entered:
+        found = because(case, name, "tiny", worst, TINY, node, also)
+        steps = list(ratios)
+        case.tiny.update(dict.fromkeys(steps[: steps.index(worst) + 1], found))
+        return found
+    if amount.mass >= VANISHED * case.entered:
         return None
     shares: dict[str, tuple[float, int]] = {}
     for step, ratio in ratios.items():
@@ -204,18 +193,21 @@ def _tiny(case, name, amount, way):
     first, *others = sorted(shares, key=lambda name: shares[name][0])[:2]
     parts = [f"{shares[n][1]} {n} together to {shares[n][0]:.0e}" for n in (first, *others)]
     step = next(step for step in ratios if step.name == first)
-    return finding(
+    found = finding(
         name, "tiny", "shrinks", case.place(step), also=also, more=", ".join(parts)
     )  # fmt: skip
+    case.tiny.update(dict.fromkeys(ratios, found))
+    return found
 
 
-def _partial(case, name, amount, way):
-    node = f"{amount} elements get a gradient"
+def _partial(case, name, amount, edge):
+    node = f"{amount.in_words()} elements are not 0"
+    way = islice(case.backward.main_way(*edge), NEAR)
     blockers = [step for step, _ in way if step.stopped or _loses(step)]
     if not blockers:
         return Finding(name, "partial", node=node)
     worst = max(blockers, key=lambda step: step.stopped)
-    stops = f"{worst.stopped} elements stop in {worst.name}" if worst.stopped else worst.name
+    stops = f"{worst.stopped} stop in {worst.name}" if worst.stopped else f"see {worst.name}"
     return because(case, name, "partial", worst, ZERO, f"{node}; {stops}")
 
 
@@ -239,13 +231,14 @@ def about_loss(case: Case, targets: dict, grad_outputs: torch.Tensor | None) -> 
             (f"{name}, which requires no gradient, was made at", case.history.made_at(tensor))
             for name, tensor in frozen
         ]
+        record = "" if case.history else f"; {RECORD}"
         more = "no input requires a gradient, or the history was cut (detach, .data, .item(), " \
             "torch.tensor(...), no_grad, argmax, ...)"  # fmt: skip
         if loss.is_inference():
             more = "it was made in torch.inference_mode()"
         elif not (loss.is_floating_point() or loss.is_complex()):
             more = f"it is {loss.dtype}, and integers carry no gradient"
-        return [finding("loss", "error", "no-history", places, more=more)]
+        return [finding("loss", "error", "no-history", places, more=more, record=record)]
     if loss.numel() != 1 and grad_outputs is None:
         place = case.place(case.backward.root, "made at")
         return [finding("loss", "error", "vector-loss", place, shape=str(tuple(loss.shape)))]
@@ -258,15 +251,16 @@ def about_loss(case: Case, targets: dict, grad_outputs: torch.Tensor | None) -> 
 
 
 def _of_old_gradient(case, found, leaf):
-    """backward() adds: does .grad already hold a multiple of this very gradient?"""
-    gradient = case.backward.grads[id(leaf)]
-    there = gradient != 0
-    if leaf.grad.is_sparse or gradient.is_sparse or gradient.is_complex() or not there.any():
+    """backward() adds: does .grad already hold this very gradient several times?"""
+    old, gradient = leaf.grad, case.backward.grads[id(leaf)]
+    if old.layout is not torch.strided or gradient.layout is not torch.strided:
         return found
-    ratio = leaf.grad[there] / gradient[there]
-    times = ratio.median().item()
-    if times < 1.5 or not torch.allclose(ratio, torch.full_like(ratio, times), rtol=1e-3):
+    ratio = old[gradient != 0] / gradient[gradient != 0]
+    if ratio.is_complex() or not ratio.numel() or not bool(ratio.isfinite().all()):
+        return found
+    times = round(ratio.median().item())  # a scaled loss gives far more
+    if not 2 <= times <= 100 or not torch.allclose(ratio, torch.full_like(ratio, times), 1e-3):
         return found
     calls = [c for c in case.history.calls if c.name == "backward"] if case.history else []
     places = (("backward at", calls[-1].where),) if calls else ()
-    return finding(found.name, "wrong", "accumulated", places, found.node, more=f"{times:.3g}")
+    return finding(found.name, "wrong", "accumulated", places, found.node, more=str(times))

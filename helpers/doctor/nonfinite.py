@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import torch
 
-from helpers.doctor.backward import Node, Step
 from helpers.doctor.case import Case, because, first_step, in_and_out
-from helpers.doctor.reasons import NOT_FINITE, operation_of, reason_born, saved_is_finite
+from helpers.doctor.reasons import NOT_FINITE, operation_of, readable, reason_born
 from helpers.doctor.report import Finding, finding
+from helpers.doctor.steps import Node, Step
 
 
 def not_finite(case: Case, name: str, gradient: torch.Tensor, edge: tuple[Node, int]) -> Finding:
@@ -23,6 +23,8 @@ def not_finite(case: Case, name: str, gradient: torch.Tensor, edge: tuple[Node, 
     count = f"{int((~gradient.isfinite()).sum())} of {gradient.numel()} elements are not finite"
     origins = case.backward.origins(*edge, "not finite")
     step = first_step(origins)
+    if step is None and origins and len(origins[0].steps) == 1:
+        return finding(name, status, "hook", (), count, more="inf or NaN")
     if step is None:
         adds = "a sum of finite contributions" if origins else "what enters the graph"
         return finding(name, status, "overflow", (), count, operation=adds)
@@ -32,8 +34,9 @@ def not_finite(case: Case, name: str, gradient: torch.Tensor, edge: tuple[Node, 
         at = f"at element {list(position)}, " if position else ""
         came = "" if arrived is None else f"a gradient of {arrived:g} arrived"
         also.append(f"{at}{came}{_values_at(step, position)}")
-    if step.masked and saved_is_finite(step):
-        return finding(name, status, "masked-too-late", case.place(step), node, also)
+    if step.masked and step.kept_finite() and step.own is None:
+        names = {"operation": readable(step.operation)}
+        return finding(name, status, "masked-too-late", case.place(step), node, also, **names)
     born = born_in_forward(case, name, status)
     if born is not None:
         return replace(born, node=node, also=tuple(also))
@@ -45,37 +48,41 @@ NAMES = {"self": "input", "other": "second input"}  # torch's names of what a no
 
 def _values_at(step, position):
     parts = []
-    for name, value in step.saved().items():
-        if isinstance(value, torch.Tensor) and value.dim() == len(position):
-            inside = all(i < n for i, n in zip(position, value.shape, strict=True))
-            if inside and value.is_floating_point():
-                parts.append(f"{NAMES.get(name, name)} {value[position].item():g}")
+    for name, value in step.tensors().items():
+        fits = value.dim() == len(position) and value.is_floating_point()
+        if fits and all(i < n for i, n in zip(position, value.shape, strict=True)):
+            parts.append(f"its {NAMES.get(name, name)} was {value[position].item():g}")
     return f" ({', '.join(parts)})" if parts else ""
 
 
 def born_in_forward(case: Case, name: str, status: str) -> Finding | None:
     """The finding, if inf or NaN came up in the forward pass already."""
+    if not case.born:
+        case.born.append(_look_for_birth(case))
+    return case.born[0] and replace(case.born[0], name=name, status=status)
+
+
+def _look_for_birth(case):
     made = case.history.spoiled_before(case.loss, case.backward) if case.history else None
     if made is not None:
-        return _made_by(operation_of(made.name), name, status, (("forward, at", made.where),))
+        return _made_by(operation_of(made.name), (("forward, at", made.where),))
     steps = case.backward.steps if case.backward else {}
     operations = [step for node, step in steps.items() if not hasattr(node, "variable")]
     for step in sorted(operations, key=lambda step: step.node._sequence_nr()):
-        kept = {k: v for k, v in step.saved().items() if isinstance(v, torch.Tensor)}
-        bad = [k for k, v in kept.items() if not bool(v.isfinite().all())]
+        bad = [name for name, kept in step.tensors().items() if not bool(kept.isfinite().all())]
         if bad:
             maker = step if bad[0] == "result" else _maker(steps, step)
             if maker is not None:
-                places = case.place(maker, "forward, at")
-                return _made_by(maker.operation, name, status, places)
-            more = ", and no operation here made them: probably the data has them, or a parameter"
-            return finding(name, status, "forward-nonfinite", more=more)
+                return _made_by(maker.operation, case.place(maker, "forward, at"))
+            more = ", and no operation that can be checked here gave them: probably the data has " \
+                "them, or a parameter, or something overflowed"  # fmt: skip
+            return finding("", "nan", "forward-nonfinite", more=more)
     return None
 
 
-def _made_by(operation, name, status, places):
+def _made_by(operation, places):
     cause, made, names = reason_born(operation)
-    found = finding(name, status, cause, places, **names)
+    found = finding("", "nan", cause, places, **names)
     return replace(found, sentence=made + found.sentence)
 
 
@@ -86,6 +93,6 @@ def _maker(steps: dict[Node, Step], step: Step) -> Step | None:
         maker = below.pop(0)
         if maker is not None and reason_born(maker.operation)[0] != "forward-nonfinite":
             return maker
-        if maker is not None and not maker.saved():
+        if maker is not None and not maker.tensors():
             below += [steps.get(node) for node, _ in maker.edges]
     return None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 import sysconfig
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from itertools import islice
 from pathlib import Path
-from types import CodeType, FrameType, ModuleType, TracebackType
+from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
 
 import torch
 
@@ -19,6 +21,10 @@ LIBRARIES = (
     "site-packages" + os.sep,
     sysconfig.get_paths()["stdlib"] + os.sep,
 )
+
+
+LIMIT = 5000  # that a variable is searched for tensors
+SHELL = re.compile(r"_+|_i?\d+|_i+|_[oid]h|In|Out|__\w+__")  # what IPython and Python add
 
 
 @dataclass(frozen=True)
@@ -44,13 +50,19 @@ class Where:
         return f"{self.short}: {self.source}{module}" if self.source else f"{self.short}{module}"
 
 
-@cache
+_owners: dict[int, tuple[CodeType, str]] = {}  # by id: the hash of a long function takes long
+
+
 def owner(code: CodeType) -> str:
     """Whose code this is: torch's (the doctor's own counts as that), a library's, or the user's."""
-    file = code.co_filename
-    if file.startswith((TORCH, HERE, "<frozen")):
-        return "torch"
-    return "library" if any(library in file for library in LIBRARIES) else "user"
+    known = _owners.get(id(code))
+    if known is None:
+        file = code.co_filename
+        library = any(library in file for library in LIBRARIES)
+        whose = "library" if library else "user"
+        whose = "torch" if file.startswith((TORCH, HERE, "<frozen")) else whose
+        known = _owners[id(code)] = code, whose
+    return known[1]
 
 
 def user_frame(frame: FrameType | None) -> FrameType | None:
@@ -97,39 +109,65 @@ def tensors_in(value: object) -> list[torch.Tensor]:
     return []
 
 
-def held_tensors(value: object, name: str, depth: int = 3) -> Iterator[tuple[str, torch.Tensor]]:
+def held_tensors(value: object, name: str) -> Iterator[tuple[str, torch.Tensor]]:
     """The tensors that a variable holds, each with the expression that reaches it: "scales[0]".
 
-    Long data is not searched, nor a list that begins with something else than tensors or lists.
+    Lists, dicts, closures and attributes are looked into, up to a limit; modules with all parts.
     """
-    if isinstance(value, torch.Tensor):
-        yield name, value
-    elif isinstance(value, torch.nn.Module):
-        yield from ((f"{name}.{path}", p) for path, p in value.named_parameters())
-    elif isinstance(value, (list, tuple, dict)) and depth and 0 < len(value) <= 1000:
-        pairs = list(value.items() if isinstance(value, dict) else enumerate(value))
-        if isinstance(pairs[0][1], (torch.Tensor, torch.nn.Module, list, tuple, dict)):
-            for key, part in pairs:
-                yield from held_tensors(part, f"{name}[{key!r}]", depth - 1)
+    waiting, looked = deque([(name, value, 0)]), 0
+    while waiting and looked < LIMIT:
+        name, value, depth = waiting.popleft()
+        looked += 1
+        if isinstance(value, torch.Tensor):
+            yield name, value
+        elif isinstance(value, (ModuleType, type, torch.optim.Optimizer)) or depth > 3:
+            continue
+        elif isinstance(value, torch.nn.Module):
+            yield from ((f"{name}.{path}", p) for path, p in value.named_parameters())
+            for path, part in value.named_modules():
+                where = f"{name}.{path}" if path else name
+                waiting += ((f"{where}.{k}", v, depth + 1) for k, v in _attributes(part))
+        elif isinstance(value, dict):
+            keys = [key for key in value if isinstance(key, (str, int))]
+            waiting += ((f"{name}[{key!r}]", value[key], depth + 1) for key in keys[:LIMIT])
+        elif isinstance(value, (list, tuple, set, frozenset, deque)):
+            parts = enumerate(islice(value, LIMIT))
+            waiting += ((f"{name}[{i}]", part, depth + 1) for i, part in parts)
+        elif isinstance(value, FunctionType):
+            cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=False)
+            waiting += ((key, cell.cell_contents, depth + 1) for key, cell in cells if _full(cell))
+        elif hasattr(value, "__dict__"):
+            waiting += ((f"{name}.{k}", v, depth + 1) for k, v in _attributes(value))
 
 
-def variables(frame: FrameType | None) -> dict[str, torch.Tensor]:
-    """The tensors that the user's variables on the stack hold, and their attributes and lists.
+def _attributes(value):
+    return [(k, v) for k, v in list(vars(value).items()) if not k.startswith("__") and k[0] != "_"
+            or isinstance(v, torch.Tensor)]  # fmt: skip
 
-    A name that stands for two tensors means the one of the innermost function.
-    """
-    found: dict[str, torch.Tensor] = {}
-    spaces = []
+
+def _full(cell):
+    try:
+        return cell.cell_contents is not None
+    except ValueError:  # not filled yet
+        return False
+
+
+def variables(frame: FrameType | None) -> tuple[dict[int, str], list[torch.Tensor]]:
+    """The tensors that the user's variables on the stack hold: the shortest name by id, and all."""
+    names: dict[int, str] = {}
+    tensors: dict[int, torch.Tensor] = {}
+    spaces = {}
     while frame is not None:
         if owner(frame.f_code) == "user":
-            spaces += [frame.f_locals, frame.f_globals]
+            spaces[id(frame.f_globals)] = frame.f_globals
+            spaces[id(frame)] = frame.f_locals
         frame = frame.f_back
-    for space in {id(space): space for space in reversed(spaces)}.values():
-        for name, value in list(space.items()):
-            if name.startswith("_") or isinstance(value, (ModuleType, type)):
-                continue  # the shell's own copies of results; libraries
-            found.update(held_tensors(value, name))
-            for attribute, held in list(getattr(value, "__dict__", {}).items()):
-                if not attribute.startswith("_"):
-                    found.update(held_tensors(held, f"{name}.{attribute}"))
-    return found
+    for space in spaces.values():
+        for variable, value in list(space.items()):
+            if SHELL.fullmatch(variable):  # its own copies of cells and results
+                continue
+            for name, tensor in held_tensors(value, variable):
+                tensors[id(tensor)] = tensor
+                if len(name) < len(names.get(id(tensor), name + " ")):
+                    names[id(tensor)] = name
+    return names, list(tensors.values())

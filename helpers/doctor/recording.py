@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import weakref
 from types import CodeType
 
@@ -21,6 +22,7 @@ from helpers.doctor.calls import (
     function_around,
     is_finite,
     name_and_role,
+    switched_at,
 )
 from helpers.doctor.places import Where, owner, tensors_in, user_frame, where_is
 
@@ -30,9 +32,9 @@ sequence_number = torch.autograd._get_sequence_nr
 class trace(TorchFunctionMode):  # noqa: N801  a context manager, written like no_grad
     """Record a forward pass, so that explain() can name lines.
 
-    It sees each call of torch from Python and keeps lines and numbers, no tensors. Code under
-    torch.compile runs eagerly inside. An exception that leaves the block gets its cause, lines
-    and fix as a note.
+    It sees each call of torch from Python, in this thread, and keeps lines and numbers, no tensors.
+    What torch.compile has compiled before runs eagerly inside. An error of autograd that leaves the
+    block gets its cause, lines and fix as a note, and `.error` holds them.
 
     >>> with trace() as t:
     ...     w = torch.ones(2, requires_grad=True); loss = w.detach().sum()
@@ -53,64 +55,46 @@ class trace(TorchFunctionMode):  # noqa: N801  a context manager, written like n
         self._in_function: dict[int, Call] = {}
         self._switches: list[tuple[CodeType, Where] | None] = []  # None for on
         self._modules: list[str] = []
-        self._paths: dict[nn.Module, str] = {}
+        self._paths: dict[int, str] = {}  # by id of the module
 
     def __enter__(self):
-        self._undo = [self._watch_modules(), self._watch_parameters()]
-        stance = torch.compiler.set_stance("force_eager")
-        stance.__enter__()
-        self._undo.append(lambda: stance.__exit__(None, None, None))
+        if self in _active:
+            raise RuntimeError("this trace() is recording already: make another one")
+        self.error, self._thread = None, threading.get_ident()
+        self._stance = None
+        if "torch._dynamo" in sys.modules:  # else nothing can be compiled yet
+            self._stance = torch.compiler.set_stance("force_eager")
+            self._stance.__enter__()
+        _active.append(self)
+        nn.Module.__call__, nn.Parameter.__new__ = _call_module, staticmethod(_new_parameter)
         return super().__enter__()
 
     def __exit__(self, kind, error, traceback):
         super().__exit__(kind, error, traceback)
-        for undo in self._undo:
-            undo()
+        _active.remove(self)
+        if not _active:
+            nn.Module.__call__, nn.Parameter.__new__ = _module_call, staticmethod(_parameter_new)
+        if self._stance is not None:
+            self._stance.__exit__(None, None, None)
         self._switches = []
         if isinstance(error, Exception):
             from helpers.doctor.errors import finding_of_error
 
             self.error = finding_of_error(error, self)
-            if hasattr(error, "add_note"):  # Python 3.11
+            if hasattr(error, "add_note") and self.error.cause != "unknown-error":  # Python 3.11
                 error.add_note(f"\n{self.error}")
 
     def explain(self, loss, wrt=None, *, model=None, optimizer=None, grad_outputs=None):
         """explain(), with the lines of this recording."""
         from helpers.doctor.examination import examine
 
-        frame = sys._getframe(1)
-        return examine(loss, wrt, model, optimizer, grad_outputs, recording=self, frame=frame)
+        return examine(loss, wrt, model, optimizer, grad_outputs, self, sys._getframe(1))
 
-    def _watch_modules(self):
-        """Know which module is running, without hooks, which torch.compile warns about."""
-        original = nn.Module.__call__
-
-        def call(module, *args, **kwargs):
-            if not self._modules and module not in self._paths:
-                top = type(module).__name__
-                self._paths.update((part, path or top) for path, part in module.named_modules())
-            self._modules.append(self._paths.get(module, type(module).__name__))
-            try:
-                return original(module, *args, **kwargs)
-            finally:
-                self._modules.pop()
-
-        nn.Module.__call__ = call
-        return lambda: setattr(nn.Module, "__call__", original)
-
-    def _watch_parameters(self):
-        """nn.Parameter(...) is not a call that a TorchFunctionMode sees."""
-        original = nn.Parameter.__dict__["__new__"]
-
-        def new(cls, data=None, requires_grad=True):
-            parameter = original.__func__(cls, data, requires_grad)
-            if isinstance(data, torch.Tensor):
-                lost = Cut("new-parameter") if data.requires_grad else None
-                self._note("Parameter", [data], [parameter], sequence_number(), lost=lost)
-            return parameter
-
-        nn.Parameter.__new__ = staticmethod(new)
-        return lambda: setattr(nn.Parameter, "__new__", original)
+    def _path_of(self, module):
+        if not self._modules and id(module) not in self._paths:
+            top = type(module).__name__
+            self._paths.update((id(part), path or top) for path, part in module.named_modules())
+        return self._paths.get(id(module), type(module).__name__)
 
     # Tensors have states: each change in place makes a new one.
 
@@ -181,7 +165,7 @@ class trace(TorchFunctionMode):  # noqa: N801  a context manager, written like n
             del self._switches[-1:]
         else:
             user = user_frame(frame)
-            self._switches.append(None if on else (user.f_code, where_is(user)))
+            self._switches.append(None if on else (user.f_code, switched_at(frame, user)))
 
     def _note_number(self, name, inputs, before):
         """A number that left torch, if the user asked for it and it stands for a tracked tensor."""
@@ -283,3 +267,34 @@ class trace(TorchFunctionMode):  # noqa: N801  a context manager, written like n
             frame = frame.f_back
         places = (("cut at", where_is(frame)),) if frame else ()
         return Cut("no-grad", places=(*places, ("recording was switched off at", switched)))
+
+
+# Two things that a TorchFunctionMode does not see are looked at while a trace is active: which
+# module is running (a hook would do, but torch.compile warns about hooks), and nn.Parameter(...).
+
+_active: list[trace] = []  # the innermost last
+_module_call, _parameter_new = nn.Module.__call__, nn.Parameter.__new__
+
+
+def _recording_here():
+    return next((t for t in _active[-1:] if t._thread == threading.get_ident()), None)
+
+
+def _call_module(module, *args, **kwargs):
+    recording = _recording_here()
+    if recording is None:
+        return _module_call(module, *args, **kwargs)
+    recording._modules.append(recording._path_of(module))
+    try:
+        return _module_call(module, *args, **kwargs)
+    finally:
+        recording._modules.pop()
+
+
+def _new_parameter(cls, data=None, requires_grad=True):
+    parameter = _parameter_new(cls, data, requires_grad)
+    recording = _recording_here()
+    if recording is not None and isinstance(data, torch.Tensor):
+        lost = Cut("new-parameter") if data.requires_grad else None
+        recording._note("Parameter", [data], [parameter], sequence_number(), lost=lost)
+    return parameter

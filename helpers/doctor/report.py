@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from helpers.doctor.causes import words
 from helpers.doctor.places import Where
 
+SAID = {"none": "None", "nan": "NaN", "error": "ERROR", "zero": "ZERO", "tiny": "TINY",
+        "wrong": "WRONG", "not trained": "NOT TRAINED"}  # fmt: skip
 ORDER = ("error", "none", "nan", "inf", "zero", "tiny", "wrong", "not trained", "partial", "ok")
 
 
@@ -23,7 +25,7 @@ class Finding:
     sentence  the cause in words
     places    (label, Where), the line to blame first
     fix       what helps
-    node      what the graph node did: "died in RoundBackward0: 3/3 in, 0/3 out"
+    node      what the graph node did: "died in RoundBackward0: 3 of 3 in, 0 of 3 out"
     also      more sentences
     """
 
@@ -43,9 +45,9 @@ class Finding:
 
     def lines(self) -> list[tuple[str, str]]:
         """(label, text) of everything that is known, the cause first."""
-        rows = [("cause", self.sentence), ("node", self.node)]
+        rows = [("cause", self.sentence)]
         rows += [(label, str(where)) for label, where in self.places]
-        rows += [("also", text) for text in self.also]
+        rows += [("gradient", self.node), *(("also", text) for text in self.also)]
         return [(label, text) for label, text in [*rows, ("fix", self.fix)] if text]
 
     def __str__(self):
@@ -55,7 +57,7 @@ class Finding:
                                  break_on_hyphens=False)
             for label, text in self.lines()
         )  # fmt: skip
-        return f"{self.status.upper() if self.status != 'ok' else 'ok'}  {self.name}{rows}"
+        return f"{SAID.get(self.status, self.status)}  {self.name}{rows}"
 
     def _repr_html_(self):
         return _table((self,))
@@ -64,10 +66,10 @@ class Finding:
 def finding(name: str, status: str, cause: str, places=(), node="", also=(), **names) -> Finding:
     """A finding in the words of its cause; each place once, and none without a Where.
 
-    >>> print(finding("w", "zero", "hook"))
+    >>> print(finding("w", "zero", "zero-start"))
     ZERO  w
-        cause: a hook replaced the gradient by zeros
-        fix: look for hooks, and for clipping to 0
+        cause: the gradient that enters the graph is zero already
+        fix: check grad_outputs, and what the loss is multiplied by
     """
     sentence, fix = words(cause, **{"name": name, **names})
     once: dict[Where, tuple[str, Where]] = {}
@@ -124,7 +126,7 @@ def told_once(findings: Sequence[Finding]) -> list[Finding]:
     """Findings with the same story as one, the worst first."""
     groups: dict[tuple, list[Finding]] = {}
     for found in sorted(findings, key=lambda f: ORDER.index(f.status)):
-        story = (found.status, found.cause, found.sentence, found.places)
+        story = (found.status, found.cause, found.sentence, found.places, found.also)
         groups.setdefault(story if found.cause else (found.status,), []).append(found)
     told = []
     for group in groups.values():
@@ -149,6 +151,10 @@ def _table(findings):
         story = "<br>".join(
             f"<b>{html.escape(label)}</b>: {html.escape(text)}" for label, text in found.lines()
         )
-        cells = (f"<code>{html.escape(found.name)}</code>", found.status, story)
+        cells = (
+            f"<code>{html.escape(found.name)}</code>",
+            SAID.get(found.status, found.status),
+            story,
+        )
         rows.append(f"<tr>{''.join(f'<td {LEFT}>{cell}</td>' for cell in cells)}</tr>")
     return "<table>\n" + "\n".join(rows) + "\n</table>"

@@ -29,7 +29,7 @@ class SaturationDrawing(Drawing):
     name = "How much gradient reaches each layer"
 
     def __init__(self):
-        self.parameters = {"activation": "tanh", "scale": 1.0}
+        self.parameters = {"activation": "tanh", "scale": 10.0}
         generator = torch.Generator().manual_seed(0)
         weights = torch.randn(LAYERS, UNITS, UNITS, generator=generator)
         self._weights = weights / UNITS**0.5  # so that a layer does not change the size
@@ -62,9 +62,10 @@ class SaturationDrawing(Drawing):
         bar = {"fc": "white", "ec": VALUE_COLOUR, "hatch": "////"}
         self._bars = flat.bar(layers, [0.0] * LAYERS, 0.7, **bar)
         self.moving = [self._line, self._dots, self._small, self._zeros, *self._bars]
+        flat_means = f"slope below {FLAT:.0%} of the steepest"
         self.figure.legend(
             [self._dots, self._small, self._zeros, self._bars],
-            ["mean |gradient|", f"less than {LOWEST:.0e}", "exactly 0", "slope nearly 0"],
+            ["mean |gradient|", f"less than {LOWEST:.0e}", "exactly 0", flat_means],
             loc="outside lower center", ncols=4, frameon=False,
         )  # fmt: skip
 

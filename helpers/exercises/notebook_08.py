@@ -4,6 +4,9 @@ Each check compares value and gradient with those of a model that is right, at s
 in float64. The gradient of that one is measured by finite differences.
 """
 
+import re
+import warnings
+
 import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
@@ -26,19 +29,27 @@ REASONS = {  # what the learner's code calls -> why its gradient is not the righ
 }
 
 
+NOT_A_NUMBER = (
+    "0 met infinity or NaN: a mask after the operation comes too late. Ask the doctor which line."
+)
+
+
 class _Watch(TorchFunctionMode):
-    """Notes the names of what is called."""
+    """Notes the names of what is called, and the types of the tensors that come out."""
 
     def __init__(self):
         super().__init__()
-        self.called = set()
+        self.called, self.types = set(), set()
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         name = getattr(function, "__name__", "")
         if name in ("__get__", "__set__"):  # of an attribute, such as .data
             name = getattr(function.__self__, "__name__", "")
         self.called.add(name)
-        return function(*args, **(kwargs or {}))
+        result = function(*args, **(kwargs or {}))
+        if isinstance(result, torch.Tensor):
+            self.types.add(result.dtype)
+        return result
 
     @property
     def reason(self):
@@ -52,11 +63,16 @@ def _slopes(function, x, step=1e-6):
     return torch.stack(slopes).reshape(x.shape)
 
 
-def _compare_value(where, yours, right, mistakes=()):
+def _compare_value(where, yours, right, mistakes, types):
     """Tighter than compare: a number that somebody added is to be seen."""
-    compare(where, yours, right, likely_mistake(yours, dict(mistakes)))
+    compare(where, yours, right, likely_mistake(yours, mistakes))
     apart = (yours.detach().to(right.dtype) - right).abs().item()
     if apart > 1e-12 * right.abs().item():
+        if torch.float32 in types:
+            raise Wrong(
+                f"{where}: yours is {apart:.0e} away from the expected value. Yours is computed in "
+                "float32; keep dtype=x.dtype where you make a tensor."
+            )
         raise Wrong(
             f"{where}: yours is {apart:.0e} away from the expected value. A small number that is "
             "added, or a bound, moves the value: choose a safe input where it is not used."
@@ -75,7 +91,24 @@ def _gradients(loss, leaves, watch):
     if "register_hook" in watch.called:
         raise Wrong(HOOK)
     with watch:
-        return torch.autograd.grad(loss, leaves, allow_unused=True)
+        return torch.autograd.grad(loss, leaves, allow_unused=True, retain_graph=True)
+
+
+def _refuse_replaced_nan(where, loss, leaf):
+    """Raise Wrong if a NaN is made on the way back, though none arrives."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that detect_anomaly is slow, and where forward was
+            with torch.autograd.detect_anomaly(check_nan=True):
+                torch.autograd.grad(loss, leaf)
+    except RuntimeError as error:
+        found = re.search(r"Function '(\w+)' returned nan", str(error))
+        if not found:
+            raise
+        raise Wrong(
+            f"{where}: no NaN arrives, but {found[1]} makes one, and something behind it replaces "
+            f"it. {NOT_A_NUMBER}"
+        ) from None
 
 
 def _hunt(answer, right, points, mistakes):
@@ -85,21 +118,25 @@ def _hunt(answer, right, points, mistakes):
         with _Watch() as watch:
             loss = call(answer, leaf, *inputs)
         wrong = {reason: mistake(weight, *inputs) for reason, mistake in mistakes.items()}
-        _compare_value(f"loss of model {number}", loss, right(weight, *inputs), wrong)
+        value = right(weight, *inputs)
+        _compare_value(f"loss for random weight {number}", loss, value, wrong, watch.types)
         (gradient,) = _gradients(loss, [leaf], watch)
         slopes = _slopes(lambda w, inputs=inputs: right(w, *inputs), weight)
-        where = f"gradient of weight in model {number}"
+        where = f"gradient for random weight {number}"
         if gradient is None:
             why = watch.reason or "No path leads from the loss to it."
             raise Wrong(f"{where}: yours None, expected a tensor. {why}")
-        compare(where, gradient, slopes, f"Expected are finite differences. {watch.reason}")
+        why = NOT_A_NUMBER if gradient.isnan().any() else "Expected are finite differences."
+        compare(where, gradient, slopes, f"{why} {watch.reason}".strip())
+        _refuse_replaced_nan(where, loss, leaf)
     constant = weight.clone()
     with _Watch() as watch:
         loss = call(answer, constant, *inputs)
     if loss.requires_grad:
         raise Wrong(
             "value and gradient are right. But for a weight that needs no gradient the loss still "
-            "says that it needs one: requires_grad_() is there, and will hide the next cut."
+            "says that it needs one: requires_grad_() on the loss or on weight will hide the next "
+            "cut."
         )
 
 
@@ -161,15 +198,18 @@ def _bumps(numbers, x):
     return torch.exp(-((x - centers) ** 2)) @ heights
 
 
-def _roles(model):
-    """For each number in model.parameters() its place in NUMBERS, told by its value at first."""
-    values = [value for p in model.parameters() for value in p.detach().flatten().tolist()]
+def _roles(parameters):
+    """For each number in the parameters its place in NUMBERS, told by its value at first."""
+    values = [value for p in parameters for value in p.detach().flatten().tolist()]
     if len(values) != len(NUMBERS):
-        why = "Neither those in a plain list nor buffers are." if len(values) < 4 else ""
+        why = (
+            "Neither those in a plain list nor buffers are, nor tensors that are no nn.Parameter."
+            if len(values) < len(NUMBERS)
+            else ""
+        )
         raise Wrong(
-            f"model.parameters(): yours {len(values)} numbers, expected 4: two heights and two "
-            "centers, registered. "
-            f"{why}".strip()
+            f"registered parameters: yours {len(values)} numbers, expected 4: two heights and two "
+            f"centers. {why}".strip()
         )
     if sorted(values) != sorted(NUMBERS.values()):
         raise Wrong(f"parameters at first: yours {values}, expected {[*NUMBERS.values()]}.")
@@ -177,17 +217,26 @@ def _roles(model):
 
 
 def _check_repaired_bumps(answer):
-    if isinstance(answer, type) and not {"__init__", "forward", "loss"} & vars(answer).keys():
-        raise NotDone
+    if isinstance(answer, type) and not any(callable(each) for each in vars(answer).values()):
+        raise NotDone  # no method has been written
     if isinstance(answer, nn.Module):
         raise Wrong("needs the class, got an object of it: leave out the brackets.")
-    with _Watch() as watch:
+    with _Watch() as building:
         model = call(answer)
+    if "register_hook" in building.called:
+        raise Wrong(HOOK)
     if not isinstance(model, nn.Module) or not hasattr(model, "loss"):
         raise Wrong("needs the class of a module with the methods forward and loss.")
     model.double()
-    roles, parameters = _roles(model), list(model.parameters())
-    frozen = [name for name, p in model.named_parameters() if not p.requires_grad]
+    named = dict(nn.Module.named_parameters(model))  # not a method of the learner's
+    if type(model).parameters is not nn.Module.parameters:
+        raise Wrong(
+            "parameters() is a method of yours, so the optimizer would find all four. But "
+            "state_dict() and .to() would not: register them, and leave parameters() alone."
+        )
+    parameters = list(named.values())
+    roles = _roles(parameters)
+    frozen = [name for name, p in named.items() if not p.requires_grad]
     if frozen:
         raise Wrong(f"{frozen[0]}: yours has requires_grad=False, but it is to be trained.")
     for seed in range(3):
@@ -196,7 +245,7 @@ def _check_repaired_bumps(answer):
             numbers = torch.tensor([*NUMBERS.values()]).double()
         with torch.no_grad():
             torch.nn.utils.vector_to_parameters(numbers[roles], parameters)
-        with watch:
+        with _Watch() as watch:
             y, loss = call(model, x), call(model.loss, x, target)
         if y.shape != x.shape:
             raise Wrong(
@@ -207,10 +256,13 @@ def _check_repaired_bumps(answer):
         every = _bumps(numbers, x)[:, None] - target
         mistakes = {
             "That is the mean over 6 × 6: (6, 1) minus (6,) is (6, 6).": (every**2).mean(),
+            "That is the sum over 6 × 6: (6, 1) minus (6,) is (6, 6), and expected is a mean.": (
+                (every**2).sum()
+            ),
             "That is the sum, expected the mean.": (every.diagonal() ** 2).sum(),
         }
         right = ((_bumps(numbers, x) - target) ** 2).mean()
-        _compare_value(f"loss at {seed + 1}", loss, right, mistakes)
+        _compare_value(f"loss at {seed + 1}", loss, right, mistakes, watch.types)
         slopes = _slopes(
             lambda n, x=x, target=target: ((_bumps(n, x) - target) ** 2).mean(), numbers
         )
@@ -231,7 +283,7 @@ EXERCISES = (
         6,
         "`fit_loss`, in the cell below, returns the right number, and `backward()` runs. But "
         "`weight.grad` stays `None`. Write `repaired_fit_loss(weight, x, target)` with the same "
-        "value and the true gradient: at three models, `check` compares it with finite "
+        "value and the true gradient: for three random weights, `check` compares it with finite "
         "differences.",
         (
             "First take away the last line's `requires_grad_()`. What does `backward()` say now?",
@@ -254,8 +306,9 @@ EXERCISES = (
         "without a small number added, and the true gradient.",
         (
             "Which operation has an infinite slope, or divides by zero, for a row of zeros?",
-            "`torch.where` at the end comes too late: backward multiplies 0 by infinity. Be safe "
-            "*before* the square root.",
+            "`torch.where` at the end comes too late: backward multiplies its 0 by infinity or by "
+            "NaN. Two operations are unsafe for a row of zeros, the root and the division. Be safe "
+            "*before* both.",
             "`torch.where(seen[:, None], squared, 1.0)` gives the padded rows the length 1.",
         ),
         _check_repaired_direction_loss,

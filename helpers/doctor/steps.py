@@ -1,0 +1,126 @@
+"""What backward did at one node of the graph, in numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import torch
+
+Node = torch.autograd.graph.Node
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much gradient: elements, those that are not 0, the sum of |g|, those inf, those NaN."""
+
+    total: int
+    nonzero: int
+    mass: float
+    inf: int = 0
+    nan: int = 0
+
+    @property
+    def finite(self) -> bool:
+        return not (self.inf or self.nan)
+
+    @property
+    def bad(self) -> str:
+        counts = ((self.inf, "inf"), (self.nan, "NaN"))
+        return " and ".join(f"{count} {name}" for count, name in counts if count)
+
+    def __str__(self):
+        return f"{self.nonzero}/{self.total}" + (f" ({self.bad})" if self.bad else "")
+
+    def in_words(self) -> str:
+        return f"{self.nonzero} of {self.total}" + (f" ({self.bad})" if self.bad else "")
+
+
+@dataclass(eq=False)
+class Step:
+    """A node of the graph and what backward did there.
+
+    edges     (node, number of its output) that each leaving gradient goes to
+    order     when it ran: 0 is the first, None: it never ran
+    arriving  amounts, one for each output of the operation; None where there was no gradient
+    leaving   amounts, one for each edge
+    stopped   elements that arrived and left as exactly 0, if they can be compared one by one
+    sample    the gradient that arrived, where it died or lost its finiteness
+    spoiled   (position, gradient that arrived there) of the first element that is not finite
+    masked    wherever an element is not finite, a gradient of exactly 0 arrived
+    changed   backward wrote into the gradient that it got, whose versions were these
+    """
+
+    node: Node
+    name: str
+    edges: tuple
+    order: int | None = None
+    arriving: list[Amount | None] = field(default_factory=list)
+    leaving: list[Amount | None] = field(default_factory=list)
+    stopped: int = 0
+    sample: torch.Tensor | None = None
+    spoiled: tuple[tuple, float | None] | None = None
+    masked: bool = False
+    changed: bool = False
+    versions: list = field(default_factory=list)
+
+    @property
+    def operation(self) -> str:
+        """The name without Backward and number: Mul for MulBackward0."""
+        return self.name.rstrip("0123456789").removesuffix("Backward")
+
+    @property
+    def own(self) -> type | None:
+        """The class of a torch.autograd.Function written in Python."""
+        return getattr(self.node, "_forward_cls", None)
+
+    @cached_property  # looking may compute a checkpoint anew; forget() lets the memory go
+    def saved(self) -> dict[str, object]:
+        """What the node keeps from the forward pass, as far as it can be had; tensors dense."""
+        kept = {}
+        for name in dir(self.node):
+            if name.startswith("_saved_"):
+                try:
+                    value = getattr(self.node, name)
+                except Exception:  # freed, or a hook of the user refused
+                    continue
+                dense = isinstance(value, torch.Tensor) and value.layout is not torch.strided
+                kept[name.removeprefix("_saved_")] = numbers_of(value) if dense else value
+        return kept
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """The tensors among what it keeps that have elements."""
+        kept = self.saved.items()
+        return {k: v for k, v in kept if isinstance(v, torch.Tensor) and v.numel()}
+
+    def kept_finite(self) -> bool:
+        return all(bool(value.isfinite().all()) for value in self.tensors().values())
+
+    def forget(self) -> None:
+        self.__dict__.pop("saved", None)
+
+
+def numbers_of(tensor: torch.Tensor) -> torch.Tensor:
+    """The stored numbers of a tensor of any layout, without history."""
+    tensor = tensor.detach()
+    if tensor.layout is torch.sparse_coo:
+        tensor = tensor.coalesce()
+    return tensor if tensor.layout is torch.strided else tensor.values()
+
+
+def measure(gradient: torch.Tensor) -> Amount:
+    """The amount of one gradient.
+
+    >>> str(measure(torch.tensor([0.0, 2.0])))
+    '1/2'
+    """
+    gradient = numbers_of(gradient)
+    if not gradient.numel():
+        return Amount(0, 0, 0.0)
+    wide = torch.float32 if gradient.dtype in (torch.float16, torch.bfloat16) else None
+    mass = float(torch.linalg.vector_norm(gradient, 1, dtype=wide))
+    amount = Amount(gradient.numel(), int(torch.count_nonzero(gradient)), mass)
+    if math.isfinite(mass):
+        return amount
+    return replace(amount, inf=int(gradient.isinf().sum()), nan=int(gradient.isnan().sum()))
