@@ -23,15 +23,15 @@ def about_functions(case: Case) -> list[Finding]:
     """
     found, classes = [], {}
     for step in case.backward.ran() if case.backward else ():
-        place = case.place(step, "applied at")
         if step.own is not None and not step.own.__module__.startswith("torch."):
+            place = case.place(step, "applied at")
             classes.setdefault(step.own.__name__, place)
             if step.changed:
                 found.append(finding(step.own.__name__, "wrong", "changed-gradient", place))
-        below = [case.backward.steps.get(node) for node, _ in step.edges]
-        probabilities = step.own is None and below and below[0] is not None and below[0].operation
-        if step.operation == "LogSoftmax" and probabilities in ("Softmax", "Sigmoid"):
-            found.append(finding("loss", "wrong", "double-softmax", case.place(step)))
+        elif step.name.startswith("LogSoftmaxBackward"):
+            below = case.backward.steps.get(step.edges[0][0])
+            if below is not None and below.operation in ("Softmax", "Sigmoid"):
+                found.append(finding("loss", "wrong", "double-softmax", case.place(step)))
     found += [finding(name, "ok", "own-function", place) for name, place in classes.items()]
     for call in case.history.calls if case.history else ():
         if call.shapes and _crossed(call.short_name, *call.shapes):

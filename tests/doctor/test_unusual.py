@@ -1,0 +1,330 @@
+"""What is rare, and must neither break explain() and trace() nor leave anything behind."""
+
+import threading
+import time
+import warnings
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from helpers.doctor import explain, explain_error, trace
+
+ZEROS_AND_FOURS = torch.tensor([0.0, 4.0])
+
+
+def leaf(*values):
+    return torch.tensor(values, requires_grad=True)
+
+
+# ---- Tensors of other kinds
+
+
+def test_a_sparse_gradient_beside_an_old_one():
+    table, rows = nn.Embedding(5, 3, sparse=True), torch.tensor([1, 2])
+    table(rows).sum().backward()
+    assert explain(table(rows).sum(), table)["weight"].status == "ok"
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+def test_a_sparse_factor_and_nan(layout):
+    weight = torch.zeros(3, 2, requires_grad=True)
+    matrix = torch.eye(3).to_sparse(layout=layout)
+    assert explain((matrix @ weight).sqrt().sum(), {"w": weight})["w"].status == "inf"
+
+
+def test_complex_numbers():
+    z = torch.tensor([1 + 2j, 0j], requires_grad=True)
+    report = explain((z * z.conj()).real.sum(), {"z": z})
+    assert report["z"].status == "partial"
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_other_precisions(dtype):
+    x = torch.tensor([0.5, 1.5], dtype=dtype, requires_grad=True)
+    assert explain((x * x).sum(), {"x": x})["x"].status == "ok"
+
+
+def test_an_empty_parameter_is_fine():
+    empty, full = torch.zeros(0, requires_grad=True), leaf(1.0)
+    assert explain(empty.sum() + full.sum(), {"empty": empty, "full": full}).healthy
+
+
+def test_a_bound_that_is_a_tensor_and_broadcasts():
+    y = leaf(1.0, 2.0)
+    loss = y[:1].clamp(min=torch.tensor([3.0, 4.0, 5.0])).sum()
+    assert explain(loss, {"y": y})["y"].cause == "outside-range"
+
+
+def test_a_lazy_parameter_and_a_meta_tensor_are_refused_in_words():
+    x = leaf(1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # lazy modules are new and may change
+        lazy = nn.LazyLinear(3)
+    with pytest.raises(ValueError, match="run the model once"):
+        explain(x.sum(), lazy)
+    with pytest.raises(ValueError, match="no numbers"):
+        explain(torch.ones(2, device="meta", requires_grad=True).sum())
+
+
+def test_inside_of_torch_func_it_says_so():
+    with pytest.raises(ValueError, match="torch.func"):
+        torch.func.grad(lambda x: explain((x**2).sum()) and x.sum())(torch.ones(2))
+
+
+def test_tensors_of_one_name_are_kept_apart():
+    x, y = leaf(1.0), leaf(2.0)
+    report = explain((x * y).sum(), [("a", x), ("a", y)])
+    assert [finding.name for finding in report.findings] == ["a", "a (2)"]
+
+
+# ---- What the user's own code does
+
+
+class Angry(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        raise KeyError("lost")
+
+
+class LogSoftmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, label, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return None, grad_output * 2
+
+
+def test_an_error_of_any_kind_in_a_backward_is_a_finding():
+    x = leaf(1.0)
+    assert explain(Angry.apply(x).sum(), {"x": x}).findings[0].status == "error"
+
+
+def test_a_function_with_a_name_of_torch():
+    x = leaf(1.0)
+    assert explain(LogSoftmax.apply("label", x).sum(), {"x": x})["x"].status == "ok"
+
+
+def test_a_hook_that_gives_nan_is_named():
+    x = leaf(1.0, 2.0)
+    h = x * 2
+    h.register_hook(lambda gradient: gradient * torch.nan)
+    assert explain(h.sum(), {"x": x})["x"].cause == "hook"
+
+
+def test_anomaly_detection_does_not_get_in_the_way():
+    x = ZEROS_AND_FOURS.clone().requires_grad_()
+    with warnings.catch_warnings(), torch.autograd.set_detect_anomaly(True):
+        warnings.simplefilter("ignore")
+        assert explain(x.sqrt().sum(), {"x": x})["x"].cause == "infinite-slope"
+
+
+@pytest.mark.parametrize("times, status", [(1, "ok"), (2, "wrong"), (3, "wrong"), (65536, "ok")])
+def test_an_old_gradient_is_wrong_if_it_is_this_one_several_times(times, status):
+    x = leaf(1.0, 2.0)
+    x.grad = times * torch.tensor([2.0, 4.0])
+    assert explain((x**2).sum(), {"x": x})["x"].status == status
+
+
+# ---- Retained gradients: backward adds to them, explain must not
+
+
+class Keeper(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(2, 2)
+
+    def forward(self, x):
+        self.inner.kept = self.inner(x)
+        self.inner.kept.retain_grad()
+        return self.inner.kept.sum()
+
+
+def test_a_result_kept_by_a_submodule():
+    model = Keeper()
+    explain(model(torch.ones(1, 2)), model)
+    assert model.inner.kept.grad is None
+
+
+@pytest.mark.parametrize("put", [
+    lambda h: [None, h],
+    lambda h: {"name": "h", "tensor": h},
+    lambda h: {"deep": {"deeper": [h]}},
+    lambda h: (lambda: h),
+    lambda h: {h},
+])  # fmt: skip
+def test_a_result_kept_in_a_container(put):
+    x = leaf(1.0, 2.0)
+    h = x * 2
+    h.retain_grad()
+    kept, loss, seen = put(h), h.sum(), id(h)
+    del h
+    explain(loss, {"x": x})
+    loss.backward()
+    (held,) = [t for t in _tensors(kept) if id(t) == seen]
+    assert held.grad.tolist() == [1.0, 1.0]
+
+
+def _tensors(kept):
+    if callable(kept):
+        return [kept()]
+    if isinstance(kept, dict):
+        kept = list(kept.values())
+    found = []
+    for part in kept if isinstance(kept, (list, set)) else []:
+        found += [part] if isinstance(part, torch.Tensor) else _tensors(part)
+    return found
+
+
+def test_random_numbers_stay_where_they_were():
+    class Noisy(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output + 0 * torch.rand(())
+
+    x, state = leaf(1.0), torch.get_rng_state()
+    explain(Noisy.apply(x).sum(), {"x": x})
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+# ---- trace()
+
+
+def is_clean():
+    module, parameter = nn.Module.__call__, nn.Parameter.__new__
+    return "doctor" not in module.__module__ and "doctor" not in parameter.__module__
+
+
+def test_traces_may_overlap_and_end_in_any_order():
+    first, second = trace(), trace()
+    first.__enter__()
+    second.__enter__()
+    assert not is_clean()
+    second.__exit__(None, None, None)
+    first.__exit__(None, None, None)
+    assert is_clean()
+
+
+def test_a_trace_cannot_be_entered_twice_at_once():
+    with trace() as t, pytest.raises(RuntimeError, match="recording already"), t:
+        pass
+    assert is_clean()
+
+
+def test_a_second_use_forgets_the_first_error():
+    t = trace()
+    with pytest.raises(RuntimeError), t:
+        torch.ones(2).sum().backward()
+    assert t.error.cause == "not-connected"
+    with t:
+        pass
+    assert t.error is None
+
+
+def test_an_error_that_is_not_autograds_travels_without_a_note():
+    with pytest.raises(ValueError) as caught, trace():
+        raise ValueError("mine")
+    assert not getattr(caught.value, "__notes__", [])
+
+
+def test_modules_of_another_thread_do_not_mix_in():
+    def work():
+        with torch.no_grad():
+            for _ in range(50):
+                nn.Linear(2, 2)(torch.ones(2))
+
+    model, x = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2)), torch.ones(2)
+    other = threading.Thread(target=work)
+    with trace() as t:
+        other.start()
+        loss = model(x).round().sum()
+        other.join()
+    assert t.explain(loss, model)["0.weight"].where.line
+    assert is_clean()
+
+
+def test_transforms_inside_a_trace():
+    x = torch.ones(3)
+    with trace():
+        jacobian = torch.func.jacrev(lambda v: v.exp() / v)(x)
+        gradients = torch.func.vmap(torch.func.grad(lambda v: v.log()))(x)
+    assert jacobian.shape == (3, 3) and gradients.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_switch_inside_a_switch_is_undone_with_it():
+    weight, bias = leaf(1.0), leaf(0.0)
+    with trace() as t:
+        with torch.no_grad():  # this one
+            with torch.no_grad():
+                weight * 3
+            h = weight * 2
+        loss = (h + bias).sum()
+    switched = dict(t.explain(loss, {"w": weight})["w"].places)["recording was switched off at"]
+    assert switched.source == "with torch.no_grad():  # this one"
+
+
+def test_a_decorator_is_named():
+    @torch.no_grad()
+    def helper(x):
+        return x * 2
+
+    weight, bias = leaf(1.0), leaf(0.0)
+    with trace() as t:
+        loss = (helper(weight) + bias).sum()
+    found = t.explain(loss, {"w": weight})["w"]
+    assert found.where.source == "loss = (helper(weight) + bias).sum()"
+    assert "@torch.no_grad()" in [place.source for _, place in found.places]
+
+
+# ---- Many
+
+
+def timed(count):
+    weights = {f"w{i}": torch.ones(2, requires_grad=True) for i in range(count)}
+    with trace() as t:
+        h = torch.ones(2)
+        for weight in weights.values():
+            h = h * weight
+        dead, losses = h.detach(), []
+        for end in (h.sum(), h.round().sum(), (dead * leaf(1.0, 1.0)).sum(), leaf(1.0).sum()):
+            losses.append(end)
+    start = time.process_time()
+    for loss in losses:
+        t.explain(loss, weights)
+    return time.process_time() - start
+
+
+def test_time_grows_with_the_number_of_tensors_not_with_its_square():
+    small, large = min(timed(300) for _ in range(3)), timed(2400)
+    assert large < 24 * small  # 8 times as many; a square would be 64
+
+
+# ---- Messages
+
+
+def test_a_complex_loss_is_told_apart_from_a_vector():
+    z = torch.tensor(1 + 2j, requires_grad=True)
+    try:
+        (z * 2).backward()
+    except RuntimeError as error:
+        assert "complex" in explain_error(error).sentence
+
+
+def test_a_broadcast_in_a_loss_of_torch():
+    slope, x = leaf(1.0), torch.arange(4.0)[:, None]
+    with warnings.catch_warnings(), trace() as t:
+        warnings.simplefilter("ignore")
+        loss = F.mse_loss(slope * x, torch.arange(4.0))
+    assert t.explain(loss, {"slope": slope})["loss"].cause == "broadcast"
