@@ -87,12 +87,11 @@ class History:
 
     def written_at(self, tensor: torch.Tensor, *names: str) -> Where | None:
         """The last change of this tensor in place, or the last call with one of these names."""
-        states = set(self.recording.states(tensor))
-        for call in reversed(self.calls):
-            met = states & {*call.outputs, *call.inputs}
-            if met and (call.name in names if names else call.in_place):
-                return call.where
-        return None
+        states = self.recording.states(tensor)
+        made = [self.makers[state] for state in states if state in self.makers]
+        met = [*made, *(call for state in states for call in self.users.get(state, ()))]
+        met = [call for call in met if (call.name in names if names else call.in_place)]
+        return max(met, key=lambda call: call.index).where if met else None
 
     def uses(self, tensor: torch.Tensor) -> list[Call]:
         """The calls that made something of this tensor."""

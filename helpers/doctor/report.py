@@ -51,13 +51,12 @@ class Finding:
         return [(label, text) for label, text in [*rows, ("fix", self.fix)] if text]
 
     def __str__(self):
-        rows = "".join(
-            "\n" + textwrap.fill(f"{label}: {text}", 98, initial_indent="    ",
-                                 subsequent_indent="      ", break_long_words=False,
-                                 break_on_hyphens=False)
-            for label, text in self.lines()
-        )  # fmt: skip
-        return f"{SAID.get(self.status, self.status)}  {self.name}{rows}"
+        head = f"{SAID.get(self.status, self.status)}  {self.name}"
+        rows = [f"    {label}: {text}" for label, text in self.lines()]
+        whole = {"break_long_words": False, "break_on_hyphens": False}
+        return "\n".join(
+            textwrap.fill(row, 98, subsequent_indent="      ", **whole) for row in [head, *rows]
+        )
 
     def _repr_html_(self):
         return _table((self,))
