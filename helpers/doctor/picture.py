@@ -41,16 +41,18 @@ def draw(graph: BoxGraph, summary: str):
     """The boxes as a helpers.picture.Picture, the loss on top."""
     from helpers.picture import Picture  # here, because a diagnosis needs no matplotlib
 
-    rows = layers(graph)
+    rows, chains = layers(graph)
     width = [max(len(line) for line in box.lines) * LETTER + 0.3 for box in graph.boxes]
+    size = {item: width[item] if isinstance(item, int) else 0.1 for row in rows for item in row}
     places, top = {}, 0.0
-    total = max(sum(width[i] for i in row) + GAP * (len(row) - 1) for row in rows)
+    total = max(sum(size[i] for i in row) + GAP * (len(row) - 1) for row in rows)
     for row in rows:
-        left = (total - sum(width[i] for i in row) - GAP * (len(row) - 1)) / 2
-        tall = max(len(graph.boxes[i].lines) for i in row) * 0.19 + 0.2
+        left = (total - sum(size[i] for i in row) - GAP * (len(row) - 1)) / 2
+        boxes = [graph.boxes[i] for i in row if isinstance(i, int)]
+        tall = max(len(box.lines) for box in boxes) * 0.19 + 0.2
         for i in row:
-            places[i] = left + width[i] / 2, top - tall / 2
-            left += width[i] + GAP
+            places[i] = left + size[i] / 2, top - tall / 2
+            left += size[i] + GAP
         top -= tall + ROW
     figure = Picture(max(total + 0.4, 3.0), -top + 0.2)
     figure.set_layout_engine("none")  # the axes fill it
@@ -58,7 +60,7 @@ def draw(graph: BoxGraph, summary: str):
     margin = (figure.get_figwidth() - total) / 2
     ax.set(xlim=(-margin, total + margin), ylim=(top + ROW - 0.2, 0.2))
     ax.axis("off")
-    shapes, row_of = {}, {i: k for k, row in enumerate(rows) for i in row}
+    shapes = {}
     for i, box in enumerate(graph.boxes):
         fill, border, thick, dashed = KINDS[box.kind][2]
         leaf = box.kind == "cut" or box.kind.endswith("leaf")
@@ -72,22 +74,19 @@ def draw(graph: BoxGraph, summary: str):
                 "linestyle": "--" if dashed else "-",
             },
         )  # fmt: skip
-    for upper, lower, flows in graph.links:
+    for (upper, lower, flows), chain in zip(graph.links, chains, strict=True):
         cut = graph.boxes[lower].kind == "cut"
-        colour = "#D55E00" if cut else "#0072B2" if flows else "#888888"
-        passes_by = row_of[lower] - row_of[upper] > 1
-        ax.annotate(
-            "", places[lower], places[upper],
-            arrowprops={
-                "connectionstyle": "arc3,rad=0.25" if passes_by else "arc3",
-                "arrowstyle": "-" if cut else "-|>", "color": colour,
-                "linestyle": "-" if flows else "--", "shrinkA": 0, "shrinkB": 1,
-                "patchA": shapes[upper].get_bbox_patch(), "patchB": shapes[lower].get_bbox_patch(),
-            },
-        )  # fmt: skip
+        look = {"color": "#D55E00" if cut else "#0072B2" if flows else "#888888",
+                "linestyle": "-" if flows else "--", "shrinkA": 0, "shrinkB": 0}  # fmt: skip
+        for start, end in zip(chain, chain[1:], strict=False):
+            head = "-|>" if end == lower and not cut else "-"
+            ends = {"patchA": shapes[start].get_bbox_patch()} if start == upper else {}
+            ends |= {"patchB": shapes[end].get_bbox_patch()} if end == lower else {}
+            arrow = {"arrowstyle": head, **look, **ends}
+            ax.annotate("", places[end], places[start], arrowprops=arrow)
         if cut:
             middle = [(a + b) / 2 for a, b in zip(places[lower], places[upper], strict=True)]
-            ax.plot(*middle, marker="x", markersize=8, markeredgewidth=2.5, color=colour)
+            ax.plot(*middle, marker="x", markersize=8, markeredgewidth=2.5, color=look["color"])
     figure.summary = summary
     return figure
 
@@ -95,9 +94,12 @@ def draw(graph: BoxGraph, summary: str):
 SHAPES = {"dies": "sawtooth,pad=0.5,tooth_size=0.25", "not finite": "roundtooth,pad=0.5"}
 
 
-def layers(graph: BoxGraph) -> list[list[int]]:
-    """Rows of boxes: each one below all that link to it, near those that link to it."""
-    above = {i: [] for i in range(len(graph.boxes))}
+def layers(graph: BoxGraph) -> tuple[list[list], list[list]]:
+    """Rows of boxes, each below all that link to it, and for each link the chain of its places.
+
+    A link that passes by rows has a place of its own in each of them: (link, row).
+    """
+    above: dict = {i: [] for i in range(len(graph.boxes))}
     for upper, lower, _ in graph.links:
         above[lower].append(upper)
     depth, waiting = {}, list(above)
@@ -111,9 +113,18 @@ def layers(graph: BoxGraph) -> list[list[int]]:
     for i, uppers in above.items():
         if not uppers and i != 0:  # hangs loose
             depth[i] = bottom
-    rows = [[i for i in depth if depth[i] == row] for row in range(bottom + 1)]
+    chains = []
+    for k, (upper, lower, _) in enumerate(graph.links):
+        passed = [(k, row) for row in range(depth[upper] + 1, depth[lower])]
+        chains.append([upper, *passed, lower])
+        depth.update((place, place[1]) for place in passed)
+    near: dict = {item: [] for item in depth}
+    for chain in chains:
+        for start, end in zip(chain, chain[1:], strict=False):
+            near[end].append(start)
+    rows = [[item for item in depth if depth[item] == row] for row in range(bottom + 1)]
     place = {}
     for row in rows:
-        row.sort(key=lambda i: sum(place[u] for u in above[i]) / max(1, len(above[i])))
-        place.update((i, k - (len(row) - 1) / 2) for k, i in enumerate(row))
-    return [row for row in rows if row]
+        row.sort(key=lambda item: sum(place[u] for u in near[item]) / max(1, len(near[item])))
+        place.update((item, k - (len(row) - 1) / 2) for k, item in enumerate(row))
+    return rows, chains

@@ -62,7 +62,7 @@ class SaturationDrawing(Drawing):
         bar = {"fc": "white", "ec": VALUE_COLOUR, "hatch": "////"}
         self._bars = flat.bar(layers, [0.0] * LAYERS, 0.7, **bar)
         self.moving = [self._line, self._dots, self._small, self._zeros, *self._bars]
-        flat_means = f"slope below {FLAT:.0%} of the steepest"
+        flat_means = f"slope below {100 * FLAT:.0f} % of the steepest"
         self.figure.legend(
             [self._dots, self._small, self._zeros, self._bars],
             ["mean |gradient|", f"less than {LOWEST:.0e}", "exactly 0", flat_means],

@@ -275,6 +275,16 @@ def test_a_switch_inside_a_switch_is_undone_with_it():
     assert switched.source == "with torch.no_grad():  # this one"
 
 
+def test_a_tensor_that_is_written_after_its_use_is_still_known():
+    weight, bias = leaf(1.0), leaf(0.0)
+    with trace() as t:
+        h = (weight * 2).detach()
+        with torch.no_grad():
+            weight.add_(1.0)
+        loss = (h + bias).sum()
+    assert t.explain(loss, {"w": weight})["w"].cause == "detach"
+
+
 def test_a_decorator_is_named():
     @torch.no_grad()
     def helper(x):
