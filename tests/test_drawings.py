@@ -251,6 +251,27 @@ def test_each_size_of_gradient_has_its_marker():
     assert drawing._small.get_ydata() == heights[:2]
 
 
+def test_a_gradient_of_tanh_is_exactly_0_only_behind_a_layer_rounded_to_1_and_minus_1():
+    drawing = SaturationDrawing()
+    for scale in SCALES[-3:] + (100.0,):
+        hidden, rounded = 0 * drawing._upstream, []
+        for weight, inputs in zip(drawing._weights, drawing._inputs, strict=True):
+            hidden = torch.tanh(hidden @ weight + scale * inputs)
+            rounded.append((hidden.abs() == 1).all(1))  # for each sample
+        behind = torch.stack(rounded).flip(0).cummax(0).values.flip(0)
+        sizes, _ = drawing._measure("tanh", scale)
+        assert [size == 0 for size in sizes] == behind.all(1).tolist()
+    assert sizes[0] == 0
+
+
+def test_it_starts_at_a_picture_that_shows_something():
+    menus = {"activation": ["tanh", "sigmoid", "relu"], "scale": [0.1, 1.0, 10.0, 100.0]}
+    explorer = explore(SaturationDrawing(), **menus)
+    assert explorer.values == {"activation": "tanh", "scale": 10.0}
+    sizes, flat = explorer.drawing._measure(**explorer.values)
+    assert LOWEST < sizes[0] < 1e-6 and 0.5 < sum(flat) / len(flat) < 0.9
+
+
 def test_flat_units_are_drawn_in_percent():
     drawing = SaturationDrawing()
     drawing.show(activation="tanh", scale=5.0)

@@ -36,7 +36,7 @@ def about_functions(case: Case) -> list[Finding]:
     for call in case.history.calls if case.history else ():
         if call.shapes and _crossed(call.short_name, *call.shapes):
             _, a, b = call.shapes
-            more = f"{a} and {b} give {tuple(torch.broadcast_shapes(a, b))}"
+            more = f"{a} and {b} gives {tuple(torch.broadcast_shapes(a, b))}"
             names = {"operation": call.short_name, "more": more}
             found.append(finding("loss", "wrong", "broadcast", (("at", call.where),), **names))
     return found

@@ -153,7 +153,9 @@ def _function_of(code):
 def switched_at(frame: FrameType, user: FrameType | None) -> Where | None:
     """Where recording is switched off: a line, or the decorator of a function."""
     for _ in range(4):
-        if frame.f_code.co_name == "decorate_context":
+        if frame is None:
+            break
+        if {"ctx_factory", "func"} <= set(frame.f_code.co_freevars):  # of torch's decorator
             code = frame.f_locals["func"].__code__
             return Where(code.co_filename, code.co_firstlineno)
         frame = frame.f_back

@@ -78,7 +78,7 @@ CAUSES = {
         "it, compute first, then .requires_grad_()"),
     "frozen": (
         "requires_grad is False, so autograd does not track it{more}",
-        "{name}.requires_grad_() before the forward pass, on floating-point numbers"),
+        "call .requires_grad_() on it, before the forward pass"),
     "unused": (
         "the forward pass never used this tensor",
         "use it in forward, or drop it. If you do use it: is it the same object, and not an old "
@@ -147,7 +147,7 @@ CAUSES = {
         "it stops inside a block of torch.compile, which is one opaque node of the graph",
         "record the forward pass with trace(): there the block runs eagerly and can be read"),
     "zero-factor": (
-        "the gradient is multiplied by another factor, which is {more}",
+        "the gradient is multiplied by the other factor of {operation}, which is {more}",
         "look where those zeros come from: initialisation, a mask, an input, relu"),
     "cancel": (
         "the contributions cancel when they are added: probably adding a constant here changes "
@@ -186,6 +186,10 @@ CAUSES = {
         "leave out empty rows, or mask with a large negative number: torch.finfo(dtype).min"),
     "overflow": (
         "{operation} gives more than its type can hold",
+        "the ready-made function (sigmoid, softmax, logsumexp, cross_entropy), or another scale; a "
+        "wider type moves the edge"),
+    "overflow: forward": (
+        "{operation} gave more than its type can hold, in the forward pass",
         "the ready-made function (sigmoid, softmax, logsumexp, cross_entropy), or another scale; a "
         "wider type moves the edge"),
     "infinite-factor": ("one factor is inf or NaN", "look where that factor comes from"),

@@ -39,7 +39,7 @@ MESSAGES = (
      "(+=, x[...] = ..., relu_, optimizer.step())",
      "write x = x + 1 for x += 1, .clone() before you write, or step after every backward()"),
     (r"leaf Variable that requires grad is being used in an in-place operation", "leaf-in-place",
-     "this would change in place the very tensor that the gradient is asked for",
+     "this changes a leaf in place, and autograd would have to record that",
      "an update goes into torch.no_grad(); else compute with a clone"),
     (r"[Oo]nly Tensors of floating point|only floating point.*require gradients|"
      r"can only require gradient", "integer-requires-grad",

@@ -24,7 +24,7 @@ def judge(case: Case, name: str, tensor: torch.Tensor) -> Finding:
 
     >>> w = torch.ones(2, requires_grad=True)
     >>> explain((w * 3).sum(), {"w": w})["w"].node
-    '2 of 2 elements are not 0'
+    '2 of 2 not 0'
     """
     if not tensor.requires_grad:
         return _not_tracked(case, name, tensor)
@@ -55,7 +55,7 @@ def _judge_gradient(case, name, tensor, edge):
     found = _tiny(case, name, amount, edge) if amount.mass < TINY_MASS * case.entered else None
     if found is None and amount.nonzero < amount.total:
         found = _partial(case, name, amount, edge)
-    return found or Finding(name, "ok", node=f"{amount.in_words()} elements are not 0")
+    return found or Finding(name, "ok", node=f"{amount.in_words()} not 0")
 
 
 # None
@@ -124,7 +124,7 @@ def _of_result(case, found, tensor):
     """A result: autograd fills .grad of leaves only, whatever else may be wrong."""
     step = case.backward.steps.get(tensor.grad_fn) if case.backward else None
     places = case.place(step, "made at") if step else ()
-    node = f"{found.node}, and are not kept" if found.node else ""
+    node = f"{found.node}, but not kept" if found.node else ""
     result = finding(found.name, "none", "not-a-leaf", places, node)
     if found.status in ("ok", "partial"):
         return result
@@ -143,7 +143,7 @@ def _zero(case, name, tensor, edge):
     for kept in step.tensors().values():  # is the factor that is zero a parameter?
         leaf = case.leaves_by_memory.get(memory(kept))
         if leaf is not None and leaf is not tensor and not kept.any():
-            also = [f"that factor is {case.name(leaf)}"]
+            also = [f"that factor is `{case.name(leaf)}`"]
             places = (("set at", case.history and case.history.written_at(leaf)),)
     for other in origins[1:]:
         if isinstance(other, Step):
@@ -201,7 +201,7 @@ def _tiny(case, name, amount, edge):
 
 
 def _partial(case, name, amount, edge):
-    node = f"{amount.in_words()} elements are not 0"
+    node = f"{amount.in_words()} not 0"
     way = islice(case.backward.main_way(*edge), NEAR)
     blockers = [step for step, _ in way if step.stopped or _loses(step)]
     if not blockers:

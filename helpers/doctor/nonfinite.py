@@ -43,12 +43,13 @@ def not_finite(case: Case, name: str, gradient: torch.Tensor, edge: tuple[Node, 
     return because(case, name, status, step, NOT_FINITE, node, also)
 
 
-NAMES = {"self": "input", "other": "second input"}  # torch's names of what a node keeps
+NAMES = {"self": "input", "other": "second input", "result": "result"}  # torch's names, ours
 
 
 def _values_at(step, position):
     parts = []
-    for name, value in step.tensors().items():
+    kept = step.tensors()
+    for name, value in sorted(kept.items(), key=lambda pair: pair[0] != "self"):
         fits = value.dim() == len(position) and value.is_floating_point()
         if fits and all(i < n for i, n in zip(position, value.shape, strict=True)):
             parts.append(f"its {NAMES.get(name, name)} was {value[position].item():g}")

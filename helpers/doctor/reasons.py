@@ -116,6 +116,7 @@ EDGES = {
     "Lgamma": "lgamma has poles",
     "Digamma": "digamma has poles",
 }
+OVERFLOWS = "Exp Expm1 Exp2 Sinh Cosh ToCopy"
 NOT_FINITE = (
     Row("", "own-backward", when.own),
     Row(
@@ -126,7 +127,7 @@ NOT_FINITE = (
     Row("Pow", "overflow", lambda step: not when.at_the_edge_of_pow(step)),
     *(Row(operation, "infinite-slope", more=text) for operation, text in EDGES.items()),
     Row("Div Reciprocal", "division-by-zero"),
-    Row("Exp Expm1 Exp2 Sinh Cosh ToCopy", "overflow"),
+    Row(OVERFLOWS, "overflow"),
     Row("", "infinite-factor", lambda step: not step.kept_finite()),
     Row("", "overflow", when.large),
     Row("", "unknown-nonfinite"),
@@ -148,6 +149,8 @@ def reason_born(operation: str) -> tuple[str, str, dict[str, str]]:
     made = f"{name} gave inf or NaN in the forward pass: "
     if operation in EDGES:
         return "infinite-slope: forward", "", {"operation": name}
+    if operation in OVERFLOWS.split():
+        return "overflow: forward", "", {"operation": name}
     for row in NOT_FINITE:
         if operation in row.operations.split():
             return row.cause, made, {"operation": name, "more": row.more}

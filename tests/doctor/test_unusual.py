@@ -1,5 +1,7 @@
 """What is rare, and must neither break explain() and trace() nor leave anything behind."""
 
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -338,3 +340,14 @@ def test_a_broadcast_in_a_loss_of_torch():
         warnings.simplefilter("ignore")
         loss = F.mse_loss(slope * x, torch.arange(4.0))
     assert t.explain(loss, {"slope": slope})["loss"].cause == "broadcast"
+
+
+def test_a_switch_at_the_top_of_a_script():
+    script = (
+        "import torch\nfrom helpers.doctor import trace\nw = torch.ones(2, requires_grad=True)\n"
+        "with trace() as t:\n    with torch.no_grad():\n        h = w * 2\n"
+        "    loss = (h + torch.zeros(1, requires_grad=True)).sum()\n"
+        "print(t.explain(loss, w).findings[0].cause)\n"
+    )
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (answer.stdout, answer.stderr) == ("no-grad\n", "")

@@ -2,6 +2,7 @@
 
 import torch
 from torch import nn
+from torch.autograd import Function
 
 
 def cut_and_covered(weight, x, target):
@@ -44,6 +45,13 @@ def hooked(weight, x, target):
     return fit(weight, x, target)
 
 
+def in_float32(weight, x, target):
+    score = torch.zeros(len(x))
+    for k, row in enumerate(x):
+        score[k] = torch.tanh(row @ weight)
+    return ((score - target) ** 2).mean()
+
+
 def direction(weight, tokens, seen, target, length=None, tidy=lambda directions: directions):
     vectors = tokens @ weight
     lengths = (length or plain_length)(vectors, seen)
@@ -66,6 +74,29 @@ def directed(**changes):
 def hooked_direction(weight, *inputs):
     weight.register_hook(torch.nan_to_num)
     return direction(weight, *inputs)
+
+
+class WithoutNaN(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.nan_to_num()
+
+
+def replaced_on_the_way(weight, tokens, seen, target):
+    vectors = WithoutNaN.apply(tokens @ weight)
+    error = ((vectors / plain_length(vectors, seen) - target) ** 2).sum(1)
+    return torch.where(seen, error, 0.0).sum() / seen.sum()
+
+
+def prehooked(weight, tokens, seen, target):
+    vectors = tokens @ weight
+    vectors.grad_fn.register_prehook(lambda grads: tuple(g.nan_to_num() for g in grads))
+    error = ((vectors / plain_length(vectors, seen) - target) ** 2).sum(1)
+    return torch.where(seen, error, 0.0).sum() / seen.sum()
 
 
 def over_all_rows(weight, tokens, seen, target):
@@ -101,6 +132,18 @@ class InAList(Bumps):
         self.heights = heights
 
 
+class InAListAndListed(InAList):
+    def parameters(self, recurse=True):
+        return iter([*super().parameters(recurse), *self.heights])
+
+
+class PlainTensors(Bumps):
+    def __init__(self):
+        super().__init__()
+        del self.heights
+        self.heights = torch.tensor([1.0, -0.5], requires_grad=True)
+
+
 class Broadcasts(Bumps):
     def loss(self, x, target):
         return ((self(x) - target) ** 2).mean()
@@ -117,6 +160,11 @@ class SqueezedForward(Bumps):
 class Summed(Bumps):
     def loss(self, x, target):
         return ((self(x).squeeze(1) - target) ** 2).sum()
+
+
+class SummedBroadcasts(Bumps):
+    def loss(self, x, target):
+        return ((self(x) - target) ** 2).sum()
 
 
 class Random(Bumps):
@@ -176,7 +224,12 @@ WRONG = {
         "a hook": (hooked, "a hook writes another gradient over"),
         "repaired, and covered": (
             lambda *inputs: fit(*inputs).requires_grad_(),
-            "requires_grad_() is there, and will hide the next cut",
+            "requires_grad_() on the loss or on weight will hide the next cut",
+        ),
+        "repaired in float32": (in_float32, "computed in float32; keep dtype=x.dtype"),
+        "weight made to ask": (
+            lambda weight, *inputs: fit(weight.requires_grad_(), *inputs),
+            "for a weight that needs no gradient the loss still says",
         ),
         "sum": (lambda w, x, t: fit(w, x, t) * len(x), "That is the sum, expected the mean"),
         "no tanh": (lambda w, x, t: ((x @ w - t) ** 2).mean(), "The tanh is missing"),
@@ -185,7 +238,12 @@ WRONG = {
         "a vector": (lambda w, x, t: (torch.tanh(x @ w) - t) ** 2, "yours has shape (5,)"),
     },
     "08.2": {
-        "as it was": (direction, "yours nan, expected"),
+        "as it was": (
+            direction,
+            "0 met infinity or NaN: a mask after the operation comes too late",
+        ),
+        "a prehook on a node": (prehooked, "no NaN arrives, but PowBackward0 makes one"),
+        "a Function that replaces NaN": (replaced_on_the_way, "something behind it replaces it"),
         "nan_to_num on the value": (
             directed(tidy=torch.nan_to_num),
             "nan_to_num changes numbers that are NaN",
@@ -197,7 +255,7 @@ WRONG = {
         ),
         "an eps in the root": (
             directed(length=lambda v, seen: (v.pow(2).sum(1, keepdim=True) + 1e-6).sqrt()),
-            "loss of model 1: yours",
+            "loss for random weight 1: yours",
         ),
         "detached length": (
             directed(length=lambda v, seen: safe_length(v, seen).detach()),
@@ -219,14 +277,17 @@ WRONG = {
         ),
     },
     "08.3": {
-        "still in a list": (InAList, "model.parameters(): yours 2 numbers"),
+        "still in a list": (InAList, "registered parameters: yours 2 numbers"),
+        "in a list, and parameters() written": (InAListAndListed, "leave parameters() alone"),
+        "plain tensors": (PlainTensors, "nor tensors that are no nn.Parameter"),
         "still broadcasts": (Broadcasts, "That is the mean over 6 × 6"),
+        "still broadcasts, summed": (SummedBroadcasts, "That is the sum over 6 × 6"),
         "forward squeezed": (SqueezedForward, "The bug is in loss"),
         "sum": (Summed, "That is the sum, expected the mean"),
         "other start": (Random, "parameters at first: yours"),
         "frozen": (Frozen, "centers: yours has requires_grad=False"),
         "buffers": (Buffers, "Neither those in a plain list nor buffers are"),
-        "computes with copies": (Copies, "gradient of heights[0]: yours 0, expected"),
+        "computes with copies": (Copies, "forward uses a copy of it"),
         "heights by .data": (DataHeights, ".data keeps the value and cuts the gradient"),
         "a hook": (Hooked, "a hook writes another gradient over"),
         "an object": (Bumps(), "needs the class, got an object"),

@@ -1,0 +1,194 @@
+"""backward(), or a line before it, raises an error, as in forum threads."""
+
+import copy
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from patients.patient import Visit, cured, patient
+
+
+class Rotary(nn.Module):
+    """Rotary embedding: cosines of learned frequencies."""
+
+    def __init__(self):
+        super().__init__()
+        self.frequency = nn.Parameter(torch.rand(4))
+        self.cache = None
+
+    def wave(self, length):
+        return torch.cos(torch.arange(length)[:, None] * self.frequency)
+
+
+@patient("rotary embedding: the cosines are cached", status="error", cause="second-backward")
+def cached_embedding():
+    class Cached(Rotary):
+        def forward(self, length):
+            if self.cache is None:
+                self.cache = torch.cos(torch.arange(length)[:, None] * self.frequency)  #!
+            return self.cache
+
+    rotary, layer = Cached(), nn.Linear(4, 4)
+    (layer(torch.randn(5, 4)) * rotary(5)).pow(2).mean().backward()
+    rotary.zero_grad()
+    loss = (layer(torch.randn(5, 4)) * rotary(5)).pow(2).mean()
+    return Visit(loss, dict(rotary.named_parameters()))
+
+
+@cured("cached_embedding")
+def embedding_computed_anew():
+    rotary, layer = Rotary(), nn.Linear(4, 4)
+    (layer(torch.randn(5, 4)) * rotary.wave(5)).pow(2).mean().backward()
+    rotary.zero_grad()
+    loss = (layer(torch.randn(5, 4)) * rotary.wave(5)).pow(2).mean()
+    return Visit(loss, dict(rotary.named_parameters()))
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 3, 3, padding=1), nn.BatchNorm2d(3)
+
+    def forward(self, x):
+        return F.relu(self.norm(self.conv(x))) + x
+
+
+@patient("a residual block: `relu`, then `+=`", status="error", cause="overwritten")
+def residual_in_place():
+    class Hasty(Block):
+        def forward(self, x):
+            out = F.relu(self.norm(self.conv(x)))
+            out += x  #!
+            return out
+
+    net = nn.Sequential(Hasty(), Hasty(), nn.Flatten(), nn.Linear(75, 2))
+    loss = F.cross_entropy(net(torch.randn(2, 3, 5, 5)), torch.tensor([0, 1]))
+    return Visit(loss, {"0.conv.weight": net[0].conv.weight})
+
+
+@cured("residual_in_place")
+def residual_sum():
+    net = nn.Sequential(Block(), Block(), nn.Flatten(), nn.Linear(75, 2))
+    loss = F.cross_entropy(net(torch.randn(2, 3, 5, 5)), torch.tensor([0, 1]))
+    return Visit(loss, {"0.conv.weight": net[0].conv.weight})
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.query, self.key = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def scores(self, x):
+        return self.query(x) @ self.key(x).transpose(1, 2)
+
+
+@patient("attention is masked in place after its softmax", status="error", cause="overwritten")
+def attention_masked_in_place():
+    class Masked(Attention):
+        def forward(self, x, padding):
+            share = self.scores(x).softmax(-1)
+            share[:, :, padding] = 0  #!
+            return share @ x
+
+    model, padding = Masked(), torch.tensor([False, False, True])
+    loss = model(torch.randn(2, 3, 4), padding).pow(2).mean()
+    return Visit(loss, {"query.weight": model.query.weight})
+
+
+@cured("attention_masked_in_place")
+def attention_masked_before():
+    class Masked(Attention):
+        def forward(self, x, padding):
+            share = self.scores(x).masked_fill(padding, -1e9).softmax(-1)
+            return share @ x
+
+    model, padding = Masked(), torch.tensor([False, False, True])
+    loss = model(torch.randn(2, 3, 4), padding).pow(2).mean()
+    return Visit(loss, {"query.weight": model.query.weight})
+
+
+def surfaces():
+    net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    return net, torch.rand(10, 2, requires_grad=True)
+
+
+@patient("PINN: the slope along a slice of the input", status="error", cause="unused-input")
+def slope_of_a_slice():
+    net, points = surfaces()
+    height = net(points)
+    time = points[:, 1:]
+    (speed,) = torch.autograd.grad(height.sum(), time, create_graph=True)  #!
+    loss = speed.pow(2).mean()
+    return Visit(loss, {"0.weight": net[0].weight})
+
+
+@cured("slope_of_a_slice")
+def slice_of_the_slope():
+    net, points = surfaces()
+    height = net(points)
+    (slope,) = torch.autograd.grad(height.sum(), points, create_graph=True)
+    loss = slope[:, 1].pow(2).mean()
+    return Visit(loss, {"0.weight": net[0].weight})
+
+
+@patient("an attack inside an evaluation", status="error", cause="not-connected")
+def attack_under_no_grad():
+    net, label = nn.Linear(16, 3), torch.tensor([0, 1])
+
+    def attacked(x):
+        x = x.clone().requires_grad_()
+        F.cross_entropy(net(x), label).backward()
+        return (x + 0.1 * x.grad.sign()).detach()
+
+    with torch.no_grad():
+        scores = net(attacked(torch.rand(2, 16)))  #!
+    return Visit(F.cross_entropy(scores, label), {"weight": net.weight})
+
+
+@cured("attack_under_no_grad")
+def attack_with_grad():
+    net, label = nn.Linear(16, 3), torch.tensor([0, 1])
+
+    @torch.enable_grad()
+    def attacked(x):
+        x = x.clone().requires_grad_()
+        F.cross_entropy(net(x), label).backward()
+        return (x + 0.1 * x.grad.sign()).detach()
+
+    with torch.no_grad():
+        images = attacked(torch.rand(2, 16))
+    net.zero_grad()
+    return Visit(F.cross_entropy(net(images), label), {"weight": net.weight})
+
+
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encode, self.decode = nn.Linear(4, 3), nn.Linear(3, 1)
+
+    def forward(self, x):
+        return self.decode(torch.tanh(self.encode(x)))
+
+
+@patient(
+    "a copy of the best model, which keeps its code", status="error", cause="deepcopy-of-result"
+)
+def copy_of_the_best():
+    class Remembering(Encoder):
+        def forward(self, x):
+            self.code = torch.tanh(self.encode(x))
+            return self.decode(self.code)
+
+    net = Remembering()
+    loss = F.mse_loss(net(torch.randn(6, 4)), torch.randn(6, 1))
+    best = copy.deepcopy(net)  #!
+    return Visit(loss, {"weight": best.encode.weight})
+
+
+@cured("copy_of_the_best")
+def copy_of_the_weights():
+    net = Encoder()
+    loss = F.mse_loss(net(torch.randn(6, 4)), torch.randn(6, 1))
+    copy.deepcopy(net)
+    return Visit(loss, {"weight": net.encode.weight})

@@ -1,0 +1,212 @@
+"""`.grad` is None, as in forum threads: the model's own code lets a value out of the graph.
+
+Next to the lost tensors another parameter is trained, so that nobody is told.
+"""
+
+import copy
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from patients.patient import Visit, cured, patient
+
+
+class Rotate(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.angle = nn.Parameter(torch.tensor(0.3))
+        self.brightness = nn.Parameter(torch.ones(()))
+
+    def forward(self, image, matrix):
+        grid = F.affine_grid(matrix[None], image.shape, align_corners=False)
+        return self.brightness * F.grid_sample(image, grid, align_corners=False)
+
+
+@patient("an image turned by a learned angle", status="none", cause=("escape", "copy"))
+def rotation_matrix():
+    model = Rotate()
+    cos, sin = model.angle.cos(), model.angle.sin()
+    matrix = torch.FloatTensor([[cos, -sin, 0], [sin, cos, 0]])  #!
+    loss = F.mse_loss(model(torch.rand(1, 1, 8, 8), matrix), torch.rand(1, 1, 8, 8))
+    return Visit(loss, {"angle": model.angle}, model=model)
+
+
+@cured("rotation_matrix")
+def rotation_matrix_stacked():
+    model = Rotate()
+    cos, sin, zero = model.angle.cos(), model.angle.sin(), torch.zeros(())
+    matrix = torch.stack([cos, -sin, zero, sin, cos, zero]).view(2, 3)
+    loss = F.mse_loss(model(torch.rand(1, 1, 8, 8), matrix), torch.rand(1, 1, 8, 8))
+    return Visit(loss, {"angle": model.angle}, model=model)
+
+
+class KernelRegression(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.log_width = nn.Parameter(torch.tensor(-0.5))
+        self.height = nn.Parameter(torch.randn(9))
+
+    def width(self):
+        return self.log_width.exp()
+
+    def forward(self, x):
+        squared = (x[:, None] - x) ** 2
+        return torch.exp(-squared / (2 * self.width() ** 2)) @ self.height
+
+
+@patient("`math.exp` of a kernel's learned width", status="none", cause="escape")
+def kernel_width():
+    class ByMath(KernelRegression):
+        def width(self):
+            return math.exp(self.log_width)  #!
+
+    model, x = ByMath(), torch.linspace(-1, 1, 9)
+    loss = F.mse_loss(model(x), torch.sin(3 * x))
+    return Visit(loss, {"log_width": model.log_width}, model=model)
+
+
+@cured("kernel_width")
+def kernel_width_by_torch():
+    model, x = KernelRegression(), torch.linspace(-1, 1, 9)
+    loss = F.mse_loss(model(x), torch.sin(3 * x))
+    return Visit(loss, {"log_width": model.log_width}, model=model)
+
+
+class Writer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.head = nn.GRUCell(12, 8), nn.Linear(8, 12)
+
+    def scores(self, length):
+        state, word = torch.zeros(4, 8), torch.zeros(4, 12)
+        for _ in range(length):
+            state = self.cell(word, state)
+            word = self.head(state)
+            yield word
+
+
+@patient("a GAN of text: the words are drawn", status="none", cause="integer")
+def text_gan():
+    writer, critic = Writer(), nn.Sequential(nn.Embedding(12, 6), nn.Linear(6, 1))
+    text = []
+    for scores in writer.scores(length=5):
+        text.append(torch.multinomial(scores.softmax(1), 1))  #!
+    verdict = critic(torch.cat(text, dim=1)).mean(1)
+    loss = F.binary_cross_entropy_with_logits(verdict, torch.ones(4, 1))
+    return Visit(loss, dict(writer.named_parameters()))
+
+
+@cured("text_gan")
+def text_gan_gumbel():
+    writer, embedding, head = Writer(), nn.Embedding(12, 6), nn.Linear(6, 1)
+    text = [F.gumbel_softmax(scores, hard=True) for scores in writer.scores(length=5)]
+    verdict = head(torch.stack(text) @ embedding.weight).mean(0)
+    loss = F.binary_cross_entropy_with_logits(verdict, torch.ones(4, 1))
+    return Visit(loss, dict(writer.named_parameters()))
+
+
+def adapted(net, rate=0.1):
+    """MAML: the weights after one step, as functions of the weights before it."""
+    x, target = torch.randn(5, 2), torch.randn(5, 1)
+    slopes = torch.autograd.grad(F.mse_loss(net(x), target), net.parameters(), create_graph=True)
+    named = zip(net.named_parameters(), slopes, strict=True)
+    return {name: weight - rate * slope for (name, weight), slope in named}
+
+
+@patient("MAML: adapted weights go through `load_state_dict`", status="none", cause="no-grad")
+def maml():
+    net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    fast = copy.deepcopy(net)
+    fast.load_state_dict(adapted(net))  #!
+    loss = F.mse_loss(fast(torch.randn(5, 2)), torch.randn(5, 1))
+    return Visit(loss, dict(net.named_parameters()))
+
+
+@cured("maml")
+def maml_functional_call():
+    net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    predicted = torch.func.functional_call(net, adapted(net), (torch.randn(5, 2),))
+    loss = F.mse_loss(predicted, torch.randn(5, 1))
+    return Visit(loss, dict(net.named_parameters()))
+
+
+@patient("evolution: `vector_to_parameters` of a learned mean", status="none", cause="data")
+def weights_from_a_vector():
+    net = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
+    mean = torch.zeros(17, requires_grad=True)
+    drawn = mean + 0.1 * torch.randn(17)
+    nn.utils.vector_to_parameters(drawn, net.parameters())  #!
+    loss = F.mse_loss(net(torch.randn(6, 2)), torch.randn(6, 1))
+    return Visit(loss, {"mean": mean})
+
+
+@cured("weights_from_a_vector")
+def weights_in_a_functional_call():
+    net = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
+    mean = torch.zeros(17, requires_grad=True)
+    drawn = iter((mean + 0.1 * torch.randn(17)).split([8, 4, 4, 1]))
+    weights = {name: next(drawn).view_as(old) for name, old in net.named_parameters()}
+    predicted = torch.func.functional_call(net, weights, (torch.randn(6, 2),))
+    loss = F.mse_loss(predicted, torch.randn(6, 1))
+    return Visit(loss, {"mean": mean})
+
+
+def task_losses(net):
+    out = net(torch.randn(8, 4))
+    yield F.mse_loss(out[:, 0], torch.randn(8))
+    yield F.cross_entropy(out[:, 1:], torch.randint(2, (8,)))
+
+
+@patient("learned weights of two tasks: the losses are `.item()`s", status="none", cause="escape")
+def two_tasks():
+    net, log_variance = nn.Linear(4, 3), nn.Parameter(torch.zeros(2))
+    loss = 0
+    for s, task in zip(log_variance, task_losses(net), strict=True):
+        loss = loss + torch.exp(-s) * task.item() + s  #!
+    return Visit(loss, {"weight": net.weight, "bias": net.bias})
+
+
+@cured("two_tasks")
+def two_tasks_of_tensors():
+    net, log_variance = nn.Linear(4, 3), nn.Parameter(torch.zeros(2))
+    loss = 0
+    for s, task in zip(log_variance, task_losses(net), strict=True):
+        loss = loss + torch.exp(-s) * task + s
+    return Visit(loss, {"weight": net.weight, "bias": net.bias})
+
+
+class Prompted(nn.Module):
+    """A learned prompt in front of a frozen encoder."""
+
+    def __init__(self):
+        super().__init__()
+        self.prompt = nn.Parameter(torch.randn(3, 2, 8))
+        self.encoder = nn.GRU(8, 8, batch_first=True).requires_grad_(False)
+        self.scale = nn.Parameter(torch.ones(()))
+
+    def features(self):
+        return self.encoder(self.prompt)[0][:, -1]
+
+    def forward(self, images):
+        return self.scale * images @ self.features().T
+
+
+@patient("a learned prompt, and its encoder under `no_grad`", status="none", cause="no-grad")
+def prompt_tuning():
+    class Saving(Prompted):
+        def features(self):
+            with torch.no_grad():  # the encoder is frozen anyway
+                return self.encoder(self.prompt)[0][:, -1]  #!
+
+    model = Saving()
+    loss = F.cross_entropy(model(torch.randn(5, 8)), torch.randint(3, (5,)))
+    return Visit(loss, {"prompt": model.prompt}, model=model)
+
+
+@cured("prompt_tuning")
+def prompt_tuning_tracked():
+    model = Prompted()
+    loss = F.cross_entropy(model(torch.randn(5, 8)), torch.randint(3, (5,)))
+    return Visit(loss, {"prompt": model.prompt}, model=model)

@@ -1,0 +1,165 @@
+"""`.grad` is None, as in forum threads: the gradient is asked for, or goes, somewhere else."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from patients.patient import Visit, cured, patient
+
+
+def attack(model, images, labels):
+    """The second round of an attack: one small step up the slope of the loss."""
+    images = images.detach().requires_grad_()
+    F.cross_entropy(model(images), labels).backward()
+    return images + 0.01 * images.grad.sign()
+
+
+@patient("PGD: the images of the second round", status="none", cause="not-a-leaf")
+def adversarial_images():
+    model, labels = nn.Sequential(nn.Flatten(), nn.Linear(16, 3)), torch.tensor([0, 2])
+    images = attack(model, torch.rand(2, 4, 4), labels)
+    images = images.clamp(0.001, 0.999)  #!
+    loss = F.cross_entropy(model(images), labels)
+    return Visit(loss, {"images": images})
+
+
+@cured("adversarial_images")
+def adversarial_images_detached():
+    model, labels = nn.Sequential(nn.Flatten(), nn.Linear(16, 3)), torch.tensor([0, 2])
+    images = attack(model, torch.rand(2, 4, 4), labels)
+    images = images.clamp(0.001, 0.999).detach().requires_grad_()
+    model.zero_grad()
+    loss = F.cross_entropy(model(images), labels)
+    return Visit(loss, {"images": images})
+
+
+def small_network():
+    return nn.Sequential(nn.Conv2d(1, 2, 3), nn.Softplus(), nn.Flatten(), nn.Linear(8, 3))
+
+
+@patient(
+    "a loss on a saliency map, silenced with `requires_grad`",
+    status="none",
+    cause=("no-create-graph", "loss-is-leaf"),
+)
+def saliency_map():
+    model, image = small_network(), torch.rand(1, 1, 4, 4, requires_grad=True)
+    score = model(image)[:, 1].sum()
+    saliency = torch.autograd.grad(score, image)[0].abs()  #!
+    loss = saliency.flatten().topk(5).values.sum()
+    loss.requires_grad = True  # "element 0 of tensors does not require grad" was the error
+    return Visit(loss, dict(model.named_parameters()))
+
+
+@cured("saliency_map")
+def saliency_map_with_graph():
+    model, image = small_network(), torch.rand(1, 1, 4, 4, requires_grad=True)
+    score = model(image)[:, 1].sum()
+    saliency = torch.autograd.grad(score, image, create_graph=True)[0].abs()
+    loss = saliency.flatten().topk(5).values.sum()
+    return Visit(loss, {"3.weight": model[3].weight}, model=model)
+
+
+class Classifier(nn.Module):
+    def __init__(self, embedding):
+        super().__init__()
+        self.embedding, self.reader = embedding, nn.LSTM(6, 5, batch_first=True)
+        self.head = nn.Linear(5, 2)
+
+    def forward(self, words):
+        return self.head(self.reader(self.embedding(words))[0][:, -1])
+
+
+@patient("pretrained word vectors are frozen by default", status="none", cause="frozen")
+def pretrained_embedding():
+    vectors = torch.randn(20, 6)
+    model = Classifier(nn.Embedding.from_pretrained(vectors))  #!
+    loss = F.cross_entropy(model(torch.randint(20, (4, 7))), torch.randint(2, (4,)))
+    return Visit(loss, {"embedding.weight": model.embedding.weight}, model=model)
+
+
+@cured("pretrained_embedding")
+def pretrained_embedding_not_frozen():
+    vectors = torch.randn(20, 6)
+    model = Classifier(nn.Embedding.from_pretrained(vectors, freeze=False))
+    loss = F.cross_entropy(model(torch.randint(20, (4, 7))), torch.randint(2, (4,)))
+    return Visit(loss, {"embedding.weight": model.embedding.weight}, model=model)
+
+
+class Deep(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(5, 5) for _ in range(3)])
+        self.head = nn.Linear(5, 1)
+
+
+@patient("in a loop, every layer reads the input", status="none", cause="dead-branch")
+def loop_over_layers():
+    class Forgetful(Deep):
+        def forward(self, x):
+            for layer in self.layers:
+                out = torch.tanh(layer(x))  #!
+            return self.head(out)
+
+    model = Forgetful()
+    loss = F.mse_loss(model(torch.randn(6, 5)), torch.randn(6, 1))
+    return Visit(
+        loss, {"layers.0.weight": model.layers[0].weight, "layers.1.bias": model.layers[1].bias}
+    )
+
+
+@cured("loop_over_layers")
+def loop_hands_on():
+    class Chained(Deep):
+        def forward(self, x):
+            for layer in self.layers:
+                x = torch.tanh(layer(x))
+            return self.head(x)
+
+    model = Chained()
+    loss = F.mse_loss(model(torch.randn(6, 5)), torch.randn(6, 1))
+    return Visit(
+        loss, {"layers.0.weight": model.layers[0].weight, "layers.1.bias": model.layers[1].bias}
+    )
+
+
+@patient("an ensemble: `stack_module_state` copies", status="none", cause="detach")
+def ensemble():
+    models = nn.ModuleList([nn.Linear(3, 1) for _ in range(3)])
+    weights, buffers = torch.func.stack_module_state(models)  #!
+
+    def one(weights, x):
+        return torch.func.functional_call(models[0], weights, (x,))
+
+    predicted = torch.func.vmap(one, (0, None))(weights, torch.randn(8, 3))
+    loss = F.mse_loss(predicted.mean(0), torch.randn(8, 1))
+    return Visit(loss, dict(models.named_parameters()))
+
+
+@cured("ensemble")
+def ensemble_called_one_by_one():
+    models, x = nn.ModuleList([nn.Linear(3, 1) for _ in range(3)]), torch.randn(8, 3)
+    predicted = torch.stack([model(x) for model in models])
+    loss = F.mse_loss(predicted.mean(0), torch.randn(8, 1))
+    return Visit(loss, dict(models.named_parameters()))
+
+
+@patient(
+    "a hypernetwork's weights, wrapped in `nn.Parameter`", status="none", cause="new-parameter"
+)
+def hypernetwork():
+    maker, layer = nn.Linear(2, 16), nn.Linear(3, 4)
+    made = maker(torch.randn(2))
+    layer.weight = nn.Parameter(made[:12].view(4, 3))  #!
+    layer.bias = nn.Parameter(made[12:])  #!
+    loss = F.mse_loss(layer(torch.randn(5, 3)), torch.randn(5, 4))
+    return Visit(loss, dict(maker.named_parameters()))
+
+
+@cured("hypernetwork")
+def hypernetwork_functional():
+    maker = nn.Linear(2, 16)
+    made = maker(torch.randn(2))
+    predicted = F.linear(torch.randn(5, 3), made[:12].view(4, 3), made[12:])
+    loss = F.mse_loss(predicted, torch.randn(5, 4))
+    return Visit(loss, dict(maker.named_parameters()))
