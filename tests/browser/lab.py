@@ -95,7 +95,7 @@ def running_lab(home: Path, notebooks: Path | None = None) -> Iterator[Lab]:
         server = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT)
     try:
         info = home / "runtime" / f"jpserver-{server.pid}.json"  # written when the port is bound
-        started = wait_until(lambda: info.exists() or server.poll() is not None, seconds=90)
+        started = wait_until(lambda: is_whole(info) or server.poll() is not None, seconds=90)
         if not started or server.poll() is not None:
             raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()[-4000:]}")
         about = json.loads(info.read_text())
@@ -107,6 +107,14 @@ def running_lab(home: Path, notebooks: Path | None = None) -> Iterator[Lab]:
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait()
+
+
+def is_whole(file: Path) -> bool:
+    """Is this JSON there, and written to its end?"""
+    try:
+        return bool(json.loads(file.read_text()))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return False
 
 
 def wait_until(check: Callable[[], object], seconds: float = 20) -> bool:
