@@ -14,13 +14,20 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad:UserWarning"),
     pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad:UserWarning"),
     pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:std.*degrees of freedom is <= 0:UserWarning"),
 ]
 
 CUT = "a cut leaves nothing behind in the graph: the trace sees it"
 
 # Name -> why the doctor does not find it. A name that is found now must leave its list.
-KNOWN_MISSES_TRACED = {}
-KNOWN_MISSES_LINES = {}
+KNOWN_MISSES_TRACED = {
+    "gradient_of_another_loss": "the sum in .grad may be meant, as when gradients are accumulated",
+    "invalid_pixels": "an abs of equal values is met first, and its zeros hide the overwriting",
+    "one_transition": "std of one value is taken for a value at the edge of a function's range",
+}
+KNOWN_MISSES_LINES = KNOWN_MISSES_TRACED | {
+    "forgotten_group": "a line can hold what is not there: it names where the parameter was made",
+}
 KNOWN_MISSES_ALONE = {
     "argmax": CUT,
     "comparison": CUT,
@@ -49,6 +56,20 @@ KNOWN_MISSES_ALONE = {
     "torch_tensor_of_losses": CUT,
     "unused_layer": "an unused parameter and a cut look alike",
     "write_through_data": CUT,
+    # From threads.
+    "ensemble": CUT,
+    "gradient_of_another_loss": KNOWN_MISSES_TRACED["gradient_of_another_loss"],
+    "hypernetwork": CUT,
+    "invalid_pixels": KNOWN_MISSES_TRACED["invalid_pixels"],
+    "kernel_width": CUT,
+    "layer_in_forward": "without the trace nobody knows when the layer was made",
+    "loop_over_layers": "a result that is not used leaves nothing behind in the graph",
+    "maml": CUT,
+    "prompt_tuning": CUT,
+    "rotation_matrix": CUT,
+    "text_gan": CUT,
+    "two_tasks": CUT,
+    "weights_from_a_vector": CUT,
 }
 
 REFUSALS = (RuntimeError, TypeError, ValueError)  # NotImplementedError is a RuntimeError
@@ -65,7 +86,13 @@ SECOND_DIAGNOSES = {
     "nothing_requires_grad": {"frozen"},
 }
 
+# What is said of a known miss, and not true.
+WRONG_DIAGNOSES = {"one_transition": {"infinite-slope"}}
+
 HEALTHY = {"ok", "partial"}
+
+THREADS = {name for name, p in PATIENTS.items() if Path(p.file).name.startswith("threads_")}
+PORTED = set(PATIENTS) - THREADS
 
 
 def diagnose(explain, visit):
@@ -188,15 +215,17 @@ def test_a_cured_twin_has_gradients(patient):
 
 
 def test_each_patient_has_a_twin_and_all_but_one_a_guilty_line():
-    assert len(PATIENTS) == 90
+    assert len(PORTED) == 90
+    assert len(THREADS) == 40
     assert set(CURED) == set(PATIENTS)
     assert [name for name, patient in PATIENTS.items() if not patient.guilty] == ["unused_layer"]
-    assert len({p.title for p in PATIENTS.values()}) == 90
+    assert len({p.title for p in PATIENTS.values()}) == len(PATIENTS)
 
 
 # ---- The doctor
 
 ACCUSED = {name: patient for name, patient in PATIENTS.items() if patient.guilty}
+FOUND = {name: p for name, p in PATIENTS.items() if name not in KNOWN_MISSES_TRACED}
 
 
 @each()
@@ -220,7 +249,7 @@ def test_without_a_trace_the_doctor_names_the_cause(patient):
     compare(found, patient.name, KNOWN_MISSES_ALONE, findings)
 
 
-@each(*SYMPTOMS)
+@each(*SYMPTOMS, patients=FOUND)
 def test_the_finding_is_about_the_tensor(patient):
     findings = right(traced(patient.function), patient)
     asked = set(run(patient.function).wrt)
@@ -231,7 +260,8 @@ def test_the_finding_is_about_the_tensor(patient):
 def test_the_doctor_says_nothing_else(patient):
     findings = [f for f in traced(patient.function) if f.status not in HEALTHY]
     others = {finding.cause for finding in findings}.difference(patient.causes)
-    assert others == SECOND_DIAGNOSES.get(patient.name, set()), "\n".join(map(str, findings))
+    known = (SECOND_DIAGNOSES | WRONG_DIAGNOSES).get(patient.name, set())
+    assert others == known, "\n".join(map(str, findings))
 
 
 @each()
@@ -261,12 +291,22 @@ def test_a_cured_twin_is_healthy(patient):
 
 
 def test_the_doctor_finds_most():
-    assert len(PATIENTS) - len(KNOWN_MISSES_TRACED) >= 86
-    assert len(ACCUSED) - len(KNOWN_MISSES_LINES) >= 86
-    assert len(PATIENTS) - len(KNOWN_MISSES_ALONE) >= 60
+    assert len(PORTED - set(KNOWN_MISSES_TRACED)) >= 86
+    assert len(PORTED & set(ACCUSED) - set(KNOWN_MISSES_LINES)) >= 86
+    assert len(PORTED - set(KNOWN_MISSES_ALONE)) >= 60
+
+
+def test_the_doctor_finds_most_of_the_threads():
+    assert len(THREADS - set(KNOWN_MISSES_TRACED)) >= 0.9 * len(THREADS)
+    assert len(THREADS & set(ACCUSED) - set(KNOWN_MISSES_LINES)) >= 0.9 * len(THREADS)
+    assert len(THREADS - set(KNOWN_MISSES_ALONE)) >= 0.5 * len(THREADS)
 
 
 @pytest.mark.parametrize("misses", [KNOWN_MISSES_TRACED, KNOWN_MISSES_LINES, KNOWN_MISSES_ALONE])
 def test_a_known_miss_is_a_patient_with_a_reason(misses):
     assert set(misses) <= set(PATIENTS)
     assert all(misses.values())
+
+
+def test_what_is_said_and_not_true_is_said_of_known_misses():
+    assert set(WRONG_DIAGNOSES) <= set(KNOWN_MISSES_TRACED)

@@ -67,7 +67,11 @@ def cross_entropy(scores, label):
     return F.binary_cross_entropy_with_logits(scores, label, reduction="sum")
 
 
-@patient("detection: a batch without an object", status="nan", cause="division-by-zero")
+@patient(
+    "detection: a batch without an object",
+    status="nan",
+    cause=("division-by-zero", "forward-nonfinite"),
+)
 def no_objects():
     net, label = nn.Linear(4, 3), torch.zeros(5, 3)
     scores = net(torch.randn(5, 4))
