@@ -351,3 +351,41 @@ def test_a_switch_at_the_top_of_a_script():
     )
     answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (answer.stdout, answer.stderr) == ("no-grad\n", "")
+
+
+def test_the_step_that_failed_is_named_among_several_that_wait():
+    x = leaf(1.0)
+    loss = (x * 3).exp().sum() + Angry.apply(x * 2).sum()
+    assert explain(loss, {"x": x}).findings[0].node == "raised in AngryBackward"
+
+
+def test_a_leaf_made_of_a_tensors_numbers_leads_back_to_it():
+    weight = leaf(1.0, 2.0)
+    with trace() as t:
+        stacked = torch.stack([weight, weight]).detach().requires_grad_()
+        loss = torch.func.vmap(lambda row: row.sum())(stacked).sum()
+    found = t.explain(loss, {"w": weight})["w"]
+    assert (found.cause, found.where.source) == (
+        "detach",
+        "stacked = torch.stack([weight, weight]).detach().requires_grad_()",
+    )
+
+
+@pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad:UserWarning")
+def test_of_several_cuts_the_one_that_can_be_avoided_is_blamed():
+    scores = leaf(1.0, 3.0)
+    with trace() as t:
+        picked = scores.argmax()
+        value = torch.tensor([scores.log_softmax(0)[picked] * 2.0])
+        loss = (value * leaf(1.0)).sum()
+    assert t.explain(loss, {"s": scores})["s"].cause == "copy"
+
+
+def test_the_line_where_data_became_nan_is_named():
+    score, returns = leaf(1.0), torch.tensor([0.7])
+    with trace() as t:
+        advantage = returns / returns.std()
+        loss = (score * advantage).sum()
+    report = t.explain(loss, {"score": score})
+    assert report["score"].where.source == "advantage = returns / returns.std()"
+    assert report["loss"].status == "nan"
