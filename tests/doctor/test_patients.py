@@ -86,6 +86,9 @@ SECOND_DIAGNOSES = {
     "nothing_requires_grad": {"frozen"},
 }
 
+# Name -> what explain() itself raises without a trace. Whatever is cured must leave this list.
+CRASHES_ALONE = {"no_objects": KeyError}  # 'more', of a loss that is not finite
+
 # What is said of a known miss, and not true.
 WRONG_DIAGNOSES = {"one_transition": {"infinite-slope"}}
 
@@ -243,7 +246,9 @@ def test_with_a_trace_the_doctor_names_the_line(patient):
 
 
 @each()
-def test_without_a_trace_the_doctor_names_the_cause(patient):
+def test_without_a_trace_the_doctor_names_the_cause(patient, request):
+    if error := CRASHES_ALONE.get(patient.name):
+        request.applymarker(pytest.mark.xfail(raises=error, reason="a bug of the doctor"))
     findings = alone(patient.function)
     found = {finding.cause for finding in findings}.intersection(patient.causes)
     compare(found, patient.name, KNOWN_MISSES_ALONE, findings)

@@ -381,6 +381,7 @@ def test_of_several_cuts_the_one_that_can_be_avoided_is_blamed():
     assert t.explain(loss, {"s": scores})["s"].cause == "copy"
 
 
+@pytest.mark.filterwarnings("ignore:std:UserWarning")
 def test_the_line_where_data_became_nan_is_named():
     score, returns = leaf(1.0), torch.tensor([0.7])
     with trace() as t:
