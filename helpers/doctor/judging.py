@@ -244,9 +244,8 @@ def about_loss(case: Case, targets: dict, grad_outputs: torch.Tensor | None) -> 
         return [finding("loss", "error", "vector-loss", place, shape=str(tuple(loss.shape)))]
     if not bool(loss.isfinite().all()):
         status = "nan" if bool(loss.isnan().any()) else "inf"
-        return [
-            born_in_forward(case, "loss", status) or finding("loss", status, "forward-nonfinite")
-        ]
+        born = born_in_forward(case, "loss", status)
+        return [born or finding("loss", status, "forward-nonfinite", more="")]
     return []
 
 

@@ -8,6 +8,7 @@ import re
 import sysconfig
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -141,8 +142,8 @@ def held_tensors(value: object, name: str) -> Iterator[tuple[str, torch.Tensor]]
 
 
 def _attributes(value):
-    return [(k, v) for k, v in list(vars(value).items()) if not k.startswith("__") and k[0] != "_"
-            or isinstance(v, torch.Tensor)]  # fmt: skip
+    held = list(vars(value).items())
+    return [(k, v) for k, v in held if not k.startswith("_") or isinstance(v, torch.Tensor)]
 
 
 def _full(cell):
@@ -166,8 +167,9 @@ def variables(frame: FrameType | None) -> tuple[dict[int, str], list[torch.Tenso
         for variable, value in list(space.items()):
             if SHELL.fullmatch(variable):  # its own copies of cells and results
                 continue
-            for name, tensor in held_tensors(value, variable):
-                tensors[id(tensor)] = tensor
-                if len(name) < len(names.get(id(tensor), name + " ")):
-                    names[id(tensor)] = name
+            with suppress(Exception):  # an object that does not let itself be looked into
+                for name, tensor in held_tensors(value, variable):
+                    tensors[id(tensor)] = tensor
+                    if len(name) < len(names.get(id(tensor), name + " ")):
+                        names[id(tensor)] = name
     return names, list(tensors.values())

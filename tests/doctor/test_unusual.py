@@ -390,3 +390,26 @@ def test_the_line_where_data_became_nan_is_named():
     report = t.explain(loss, {"score": score})
     assert report["score"].where.source == "advantage = returns / returns.std()"
     assert report["loss"].status == "nan"
+
+
+def test_a_loss_that_is_infinite_by_a_number():
+    x = leaf(1.0)
+    report = explain((x * float("inf")).sum(), {"x": x})
+    assert (report["loss"].status, report["x"].status) == ("inf", "inf")
+
+
+def test_a_variable_that_does_not_let_itself_be_looked_into():
+    class Shy:
+        @property
+        def __dict__(self):
+            raise RuntimeError("not now")
+
+    shy, x = Shy(), leaf(1.0)
+    assert explain(x.sum(), x).findings[0].name == "x" and shy
+
+
+def test_distances_of_all_pairs_are_meant():
+    points = leaf(1.0, 2.0, 4.0)
+    with trace() as t:
+        loss = (points[:, None] - points).abs().sum()
+    assert all(f.cause != "broadcast" for f in t.explain(loss, {"points": points}).findings)
