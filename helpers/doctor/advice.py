@@ -43,9 +43,14 @@ def about_functions(case: Case) -> list[Finding]:
 
 
 def _crossed(name, one_tracked, a, b):
-    """(N, 1) meets (N,), which gives (N, N), and one of the two comes from data."""
+    """(N, 1) meets (N,), which gives (N, N), and one of the two comes from data.
+
+    (N, 1, k) and (N, k) are often meant to meet, each with each, unless in a loss function.
+    """
     sizes = [[n for n in shape if n != 1] for shape in (a, b)]
-    if name not in MEETS or not one_tracked or sizes[0] != sizes[1] or not sizes[0]:
+    longer, shorter = sorted((a, b), key=len, reverse=True)
+    suspect = name.endswith("_loss") or longer == (*shorter, 1)
+    if not (one_tracked and suspect and name in MEETS and sizes[0] == sizes[1] != []):
         return False
     return torch.broadcast_shapes(a, b).numel() > torch.Size(a).numel()
 

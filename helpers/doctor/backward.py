@@ -182,6 +182,7 @@ class Backward:
 
     def main_way(self, node: Node, nr: int) -> Iterator[tuple[Step, Amount]]:
         """From a tensor up to the loss, always along the largest contribution."""
+        least = float("inf")
         while True:
             above = [
                 (step.leaving[k], step)
@@ -191,10 +192,11 @@ class Backward:
             if not above:
                 return
             amount, step = max(above, key=lambda pair: pair[0].mass)
+            least = min(least, amount.mass)
             yield step, amount
             sizes = {i: a.mass for i, a in enumerate(step.arriving) if a is not None}
             node = step.node  # of several gradients that arrived, go on with the most similar one
-            nr = min(sizes, key=lambda i: abs(sizes[i] - amount.mass), default=0)
+            nr = min(sizes, key=lambda i: abs(sizes[i] - least), default=0)
 
 
 # Operations whose gradient may keep its shape, though its elements do not correspond.

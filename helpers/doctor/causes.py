@@ -79,6 +79,9 @@ CAUSES = {
     "frozen": (
         "requires_grad is False, so autograd does not track it{more}",
         "call .requires_grad_() on it, before the forward pass"),
+    "frozen: a buffer": (
+        "it is a buffer: autograd does not track it, and no optimizer gets it",
+        "nn.Parameter(...) in place of register_buffer(...), if it is to be trained"),
     "unused": (
         "the forward pass never used this tensor",
         "use it in forward, or drop it. If you do use it: is it the same object, and not an old "
@@ -131,6 +134,10 @@ CAUSES = {
     "overwritten-values": (
         "{operation} replaced the values, and what was replaced gets no gradient",
         "keep the old values out of the way, or write only where they are not needed"),
+    "part-is-zero": (
+        "{operation} joined this tensor with others, and for its part only zeros came back; why is "
+        "not known here",
+        "ask about what the joined tensor is taken apart into, and look at each part"),
     "unknown-zero": (
         "{operation} let no gradient through; why is not known here",
         "look at the values that enter this operation"),
@@ -230,7 +237,8 @@ CAUSES = {
         "after it was built",
         BUILD_LAST),
     "not-in-optimizer": (
-        "it is a parameter of the model, but the optimizer does not hold it", BUILD_LAST),
+        "it is a parameter of the model, but the optimizer does not hold it",
+        "build the optimizer when the model is complete, and hand it every parameter"),
 }
 # fmt: on
 

@@ -119,6 +119,18 @@ def at_zero(step: Step):
     return isinstance(values, torch.Tensor) and not bool(values.any())
 
 
+def touches_zero(step: Step) -> bool:
+    """Is its input 0 in places?"""
+    values = step.saved.get("self")
+    return isinstance(values, torch.Tensor) and bool((values == 0).any())
+
+
+def zero_inputs(step: Step) -> str:
+    """How many inputs are 0."""
+    values = step.saved["self"]
+    return f"{int((values == 0).sum())} of {values.numel()} inputs are 0; "
+
+
 def has_all_zero(step: Step):
     """Is a factor zero in every element?"""
     return any(not bool(value.any()) for value in factors(step))

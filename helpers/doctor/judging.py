@@ -67,6 +67,9 @@ def _not_tracked(case, name, tensor):
         return _cut(name, *cut)
     if tensor.is_inference():
         return finding(name, "none", "inference-mode")
+    if case.model is not None and any(tensor is buffer for buffer in case.model.buffers()):
+        made = case.history and case.history.made_at(tensor)
+        return finding(name, "none", "frozen: a buffer", (("made at", made),))
     integer = not (tensor.is_floating_point() or tensor.is_complex())
     more = f"; it is {tensor.dtype}, and integers have no gradient" if integer else ""
     places = ()

@@ -58,6 +58,7 @@ ZERO = (
     Row("Where WhereSelf MaskedFill MaskedFillTensor MaskedScatter", "other-branch"),
     Row("NativeDropout FusedDropout Dropout", "dropout"),
     Row("Abs LinalgVectorNorm Norm Pow", "stationary", when.at_zero),
+    Row("Abs", "stationary", when.touches_zero, when.zero_inputs),
     Row("Std Var Cdist Atan2", "stationary"),
     Row("ToCopy", "underflow"),
     Row(
@@ -69,6 +70,7 @@ ZERO = (
         "Zero Fill FillScalar CopySlices Copy IndexFill IndexPut Scatter ConstantPadNd SetBackward",
         "overwritten-values",
     ),
+    Row("Cat Stack", "part-is-zero"),
     Row("CompiledFunction", "compiled"),
     Row("BackwardHookFunction", "hook"),
     Row("", "zero-factor", when.has_all_zero, more="0 in every element"),
@@ -147,6 +149,8 @@ def reason_born(operation: str) -> tuple[str, str, dict[str, str]]:
     """The same for a forward operation that made inf or NaN of finite numbers."""
     name = readable(operation)
     made = f"{name} gave inf or NaN in the forward pass: "
+    if operation in ("Std", "Var"):
+        return "forward-nonfinite", "", {"more": f": the {name} of a single element is 0/0"}
     if operation in EDGES:
         return "infinite-slope: forward", "", {"operation": name}
     if operation in OVERFLOWS.split():

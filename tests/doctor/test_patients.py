@@ -23,7 +23,6 @@ CUT = "a cut leaves nothing behind in the graph: the trace sees it"
 KNOWN_MISSES_TRACED = {
     "gradient_of_another_loss": "the sum in .grad may be meant, as when gradients are accumulated",
     "invalid_pixels": "an abs of equal values is met first, and its zeros hide the overwriting",
-    "one_transition": "std of one value is taken for a value at the edge of a function's range",
 }
 KNOWN_MISSES_LINES = KNOWN_MISSES_TRACED | {
     "forgotten_group": "a line can hold what is not there: it names where the parameter was made",
@@ -85,12 +84,6 @@ SECOND_DIAGNOSES = {
     "layer_replaced": {"unused"},  # the parameters of the old layer
     "nothing_requires_grad": {"frozen"},
 }
-
-# Name -> what explain() itself raises without a trace. Whatever is cured must leave this list.
-CRASHES_ALONE = {"no_objects": KeyError}  # 'more', of a loss that is not finite
-
-# What is said of a known miss, and not true.
-WRONG_DIAGNOSES = {"one_transition": {"infinite-slope"}}
 
 HEALTHY = {"ok", "partial"}
 
@@ -246,9 +239,7 @@ def test_with_a_trace_the_doctor_names_the_line(patient):
 
 
 @each()
-def test_without_a_trace_the_doctor_names_the_cause(patient, request):
-    if error := CRASHES_ALONE.get(patient.name):
-        request.applymarker(pytest.mark.xfail(raises=error, reason="a bug of the doctor"))
+def test_without_a_trace_the_doctor_names_the_cause(patient):
     findings = alone(patient.function)
     found = {finding.cause for finding in findings}.intersection(patient.causes)
     compare(found, patient.name, KNOWN_MISSES_ALONE, findings)
@@ -265,7 +256,7 @@ def test_the_finding_is_about_the_tensor(patient):
 def test_the_doctor_says_nothing_else(patient):
     findings = [f for f in traced(patient.function) if f.status not in HEALTHY]
     others = {finding.cause for finding in findings}.difference(patient.causes)
-    known = (SECOND_DIAGNOSES | WRONG_DIAGNOSES).get(patient.name, set())
+    known = SECOND_DIAGNOSES.get(patient.name, set())
     assert others == known, "\n".join(map(str, findings))
 
 
@@ -311,7 +302,3 @@ def test_the_doctor_finds_most_of_the_threads():
 def test_a_known_miss_is_a_patient_with_a_reason(misses):
     assert set(misses) <= set(PATIENTS)
     assert all(misses.values())
-
-
-def test_what_is_said_and_not_true_is_said_of_known_misses():
-    assert set(WRONG_DIAGNOSES) <= set(KNOWN_MISSES_TRACED)

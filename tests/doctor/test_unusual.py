@@ -409,7 +409,28 @@ def test_a_variable_that_does_not_let_itself_be_looked_into():
 
 
 def test_distances_of_all_pairs_are_meant():
-    points = leaf(1.0, 2.0, 4.0)
+    points, plane = leaf(1.0, 2.0, 4.0), torch.ones(3, 2, requires_grad=True)
     with trace() as t:
         loss = (points[:, None] - points).abs().sum()
+        loss = loss + (plane[:, None] - torch.zeros(3, 2)).abs().sum()
     assert all(f.cause != "broadcast" for f in t.explain(loss, {"points": points}).findings)
+
+
+def test_a_buffer_is_told_apart_from_a_frozen_parameter():
+    model = nn.BatchNorm1d(2)
+    loss = model(torch.rand(4, 2)).pow(3).sum()
+    found = explain(loss, {"running_mean": model.running_mean}, model=model)["running_mean"]
+    assert found.cause == "frozen" and "nn.Parameter" in found.fix
+
+
+def test_the_first_step_of_a_long_sequence_shrinks_step_by_step():
+    torch.manual_seed(0)
+    cell, first = nn.RNNCell(4, 4), torch.randn(1, 3, 4, requires_grad=True)
+    with torch.no_grad():
+        cell.weight_hh.mul_(0.5)
+    hidden = torch.zeros(3, 4)
+    for part in torch.cat([first, torch.randn(59, 3, 4)]):
+        hidden = cell(part, hidden)
+    found = explain(hidden.sum(), {"first": first})["first"]
+    assert (found.status, found.cause) == ("tiny", "shrinks")
+    assert "60 TanhBackward0" in found.sentence
