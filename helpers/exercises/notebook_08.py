@@ -7,6 +7,7 @@ from helpers.exercises.bug_hunt import (
     HOOK,
     Watch,
     compare_value,
+    gradients_of,
     hunt,
     measured_slopes,
 )
