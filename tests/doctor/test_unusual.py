@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from helpers.doctor import explain, explain_error, trace
+from helpers.doctor.steps import measure
 
 ZEROS_AND_FOURS = torch.tensor([0.0, 4.0])
 
@@ -434,3 +435,23 @@ def test_the_first_step_of_a_long_sequence_shrinks_step_by_step():
     found = explain(hidden.sum(), {"first": first})["first"]
     assert (found.status, found.cause) == ("tiny", "shrinks")
     assert "60 TanhBackward0" in found.sentence
+
+
+def test_two_ways_to_a_second_backward_are_told_apart():
+    x = leaf(1.0, 2.0)
+    with pytest.raises(RuntimeError), trace() as twice:
+        loss = (x**2).sum()
+        loss.backward()
+        loss.backward()
+    with pytest.raises(RuntimeError), trace() as again:
+        shared = x**2
+        shared.sum().backward()
+        (shared * 3).sum().backward()
+    assert "second time on one graph" in twice.error.sentence
+    assert "is used again" in again.error.sentence
+    assert again.error.where.source == "shared = x**2"
+
+
+def test_the_size_of_a_half_precision_gradient_is_measured():
+    amount = measure(torch.full((2000,), 100.0, dtype=torch.float16))
+    assert amount.mass == pytest.approx(200_000) and amount.finite
