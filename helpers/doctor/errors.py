@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from helpers.doctor.history import lines_of_error
 from helpers.doctor.places import raised_at
+from helpers.doctor.recording import trace
 from helpers.doctor.report import Finding
 
 # (pattern of the message, cause, what it means, what helps)
@@ -123,8 +124,10 @@ AGAIN = (
 )
 
 
-def explain_error(error: BaseException) -> Finding:
+def explain_error(error: BaseException, recording: trace | None = None) -> Finding:
     """What an error of autograd means, where it was raised, and what helps.
+
+    recording  the trace() of the forward pass: with it, lines are named, too
 
     Raises TypeError if `error` is no exception.
 
@@ -134,7 +137,7 @@ def explain_error(error: BaseException) -> Finding:
     """
     if not isinstance(error, BaseException):
         raise TypeError(f"explain_error needs an exception, got {type(error).__name__}")
-    return finding_of_error(error)
+    return finding_of_error(error, recording)
 
 
 def finding_of_error(error, recording=None, failed=None) -> Finding:

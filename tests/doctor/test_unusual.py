@@ -455,3 +455,15 @@ def test_two_ways_to_a_second_backward_are_told_apart():
 def test_the_size_of_a_half_precision_gradient_is_measured():
     amount = measure(torch.full((2000,), 100.0, dtype=torch.float16))
     assert amount.mass == pytest.approx(200_000) and amount.finite
+
+
+def test_a_backward_after_the_trace_is_explained_with_its_lines():
+    x = leaf(0.5, 1.0)
+    with trace() as t:
+        y = torch.sigmoid(x)
+        y += 1.0
+        loss = y.sum()
+    with pytest.raises(RuntimeError) as caught:
+        loss.backward()
+    assert explain_error(caught.value).cause == "overwritten"
+    assert explain_error(caught.value, t).where.source == "y += 1.0"
