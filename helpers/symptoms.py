@@ -130,11 +130,6 @@ SYMPTOMS = (
         mistakes.pass_a_second_time,
     ),
     Symptom(
-        "cannot assign 'torch.FloatTensor' as parameter",
-        f"{CLINIC}#Any-other-message",
-        mistakes.replace_parameter,
-    ),
-    Symptom(
         "appears to not have been used in the graph",
         f"{WEIGHTS}#Asking-for-a-gradient",
         lambda: torch.autograd.grad(mistakes.leaf().sum(), mistakes.leaf()),
@@ -175,11 +170,6 @@ SYMPTOMS = (
         lambda: mistakes.OneGradientTooFew.apply(mistakes.leaf(), 2.0).sum().backward(),
     ),
     Symptom(
-        "has been modified by an inplace operation",
-        f"{CLINIC}#A-value-that-is-still-needed",
-        mistakes.overwrite_saved_tensor,
-    ),
-    Symptom(
         "it must override the setup_context staticmethod",
         f"{OVERRIDE}#What-to-keep-for-backward",
         lambda: torch.func.grad(lambda x: mistakes.NoSetupContext.apply(x).sum())(torch.ones(2)),
@@ -213,5 +203,15 @@ SYMPTOMS = (
         "create_graph=True will create a reference cycle between the parameter and its gradient",
         f"{TWICE}#A-gradient-with-a-history",
         mistakes.keep_a_graph_in_grad,
+    ),
+    Symptom(
+        "cannot assign 'torch.FloatTensor' as parameter",
+        f"{CLINIC}#Any-other-message",
+        mistakes.replace_parameter,
+    ),
+    Symptom(
+        "has been modified by an inplace operation",
+        f"{CLINIC}#A-value-that-is-still-needed",
+        mistakes.overwrite_saved_tensor,
     ),
 )

@@ -199,7 +199,6 @@ CAUSES = {
         "{operation} gave more than its type can hold, in the forward pass",
         "the ready-made function (sigmoid, softmax, logsumexp, cross_entropy), or another scale; a "
         "wider type moves the edge"),
-    "infinite-factor": ("one factor is inf or NaN", "look where that factor comes from"),
     "forward-nonfinite": (
         "the forward pass computed with inf or NaN{more}",
         "torch.isfinite(x).all() on the data and on the parameters, before the forward pass"),

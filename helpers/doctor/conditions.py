@@ -136,6 +136,11 @@ def has_all_zero(step: Step):
     return any(not bool(value.any()) for value in factors(step))
 
 
+def has_zero_factor(step: Step) -> bool:
+    """Is it a product with a factor that is zero in every element?"""
+    return step.operation in PRODUCTS and has_all_zero(step)
+
+
 def has_zeros(step: Step):
     """Is it a product with zeros in a factor?"""
     return step.operation in PRODUCTS and any(bool((v == 0).any()) for v in factors(step))

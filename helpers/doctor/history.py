@@ -118,13 +118,13 @@ class History:
             self._goal = loss, found
         return self._goal[1]
 
-    def cuts_behind(self, loss: torch.Tensor) -> list[tuple[str, Where]]:
-        behind = self.behind(loss, None)
+    def cuts(self, behind: set[int] | None = None) -> list[tuple[str, Where]]:
+        """Where history was lost, at most three places; of these states, if they are given."""
         return [
             ("history lost at", cut.places[0][1] if cut.places else call.where)
             for call in self.calls
             for state, cut in call.cuts.items()
-            if state in behind
+            if cut.cause != "branch" and (behind is None or state in behind)
         ][:3]
 
     def spoiled_before(self, loss: torch.Tensor, backward) -> Call | None:
@@ -225,12 +225,7 @@ def _freed(history, message, needed):
 
 
 def _lost(history, message, needed):
-    return [
-        ("history lost at", cut.places[0][1] if cut.places else call.where)
-        for call in history.calls
-        for cut in call.cuts.values()
-        if cut.cause != "branch"
-    ][:3]
+    return history.cuts()
 
 
 def _named(history, message, needed):

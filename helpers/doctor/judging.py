@@ -226,7 +226,7 @@ def about_loss(case: Case, targets: dict, grad_outputs: torch.Tensor | None) -> 
     """What is to be said of the loss itself: no history, not one number, not finite."""
     loss = case.loss
     if loss.grad_fn is None:
-        places = case.history.cuts_behind(loss) if case.history else []
+        places = case.history.cuts(case.history.behind(loss, None)) if case.history else []
         if loss.requires_grad:
             return [finding("loss", "none", "loss-is-leaf", places)]
         frozen = [(n, t) for n, t in targets.items() if case.history and not t.requires_grad]

@@ -73,7 +73,7 @@ ZERO = (
     Row("Cat Stack", "part-is-zero"),
     Row("CompiledFunction", "compiled"),
     Row("BackwardHookFunction", "hook"),
-    Row("", "zero-factor", when.has_all_zero, more="0 in every element"),
+    Row("", "zero-factor", when.has_zero_factor, more="0 in every element"),
     Row("", "zero-factor", when.zero_number, more="the number 0"),
     Row("", "cancel", when.cancels),
     Row("", "zero-factor", when.has_zeros, when.zeros, more="0 in places"),
@@ -130,7 +130,6 @@ NOT_FINITE = (
     *(Row(operation, "infinite-slope", more=text) for operation, text in EDGES.items()),
     Row("Div Reciprocal", "division-by-zero"),
     Row(OVERFLOWS, "overflow"),
-    Row("", "infinite-factor", lambda step: not step.kept_finite()),
     Row("", "overflow", when.large),
     Row("", "unknown-nonfinite"),
 )
