@@ -25,7 +25,7 @@ TORCH_ONLY = [
 ]
 # module -> what it may import from helpers
 ARROWS = {
-    "functions": set(),
+    "functions": {"functions"},
     "sampling": set(),
     "curves": {"sampling"},
     "graph": set(),

@@ -1,0 +1,198 @@
+"""Rounding to a grid of few bits, as in quantization-aware training."""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+import torch.nn.functional as F
+
+from helpers.functions.clamping import between, clamp
+from helpers.functions.elementwise import Elementwise, apply, floating, number
+from helpers.functions.rounding import round_ste
+from helpers.functions.upstream import scale_gradient
+
+
+class FakeQuantize(Elementwise):
+    """y = (q − z) · s with q = clamp(round(x / s) + z, low, high), for numbers s, z, low and high.
+
+    dL/dx = dL/dy where the clamp changes nothing, 0 elsewhere.
+    """
+
+    @staticmethod
+    def forward(x, scale, zero_point, low, high):
+        bins = _wide(x).div(scale).round_()
+        return F.hardtanh_(bins, low - zero_point, high - zero_point).mul_(scale).to(x.dtype)
+
+    @staticmethod
+    def times_slope(g, x, scale, zero_point, low, high):
+        after_last = start_of_bin(high - zero_point + 1, scale, x.dtype)
+        before_first = -start_of_bin(zero_point - low + 1, scale, x.dtype)
+        return between(g, x, before_first, after_last)
+
+    @staticmethod
+    def proxy(x, scale, zero_point, low, high):
+        first, last = low - zero_point, high - zero_point
+        bins = _wide(x).detach().div(scale).round()
+        flat_outside = x.detach().clamp((first - 0.5) * scale, (last + 0.5) * scale)
+        return torch.where((first <= bins) & (bins <= last), x, flat_outside)
+
+
+def fake_quantize(
+    x: torch.Tensor,
+    scale: float | torch.Tensor,
+    zero_point: int | torch.Tensor = 0,
+    quant_min: int = -128,
+    quant_max: int = 127,
+) -> torch.Tensor:
+    """Round to the grid of an integer type, with the straight-through gradient inside its range.
+
+    Value (q − zero_point) · scale with q = clamp(round(x / scale) + zero_point, quant_min,
+    quant_max); gradient g for upstream gradient g where the clamp changes nothing, the whole first
+    and last bin included, else 0. Per channel: tensors that broadcast to x, such as (channels, 1).
+    They get no gradient; `lsq_quantize` learns a scale. Any floating-point dtype; other inputs
+    raise TypeError; a scale that is not positive, an empty range or a wrong shape ValueError.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.fake_quantize_per_tensor_affine.html
+
+    >>> x = torch.tensor([0.12, 0.34, 9.0], requires_grad=True)
+    >>> y = fake_quantize(x, scale=0.25, quant_min=-8, quant_max=7)
+    >>> y.tolist(), torch.autograd.grad(y.sum(), x)
+    ([0.0, 0.25, 1.75], (tensor([1., 1., 0.]),))
+    """
+    name = "fake_quantize"
+    floating(x, name)
+    _check_range(quant_min, quant_max, name)
+    for label, value in (("scale", scale), ("zero_point", zero_point)):
+        if isinstance(value, torch.Tensor):
+            _check_broadcasts(value, x, label, name)
+        else:
+            number(value, label, name)
+    if isinstance(scale, torch.Tensor):
+        if scale.requires_grad:
+            raise ValueError(
+                f"{name} does not train its scale: use lsq_quantize, or scale.detach()"
+            )
+    elif not 0 < scale < torch.inf:
+        raise ValueError(f"{name} needs a positive scale, got {scale}")
+    if isinstance(scale, torch.Tensor) or isinstance(zero_point, torch.Tensor):
+        q = round_ste(_wide(x) / scale) + zero_point
+        q = clamp(q, quant_min, quant_max, bound_gradient=1)
+        return ((q - zero_point) * scale).to(x.dtype)
+    if not quant_min <= zero_point <= quant_max:
+        raise ValueError(
+            f"{name} needs a zero_point from {quant_min} to {quant_max}, got {zero_point}"
+        )
+    return apply(FakeQuantize, x, scale, zero_point, quant_min, quant_max)
+
+
+class LSQuantize(torch.autograd.Function):
+    """y = s · round(clamp(x / s, low, high)), and gradients for both x and s. Saves x and s.
+
+    dL/dx = dL/dy inside, 0 outside; dL/ds = Σ dL/dy · r · gradient_scale, with r = round(x / s) −
+    x / s inside, low below and high above.
+    """
+
+    generate_vmap_rule = True  # forward and backward are made of operations that vmap knows
+
+    @staticmethod
+    def forward(x, step_size, low, high, gradient_scale):
+        bins = F.hardtanh_(_wide(x) / step_size, low, high).round_()
+        return bins.mul_(step_size).to(x.dtype)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, step_size, *ctx.parameters = inputs
+        ctx.save_for_backward(x, step_size)
+        ctx.save_for_forward(x, step_size)  # jvp of vmap needs it to find out that there is no jvp
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, step_size = ctx.saved_tensors
+        low, high, gradient_scale = ctx.parameters
+        bins = (_wide(x) / step_size).detach()
+        g = grad_output.to(bins.dtype)
+        grad_x = between(g, bins, low, high).to(x.dtype)
+        grad_step = (g * residual(bins, low, high)).sum_to_size(step_size.shape) * gradient_scale
+        return grad_x, grad_step.to(step_size.dtype), None, None, None
+
+    @staticmethod
+    def proxy(x, step_size, low, high, gradient_scale):
+        step_size = scale_gradient(step_size, gradient_scale)
+        bins = clamp(_wide(x) / step_size, low, high, bound_gradient=0)
+        return (round_ste(bins) * step_size).to(x.dtype)
+
+
+def lsq_quantize(
+    x: torch.Tensor, step_size: torch.Tensor, quant_min: int = -128, quant_max: int = 127
+) -> torch.Tensor:
+    """Round to a grid whose step size s is learned, too (learned step size quantization, LSQ).
+
+    Value s · round(clamp(x / s, quant_min, quant_max)). For upstream gradient g, x gets g where
+    quant_min < x / s < quant_max, else 0; and s gets Σ g · r / sqrt(n · quant_max), where
+    r = round(x / s) − x / s inside, quant_min below and quant_max above, and n numbers of x share
+    an s. Per channel: a step_size that broadcasts to x, such as (channels, 1); keep it positive.
+    Floating-point tensors; others raise TypeError, an empty range or a wrong shape ValueError.
+    Source: Esser et al. 2020, https://arxiv.org/abs/1902.08153.
+
+    >>> x, s = torch.tensor([0.3, 9.0], requires_grad=True), torch.tensor(0.25, requires_grad=True)
+    >>> torch.autograd.grad(lsq_quantize(x, s, -8, 7).sum(), (x, s))
+    (tensor([1., 0.]), tensor(1.8174))
+    """
+    name = "lsq_quantize"
+    floating(x, name)
+    floating(step_size, f"{name}'s step_size")
+    _check_range(quant_min, quant_max, name)
+    if quant_max <= 0:
+        raise ValueError(f"{name} needs a positive quant_max, got {quant_max}")
+    _check_broadcasts(step_size, x, "step_size", name)
+    share = max(1, x.numel()) / max(1, step_size.numel())
+    gradient_scale = (share * quant_max) ** -0.5
+    return apply(LSQuantize, x, step_size, quant_min, quant_max, gradient_scale)
+
+
+def residual(bins: torch.Tensor, low: float, high: float) -> torch.Tensor:
+    """What rounding and clamping change: round(v) − v inside, low below, high above.
+
+    >>> residual(torch.tensor([0.75, 9.0]), -8, 7)
+    tensor([0.2500, 7.0000])
+    """
+    return bins.clamp(low, high).round_().sub_(between(bins, bins, low, high))
+
+
+@functools.lru_cache
+def start_of_bin(n: int, scale: float, dtype: torch.dtype) -> float:
+    """The smallest number that x / scale rounds to n or more: tried out, for division rounds, too.
+
+    >>> start_of_bin(2, 0.5, torch.float32)  # 1.5 rounds to 2
+    0.75
+    """
+    finest = torch.promote_types(dtype, torch.float32)
+    guess = torch.tensor((n - 0.5) * scale, dtype=finest)
+    bits = guess.view(torch.int64 if finest is torch.float64 else torch.int32)
+    nearby = (bits + torch.arange(-4, 5)).to(bits.dtype).view(finest)
+    return nearby[(nearby / scale).round() >= n].min().item()
+
+
+def _wide(x):
+    """x in float32 or float64: half precision has too few digits to count the bins."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
+def _check_range(low, high, name):
+    for label, bound in (("quant_min", low), ("quant_max", high)):
+        if isinstance(bound, bool) or not isinstance(bound, int):
+            raise TypeError(f"{name} needs an integer as {label}, got {bound!r}")
+    if not low < high:
+        raise ValueError(f"{name} needs quant_min < quant_max, got {low} and {high}")
+
+
+def _check_broadcasts(value, x, label, name):
+    try:
+        fits = torch.broadcast_shapes(value.shape, x.shape) == x.shape
+    except RuntimeError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"{name} needs a {label} that broadcasts to x, one number or one per channel such as "
+            f"(channels, 1), got {tuple(value.shape)} for x of {tuple(x.shape)}"
+        )

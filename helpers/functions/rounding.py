@@ -1,0 +1,91 @@
+"""Rounding, with the gradient of the identity."""
+
+from __future__ import annotations
+
+import torch
+
+from helpers.functions.elementwise import StraightThrough, apply, floating
+
+
+class RoundSTE(StraightThrough):
+    """y = round(x), dL/dx = dL/dy."""
+
+    @staticmethod
+    def forward(x):
+        return x.round()
+
+
+def round_ste(x: torch.Tensor) -> torch.Tensor:
+    """Round to the nearest integer (halves to even) with the straight-through gradient.
+
+    Value round(x); gradient g for upstream gradient g. Any shape, any floating-point dtype;
+    integers and other types raise TypeError. Source: arXiv:1308.3432.
+
+    >>> x = torch.tensor([0.4, 0.6], requires_grad=True)
+    >>> torch.autograd.grad(round_ste(x), x, torch.tensor([3.0, 5.0]))
+    (tensor([3., 5.]),)
+    """
+    return apply(RoundSTE, floating(x, "round_ste"))
+
+
+class FloorSTE(StraightThrough):
+    """y = floor(x), dL/dx = dL/dy."""
+
+    @staticmethod
+    def forward(x):
+        return x.floor()
+
+
+def floor_ste(x: torch.Tensor) -> torch.Tensor:
+    """Round down with the straight-through gradient.
+
+    Value floor(x); gradient g for upstream gradient g. Any shape, any floating-point dtype;
+    integers and other types raise TypeError. Source: arXiv:1308.3432.
+
+    >>> x = torch.tensor([0.4, 1.6], requires_grad=True)
+    >>> torch.autograd.grad(floor_ste(x), x, torch.tensor([3.0, 5.0]))
+    (tensor([3., 5.]),)
+    """
+    return apply(FloorSTE, floating(x, "floor_ste"))
+
+
+class CeilSTE(StraightThrough):
+    """y = ceil(x), dL/dx = dL/dy."""
+
+    @staticmethod
+    def forward(x):
+        return x.ceil()
+
+
+def ceil_ste(x: torch.Tensor) -> torch.Tensor:
+    """Round up with the straight-through gradient.
+
+    Value ceil(x); gradient g for upstream gradient g. Any shape, any floating-point dtype;
+    integers and other types raise TypeError. Source: arXiv:1308.3432.
+
+    >>> x = torch.tensor([0.4, 1.6], requires_grad=True)
+    >>> torch.autograd.grad(ceil_ste(x), x, torch.tensor([3.0, 5.0]))
+    (tensor([3., 5.]),)
+    """
+    return apply(CeilSTE, floating(x, "ceil_ste"))
+
+
+class TruncSTE(StraightThrough):
+    """y = trunc(x), dL/dx = dL/dy."""
+
+    @staticmethod
+    def forward(x):
+        return x.trunc()
+
+
+def trunc_ste(x: torch.Tensor) -> torch.Tensor:
+    """Round towards zero with the straight-through gradient.
+
+    Value trunc(x); gradient g for upstream gradient g. Any shape, any floating-point dtype;
+    integers and other types raise TypeError. Source: arXiv:1308.3432.
+
+    >>> x = torch.tensor([-0.4, 1.6], requires_grad=True)
+    >>> torch.autograd.grad(trunc_ste(x), x, torch.tensor([3.0, 5.0]))
+    (tensor([3., 5.]),)
+    """
+    return apply(TruncSTE, floating(x, "trunc_ste"))

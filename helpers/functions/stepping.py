@@ -1,0 +1,134 @@
+"""The step of a spiking neuron, with a choice of surrogate gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+
+from helpers.functions.clamping import below, between
+from helpers.functions.elementwise import Elementwise, apply, floating, number
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """A pretended slope of the step: 1 at x = 0, smaller beside it, stretched by a width w.
+
+    formula      the slope, in words
+    times_slope  (g, x, w) -> g times the slope at x
+    proxy        (x, w) -> a function that has this slope
+    source       where it was proposed
+    """
+
+    formula: str
+    times_slope: Callable
+    proxy: Callable
+    source: str
+
+
+# Each makes one new tensor and works on in place: for large x, memory takes longer than arithmetic.
+# A quotient, not a product: an infinite g stays infinite where the slope underflows to 0.
+
+
+def _atan(g, x, w):
+    one = torch.ones((), dtype=x.dtype, device=x.device)
+    return g / torch.addcmul(one, x, x, value=w**-2)
+
+
+def _sigmoid(g, x, w):
+    return g / (x / (2 * w)).cosh_().pow_(2)
+
+
+def _fast_sigmoid(g, x, w):
+    return g / x.abs().div_(w).add_(1).pow_(2)
+
+
+def _triangle(g, x, w):
+    return between(g * x.abs().div_(-w).add_(1), x, -w, w)
+
+
+def _straight_through(g, x, w):
+    return between(g, x, below(-w, x.dtype), -below(-w, x.dtype))
+
+
+def _triangle_proxy(x, w):
+    flat_outside = x.clamp(-w, w)
+    return flat_outside - flat_outside * flat_outside.abs() / (2 * w)
+
+
+SURROGATES = {
+    "atan": Surrogate(
+        "1 / (1 + (x/w)²)",
+        _atan,
+        lambda x, w: w * torch.atan(x / w),
+        "Fang et al. 2021, https://arxiv.org/abs/2007.05785",
+    ),
+    "sigmoid": Surrogate(
+        "1 / cosh²(x/2w) = 4 · s · (1 − s) with s = sigmoid(x/w)",
+        _sigmoid,
+        lambda x, w: 4 * w * torch.sigmoid(x / w),
+        "Bohte 2011, https://doi.org/10.1007/978-3-642-21735-7_8",
+    ),
+    "fast_sigmoid": Surrogate(
+        "1 / (1 + |x|/w)²",
+        _fast_sigmoid,
+        lambda x, w: x / (1 + x.abs() / w),
+        "Zenke, Ganguli 2018, https://arxiv.org/abs/1705.11146",
+    ),
+    "triangle": Surrogate(
+        "max(0, 1 − |x|/w)",
+        _triangle,
+        _triangle_proxy,
+        "Bellec et al. 2018, https://arxiv.org/abs/1803.09574",
+    ),
+    "straight_through": Surrogate(
+        "1 where |x| ≤ w, else 0",
+        _straight_through,
+        lambda x, w: torch.where(x.abs() <= w, x, w * x.sign()),
+        "Courbariaux et al. 2016, https://arxiv.org/abs/1602.02830",
+    ),
+}
+
+
+class Step(Elementwise):
+    """y = 1 where x ≥ 0, else 0; dL/dx = dL/dy · slope of the surrogate."""
+
+    @staticmethod
+    def forward(x, surrogate, width):
+        return F.hardtanh_(x.floor().add_(1), 0, 1)  # faster than x >= 0, and NaN stays NaN
+
+    @staticmethod
+    def times_slope(g, x, surrogate, width):
+        return SURROGATES[surrogate].times_slope(g, x, width)
+
+    @staticmethod
+    def proxy(x, surrogate, width):
+        return SURROGATES[surrogate].proxy(x, width)
+
+
+def step(x: torch.Tensor, surrogate: str = "atan", width: float = 1.0) -> torch.Tensor:
+    """Step from 0 to 1 at x = 0, with the gradient of a smooth or a wide step.
+
+    Value 1 where x ≥ 0, else 0. For upstream gradient g the gradient is g · slope;
+    each slope is 1 at x = 0, and a larger width w lets more of the neighbours learn:
+
+        atan              1 / (1 + (x/w)²)
+        sigmoid           4 · s · (1 − s) with s = sigmoid(x/w)
+        fast_sigmoid      1 / (1 + |x|/w)²
+        triangle          max(0, 1 − |x|/w)
+        straight_through  1 where |x| ≤ w, else 0
+
+    Any shape, any floating-point dtype; other inputs raise TypeError, another surrogate or a width
+    that is not positive ValueError. Sources: `SURROGATES[surrogate].source`.
+
+    >>> x = torch.tensor([0.0, 1.0, 3.0], requires_grad=True)
+    >>> torch.autograd.grad(step(x, "atan").sum(), x)
+    (tensor([1.0000, 0.5000, 0.1000]),)
+    """
+    if surrogate not in SURROGATES:
+        raise ValueError(f"step needs a surrogate of {', '.join(SURROGATES)}; got {surrogate!r}")
+    if not 0 < number(width, "width", "step") < torch.inf:
+        raise ValueError(f"step needs a positive width, got {width}")
+    return apply(Step, floating(x, "step"), surrogate, width)

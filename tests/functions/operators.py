@@ -1,0 +1,219 @@
+"""Every operator of helpers.functions, with its value and its slope written down independently.
+
+`value` and `slope` are formulas for one float64 tensor. They use none of the operator's own code,
+so they cannot repeat its mistakes. `kinks` are where one of the two jumps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from helpers.functions import (
+    CeilSTE,
+    Clamp,
+    ClampSTE,
+    FakeQuantize,
+    FloorSTE,
+    RoundSTE,
+    ScaleGradient,
+    SignSTE,
+    Step,
+    TruncSTE,
+    ceil_ste,
+    clamp,
+    clamp_ste,
+    clip_gradient,
+    fake_quantize,
+    floor_ste,
+    lsq_quantize,
+    reverse_gradient,
+    round_ste,
+    scale_gradient,
+    sign_ste,
+    step,
+    trunc_ste,
+    value_with_gradient_of,
+)
+
+WIDTH = 0.75
+HALVES = [n / 2 for n in range(-9, 10)]
+
+
+def identity(x):
+    return x
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator with fixed parameters.
+
+    function  what people call, of one tensor
+    value     its value by formula, float64 in and out
+    slope     the pretended slope by formula
+    kinks     where value or slope jump or bend
+    proxy     a function that torch differentiates to the slope
+    saves     bytes kept for backward, for each float32 of x
+    upstream  what happens to the upstream gradient before the slope
+    """
+
+    function: Callable
+    value: Callable
+    slope: Callable
+    kinks: list
+    proxy: Callable
+    saves: int = 0
+    upstream: Callable = identity
+
+
+def one(x):
+    return torch.ones_like(x)
+
+
+def where_inside(x, low, high):
+    return ((low <= x) & (x <= high)).to(x.dtype)
+
+
+def heaviside(x):
+    return torch.where(x.isnan(), x, (x >= 0).to(x.dtype))
+
+
+def clamp_slope(low, high, bound_gradient):
+    def slope(x):
+        inner = ((low < x) & (x < high)).to(x.dtype)
+        at_bound = ((x == low) | (x == high)).to(x.dtype)
+        return inner + bound_gradient * at_bound
+
+    return slope
+
+
+def with_clamp(low, high, bound_gradient):
+    return Operator(
+        lambda x: clamp(x, low, high, bound_gradient=bound_gradient),
+        lambda x: x.clamp(low, high),
+        clamp_slope(low, high, bound_gradient),
+        [low, high],
+        lambda x: Clamp.proxy(x, low, high, bound_gradient),
+        saves=4,
+    )
+
+
+def with_step(surrogate, slope):
+    return Operator(
+        lambda x: step(x, surrogate, WIDTH),
+        heaviside,
+        lambda x: slope(x / WIDTH),
+        [-WIDTH, 0.0, WIDTH],
+        lambda x: Step.proxy(x, surrogate, WIDTH),
+        saves=4,
+    )
+
+
+def straight_through(function, value, cls, kinks=HALVES, **parameters):
+    return Operator(
+        lambda x: function(x, **parameters),
+        value,
+        one,
+        kinks,
+        lambda x: cls.proxy(x, *parameters.values()),
+    )
+
+
+# A power of two as scale: then x / scale is exact, and so are the places of the kinks.
+SCALE, ZERO_POINT, LOW, HIGH = 0.25, 1, -4, 3
+BINS = [(n + 0.5) * SCALE for n in range(LOW - ZERO_POINT - 1, HIGH - ZERO_POINT + 1)]
+
+
+def grid_value(x):
+    return ((x / SCALE).round() + ZERO_POINT).clamp(LOW, HIGH).sub(ZERO_POINT) * SCALE
+
+
+def grid_slope(x):
+    return where_inside((x / SCALE).round() + ZERO_POINT, LOW, HIGH)
+
+
+def one_per_row(value, x, dtype=None):
+    """value as the parameter of each channel, the first dimension; x of shape () has one."""
+    rows = x.shape[:1] + (1,) * (x.dim() - 1)
+    return torch.full(rows, value, dtype=dtype or x.dtype)
+
+
+def quantize_rows(x):
+    zero_point = one_per_row(ZERO_POINT, x, torch.int32)
+    return fake_quantize(x, one_per_row(SCALE, x, torch.float32), zero_point, LOW, HIGH)
+
+
+def proxy_of_rows(x):
+    return FakeQuantize.proxy(x, SCALE, ZERO_POINT, LOW, HIGH)
+
+
+OPERATORS = {
+    "round_ste": straight_through(round_ste, torch.round, RoundSTE),
+    "floor_ste": straight_through(floor_ste, torch.floor, FloorSTE),
+    "ceil_ste": straight_through(ceil_ste, torch.ceil, CeilSTE),
+    "trunc_ste": straight_through(trunc_ste, torch.trunc, TruncSTE),
+    "sign_ste": Operator(
+        sign_ste, torch.sign, lambda x: where_inside(x, -1, 1), [-1, 0, 1], SignSTE.proxy, saves=4
+    ),
+    "clamp_ste": straight_through(
+        clamp_ste, lambda x: x.clamp(-1, 2), ClampSTE, kinks=[-1, 2], min=-1, max=2
+    ),
+    "clamp, 0 at a bound": with_clamp(-1, 2, 0),
+    "clamp, 0.5 at a bound": with_clamp(-1, 2, 0.5),
+    "clamp, 1 at a bound": with_clamp(-1, 2, 1),
+    "clamp, no maximum": with_clamp(0, math.inf, 1),
+    "clamp, no minimum": with_clamp(-math.inf, 0.5, 0),
+    "step, atan": with_step("atan", lambda u: 1 / (1 + u**2)),
+    "step, sigmoid": with_step("sigmoid", lambda u: 4 * u.sigmoid() * (-u).sigmoid()),
+    "step, fast_sigmoid": with_step("fast_sigmoid", lambda u: 1 / (1 + u.abs()) ** 2),
+    "step, triangle": with_step("triangle", lambda u: (1 - u.abs()).clamp(min=0)),
+    "step, straight_through": with_step("straight_through", lambda u: where_inside(u, -1, 1)),
+    "fake_quantize": Operator(
+        lambda x: fake_quantize(x, SCALE, ZERO_POINT, LOW, HIGH),
+        grid_value,
+        grid_slope,
+        BINS,
+        proxy_of_rows,
+        saves=4,
+    ),
+    "fake_quantize, per channel": Operator(
+        quantize_rows, grid_value, grid_slope, BINS, proxy_of_rows, saves=4
+    ),
+    "lsq_quantize": Operator(
+        lambda x: lsq_quantize(x, torch.tensor(SCALE), LOW, HIGH),
+        lambda x: (x / SCALE).clamp(LOW, HIGH).round() * SCALE,
+        clamp_slope(LOW * SCALE, HIGH * SCALE, 0),
+        [n * SCALE / 2 for n in range(2 * LOW - 1, 2 * HIGH + 2)],
+        lambda x: Clamp.proxy(x, LOW * SCALE, HIGH * SCALE, 0),
+        saves=4,
+    ),
+    "scale_gradient": Operator(
+        lambda x: scale_gradient(x, 0.5),
+        identity,
+        lambda x: torch.full_like(x, 0.5),
+        [],
+        lambda x: ScaleGradient.proxy(x, 0.5),
+    ),
+    "reverse_gradient": Operator(
+        reverse_gradient, identity, lambda x: -one(x), [], lambda x: ScaleGradient.proxy(x, -1)
+    ),
+    "clip_gradient": Operator(
+        lambda x: clip_gradient(x, 4.0),
+        identity,
+        one,
+        [],
+        identity,
+        upstream=lambda g: g.clamp(-4, 4),
+    ),
+    "value_with_gradient_of": Operator(
+        lambda x: value_with_gradient_of(x.sign(), x.atan()),
+        torch.sign,
+        lambda x: 1 / (1 + x**2),
+        [0.0],
+        torch.atan,
+        saves=4,
+    ),
+}

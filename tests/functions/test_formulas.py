@@ -1,0 +1,406 @@
+"""Each operator against its formula: at ordinary numbers, at kinks, far out, in every dtype."""
+
+import hypothesis.strategies as st
+import pytest
+import torch
+from hypothesis import example, given
+
+from helpers import functions
+from helpers.functions import (
+    SURROGATES,
+    clamp,
+    clamp_ste,
+    fake_quantize,
+    lsq_quantize,
+    scale_gradient,
+    sign_ste,
+    step,
+)
+from helpers.saved_tensors import saved_tensors
+from tests.functions.operators import OPERATORS
+
+DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
+DIGITS = {  # how far a result may be from the formula, once rounded
+    torch.float64: 1e-12,
+    torch.float32: 1e-4,
+    torch.bfloat16: 2e-2,
+    torch.float16: 4e-3,
+}
+each_operator = pytest.mark.parametrize("name", OPERATORS)
+# torch's own, when it first differentiates forwards
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script")
+each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
+numbers = st.lists(st.floats(-1e3, 1e3, width=32), min_size=1, max_size=8)
+
+
+def upstream_for(x):
+    """No two entries alike, none of them 1, both signs."""
+    return (torch.arange(x.numel(), dtype=x.dtype).reshape(x.shape) - 1.5) * 3
+
+
+def gradient(fn, x, upstream):
+    x = x.detach().clone().requires_grad_()
+    return torch.autograd.grad(fn(x), x, upstream)[0]
+
+
+def expected_gradient(operator, x, upstream):
+    """The formula in float64; where the slope is 0, an infinite upstream gradient gives 0."""
+    slope, upstream = operator.slope(x.double()), operator.upstream(upstream.double())
+    return torch.where(slope == 0, 0, slope * upstream).to(x.dtype)
+
+
+def same(got, want, dtype):
+    torch.testing.assert_close(got, want, rtol=DIGITS[dtype], atol=DIGITS[dtype], equal_nan=True)
+
+
+@each_operator
+@given(values=numbers)
+@example(values=[0.5, 1.5, 2.5, -0.5])  # halves are rounded to even
+def test_value_and_gradient(name, values):
+    operator, x = OPERATORS[name], torch.tensor(values)
+    upstream = upstream_for(x)
+    assert torch.equal(operator.function(x), operator.value(x.double()).float())
+    want = expected_gradient(operator, x, upstream)
+    same(gradient(operator.function, x, upstream), want, torch.float32)
+
+
+@each_dtype
+@each_operator
+def test_at_kinks_and_beside_them(name, dtype):
+    operator = OPERATORS[name]
+    kinks = torch.tensor([kink for kink in operator.kinks if abs(kink) < torch.inf], dtype=dtype)
+    neighbours = [kinks.double().nextafter(kinks.double() + side).to(dtype) for side in (-1, 1)]
+    if dtype != torch.float64:  # its own neighbours, one unit in the last place away
+        scale = torch.finfo(dtype).eps * kinks.double().abs().clamp(min=1e-3)
+        neighbours = [(kinks.double() + side * scale).to(dtype) for side in (-1, 1)]
+    x = torch.cat([kinks, *neighbours])
+    upstream = upstream_for(x)
+    same(operator.function(x), operator.value(x.double()).to(dtype), dtype)
+    want = expected_gradient(operator, x, upstream)
+    same(gradient(operator.function, x, upstream), want, dtype)
+
+
+@each_dtype
+@each_operator
+def test_far_out(name, dtype):
+    operator = OPERATORS[name]
+    largest = torch.finfo(dtype).max
+    x = torch.tensor([-largest, -3e4, -300.0, 300.0, 3e4, largest], dtype=dtype)
+    upstream = upstream_for(x)
+    assert torch.equal(operator.function(x), operator.value(x.double()).to(dtype))
+    want = expected_gradient(operator, x, upstream)
+    same(gradient(operator.function, x, upstream), want, dtype)
+
+
+@each_dtype
+@each_operator
+def test_values_that_are_no_ordinary_numbers(name, dtype):
+    operator = OPERATORS[name]
+    x = torch.tensor([-torch.inf, torch.inf, torch.nan, 0.0, -0.0], dtype=dtype)
+    y, want = operator.function(x), operator.value(x.double()).to(dtype)
+    torch.testing.assert_close(y, want, rtol=0, atol=0, equal_nan=True)
+    if "fake_quantize" not in name:  # a zero point, added and taken away, may turn -0 into 0
+        assert y.signbit()[3:].tolist() == want.signbit()[3:].tolist()
+
+
+@each_dtype
+@each_operator
+def test_infinite_upstream_never_becomes_nan(name, dtype):
+    x = torch.tensor([-9.0, -4.5, -1.0, -0.3, 0.0, 0.3, 0.5, 1.0, 2.0, 9.0], dtype=dtype)
+    for upstream in (torch.inf, -torch.inf):
+        got = gradient(OPERATORS[name].function, x, torch.full_like(x, upstream))
+        want = expected_gradient(OPERATORS[name], x, torch.full_like(x, upstream))
+        assert torch.equal(got, want)
+
+
+@each_dtype
+@each_operator
+def test_dtype_and_shape_are_kept(name, dtype):
+    function = OPERATORS[name].function
+    for shape in ((), (0,), (2, 0), (2, 3)):
+        x = torch.linspace(-3, 3, 6, dtype=dtype)[: torch.Size(shape).numel()].reshape(shape)
+        y, grad = function(x), gradient(function, x, torch.ones_like(x))
+        assert (y.dtype, y.shape, grad.dtype, grad.shape) == (dtype, x.shape, dtype, x.shape)
+
+
+@each_operator
+def test_a_transposed_input_gives_the_transposed_answer(name):
+    x = torch.linspace(-3, 3, 6).reshape(2, 3)
+    upstream = upstream_for(x)
+    straight = gradient(OPERATORS[name].function, x, upstream)
+    turned = gradient(OPERATORS[name].function, x.T, upstream.T)
+    assert torch.equal(straight, turned.T)
+
+
+@each_operator
+def test_input_and_upstream_are_left_alone(name):
+    x = torch.tensor([-9.0, -1.0, 0.3, 2.0, 9.0], requires_grad=True)
+    upstream = upstream_for(x)
+    x_before, upstream_before = x.detach().clone(), upstream.clone()
+    torch.autograd.grad(OPERATORS[name].function(x), x, upstream)
+    assert torch.equal(x.detach(), x_before)
+    assert torch.equal(upstream, upstream_before)
+
+
+@each_operator
+def test_work_in_place_on_the_result_changes_neither_input_nor_gradient(name):
+    x = torch.tensor([-9.0, -1.0, 0.3, 2.0, 9.0], requires_grad=True)
+    before, upstream = x.detach().clone(), upstream_for(x)
+    y = OPERATORS[name].function(x)
+    y.mul_(2)
+    got = torch.autograd.grad(y, x, upstream)[0]
+    assert torch.equal(x.detach(), before)
+    same(got, expected_gradient(OPERATORS[name], before, 2 * upstream), torch.float32)
+
+
+@each_operator
+def test_what_is_saved_for_backward(name):
+    x = torch.linspace(-3, 3, 1000).reshape(2, 500).requires_grad_()
+    with saved_tensors() as saved:
+        y = OPERATORS[name].function(x)
+    per_number = saved.bytes / x.numel()
+    assert per_number == pytest.approx(OPERATORS[name].saves, abs=0.05)
+    del y
+
+
+@each_operator
+def test_the_proxy_has_the_same_gradient(name):
+    """It stands in for the operator in torch.compile, and a card or a gallery shows it."""
+    operator = OPERATORS[name]
+    x = torch.tensor([*operator.kinks, -7.3, -0.4, 0.2, 1.7, 8.1], dtype=torch.float64)
+    x = x[x.isfinite()]
+    upstream = upstream_for(x)
+    want = expected_gradient(operator, x, operator.upstream(upstream))
+    same(gradient(operator.proxy, x, operator.upstream(upstream)), want, torch.float64)
+
+
+@each_operator
+def test_second_derivatives(name):
+    """Of the operator's own backward, against finite differences of it."""
+    x = torch.tensor([-1.7, -0.4, 0.3, 1.6, 2.4], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(OPERATORS[name].function, x)
+    assert torch.autograd.gradcheck(OPERATORS[name].proxy, x)
+
+
+@given(values=numbers, low=st.floats(-10, 10), width=st.floats(0, 10))
+@pytest.mark.parametrize("bound_gradient", [0, 0.5, 1])
+def test_clamp_at_any_bounds(bound_gradient, values, low, width):
+    high = low + width
+    x = torch.tensor([*values, low, high])
+    beside = [x.nextafter(torch.full_like(x, side)) for side in (-torch.inf, torch.inf)]
+    x = torch.cat([x, *beside])
+    inner = (x > torch.tensor(low)) & (x < torch.tensor(high))
+    at_bound = (x == torch.tensor(low)) | (x == torch.tensor(high))
+    want = torch.where(at_bound, bound_gradient, inner.float())
+    got = gradient(
+        lambda x: clamp(x, low, high, bound_gradient=bound_gradient), x, torch.ones_like(x)
+    )
+    assert torch.equal(got, want)
+    assert torch.equal(clamp(x, low, high, bound_gradient=bound_gradient), x.clamp(low, high))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_a_bound_is_where_the_dtype_puts_it(dtype):
+    x = torch.tensor([0.1, 0.9], dtype=dtype)  # both are rounded
+    for bound_gradient in (0, 0.5, 1):
+        got = gradient(
+            lambda x, b=bound_gradient: clamp(x, 0.1, 0.9, bound_gradient=b), x, torch.ones_like(x)
+        )
+        assert got.tolist() == [bound_gradient, bound_gradient]
+
+
+@pytest.mark.parametrize("bounds", [{"min": 0}, {"max": 1}])
+def test_one_bound_is_enough(bounds):
+    x, upstream = torch.tensor([-1.0, 0.5, 2.0]), torch.tensor([3.0, 4.0, 5.0])
+    inside = [float(x.clamp(**bounds)[i] == x[i]) for i in range(3)]
+    got = gradient(lambda x: clamp(x, **bounds, bound_gradient=0), x, upstream)
+    assert got.tolist() == [3 * inside[0], 4 * inside[1], 5 * inside[2]]
+    assert torch.equal(clamp_ste(x, **bounds), x.clamp(**bounds))
+
+
+@pytest.mark.parametrize("bound_gradient", [0, 0.5, 1])
+def test_infinity_is_inside_where_there_is_no_bound(bound_gradient):
+    x, upstream = torch.tensor([-torch.inf, torch.inf]), torch.tensor([3.0, 5.0])
+    got = gradient(lambda x: clamp(x, min=0, bound_gradient=bound_gradient), x, upstream)
+    assert got.tolist() == [0.0, 5.0]
+    got = gradient(lambda x: clamp(x, max=0, bound_gradient=bound_gradient), x, upstream)
+    assert got.tolist() == [3.0, 0.0]
+
+
+@given(
+    scale=st.floats(1e-3, 1e3),
+    zero_point=st.integers(-8, 7),
+    dtype=st.sampled_from([torch.float32, torch.float64]),
+)
+def test_fake_quantize_has_its_gradient_in_the_whole_of_the_outermost_bins(
+    scale, zero_point, dtype
+):
+    low, high = -8, 7
+    ends = torch.tensor([low - 0.5, high + 0.5], dtype=dtype).sub(zero_point) * scale
+    step_out = torch.arange(-6, 7, dtype=dtype) * torch.finfo(dtype).eps
+    x = (ends[:, None] * (1 + step_out)).flatten()  # a few neighbours of both ends
+    bins = (x / scale).round() + zero_point
+    inside = (low <= bins) & (bins <= high)
+    assert inside.any() and not inside.all()
+    one_scale = lambda x: fake_quantize(x, scale, zero_point, low, high)  # noqa: E731
+    channels = lambda x: fake_quantize(  # noqa: E731
+        x, torch.tensor([scale], dtype=dtype), torch.tensor([zero_point]), low, high
+    )
+    assert torch.equal(gradient(one_scale, x, torch.ones_like(x)), inside.to(dtype))
+    same(gradient(channels, x, torch.ones_like(x)), inside.to(dtype), torch.float32)
+
+
+def test_fake_quantize_agrees_with_torch_and_has_each_channel_its_own_scale():
+    x = torch.linspace(-3, 3, 24).reshape(2, 12)
+    scale, zero_point = torch.tensor([0.1, 0.25]), torch.tensor([1, -2], dtype=torch.int32)
+    want = torch.fake_quantize_per_channel_affine(x, scale, zero_point, 0, -8, 7)
+    got = fake_quantize(x, scale[:, None], zero_point[:, None], -8, 7)
+    torch.testing.assert_close(got, want)
+    for row in range(2):
+        alone = fake_quantize(x[row], scale[row].item(), zero_point[row].item(), -8, 7)
+        torch.testing.assert_close(got[row], alone)
+
+
+def lsq_by_formula(x, step_size, low, high, upstream):
+    """Equations 1 to 5 of the paper, in float64, with a gradient for each number of x."""
+    bins = x.double() / step_size.double()
+    inside = (low < bins) & (bins < high)
+    slope = torch.where(inside, bins.round() - bins, bins.clamp(low, high))
+    share = x.numel() // step_size.numel()
+    of_step = (upstream * slope).sum_to_size(step_size.shape) / (share * high) ** 0.5
+    return torch.where(inside, upstream.double(), 0), of_step
+
+
+@given(values=st.lists(st.floats(-4, 4, width=32), min_size=6, max_size=6))
+@pytest.mark.parametrize("shape", [(), (1,), (2, 1), (2, 3), (1, 3)])
+def test_lsq_has_the_gradients_of_the_paper(shape, values):
+    x, low, high = torch.tensor(values, dtype=torch.float64).reshape(2, 3), -4, 3
+    step_size = torch.linspace(0.3, 0.6, torch.Size(shape).numel(), dtype=torch.float64)
+    step_size = step_size.reshape(shape).requires_grad_()
+    upstream, leaf = upstream_for(x), x.clone().requires_grad_()
+    got = torch.autograd.grad(lsq_quantize(leaf, step_size, low, high), (leaf, step_size), upstream)
+    want = lsq_by_formula(x, step_size.detach(), low, high, upstream)
+    torch.testing.assert_close(got, want)
+
+
+def test_lsq_counts_its_bins_in_float32_where_x_has_half_the_precision():
+    x = torch.linspace(-20, 20, 4001)
+    step_size = torch.tensor(0.0937, requires_grad=True)
+    for dtype in (torch.bfloat16, torch.float16):
+        half = x.to(dtype)
+        y = lsq_quantize(half, step_size, -128, 127)
+        (got,) = torch.autograd.grad(y, step_size, torch.ones_like(y))
+        _, want = lsq_by_formula(half, step_size.detach(), -128, 127, torch.ones_like(half))
+        assert (y.dtype, got.dtype) == (dtype, torch.float32)
+        torch.testing.assert_close(got, want.float(), rtol=1e-3, atol=1e-3)
+
+
+def test_lsq_in_forward_mode_is_the_transpose_of_backward():
+    x, step_size = torch.linspace(-2, 2, 7), torch.tensor([0.3])
+    quantize = lambda x, s: lsq_quantize(x, s, -4, 3)  # noqa: E731
+    backward = torch.func.jacrev(quantize, argnums=(0, 1))(x, step_size)
+    forward = torch.func.jacfwd(quantize, argnums=(0, 1))(x, step_size)
+    torch.testing.assert_close(forward, backward)
+
+
+def test_a_factor_of_zero_stops_every_gradient():
+    x = torch.tensor([1.0, 2.0])
+    got = gradient(lambda x: scale_gradient(x, 0), x, torch.tensor([3.0, torch.inf]))
+    assert got.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("surrogate", SURROGATES)
+@given(width=st.floats(0.01, 100))
+def test_a_surrogate_is_one_at_the_step_and_stretched_by_its_width(surrogate, width):
+    u = torch.tensor([0.0, 0.2, 0.9], dtype=torch.float64)
+    ones = torch.ones_like(u)
+    unit = gradient(lambda x: step(x, surrogate), u, ones)
+    wide = gradient(lambda x: step(x, surrogate, width), u * width, ones)
+    assert unit[0] == 1
+    torch.testing.assert_close(wide, unit)
+
+
+@pytest.mark.parametrize(
+    "call, error, message",
+    [
+        (lambda x: clamp(x, 1, 0, bound_gradient=0), ValueError, "min=1 and max=0: swap them"),
+        (lambda x: clamp_ste(x, 1, 0), ValueError, "min=1 and max=0: swap them"),
+        (lambda x: clamp_ste(x, float("nan"), 0), ValueError, "NaN is no bound"),
+        (lambda x: clamp_ste(x), ValueError, "needs min, max or both, got neither"),
+        (lambda x: clamp_ste(x, x), TypeError, "clamp_ste needs a number as min, got Tensor"),
+        (lambda x: clamp_ste(x, 0, "1"), TypeError, "clamp_ste needs a number as max, got str"),
+        (lambda x: clamp(x, 0, 1, bound_gradient=2), ValueError, "0, 0.5 or 1, got 2"),
+        (lambda x: clamp(x, 0, 1), TypeError, "bound_gradient"),
+        (lambda x: step(x, "relu"), ValueError, "of atan, sigmoid, fast_sigmoid, .*; got 'relu'"),
+        (lambda x: step(x, width=0), ValueError, "step needs a positive width, got 0"),
+        (lambda x: step(x, width=x), TypeError, "step needs a number as width, got Tensor"),
+        (lambda x: fake_quantize(x, 0), ValueError, "needs a positive scale, got 0"),
+        (lambda x: fake_quantize(x, True), TypeError, "needs a number as scale, got bool"),
+        (lambda x: fake_quantize(x, 1, 200), ValueError, "from -128 to 127, got 200"),
+        (lambda x: fake_quantize(x, 1, 0, 7, 7), ValueError, "quant_min < quant_max, got 7 and 7"),
+        (lambda x: fake_quantize(x, 1, 0, 0.5, 7), TypeError, "integer as quant_min, got 0.5"),
+        (
+            lambda x: fake_quantize(x, torch.ones(3)),
+            ValueError,
+            r"scale that broadcasts to x.*got \(3,\) for x of \(2,\)",
+        ),
+        (
+            lambda x: fake_quantize(x, torch.ones(1), torch.ones(2, 2, dtype=torch.int32)),
+            ValueError,
+            "zero_point that broadcasts to x",
+        ),
+        (
+            lambda x: fake_quantize(x, torch.ones(1, requires_grad=True)),
+            ValueError,
+            "does not train its scale: use lsq_quantize",
+        ),
+        (lambda x: lsq_quantize(x, 0.1), TypeError, "step_size needs a floating-point tensor"),
+        (lambda x: lsq_quantize(x, x, -4, 0), ValueError, "positive quant_max, got 0"),
+        (lambda x: lsq_quantize(x, torch.ones(3)), ValueError, "step_size that broadcasts to x"),
+        (lambda x: scale_gradient(x, torch.inf), ValueError, "needs a finite factor, got inf"),
+        (lambda x: scale_gradient(x, x), TypeError, "needs a number as factor, got Tensor"),
+        (
+            lambda x: functions.reverse_gradient(x, torch.nan),
+            ValueError,
+            "reverse_gradient needs a finite strength, got nan",
+        ),
+        (lambda x: functions.clip_gradient(x, 0), ValueError, "a positive limit, got 0"),
+        (
+            lambda x: functions.value_with_gradient_of(x, x.double()),
+            ValueError,
+            r"one shape and dtype, got \(2,\) torch.float32 and \(2,\) torch.float64",
+        ),
+        (
+            lambda x: functions.value_with_gradient_of(x > 0, x),
+            TypeError,
+            "value_with_gradient_of needs a floating-point tensor, got torch.bool",
+        ),
+    ],
+)
+def test_bad_parameters_are_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call(torch.zeros(2))
+
+
+@each_operator
+def test_integers_and_other_types_are_refused(name):
+    if name == "value_with_gradient_of":
+        return
+    function = OPERATORS[name].function
+    start = name.partition(",")[0]
+    with pytest.raises(TypeError, match=rf"{start} needs a floating-point tensor, got torch.int64"):
+        function(torch.tensor([1, 2]))
+    if "channel" not in name:
+        with pytest.raises(TypeError, match=rf"{start} needs a floating-point tensor, got float"):
+            function(0.5)
+
+
+def test_every_operator_has_a_table_row_and_a_class():
+    called = {name.partition(",")[0] for name in OPERATORS}
+    public = {name for name in functions.__all__ if name[0].islower()}
+    assert called == public
+    classes = {name for name in functions.__all__ if name.endswith("STE")}
+    assert {name for name in public if name.endswith("_ste")} == {
+        name.removesuffix("STE").lower() + "_ste" for name in classes
+    }
+    assert sign_ste(torch.tensor(-2.0)) == -1

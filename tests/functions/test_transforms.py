@@ -1,0 +1,183 @@
+"""Each operator under torch.func, forward mode, torch.compile and autocast, against its formula."""
+
+import pytest
+import torch
+from packaging.version import Version
+from torch.autograd import forward_ad
+from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+
+from tests.functions.operators import OPERATORS
+from tests.functions.test_formulas import expected_gradient, same, upstream_for
+
+# torch's own, when it first differentiates forwards, and when Inductor starts
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.torch.jit.script"),
+    pytest.mark.filterwarnings("ignore:Skipping serialization of skipfiles"),
+]
+each_operator = pytest.mark.parametrize("name", OPERATORS)
+each_backend = pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+X = torch.tensor([[-2.0, -1.0, 0.3, 0.5], [1.0, 0.6, 5.0, -0.25], [0.0, 2.5, -0.7, 1.5]])
+UPSTREAM = upstream_for(X)
+
+
+def expected_tangent(name, x, tangent):
+    return (OPERATORS[name].slope(x.double()) * tangent.double()).to(x.dtype)
+
+
+def weighted(name, upstream):
+    return lambda x: (OPERATORS[name].function(x) * upstream).sum()
+
+
+@each_operator
+def test_vmap(name):
+    function = OPERATORS[name].function
+    assert torch.equal(vmap(function)(X), function(X))
+    assert torch.equal(vmap(vmap(function, in_dims=0), in_dims=1, out_dims=1)(X), function(X))
+
+
+@each_operator
+def test_grad_and_vmap_of_grad(name):
+    want = expected_gradient(OPERATORS[name], X, UPSTREAM)
+    same(grad(weighted(name, UPSTREAM))(X), want, X.dtype)
+    rows = vmap(lambda x, upstream: grad(weighted(name, upstream))(x))(X, UPSTREAM)
+    same(rows, want, X.dtype)
+
+
+@each_operator
+def test_jacobians_in_both_directions(name):
+    x = X[0].double()
+    one = torch.ones_like(x)
+    want = torch.diag(expected_gradient(OPERATORS[name], x, one))
+    same(jacrev(OPERATORS[name].function)(x), want, x.dtype)
+    same(jacfwd(OPERATORS[name].function)(x), want, x.dtype)
+
+
+@each_operator
+def test_forward_mode(name):
+    want = expected_tangent(name, X, UPSTREAM)
+    y, tangent = jvp(OPERATORS[name].function, (X,), (UPSTREAM,))
+    assert torch.equal(y, OPERATORS[name].function(X))
+    same(tangent, want, X.dtype)
+    with forward_ad.dual_level():
+        dual = OPERATORS[name].function(forward_ad.make_dual(X, UPSTREAM))
+        same(forward_ad.unpack_dual(dual).tangent, want, X.dtype)
+    rows = vmap(lambda x, t: jvp(OPERATORS[name].function, (x,), (t,))[1])(X, UPSTREAM)
+    same(rows, want, X.dtype)
+    same(jvp(vmap(OPERATORS[name].function), (X,), (UPSTREAM,))[1], want, X.dtype)
+
+
+@each_operator
+def test_second_derivatives_agree_in_every_order(name):
+    """Forward over reverse, reverse over reverse, and forward over forward."""
+    x = torch.tensor([-1.7, -0.4, 0.3, 1.6], dtype=torch.float64)
+    weights = upstream_for(x) / 3
+
+    def loss(x):
+        return (OPERATORS[name].function(x).square() * weights).sum()
+
+    want = jacrev(jacrev(loss))(x)
+    same(hessian(loss)(x), want, x.dtype)
+    leaf = x.clone().requires_grad_()
+    (slope,) = torch.autograd.grad(loss(leaf), leaf, create_graph=True)
+    rows = [torch.autograd.grad(s, leaf, retain_graph=True)[0] for s in slope]
+    same(torch.stack(rows), want, x.dtype)
+    if name != "clip_gradient":  # clips on the way back only
+        same(jacfwd(jacfwd(loss))(x), want, x.dtype)
+
+
+@each_operator
+def test_autocast(name):
+    """Between two layers that compute in bfloat16: value and gradient are those of bfloat16."""
+    torch.manual_seed(0)
+    layer, x = torch.nn.Linear(4, 4), X.clone().requires_grad_()
+    with torch.autocast("cpu", torch.bfloat16):
+        hidden = layer(x)
+        y = OPERATORS[name].function(hidden)
+    assert hidden.dtype == y.dtype == torch.bfloat16
+    (got,) = torch.autograd.grad(y, hidden, UPSTREAM.bfloat16(), retain_graph=True)
+    want = expected_gradient(OPERATORS[name], hidden.detach(), UPSTREAM.bfloat16())
+    same(got, want, torch.bfloat16)
+    assert torch.autograd.grad(y, x, UPSTREAM.bfloat16())[0].dtype == torch.float32
+    with torch.autocast("cpu", torch.bfloat16):
+        assert OPERATORS[name].function(x).dtype == torch.float32
+
+
+# One compilation for all operators, each at its own row, is several times as fast as one for each.
+CLIP_COMPILES = Version(torch.__version__) >= Version("2.13")
+NAMES = [name for name in OPERATORS if name != "clip_gradient" or CLIP_COMPILES]
+ROWS = torch.stack([X.flatten() for _ in NAMES])
+UPSTREAMS = upstream_for(ROWS)
+
+
+def all_operators(rows):
+    return torch.stack([OPERATORS[n].function(x) for n, x in zip(NAMES, rows, strict=True)])
+
+
+def all_gradients():
+    return torch.stack(
+        [expected_gradient(OPERATORS[n], ROWS[0], g) for n, g in zip(NAMES, UPSTREAMS, strict=True)]
+    )
+
+
+@pytest.fixture
+def compiled():
+    torch.compiler.reset()
+    yield lambda function, backend: torch.compile(function, fullgraph=True, backend=backend)
+    torch.compiler.reset()
+
+
+def same_rows(got, want):
+    for name, row, wanted in zip(NAMES, got, want, strict=True):
+        try:
+            same(row, wanted, torch.float32)
+        except AssertionError as error:
+            raise AssertionError(f"{name}: {error}") from None
+
+
+@each_backend
+def test_compile(compiled, backend):
+    rows = ROWS.clone().requires_grad_()
+    y = compiled(all_operators, backend)(rows)
+    same_rows(y, all_operators(ROWS))
+    same_rows(torch.autograd.grad(y, rows, UPSTREAMS)[0], all_gradients())
+
+
+@each_backend
+def test_compile_of_grad(compiled, backend):
+    slopes = compiled(grad(lambda rows: (all_operators(rows) * UPSTREAMS).sum()), backend)(ROWS)
+    same_rows(slopes, all_gradients())
+
+
+@each_backend
+def test_compile_of_jvp(compiled, backend):
+    forward = compiled(lambda rows, t: jvp(all_operators, (rows,), (t,)), backend)
+    y, tangent = forward(ROWS, UPSTREAMS)
+    same_rows(y, all_operators(ROWS))
+    want = [expected_tangent(n, x, t) for n, x, t in zip(NAMES, ROWS, UPSTREAMS, strict=True)]
+    same_rows(tangent, want)
+
+
+@each_backend
+def test_compile_of_vmap(compiled, backend):
+    batch = torch.stack([ROWS, -ROWS])
+    y = compiled(vmap(all_operators), backend)(batch)
+    same_rows(y[0], all_operators(ROWS))
+    same_rows(y[1], all_operators(-ROWS))
+
+    def pullback(rows, upstreams):
+        return vjp(all_operators, rows)[1](upstreams)[0]
+
+    slopes = compiled(vmap(pullback), backend)(batch, torch.stack([UPSTREAMS, UPSTREAMS]))
+    same_rows(slopes[0], all_gradients())
+
+
+def test_clip_gradient_is_compiled_or_refused(compiled):
+    """Its hook needs a newer torch than the oldest that works otherwise."""
+    function, x = compiled(OPERATORS["clip_gradient"].function, "aot_eager"), X.clone()
+    x.requires_grad_()
+    if CLIP_COMPILES:
+        want = expected_gradient(OPERATORS["clip_gradient"], X, UPSTREAM)
+        same(torch.autograd.grad(function(x), x, UPSTREAM)[0], want, x.dtype)
+    else:
+        with pytest.raises(Exception, match="intermediate hooks"):
+            function(x)
