@@ -40,10 +40,11 @@ browser: $(VENV)/ready-test ## move sliders in a real JupyterLab (needs Chromium
 notebooks: $(VENV)/ready-test ## run every notebook and store its outputs
 	$(RUN) tools/notebooks.py
 
-bench: $(VENV)/ready-test $(VENV)/ready-bench ## time a slider move, backward and the doctor, beside others
+bench: $(VENV)/ready-test $(VENV)/ready-bench $(VENV)/ready-peers ## time a slider move, backward, doctor and functions, beside others
 	$(RUN) benchmarks/explorer.py
 	$(RUN) benchmarks/backward.py
 	$(RUN) benchmarks/doctor.py
+	$(RUN) benchmarks/functions.py
 
 clean: ## remove the environments and all that tests leave behind
 	rm -rf .venv .venv-torch-* build *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -4,7 +4,7 @@ import warnings
 
 import torch
 from torch import nn
-from torch.autograd import Function
+from torch.autograd import Function, forward_ad
 from torch.autograd.function import once_differentiable
 
 from helpers.functions import round_ste
@@ -43,6 +43,36 @@ class NoBackward(Function):
     @staticmethod
     def forward(ctx, x):
         return x.round()
+
+
+class PlainRoundSTE(Function):
+    """y = round(x), dL/dx = dL/dy, and nothing about vmap and forward mode."""
+
+    @staticmethod
+    def forward(x):
+        return x.round()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+
+class OneDtype(Function):
+    """A matrix product whose backward takes for granted that all is of one dtype."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(weight)
+        return x @ weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (weight,) = ctx.saved_tensors
+        return grad_output @ weight.T, None
 
 
 class OnceSquare(Function):
@@ -120,6 +150,21 @@ def gradcheck_straight_through():
     """Expect a straight-through estimator to be a derivative."""
     x = torch.tensor([0.3], dtype=torch.float64, requires_grad=True)
     torch.autograd.gradcheck(round_ste, x)
+
+
+def differentiate_forwards():
+    """Carry a tangent through a Function that does not say how."""
+    with warnings.catch_warnings(), forward_ad.dual_level():
+        warnings.simplefilter("ignore")  # torch's own, about a part of itself
+        PlainRoundSTE.apply(forward_ad.make_dual(torch.ones(2), torch.ones(2)))
+
+
+def mix_dtypes():
+    """Go forward under autocast, and backward with what was saved in float32."""
+    x = torch.ones(1, 2, requires_grad=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        y = OneDtype.apply(x, torch.ones(2, 2))
+    y.sum().backward()
 
 
 def pass_a_second_time():

@@ -52,6 +52,7 @@ ZEROS = "03_round_and_clamp.ipynb"
 OVERRIDE = "04_override_backward.ipynb"
 TWICE = "05_gradients_of_gradients.ipynb"
 CLINIC = "08_none_zero_nan.ipynb"
+SURVIVE = "10_functions_that_survive.ipynb"
 
 SYMPTOMS = (
     Symptom(
@@ -213,5 +214,20 @@ SYMPTOMS = (
         "has been modified by an inplace operation",
         f"{CLINIC}#A-value-that-is-still-needed",
         mistakes.overwrite_saved_tensor,
+    ),
+    Symptom(
+        "but it does not have vmap support",
+        f"{SURVIVE}#One-more-dimension-with-vmap",
+        lambda: torch.func.vmap(mistakes.PlainRoundSTE.apply)(torch.ones(2)),
+    ),
+    Symptom(
+        "You must implement the jvp function for custom autograd.Function",
+        f"{SURVIVE}#Forward-mode",
+        mistakes.differentiate_forwards,
+    ),
+    Symptom(
+        "expected m1 and m2 to have the same dtype, but got",
+        f"{SURVIVE}#Mixed-precision",
+        mistakes.mix_dtypes,
     ),
 )

@@ -22,6 +22,7 @@ TORCH_ONLY = [
     "doctor",
     "doctor.graph",
     "doctor.picture",
+    "report_card",
 ]
 # module -> what it may import from helpers
 ARROWS = {
@@ -32,8 +33,9 @@ ARROWS = {
     "saved_tensors": set(),
     "tables": set(),
     "installation": set(),
-    "exercises": {"exercises"},
+    "exercises": {"exercises", "report_card", "saved_tensors"},
     "doctor": {"doctor", "picture"},  # the picture is drawn with matplotlib, when it is shown
+    "report_card": {"report_card", "sampling"},
     "mistakes": {"functions"},
     "symptoms": {"mistakes", "tables"},
     "lessons": {"exercises"},

@@ -199,8 +199,9 @@ def test_a_failed_update_does_not_look_ready(checkout):
 
 def test_extras_are_installed_once(checkout):
     checkout.python()
-    extras = [INSTALL + "[test]", INSTALL + "[bench]"]
-    benchmarks = [f"benchmarks/{name}.py" for name in ("explorer", "backward", "doctor")]
+    extras = [f"{INSTALL}[{name}]" for name in ("test", "bench", "peers")]
+    names = ["explorer", "backward", "doctor", "functions"]
+    benchmarks = [f"benchmarks/{name}.py" for name in names]
     assert checkout.make("bench")[1] == [*BUILD, *extras, *benchmarks]
     assert checkout.make("bench")[1] == benchmarks
     assert checkout.make("lint")[1] == ["-m ruff check", "-m ruff format --check"]

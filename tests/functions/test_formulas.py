@@ -225,6 +225,10 @@ def test_infinity_is_inside_where_there_is_no_bound(bound_gradient):
     assert got.tolist() == [0.0, 5.0]
     got = gradient(lambda x: clamp(x, max=0, bound_gradient=bound_gradient), x, upstream)
     assert got.tolist() == [3.0, 0.0]
+    forwards = torch.func.jvp(
+        lambda x: clamp(x, min=0, bound_gradient=bound_gradient), (x,), (upstream,)
+    )
+    assert forwards[1].tolist() == [0.0, 5.0]
 
 
 @given(
@@ -301,6 +305,24 @@ def test_lsq_in_forward_mode_is_the_transpose_of_backward():
     backward = torch.func.jacrev(quantize, argnums=(0, 1))(x, step_size)
     forward = torch.func.jacfwd(quantize, argnums=(0, 1))(x, step_size)
     torch.testing.assert_close(forward, backward)
+
+
+def test_second_derivatives_of_lsq_take_the_rounding_error_for_a_constant():
+    """As does the paper's own spelling, in which round passes the gradient through."""
+    x = torch.tensor([-2.0, -0.2, 0.3, 0.5], dtype=torch.float64, requires_grad=True)
+    step_size = torch.tensor([0.3], dtype=torch.float64, requires_grad=True)
+    weights = upstream_for(x)
+
+    def second(function):
+        loss = (function(x, step_size, -4, 3).square() * weights).sum()
+        first = torch.autograd.grad(loss, (x, step_size), create_graph=True)
+        return torch.autograd.grad((first[0] * weights).sum() + first[1].sum(), (x, step_size))
+
+    def by_proxy(x, step_size, low, high):
+        scale = (x.numel() * high) ** -0.5
+        return functions.LSQuantize.proxy(x, step_size, low, high, scale)
+
+    torch.testing.assert_close(second(lsq_quantize), second(by_proxy))
 
 
 def test_a_factor_of_zero_stops_every_gradient():

@@ -7,7 +7,16 @@ from wrong_answers import (
     notebook_04,
     notebook_05,
     notebook_08,
+    notebook_10,
 )
 
-NOTEBOOKS = (notebook_01, notebook_02, notebook_03, notebook_04, notebook_05, notebook_08)
+NOTEBOOKS = (
+    notebook_01,
+    notebook_02,
+    notebook_03,
+    notebook_04,
+    notebook_05,
+    notebook_08,
+    notebook_10,
+)
 WRONG = {number: wrong for notebook in NOTEBOOKS for number, wrong in notebook.WRONG.items()}

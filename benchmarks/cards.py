@@ -1,0 +1,63 @@
+"""The report cards of other libraries' functions, and of ours beside them.
+
+    python benchmarks/cards.py           some minutes
+    python benchmarks/cards.py --store   and write helpers/measured/cards.json, for notebook 10
+
+Needs: pip install -c constraints.txt -e '.[peers]'.
+"""
+
+import json
+import math
+import sys
+import warnings
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+from peers import CONTENDERS, HIGH, LOW, PEERS, SCALE, ZERO_POINT
+
+import helpers
+from helpers.functions import FakeQuantize, LSQuantize, SignSTE, Step
+from helpers.report_card import report_card
+
+STORED = Path(helpers.__file__).parent / "measured" / "cards.json"
+X = torch.tensor([-2.25, -0.7, 0.3, 1.6])
+STEP_SIZE = torch.tensor([0.25])
+
+# operator -> a function with the gradient that all its contenders promise
+PROMISED = {
+    "round_ste": lambda x: x,
+    "sign_ste": SignSTE.proxy,
+    "step": lambda x: Step.proxy(x, "atan", 1 / math.pi),
+    "fake_quantize": lambda x: FakeQuantize.proxy(x, SCALE, ZERO_POINT, LOW, HIGH),
+    "lsq_quantize": lambda x, step: LSQuantize.proxy(
+        x, step, LOW, HIGH, (max(1, x.numel()) * HIGH) ** -0.5
+    ),
+}
+
+
+def cards():
+    """One card for each contender that promises the gradient of its operator."""
+    for contender in CONTENDERS:
+        if contender.operator in PROMISED and not contender.differs:
+            inputs = [X, STEP_SIZE] if contender.takes == "x step" else [X]
+            like = PROMISED[contender.operator]
+            yield contender, report_card(contender.function, *inputs, like=like, compile=True)
+
+
+def main():
+    warnings.simplefilter("ignore")
+    found = []
+    for contender, card in cards():
+        print(f"{contender.operator}, {contender.name}\n{card}\n", flush=True)
+        statuses = {row.name: row.status for row in card.rows}
+        found.append({"operator": contender.operator, "contender": contender.name, **statuses})
+    versions = {"torch": torch.__version__} | {peer: version(peer) for peer in PEERS}
+    if "--store" in sys.argv:
+        about = {"date": str(date.today()), "versions": versions, "cards": found}
+        STORED.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

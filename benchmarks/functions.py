@@ -1,0 +1,272 @@
+"""Time and memory of helpers/functions, beside brevitas, snntorch, spikingjelly, torchao, torch.
+
+    python benchmarks/functions.py                      some minutes, on a quiet machine
+    python benchmarks/functions.py round_ste sign_ste   only these operators
+    python benchmarks/functions.py --store              and write helpers/measured/functions.json
+
+Needs: pip install -c constraints.txt -e '.[peers]'. All contenders take turns in random order.
+benchmarks/README.md says what is measured, and holds the last result.
+"""
+
+import argparse
+import gc
+import json
+import os
+import platform
+import random
+import statistics
+import time
+from collections import defaultdict
+from datetime import date
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+from peers import CONTENDERS, KINKS, OURS, PEERS, SCALE, Contender
+from traffic import traffic
+
+import helpers
+from helpers.saved_tensors import saved_tensors
+
+ROUNDS, THREADS = 30, (1, 2)
+CALLS = {1_000: 50, 100_000: 15, 10_000_000: 1}  # in one turn, for each number of elements
+SMALL, MIDDLE, LARGE = CALLS
+STORED = Path(helpers.__file__).parent / "measured" / "functions.json"  # for notebook 10
+
+# operator, peers, elements, and the part of each peer's time that ours may take, on 1 thread
+TARGETS = [
+    ("round_ste", ["brevitas"], [LARGE], 1.05),
+    ("sign_ste", ["brevitas binary, unclipped"], [MIDDLE, LARGE], 0.65),
+    ("clamp", ["F.hardtanh"], [MIDDLE, LARGE], 1.0),
+    ("step", ["snntorch", "spikingjelly"], [MIDDLE, LARGE], 0.5),
+    ("fake_quantize", ["torch"], [MIDDLE, LARGE], 0.4),
+    ("fake_quantize, 0 to 255", ["torch"], [MIDDLE, LARGE], 0.4),
+    ("lsq_quantize", ["torch"], [MIDDLE], 0.5),
+    ("lsq_quantize", ["torch"], [LARGE], 0.9),
+]
+SAVED = {"round_ste": 0, "sign_ste": 4}  # bytes per element
+
+# What memory allows. These take x and the upstream gradient, and autograd has no part in them.
+PLAIN, FLOOR, MEMORY = "x upstream", "floor", "memory"
+CLONE, COPY = "clone into fresh memory", "copy_ into old memory"
+
+
+def one_pass(x, upstream):
+    return x.clone()
+
+
+def two_passes(x, upstream):
+    return x.clone(), x + upstream
+
+
+OPERATORS = list(dict.fromkeys(contender.operator for contender in CONTENDERS))
+FLOORS = {operator: two_passes for operator in OPERATORS} | {"round_ste": one_pass}
+ALL = [
+    *CONTENDERS,
+    *(Contender(operator, FLOOR, passes, PLAIN) for operator, passes in FLOORS.items()),
+    Contender(MEMORY, CLONE, one_pass, PLAIN),
+    Contender(MEMORY, COPY, lambda x, y: y.copy_(x), PLAIN),
+]
+
+
+@lru_cache
+def numbers(n):
+    """x and an upstream gradient. No x lies at a kink, where gradients differ by design.
+
+    Each x has 14 binary places, so that no contender rounds up what another rounds down.
+    """
+    x, upstream = torch.randn(2, n, generator=torch.Generator().manual_seed(0)).unbind()
+    x = (x * 2**14).round() / 2**14
+    for kink in KINKS:
+        x.masked_fill_((x - kink).abs() <= SCALE / 2, 0.5)
+    return x.requires_grad_(), upstream
+
+
+class Way:
+    """A contender with its numbers. run() goes forward and backward."""
+
+    def __init__(self, contender, n):
+        x, self.upstream = numbers(n)
+        step = torch.full((1,), SCALE, requires_grad=True)
+        inputs = {"x": [x], "x step": [x, step], PLAIN: [x.detach(), self.upstream.clone()]}
+        self.contender, self.inputs = contender, inputs[contender.takes]
+        self.run = self.forward if contender.takes == PLAIN else self.forward_and_backward
+
+    def forward(self):
+        return self.contender.function(*self.inputs)
+
+    def forward_and_backward(self):
+        y = self.contender.function(*self.inputs)
+        return y, torch.autograd.grad(y, self.inputs, self.upstream)
+
+
+def prepare(operator, n):
+    """The ways to compute an operator, each compared with the first, which is ours."""
+    ways = [Way(contender, n) for contender in ALL if contender.operator == operator]
+    for way in ways:
+        if way.contender.takes != PLAIN:
+            (our_y, our_gradients), (y, gradients) = ways[0].run(), way.run()
+            name = f"{operator}, {way.contender.name}"
+            same(y, our_y, f"{name}: value", 0)
+            if not way.contender.differs:
+                same(gradients, our_gradients, f"{name}: gradient", 1e-4)
+    return ways
+
+
+def same(found, ours, name, tolerance):
+    torch.testing.assert_close(
+        found, ours, rtol=tolerance, atol=tolerance, msg=lambda text: f"{name}: {text}"
+    )
+
+
+def bytes_per_element(way):
+    """The bytes of a way with MIDDLE elements: for each element, the same as of any number."""
+    with saved_tensors() as saved:
+        y = way.forward()  # noqa: F841 (it holds the graph)
+    counts = {"saved": saved.bytes, **traffic(way.run)}
+    return {f"{kind}_bytes_per_element": round(count / MIDDLE, 1) for kind, count in counts.items()}
+
+
+def microseconds(run, calls):
+    """The median call. The time to free its results counts, too."""
+    times = []
+    for _ in range(calls):
+        start = time.perf_counter()
+        run()
+        times.append(1e6 * (time.perf_counter() - start))
+    return statistics.median(times)
+
+
+def measure(cells):
+    """For each way and number of threads, the microseconds of each round."""
+    taken = defaultdict(list)
+    shuffled = random.Random(0)
+    for _ in range(ROUNDS):
+        for threads in shuffled.sample(THREADS, len(THREADS)):
+            torch.set_num_threads(threads)
+            for (_, n), ways in shuffled.sample(list(cells.items()), len(cells)):
+                for way in shuffled.sample(ways, len(ways)):
+                    taken[way, threads].append(microseconds(way.run, CALLS[n]))
+    return taken
+
+
+def rows(cells, taken):
+    """What was measured, as the JSON holds it. A ratio is ours, or the first, to this one."""
+    torch.set_num_threads(1)
+    counts = {
+        way.contender: bytes_per_element(way)
+        for (_, n), ways in cells.items()
+        if n == MIDDLE
+        for way in ways
+    }
+    for (operator, n), ways in cells.items():
+        for threads in THREADS:
+            for way in ways:
+                times = taken[way, threads]
+                ratios = [a / b for a, b in zip(taken[ways[0], threads], times, strict=True)]
+                deciles = statistics.quantiles(ratios, n=10, method="inclusive")
+                yield {
+                    "operator": operator,
+                    "contender": way.contender.name,
+                    "elements": n,
+                    "threads": threads,
+                    "microseconds": round(statistics.median(times), 1),
+                    "ratio": round(statistics.median(ratios), 3),
+                    "ratio_low": round(deciles[0], 3),
+                    "ratio_high": round(deciles[-1], 3),
+                    **counts[way.contender],
+                }
+
+
+def show(found):
+    """Tables: times on each number of threads, and bytes."""
+    names = [name for name in dict.fromkeys(key[:2] for key in found) if name[0] != MEMORY]
+    sizes = "".join(f" {n:,} |" for n in CALLS)
+    for threads in THREADS:
+        print(f"| µs; ours / this, 10 to 90% | {count(threads)} |{sizes}")
+        print("|---|---|" + "---|" * len(CALLS))
+        for name in names:
+            print(f"| {' | '.join(name)} |", end="")
+            for n in CALLS:
+                row = found[(*name, n, threads)]
+                print(f" {row['microseconds']:,.0f}; {row['ratio']:.2f},", end="")
+                print(f" {row['ratio_low']:.2f} to {row['ratio_high']:.2f} |", end="")
+            print()
+        print()
+    print("| bytes per element | | saved for backward | moved | of fresh memory | time / floor |")
+    print("|---|---|---|---|---|---|")
+    for operator, name in names:
+        row, floor = found[operator, name, LARGE, 1], found[operator, FLOOR, LARGE, 1]
+        kinds = [f"{row[f'{kind}_bytes_per_element']:g}" for kind in ("saved", "moved", "fresh")]
+        times = row["microseconds"] / floor["microseconds"]
+        print(f"| {operator} | {name} | {' | '.join(kinds)} | {times:.2f} |")
+    print()
+    for threads in THREADS:
+        for name in (CLONE, COPY):
+            row = found[MEMORY, name, LARGE, threads]
+            speed = row["moved_bytes_per_element"] * LARGE / row["microseconds"] / 1000
+            print(f"- memory, {count(threads)}: {name}, {speed:.1f} GB/s")
+
+
+def count(threads):
+    return f"{threads} thread{'s' if threads > 1 else ''}"
+
+
+def judge(found):
+    """Which targets are reached. Where several peers are named, ours has to beat each."""
+    measured = {key[0] for key in found}
+    for operator, peers, sizes, limit in TARGETS:
+        for n in sizes if operator in measured else []:
+            ratio = max(found[operator, peer, n, 1]["ratio"] for peer in peers)
+            names = " and ".join(peers)
+            say(ratio, limit, f"{operator}, {n:,} elements: at most {limit:g} × {names}")
+    for operator, limit in SAVED.items():
+        if operator in measured:
+            saved = found[operator, OURS, MIDDLE, 1]["saved_bytes_per_element"]
+            say(saved, limit, f"{operator}: at most {limit} bytes saved per element")
+
+
+def say(value, limit, what):
+    print(f"- {'reached' if value <= limit else 'NOT REACHED'}: {what} ({value:.2f})")
+
+
+def store(about, found):
+    """One row a line: a change shows what changed."""
+    head = json.dumps(about, indent=2).removesuffix("\n}")
+    lines = ",\n".join(f"    {json.dumps(row)}" for row in found)
+    STORED.write_text(f'{head},\n  "rows": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("operators", nargs="*", help=f"some of: {'; '.join(OPERATORS)}")
+    parser.add_argument("--store", action="store_true", help=f"write {STORED.name}")
+    asked = parser.parse_args()
+    if unknown := set(asked.operators) - set(OPERATORS):
+        parser.error(f"no operator {', '.join(unknown)}: there are {'; '.join(OPERATORS)}")
+    if asked.store and asked.operators:
+        parser.error("--store is for a run with all operators")
+
+    versions = {"Python": platform.python_version(), "torch": torch.__version__}
+    versions |= {peer: version(peer) for peer in PEERS}
+    about = {"date": str(date.today()), "cores": os.cpu_count(), "versions": versions}
+    named = ", ".join(f"{name} {number}" for name, number in versions.items())
+    print(f"{about['date']}, {named}, {about['cores']} cores\n")
+
+    operators = [*(asked.operators or OPERATORS), MEMORY]
+    torch.set_num_threads(1)
+    cells = {(operator, n): prepare(operator, n) for operator in operators for n in CALLS}
+    gc.disable()
+    found = list(rows(cells, measure(cells)))
+    keys = ("operator", "contender", "elements", "threads")
+    by_key = {tuple(row[key] for key in keys): row for row in found}
+    show(by_key)
+    print()
+    judge(by_key)
+    if asked.store:
+        store(about, found)
+
+
+if __name__ == "__main__":
+    main()

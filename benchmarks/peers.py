@@ -1,0 +1,162 @@
+"""What benchmarks/functions.py compares: each operator of helpers/functions, and its peers.
+
+A contender is one entry of CONTENDERS. Whoever wants to try a peer's function in another way, on a
+report card for example, finds it here.
+"""
+
+import logging
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+
+from helpers.functions import clamp, fake_quantize, lsq_quantize, round_ste, sign_ste, step
+
+logging.disable(logging.WARNING)  # torchao names each GPU library that it does not find
+try:
+    from brevitas.core.function_wrapper import Identity
+    from brevitas.core.quant import IntQuant
+    from brevitas.function import ops_ste as brevitas
+    from snntorch import surrogate as snntorch
+    from spikingjelly.activation_based import surrogate as spikingjelly
+    from torchao.prototype.paretoq.models.utils_quant import LsqBinaryTernaryExtension
+    from torchao.quantization import quant_primitives as torchao
+except ModuleNotFoundError as missing:
+    raise SystemExit(
+        f"{missing.name} is not installed, and a benchmark without its peers proves nothing: "
+        "pip install -c constraints.txt -e '.[peers]', with Python 3.11 or later"
+    ) from None
+logging.disable(logging.NOTSET)
+
+PEERS = ["brevitas", "snntorch", "spikingjelly", "torchao"]
+OURS, DETACHED = "ours", "p + (y - p).detach()"
+
+BITS, LOW, HIGH, SCALE, ZERO_POINT = 8, -128, 127, 1 / 64, 10  # clips 5% of normal numbers
+BOUNDS = [LOW, HIGH, LOW - ZERO_POINT, HIGH - ZERO_POINT, 0]
+KINKS = [-1, 1, *(SCALE * bound for bound in BOUNDS)]  # within half a step, definitions differ
+
+
+class Contender(NamedTuple):
+    """One way to compute an operator.
+
+    function  returns y
+    takes     "x", or "x step" where the step size is learned; both get a gradient
+    differs   how its gradient differs from ours by design; without such words it must be the same
+    """
+
+    operator: str
+    name: str
+    function: Callable[..., torch.Tensor]
+    takes: str = "x"
+    differs: str = ""
+
+
+def round_without_function(x):
+    """As in notebook 10: a clone, and its numbers overwritten."""
+    y = x.clone()
+    y.detach().round_()
+    return y
+
+
+def detached(p, y):
+    """The value of y with the gradient of p, as most people spell it."""
+    return p + (y - p).detach()
+
+
+def detached_fake_quantize(x):
+    bins = x / SCALE
+    bins = detached(bins, bins.round()) + ZERO_POINT
+    return (bins.clamp(LOW, HIGH) - ZERO_POINT) * SCALE
+
+
+def detached_lsq(x, step):
+    step = detached(step * lsq_factor(x), step)
+    bins = (x / step).clamp(LOW, HIGH)
+    return detached(bins, bins.round()) * step
+
+
+def lsq_factor(x):
+    """Times this, the gradient of a step size has the right size: arxiv.org/abs/1902.08153."""
+    return 1 / math.sqrt(x.numel() * HIGH)
+
+
+def torch_fake_quantize(x):
+    return torch.fake_quantize_per_tensor_affine(x, SCALE, ZERO_POINT, LOW, HIGH)
+
+
+def torch_lsq(x, step):
+    learnable = torch._fake_quantize_learnable_per_tensor_affine
+    return learnable(x, step, zero, LOW, HIGH, lsq_factor(x))
+
+
+def torchao_fake_quantize(x):
+    return torchao._fake_quantize_affine(x, x.shape, scale, zero_point, torch.int32, LOW, HIGH)
+
+
+scale, zero_point, zero = torch.tensor(SCALE), torch.tensor(float(ZERO_POINT)), torch.zeros(1)
+bits = torch.tensor(float(BITS))
+brevitas_int = IntQuant(signed=True, narrow_range=False, input_view_impl=Identity())
+
+CONTENDERS = [
+    Contender("round_ste", OURS, round_ste),
+    Contender("round_ste", "brevitas", brevitas.round_ste),
+    Contender("round_ste", "torchao", torchao._Round.apply),
+    Contender("round_ste", "torch.round, gradient 0", torch.round, differs="0 everywhere"),
+    Contender("round_ste", "clone, no Function", round_without_function),
+    Contender("round_ste", DETACHED, lambda x: detached(x, x.round())),
+    #
+    Contender("sign_ste", OURS, sign_ste),
+    Contender(
+        "sign_ste", "brevitas binary, unclipped", brevitas.binary_sign_ste, differs="not clipped"
+    ),
+    Contender(
+        "sign_ste", "brevitas ternary, unclipped", brevitas.ternary_sign_ste, differs="not clipped"
+    ),
+    Contender(
+        "sign_ste", "brevitas binary, clipped", lambda x: brevitas.binary_sign_ste(F.hardtanh(x))
+    ),
+    Contender("sign_ste", DETACHED, lambda x: detached(F.hardtanh(x), x.sign())),
+    #
+    Contender("clamp", OURS, lambda x: clamp(x, -1, 1, bound_gradient=0)),
+    Contender("clamp", "ours, bound ½", lambda x: clamp(x, -1, 1, bound_gradient=0.5)),
+    Contender("clamp", "ours, bound 1", lambda x: clamp(x, -1, 1, bound_gradient=1)),
+    Contender("clamp", "F.hardtanh", lambda x: F.hardtanh(x, -1, 1)),
+    Contender("clamp", "torch.clamp", lambda x: torch.clamp(x, -1, 1)),
+    #
+    Contender("step", OURS, lambda x: step(x, "atan", width=1 / math.pi)),
+    Contender("step", "snntorch", snntorch.atan(alpha=2.0)),
+    Contender("step", "spikingjelly", spikingjelly.ATan(alpha=2.0)),
+    #
+    Contender("fake_quantize", OURS, lambda x: fake_quantize(x, SCALE, ZERO_POINT, LOW, HIGH)),
+    Contender("fake_quantize", "torch", torch_fake_quantize),
+    Contender("fake_quantize", "torchao", torchao_fake_quantize),
+    Contender("fake_quantize", "brevitas", lambda x: brevitas_int(scale, zero_point, bits, x)),
+    Contender("fake_quantize", DETACHED, detached_fake_quantize),
+    #
+    # torch's documentation has this example: half of all normal numbers are clipped
+    Contender("fake_quantize, 0 to 255", OURS, lambda x: fake_quantize(x, SCALE, 0, 0, 255)),
+    Contender(
+        "fake_quantize, 0 to 255",
+        "torch",
+        lambda x: torch.fake_quantize_per_tensor_affine(x, SCALE, 0, 0, 255),
+    ),
+    #
+    Contender("lsq_quantize", OURS, lambda x, step: lsq_quantize(x, step, LOW, HIGH), "x step"),
+    Contender("lsq_quantize", "torch", torch_lsq, "x step"),
+    Contender(
+        "lsq_quantize",
+        "torchao",
+        lambda x, step: LsqBinaryTernaryExtension.apply(x, step, BITS, True),
+        "x step",
+    ),
+    Contender(
+        "lsq_quantize",
+        "brevitas",
+        lambda x, step: brevitas_int(step, zero, bits, x),
+        "x step",
+        differs="dL/dstep without the factor of LSQ",
+    ),
+    Contender("lsq_quantize", DETACHED, detached_lsq, "x step"),
+]

@@ -1,0 +1,471 @@
+"""Functions with one fault each, named after it, beside what the report card has to say.
+
+All but a few compute y = x², rightly but for the one thing that they override.
+"""
+
+import torch
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+
+class Square(Function):
+    """y = x², right in every respect."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad_output
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (x,) = ctx.saved_tensors
+        return 2 * x * tangent
+
+
+class SlopeOfAnother(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 3 * x * grad_output
+
+
+class ClampGradient(Square):
+    """From the web pages: the gradient is 1 above, whatever grad_output is."""
+
+    @staticmethod
+    def forward(x):
+        return x.clamp(0, 1)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        grad = grad_output.clone()
+        grad[x < 0] = 0
+        grad[x > 1] = 1
+        return grad
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (x,) = ctx.saved_tensors
+        return torch.where((x < 0) | (x > 1), 0, tangent)
+
+
+class IgnoresGradOutput(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x
+
+
+class NotLinear(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad_output.clamp(-1, 1)
+
+
+class SavesItsOutput(Square):
+    """A quantized tanh that computes its slope from its own, rounded output."""
+
+    @staticmethod
+    def forward(x):
+        return torch.round(4 * torch.tanh(x)) / 4
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+        ctx.save_for_forward(output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * (1 - y * y)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (y,) = ctx.saved_tensors
+        return tangent * (1 - y * y)
+
+
+def like_saves_its_output(x):
+    y = torch.round(4 * torch.tanh(x)) / 4
+    return (1 - y * y).detach() * x
+
+
+class SavesAnIntermediate(Square):
+    """y = exp(x)²"""
+
+    @staticmethod
+    def forward(x):
+        return torch.exp(x) * torch.exp(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        root = torch.exp(inputs[0])
+        ctx.save_for_backward(root)
+        ctx.save_for_forward(root)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (root,) = ctx.saved_tensors
+        return 2 * root * root * grad_output
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (root,) = ctx.saved_tensors
+        return 2 * root * root * tangent
+
+
+class DetachesInBackward(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return (2 * x * grad_output).detach()
+
+
+class OnceDifferentiable(Square):
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad_output
+
+
+class WritesIntoGradOutput(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output.mul_(2 * x)
+
+
+class WritesIntoItsInput(Square):
+    @staticmethod
+    def forward(x):
+        return x.clamp_(-1, 1)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        inside = inputs[0].abs() < 1
+        ctx.save_for_backward(inside)
+        ctx.save_for_forward(inside)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (inside,) = ctx.saved_tensors
+        return torch.where(inside, grad_output, 0)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (inside,) = ctx.saved_tensors
+        return torch.where(inside, tangent, 0)
+
+
+class KeepsItsInputOnCtx(Square):
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (ctx.x,) = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * ctx.x * grad_output
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return 2 * ctx.x * tangent
+
+
+class KeepsItsOutputOnCtx(Square):
+    """y = exp(x)"""
+
+    @staticmethod
+    def forward(x):
+        return torch.exp(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.y = output
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return ctx.y * grad_output
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return ctx.y * tangent
+
+
+class KeepsTooMuch(Square):
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+        ctx.never_used = inputs[0].double()
+
+
+class TooManyGradients(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad_output, grad_output
+
+
+class Scale(Square):
+    """y = factor · x², right in every respect."""
+
+    @staticmethod
+    def forward(x, factor):
+        return factor * x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, ctx.factor = inputs
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * ctx.factor * x * grad_output, None
+
+    @staticmethod
+    def jvp(ctx, tangent, _):
+        (x,) = ctx.saved_tensors
+        return 2 * ctx.factor * x * tangent
+
+
+class ForgetsNone(Scale):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * ctx.factor * x * grad_output
+
+
+class GradientForANumber(Scale):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * ctx.factor * x * grad_output, x * x * grad_output
+
+
+class NoGradientForAnInput(Function):
+    """y = x · w"""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, weight):
+        return x * weight
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        _, weight = ctx.saved_tensors
+        return grad_output * weight, None
+
+    @staticmethod
+    def jvp(ctx, of_x, of_weight):
+        x, weight = ctx.saved_tensors
+        return of_x * weight + x * of_weight
+
+
+class VmapOverTheFirstInput(NoGradientForAnInput):
+    generate_vmap_rule = False
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output * weight, grad_output * x
+
+    @staticmethod
+    def vmap(info, in_dims, x, weight):
+        return x * weight, in_dims[0]
+
+
+class ReducesItsGradient(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return (2 * x * grad_output).sum()
+
+
+class BroadcastsItsGradient(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x.unsqueeze(-1) * grad_output
+
+
+class NoJvp(Function):
+    generate_vmap_rule = True
+    forward = staticmethod(Square.forward)
+    backward = staticmethod(Square.backward)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+
+class JvpWrongByAFactor(Square):
+    @staticmethod
+    def jvp(ctx, tangent):
+        (x,) = ctx.saved_tensors
+        return x * tangent
+
+
+class OldStyle(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    backward = staticmethod(Square.backward)
+
+
+class NoVmapRule(Square):
+    generate_vmap_rule = False
+
+
+class WrongVmap(Square):
+    generate_vmap_rule = False
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        return x * x.abs(), 0
+
+
+class AsksForANumber(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad_output if grad_output.any() else 0 * x
+
+
+class WrongAtItsKink(Square):
+    @staticmethod
+    def forward(x):
+        return x.clamp(min=0)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return torch.where(x > 0, grad_output, torch.where(x < 0, 0, 2 * grad_output))
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (x,) = ctx.saved_tensors
+        return torch.where(x > 0, tangent, 0)
+
+
+class WrongInFloat16(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return (4 if x.dtype == torch.float16 else 2) * x * grad_output
+
+
+class ValueWrongInFloat16(Square):
+    @staticmethod
+    def forward(x):
+        return x * x + (x.dtype == torch.float16)
+
+
+class AlwaysFloat32(Square):
+    @staticmethod
+    def forward(x):
+        return (x * x).float()
+
+
+class MasksByMultiplying(Square):
+    @staticmethod
+    def forward(x):
+        return x.clamp(min=0)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return (x > 0) * grad_output
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (x,) = ctx.saved_tensors
+        return (x > 0) * tangent
+
+
+class RefusesEmpty(Square):
+    @staticmethod
+    def forward(x):
+        if not x.numel():
+            raise ValueError("nothing to square")
+        return x * x
+
+
+class UsesView(Square):
+    @staticmethod
+    def forward(x):
+        return (x.view(-1) ** 2).view(x.shape)
+
+
+class AssumesContiguous(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        straight = torch.empty(x.shape).stride()
+        return 2 * x * grad_output.as_strided(x.shape, straight)
+
+
+def detour(x):
+    """The sign with the gradient of the identity, by the detach trick."""
+    return x + (x.sign() - x).detach()
+
+
+class RoundStraightThrough(Square):
+    """Right, but torch.compile takes no Function with jvp, and drops what it does not see."""
+
+    @staticmethod
+    def forward(x):
+        return x.round()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent.clone()
+
+
+class RoundWithoutJvp(Function):
+    """Right but for its missing jvp."""
+
+    generate_vmap_rule = True
+    forward = staticmethod(RoundStraightThrough.forward)
+    setup_context = staticmethod(RoundStraightThrough.setup_context)
+    backward = staticmethod(RoundStraightThrough.backward)
+
+
+def cut(x):
+    return x.detach() ** 2
+
+
+def square_root_of_square(x):
+    """|x|, whose gradient is NaN at 0."""
+    return torch.sqrt(x * x)

@@ -1,0 +1,215 @@
+"""What is right passes: torch's own operations, and Functions without a fault."""
+
+import faulty
+import hypothesis.strategies as st
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+
+from helpers.report_card import report_card
+
+x = torch.linspace(-2, 2, 9)
+positive = torch.tensor([0.2, 0.4, 0.7, 1.3])
+chance = torch.tensor([0.2, 0.5, 0.9])
+generator = torch.Generator().manual_seed(0)
+a, b = (torch.randn(3, 4, generator=generator) for _ in range(2))
+weight, bias = torch.randn(2, 4, generator=generator), torch.randn(2, generator=generator)
+
+ELEMENTWISE = {
+    "relu": torch.relu,
+    "sigmoid": torch.sigmoid,
+    "tanh": torch.tanh,
+    "hardtanh": F.hardtanh,
+    "gelu": F.gelu,
+    "silu": F.silu,
+    "softplus": F.softplus,
+    "softsign": F.softsign,
+    "leaky_relu": F.leaky_relu,
+    "elu": F.elu,
+    "abs": torch.abs,
+    "square": torch.square,
+    "sqrt": torch.sqrt,
+    "log": torch.log,
+    "reciprocal": torch.reciprocal,
+    "exp": torch.exp,
+    "sin of 3 x": lambda x: torch.sin(3 * x),
+    "tan": torch.tan,
+    "round": torch.round,
+    "sign": torch.sign,
+    "frac": torch.frac,
+    "remainder": lambda x: x % 0.7,
+    "nan_to_num": torch.nan_to_num,
+    "clamp": lambda x: x.clamp(-1, 1),
+    "kink at a third": lambda x: (x * 3).clamp(-1, 1),
+    "rounding at the kink": lambda x: (x / 0.3).clamp(-10, 10) * 0.3,
+    "steep": lambda x: torch.sigmoid(25 * x),
+    "jump": lambda x: torch.where(x > 0.25, x * x, -x),
+    "identity": lambda x: x,
+    "in place": lambda x: x.relu_(),
+}
+OTHERS = {
+    "matmul": (torch.matmul, a, b.T),
+    "linear": (F.linear, a, weight, bias),
+    "softmax": (lambda x: F.softmax(x, -1), a),
+    "softmax of a vector": (lambda x: F.softmax(x, -1), x),
+    "layer_norm": (lambda x: F.layer_norm(x, (4,)), a),
+    "sum": (torch.sum, a),
+    "amax": (lambda x: x.amax(1), a),
+    "sort": (lambda x: x.sort().values, x),
+    "maximum": (torch.maximum, a, b),
+    "broadcast": (torch.mul, a, torch.tensor(0.7)),
+    "transpose": (lambda x: x.T, a),
+    "flatten": (lambda x: x.reshape(-1), a),
+    "expand": (lambda x: x.expand(2, 9), x),
+    "cross_entropy": (F.cross_entropy, a, torch.tensor([0, 3, 1])),
+    "binary_cross_entropy": (F.binary_cross_entropy, chance, torch.tensor([0.0, 1.0, 1.0])),
+    "relu of nothing but zeros": (lambda x, w: torch.relu(x @ w), torch.zeros(2, 4), weight.T),
+    "conv1d": (F.conv1d, a[None, :2], weight.reshape(2, 2, 2)),
+}
+each = pytest.mark.parametrize
+with_like = each("with_like", [False, True], ids=["slope", "like"])
+
+
+NESTED = "jacfwd(jacfwd)"  # torch has bugs of its own there: issues 197867 and 198017
+
+
+def require_passed(card, but=()):
+    assert {row.name for row in card.rows if not row.fine} == set(but), str(card)
+
+
+@with_like
+@each("name", ELEMENTWISE)
+def test_elementwise(name, with_like):
+    function = ELEMENTWISE[name]
+    require_passed(report_card(function, x, like=function if with_like else None))
+
+
+@with_like
+@each("name", OTHERS)
+def test_not_elementwise(name, with_like):
+    function, *inputs = OTHERS[name]
+    if name == "binary_cross_entropy":
+        inputs[0].requires_grad_()
+    card = report_card(function, *inputs, like=function if with_like else None)
+    require_passed(card, but={NESTED} if (name, with_like) == ("layer_norm", False) else ())
+    assert {card[row].status for row in ("empty", "0-d", "large x")} == {"not applicable"}
+
+
+@each("dtype", [torch.float64, torch.float16, torch.bfloat16])
+def test_examples_of_other_dtypes(dtype):
+    require_passed(report_card(torch.sigmoid, x.to(dtype)))
+    require_passed(report_card(torch.matmul, a.to(dtype), b.T.to(dtype)))
+
+
+@each("example", [torch.tensor(0.5), torch.tensor([-1e4, 1e4]), torch.randn(200, 500)])
+def test_examples_of_other_sizes(example):
+    require_passed(report_card(torch.relu, example))
+
+
+class Relu(faulty.MasksByMultiplying):
+    """The gradient at 0 is 1, which is as right as the 0 of torch.relu."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return torch.where(x >= 0, grad_output, 0)
+
+
+@each("flush", [False, True])
+def test_another_choice_at_a_kink_is_right(flush):
+    if not torch.set_flush_denormal(flush):
+        pytest.skip("this processor cannot take the numbers beside 0 for 0")
+    try:
+        require_passed(report_card(Relu.apply, x, like=torch.relu))
+        scaled = (lambda x, s: Relu.apply(x) * s), x, torch.tensor(0.5)
+        require_passed(report_card(*scaled, like=lambda x, s: torch.relu(x) * s))
+        require_passed(report_card(*scaled))
+    finally:
+        torch.set_flush_denormal(False)
+
+
+def test_a_domain_that_is_left_is_not_judged():
+    def checked_log(x):
+        if not ((x >= 0.2) & (x <= 1.3)).all():
+            raise ValueError("outside")
+        return torch.log(x)
+
+    card = report_card(checked_log, positive)
+    bad = {row.name for row in card.rows if not row.fine}
+    # an `if` on numbers, and a check of the numbers of a tensor that has none
+    assert bad <= {"vmap", "vmap(grad)", "jacrev", "jacfwd", "hessian"}, str(card)
+    assert card["slope"].status == "works"
+    assert (
+        card["large x"].message == "fn refuses what lies outside of the example, 0.2013 to 1.2987"
+    )
+
+
+def test_a_domain_that_a_finite_difference_leaves_is_not_judged():
+    def square_of_probability(p, scale):
+        if p.max() > 1:
+            raise ValueError("no probability")
+        return p * p * scale
+
+    card = report_card(square_of_probability, torch.tensor([0.5, 1.0]), torch.tensor(0.5))
+    assert card["slope"].status == "works"
+
+
+@each("name", ["Square", "RoundStraightThrough"])
+def test_a_right_function(name):
+    like = {"RoundStraightThrough": lambda x: x}.get(name)
+    card = report_card(getattr(faulty, name).apply, x, like=like)
+    require_passed(card, but={NESTED} if name == "Square" else ())
+
+
+def test_a_right_function_with_an_input_that_is_no_tensor():
+    require_passed(report_card(faulty.Scale.apply, x, 3.0), but={NESTED})
+
+
+def learned_step_size(x, step):
+    """LSQ, https://arxiv.org/abs/1902.08153, by a straight-through estimator inside."""
+    q = (x / step).clamp(-4, 3)
+    return (q + (q.round() - q).detach()) * step
+
+
+def gradient_of_learned_step_size(x, step):
+    q = x / step
+    inside = (q >= -4) & (q <= 3)
+    q_bar = q.round().clamp(-4, 3)
+    return x * inside + step * torch.where(inside, q_bar - q, q_bar).detach()
+
+
+def test_a_straight_through_estimator_inside_may_pretend_twice():
+    example = (x, torch.tensor(0.3))
+    card = report_card(learned_step_size, *example, like=gradient_of_learned_step_size)
+    require_passed(card)
+    assert card["double backward"].message == (
+        "the second gradient is that of like, not the slope of the first"
+    )
+
+
+numbers = st.lists(st.floats(-50, 50, width=32), min_size=1, max_size=6)
+few = settings(max_examples=15)
+
+
+@each("function", [torch.relu, torch.sigmoid, F.hardtanh, F.gelu])
+@few
+@given(values=numbers)
+def test_elementwise_on_random_numbers(function, values):
+    require_passed(report_card(function, torch.tensor(values)))
+
+
+@few
+@given(data=st.data(), rows=st.integers(1, 3), inner=st.integers(1, 3), columns=st.integers(1, 3))
+def test_matmul_on_random_numbers(data, rows, inner, columns):
+    of = lambda count: st.lists(st.floats(-9, 9, width=16), min_size=count, max_size=count)  # noqa: E731
+    left = torch.tensor(data.draw(of(rows * inner))).reshape(rows, inner)
+    right = torch.tensor(data.draw(of(inner * columns))).reshape(inner, columns)
+    require_passed(report_card(torch.matmul, left, right))
+
+
+@each("name, inputs", [("relu", (x,)), ("sigmoid", (x,)), ("matmul", (a, b.T))])
+def test_compiled(name, inputs):
+    card = report_card(getattr(torch, name), *inputs, compile=True)
+    require_passed(card)
+    assert {row.status for row in card.rows if row.name.startswith("compile")} == {"works"}

@@ -1,0 +1,130 @@
+"""Every correct spelling of an exercise's answer is accepted, not the folded solution alone."""
+
+import pytest
+import torch
+from torch.autograd import Function
+from wrong_answers.notebook_10 import (
+    Gate,
+    OldForm,
+    TwoResults,
+    WrongForward,
+    copied,
+    frugal,
+    function,
+    gate,
+    inside,
+    masked,
+    repaired,
+    slope,
+    step,
+)
+
+from helpers.functions import Elementwise, value_with_gradient_of
+from helpers.lessons import check
+
+
+class WithVmap(Gate):
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * slope(*ctx.saved_tensors)
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        return WithVmap.apply(x), in_dims[0]
+
+
+class WithJvp(WrongForward):
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent * slope(*ctx.saved_tensors)
+
+
+class FromHelpers(Elementwise):
+    @staticmethod
+    def forward(x):
+        return gate(x)
+
+    @staticmethod
+    def times_slope(g, x):
+        return g * slope(x)
+
+
+class OldFormSign(OldForm):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(inside(x))
+        return x.sign()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return masked(grad_output, *ctx.saved_tensors)
+
+
+class Packed(Function):
+    """Eight answers in a byte."""
+
+    @staticmethod
+    def forward(x):
+        return x.sign()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        bits = torch.nn.functional.pad(inside(x).byte(), (0, -len(x) % 8)).view(-1, 8)
+        ctx.save_for_backward((bits << torch.arange(8)).sum(1).byte())
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (packed,) = ctx.saved_tensors
+        bits = (packed[:, None] >> torch.arange(8)) & 1
+        return masked(grad_output, bits.flatten()[: len(grad_output)].bool())
+
+
+def copied_sign(x, proxy):
+    y = proxy(x)
+    y.detach().copy_(x.sign())
+    return y
+
+
+RIGHT = {
+    "10.1": {
+        "a product": repaired(lambda g, x: g * slope(x)),
+        "in place in a copy": repaired(lambda g, x: g.clone().mul_(slope(x))),
+        "a vmap of its own": WithVmap.apply,
+        "forward mode, too": WithJvp.apply,
+        "from helpers.functions": FromHelpers.apply,
+    },
+    "10.2": {
+        "made in setup_context": frugal(masked),
+        "a second output": lambda x: TwoResults.apply(x)[0],
+        "the old form": OldFormSign.apply,
+        "bytes": frugal(lambda g, mask: masked(g, mask > 0), save=lambda x: inside(x).byte()),
+        "bits": Packed.apply,
+        "masked_fill": frugal(lambda g, mask: g.masked_fill(~mask, 0)),
+        "where, without a class": lambda x: copied_sign(
+            x, lambda x: torch.where(x.abs() <= 1, x, 0)
+        ),
+        "masked_fill, without a class": lambda x: copied_sign(
+            x, lambda x: x.masked_fill(x.abs() > 1, 0)
+        ),
+        "with vmap": function(lambda x: x.sign(), masked, inside, generate_vmap_rule=True),
+    },
+    "10.3": {
+        "a clone": copied,
+        "a sum": lambda x: copied(x, lambda x: torch.relu(x) + 0),
+        "where": lambda x: copied(x, lambda x: torch.where(x > 0, x, 0)),
+        "a product": lambda x: copied(x, lambda x: x * (x > 0)),
+        "from helpers.functions": lambda x: value_with_gradient_of(step(x), torch.relu(x)),
+    },
+}
+CASES = [(number, name) for number, answers in RIGHT.items() for name in answers]
+
+
+@pytest.mark.parametrize("number, name", CASES, ids=[f"{n}-{name}" for n, name in CASES])
+def test_a_right_answer_is_accepted(number, name, capsys):
+    check(number, RIGHT[number][name])
+    assert capsys.readouterr().out.startswith(f"✓ {number} ")

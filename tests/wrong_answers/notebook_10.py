@@ -1,0 +1,365 @@
+"""Wrong answers to the exercises on what a gradient of your own survives."""
+
+import torch
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from helpers.functions import sign_ste
+
+
+def function(forward, backward, save=None, **members):
+    """A Function of x; `save(x)` makes the tensor for backward, and without it that is x."""
+
+    class Made(Function):
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(save(*inputs) if save else inputs[0])
+
+    Made.forward = staticmethod(forward)
+    Made.backward = staticmethod(lambda ctx, g: backward(g, *ctx.saved_tensors))
+    for name, member in members.items():
+        setattr(Made, name, member)
+    return Made.apply
+
+
+def gate(x):
+    return x * torch.sigmoid(1.702 * x)
+
+
+def slope(x):
+    sigmoid = torch.sigmoid(1.702 * x)
+    return sigmoid + 1.702 * x * sigmoid * (1 - sigmoid)
+
+
+def repaired(backward, **members):
+    return function(gate, backward, **{"generate_vmap_rule": True, **members})
+
+
+class Gate(Function):
+    @staticmethod
+    def forward(x):
+        return gate(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(slope(*inputs))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.mul_(*ctx.saved_tensors)
+
+
+class InputAndSigmoid(Gate):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        ctx.save_for_backward(x, torch.sigmoid(1.702 * x))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, sigmoid = ctx.saved_tensors
+        return grad_output * (sigmoid + 1.702 * x * sigmoid * (1 - sigmoid))
+
+
+class Attribute(Gate):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (ctx.x,) = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * slope(ctx.x)
+
+
+class Once(InputAndSigmoid):
+    backward = staticmethod(once_differentiable(InputAndSigmoid.backward))
+
+
+class OldForm(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return gate(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * slope(*ctx.saved_tensors)
+
+
+class WrongForward(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return gate(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * slope(*ctx.saved_tensors)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent * torch.sigmoid(*ctx.saved_tensors)
+
+
+def inside(x):
+    return x.abs() <= 1
+
+
+def masked(g, mask):
+    return torch.where(mask, g, 0)
+
+
+def in_place(g, mask):
+    return g.masked_fill_(~mask, 0)
+
+
+class Hidden(Function):
+    @staticmethod
+    def forward(x):
+        return x.sign()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.inside = inside(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return masked(grad_output, ctx.inside)
+
+
+class TwoResults(Function):
+    @staticmethod
+    def forward(x):
+        return x.sign(), inside(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(output[1])
+
+    @staticmethod
+    def backward(ctx, grad_output, _):
+        return masked(grad_output, *ctx.saved_tensors)
+
+
+def frugal(backward, save=inside, forward=torch.sign):
+    return function(lambda x: forward(x), backward, save)
+
+
+def step(x):
+    return (x >= 0).to(x.dtype)
+
+
+def trick(x):
+    t = torch.relu(x)
+    return t + (step(x) - t).detach()
+
+
+def trick_the_other_way(x):
+    t = torch.relu(x)
+    return step(x) + (t - t.detach())
+
+
+def copied(x, proxy=lambda x: torch.relu(x).clone()):
+    y = proxy(x)
+    y.detach().copy_(step(x))
+    return y
+
+
+def copied_into_data(x, proxy=lambda x: torch.relu(x).clone()):
+    y = proxy(x)
+    y.data.copy_(step(x))
+    return y
+
+
+def copied_openly(x):
+    return torch.relu(x).clone().copy_(step(x))
+
+
+def copied_without_grad(x):
+    y = torch.relu(x).clone()
+    with torch.no_grad():
+        y.copy_(step(x))
+    return y
+
+
+def one_by_one(x):
+    return torch.stack([copied(number) if number >= 0 else torch.relu(number) for number in x])
+
+
+class StepLikeRelu(Function):
+    @staticmethod
+    def forward(x):
+        return step(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return torch.where(x > 0, grad_output, 0)
+
+
+WRONG = {
+    "10.1": {
+        "as it was": (
+            Gate.apply,
+            "the row 'grad_output untouched' is silently wrong: backward writes into grad_output",
+        ),
+        "only no longer in place": (
+            repaired(torch.mul, save=slope),
+            "the row 'double backward' is silently wrong",
+        ),
+        "x and its sigmoid": (
+            InputAndSigmoid.apply,
+            "What to change: let backward compute the slope from the saved x itself",
+        ),
+        "no vmap": (
+            repaired(lambda g, x: g * slope(x), generate_vmap_rule=False),
+            "the row 'vmap' is refused: RuntimeError: You tried to vmap over Made, but it does "
+            "not have vmap support. What to change: add generate_vmap_rule = True",
+        ),
+        "plain autograd": (gate, "kept for backward beside x: yours 4 bytes for each number"),
+        "an attribute of ctx": (Attribute.apply, "the row 'in-place safety' is silently wrong"),
+        "detached": (
+            repaired(lambda g, x: g * slope(x.detach())),
+            "a detached x or a number is a constant for autograd",
+        ),
+        "once differentiable": (Once.apply, "the row 'double backward' is refused"),
+        "old form": (OldForm.apply, "What to change: split forward(ctx, ...)"),
+        "factor lost": (
+            repaired(lambda g, x: g * torch.sigmoid(1.702 * x)),
+            "What to change: the factor of grad_output has to be the slope of the value",
+        ),
+        "ignores grad_output": (
+            repaired(lambda g, x: slope(x)),
+            "the row 'linear in grad_output' is silently wrong",
+        ),
+        "a jvp that is wrong": (WrongForward.apply, "the row 'jvp' is silently wrong"),
+        "another gate": (torch.nn.functional.silu, "The 1.702 is missing."),
+        "no gate": (lambda x: torch.sigmoid(1.702 * x), "The factor x is missing."),
+        "the class itself": (Gate, "needs a function, got the class: pass Gate.apply."),
+        "float32 for all": (
+            lambda x: gate(x.float()).to(x.dtype) if x.dtype != torch.float64 else gate(x.float()),
+            "the row 'float64' is silently wrong: dtype of the output",
+        ),
+    },
+    "10.2": {
+        "keeps x": (sign_ste, "yours 4 bytes for each number, expected 1: x itself is kept."),
+        "keeps a mask of floats": (
+            frugal(lambda g, mask: masked(g, mask > 0), save=lambda x: inside(x).float()),
+            "yours 4 bytes for each number, expected 1: these are other numbers than bools.",
+        ),
+        "keeps a mask of integers": (
+            frugal(lambda g, mask: masked(g, mask > 0), save=lambda x: inside(x).long()),
+            "yours 8 bytes for each number",
+        ),
+        "a product": (
+            frugal(lambda g, mask: g * mask),
+            "infinite grad_output at x = -2: yours nan, expected 0. 0 · inf is NaN",
+        ),
+        "NaN and infinity replaced": (
+            frugal(lambda g, mask: (g * mask).nan_to_num()),
+            "infinite grad_output at x = -1: yours -3.40282e+38, expected -inf",
+        ),
+        "strictly inside": (
+            frugal(masked, save=lambda x: x.abs() < 1),
+            "gradient at x = -1: yours 0, expected -2. The two bounds count as inside.",
+        ),
+        "hidden in ctx": (Hidden.apply, "yours 0 bytes for each number, expected 1. The mask is"),
+        "ignores grad_output": (
+            frugal(lambda g, mask: mask.to(g.dtype)),
+            "backward ignores grad_output.",
+        ),
+        "the other way round": (
+            frugal(lambda g, mask: masked(g, ~mask)),
+            "It is the other way round",
+        ),
+        "one side": (frugal(masked, save=lambda x: x <= 1), "Only one of the two sides is cut."),
+        "straight through": (frugal(lambda g, mask: g * 1), "Outside of -1 to 1 the gradient is 0"),
+        "torch's own": (torch.sign, "torch's own gradient of sign."),
+        "no zero": (
+            frugal(masked, forward=lambda x: torch.where(x >= 0, 1.0, -1.0).to(x.dtype)),
+            "value at x = 0: yours 1, expected 0. sign(0) is 0.",
+        ),
+        "always float32": (
+            frugal(masked, forward=lambda x: torch.where(x == 0, 0.0, x.sign()).float()),
+            "value: yours is float32, expected float64, as x is.",
+        ),
+        "writes into grad_output": (frugal(in_place), "backward writes into grad_output"),
+        "writes into its input": (
+            frugal(masked, forward=lambda x: x.sign_().clone()),
+            "it writes into its input",
+        ),
+        "both results": (TwoResults.apply, "returns a tuple of 2, expected the value alone"),
+        "forgets to return": (frugal(lambda g, mask: None), "yours is NoneType"),
+    },
+    "10.3": {
+        "the one-line trick": (
+            trick,
+            "value at x = 300 (bfloat16): yours 0, expected 1. The 1 is rounded away",
+        ),
+        "the trick the other way": (
+            trick_the_other_way,
+            "value at x = inf: yours nan, expected 1. inf - inf is NaN",
+        ),
+        "no gradient": (step, "nothing leads back to x."),
+        "a leaf": (
+            lambda x: step(x.detach()).requires_grad_(),
+            "no path leads from the result back to x",
+        ),
+        "bools": (lambda x: x >= 0, "value: yours is bool, expected float32, as x is."),
+        "integers": (lambda x: torch.where(x >= 0, 1, 0), "yours is int64, expected float32"),
+        "always float32": (
+            lambda x: copied(x).float(),
+            "value: yours is float32, expected float64",
+        ),
+        "0 at 0": (
+            lambda x: torch.where(x > 0, copied(x), 0.0 * x),
+            "value at x = 0: yours 0, expected 1. At 0 the step is 1",
+        ),
+        "into relu's own result": (
+            lambda x: copied(x, torch.relu),
+            "relu keeps its own result for backward, and you wrote into it",
+        ),
+        "into relu's own result, unseen": (
+            lambda x: copied_into_data(x, torch.relu),
+            "gradient at x = 0: yours 4, expected 0. The gradient of relu at 0 is 0. Backward "
+            "reads relu's own result, and .data overwrote it unseen",
+        ),
+        "gradient at 0": (
+            lambda x: copied(x, lambda x: torch.where(x >= 0, x, 0)),
+            "gradient at x = 0: yours 4, expected 0. The gradient of relu at 0 is 0.",
+        ),
+        "through .data": (copied_into_data, "allowed. Write into y.detach() instead."),
+        "copied openly": (copied_openly, "Autograd recorded the copy"),
+        "under no_grad": (
+            copied_without_grad,
+            "torch.func.jvp at x = 0.3: yours 0, expected -5. torch.no_grad() hides the copy",
+        ),
+        "gradient of x": (lambda x: copied(x, torch.clone), "That is the gradient of x itself."),
+        "gradient of the sigmoid": (
+            lambda x: copied(x, lambda x: torch.sigmoid(x).clone()),
+            "That is the gradient of the sigmoid.",
+        ),
+        "another gradient": (
+            lambda x: copied(x, lambda x: torch.tanh(x).clone()),
+            "gradient at x = -2: yours 0.212, expected 0.",
+        ),
+        "a class": (StepLikeRelu.apply, "they come from a class, StepLikeRelu."),
+        "the class itself": (StepLikeRelu, "pass StepLikeRelu.apply."),
+        "one by one": (one_by_one, "a Tensor in some data-dependent control flow."),
+    },
+}
