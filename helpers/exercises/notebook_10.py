@@ -35,7 +35,8 @@ def _check_repaired_gate(answer):
     }
     compare_each("value", X, y, _gate(X), likely_mistake(y, mistakes))
     for row in report_card(answer, torch.linspace(-3, 3, 7)).rows:
-        asked = row.status != "refused" or row.name not in FORWARD_MODE
+        refused = row.status == "refused" and row.name in FORWARD_MODE
+        asked = not refused and row.name != "jacfwd(jacfwd)"  # where torch itself is wrong
         if asked and not row.fine:
             raise Wrong(_in_a_line(row))
     kept, x_is_kept = bytes_kept(answer)
