@@ -390,6 +390,41 @@ class AlwaysFloat32(Square):
         return (x * x).float()
 
 
+class RoundStraightThrough(Square):
+    """Right, but torch.compile takes no Function with jvp, and drops what it does not see."""
+
+    @staticmethod
+    def forward(x):
+        return x.round()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent.clone()
+
+
+class OverflowsInBackward(RoundStraightThrough):
+    """y = x; the slope is 1, but x² is infinite above 1e19 in float32."""
+
+    @staticmethod
+    def forward(x):
+        return x.clone()
+
+    setup_context = staticmethod(Square.setup_context)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * (1 + x * x) / (1 + x * x)
+
+
 class MasksByMultiplying(Square):
     @staticmethod
     def forward(x):
@@ -431,26 +466,6 @@ class AssumesContiguous(Square):
 def detour(x):
     """The sign with the gradient of the identity, by the detach trick."""
     return x + (x.sign() - x).detach()
-
-
-class RoundStraightThrough(Square):
-    """Right, but torch.compile takes no Function with jvp, and drops what it does not see."""
-
-    @staticmethod
-    def forward(x):
-        return x.round()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        pass
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output
-
-    @staticmethod
-    def jvp(ctx, tangent):
-        return tangent.clone()
 
 
 class RoundWithoutJvp(Function):

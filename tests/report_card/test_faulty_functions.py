@@ -119,6 +119,7 @@ FAULTS = {
     "AlwaysFloat32": Found(
         "float64", WRONG, "dtype of the output", "y.to(x.dtype)", {"bfloat16", "float16"}
     ),
+    "OverflowsInBackward": Found("large x", WRONG, "gradient at x = 1e+30 (float32)"),
     "MasksByMultiplying": Found("inf upstream", WRONG, "grad_output = -inf", "torch.where(mask"),
     "RefusesEmpty": Found("empty", REFUSED, "ValueError: nothing to square"),
     "UsesView": Found("non-contiguous", REFUSED, "view size is not", "use reshape"),
@@ -372,6 +373,24 @@ def test_a_gradient_that_autograd_sums_rightly_is_told_and_is_no_failure():
     row = card["gradient shape and dtype"]
     assert (row.status, card["slope"].status) == ("works", "works")
     assert row.message == "for input 1 backward returns shape (9,), and autograd sums it"
+
+
+def test_a_value_that_is_the_same_at_all_large_numbers_stays_the_same():
+    def sign(x):  # wrong in float64, too
+        return x / x.abs().clamp(1e-3, 1e20)
+
+    row = report_card(sign, torch.linspace(-2, 2, 9))["large x"]
+    assert (row.status, row.yours, row.expected) == (WRONG, "1e+10", "1")
+    assert row.message == "at x = 1e+30 (float32)"
+
+
+def test_a_gradient_that_ends_at_a_thousand_is_seen_with_like():
+    def ending(x):
+        return torch.where(x.abs() < 1000, x, x.detach())
+
+    card = report_card(ending, torch.linspace(-2, 2, 9), like=identity)
+    assert [row.name for row in card.rows if not row.fine] == ["large x"]
+    assert card["large x"].message == "gradient at x = 10000 (float32)"
 
 
 def test_the_detach_trick_is_seen_in_bfloat16_where_float64_is_right():
