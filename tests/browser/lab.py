@@ -234,7 +234,8 @@ class NotebookPage:
 
 # The controls of an explorer: what each is called and what the page shows as its value.
 CONTROLS = """box => [...box.children].flatMap(control => {
-  const name = control.querySelector('label, span')?.innerText.trim();
+  const texts = [...control.querySelectorAll('label, span')].map(label => label.innerText);
+  const name = texts.map(text => text.replace('\\u200b', '').trim()).find(text => text);
   const select = control.querySelector('select'), tick = control.querySelector('[type=checkbox]');
   const readout = control.querySelector('.widget-readout');
   if (select) return [{name, kind: 'choice', shown: select.selectedOptions[0].innerText,
