@@ -6,9 +6,10 @@ Each is a class and a function. The class is a `torch.autograd.Function` with
     times_slope  the gradient that it pretends to have, times the incoming one
     proxy        a plain function that really has this gradient
 
-and the function is what you call: `round_ste(x)`. All work under torch.func, forward mode,
-torch.compile and autocast, in every floating-point dtype. Notebook 04 builds one of them step by
-step, and notebook 10 shows what each line of them is good for.
+and the function is what you call: `round_ste(x)`. All work under torch.func (except linearize,
+which drops the step that sets the value), forward mode, torch.compile and autocast, in float64,
+float32, bfloat16 and float16. Notebook 04 builds one of them step by step, and notebook 10 shows
+what each line of them is good for.
 
 A straight-through estimator (STE) has the value of one function and the gradient of another:
 Bengio, Léonard, Courville 2013, https://arxiv.org/abs/1308.3432.
@@ -29,6 +30,7 @@ from helpers.functions.rounding import (
 )
 from helpers.functions.stepping import SURROGATES, Step, step
 from helpers.functions.upstream import (
+    ClipGradient,
     ScaleGradient,
     clip_gradient,
     reverse_gradient,
@@ -40,6 +42,7 @@ __all__ = [
     "CeilSTE",
     "Clamp",
     "ClampSTE",
+    "ClipGradient",
     "Elementwise",
     "FakeQuantize",
     "FloorSTE",

@@ -89,7 +89,9 @@ class Clamp(Elementwise):
     @staticmethod
     def proxy(x, min, max, bound_gradient):
         at_bound = ((x == min) | (x == max)) & x.isfinite()  # infinity is no bound
-        partly = bound_gradient * x + (1 - bound_gradient) * x.detach()
+        partly = x.detach()
+        if bound_gradient:  # 0 · inf would be NaN
+            partly = bound_gradient * x + (1 - bound_gradient) * partly
         flat_outside = torch.where((min <= x) & (x <= max), x, x.detach().clamp(min, max))
         return torch.where(at_bound, partly, flat_outside)
 

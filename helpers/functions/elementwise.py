@@ -97,7 +97,9 @@ def value_with_gradient_of(value: torch.Tensor, proxy: torch.Tensor) -> torch.Te
             "value_with_gradient_of needs two tensors of one shape and dtype, got "
             f"{tuple(value.shape)} {value.dtype} and {tuple(proxy.shape)} {proxy.dtype}"
         )
-    y = proxy.clone()  # or an operation that saved its own result would find other numbers in it
+    # A new tensor, mapped by vmap as value is, or an operation that saved its own result would find
+    # other numbers in it.
+    y = proxy + value.detach().new_zeros(())
     y.detach().copy_(value.detach())  # the same memory, unseen by autograd
     return y
 
@@ -125,3 +127,8 @@ def number(value, label: str, name: str) -> float:
             "for a tensor with one element pass its .item()"
         )
     return value
+
+
+def wide(x: torch.Tensor) -> torch.Tensor:
+    """x in float32 or float64: half precision has too few digits."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))

@@ -8,7 +8,14 @@ import torch
 import torch.nn.functional as F
 
 from helpers.functions.clamping import between, clamp
-from helpers.functions.elementwise import Elementwise, Pretending, apply_anywhere, floating, number
+from helpers.functions.elementwise import (
+    Elementwise,
+    Pretending,
+    apply_anywhere,
+    floating,
+    number,
+    wide,
+)
 from helpers.functions.rounding import round_ste
 from helpers.functions.upstream import scale_gradient
 
@@ -21,19 +28,19 @@ class FakeQuantize(Elementwise):
 
     @staticmethod
     def forward(x, scale, zero_point, low, high):
-        bins = _wide(x).div(scale).round_()
+        bins = wide(x).div(scale).round_()
         return F.hardtanh_(bins, low - zero_point, high - zero_point).mul_(scale).to(x.dtype)
 
     @staticmethod
     def times_slope(g, x, scale, zero_point, low, high):
-        after_last = start_of_bin(high - zero_point + 1, scale, x.dtype)
-        before_first = -start_of_bin(zero_point - low + 1, scale, x.dtype)
+        after_last = end_of_bin(high - zero_point, scale, x.dtype, x.device)
+        before_first = -end_of_bin(zero_point - low, scale, x.dtype, x.device)
         return between(g, x, before_first, after_last)
 
     @staticmethod
     def proxy(x, scale, zero_point, low, high):
         first, last = low - zero_point, high - zero_point
-        bins = _wide(x).detach().div(scale).round()
+        bins = wide(x).detach().div(scale).round()
         flat_outside = x.detach().clamp((first - 0.5) * scale, (last + 0.5) * scale)
         return torch.where((first <= bins) & (bins <= last), x, flat_outside)
 
@@ -75,7 +82,7 @@ def fake_quantize(
     elif not 0 < scale < torch.inf:
         raise ValueError(f"{name} needs a positive scale, got {scale}")
     if isinstance(scale, torch.Tensor) or isinstance(zero_point, torch.Tensor):
-        q = round_ste(_wide(x) / scale) + zero_point
+        q = round_ste(wide(x) / scale) + zero_point
         q = clamp(q, quant_min, quant_max, bound_gradient=1)
         return ((q - zero_point) * scale).to(x.dtype)
     if not quant_min <= zero_point <= quant_max:
@@ -96,7 +103,7 @@ class LSQuantize(Pretending):
 
     @staticmethod
     def forward(x, step_size, low, high, gradient_scale):
-        bins = F.hardtanh_(_wide(x) / step_size, low, high).round_()
+        bins = F.hardtanh_(wide(x) / step_size, low, high).round_()
         return bins.mul_(step_size).to(x.dtype)
 
     @staticmethod
@@ -109,7 +116,7 @@ class LSQuantize(Pretending):
     def backward(ctx, grad_output):
         x, step_size = ctx.saved_tensors
         low, high, gradient_scale = ctx.parameters
-        bins = (_wide(x) / step_size).detach()
+        bins = (wide(x) / step_size).detach()
         g = grad_output.to(bins.dtype)
         grad_x = between(g, bins, low, high).to(x.dtype)
         grad_step = sum_of_products(g, residual(bins, low, high), step_size.shape)
@@ -118,7 +125,7 @@ class LSQuantize(Pretending):
     @staticmethod
     def proxy(x, step_size, low, high, gradient_scale):
         step_size = scale_gradient(step_size, gradient_scale)
-        bins = clamp(_wide(x) / step_size, low, high, bound_gradient=0)
+        bins = clamp(wide(x) / step_size, low, high, bound_gradient=0)
         return (round_ste(bins) * step_size).to(x.dtype)
 
 
@@ -156,8 +163,9 @@ def sum_of_products(a: torch.Tensor, b: torch.Tensor, shape: torch.Size) -> torc
     >>> sum_of_products(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), torch.Size([1]))
     tensor([11.])
     """
-    if shape.numel() == 1:  # without a new tensor for the products
-        return torch.dot(a.flatten(), b.flatten()).reshape(shape)
+    if shape.numel() == 1:  # no tensor of products; in pieces, for a long dot product is inexact
+        pairs = zip(a.reshape(-1).split(2**16), b.reshape(-1).split(2**16), strict=True)
+        return torch.stack([torch.dot(*pair) for pair in pairs]).sum().reshape(shape)
     return (a * b).sum_to_size(shape)
 
 
@@ -171,22 +179,18 @@ def residual(bins: torch.Tensor, low: float, high: float) -> torch.Tensor:
 
 
 @functools.lru_cache
-def start_of_bin(n: int, scale: float, dtype: torch.dtype) -> float:
-    """The smallest number that x / scale rounds to n or more: tried out, for division rounds, too.
+def end_of_bin(n: int, scale: float, dtype: torch.dtype, device: torch.device) -> float:
+    """The first number above all that x / scale rounds to n: tried out, for division rounds, too.
 
-    >>> start_of_bin(2, 0.5, torch.float32)  # 1.5 rounds to 2
+    >>> end_of_bin(1, 0.5, torch.float32, torch.device("cpu"))  # 0.75 rounds to 2
     0.75
     """
     finest = torch.promote_types(dtype, torch.float32)
-    guess = torch.tensor((n - 0.5) * scale, dtype=finest)
+    guess = torch.tensor((n + 0.5) * scale, dtype=finest, device=device)
     bits = guess.view(torch.int64 if finest is torch.float64 else torch.int32)
-    nearby = (bits + torch.arange(-4, 5)).to(bits.dtype).view(finest)
-    return nearby[(nearby / scale).round() >= n].min().item()
-
-
-def _wide(x):
-    """x in float32 or float64: half precision has too few digits to count the bins."""
-    return x.to(torch.promote_types(x.dtype, torch.float32))
+    nearby = (bits + torch.arange(-4, 5, device=device)).to(bits.dtype).view(finest)
+    inside = (nearby / scale).round() <= n
+    return nearby[inside.sum()].item()
 
 
 def _check_range(low, high, name):

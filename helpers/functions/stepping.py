@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from helpers.functions.clamping import below, between
-from helpers.functions.elementwise import Elementwise, apply_anywhere, floating, number
+from helpers.functions.elementwise import Elementwise, apply_anywhere, floating, number, wide
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ def _atan(g, x, w):
 
 
 def _sigmoid(g, x, w):
-    return g / (x / (2 * w)).cosh_().pow_(2)
+    far = math.log(torch.finfo(x.dtype).max) / 2  # beyond it cosh² would be infinite
+    return g / F.hardtanh_(x / (2 * w), -far, far).cosh_().pow_(2)
 
 
 def _fast_sigmoid(g, x, w):
@@ -53,9 +55,14 @@ def _straight_through(g, x, w):
     return between(g, x, below(-w, x.dtype), -below(-w, x.dtype))
 
 
-def _triangle_proxy(x, w):
-    flat_outside = x.clamp(-w, w)
-    return flat_outside - flat_outside * flat_outside.abs() / (2 * w)
+def _odd(half):
+    """The odd function with value half(x, w) for x > 0, and slope 1 at 0."""
+    return lambda x, w: torch.where(x == 0, x, x.sign() * half(x.abs(), w))
+
+
+def _triangle_half(x, w):
+    inside = torch.where(x < w, x, w)
+    return w / 2 * (1 - (1 - inside / w) ** 2)
 
 
 SURROGATES = {
@@ -68,19 +75,19 @@ SURROGATES = {
     "sigmoid": Surrogate(
         "1 / cosh²(x/2w) = 4 · s · (1 − s) with s = sigmoid(x/w)",
         _sigmoid,
-        lambda x, w: 4 * w * torch.sigmoid(x / w),
+        _odd(lambda x, w: w * (2 - 4 * torch.sigmoid(-x / w))),
         "Bohte 2011, https://doi.org/10.1007/978-3-642-21735-7_8",
     ),
     "fast_sigmoid": Surrogate(
         "1 / (1 + |x|/w)²",
         _fast_sigmoid,
-        lambda x, w: x / (1 + x.abs() / w),
+        _odd(lambda x, w: w - w / (1 + x / w)),
         "Zenke, Ganguli 2018, https://arxiv.org/abs/1705.11146",
     ),
     "triangle": Surrogate(
         "max(0, 1 − |x|/w)",
         _triangle,
-        _triangle_proxy,
+        _odd(_triangle_half),
         "Bellec et al. 2018, https://arxiv.org/abs/1803.09574",
     ),
     "straight_through": Surrogate(
@@ -101,11 +108,12 @@ class Step(Elementwise):
 
     @staticmethod
     def times_slope(g, x, surrogate, width):
-        return SURROGATES[surrogate].times_slope(g, x, width)
+        slope = SURROGATES[surrogate].times_slope
+        return slope(wide(g), wide(x), width).to(x.dtype)  # in float16, 1 / 300² would be 0
 
     @staticmethod
     def proxy(x, surrogate, width):
-        return SURROGATES[surrogate].proxy(x, width)
+        return SURROGATES[surrogate].proxy(wide(x), width).to(x.dtype)
 
 
 def step(x: torch.Tensor, surrogate: str = "atan", width: float = 1.0) -> torch.Tensor:

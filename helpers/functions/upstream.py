@@ -54,13 +54,33 @@ def reverse_gradient(x: torch.Tensor, strength: float = 1.0) -> torch.Tensor:
     return apply_anywhere(ScaleGradient, floating(x, "reverse_gradient"), -strength)
 
 
+class ClipGradient(StraightThrough):
+    """y = x, dL/dx = clamp(dL/dy, −limit, limit)."""
+
+    @staticmethod
+    def forward(x, limit):
+        return x.clone()
+
+    @staticmethod
+    def times_slope(g, limit):
+        return g.clamp(-limit, limit)
+
+    @staticmethod
+    def proxy(x, limit):
+        y = x.clone()
+        if y.requires_grad:
+            y.register_hook(lambda g: g.clamp(-limit, limit))
+        return y
+
+
 def clip_gradient(x: torch.Tensor, limit: float) -> torch.Tensor:
     """Change nothing but the gradient, which is clamped to [−limit, limit], number by number.
 
     Value x; gradient clamp(g, −limit, limit) for upstream gradient g. Clamping is not linear in g,
-    so no function has this gradient: forward mode passes tangents as they are. torch 2.6 refuses to
-    compile it, 2.13 does not. Any shape, any floating-point dtype; other inputs raise TypeError, a
-    limit that is not positive ValueError.
+    so no function has this gradient: forward mode passes tangents as they are. There, and while
+    torch.compile traces, a hook clips; inside vmap no hook is called, and torch 2.6 compiles none.
+    Any shape, any floating-point dtype; other inputs raise TypeError, a limit that is not positive
+    ValueError.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.register_hook.html
 
     >>> x = torch.tensor([0.4, 1.6], requires_grad=True)
@@ -69,10 +89,7 @@ def clip_gradient(x: torch.Tensor, limit: float) -> torch.Tensor:
     """
     if not number(limit, "limit", "clip_gradient") > 0:
         raise ValueError(f"clip_gradient needs a positive limit, got {limit}")
-    y = floating(x, "clip_gradient").clone()
-    if y.requires_grad:
-        y.register_hook(lambda g: g.clamp(-limit, limit))
-    return y
+    return apply_anywhere(ClipGradient, floating(x, "clip_gradient"), limit)
 
 
 def _finite(factor, name):

@@ -44,6 +44,17 @@ def test_grad_and_vmap_of_grad(name):
 
 
 @each_operator
+def test_backward_through_vmap_and_many_upstreams_at_once(name):
+    function, leaf = OPERATORS[name].function, X.clone().requires_grad_()
+    want = expected_gradient(OPERATORS[name], X, UPSTREAM)
+    (slopes,) = torch.autograd.grad(vmap(function)(leaf), leaf, UPSTREAM)
+    same(slopes, want, X.dtype)
+    both = torch.stack([UPSTREAM, -UPSTREAM])
+    (slopes,) = torch.autograd.grad(function(leaf), leaf, both, is_grads_batched=True)
+    same(slopes, torch.stack([want, -want]), X.dtype)
+
+
+@each_operator
 def test_jacobians_in_both_directions(name):
     x = X[0].double()
     one = torch.ones_like(x)
