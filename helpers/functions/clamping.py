@@ -7,13 +7,8 @@ import functools
 import torch
 import torch.nn.functional as F
 
-from helpers.functions.elementwise import (
-    Elementwise,
-    StraightThrough,
-    apply_anywhere,
-    floating,
-    number,
-)
+from helpers.functions.checks import floating, number
+from helpers.functions.elementwise import Elementwise, StraightThrough, apply_anywhere
 
 
 class SignSTE(Elementwise):
@@ -149,22 +144,20 @@ def in_dtype(bound: float, dtype: torch.dtype) -> float:
 
 @functools.lru_cache
 def below(bound: float, dtype: torch.dtype) -> float:
-    """A number under the bound, and above all others of this dtype that are."""
-    finest = torch.promote_types(dtype, torch.float32)  # kernels compute in no coarser one
-    return torch.nextafter(
-        torch.tensor(bound, dtype=finest), torch.tensor(-torch.inf, dtype=finest)
-    ).item()
+    """The next number of this dtype: a limit that lets the bound itself in.
+
+    Below 0 that is a subnormal number, and 0 itself under torch.set_flush_denormal(True).
+    """
+    bound = torch.tensor(bound, dtype=dtype)
+    return bound.nextafter(torch.full_like(bound, -torch.inf)).item()
 
 
 def _bounds(low, high, name):
-    for label, bound in (("min", low), ("max", high)):
-        if bound is not None:
-            number(bound, label, name)
     if low is None and high is None:
         raise ValueError(f"{name} needs min, max or both, got neither")
-    low = -torch.inf if low is None else low
-    high = torch.inf if high is None else high
+    low = -torch.inf if low is None else number(low, "min", name)
+    high = torch.inf if high is None else number(high, "max", name)
     if not low <= high:  # also catches NaN
         remedy = "swap them" if low > high else "NaN is no bound"
-        raise ValueError(f"{name} needs min ≤ max, got min={low} and max={high}: {remedy}")
+        raise ValueError(f"{name} needs min ≤ max, got min={low:g} and max={high:g}: {remedy}")
     return low, high

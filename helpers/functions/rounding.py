@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from helpers.functions.elementwise import StraightThrough, apply_anywhere, floating
+from helpers.functions.checks import floating
+from helpers.functions.elementwise import StraightThrough, apply_anywhere
 
 
 class RoundSTE(StraightThrough):

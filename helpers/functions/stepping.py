@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
+from helpers.functions.checks import floating, number
 from helpers.functions.clamping import below, between
-from helpers.functions.elementwise import Elementwise, apply_anywhere, floating, number, wide
+from helpers.functions.elementwise import Elementwise, apply_anywhere, wide
 
 
 @dataclass(frozen=True)
@@ -29,13 +30,12 @@ class Surrogate:
     source: str
 
 
-# Each makes one new tensor and works on in place: for large x, memory takes longer than arithmetic.
-# A quotient, not a product: an infinite g stays infinite where the slope underflows to 0.
+# Few new tensors, and work in place: for large x, memory takes longer than arithmetic.
 
 
 def _atan(g, x, w):
-    one = torch.ones((), dtype=x.dtype, device=x.device)
-    return g / torch.addcmul(one, x, x, value=w**-2)
+    one = g.new_ones(())  # mapped by vmap where g is, or mul_ would not fit
+    return torch.addcmul(one, x, x, value=w**-2).pow_(-1).mul_(g)
 
 
 def _sigmoid(g, x, w):
@@ -135,8 +135,9 @@ def step(x: torch.Tensor, surrogate: str = "atan", width: float = 1.0) -> torch.
     >>> torch.autograd.grad(step(x, "atan").sum(), x)
     (tensor([1.0000, 0.5000, 0.1000]),)
     """
-    if surrogate not in SURROGATES:
+    if surrogate not in list(SURROGATES):
         raise ValueError(f"step needs a surrogate of {', '.join(SURROGATES)}; got {surrogate!r}")
-    if not 0 < number(width, "width", "step") < torch.inf:
-        raise ValueError(f"step needs a positive width, got {width}")
-    return apply_anywhere(Step, floating(x, "step"), surrogate, width)
+    w = number(width, "width", "step")
+    if not 1e-15 <= w <= 1e15:  # float32 holds its square and the inverse of that
+        raise ValueError(f"step needs a positive width, from 1e-15 to 1e15, got {width}")
+    return apply_anywhere(Step, floating(x, "step"), surrogate, w)

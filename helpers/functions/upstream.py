@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from helpers.functions.elementwise import StraightThrough, apply_anywhere, floating, number
+from helpers.functions.checks import finite, floating, number
+from helpers.functions.elementwise import StraightThrough, apply_anywhere
 
 
 class ScaleGradient(StraightThrough):
@@ -34,9 +35,8 @@ def scale_gradient(x: torch.Tensor, factor: float) -> torch.Tensor:
     >>> torch.autograd.grad(scale_gradient(x, 0.5), x, torch.tensor([3.0, 5.0]))
     (tensor([1.5000, 2.5000]),)
     """
-    return apply_anywhere(
-        ScaleGradient, floating(x, "scale_gradient"), _finite(factor, "scale_gradient")
-    )
+    factor = finite(factor, "factor", "scale_gradient")
+    return apply_anywhere(ScaleGradient, floating(x, "scale_gradient"), factor)
 
 
 def reverse_gradient(x: torch.Tensor, strength: float = 1.0) -> torch.Tensor:
@@ -50,7 +50,7 @@ def reverse_gradient(x: torch.Tensor, strength: float = 1.0) -> torch.Tensor:
     >>> torch.autograd.grad(reverse_gradient(x), x, torch.tensor([3.0, 5.0]))
     (tensor([-3., -5.]),)
     """
-    strength = _finite(strength, "reverse_gradient")
+    strength = finite(strength, "strength", "reverse_gradient")
     return apply_anywhere(ScaleGradient, floating(x, "reverse_gradient"), -strength)
 
 
@@ -87,13 +87,7 @@ def clip_gradient(x: torch.Tensor, limit: float) -> torch.Tensor:
     >>> torch.autograd.grad(clip_gradient(x, 4), x, torch.tensor([3.0, 5.0]))
     (tensor([3., 4.]),)
     """
-    if not number(limit, "limit", "clip_gradient") > 0:
-        raise ValueError(f"clip_gradient needs a positive limit, got {limit}")
+    limit = number(limit, "limit", "clip_gradient")
+    if not limit > 0:
+        raise ValueError(f"clip_gradient needs a positive limit, got {limit:g}")
     return apply_anywhere(ClipGradient, floating(x, "clip_gradient"), limit)
-
-
-def _finite(factor, name):
-    label = "strength" if name == "reverse_gradient" else "factor"
-    if not abs(number(factor, label, name)) < torch.inf:
-        raise ValueError(f"{name} needs a finite {label}, got {factor}")
-    return factor

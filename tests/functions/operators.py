@@ -73,6 +73,11 @@ def one(x):
     return torch.ones_like(x)
 
 
+def atan(x):
+    """torch's own squares x, which overflows in float16."""
+    return x.float().atan().half() if x.dtype == torch.float16 else x.atan()
+
+
 def where_inside(x, low, high):
     return ((low <= x) & (x <= high)).to(x.dtype)
 
@@ -209,11 +214,11 @@ OPERATORS = {
         upstream=lambda g: g.clamp(-4, 4),
     ),
     "value_with_gradient_of": Operator(
-        lambda x: value_with_gradient_of(x.sign(), x.atan()),
+        lambda x: value_with_gradient_of(x.sign(), atan(x)),
         torch.sign,
         lambda x: 1 / (1 + x**2),
         [0.0],
-        torch.atan,
+        atan,
         saves=4,
     ),
 }

@@ -6,6 +6,7 @@ from packaging.version import Version
 from torch.autograd import forward_ad
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 
+from helpers.functions import fake_quantize, lsq_quantize
 from tests.functions.operators import OPERATORS
 from tests.functions.test_formulas import expected_gradient, same, upstream_for
 
@@ -52,6 +53,18 @@ def test_backward_through_vmap_and_many_upstreams_at_once(name):
     both = torch.stack([UPSTREAM, -UPSTREAM])
     (slopes,) = torch.autograd.grad(function(leaf), leaf, both, is_grads_batched=True)
     same(slopes, torch.stack([want, -want]), X.dtype)
+
+
+def test_vmap_over_step_sizes_and_scales_alone():
+    scales = torch.tensor([0.25, 0.5, 0.75])
+    for quantize in (
+        lambda scale: lsq_quantize(X, scale, -4, 3),
+        lambda scale: fake_quantize(X, scale, 1, -4, 3),
+    ):
+        want = torch.stack([quantize(scale) for scale in scales])
+        assert torch.equal(vmap(quantize)(scales), want)
+    slope = grad(lambda scale: (lsq_quantize(X, scale, -4, 3) * UPSTREAM).sum())
+    same(vmap(slope)(scales), torch.stack([slope(scale) for scale in scales]), X.dtype)
 
 
 @each_operator
@@ -113,6 +126,25 @@ def test_autocast(name):
         assert OPERATORS[name].function(x).dtype == torch.float32
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@each_operator
+def test_forward_mode_in_half_precision(name, dtype):
+    x = X.to(dtype)
+    y, tangent = jvp(OPERATORS[name].function, (x,), (UPSTREAM.to(dtype),))
+    assert torch.equal(y, OPERATORS[name].function(x))
+    same(tangent, expected_tangent(name, x, UPSTREAM.to(dtype)), dtype)
+
+
+@pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node")
+@each_operator
+def test_linearize(name):
+    """It drops what is written into y.detach(). The tangent of a product needs the right y."""
+    product = lambda x: OPERATORS[name].function(x) * x  # noqa: E731
+    y, forward = torch.func.linearize(product, X)
+    assert torch.equal(y, product(X))
+    same(forward(UPSTREAM), jvp(product, (X,), (UPSTREAM,))[1], X.dtype)
+
+
 # One compilation for all operators, each at its own row, is several times as fast as one for each.
 CLIP_COMPILES = Version(torch.__version__) >= Version("2.13")
 NAMES = [name for name in OPERATORS if name != "clip_gradient" or CLIP_COMPILES]
@@ -151,6 +183,28 @@ def test_compile(compiled, backend):
     y = compiled(all_operators, backend)(rows)
     same_rows(y, all_operators(ROWS))
     same_rows(torch.autograd.grad(y, rows, UPSTREAMS)[0], all_gradients())
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_compile_in_half_precision(compiled, dtype):
+    rows = ROWS.to(dtype).requires_grad_()
+    upstreams = UPSTREAMS.to(dtype)
+    y = compiled(all_operators, "aot_eager")(rows)
+    got = torch.autograd.grad(y, rows, upstreams)[0]
+    for n, name in enumerate(NAMES):
+        assert torch.equal(y[n], OPERATORS[name].function(rows[n])), name
+        same(got[n], expected_gradient(OPERATORS[name], rows[n].detach(), upstreams[n]), dtype)
+
+
+@each_backend
+def test_compile_with_an_infinite_upstream(compiled, backend):
+    rows = ROWS.clone().requires_grad_()
+    infinite = torch.full_like(ROWS, torch.inf)
+    y = compiled(all_operators, backend)(rows)
+    want = [
+        expected_gradient(OPERATORS[n], x, g) for n, x, g in zip(NAMES, ROWS, infinite, strict=True)
+    ]
+    same_rows(torch.autograd.grad(y, rows, infinite)[0], want)
 
 
 @each_backend

@@ -1,0 +1,77 @@
+"""What the operations accept, and what they say of the rest."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import torch
+
+
+def floating(x, name: str) -> torch.Tensor:
+    """x, or TypeError if it is no tensor of real numbers."""
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(
+            f"{name} needs a floating-point tensor, got {type(x).__name__}: "
+            "wrap numbers with torch.tensor(...)"
+        )
+    if not x.is_floating_point():
+        raise TypeError(
+            f"{name} needs a floating-point tensor, got {x.dtype}: "
+            "gradients exist only for real numbers, convert with x.float()"
+        )
+    return x
+
+
+def number(value, label: str, name: str) -> float:
+    """value as torch takes it, or TypeError if it is no number."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(
+            f"{name} needs a number as {label}, got {type(value).__name__}: "
+            "for a tensor with one element pass its .item()"
+        )
+    return float(value)
+
+
+def finite(value, label: str, name: str) -> float:
+    """value, or ValueError if it is infinite or NaN."""
+    if not abs(number(value, label, name)) < torch.inf:
+        raise ValueError(f"{name} needs a finite {label}, got {value}")
+    return float(value)
+
+
+def integer_range(low, high, name: str) -> tuple[int, int]:
+    """Both ends, or TypeError if they are no integers, and ValueError if nothing is between."""
+    for label, bound in (("quant_min", low), ("quant_max", high)):
+        integer(bound, label, name)
+    if not low < high:
+        raise ValueError(f"{name} needs quant_min < quant_max, got {low} and {high}")
+    return int(low), int(high)
+
+
+def integer(value, label: str, name: str) -> int:
+    """value, or TypeError if it is no integer."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} needs an integer as {label}, got {value!r}")
+    return int(value)
+
+
+def one_per_channel(value: torch.Tensor, x: torch.Tensor, label: str, name: str) -> torch.Tensor:
+    """value, or ValueError if it does not broadcast to x."""
+    try:
+        value.expand(x.shape)
+    except RuntimeError:
+        raise ValueError(
+            f"{name} needs a {label} that broadcasts to x, one number or one per channel such as "
+            f"(channels, 1), got {tuple(value.shape)} for x of {tuple(x.shape)}"
+        ) from None
+    return value
+
+
+def holds_everywhere(condition: torch.Tensor) -> bool:
+    """False if some number breaks the condition; True if torch lets nobody look at the numbers."""
+    if torch.compiler.is_compiling():
+        return True
+    try:
+        return bool(condition.all())
+    except RuntimeError:  # inside torch.func.vmap
+        return True
