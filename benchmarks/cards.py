@@ -30,7 +30,7 @@ PROMISED = {
     "round_ste": lambda x: x,
     "sign_ste": SignSTE.proxy,
     "step": lambda x: Step.proxy(x, "atan", 1 / math.pi),
-    "fake_quantize": lambda x: FakeQuantize.proxy(x, SCALE, ZERO_POINT, LOW, HIGH),
+    "fake_quantize": lambda x: FakeQuantize.proxy(x, SCALE, LOW - ZERO_POINT, HIGH - ZERO_POINT),
     "lsq_quantize": lambda x, step: LSQuantize.proxy(
         x, step, LOW, HIGH, (max(1, x.numel()) * HIGH) ** -0.5
     ),

@@ -20,27 +20,28 @@ from helpers.functions.elementwise import Elementwise, RemembersSignature, apply
 from helpers.functions.rounding import round_ste
 from helpers.functions.upstream import scale_gradient
 
+SCALES = torch.finfo(torch.float32).tiny, torch.finfo(torch.float32).max
+
 
 class FakeQuantize(Elementwise):
-    """y = (q − z) · s with q = clamp(round(x / s) + z, low, high), for numbers s, z, low and high.
+    """y = s · clamp(round(x / s), first, last), for numbers s, first and last.
 
     dL/dx = dL/dy where the clamp changes nothing, 0 elsewhere.
     """
 
     @staticmethod
-    def forward(x, scale, zero_point, low, high):
+    def forward(x, scale, first, last):
         bins = wide(x).div(scale).round_()
-        return F.hardtanh_(bins, low - zero_point, high - zero_point).mul_(scale).to(x.dtype)
+        return F.hardtanh_(bins, first, last).mul_(scale).to(x.dtype)
 
     @staticmethod
-    def times_slope(g, x, scale, zero_point, low, high):
-        after_last = end_of_bin(high - zero_point, scale, x.dtype, x.device)
-        before_first = -end_of_bin(zero_point - low, scale, x.dtype, x.device)
+    def times_slope(g, x, scale, first, last):
+        after_last = end_of_bin(last, scale, x.dtype, x.device)
+        before_first = -end_of_bin(-first, scale, x.dtype, x.device)
         return between(g, x, before_first, after_last)
 
     @staticmethod
-    def proxy(x, scale, zero_point, low, high):
-        first, last = low - zero_point, high - zero_point
+    def proxy(x, scale, first, last):
         bins = wide(x).detach().div(scale).round()
         flat_outside = x.detach().clamp((first - 0.5) * scale, (last + 0.5) * scale)
         return torch.where((first <= bins) & (bins <= last), x, flat_outside)
@@ -76,15 +77,15 @@ def fake_quantize(
         q = round_ste(wide(x) / scale) + zero_point
         q = clamp(q, low, high, bound_gradient=1)
         return ((q - zero_point) * scale).to(x.dtype)
-    return apply_anywhere(FakeQuantize, x, scale, zero_point, low, high)
+    return apply_anywhere(FakeQuantize, x, scale, low - zero_point, high - zero_point)
 
 
 def _checked_scale(scale, x):
-    smallest = torch.finfo(torch.promote_types(x.dtype, torch.float32)).tiny
+    smallest, largest = SCALES
     if not isinstance(scale, torch.Tensor):
-        if not smallest <= number(scale, "scale", "fake_quantize") <= 1 / smallest:
+        if not smallest <= number(scale, "scale", "fake_quantize") <= largest:
             raise ValueError(
-                f"fake_quantize needs a positive scale that {x.dtype} can hold, got {scale}"
+                f"fake_quantize needs a positive scale that float32 can hold, got {scale}"
             )
         return float(scale)
     floating(scale, "fake_quantize's scale")
@@ -93,7 +94,7 @@ def _checked_scale(scale, x):
             "fake_quantize does not train its scale: use lsq_quantize, or scale.detach()"
         )
     scale = wide(scale)
-    if not holds_everywhere((smallest <= scale) & (scale <= 1 / smallest)):
+    if not holds_everywhere((smallest <= scale) & (scale <= largest)):
         raise ValueError(f"fake_quantize needs a positive scale everywhere, got {scale}")
     return one_per_channel(scale, x, "scale", "fake_quantize")
 
@@ -105,10 +106,11 @@ def _checked_zero_point(zero_point, x, low, high):
                 "fake_quantize needs an integer tensor as zero_point, got "
                 f"{zero_point.dtype}: convert with zero_point.round().int()"
             )
-        inside = holds_everywhere((low <= zero_point) & (zero_point <= high))
         one_per_channel(zero_point, x, "zero_point", "fake_quantize")
+        inside = holds_everywhere((low <= zero_point) & (zero_point <= high))
     else:
-        inside = low <= integer(zero_point, "zero_point", "fake_quantize") <= high
+        zero_point = integer(zero_point, "zero_point", "fake_quantize")
+        inside = low <= zero_point <= high
     if not inside:
         raise ValueError(f"fake_quantize needs a zero_point from {low} to {high}, got {zero_point}")
     return zero_point

@@ -34,17 +34,28 @@ class Surrogate:
 
 
 def _atan(g, x, w):
-    one = g.new_ones(())  # mapped by vmap where g is, or mul_ would not fit
-    return torch.addcmul(one, x, x, value=w**-2).pow_(-1).mul_(g)
+    one = torch.ones((), dtype=x.dtype, device=x.device)
+    return _quotient(g, lambda: torch.addcmul(one, x, x, value=w**-2))
 
 
 def _sigmoid(g, x, w):
     far = math.log(torch.finfo(x.dtype).max) / 2  # beyond it cosh² would be infinite
-    return g / F.hardtanh_(x / (2 * w), -far, far).cosh_().pow_(2)
+    return _quotient(g, lambda: F.hardtanh_(x / (2 * w), -far, far).cosh_().pow_(2))
 
 
 def _fast_sigmoid(g, x, w):
-    return g / x.abs().div_(w).add_(1).pow_(2)
+    return _quotient(g, lambda: x.abs().div_(w).add_(1).pow_(2))
+
+
+def _quotient(g, make_divisor):
+    """g / divisor, in the memory of the divisor where nobody differentiates or maps it."""
+    if not torch.is_grad_enabled():
+        divisor = make_divisor()
+        try:
+            return torch.div(g, divisor, out=divisor)
+        except RuntimeError:  # vmap and forward mode have no out=, and may have written already
+            pass
+    return g / make_divisor()
 
 
 def _triangle(g, x, w):

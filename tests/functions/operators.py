@@ -152,7 +152,7 @@ def quantize_rows(x):
 
 
 def proxy_of_rows(x):
-    return FakeQuantize.proxy(x, SCALE, ZERO_POINT, LOW, HIGH)
+    return FakeQuantize.proxy(x, SCALE, LOW - ZERO_POINT, HIGH - ZERO_POINT)
 
 
 OPERATORS = {

@@ -91,6 +91,17 @@ def test_forward_mode(name):
 
 
 @each_operator
+def test_an_upstream_with_a_tangent(name):
+    leaf, upstream = X.clone().requires_grad_(), UPSTREAM / 8  # clip_gradient clips none of them
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(upstream, torch.ones_like(X))
+        (got,) = torch.autograd.grad(OPERATORS[name].function(leaf), leaf, dual)
+        value, tangent = forward_ad.unpack_dual(got)
+    same(value, expected_gradient(OPERATORS[name], X, upstream), X.dtype)
+    same(tangent, expected_gradient(OPERATORS[name], X, torch.ones_like(X)), X.dtype)
+
+
+@each_operator
 def test_second_derivatives_agree_in_every_order(name):
     """Forward over reverse, reverse over reverse, and forward over forward."""
     x = torch.tensor([-1.7, -0.4, 0.3, 1.6], dtype=torch.float64)
