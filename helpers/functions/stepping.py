@@ -49,13 +49,11 @@ def _fast_sigmoid(g, x, w):
 
 def _quotient(g, make_divisor):
     """g / divisor, in the memory of the divisor where nobody differentiates or maps it."""
-    if not torch.is_grad_enabled():
-        divisor = make_divisor()
-        try:
-            return torch.div(g, divisor, out=divisor)
-        except RuntimeError:  # vmap and forward mode have no out=, and may have written already
-            pass
-    return g / make_divisor()
+    divisor = make_divisor()
+    try:
+        return torch.div(g, divisor, out=divisor)
+    except RuntimeError:  # autograd and vmap have no out=, and some may have written already
+        return g / make_divisor()
 
 
 def _triangle(g, x, w):

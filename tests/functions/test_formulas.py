@@ -313,10 +313,10 @@ def test_fake_quantize_counts_its_bins_in_float32_where_x_has_half_the_precision
     bins = (x.float() / scale).round()
     want = (bins.clamp(-128, 127) * scale).to(dtype)
     inside = ((bins >= -128) & (bins <= 127)).to(dtype)
-    channels = torch.full((1,), scale)
     for quantize in (
         lambda x: fake_quantize(x, scale),
-        lambda x: fake_quantize(x, channels),
+        lambda x: fake_quantize(x, torch.tensor(scale)),
+        lambda x: fake_quantize(x, torch.full((1,), scale)),
     ):
         assert torch.equal(quantize(x), want)
         assert torch.equal(gradient(quantize, x, torch.ones_like(x)), inside)
@@ -343,6 +343,11 @@ def test_lsq_counts_its_bins_in_float32_where_x_has_half_the_precision():
         (got,) = torch.autograd.grad(y, step_size, torch.ones_like(y))
         _, want = lsq_by_formula(half, step_size.detach(), -128, 127, torch.ones_like(half))
         assert (y.dtype, got.dtype) == (dtype, torch.float32)
+        bins = (half.float() / step_size.detach()).clamp(-128, 127)
+        assert torch.equal(y, (bins.round() * step_size.detach()).to(dtype))
+        scale = (len(x) * 127) ** -0.5
+        proxy = functions.LSQuantize.proxy(half, step_size, -128, 127, scale)
+        assert torch.equal(proxy, y)
         torch.testing.assert_close(got, want.float(), rtol=1e-3, atol=1e-3)
 
 
