@@ -8,7 +8,11 @@ import torch
 
 
 def floating(x, name: str) -> torch.Tensor:
-    """x, or TypeError if it is no tensor of real numbers."""
+    """x, or TypeError if it is no tensor of real numbers.
+
+    >>> floating(torch.tensor(0.5), "round_ste")
+    tensor(0.5000)
+    """
     if not isinstance(x, torch.Tensor):
         raise TypeError(
             f"{name} needs a floating-point tensor, got {type(x).__name__}: "
@@ -23,7 +27,11 @@ def floating(x, name: str) -> torch.Tensor:
 
 
 def number(value, label: str, name: str) -> float:
-    """value as torch takes it, or TypeError if it is no number."""
+    """value as torch takes it, or TypeError if it is no number.
+
+    >>> number(1, "max", "clamp")
+    1.0
+    """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(
             f"{name} needs a number as {label}, got {type(value).__name__}: "
@@ -33,14 +41,22 @@ def number(value, label: str, name: str) -> float:
 
 
 def finite(value, label: str, name: str) -> float:
-    """value, or ValueError if it is infinite or NaN."""
+    """value, or ValueError if it is infinite or NaN.
+
+    >>> finite(2, "factor", "scale_gradient")
+    2.0
+    """
     if not abs(number(value, label, name)) < torch.inf:
         raise ValueError(f"{name} needs a finite {label}, got {value}")
     return float(value)
 
 
 def integer_range(low, high, name: str) -> tuple[int, int]:
-    """Both ends, or TypeError if they are no integers, and ValueError if nothing is between."""
+    """Both ends, or TypeError if they are no integers, and ValueError if nothing is between.
+
+    >>> integer_range(-8, 7, "fake_quantize")
+    (-8, 7)
+    """
     for label, bound in (("quant_min", low), ("quant_max", high)):
         integer(bound, label, name)
     if not low < high:
@@ -49,14 +65,22 @@ def integer_range(low, high, name: str) -> tuple[int, int]:
 
 
 def integer(value, label: str, name: str) -> int:
-    """value, or TypeError if it is no integer."""
+    """value, or TypeError if it is no integer.
+
+    >>> integer(3, "zero_point", "fake_quantize")
+    3
+    """
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} needs an integer as {label}, got {value!r}")
     return int(value)
 
 
 def one_per_channel(value: torch.Tensor, x: torch.Tensor, label: str, name: str) -> torch.Tensor:
-    """value, or ValueError if it does not broadcast to x."""
+    """value, or ValueError if it does not broadcast to x.
+
+    >>> one_per_channel(torch.ones(1, 1), torch.zeros(2, 3), "scale", "fake_quantize")
+    tensor([[1.]])
+    """
     try:
         value.expand(x.shape)
     except RuntimeError:
@@ -68,7 +92,11 @@ def one_per_channel(value: torch.Tensor, x: torch.Tensor, label: str, name: str)
 
 
 def holds_everywhere(condition: torch.Tensor) -> bool:
-    """False if some number breaks the condition; True if torch lets nobody look at the numbers."""
+    """False if some number breaks the condition; True if torch lets nobody look at the numbers.
+
+    >>> holds_everywhere(torch.tensor([0.1, 0.0]) > 0)
+    False
+    """
     if torch.compiler.is_compiling():
         return True
     try:
