@@ -12,9 +12,11 @@ from matplotlib.collections import PolyCollection
 
 from helpers.curves import GradientCurve, fn_name, gradient_curve, input_name
 from helpers.picture import Picture
+from helpers.pretended import pretended_values
 
 # Okabe and Ito's blue and vermilion: told apart with every kind of colour vision.
 VALUE_COLOUR, GRADIENT_COLOUR, SLOPE_COLOUR = "#0072B2", "#D55E00", "#222222"
+PRETENDED = {"color": GRADIENT_COLOUR, "lw": 1.5, "ls": "-.", "label": "pretended function"}
 MEASURE_OPTIONS = {"x", "points", "kinks", "grad_output"}
 MANY_JUMPS = 24  # more dots than this hide the curve
 
@@ -58,11 +60,13 @@ def plot_gallery(
     *,
     title: str | None = None,
     columns: int = 4,
+    pretended: bool = False,
     **measure,
 ) -> Picture:
     """Draw several functions side by side on the same scales, each value above its gradient.
 
-    `functions` maps titles to functions or curves; `measure` goes to `gradient_curve`.
+    `functions` maps titles to functions or curves; `measure` goes to `gradient_curve`. With
+    `pretended`, a function that has the gradient for its slope is drawn over each value.
 
     >>> plot_gallery({"round": torch.round, "frac": torch.frac}).summary.splitlines()[0]
     'round: value -3 to 3, gradient 0, slope 0'
@@ -84,15 +88,19 @@ def plot_gallery(
             gradient_ax.set_visible(False)
             continue
         artists = CurveArtists(value_ax, gradient_ax)
-        artists.show(list(curves.values())[i])
+        name, curve = list(curves.items())[i]
+        artists.show(curve)
+        if pretended:
+            (line,) = value_ax.plot(curve.x, pretended_values(curve), **PRETENDED)
         artists.fit(curves.values())
-        value_ax.set(title=textwrap.fill(list(curves)[i], 24), xlabel="")
+        value_ax.set(title=textwrap.fill(name, 24), xlabel="")
         gradient_ax.set(title="", xlabel="x")
         gradient_ax.tick_params(labelbottom=i + columns >= len(curves))
         for ax, label in ((value_ax, "value"), (gradient_ax, "gradient")):
             ax.tick_params(labelleft=i % columns == 0)
             ax.set_ylabel(label if i % columns == 0 else "")
-    add_legend(figure, artists, columns=4 if columns > 2 else 2)
+    more = [line] if pretended else []
+    add_legend(figure, artists, columns=4 + len(more) if columns > 2 else 2, more=more)
     figure.suptitle(textwrap.fill(title or "Value above, gradient below", 20 * columns + 20))
     figure.summary = "\n".join(f"{name}: {curve.describe()}" for name, curve in curves.items())
     return figure
@@ -108,9 +116,9 @@ def curve_figure(fn: GradientCurve | Callable) -> tuple[Picture, CurveArtists]:
     return figure, artists
 
 
-def add_legend(figure: Picture, artists: CurveArtists, columns: int = 4):
+def add_legend(figure: Picture, artists: CurveArtists, columns: int = 4, more: Iterable = ()):
     """Say below the figure what its lines are; the same in all figures."""
-    lines = [artists.value, artists.gradient, artists.slope, artists.lies]
+    lines = [artists.value, *more, artists.gradient, artists.slope, artists.lies]
     figure.legend(handles=lines, loc="outside lower center", ncols=columns, frameon=False)
 
 
@@ -154,7 +162,7 @@ class CurveArtists:
             (curve.grad, self.gradient, self.gradient_dots, self.gradient_rings),
         ):
             jumps = curve.jumps(values)
-            line.set_data(_with_gaps(curve.x, jumps), _with_gaps(values, jumps))
+            line.set_data(with_gaps(curve.x, jumps), with_gaps(values, jumps))
             full, hollow = _ends(curve.x.tolist(), jumps if len(jumps) <= MANY_JUMPS else [])
             dots.set_data(curve.x[full].numpy(), values[full].numpy())
             rings.set_data(curve.x[hollow].numpy(), values[hollow].numpy())
@@ -236,7 +244,7 @@ def _line(ax, colour, **style):
     return ax.plot([], [], color=colour, **style)[0]
 
 
-def _with_gaps(values, jumps):
+def with_gaps(values, jumps):
     """Put a NaN into each jump, where a line has to be lifted off the paper."""
     gap = torch.tensor([torch.nan], dtype=values.dtype)
     parts = values.tensor_split([i + 1 for i in jumps])
@@ -263,7 +271,7 @@ def _slope_line(curve):
     x, slope, starts_kink = curve.x[edge], slope[edge], right_neighbour[edge][:-1]
     bends = slope.diff().abs() > 1e-3 * (1 + slope[1:].abs())
     kinks = (starts_kink & bends).nonzero().flatten().tolist()
-    return _with_gaps(x, kinks), _with_gaps(slope, kinks)
+    return with_gaps(x, kinks), with_gaps(slope, kinks)
 
 
 def limits(values: Iterable[torch.Tensor]) -> tuple[float, float]:

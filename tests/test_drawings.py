@@ -15,6 +15,8 @@ from helpers.drawings import (
     FieldDrawing,
     JacobianDrawing,
     SaturationDrawing,
+    StaircaseDrawing,
+    SurrogateDrawing,
 )
 from helpers.drawings.saturation import LOWEST, ZERO
 from helpers.explorer import explore
@@ -60,6 +62,11 @@ MADE = {
         {"x1": (-5.0, 5.0, 0.5), "x2": (-5.0, 5.0, 0.5)},
     ),
     "saturation": (SaturationDrawing, {"scale": (0.5, 100.0, 0.5)}),
+    "surrogate": (SurrogateDrawing, {"width": (0.25, 3.0, 0.25)}),
+    "stairs": (
+        StaircaseDrawing,
+        {"start": (-3.75, 5.75, 0.25), "width": (0.75, 6.0, 0.25)},
+    ),
 }
 
 

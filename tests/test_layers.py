@@ -23,6 +23,8 @@ TORCH_ONLY = [
     "doctor.graph",
     "doctor.picture",
     "report_card",
+    "pretended",
+    "stairs",
 ]
 # module -> what it may import from helpers
 ARROWS = {
@@ -33,17 +35,29 @@ ARROWS = {
     "saved_tensors": set(),
     "tables": set(),
     "installation": set(),
-    "exercises": {"exercises", "report_card", "saved_tensors"},
+    "exercises": {"exercises", "report_card", "saved_tensors", "stairs"},
     "doctor": {"doctor", "picture"},  # the picture is drawn with matplotlib, when it is shown
     "report_card": {"report_card", "sampling"},
     "mistakes": {"functions"},
     "symptoms": {"mistakes", "tables"},
     "lessons": {"exercises"},
     "picture": set(),
-    "plotting": {"curves", "picture"},
+    "plotting": {"curves", "picture", "pretended"},
     "graph_figure": {"graph", "picture", "plotting"},
     "derivatives": set(),
-    "drawings": {"curves", "derivatives", "drawings", "picture", "plotting"},
+    "pretended": {"curves"},
+    "stairs": {"functions"},
+    "gallery": {"functions", "picture", "plotting"},
+    "drawings": {
+        "curves",
+        "derivatives",
+        "drawings",
+        "functions",
+        "picture",
+        "plotting",
+        "pretended",
+        "stairs",
+    },  # fmt: skip
     "controls": {"picture"},
     "explorer": {"controls", "drawings", "picture"},
     "__init__": set(),

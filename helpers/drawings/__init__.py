@@ -6,6 +6,8 @@ FieldDrawing      the gradient of two outputs over a plane, weighted by v
 CurvatureDrawing  value, slope and curvature of a function
 DescentDrawing    where methods of descent go from a start point
 SaturationDrawing how much gradient reaches each layer of a network whose units go flat
+SurrogateDrawing  an operator, what it pretends, and which inputs get any gradient
+StaircaseDrawing  a ball that goes down the stairs by a surrogate's gradient
 """
 
 from helpers.drawings.curvature import CurvatureDrawing
@@ -15,6 +17,8 @@ from helpers.drawings.drawing import Drawing
 from helpers.drawings.field import FieldDrawing
 from helpers.drawings.jacobian import JacobianDrawing
 from helpers.drawings.saturation import SaturationDrawing
+from helpers.drawings.staircase import StaircaseDrawing
+from helpers.drawings.surrogate import SurrogateDrawing
 
 __all__ = [
     "CurvatureDrawing",
@@ -24,4 +28,6 @@ __all__ = [
     "FieldDrawing",
     "JacobianDrawing",
     "SaturationDrawing",
+    "StaircaseDrawing",
+    "SurrogateDrawing",
 ]

@@ -45,6 +45,8 @@ def sign_ste(x: torch.Tensor) -> torch.Tensor:
 class ClampSTE(StraightThrough):
     """y = clamp(x, min, max), dL/dx = dL/dy everywhere."""
 
+    examples = ((-1.0, 1.0),)
+
     @staticmethod
     def forward(x, min, max):
         return x.clamp(min, max)
@@ -66,6 +68,8 @@ def clamp_ste(x: torch.Tensor, min: float | None = None, max: float | None = Non
 
 class Clamp(Elementwise):
     """y = clamp(x, min, max), dL/dx = dL/dy · (1 inside, 0 outside, bound_gradient at a bound)."""
+
+    examples = ((-1.0, 1.0, 0.5),)
 
     @staticmethod
     def forward(x, min, max, bound_gradient):

@@ -26,7 +26,11 @@ class Elementwise(RemembersSignature):
     forward(x, *parameters)         the value
     times_slope(g, x, *parameters)  g times the pretended slope at x
     proxy(x, *parameters)           a function that torch differentiates to this slope
+
+    and `examples`, parameters with which a gallery shows it.
     """
+
+    examples: tuple = ((),)
 
     @staticmethod
     def setup_context(ctx, inputs, output):

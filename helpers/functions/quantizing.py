@@ -29,6 +29,8 @@ class FakeQuantize(Elementwise):
     dL/dx = dL/dy where the clamp changes nothing, 0 elsewhere.
     """
 
+    examples = ((0.5, -3, 2),)
+
     @staticmethod
     def forward(x, scale, first, last):
         bins = wide(x).div(scale).round_()
@@ -124,6 +126,7 @@ class LSQuantize(RemembersSignature):
     """
 
     generate_vmap_rule = True  # forward and backward are made of operations that vmap knows
+    examples = ((torch.tensor(0.5), -3, 2, 1.0),)
 
     @staticmethod
     def forward(x, step_size, low, high, gradient_scale):

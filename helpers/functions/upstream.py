@@ -11,6 +11,8 @@ from helpers.functions.elementwise import StraightThrough, apply_anywhere
 class ScaleGradient(StraightThrough):
     """y = x, dL/dx = factor · dL/dy."""
 
+    examples = ((-1.0,),)
+
     @staticmethod
     def forward(x, factor):
         return x.clone()  # not x itself: what is done to y in place must not reach x
@@ -56,6 +58,8 @@ def reverse_gradient(x: torch.Tensor, strength: float = 1.0) -> torch.Tensor:
 
 class ClipGradient(StraightThrough):
     """y = x, dL/dx = clamp(dL/dy, −limit, limit)."""
+
+    examples = ((0.5,),)
 
     @staticmethod
     def forward(x, limit):

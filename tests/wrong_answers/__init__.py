@@ -6,6 +6,7 @@ from wrong_answers import (
     notebook_03,
     notebook_04,
     notebook_05,
+    notebook_06,
     notebook_08,
     notebook_10,
 )
@@ -16,6 +17,7 @@ NOTEBOOKS = (
     notebook_03,
     notebook_04,
     notebook_05,
+    notebook_06,
     notebook_08,
     notebook_10,
 )

@@ -1,0 +1,67 @@
+"""A staircase, and a ball that goes down by gradient descent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from helpers.functions import step
+
+EDGES = torch.tensor([-2.0, 0.0, 1.0, 2.0, 3.0, 4.0], dtype=torch.float64)
+RISES = torch.tensor([-6.0, 1.0, 1.0, 1.0, 1.0, 1.0], dtype=torch.float64)  # at the edges
+BOTTOM = -2.0, 0.0  # the lowest stair goes from one to just before the other
+STEPS, LEARNING_RATE = 30, 1.0
+
+
+def height(x: torch.Tensor, surrogate: str = "triangle", width: float = 1.0) -> torch.Tensor:
+    """The height of the stairs at x: a wall, the bottom from -2 to 0, and a stair up at 0 to 4.
+
+    Its gradient is that of `helpers.functions.step` with this surrogate and width.
+
+    >>> height(torch.tensor([-3.0, -1.0, 2.5], dtype=torch.float64))
+    tensor([6., 0., 3.], dtype=torch.float64)
+    """
+    rises = step(x[..., None] - EDGES, surrogate, width) * RISES
+    return rises.sum(-1) - RISES[0]
+
+
+def default_height(x: torch.Tensor) -> torch.Tensor:
+    """The same height by `torch.heaviside`, without a gradient of its own: 0 everywhere.
+
+    >>> default_height(torch.tensor(2.5, dtype=torch.float64))
+    tensor(3., dtype=torch.float64)
+    """
+    rises = torch.floor(x[..., None] - EDGES).clamp(-1, 0) + 1
+    return (rises * RISES).sum(-1) - RISES[0]
+
+
+def descend(height: Callable, start: float, steps: int = STEPS) -> torch.Tensor:
+    """The way of gradient descent with a learning rate of 1: start and the point after each step.
+
+    >>> descend(lambda x: 0.25 * x**2, 1.0, steps=2)
+    tensor([1.0000, 0.5000, 0.2500], dtype=torch.float64)
+    """
+    way = [torch.tensor(start, dtype=torch.float64)]
+    for _ in range(steps):
+        x = way[-1].clone().requires_grad_()
+        (grad,) = torch.autograd.grad(height(x), x)
+        way.append(way[-1] - LEARNING_RATE * grad)
+    return torch.stack(way)
+
+
+def verdict(way: torch.Tensor) -> str:
+    """What became of the ball, in words.
+
+    >>> verdict(torch.tensor([4.5, 4.5, 4.5]))
+    'stays at 4.5'
+    """
+    if (way == way[0]).all():
+        return f"stays at {way[0]:g}"
+    if way[-10:].max() - way[-10:].min() > 0.05:
+        return "never rests"
+    at_bottom = ((BOTTOM[0] <= way) & (way < BOTTOM[1])).tolist()
+    end = f"{round(way[-1].item(), 2) + 0.0:g}"  # no -0
+    if not at_bottom[-1]:
+        return f"rests above the bottom, at {end}"
+    return f"reaches the bottom in {at_bottom.index(True)} steps, and rests at {end}"

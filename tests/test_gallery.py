@@ -1,0 +1,48 @@
+"""The gallery has every operator, also one that is written tomorrow."""
+
+import torch
+
+from helpers import functions
+from helpers.functions import StraightThrough
+from helpers.gallery import operators, plot_operators
+
+# The public name of each class that is not called by adding _ste
+NAMES = {
+    "Clamp": "clamp",
+    "ClipGradient": "clip_gradient",
+    "FakeQuantize": "fake_quantize",
+    "LSQuantize": "lsq_quantize",
+    "ScaleGradient": "scale_gradient",
+    "Step": "step",
+}
+
+
+def test_every_operator_is_shown():
+    classes = {label.partition("(")[0] for label in operators()}
+    called = {NAMES.get(name) or name.removesuffix("STE").lower() + "_ste" for name in classes}
+    public = {name for name in functions.__all__ if name[0].islower()}
+    assert public - called == {"apply_anywhere", "reverse_gradient", "value_with_gradient_of"}
+    steps = [label for label in operators() if label.startswith("Step(")]
+    assert len(steps) == len(functions.SURROGATES)
+
+
+def test_a_new_operator_appears_by_itself(monkeypatch):
+    class HalfSTE(StraightThrough):
+        @staticmethod
+        def forward(x, part):
+            return x * part
+
+        examples = ((0.5,), (0.25,))
+
+    monkeypatch.setattr(functions, "HalfSTE", HalfSTE, raising=False)
+    monkeypatch.setattr(functions, "__all__", [*functions.__all__, "HalfSTE"])
+    assert operators()["HalfSTE(0.25)"](torch.tensor(8.0)) == 2
+    summary = plot_operators().summary
+    assert "HalfSTE(0.5): value -1.25 to 1.25, gradient 1, slope 0.5" in summary
+
+
+def test_each_picture_has_the_pretended_function_above():
+    figure = plot_operators()
+    shown = [ax for ax in figure.axes if ax.get_visible()]
+    lines = [line.get_label() for ax in shown for line in ax.lines]
+    assert lines.count("pretended function") == len(operators()) == len(shown) / 2

@@ -1,0 +1,63 @@
+"""The staircase, the ball on it, and the function that a gradient pretends to belong to."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers.curves import gradient_curve
+from helpers.functions import SURROGATES
+from helpers.pretended import pretended_values
+from helpers.stairs import BOTTOM, EDGES, default_height, descend, height, verdict
+
+places = st.floats(-10, 10).map(lambda x: torch.tensor(x, dtype=torch.float64))
+
+
+@given(x=places)
+def test_heights_are_the_same_with_every_gradient(x):
+    stairs = 6.0 if x < -2 else float((x >= EDGES[1:]).sum())
+    assert default_height(x) == stairs
+    assert all(height(x, surrogate, 0.7) == stairs for surrogate in SURROGATES)
+
+
+@given(x=places)
+def test_the_default_gradient_is_0(x):
+    x.requires_grad_()
+    assert torch.autograd.grad(default_height(x), x)[0] == 0
+
+
+@given(x=places, width=st.floats(0.1, 5))
+@pytest.mark.parametrize("surrogate", SURROGATES)
+def test_each_edge_has_the_slope_of_the_surrogate(surrogate, x, width):
+    x.requires_grad_()
+    slopes = SURROGATES[surrogate].times_slope(torch.ones_like(EDGES), x.detach() - EDGES, width)
+    (grad,) = torch.autograd.grad(height(x, surrogate, width), x)
+    want = slopes[1:].sum() - 6 * slopes[0]
+    torch.testing.assert_close(grad, want)
+
+
+@pytest.mark.parametrize(
+    "way, said",
+    [
+        ([4.5] * 12, "stays at 4.5"),
+        ([4.5] + [-1.0] * 11, "reaches the bottom in 1 steps, and rests at -1"),
+        ([4.5, BOTTOM[0]] + [-0.001] * 11, "reaches the bottom in 1 steps, and rests at 0"),
+        ([4.5] + [BOTTOM[1]] * 11, "rests above the bottom, at 0"),
+        ([4.5] + [-2.01] * 11, "rests above the bottom, at -2.01"),
+        ([4.5] + [-1.0, -1.1] * 6, "never rests"),
+    ],
+)
+def test_what_is_said_of_a_way(way, said):
+    assert verdict(torch.tensor(way, dtype=torch.float64)) == said
+
+
+def test_a_ball_takes_one_step_more_than_it_has_places():
+    way = descend(lambda x: height(x, "triangle", 0.75), 4.5, steps=3)
+    assert len(way) == 4 and way[0] == 4.5
+    assert way[1] == 4.5 - (1 - 0.5 / 0.75)
+
+
+@pytest.mark.parametrize("offset", [-3.0, 0.0, 0.25])
+def test_a_smooth_function_pretends_to_be_itself(offset):
+    curve = gradient_curve(lambda x: x.tanh() + offset, x=(-2, 3))
+    torch.testing.assert_close(pretended_values(curve), curve.y, rtol=0, atol=1e-3)

@@ -1,0 +1,58 @@
+"""Wrong answers to the exercises on surrogate gradients."""
+
+import math
+
+import torch
+
+from helpers.stairs import EDGES
+
+
+def nearest_below(start):
+    return (start - EDGES[start >= EDGES]).min() if start >= EDGES[0] else EDGES[0] - start
+
+
+def nearest(start):
+    return (start - EDGES).abs().min()
+
+
+def triangle(u, width=1.0):
+    return (1 - u.abs() / width).clamp(min=0)
+
+
+def box(u, width=0.5):
+    return (u.abs() <= width).to(u.dtype)
+
+
+WRONG = {
+    "06.1": {
+        "half a stair": (lambda start: 0.5, "That is for the middle of a stair only."),
+        "below only": (nearest_below, "That is the nearest edge below."),
+        "both sides": (lambda start: 2 * nearest(start), "Twice as far"),
+        "signed": (lambda start: -nearest(start), "A width is a distance, and so not negative"),
+        "a stair": (
+            lambda start: 0.9,
+            "yours 0.9, expected 0.5. The width has to reach the nearest",
+        ),
+        "all distances": (lambda start: start - EDGES, "yours is Tensor, expected a number"),
+    },
+    "06.2": {
+        "the default": (torch.zeros_like, "start 1.5: yours stays at 1.5"),
+        "too narrow": (lambda u: triangle(u, 0.25), "has to be felt there"),
+        "too slow": (lambda u: triangle(u), "start 4.5: yours needs 6 steps, expected at most 5"),
+        "too wide": (lambda u: triangle(u, 6.0), "so far that the wall holds the ball"),
+        "shaking": (box, "yours never rests, expected to rest at the bottom. At the bottom it"),
+        "larger than 1": (lambda u: 2 * triangle(u), "is larger than 1. A larger slope is"),
+        "upside down": (lambda u: -triangle(u), "is negative: it points up"),
+        "a number": (lambda u: 1.0, "yours float, expected one slope for each u"),
+        "summed up": (lambda u: triangle(u).sum(), "yours (), expected one slope for each u"),
+        "NaN at the edge": (lambda u: 1 - u / u, "yours is nan somewhere, expected 0 to 1"),
+    },
+    "06.3": {
+        "half a unit": (0.5, "Half of the inputs is not half of a unit"),
+        "both sides": (1.349, "That is the whole interval"),
+        "one deviation": (1.0, "That is a standard deviation"),
+        "a share": (0.75, "yours 0.75, expected 0.67 (to two digits). Half of the inputs"),
+        "words": ("0.67", "yours is str, expected a number"),
+        "none": (math.nan, "yours nan, expected 0.67"),
+    },
+}
