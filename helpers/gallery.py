@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
+from torch.autograd import Function
 
 from helpers import functions
 from helpers.picture import Picture
@@ -20,7 +21,7 @@ def operators() -> dict[str, Callable]:
     found = {}
     for name in functions.__all__:
         cls = getattr(functions, name)
-        if isinstance(cls, type) and "forward" in vars(cls):
+        if isinstance(cls, type) and cls.forward is not Function.forward:
             for parameters in cls.examples:
                 label = f"{name}({', '.join(map(_word, parameters))})"
                 found[label] = lambda x, cls=cls, p=parameters: functions.apply_anywhere(cls, x, *p)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 
@@ -11,7 +12,7 @@ from helpers.functions import step
 EDGES = torch.tensor([-2.0, 0.0, 1.0, 2.0, 3.0, 4.0], dtype=torch.float64)
 RISES = torch.tensor([-6.0, 1.0, 1.0, 1.0, 1.0, 1.0], dtype=torch.float64)  # at the edges
 BOTTOM = -2.0, 0.0  # the lowest stair goes from one to just before the other
-STEPS, LEARNING_RATE = 30, 1.0
+STEPS, LEARNING_RATE = 40, 1.0
 
 
 def height(x: torch.Tensor, surrogate: str = "triangle", width: float = 1.0) -> torch.Tensor:
@@ -27,7 +28,7 @@ def height(x: torch.Tensor, surrogate: str = "triangle", width: float = 1.0) -> 
 
 
 def default_height(x: torch.Tensor) -> torch.Tensor:
-    """The same height by `torch.heaviside`, without a gradient of its own: 0 everywhere.
+    """The same height by floor and clamp, with torch's own gradient: 0 everywhere.
 
     >>> default_height(torch.tensor(2.5, dtype=torch.float64))
     tensor(3., dtype=torch.float64)
@@ -36,7 +37,7 @@ def default_height(x: torch.Tensor) -> torch.Tensor:
     return (rises * RISES).sum(-1) - RISES[0]
 
 
-def descend(height: Callable, start: float, steps: int = STEPS) -> torch.Tensor:
+def descend(fn: Callable, start: float, steps: int = STEPS) -> torch.Tensor:
     """The way of gradient descent with a learning rate of 1: start and the point after each step.
 
     >>> descend(lambda x: 0.25 * x**2, 1.0, steps=2)
@@ -45,23 +46,51 @@ def descend(height: Callable, start: float, steps: int = STEPS) -> torch.Tensor:
     way = [torch.tensor(start, dtype=torch.float64)]
     for _ in range(steps):
         x = way[-1].clone().requires_grad_()
-        (grad,) = torch.autograd.grad(height(x), x)
+        (grad,) = torch.autograd.grad(fn(x), x)
         way.append(way[-1] - LEARNING_RATE * grad)
     return torch.stack(way)
 
 
-def verdict(way: torch.Tensor) -> str:
-    """What became of the ball, in words.
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a ball.
 
-    >>> verdict(torch.tensor([4.5, 4.5, 4.5]))
-    'stays at 4.5'
+    kind   "stays", "bottom" (it rests there), "elsewhere" (it rests, but not there) or "restless"
+    end    where it was last
+    steps  how many were made
+    first  the step with which it first came to the bottom, or None
     """
-    if (way == way[0]).all():
-        return f"stays at {way[0]:g}"
-    if way[-10:].max() - way[-10:].min() > 0.05:
-        return "never rests"
+
+    kind: str
+    end: float
+    steps: int
+    first: int | None
+
+    def __str__(self):
+        end = f"{round(self.end, 2) + 0.0:g}"  # no -0
+        if self.kind == "bottom":
+            steps = "1 step" if self.first == 1 else f"{self.first} steps"
+            return f"reaches the bottom in {steps}, and rests at {end}"
+        return {
+            "stays": f"stays at {end}",
+            "elsewhere": f"rests at {end}, which is not the bottom",
+            "restless": f"has not come to rest after {self.steps} steps",
+        }[self.kind]
+
+
+def outcome(way: torch.Tensor) -> Outcome:
+    """What became of a ball that went this way. It rests if its last steps are short.
+
+    >>> print(outcome(torch.tensor([4.5, 4.5, 4.5])))
+    stays at 4.5
+    """
     at_bottom = ((BOTTOM[0] <= way) & (way < BOTTOM[1])).tolist()
-    end = f"{round(way[-1].item(), 2) + 0.0:g}"  # no -0
-    if not at_bottom[-1]:
-        return f"rests above the bottom, at {end}"
-    return f"reaches the bottom in {at_bottom.index(True)} steps, and rests at {end}"
+    first = at_bottom.index(True) if any(at_bottom) else None
+    late = way[-10:]
+    if (way == way[0]).all():
+        kind = "stays"
+    elif late.max() - late.min() > 0.05:
+        kind = "restless"
+    else:
+        kind = "bottom" if at_bottom[-1] else "elsewhere"
+    return Outcome(kind, way[-1].item(), len(way) - 1, first)

@@ -25,6 +25,7 @@ TORCH_ONLY = [
     "report_card",
     "pretended",
     "stairs",
+    "digits",
 ]
 # module -> what it may import from helpers
 ARROWS = {
@@ -35,7 +36,7 @@ ARROWS = {
     "saved_tensors": set(),
     "tables": set(),
     "installation": set(),
-    "exercises": {"exercises", "report_card", "saved_tensors", "stairs"},
+    "exercises": {"digits", "exercises", "functions", "report_card", "saved_tensors", "stairs"},
     "doctor": {"doctor", "picture"},  # the picture is drawn with matplotlib, when it is shown
     "report_card": {"report_card", "sampling"},
     "mistakes": {"functions"},
@@ -47,6 +48,7 @@ ARROWS = {
     "derivatives": set(),
     "pretended": {"curves"},
     "stairs": {"functions"},
+    "digits": {"digits", "functions"},
     "gallery": {"functions", "picture", "plotting"},
     "drawings": {
         "curves",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from helpers.curves import gradient_curve
 from helpers.functions import SURROGATES
 from helpers.pretended import pretended_values
-from helpers.stairs import BOTTOM, EDGES, default_height, descend, height, verdict
+from helpers.stairs import BOTTOM, EDGES, default_height, descend, height, outcome
 
 places = st.floats(-10, 10).map(lambda x: torch.tensor(x, dtype=torch.float64))
 
@@ -40,15 +40,15 @@ def test_each_edge_has_the_slope_of_the_surrogate(surrogate, x, width):
     "way, said",
     [
         ([4.5] * 12, "stays at 4.5"),
-        ([4.5] + [-1.0] * 11, "reaches the bottom in 1 steps, and rests at -1"),
-        ([4.5, BOTTOM[0]] + [-0.001] * 11, "reaches the bottom in 1 steps, and rests at 0"),
-        ([4.5] + [BOTTOM[1]] * 11, "rests above the bottom, at 0"),
-        ([4.5] + [-2.01] * 11, "rests above the bottom, at -2.01"),
-        ([4.5] + [-1.0, -1.1] * 6, "never rests"),
+        ([4.5] + [-1.0] * 11, "reaches the bottom in 1 step, and rests at -1"),
+        ([4.5, 2.0, BOTTOM[0]] + [-0.001] * 11, "reaches the bottom in 2 steps, and rests at 0"),
+        ([4.5] + [BOTTOM[1]] * 11, "rests at 0, which is not the bottom"),
+        ([4.5] + [-2.01] * 11, "rests at -2.01, which is not the bottom"),
+        ([4.5] + [-1.0, -1.1] * 6, "has not come to rest after 12 steps"),
     ],
 )
 def test_what_is_said_of_a_way(way, said):
-    assert verdict(torch.tensor(way, dtype=torch.float64)) == said
+    assert str(outcome(torch.tensor(way, dtype=torch.float64))) == said
 
 
 def test_a_ball_takes_one_step_more_than_it_has_places():
@@ -60,4 +60,9 @@ def test_a_ball_takes_one_step_more_than_it_has_places():
 @pytest.mark.parametrize("offset", [-3.0, 0.0, 0.25])
 def test_a_smooth_function_pretends_to_be_itself(offset):
     curve = gradient_curve(lambda x: x.tanh() + offset, x=(-2, 3))
+    torch.testing.assert_close(pretended_values(curve), curve.y, rtol=0, atol=1e-3)
+
+
+def test_an_upstream_gradient_does_not_steepen_what_is_pretended():
+    curve = gradient_curve(torch.tanh, grad_output=3.0)
     torch.testing.assert_close(pretended_values(curve), curve.y, rtol=0, atol=1e-3)

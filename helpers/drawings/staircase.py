@@ -7,7 +7,7 @@ import torch
 from helpers.drawings.drawing import Drawing
 from helpers.picture import Picture
 from helpers.plotting import GRADIENT_COLOUR, VALUE_COLOUR
-from helpers.stairs import BOTTOM, STEPS, default_height, descend, height, verdict
+from helpers.stairs import BOTTOM, STEPS, default_height, descend, height, outcome
 
 
 class StaircaseDrawing(Drawing):
@@ -38,20 +38,19 @@ class StaircaseDrawing(Drawing):
         way.axhspan(*BOTTOM, color=VALUE_COLOUR, alpha=0.15, lw=0, label="the bottom")
         ball = {"color": GRADIENT_COLOUR, "mec": "white"}
         (self._seen,) = stairs.plot([], [], "o", alpha=0.35, ms=8, label="on its way", **ball)
-        (self._end,) = stairs.plot([], [], "o", ms=13, label="at the end", **ball)
+        (self._end,) = stairs.plot([], [], "o", ms=13, label=f"after {STEPS} steps", **ball)
         (self._start,) = stairs.plot([], [], "*", color="black", mec="white", ms=12, label="start")
         (self._way,) = way.plot([], [], "o-", ms=4, lw=1.2, color=GRADIENT_COLOUR)
         self.moving = [self._seen, self._end, self._start, self._way]
         self.figure.legend(loc="outside lower center", ncols=5, frameon=False)
 
-    def show(self, **values):
-        gradient, start, width = {**self.parameters, **values}.values()
-        if gradient == "default":
-            way = descend(default_height, start)
-        else:
-            way = descend(lambda x: height(x, gradient, width), start)
+    def show(self, gradient="triangle", start=4.5, width=0.75):
+        def felt(x):
+            return default_height(x) if gradient == "default" else height(x, gradient, width)
+
+        way = descend(felt, start)
         heights = height(way) + 0.28  # on the stairs, not in them
         for line, part in ((self._seen, slice(None)), (self._start, [0]), (self._end, [-1])):
             line.set_data(way[part], heights[part])
         self._way.set_data(range(STEPS + 1), way)
-        return verdict(way)
+        return str(outcome(way))

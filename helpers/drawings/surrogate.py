@@ -12,7 +12,7 @@ from helpers.plotting import GRADIENT_COLOUR, PRETENDED, VALUE_COLOUR, with_gaps
 from helpers.pretended import pretended_values
 
 REACH = 3.0  # the picture goes from -REACH to REACH
-# the value, and how far x is from the jump that it belongs to
+# the value, and how far x is to the right of its nearest jump
 OPERATORS = {
     "step": (lambda x: (x >= 0).to(x.dtype), lambda x: x),
     "sign": (torch.sign, lambda x: x),
@@ -25,11 +25,12 @@ INPUTS = NORMAL.icdf((torch.arange(2000, dtype=torch.float64) + 0.5) / 2000)  # 
 class SurrogateDrawing(Drawing):
     """On the left an operator and what it pretends, on the right its gradient over normal inputs.
 
-    Each jump of step, sign or round gets the slope of a surrogate of `helpers.functions.step`, in
-    its width. The bell is the density of normal inputs; filled are those that get any gradient.
+    At each x, the nearest jump of step, sign or round gives the slope of a surrogate of
+    `helpers.functions.step`, in a width. The bell is the density of normal inputs; filled are those
+    that get any gradient.
 
     >>> SurrogateDrawing().show(operator="step", surrogate="triangle", width=1.0)
-    'gradient 0 to 1; 68.3 % of normal inputs get some, 0.37 on average'
+    '68.3 % of normal inputs get a gradient, 0.37 on average'
     """
 
     name = "What a surrogate lets through"
@@ -39,7 +40,7 @@ class SurrogateDrawing(Drawing):
         self.figure = Picture(8, 3.8)
         value_ax, gradient_ax = self.figure.subplots(1, 2)
         value_ax.set(title="value", ylim=(-3.2, 3.2))
-        gradient_ax.set(title="gradient", ylim=(-0.06, 1.12))
+        gradient_ax.set(title="gradient, and density of the inputs", ylim=(-0.06, 1.12))
         for ax in (value_ax, gradient_ax):
             ax.set(xlabel="x", xlim=(-REACH, REACH))
             ax.set_axisbelow(True)
@@ -61,13 +62,12 @@ class SurrogateDrawing(Drawing):
             loc="outside lower center", ncols=3, frameon=False,
         )  # fmt: skip
 
-    def show(self, **values):
-        operator, surrogate, width = {**self.parameters, **values}.values()
-        value, distance = OPERATORS[operator]
+    def show(self, operator="step", surrogate="triangle", width=1.0):
+        value, from_jump = OPERATORS[operator]
         proxy = SURROGATES[surrogate].proxy
 
         def function(x):
-            return value_with_gradient_of(value(x), proxy(distance(x), width))
+            return value_with_gradient_of(value(x), proxy(from_jump(x), width))
 
         curve = gradient_curve(function, x=(-REACH, REACH))
         jumps = curve.jumps(curve.y)
@@ -79,11 +79,7 @@ class SurrogateDrawing(Drawing):
         inputs = INPUTS.clone().requires_grad_()
         (grad,) = torch.autograd.grad(function(inputs).sum(), inputs)
         share = 100 * (grad != 0).double().mean().item()
-        low, high = curve.grad.min().item(), curve.grad.max().item()
-        return (
-            f"gradient {low:.2g} to {high:.2g}; {share:.1f} % of normal inputs get some, "
-            f"{grad.mean():.2g} on average"
-        )
+        return f"{share:.1f} % of normal inputs get a gradient, {grad.mean():.2g} on average"
 
     def _fill_bell(self, curve):
         density = torch.where(curve.grad != 0, NORMAL.log_prob(curve.x).exp(), 0)

@@ -7,6 +7,7 @@ from helpers.exercises import (
     notebook_04,
     notebook_05,
     notebook_06,
+    notebook_07,
     notebook_08,
     notebook_10,
 )
@@ -18,6 +19,7 @@ NOTEBOOKS = (
     notebook_04,
     notebook_05,
     notebook_06,
+    notebook_07,
     notebook_08,
     notebook_10,
 )

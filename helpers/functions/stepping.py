@@ -85,7 +85,7 @@ SURROGATES = {
         "1 / cosh²(x/2w) = 4 · s · (1 − s) with s = sigmoid(x/w)",
         _sigmoid,
         _odd(lambda x, w: w * (2 - 4 * torch.sigmoid(-x / w))),
-        "Bohte 2011, https://doi.org/10.1007/978-3-642-21735-7_8",
+        "Wu et al. 2018, https://arxiv.org/abs/1706.02609",
     ),
     "fast_sigmoid": Surrogate(
         "1 / (1 + |x|/w)²",

@@ -18,6 +18,16 @@ OPT_OUTS = {
         "the cell asserts what all versions have in common",
         "chain-in-your-torch": "the same change, seen in a quantizer; asserted likewise",
     },
+    "07_train_through_rounding.ipynb": {
+        cell: "accuracies differ a little from processor to processor; the cell asserts the order"
+        for cell in (
+            "four-ways-table",
+            "scale-table",
+            "last-bin-trained",
+            "one-line-trained",
+            "misread-shown",
+        )
+    },
     "10_functions_that_survive.ipynb": {
         "compiled-gradient-shown": "torch 2.15 no longer loses the backward; the cell asserts the "
         "plain gradient, and one of the two compiled ones",

@@ -1,0 +1,87 @@
+"""The digits, and what becomes of networks that are trained on them in few bits."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from helpers.digits import HELD_OUT, IMAGES, LABELS, TRAINING, WAYS, accuracy, network, train
+from helpers.digits import training as each_batch
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_each_image_is_for_training_or_held_out():
+    both = torch.cat([TRAINING, HELD_OUT]).sort().values
+    assert torch.equal(both, torch.arange(1797))
+    assert (len(TRAINING), len(HELD_OUT)) == (1297, 500)
+    assert len(IMAGES.unique(dim=0)) == 1797  # so none is in both parts in disguise
+    assert LABELS.bincount().tolist() == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
+    assert (IMAGES.min(), IMAGES.max()) == (0, 1)
+
+
+@pytest.mark.parametrize("bits", [2, 3, 4, 8])
+@pytest.mark.parametrize("way", ["default gradient", "straight-through", "learned step"])
+def test_weights_and_inputs_have_no_more_values_than_their_bits(way, bits):
+    layer = network(replace(WAYS[way], bits=bits), torch.Generator().manual_seed(1))[0]
+    weight = layer.quantize(3 * layer.weight, layer.weight_scale, *layer.weight_range)
+    inputs = layer.quantize(3 * IMAGES, layer.input_scale, *layer.input_range)
+    assert len(weight.unique()) <= 2**bits and len(inputs.unique()) <= 2**bits
+    assert weight.min() < 0 <= inputs.min()
+    assert not torch.equal(weight, 3 * layer.weight)
+
+
+def test_all_ways_start_from_the_same_numbers():
+    started = [network(run, torch.Generator().manual_seed(2)) for run in WAYS.values()]
+    for model in started[1:]:
+        assert torch.equal(model[2].weight, started[0][2].weight)
+        scales = [torch.as_tensor(each[2].input_scale).item() for each in (model, started[0])]
+        assert scales[0] == scales[1]
+
+
+def test_a_run_gives_the_same_network_again():
+    run = replace(WAYS["learned step"], seed=3)
+    first, second = train(run), train(run)
+    for a, b in zip(first.parameters(), second.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert not torch.equal(first[0].weight, train(replace(run, seed=4))[0].weight)
+
+
+def test_the_default_gradient_moves_the_last_bias_only():
+    run = WAYS["default gradient"]
+    before = network(run, torch.Generator().manual_seed(run.seed))
+    trained = zip(train(run).named_parameters(), before.parameters(), strict=True)
+    assert [name for (name, new), old in trained if not torch.equal(new, old)] == ["4.bias"]
+
+
+@pytest.mark.parametrize(
+    "way, start, low, high",
+    [
+        ("floating point", 1.0, 95, 100),
+        ("default gradient", 1.0, 0, 20),
+        ("straight-through", 1.0, 90, 100),
+        ("learned step", 1.0, 90, 100),
+        ("straight-through", 0.25, 10, 65),
+        ("learned step", 0.25, 85, 100),
+    ],
+)
+def test_accuracy_in_2_bits(way, start, low, high):
+    assert low < accuracy(train(replace(WAYS[way], start=start))) < high
+
+
+def test_progress_is_told_after_each_batch():
+    done = [done for _, done, _ in each_batch(WAYS["straight-through"])]
+    assert done == sorted(done) and done[-1] == 1
+    assert len(done) == 30 * 21
+
+
+def test_accuracy_counts_the_held_out_digits():
+    half = LABELS.clone()
+    half[HELD_OUT[:250]] += 1
+    assert accuracy(lambda images: torch.nn.functional.one_hot(half[HELD_OUT], 11)) == 50

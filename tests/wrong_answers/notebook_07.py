@@ -1,0 +1,109 @@
+"""Wrong answers to the exercises on training through rounding."""
+
+import torch
+
+from helpers.functions import clamp, round_ste, scale_gradient
+
+
+def scaled(step, x, high):
+    return scale_gradient(step, (x.numel() * high) ** -0.5)
+
+
+def inside(bins, low, high):
+    return clamp(bins, low, high, bound_gradient=1)
+
+
+def broken(x, step, low, high):
+    step = scale_gradient(step.detach(), (x.numel() * high) ** -0.5)
+    return inside((x.detach() / step).round(), low, high) * step
+
+
+def detached(x, step, low, high):
+    step = scaled(step, x, high)
+    return inside(round_ste(x.detach() / step), low, high) * step
+
+
+def rounded(x, step, low, high):
+    step = scaled(step, x, high)
+    return inside((x / step).round(), low, high) * step
+
+
+def fixed_step(x, step, low, high):
+    return inside(round_ste(x / step.detach()), low, high) * step.detach()
+
+
+def unscaled(x, step, low, high):
+    return inside(round_ste(x / step), low, high) * step
+
+
+def one_line(x, step, low, high):
+    step = scaled(step, x, high)
+    quantized = inside((x / step).round(), low, high) * step
+    return x + (quantized - x).detach()
+
+
+def not_clamped(x, step, low, high):
+    step = scaled(step, x, high)
+    return round_ste(x / step) * step
+
+
+def summed(x, step, low, high):
+    return unscaled(x, step, low, high).sum()
+
+
+def clamped_last(x, scale, low, high, clamp):
+    return clamp(round_ste(x / scale), low, high) * scale
+
+
+def clamped_first(x, scale, low, high, clamp):
+    return round_ste(clamp(x / scale, low, high)) * scale
+
+
+def half_out(x, scale, low, high, clamp):
+    return round_ste(clamp(x / scale, low - 0.25, high + 0.25)) * scale
+
+
+def far_out(x, scale, low, high, clamp):
+    return round_ste(x / scale).detach().clamp(low, high) * scale + 0 * x
+
+
+def passed_everywhere(x, scale, low, high, clamp):
+    return x + ((x / scale).round().clamp(low, high) * scale - x).detach()
+
+
+def default_round(x, scale, low, high, clamp):
+    return clamp(x / scale, low - 0.499, high + 0.499).round() * scale
+
+
+WRONG = {
+    "07.1": {
+        "still broken": (broken, "gradient of x: yours None, expected a tensor"),
+        "x detached": (detached, "gradient of x: yours None, expected a tensor. Something detach"),
+        "default round": (rounded, "gradient of x: yours 0 everywhere"),
+        "fixed step": (fixed_step, "gradient of step: yours None"),
+        "gradient of the step not scaled": (unscaled, "times too large. Keep scale_gradient"),
+        "the trick around all of it": (one_line, "gradient of x outside the range: yours"),
+        "not clamped": (not_clamped, "value at x = "),
+        "a number": (summed, "yours returns Tensor, expected a tensor of the shape of x"),
+    },
+    "07.2": {
+        "clamped last": (clamped_last, "at x / scale = -1.6: yours 0, expected 1. It rounds to -2"),
+        "clamped first": (
+            clamped_first,
+            "at x / scale = 1: yours 0, expected 1. It is exactly at the bound",
+        ),
+        "half out": (half_out, "The outermost bin goes on for half a bin beyond its centre"),
+        "detached": (far_out, "It is 0 everywhere"),
+        "passed everywhere": (passed_everywhere, "It is outside the range"),
+        "default round": (default_round, "It is 0 everywhere: round with"),
+        "no graph": (lambda x, *rest: clamped_last(x.detach(), *rest), "the result has no graph"),
+        "a number": (lambda x, *rest: clamped_last(x, *rest).sum(), "of the shape of x"),
+    },
+}
+
+
+def no_rounding(x, scale, low, high, clamp):
+    return torch.clamp(x, low * scale, high * scale)
+
+
+WRONG["07.2"]["not rounded"] = (no_rounding, "value")
