@@ -29,13 +29,13 @@ lint: $(VENV)/ready-test ## check the style of Python files and notebooks
 	$(RUN) -m ruff format --check
 
 unit: $(VENV)/ready-test ## test helpers, tools and the form of the notebooks
-	$(RUN) -m pytest tests -m "not browser"
+	$(RUN) -m pytest tests -m "not browser" -n 2
 
 nb: $(VENV)/ready-test ## run every notebook and compare each output with the stored one
 	$(RUN) -m pytest notebooks -n 2
 
 browser: $(VENV)/ready-test ## move sliders in a real JupyterLab (needs Chromium)
-	$(RUN) -m pytest tests -m browser
+	$(RUN) -m pytest tests -m browser -n 2
 
 notebooks: $(VENV)/ready-test ## run every notebook and store its outputs
 	$(RUN) tools/notebooks.py

@@ -9,14 +9,6 @@ from helpers.digits import HELD_OUT, IMAGES, LABELS, TRAINING, WAYS, accuracy, n
 from helpers.digits import training as each_batch
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def test_each_image_is_for_training_or_held_out():
     both = torch.cat([TRAINING, HELD_OUT]).sort().values
     assert torch.equal(both, torch.arange(1797))

@@ -232,9 +232,9 @@ def test_make_test_runs_everything_and_stops_at_a_failure(checkout):
         INSTALL + "[test]",
         "-m ruff check",
         "-m ruff format --check",
-        "-m pytest tests -m not browser",
+        "-m pytest tests -m not browser -n 2",
         "-m pytest notebooks -n 2",
-        "-m pytest tests -m browser",
+        "-m pytest tests -m browser -n 2",
     ]
     done, asked = checkout.make("test")
     assert (done.returncode, asked) == (0, everything)
