@@ -5,8 +5,19 @@ from dataclasses import replace
 import pytest
 import torch
 
-from helpers.digits import HELD_OUT, IMAGES, LABELS, TRAINING, WAYS, accuracy, network, train
+from helpers.digits import (
+    HELD_OUT,
+    IMAGES,
+    LABELS,
+    TRAINING,
+    WAYS,
+    accuracy,
+    network,
+    three_seeds,
+    train,
+)
 from helpers.digits import training as each_batch
+from helpers.digits.picture import show_digits
 
 
 def test_each_image_is_for_training_or_held_out():
@@ -77,3 +88,22 @@ def test_accuracy_counts_the_held_out_digits():
     half = LABELS.clone()
     half[HELD_OUT[:250]] += 1
     assert accuracy(lambda images: torch.nn.functional.one_hot(half[HELD_OUT], 11)) == 50
+
+
+def test_the_pictures_are_those_of_the_rows():
+    figure = show_digits([3, 1796], ["three", "eight"])
+    shown = [ax for ax in figure.axes if ax.images]
+    assert [ax.get_title() for ax in shown] == ["three", "eight"]
+    for ax, row in zip(shown, (3, 1796), strict=True):
+        assert torch.equal(torch.as_tensor(ax.images[0].get_array()), IMAGES[row].reshape(8, 8))
+
+
+@pytest.mark.parametrize("rows, titles", [([], []), ([1, 2], ["one"])])
+def test_a_title_for_each_picture(rows, titles):
+    with pytest.raises(ValueError, match="some rows and a title for each, got"):
+        show_digits(rows, titles)
+
+
+def test_three_seeds_are_three_trainings():
+    run = WAYS["floating point"]
+    assert three_seeds(run) == [accuracy(train(replace(run, seed=seed))) for seed in (0, 1, 2)]

@@ -8,8 +8,10 @@ from helpers.digits.training import (
     accuracy,
     initial_scale,
     network,
+    three_seeds,
     train,
     training,
+    with_spread,
 )
 
 __all__ = [
@@ -23,6 +25,8 @@ __all__ = [
     "accuracy",
     "initial_scale",
     "network",
+    "three_seeds",
     "train",
     "training",
+    "with_spread",
 ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import mean, stdev
 
 import torch
 import torch.nn.functional as F
@@ -153,3 +154,21 @@ def accuracy(model: nn.Module) -> float:
     """
     right = model(IMAGES[HELD_OUT]).argmax(1) == LABELS[HELD_OUT]
     return 100 * right.double().mean().item()
+
+
+def three_seeds(run: Run) -> list[float]:
+    """The accuracies of a run with seed 0, 1 and 2.
+
+    >>> len(three_seeds(WAYS["floating point"]))
+    3
+    """
+    return [accuracy(train(replace(run, seed=seed))) for seed in range(3)]
+
+
+def with_spread(accuracies: list[float]) -> str:
+    """Mean and standard deviation, as text.
+
+    >>> with_spread([94.0, 95.0, 96.0])
+    '95.0 ± 1.0'
+    """
+    return f"{mean(accuracies):.1f} ± {stdev(accuracies):.1f}"
