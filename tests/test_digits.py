@@ -13,6 +13,7 @@ from helpers.digits import (
     WAYS,
     accuracy,
     network,
+    rounded_afterwards,
     three_seeds,
     train,
 )
@@ -33,8 +34,8 @@ def test_each_image_is_for_training_or_held_out():
 @pytest.mark.parametrize("way", ["default gradient", "straight-through", "learned step"])
 def test_weights_and_inputs_have_no_more_values_than_their_bits(way, bits):
     layer = network(replace(WAYS[way], bits=bits), torch.Generator().manual_seed(1))[0]
-    weight = layer.quantize(3 * layer.weight, layer.weight_scale, *layer.weight_range)
-    inputs = layer.quantize(3 * IMAGES, layer.input_scale, *layer.input_range)
+    weight = layer.run.quantize(3 * layer.weight, layer.weight_scale, *layer.weight_range)
+    inputs = layer.run.quantize(3 * IMAGES, layer.input_scale, *layer.input_range)
     assert len(weight.unique()) <= 2**bits and len(inputs.unique()) <= 2**bits
     assert weight.min() < 0 <= inputs.min()
     assert not torch.equal(weight, 3 * layer.weight)
@@ -75,7 +76,7 @@ def test_the_default_gradient_moves_the_last_bias_only():
     ],
 )
 def test_accuracy_in_2_bits(way, start, low, high):
-    assert low < accuracy(train(replace(WAYS[way], start=start))) < high
+    assert low < accuracy(train(replace(WAYS[way], scale_factor=start))) < high
 
 
 def test_progress_is_told_after_each_batch():
@@ -95,7 +96,7 @@ def test_the_pictures_are_those_of_the_rows():
     shown = [ax for ax in figure.axes if ax.images]
     assert [ax.get_title() for ax in shown] == ["three", "eight"]
     for ax, row in zip(shown, (3, 1796), strict=True):
-        assert torch.equal(torch.as_tensor(ax.images[0].get_array()), IMAGES[row].reshape(8, 8))
+        assert (ax.images[0].get_array() == IMAGES[row].reshape(8, 8).numpy()).all()
 
 
 @pytest.mark.parametrize("rows, titles", [([], []), ([1, 2], ["one"])])
@@ -107,3 +108,20 @@ def test_a_title_for_each_picture(rows, titles):
 def test_three_seeds_are_three_trainings():
     run = WAYS["floating point"]
     assert three_seeds(run) == [accuracy(train(replace(run, seed=seed))) for seed in (0, 1, 2)]
+
+
+def test_rounding_afterwards_costs_more_than_training_in_2_bits():
+    floating = train(WAYS["floating point"])
+    assert accuracy(rounded_afterwards(floating, 8)) > 95
+    assert accuracy(rounded_afterwards(floating, 2)) < 90 < accuracy(train(WAYS["learned step"]))
+
+
+def test_a_network_leaves_the_random_numbers_of_others_alone():
+    before = torch.get_rng_state()
+    train(WAYS["straight-through"])
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_one_bit_is_too_few():
+    with pytest.raises(ValueError, match="2 bits or more, got 1"):
+        replace(WAYS["straight-through"], bits=1)

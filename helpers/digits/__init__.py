@@ -1,13 +1,14 @@
 """Handwritten digits, and small networks that learn to read them in few bits."""
 
 from helpers.digits.images import HELD_OUT, IMAGES, LABELS, TRAINING
-from helpers.digits.training import (
+from helpers.digits.networks import (
     WAYS,
-    Layer,
+    QuantizedLinear,
     Run,
     accuracy,
     initial_scale,
     network,
+    rounded_afterwards,
     three_seeds,
     train,
     training,
@@ -20,11 +21,12 @@ __all__ = [
     "LABELS",
     "TRAINING",
     "WAYS",
-    "Layer",
+    "QuantizedLinear",
     "Run",
     "accuracy",
     "initial_scale",
     "network",
+    "rounded_afterwards",
     "three_seeds",
     "train",
     "training",

@@ -23,4 +23,5 @@ def load() -> tuple[torch.Tensor, torch.Tensor]:
 
 
 IMAGES, LABELS = load()
-TRAINING, HELD_OUT = torch.randperm(1797, generator=torch.Generator().manual_seed(0)).split(1297)
+SHUFFLED = torch.randperm(len(LABELS), generator=torch.Generator().manual_seed(0))
+TRAINING, HELD_OUT = SHUFFLED[:-500], SHUFFLED[-500:]

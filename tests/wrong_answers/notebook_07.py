@@ -42,6 +42,11 @@ def one_line(x, step, low, high):
     return x + (quantized - x).detach()
 
 
+def zero_at_bound(x, step, low, high):
+    step = scaled(step, x, high)
+    return clamp(round_ste(x / step), low, high, bound_gradient=0) * step
+
+
 def not_clamped(x, step, low, high):
     step = scaled(step, x, high)
     return round_ste(x / step) * step
@@ -57,6 +62,18 @@ def clamped_last(x, scale, low, high, clamp):
 
 def clamped_first(x, scale, low, high, clamp):
     return round_ste(clamp(x / scale, low, high)) * scale
+
+
+def torch_clamp_last(x, scale, low, high, clamp):
+    return torch.clamp(round_ste(x / scale), low, high) * scale
+
+
+def tensor_clamp_last(x, scale, low, high, clamp):
+    return round_ste(x / scale).clamp(low, high) * scale
+
+
+def half_a_bin(x, scale, low, high, clamp):
+    return round_ste(clamp(x / scale, low - 0.5, high + 0.5)) * scale
 
 
 def half_out(x, scale, low, high, clamp):
@@ -81,13 +98,20 @@ WRONG = {
         "x detached": (detached, "gradient of x: yours None, expected a tensor. Something detach"),
         "default round": (rounded, "gradient of x: yours 0 everywhere"),
         "fixed step": (fixed_step, "gradient of step: yours None"),
-        "gradient of the step not scaled": (unscaled, "times too large. Keep scale_gradient"),
+        "gradient of the step not scaled": (
+            unscaled,
+            "times the expected one. It goes through both places",
+        ),
         "the trick around all of it": (one_line, "gradient of x outside the range: yours"),
+        "0 at the bound": (zero_at_bound, "They are at the bound of your clamp: bound_gradient=1"),
         "not clamped": (not_clamped, "value at x = "),
         "a number": (summed, "yours returns Tensor, expected a tensor of the shape of x"),
     },
     "07.2": {
         "clamped last": (clamped_last, "at x / scale = -1.6: yours 0, expected 1. It rounds to -2"),
+        "torch.clamp last": (torch_clamp_last, "at x / scale = -1.6: yours 0, expected 1. It rou"),
+        "tensor.clamp last": (tensor_clamp_last, "at x / scale = -1.6: yours 0, expected 1"),
+        "half a bin": (half_a_bin, "at x / scale = 1.6: yours 0.5, expected 0.25. It rounds to a"),
         "clamped first": (
             clamped_first,
             "at x / scale = 1: yours 0, expected 1. It is exactly at the bound",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import mean, stdev
 
 import torch
@@ -36,9 +37,9 @@ class Run:
     """What a training is; the same run gives the same network.
 
     quantize       (x, scale, low, high) -> x on a grid of multiples of scale, from low to high
-    bits           of each weight and each activation
+    bits           of each weight and each activation, 2 or more
     seed           of the initial weights and of the order of the images
-    start          factor of the initial scales
+    scale_factor   of the initial scales; 1 is that of the paper on learned steps
     learning_rate  of gradient descent, which falls to 0 along a cosine
     learns_scale   whether the scales are parameters, too
     """
@@ -46,9 +47,13 @@ class Run:
     quantize: Callable
     bits: int = 2
     seed: int = 0
-    start: float = 1.0
+    scale_factor: float = 1.0
     learning_rate: float = 0.1
     learns_scale: bool = False
+
+    def __post_init__(self):
+        if self.bits < 2:
+            raise ValueError(f"a signed weight needs 2 bits or more, got {self.bits}")
 
 
 WAYS = {
@@ -68,33 +73,37 @@ def initial_scale(values: torch.Tensor, high: int) -> torch.Tensor:
     return 2 * values.detach().abs().mean() / high**0.5
 
 
-class Layer(nn.Linear):
+class QuantizedLinear(nn.Module):
     """A linear layer that rounds its weight and its input to the bits of a run.
 
-    `inputs` are some of the numbers that it will meet; they set the scale of the input.
+    The weight itself stays in floating point; a rounded copy is made in each forward pass.
 
-    >>> layer = Layer(10, WAYS["straight-through"], torch.rand(5, 64), torch.Generator())
+    >>> layer = QuantizedLinear(64, 10, WAYS["straight-through"], torch.Generator())
+    >>> layer.set_scales(torch.rand(5, 64))
     >>> layer(torch.rand(3, 64)).shape
     torch.Size([3, 10])
     """
 
-    def __init__(self, outputs: int, run: Run, inputs: torch.Tensor, generator: torch.Generator):
-        super().__init__(inputs.shape[1], outputs)
+    def __init__(self, inputs: int, outputs: int, run: Run, generator: torch.Generator):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(outputs, inputs))
         nn.init.kaiming_uniform_(self.weight, nonlinearity="relu", generator=generator)
-        nn.init.zeros_(self.bias)
-        self.quantize, levels = run.quantize, 2**run.bits
-        self.weight_range, self.input_range = (-levels // 2, levels // 2 - 1), (0, levels - 1)
-        self.weight_scale = run.start * initial_scale(self.weight, self.weight_range[1])
-        self.input_scale = run.start * initial_scale(inputs, self.input_range[1])
-        if run.learns_scale:
-            self.weight_scale = nn.Parameter(self.weight_scale)
-            self.input_scale = nn.Parameter(self.input_scale)
-        else:
-            self.weight_scale, self.input_scale = self.weight_scale.item(), self.input_scale.item()
+        self.bias = nn.Parameter(torch.zeros(outputs))
+        self.run, half = run, 2**run.bits // 2
+        self.weight_range, self.input_range = (-half, half - 1), (0, 2 * half - 1)
+
+    def set_scales(self, inputs: torch.Tensor):
+        """Suit the scales to the weight and to inputs such as it will meet."""
+        self.weight_scale = self._scale(self.weight, self.weight_range)
+        self.input_scale = self._scale(inputs, self.input_range)
+
+    def _scale(self, values, range_):
+        scale = self.run.scale_factor * initial_scale(values, range_[1])
+        return nn.Parameter(scale) if self.run.learns_scale else scale.item()
 
     def forward(self, x):
-        weight = self.quantize(self.weight, self.weight_scale, *self.weight_range)
-        x = self.quantize(x, self.input_scale, *self.input_range)
+        weight = self.run.quantize(self.weight, self.weight_scale, *self.weight_range)
+        x = self.run.quantize(x, self.input_scale, *self.input_range)
         return F.linear(x, weight, self.bias)
 
 
@@ -104,12 +113,34 @@ def network(run: Run, generator: torch.Generator) -> nn.Sequential:
     >>> len(network(WAYS["floating point"], torch.Generator()))
     5
     """
-    layers, inputs = [], IMAGES[TRAINING]
-    for outputs in (*HIDDEN, 10):
-        layer = Layer(outputs, run, inputs, generator)
-        layers += [layer, nn.ReLU()]
+    sizes = (IMAGES.shape[1], *HIDDEN, 10)
+    layers = [QuantizedLinear(*pair, run, generator) for pair in pairwise(sizes)]
+    set_scales(layers)
+    return nn.Sequential(layers[0], nn.ReLU(), layers[1], nn.ReLU(), layers[2])
+
+
+def set_scales(layers: Sequence[QuantizedLinear]):
+    """Suit the scales of all layers to what they meet in floating point.
+
+    >>> set_scales([QuantizedLinear(64, 10, WAYS["straight-through"], torch.Generator())])
+    """
+    inputs = IMAGES[TRAINING]
+    for layer in layers:
+        layer.set_scales(inputs)
         inputs = F.linear(inputs, layer.weight, layer.bias).relu().detach()
-    return nn.Sequential(*layers[:-1])
+
+
+def rounded_afterwards(model: nn.Sequential, bits: int) -> nn.Sequential:
+    """A network with the weights of another one, rounded to `bits` bits after its training.
+
+    >>> rounded_afterwards(train(WAYS["floating point"]), 8)[0].run.bits
+    8
+    """
+    run = replace(WAYS["straight-through"], bits=bits)
+    rounded = network(run, torch.Generator())
+    rounded.load_state_dict(model.state_dict())
+    set_scales(rounded[::2])
+    return rounded
 
 
 def training(run: Run) -> Iterator[tuple[nn.Module, float, torch.Tensor]]:
@@ -141,7 +172,8 @@ def train(run: Run) -> nn.Module:
     >>> accuracy(train(WAYS["floating point"])) > 95
     True
     """
-    *_, (model, _, _) = training(run)
+    for step in training(run):
+        model, _, _ = step
     return model
 
 
