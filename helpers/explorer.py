@@ -70,7 +70,7 @@ class Explorer(ipywidgets.VBox):
         settings = list(reachable(self.sliders))
         drawing.fit(settings)
         self._title = self.figure.suptitle(drawing.caption(self.values))
-        self.picture = _Image(format="png", width=round(self.figure.get_figwidth() * CSS_DPI))
+        self.picture = LiveImage(format="png", width=round(self.figure.get_figwidth() * CSS_DPI))
         self.picture.layout = ipywidgets.Layout(max_width="100%", object_fit="contain")
         self.message = ipywidgets.HTML()
         self.figure.canvas.draw()
@@ -165,7 +165,7 @@ class Explorer(ipywidgets.VBox):
         return {**super()._repr_mimebundle_(**kwargs), **picture}, metadata
 
 
-class _Image(ipywidgets.Image):
+class LiveImage(ipywidgets.Image):
     """An image whose tooltip is its text alternative.
 
     ipywidgets 8.1 fails in the browser when an Image has a tooltip but no description:

@@ -49,7 +49,7 @@ ARROWS = {
     "pretended": {"curves"},
     "stairs": {"functions"},
     "digits": {"digits", "functions", "picture"},  # the picture is drawn when it is asked for
-    "laboratory": {"controls", "digits", "explorer", "picture", "plotting"},
+    "laboratory": {"controls", "digits", "drawings", "explorer", "picture"},
     "gallery": {"functions", "picture", "plotting"},
     "drawings": {
         "curves",

@@ -150,6 +150,21 @@ def training(run: Run) -> Iterator[tuple[nn.Module, float, torch.Tensor]]:
     >>> round(1 / done)
     630
     """
+    batches = _batches(run)
+    while True:
+        # Several threads would wait for each other, and take ten times as long on a busy machine.
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            batch = next(batches, None)
+        finally:
+            torch.set_num_threads(threads)  # what runs between two batches keeps its own
+        if batch is None:
+            return
+        yield batch
+
+
+def _batches(run):
     generator = torch.Generator().manual_seed(run.seed)
     model = network(run, generator)
     optimizer = torch.optim.SGD(model.parameters(), lr=run.learning_rate, momentum=0.9)

@@ -1,0 +1,161 @@
+"""The laboratory in a real JupyterLab: it learns, and the kernel still answers."""
+
+import re
+import time
+
+import pytest
+from lab import DECODED, PIXELS, wait_until
+
+pytestmark = pytest.mark.browser
+
+# Slow enough for a hand: six seconds in place of half a second.
+SLOW = """
+import time
+from helpers.digits import WAYS, Run
+from helpers.laboratory import Laboratory
+
+def unhurried(x, scale, low, high):
+    time.sleep(0.0016)
+    return WAYS["straight-through"].quantize(x, scale, low, high)
+
+def fails_late(x, scale, low, high):
+    if laboratory.done > 0.3:
+        raise ValueError("planted: a scale of 0")
+    return WAYS["straight-through"].quantize(x, scale, low, high)
+
+laboratory = Laboratory({**WAYS, "unhurried": Run(unhurried), "fails late": Run(fails_late)})
+laboratory.set(method="unhurried")
+laboratory
+"""
+WORD = "print('the kernel answers at', laboratory.progress.value, laboratory.is_training)"
+RUN_CELL = """i => {
+  const panel = window.jupyterapp.shell.currentWidget;
+  panel.content.deselectAll();
+  panel.content.activeCellIndex = i;
+  window.jupyterapp.commands.execute('notebook:run-cell');
+}"""
+OUTPUT = """i => window.jupyterapp.shell.currentWidget.content.model.cells.get(i)
+  .outputs.toJSON().map(output => output.text ?? '').join('')"""
+
+
+class LaboratoryView:
+    """The laboratory on the page, and the cell below it."""
+
+    def __init__(self, opened):
+        self.opened, self.page = opened, opened.page
+        self.picture = opened.panel.locator(".jp-OutputArea img.widget-image")
+        self.train = opened.panel.get_by_role("button", name="Train", exact=True)
+        self.stop = opened.panel.get_by_role("button", name="Stop", exact=True)
+        self.bar = opened.panel.locator(".widget-hprogress .progress-bar")
+        self.run_cell(0)
+        self.train.wait_for(timeout=90_000)
+
+    @property
+    def text(self):
+        return self.picture.evaluate("img => img.alt || img.title")
+
+    def pixels(self):
+        return self.picture.evaluate(PIXELS)
+
+    def done(self):
+        """How far the progress bar is, in percent."""
+        return self.bar.evaluate("bar => parseFloat(bar.style.width)")
+
+    def choose(self, **values):
+        for label, value in values.items():
+            menu = self.opened.panel.get_by_label(label.replace("_", " "), exact=True)
+            menu.select_option(value)
+
+    def run_cell(self, i):
+        self.page.evaluate(RUN_CELL, i)
+
+    def output(self, i):
+        return self.page.evaluate(OUTPUT, i)
+
+    def says(self, words, seconds=20):
+        assert wait_until(lambda: re.search(words, self.text), seconds), self.text
+
+
+@pytest.fixture
+def laboratory(open_cells):
+    """Opens a notebook that shows a laboratory, with these cells below it."""
+
+    def open_laboratory(*cells, **options):
+        return LaboratoryView(open_cells(SLOW, *cells, **options))
+
+    return open_laboratory
+
+
+def test_it_learns_stops_and_learns_again_while_the_kernel_answers(laboratory):
+    view = laboratory()
+    opened, before = view.opened, view.pixels()
+    assert view.picture.evaluate(DECODED) == 1600
+    assert "nothing trained yet" in view.text
+    assert view.train.is_enabled() and view.stop.is_disabled()
+
+    view.train.click()
+    seen = []
+    for percent in (5, 10, 15):
+        assert wait_until(lambda percent=percent: view.done() > percent)
+        seen.append((view.done(), view.text, view.pixels()))
+    assert view.train.is_disabled() and view.stop.is_enabled()
+    assert all("% trained, loss" in text for _, text, _ in seen)
+    assert len({pixels for *_, pixels in seen} | {before}) == 4, "the picture stands still"
+    assert len({text for _, text, _ in seen}) == 3
+
+    view.choose(bits="8", method="learned step")  # for the next one
+    start = time.monotonic()
+    view.stop.click()
+    view.says("^2 bits, unhurried, learning rate 0.1, stopped after .*read right$", seconds=5)
+    assert time.monotonic() - start < 2, "it takes long to stop"
+    assert view.train.is_enabled() and view.stop.is_disabled()
+    assert 15 < view.done() < 90
+
+    view.train.click()
+    view.says("^8 bits, learned step, learning rate 0.1: 9[6-9].* read right$")
+    assert view.done() == 100
+    assert opened.page.get_by_role("img", name=re.compile("^8 bits, learned step")).count() == 1
+    assert opened.complaints() == []
+
+
+def test_another_cell_runs_while_it_trains(laboratory):
+    view = laboratory(WORD)
+    view.train.click()
+    assert wait_until(lambda: view.done() > 5)
+    view.run_cell(1)
+    assert wait_until(lambda: "True" in view.output(1), seconds=3), "the cell had to wait"
+    assert "% trained" in view.text and view.done() < 90
+    done = float(view.output(1).split()[4])
+    assert 0.05 < done < 0.9
+    view.stop.click()
+    view.says("stopped after")
+    assert view.opened.complaints() == []
+
+
+def test_stop_reaches_a_cell_that_trains(laboratory):
+    view = laboratory("await laboratory.train()\nprint(laboratory.summary)")
+    view.run_cell(1)
+    assert wait_until(lambda: 5 < view.done() < 50)
+    view.stop.click()
+    view.says("stopped after")
+    assert wait_until(lambda: "stopped after" in view.output(1))
+    assert view.opened.complaints() == []
+
+
+def test_an_error_is_shown_until_the_next_training(laboratory):
+    view = laboratory()
+    opened, alert = view.opened, view.page.get_by_role("alert")
+    assert alert.count() == 0
+    view.choose(method="fails late")
+    view.train.click()
+    alert.wait_for()
+    assert "ValueError: planted: a scale of 0" in alert.inner_text()
+    view.says("an error ended the training after 30 %")
+    below = view.picture.bounding_box()
+    assert alert.bounding_box()["y"] >= below["y"] + below["height"]
+    assert wait_until(lambda: any("planted: a scale of 0" in line for line in opened.complaints()))
+
+    view.choose(method="floating point")
+    view.train.click()
+    alert.wait_for(state="detached")
+    view.says("^floating point, learning rate 0.1: 9.* read right$")

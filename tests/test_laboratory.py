@@ -1,0 +1,427 @@
+"""The laboratory without a browser: press its buttons in Python, look at text and picture."""
+
+import asyncio
+import io
+import itertools
+import time
+from dataclasses import replace
+
+import pytest
+import torch
+from PIL import Image, ImageChops
+
+from helpers import laboratory as module
+from helpers.digits import HELD_OUT, IMAGES, LABELS, WAYS, Run, accuracy, train, training
+from helpers.laboratory import Laboratory
+
+STRAIGHT = WAYS["straight-through"]
+
+
+@pytest.fixture
+def laboratory():
+    return Laboratory()
+
+
+def picture(laboratory):
+    return Image.open(io.BytesIO(laboratory.picture.value)).convert("RGB")
+
+
+def panels(laboratory):
+    """The pictures inside the two axes: the loss, and the digits."""
+    figure, image = laboratory.chart.figure, picture(laboratory)
+    boxes = [ax.get_window_extent() for ax in figure.axes]
+    return [
+        image.crop((int(b.x0) + 4, int(image.height - b.y1) + 4, int(b.x1) - 4,
+                    int(image.height - b.y0) - 4))
+        for b in boxes
+    ]  # fmt: skip
+
+
+def difference(one, other):
+    """How far apart two pictures are where they are farthest apart, of 255."""
+    return max(high for _, high in ImageChops.difference(one, other).getextrema())
+
+
+def rightmost_blue(image):
+    """Where the curve ends, in pixels."""
+    half = image.crop((0, 0, image.width // 2, image.height))
+    red, _, blue = (band.point(lambda level: level // 2) for band in half.split())
+    return ImageChops.subtract(blue, red).point(lambda level: 255 * (level > 50)).getbbox()[2]
+
+
+def learn(laboratory, **values):
+    laboratory.set(**values)
+    asyncio.run(laboratory.train())
+    return laboratory
+
+
+async def until(check):
+    """Give the loop to others until `check` holds."""
+    for _ in range(2000):
+        if check():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it never came to that")
+
+
+def failing(after, error):
+    """A method that raises when a laboratory has trained so far."""
+
+    def fails(x, scale, low, high):
+        if broken.done >= after:
+            raise error
+        return STRAIGHT.quantize(x, scale, low, high)
+
+    broken = Laboratory({"fails": Run(fails), **WAYS})
+    broken.set(method="fails")
+    return broken
+
+
+def test_before_the_first_training(laboratory):
+    assert laboratory.values == {"bits": 2, "method": "straight-through", "learning_rate": 0.1}
+    assert laboratory.controls["bits"].options == (8, 4, 3, 2)
+    assert laboratory.controls["method"].options == tuple(WAYS)
+    assert laboratory.controls["learning_rate"].options == (0.03, 0.1, 0.3, 1, 3)
+    assert laboratory.summary == "nothing trained yet: choose, and press Train"
+    assert (laboratory.train_button.disabled, laboratory.stop_button.disabled) == (False, True)
+    assert picture(laboratory).size == (1600, 840)
+    assert len(panels(laboratory)[1].getcolors()) == 1, "there are no digits to show yet"
+
+
+def test_it_trains_to_the_same_end_as_without_it(laboratory):
+    learn(laboratory)
+    model = train(replace(STRAIGHT, bits=2, learning_rate=0.1))
+    assert laboratory.accuracy == pytest.approx(accuracy(model), abs=1e-9)
+    assert laboratory.accuracy > 90
+    right = f"{accuracy(model):.1f} % of the held-out digits read right"
+    assert laboratory.summary == f"2 bits, straight-through, learning rate 0.1: {right}"
+    assert laboratory.picture.tooltip == laboratory.summary
+    assert (laboratory.progress.value, laboratory.progress.bar_style) == (1.0, "success")
+    losses = [loss.item() for *_, loss in training(replace(STRAIGHT, bits=2))]
+    assert laboratory.losses == losses
+    assert laboratory.chart.line.get_ydata() == losses
+    assert laboratory.chart.line.get_xdata()[[0, -1]] == pytest.approx([100 / 630, 100])
+
+
+def test_confusion_counts_each_held_out_digit_once(laboratory):
+    learn(laboratory)
+    read = laboratory.model(IMAGES[HELD_OUT]).argmax(1).tolist()
+    written = LABELS[HELD_OUT].tolist()
+    pairs = list(zip(written, read, strict=True))
+    counted = [[pairs.count((row, column)) for column in range(10)] for row in range(10)]
+    assert laboratory.confusion.tolist() == counted
+    assert laboratory.confusion.sum() == 500
+    assert laboratory.confusion.trace() / 5 == pytest.approx(laboratory.accuracy)
+    assert counted != torch.tensor(counted).T.tolist(), "or rows and columns may be mixed up"
+
+
+def test_the_numbers_of_the_picture_are_the_confusion(laboratory):
+    learn(laboratory)
+    shown = [number.get_text() for number in laboratory.chart.numbers]
+    assert shown == [str(n) if n else "" for n in laboratory.confusion.flatten().tolist()]
+    for number in laboratory.chart.numbers:
+        column, row = number.get_position()
+        assert laboratory.chart.numbers[10 * row + column] is number
+        assert number.get_fontsize() >= 9
+    cells = laboratory.chart.cells.get_array()
+    assert (cells.diagonal() > 0).all(), "what is right is blue"
+    assert ((cells < 0).sum(), (cells > 0).sum()) == (sum(n != "" for n in shown) - 10, 10)
+    digits_ax = laboratory.chart.figure.axes[1]
+    assert (digits_ax.get_xlabel(), digits_ax.get_ylabel()) == ("read as", "written")
+    blue, vermilion = (140, 195, 227), (239, 166, 121)
+    colours = [colour for _, colour in panels(laboratory)[1].getcolors(1 << 20)]
+    assert near(blue, colours) and not near(vermilion, colours)
+
+
+def near(colour, colours):
+    return any(sum(abs(a - b) for a, b in zip(colour, one, strict=True)) < 24 for one in colours)
+
+
+@pytest.mark.parametrize(
+    "values, name",
+    [
+        ({"bits": 8, "method": "learned step", "learning_rate": 3},
+         "8 bits, learned step, learning rate 3"),
+        ({"bits": 8, "method": "floating point"}, "floating point, learning rate 0.1"),
+    ],
+)  # fmt: skip
+def test_the_controls_choose_the_run(laboratory, monkeypatch, values, name):
+    runs = []
+    monkeypatch.setattr(module, "training", lambda run: runs.append(run) or training(run))
+    learn(laboratory, **values)
+    chosen = {"bits": 2, "method": "straight-through", "learning_rate": 0.1, **values}
+    way = WAYS[chosen.pop("method")]
+    assert runs == [replace(way, **chosen)]
+    assert laboratory.summary.startswith(f"{name}: "), "floating point has no bits to choose"
+
+
+def test_the_loss_grows_while_it_trains(laboratory, monkeypatch):
+    monkeypatch.setattr(module, "PAUSE", 0.0)
+    seen, texts = [], []
+
+    async def watch():
+        task = asyncio.ensure_future(laboratory.train())
+        for done in (0.1, 0.2, 0.3):
+            await until(lambda done=done: laboratory.done > done)
+            seen.append((laboratory.progress.value, picture(laboratory)))
+            texts.append(laboratory.picture.tooltip)
+            assert laboratory.is_training and laboratory.confusion is None
+            assert (laboratory.train_button.disabled, laboratory.stop_button.disabled) == (1, 0)
+        laboratory.stop_button.click()
+        await task
+
+    asyncio.run(watch())
+    for percent, (shown, _), text in zip((10, 20, 30), seen, texts, strict=True):
+        assert shown == pytest.approx(percent / 100, abs=0.01)
+        start = f"2 bits, straight-through, learning rate 0.1: {percent} % trained, loss "
+        assert text.startswith(start) and 0 < float(text.removeprefix(start)) < 1
+    ends = [rightmost_blue(image) for _, image in seen]
+    axes = laboratory.chart.figure.axes[0].get_window_extent()
+    expected = [axes.x0 + done * axes.width for done in (0.1, 0.2, 0.3)]
+    assert ends == pytest.approx(expected, abs=12)
+    lasting = (0, int(840 - axes.y1) + 4, int(expected[0]) - 12, 840)
+    for one, other in itertools.combinations([image.crop(lasting) for _, image in seen], 2):
+        assert difference(one, other) < 80, "what was drawn has moved"
+    assert not laboratory.is_training
+    assert (laboratory.train_button.disabled, laboratory.stop_button.disabled) == (False, True)
+
+
+def test_nothing_jumps(laboratory):
+    before = [ax.axis() for ax in laboratory.chart.figure.axes]
+    empty = picture(laboratory)
+    learn(laboratory, learning_rate=3, method="floating point")
+    assert max(laboratory.losses) > 100, "or it is no test of the limits"
+    assert [ax.axis() for ax in laboratory.chart.figure.axes] == before
+    edge = laboratory.chart.figure.axes[0].get_window_extent()
+    for strip in ((0, 100, int(edge.x0), 840), (0, int(840 - edge.y0) + 4, 1600, 840)):
+        one, other = empty.crop(strip), picture(laboratory).crop(strip)
+        assert len(one.getcolors(1 << 20)) > 10, "nothing is written here"
+        assert difference(one, other) < 30
+
+
+def test_the_same_training_gives_the_same_picture(laboratory):
+    first = learn(laboratory).picture.value
+    learn(laboratory, bits=8, method="default gradient")
+    assert laboratory.picture.value != first
+    assert learn(laboratory, bits=2, method="straight-through").picture.value == first
+    assert learn(Laboratory()).picture.value == first
+
+
+def test_stop_in_the_middle(laboratory):
+    async def stop():
+        laboratory.train_button.click()
+        await until(lambda: laboratory.done > 0.4)
+        laboratory.stop_button.click()
+        await laboratory._task
+
+    asyncio.run(stop())
+    assert 0.4 < laboratory.done < 0.41, "it went on for more than some batches"
+    right = f"{accuracy(laboratory.model):.1f} % of the held-out digits read right"
+    assert laboratory.summary == (
+        f"2 bits, straight-through, learning rate 0.1, stopped after 40 %: {right}"
+    )
+    assert laboratory.confusion.sum() == 500 and laboratory.progress.bar_style == "warning"
+    assert laboratory.progress.value == laboratory.done
+    assert not laboratory.is_training
+
+    learn(laboratory)  # the next one is not stopped
+    assert laboratory.done == 1 and "stopped" not in laboratory.summary
+    assert laboratory.summary == learn(Laboratory()).summary
+
+
+def test_others_have_their_turn_while_it_trains(laboratory):
+    """Another task on the loop waits for one batch and one picture, and no longer."""
+    waits, at_work = [], []
+
+    async def other():
+        while not laboratory.done:
+            await asyncio.sleep(0)
+        while laboratory.is_training:
+            before, batches = time.perf_counter(), len(laboratory.losses)
+            await asyncio.sleep(0)
+            waits.append(time.perf_counter() - before)
+            at_work.append(len(laboratory.losses) - batches)
+
+    async def both():
+        await asyncio.gather(laboratory.train(), other())
+
+    asyncio.run(both())
+    assert len(waits) > 600 and max(at_work) == 1
+    assert sorted(waits)[len(waits) // 2] < 0.1
+
+
+def test_a_second_click_starts_no_second_training(laboratory, monkeypatch):
+    runs = []
+    monkeypatch.setattr(module, "training", lambda run: runs.append(run) or training(run))
+
+    async def click():
+        laboratory.train_button.click()
+        laboratory.train_button.click()
+        await until(lambda: laboratory.done > 0.1)
+        laboratory.train_button.click()
+        with pytest.raises(RuntimeError, match="is training: wait until it is done, or press"):
+            await laboratory.train()
+        assert laboratory.is_training and 0.1 < laboratory.done < 0.2, "it should go on"
+        await laboratory._task
+
+    asyncio.run(click())
+    assert len(runs) == 1 and len(laboratory.losses) == 630
+    assert laboratory.summary == learn(Laboratory()).summary
+    learn(laboratory)
+    assert len(runs) == 3
+
+
+def test_moving_the_controls_leaves_the_run_as_it_is(laboratory):
+    async def move():
+        task = asyncio.ensure_future(laboratory.train())
+        await until(lambda: laboratory.done > 0.3)
+        laboratory.set(bits=8, method="floating point", learning_rate=3)
+        await task
+
+    asyncio.run(move())
+    assert laboratory.summary == learn(Laboratory()).summary
+    learn(laboratory)
+    assert laboratory.summary.startswith("floating point, learning rate 3: ")
+
+
+@pytest.mark.parametrize("broken", [float("nan"), float("inf")])
+def test_a_loss_that_is_no_number_is_told(broken):
+    def breaks(x, scale, low, high):
+        return x * broken if laboratory.done >= 0.5 else x
+
+    laboratory = Laboratory({"breaks": Run(breaks)})
+    learn(laboratory)
+    assert len(laboratory.losses) == 630
+    right = f"{accuracy(laboratory.model):.1f} % of the held-out digits read right"
+    first = laboratory.losses[315]
+    assert laboratory.summary.endswith(f": the loss became {first} at batch 316, {right}")
+    assert laboratory.progress.bar_style == "warning"
+    loss, digits = panels(laboratory)
+    blue = [near((0, 114, 178), [colour]) for _, colour in loss.getcolors(1 << 20)]
+    assert any(blue), "the curve is gone"
+    half = loss.crop((loss.width // 2 + 4, 0, loss.width, loss.height))
+    assert not near((0, 114, 178), [colour for _, colour in half.getcolors(1 << 20)])
+    assert near((239, 166, 121), [colour for _, colour in digits.getcolors(1 << 20)])
+
+
+def test_a_learning_rate_that_is_too_high_is_shown(laboratory):
+    learn(laboratory, learning_rate=3)
+    assert laboratory.accuracy < 20 and laboratory.losses[-1] > 2
+    assert laboratory.summary == (
+        f"2 bits, straight-through, learning rate 3: {laboratory.accuracy:.1f} % of the held-out "
+        "digits read right"
+    )
+
+
+@pytest.mark.parametrize("after, percent", [(0.0, 0), (0.5, 50)])
+def test_an_error_is_shown_and_raised_and_goes_away(after, percent):
+    broken = failing(after, ValueError("a scale of <b>0</b>"))
+    with pytest.raises(ValueError, match="a scale of <b>0</b>"):
+        asyncio.run(broken.train())
+    assert "ValueError: a scale of &lt;b&gt;0&lt;/b&gt;" in broken.message.value
+    assert 'role="alert"' in broken.message.value and "#b00020" in broken.message.value
+    assert broken.summary == (
+        f"2 bits, fails, learning rate 0.1: an error ended the training after {percent} %"
+    )
+    assert broken.picture.tooltip == broken.summary and broken.progress.bar_style == "danger"
+    assert not broken.is_training and broken.confusion is None
+    assert (broken.train_button.disabled, broken.stop_button.disabled) == (False, True)
+
+    learn(broken, method="straight-through")
+    assert broken.message.value == "" and broken.summary == learn(Laboratory()).summary
+
+
+def test_an_error_after_a_click_is_shown_and_logged(caplog):
+    broken = failing(0.1, ValueError("a scale of 0"))
+
+    async def click():
+        broken.train_button.click()
+        await asyncio.wait([broken._task])
+        await asyncio.sleep(0)
+
+    asyncio.run(click())
+    assert "ValueError: a scale of 0" in broken.message.value
+    assert "ValueError: a scale of 0" in caplog.text
+    learn(broken, method="straight-through")
+    assert broken.message.value == ""
+
+
+def test_an_interrupted_cell_leaves_the_laboratory_usable(laboratory):
+    async def interrupt():
+        task = asyncio.ensure_future(laboratory.train())
+        await until(lambda: laboratory.done > 0.3)
+        task.cancel()  # what the kernel does to a cell
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(interrupt())
+    assert "stopped after 30 %" in laboratory.summary and laboratory.confusion.sum() == 500
+    assert not laboratory.is_training
+    assert learn(laboratory).summary == learn(Laboratory()).summary
+
+
+def test_a_refused_value_leaves_the_controls_as_they_were(laboratory):
+    before = laboratory.values
+    for wrong, error, message in (
+        ({"bits": 5}, ValueError, "bits cannot be 5"),
+        ({"bits": 8, "method": "magic"}, ValueError, "method cannot be 'magic'"),
+        ({"bits": 8, "epochs": 3}, TypeError, "no control 'epochs' here, only bits, method"),
+    ):
+        with pytest.raises(error, match=message):
+            laboratory.set(**wrong)
+        assert laboratory.values == before
+    assert laboratory.summary.startswith("nothing trained yet"), "choosing alone trains nothing"
+
+
+def test_what_a_notebook_stores(laboratory):
+    learn(laboratory)
+    data, metadata = laboratory._repr_mimebundle_()
+    assert data["text/plain"] == laboratory.summary == metadata["image/png"]["alt"]
+    assert metadata["image/png"]["width"] == 800
+    assert "application/vnd.jupyter.widget-view+json" in data
+    assert 20_000 < len(data["image/png"]) < 120_000
+
+
+def test_one_thread_is_enough_and_others_keep_theirs():
+    inside, between = [], []
+
+    def watched(x, scale, low, high):
+        if torch.is_grad_enabled():  # in training
+            inside.append(torch.get_num_threads())
+        return x
+
+    laboratory = Laboratory({"watched": Run(watched)})
+
+    async def both():
+        task = asyncio.ensure_future(laboratory.train())
+        while not task.done():
+            await asyncio.sleep(0)
+            between.append(torch.get_num_threads())
+        await task
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        asyncio.run(both())
+        assert (set(inside), set(between)) == ({1}, {2})
+        broken = failing(0.1, ValueError("a scale of 0"))
+        with pytest.raises(ValueError):
+            asyncio.run(broken.train())
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_pictures_take_a_small_part_of_the_time(laboratory, monkeypatch):
+    """Drawn after every batch, they would take ten times as long as the training."""
+    shows = []
+
+    def slow(*anything):
+        start = time.perf_counter()
+        time.sleep(0.03)
+        shows.append((start, time.perf_counter()))
+
+    monkeypatch.setattr(laboratory.chart, "show", slow)
+    learn(laboratory)
+    pauses = [after[0] - before[1] for before, after in itertools.pairwise(shows[:-1])]
+    assert pauses and min(pauses) > 4 * 0.03
