@@ -29,7 +29,7 @@ lint: $(VENV)/ready-test ## check the style of Python files and notebooks
 	$(RUN) -m ruff format --check
 
 unit: $(VENV)/ready-test ## test helpers, tools and the form of the notebooks
-	$(RUN) -m pytest tests -m "not browser" -n 2
+	$(RUN) -m pytest tests -m "not browser" -n 2 --dist=worksteal
 
 nb: $(VENV)/ready-test ## run every notebook and compare each output with the stored one
 	$(RUN) -m pytest notebooks -n 2

@@ -1,4 +1,4 @@
-"""Run each section of a notebook after the setup cell alone.
+"""Run each section of a notebook that has an explorer, after the setup cell alone.
 
     python tests/run_sections.py NOTEBOOK
 
@@ -53,6 +53,8 @@ def run(notebook):
     setup = next(cell for cell in notebook.cells if cell.cell_type == "code")
     failures, lazy = [], []
     for heading, cells in sections(notebook):
+        if not any("explore(" in cell.source for cell in cells):
+            continue
         shell.reset(new_session=False)
         explorers.clear()
         for cell in [setup, *(c for c in cells if c.cell_type == "code" and c is not setup)]:

@@ -232,7 +232,7 @@ def test_make_test_runs_everything_and_stops_at_a_failure(checkout):
         INSTALL + "[test]",
         "-m ruff check",
         "-m ruff format --check",
-        "-m pytest tests -m not browser -n 2",
+        "-m pytest tests -m not browser -n 2 --dist=worksteal",
         "-m pytest notebooks -n 2",
         "-m pytest tests -m browser -n 2",
     ]

@@ -1,19 +1,24 @@
-"""A reader may jump to any section: each runs after the setup cell alone.
+"""A reader may jump to any section: each needs no names but its own and those of the setup cell.
 
-And since the cells run here anyway: explorers are driven to both ends of every slider.
+And sections with an explorer are run after the setup cell alone, to see that some cell drives it to
+both ends of every slider.
 """
 
+import ast
+import builtins
+import dis
 import functools
 import json
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from tools.notebooks import notebook_files
+from tools.notebooks import notebook_files, sections
 
 RUNNER = Path(__file__).with_name("run_sections.py")
 
@@ -31,52 +36,121 @@ def report(path):
     return json.loads(done.stdout)
 
 
+KNOWN = {*dir(builtins), "display", "get_ipython", "__name__"}
+STORED, LOADED = {"STORE_NAME", "STORE_GLOBAL"}, {"LOAD_NAME", "LOAD_GLOBAL"}
+
+
+def names(code):
+    """What a cell, function or class uses before it has it, and what it makes."""
+    used, made = [], set()
+    for step in dis.get_instructions(code):
+        if step.opname in STORED:
+            made.add(step.argval)
+        elif step.opname in LOADED and step.argval not in made:
+            used.append(step.argval)
+    return used, made
+
+
+def inner_names(code):
+    """What the functions and classes in it use of what is outside."""
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            used, _ = names(constant)
+            yield from used
+            yield from inner_names(constant)
+
+
+def borrowed(setup, sources):
+    """The names that a section uses and neither it nor the setup cell makes, or a syntax error."""
+    known, later = set(KNOWN), []
+    for source in (setup, *sources):
+        try:
+            code = compile(source, "cell", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        except SyntaxError as error:
+            return [f"SyntaxError: {error}"]
+        used, made = names(code)
+        if missing := sorted(set(used) - known):
+            return missing
+        known |= made
+        later += inner_names(code)
+    return sorted(set(later) - known)
+
+
+def borrowers(path):
+    """What is wrong with the sections of a notebook, a line for each."""
+    notebook = nbformat.read(path, as_version=4)
+    setup = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    wrong = []
+    for heading, cells in sections(notebook):
+        sources = [c.source for c in cells if c.cell_type == "code" and c is not setup]
+        if missing := borrowed(setup.source, sources):
+            wrong.append(f"section {heading!r} needs more than the setup cell: {missing}")
+    return wrong
+
+
 @pytest.mark.parametrize("path", notebook_files(), ids=lambda path: path.stem)
 def test_sections_need_only_the_setup_cell(path):
-    assert report(path)["failures"] == []
+    assert borrowers(path) == []
 
 
 @pytest.mark.parametrize("path", notebook_files(), ids=lambda path: path.stem)
 def test_sliders_are_driven_to_both_ends(path):
-    assert report(path)["lazy"] == []
+    assert report(path) == {"failures": [], "lazy": []}
 
 
 EXPLORE = "e = explore(lambda x, a, b, c: a * x, a=(1.0, 3.0, 0.5), b=['in', 'out'], c=False)\ne"
 
 
-def report_on(folder, sections):
-    """The report on a notebook with a setup cell and these sections: {heading: sources}."""
+def write(folder, sections):
+    """A notebook with a setup cell and these sections: {heading: sources}."""
     setup = "import torch\nfrom helpers.explorer import explore"
     cells = [new_markdown_cell("# Sample?"), new_code_cell(setup, id="setup")]
     for heading, sources in sections.items():
         cells.append(new_markdown_cell(f"## {heading}"))
         cells += [new_code_cell(source) for source in sources]
     nbformat.write(new_notebook(cells=cells), folder / "sample.ipynb")
-    return report(folder / "sample.ipynb")
+    return folder / "sample.ipynb"
 
 
 def test_good_sections_pass(tmp_path):
     good = {
         "Names": ["x = torch.ones(2)", "print(x)\ndisplay(x)"],
         "Figure": ["import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"],
+        "Later": ["def f():\n    return g(h=[i for i in range(2)])", "def g(h):\n    return h"],
+        "Class": ["class A:\n    n = 1\n    m = n\n\n    def f(self):\n        return A"],
+        "Await": ["import asyncio\nawait asyncio.sleep(0)"],
         "Explorer": [EXPLORE, "e.set(a=1.0, b='out', c=True)\ne.set(a=3.0)\nprint(e.summary)"],
     }
-    assert report_on(tmp_path, good) == {"failures": [], "lazy": []}
+    path = write(tmp_path, good)
+    assert borrowers(path) == []
+    assert report(path) == {"failures": [], "lazy": []}
 
 
-def test_faults_are_seen(tmp_path):
+@pytest.mark.parametrize(
+    "sources, missing",
+    [
+        (["y = 2", "print(x + y)"], "['x']"),
+        (["def f():\n    return x"], "['x']"),
+        (["class A:\n    y = x"], "['x']"),
+        (["z = [x for _ in range(2)]"], "['x']"),
+        (["print(y)", "y = 2"], "['y']"),
+        (["f = lambda: (lambda: x)"], "['x']"),
+        (["if True"], "SyntaxError"),
+    ],
+)
+def test_a_borrowed_name_is_seen(sources, missing, tmp_path):
+    (wrong,) = borrowers(write(tmp_path, {"First": ["x = 1"], "Borrows": sources}))
+    assert "'Borrows'" in wrong and missing in wrong
+
+
+def test_faults_of_explorers_are_seen(tmp_path):
     bad = {
-        "First": ["x = 1"],
-        "Borrows": ["y = 2", "print(x + y)"],
-        "Typo": ["if True"],
+        "Fails": ["explore(torch.sin, b=(0.0, 1.0))"],
         "Lazy": [EXPLORE, "e.set(a=2.0)\ne.set(a=3.0)"],
     }
-    found = report_on(tmp_path, bad)
-    borrows, typo = found["failures"]
-    assert "'Borrows'" in borrows
-    assert "name 'x' is not defined" in borrows
-    assert "'Typo'" in typo
-    assert "SyntaxError" in typo
+    found = report(write(tmp_path, bad))
+    (failure,) = found["failures"]
+    assert "'Fails'" in failure and "TypeError" in failure
     numeric, choices, checkbox = found["lazy"]
     assert "'Lazy'" in numeric
     assert "'a' to [1.0]" in numeric
