@@ -35,7 +35,7 @@ nb: $(VENV)/ready-test ## run every notebook and compare each output with the st
 	$(RUN) -m pytest notebooks -n 2
 
 browser: $(VENV)/ready-test ## move sliders in a real JupyterLab (needs Chromium)
-	$(RUN) -m pytest tests -m browser -n 2
+	$(RUN) -m pytest tests -m browser -n 2 --dist=worksteal
 
 notebooks: $(VENV)/ready-test ## run every notebook and store its outputs
 	$(RUN) tools/notebooks.py

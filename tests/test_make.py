@@ -234,7 +234,7 @@ def test_make_test_runs_everything_and_stops_at_a_failure(checkout):
         "-m ruff format --check",
         "-m pytest tests -m not browser -n 2 --dist=worksteal",
         "-m pytest notebooks -n 2",
-        "-m pytest tests -m browser -n 2",
+        "-m pytest tests -m browser -n 2 --dist=worksteal",
     ]
     done, asked = checkout.make("test")
     assert (done.returncode, asked) == (0, everything)
