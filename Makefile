@@ -24,6 +24,9 @@ lab: $(VENV)/ready ## install what is missing, then open JupyterLab on the first
 
 test: lint unit nb browser ## run the four checks below
 
+# Two workers share two cores: threads inside each would wait for one another.
+unit nb browser: export OMP_NUM_THREADS = 1
+
 lint: $(VENV)/ready-test ## check the style of Python files and notebooks
 	$(RUN) -m ruff check
 	$(RUN) -m ruff format --check
