@@ -40,6 +40,9 @@ def control(name: str, range_: object, default: object = inspect.Parameter.empty
     if isinstance(range_, tuple):
         made.layout.width = f"{CSS_DPI * 6}px"  # a default slider has fewer pixels than steps
         made.layout.max_width = "100%"
+    if isinstance(made, ipywidgets.FloatSlider):
+        digits = max(2, _decimals(made.min), _decimals(made.step))  # 0.125 is not to read 0.13
+        made.readout_format = f".{digits}f"
     if default is not inspect.Parameter.empty and default is not None:
         try:
             move(made, name, default)
@@ -48,6 +51,10 @@ def control(name: str, range_: object, default: object = inspect.Parameter.empty
                 f"the default of a parameter does not fit its control: {error}"
             ) from None
     return made
+
+
+def _decimals(number):
+    return len(f"{number:.6f}".rstrip("0").partition(".")[2])
 
 
 def move(control: ipywidgets.Widget, name: str, value: object):

@@ -8,6 +8,7 @@ import pytest
 import torch
 from PIL import Image, ImageChops
 
+from helpers.controls import control
 from helpers.explorer import explore
 from helpers.functions import clamp, clamp_ste
 
@@ -216,3 +217,12 @@ def test_many_moves_leave_nothing_behind(explorer):
     for i in range(100):
         explorer.set(step=(0.5, 1.0, 2.0)[i % 3])
     assert count() <= before + 20
+
+
+@pytest.mark.parametrize(
+    "range_, shown",
+    [((0.0, 1.0, 0.125), ".3f"), ((0.125, 2.0, 0.5), ".3f"), ((0.0, 1.0, 0.5), ".2f"),
+     ((0.0, 1.0), ".2f")],
+)  # fmt: skip
+def test_a_slider_reads_all_the_digits_of_its_steps(range_, shown):
+    assert control("width", range_).readout_format == shown
