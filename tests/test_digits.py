@@ -12,6 +12,7 @@ from helpers.digits import (
     TRAINING,
     WAYS,
     accuracy,
+    initial_scale,
     network,
     rounded_afterwards,
     three_seeds,
@@ -112,7 +113,9 @@ def test_three_seeds_are_three_trainings():
 
 def test_rounding_afterwards_costs_more_than_training_in_2_bits():
     floating = train(WAYS["floating point"])
-    assert accuracy(rounded_afterwards(floating, 8)) > 95
+    rounded = rounded_afterwards(floating, 8)
+    assert rounded[0].weight_scale == initial_scale(floating[0].weight, high=127).item()
+    assert accuracy(rounded) > 95
     assert accuracy(rounded_afterwards(floating, 2)) < 90 < accuracy(train(WAYS["learned step"]))
 
 
