@@ -26,6 +26,7 @@ TORCH_ONLY = [
     "pretended",
     "stairs",
     "digits",
+    "atlas",
 ]
 # module -> what it may import from helpers
 ARROWS = {
@@ -39,6 +40,7 @@ ARROWS = {
     "exercises": {"digits", "exercises", "functions", "report_card", "saved_tensors", "stairs"},
     "doctor": {"doctor", "picture"},  # the picture is drawn with matplotlib, when it is shown
     "report_card": {"report_card", "sampling"},
+    "atlas": {"atlas", "sampling", "tables"},
     "mistakes": {"functions"},
     "symptoms": {"mistakes", "tables"},
     "lessons": {"exercises"},

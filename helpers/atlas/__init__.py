@@ -1,0 +1,41 @@
+"""The gradient atlas: what autograd returns for every elementwise operation of torch, measured.
+
+At each kink, jump, border of the domain, at 0, infinity and NaN, beside the slope that finite
+differences of the values have there. Measured with every torch from 2.6 on.
+
+atlas        the numbers of one version, by default the installed one
+atlas_table  them as a table: searched, of one class
+changes      what differs between two versions
+Operation    a line of code such as "torch.clamp(x, -1, 1)", which can be called
+measure      measure an operation; measure_tie: several inputs that tie
+"""
+
+from helpers.atlas.changes import Change, changes
+from helpers.atlas.kinds import CLASSES, classes, kind
+from helpers.atlas.measuring import Measured, measure, measure_tie
+from helpers.atlas.operations import Operation
+from helpers.atlas.probing import Probe
+from helpers.atlas.record import Atlas, atlas, versions
+from helpers.atlas.ties import Tie
+from helpers.atlas.words import atlas_table, describe, describe_tie, select
+
+__all__ = [
+    "CLASSES",
+    "Atlas",
+    "Change",
+    "Measured",
+    "Operation",
+    "Probe",
+    "Tie",
+    "atlas",
+    "atlas_table",
+    "changes",
+    "classes",
+    "describe",
+    "describe_tie",
+    "kind",
+    "measure",
+    "measure_tie",
+    "select",
+    "versions",
+]

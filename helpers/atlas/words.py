@@ -1,0 +1,168 @@
+"""What was measured, as sentences and as a table."""
+
+from __future__ import annotations
+
+from helpers.atlas.kinds import CLASSES, classes, kind, slopes_at, subgradient
+from helpers.atlas.measuring import Measured
+from helpers.atlas.notes import NOTES
+from helpers.atlas.probing import Probe, close
+from helpers.atlas.record import Atlas, atlas
+from helpers.tables import Table
+
+PICKED = {
+    "left": "the left one",
+    "right": "the right one",
+    "mean": "their mean",
+    "0": "neither, but 0",
+    "between": "between them",
+    "outside": "outside of both",
+}
+
+ELSEWHERE_IN_WORDS = {
+    "float32": "in float32",
+    "64 numbers": "in a tensor of 64",
+    "64 numbers, float32": "in a tensor of 64 in float32",
+}
+HUGE = 1e6
+
+
+def atlas_table(version: str | None = None, search: str = "", of_class: str = "") -> Table:
+    """Operations and what happens to their gradients: those with `search` in a name, of a class.
+
+    `version` is a measured torch version, by default the installed one.
+
+    >>> atlas_table("2.13", "i0e")
+    operation       class  what happens
+    special.i0e(x)  kink   at 0: 0, slopes 1 and -1, their mean
+    """
+    if of_class and of_class not in CLASSES:
+        raise ValueError(f"{of_class!r} is no class; these are: {', '.join(CLASSES)}")
+    rows = {
+        each.call: {"class": ", ".join(found), "what happens": describe(each)}
+        for each in select(atlas(version), search, of_class)
+        for found in [classes(each.backward, each.probes)]
+    }
+    if not rows:
+        kind = f" and the class {of_class!r}" if of_class else ""
+        raise ValueError(f"no operation has {search!r} in its name{kind}")
+    return Table.of(rows, corner="operation")
+
+
+def select(numbers: Atlas, search: str = "", of_class: str = "") -> list[Measured]:
+    """The operations of x with `search` in one of their names, of a class ("" for any).
+
+    >>> [each.call for each in select(atlas("2.13"), "arcsin")]
+    ['torch.asin(x)', 'torch.asinh(x)']
+    """
+    words = search.lower().split()
+    return [
+        each
+        for each in numbers.elementwise.values()
+        for names in [" ".join([each.call, *numbers.also.get(each.call, [])]).lower()]
+        if all(word in names for word in words)
+        and (not of_class or of_class in classes(each.backward, each.probes))
+    ]
+
+
+def describe(measured: Measured) -> str:
+    """One line: where the gradient is something else than a finite slope, and what it is there.
+
+    >>> describe(atlas("2.13").elementwise["torch.relu(x)"])
+    'at 0: 0, slopes 0 and 1, the left one; at nan: 1, value nan'
+    """
+    if measured.error:
+        return measured.error
+    found = classes(measured.backward, measured.probes)
+    lines = ["0 everywhere"] if "zero everywhere" in found else []
+    lines += _at_points(measured, {} if lines else found)
+    lines += [
+        f"{where} at {place(point)}: {number}" for where, point, number in _elsewhere(measured)
+    ]
+    if measured.call in NOTES:
+        lines.append(NOTES[measured.call])
+    return "; ".join(lines) or "the slope, everywhere"
+
+
+def _at_points(measured, found):
+    parts = {}  # {what happens: points}
+    for points in found.values():
+        for point in points:
+            words = at_point(point, measured.probes[point])
+            if points == found.get("NaN value") and len(points) > 3:
+                words = "a number, value nan"
+            parts.setdefault(words, []).append(point)
+    return [f"at {_few(points)}: {words}" for words, points in parts.items()]
+
+
+def _elsewhere(measured):
+    """Gradients that differ from that of one float64 number, but for the digits of huge ones."""
+    said = set()
+    for where, words in ELSEWHERE_IN_WORDS.items():
+        for point, (_, gradient) in measured.elsewhere.get(where, {}).items():
+            double = measured.probes[point].gradient
+            huge = min(abs(gradient), abs(double)) > HUGE
+            if not huge and not close(gradient, double) and (point, text(gradient)) not in said:
+                said.add((point, text(gradient)))
+                yield words, point, text(gradient)
+
+
+def describe_tie(measured: Measured) -> str:
+    """One line: the gradient of each input, and what is behind it.
+
+    >>> describe_tie(atlas("2.13").ties["torch.amax(x, 0) at x = (1, 1)"])
+    'x[0], x[1]: 0.5, slopes 0 and 1, their mean; together: 1'
+    """
+    if measured.error:
+        return measured.error
+    parts = {}
+    for name, probe in measured.probes.items():
+        words = at_point(name, probe) or text(probe.gradient)
+        parts.setdefault(words, []).append(name)
+    lines = [f"{', '.join(names)}: {words}" for words, names in parts.items()]
+    if measured.call in NOTES:
+        lines.append(NOTES[measured.call])
+    return "; ".join(lines)
+
+
+def at_point(point: str, probe: Probe) -> str:
+    """What happens there, in a few words; "" where the gradient is the slope.
+
+    >>> at_point("0", Probe(value=0, gradient=0, left=-1, right=1, below=0, above=0))
+    '0, slopes -1 and 1, their mean'
+    """
+    name, gradient = kind(point, probe), text(probe.gradient)
+    slopes = " and ".join(dict.fromkeys(map(text, slopes_at(point, probe))))
+    return {
+        "plain": "",
+        "kink": f"{gradient}, slopes {slopes}, {PICKED[subgradient(probe)]}",
+        "jump": f"{gradient}, the value jumps",
+        "infinite": f"{gradient}, value {text(probe.value)}",
+        "NaN gradient": f"nan, value {text(probe.value)}",
+        "NaN value": f"{gradient}, value nan",
+        "not the slope": f"{gradient}, slope {slopes}",
+    }[name]
+
+
+def text(number: float) -> str:
+    """A number of the atlas, as short as it can be.
+
+    >>> text(0.66667), text(1e12), text(-0.0)
+    ('0.66667', '1e+12', '0')
+    """
+    return f"{number + 0.0:.5g}"
+
+
+def place(point: str) -> str:
+    """The name of a point as people say it.
+
+    >>> place("<0"), place("0.5")
+    ('just below 0', '0.5')
+    """
+    return {"<": "just below ", ">": "just above "}.get(point[0], "") + point.lstrip("<>")
+
+
+def _few(points):
+    names = list(map(place, points))
+    if len(points) <= 4:
+        return ", ".join(names)
+    return f"{', '.join(names[:3])} and {len(names) - 3} more"

@@ -1,0 +1,89 @@
+"""Which operations the atlas finds, and which it leaves out."""
+
+import pytest
+import torch
+
+from helpers.atlas import measure
+from helpers.atlas.calls import CALLS
+from helpers.atlas.operations import Operation, found, operations
+from helpers.atlas.record import without_aliases
+
+
+@pytest.fixture(scope="module")
+def calls():
+    return {operation.call for operation in found()}
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["torch.abs(x)", "torch.round(x)", "F.silu(x)", "F.relu6(x)", "special.erfcx(x)"],
+)
+def test_operations_of_x_alone_are_found(call, calls):
+    assert call in calls
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "torch.clone(x)",  # a copy
+        "torch.zeros_like(x)",  # the same for every x
+        "torch.empty_like(x)",  # anything
+        "torch.cumsum(x)",  # needs more
+        "torch.flipud(x)",  # not elementwise
+        "torch.norm_except_dim(x)",  # not elementwise in two dimensions
+        "F.softmax(x)",
+        "F.dropout(x)",  # random
+        "torch.isnan(x)",  # not a float
+        "torch.abs_(x)",  # the same as abs
+        "torch.save(x)",  # no mathematics
+    ],
+)
+def test_what_is_no_operation_on_numbers_is_left_out(call, calls):
+    assert call not in calls
+
+
+def test_a_new_operation_is_found(monkeypatch):
+    monkeypatch.setattr(torch.special, "brand_new", lambda x: x * x, raising=False)
+    monkeypatch.setattr(torch.special, "shuffled", lambda x: x.flip(0) * 2, raising=False)
+    calls = {operation.call for operation in found()}
+    assert "special.brand_new(x)" in calls
+    assert "special.shuffled(x)" not in calls
+
+
+def test_a_line_for_what_this_torch_lacks_is_left_out(monkeypatch):
+    new = (*CALLS, "torch.of_the_future(x, 1)")
+    monkeypatch.setattr("helpers.atlas.operations.CALLS", new)
+    assert {each.call for each in operations()}.isdisjoint({new[-1]})
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_every_written_line_is_elementwise_in_x(call):
+    operation, x = Operation(call), torch.tensor([0.25, 0.5, 0.75], dtype=torch.float64)
+    y = operation(x)
+    assert y.shape == x.shape and y.dtype == x.dtype
+    for i in range(3):
+        torch.testing.assert_close(y[i : i + 1], operation(x[i : i + 1]), equal_nan=True)
+
+
+def test_the_lines_are_sorted_and_single():
+    order = [(["torch", "F", "special"].index(c.split(".")[0]), c.split("(")[0]) for c in CALLS]
+    assert order == sorted(order) and len(set(CALLS)) == len(CALLS)
+
+
+def test_the_same_under_two_names_is_one_operation():
+    calls = [
+        "torch.arcsin(x)",
+        "torch.asin(x)",
+        "torch.sin(x)",
+        "special.round(x)",
+        "torch.round(x)",
+    ]
+    kept, also = without_aliases([measure(Operation(call)) for call in calls])
+    assert also == {"torch.asin(x)": ["torch.arcsin(x)"]}  # special.round has another node
+    assert {each.call for each in kept} == {*calls} - {"torch.arcsin(x)"}
+
+
+def test_two_without_derivative_are_never_the_same():
+    calls = ["special.airy_ai(x)", "special.chebyshev_polynomial_t(x, 3)", "special.zeta(x, one)"]
+    kept, also = without_aliases([measure(Operation(call)) for call in calls])
+    assert len(kept) == 3 and also == {}

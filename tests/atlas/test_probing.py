@@ -1,0 +1,201 @@
+"""A value and a gradient measured at one number, on functions whose slopes are known."""
+
+from math import inf, isnan, nan
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers.atlas import Operation, Probe, kind, measure
+from helpers.atlas.kinds import classes, events, subgradient
+from helpers.atlas.measuring import gradients_of, values_of
+from helpers.atlas.points import number, points
+from helpers.atlas.probing import close, one_side, probe, rounded
+
+
+def at(fn, x):
+    point = torch.tensor([x], dtype=torch.float64)
+    return probe(values_of(fn), gradients_of(fn), point)
+
+
+class Lies(torch.autograd.Function):
+    """x squared, whose backward is that of 3 x."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 3 * grad_output
+
+
+SMOOTH = {"sin": torch.sin, "exp": torch.exp, "atan": torch.atan, "tanh": torch.tanh}
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+@given(x=st.floats(-4, 4))
+def test_smooth_functions_are_plain(name, x):
+    assert kind("0", at(SMOOTH[name], x)) == "plain"
+
+
+numbers = st.integers(-8, 8).map(lambda n: n / 4)
+
+
+@given(x=numbers, left=numbers, right=numbers)
+def test_both_slopes_of_a_kink_are_found(x, left, right):
+    def fn(t):
+        return torch.where(t < x, left * (t - x), right * (t - x))
+
+    found = at(fn, x)
+    assert found.left == pytest.approx(left, abs=1e-6)
+    assert found.right == pytest.approx(right, abs=1e-6)
+    assert kind("0", found) == ("plain" if left == right else "kink")
+
+
+@given(x=numbers, height=numbers, slope=numbers)
+def test_both_sides_of_a_jump_are_found(x, height, slope):
+    def fn(t):
+        return slope * t + height * (t >= x)
+
+    found = at(fn, x)
+    assert found.below == pytest.approx(slope * x, abs=1e-6)
+    assert found.above == pytest.approx(slope * x + height, abs=1e-6)
+    assert kind("0", found) == ("jump" if height else "plain")
+
+
+@given(x=st.floats(-4, 4).filter(lambda x: abs(2 * x - 3) > 0.1))
+def test_a_wrong_gradient_is_not_the_slope(x):
+    assert kind("0", at(Lies.apply, x)) == "not the slope"
+
+
+@pytest.mark.parametrize(
+    "fn, x, expected",
+    [
+        (torch.sqrt, 0.0, "infinite"),
+        (torch.log, -1.0, "NaN value"),
+        (lambda x: torch.sqrt(x * x), 0.0, "NaN gradient"),
+        (torch.relu, 0.0, "kink"),
+        (torch.sign, 0.0, "jump"),
+        (torch.sqrt, -1.0, "plain"),  # both are NaN
+        (torch.nn.functional.silu, inf, "NaN gradient"),
+        (torch.tanh, inf, "plain"),
+        (torch.abs, nan, "NaN value"),
+        (lambda x: x.detach() + 0 * x, 1.0, "not the slope"),
+        (lambda x: (x.round() - x).detach() + x, 0.5, "not the slope"),
+    ],
+)
+def test_kinds(fn, x, expected):
+    assert kind(str(x), at(fn, x)) == expected
+
+
+@pytest.mark.parametrize(
+    "fn, x, side, slope",
+    [
+        (torch.sqrt, 0.0, 1, inf),
+        (lambda x: -torch.sqrt(-x), 0.0, -1, inf),
+        (torch.log, 0.0, 1, inf),
+        (lambda x: x * torch.log(x), 0.0, 1, -inf),
+        (torch.reciprocal, 0.0, -1, -inf),
+        (lambda x: x.abs().sqrt(), 0.0, -1, -inf),
+        (torch.relu, 0.0, -1, 0.0),
+    ],
+)
+def test_vertical_tangents_and_poles(fn, x, side, slope):
+    assert one_side(fn, torch.tensor([x], dtype=torch.float64), side)[0] == slope
+
+
+@pytest.mark.parametrize("fn", [torch.sqrt, lambda x: torch.fmod(torch.ones_like(x), x)])
+def test_no_slope_is_made_up(fn):
+    slope, limit = one_side(fn, torch.zeros(1, dtype=torch.float64), -1)
+    assert isnan(slope) and isnan(limit)
+
+
+@pytest.mark.parametrize("x", [inf, -inf, nan])
+def test_nothing_lies_beside_infinity(x):
+    assert all(map(isnan, one_side(torch.relu, torch.tensor([x]), 1)))
+
+
+SLOPES = {"left": 1.0, "right": 4.0, "mean": 2.5, "0": 0.0, "between": 2.0, "outside": 9.0}
+
+
+@pytest.mark.parametrize("name, gradient", SLOPES.items())
+def test_the_number_picked_at_a_kink_has_a_name(name, gradient):
+    found = Probe(value=0, gradient=gradient, left=1.0, right=4.0, below=0, above=0)
+    assert subgradient(found) == name
+
+
+def test_a_neighbour_is_judged_by_its_own_side():
+    wrong_side = Probe(value=0, gradient=-1, left=-1, right=1, below=0, above=0)
+    assert kind("<0", wrong_side) == "plain"
+    assert kind(">0", wrong_side) == "not the slope"
+    assert kind("0", wrong_side) == "kink"
+
+
+def test_points_have_names_and_numbers():
+    assert number("-0").signbit() and not number("0").signbit()
+    assert number("<0").item() == -torch.finfo(torch.float64).tiny
+    assert number(">0", torch.float32).item() == torch.finfo(torch.float32).tiny
+    assert 1 < number(">1").item() < 1 + 1e-15
+    assert number("<-1").item() < -1
+    assert number("-inf") == -inf and number("nan").isnan()
+
+
+def test_kinks_and_jumps_become_points():
+    fn = Operation("F.hardtanh(x) + torch.floor(x / 4)")
+    found = points(values_of(fn), gradients_of(fn))
+    assert {"<-1", "-1", ">-1", "1", "<4", "4", ">4", "-4", "0", "-0", "nan", "inf"} <= {*found}
+    assert found.index("<1") < found.index("1") < found.index(">1") < found.index("inf")
+
+
+def test_an_inflection_is_no_event():
+    assert not [p for p in measure(Operation("torch.sin(x)")).probes if "<" in p and p != "<0"]
+
+
+def test_a_number_in_long_tensors_and_in_float32_is_measured_for_itself():
+    class OneAlone(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.many = len(x) > 1
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * (2 if ctx.many else 1)
+
+    class Other(Operation):
+        def __call__(self, x):
+            return OneAlone.apply(x)
+
+    found = measure(Other("torch.mine(x)"))
+    assert found.elsewhere["float32"] == {}
+    assert found.elsewhere["64 numbers"]["0.3"] == (0.3, 2.0)
+
+
+def test_an_operation_without_derivative_says_why():
+    raises = measure(Operation("torch.heaviside(x, half)"))
+    assert raises.backward == "" and "heaviside is not implemented" in raises.error
+    silent = measure(Operation("torch.floor(x.detach())"))
+    assert silent.error == "no error, but the result has no grad_fn"
+    assert classes(raises.backward, raises.probes) == {"no derivative": []}
+
+
+def test_an_operation_that_refuses_some_numbers_is_measured_at_the_others():
+    probes = measure(Operation("F.binary_cross_entropy(x, one, reduction='none')")).probes
+    assert isnan(probes["1.7"].value) and isnan(probes["1.7"].gradient)
+    assert probes["0.3"].gradient == rounded(-1 / 0.3)
+
+
+def test_a_straight_line_has_no_event_at_nan():
+    line = Probe(value=1, gradient=2, left=2, right=2, below=1, above=1)
+    at_nan = Probe(value=nan, gradient=2, left=nan, right=nan, below=nan, above=nan)
+    assert events({"0": line, "nan": at_nan}) == {}
+    steeper = Probe(value=1, gradient=3, left=3, right=3, below=1, above=1)
+    assert events({"0": line, "1": steeper, "nan": at_nan}) == {"nan": "NaN value"}
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_rounded_numbers_are_close_and_have_five_digits(x):
+    assert close(rounded(x), x) or abs(x) < 1e-300
+    assert rounded(rounded(x)) == rounded(x)

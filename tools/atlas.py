@@ -1,0 +1,121 @@
+"""Measure the installed torch, and write the gradient atlas as a page.
+
+    python tools/atlas.py            into helpers/atlas/measured/, and ATLAS.md anew
+    python tools/atlas.py --page     only ATLAS.md, from what was measured
+
+tests/test_atlas.py compares both with the files.
+"""
+
+import hashlib
+import itertools
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from helpers.atlas import CLASSES, Change, changes, classes, describe, describe_tie  # noqa: E402
+from helpers.atlas.record import FOLDER, Atlas, as_text, load, measured_here, versions  # noqa: E402
+
+PAGE = ROOT / "ATLAS.md"
+OPENING = """# The gradient atlas
+
+What autograd returns for every elementwise operation of PyTorch at its kinks, jumps and borders, \
+at 0, infinity and NaN: measured, not quoted. Two measurements stand side by side: the gradient, \
+and the slope that finite differences of the values have on either side. \
+[Notebook 09](notebooks/09_gradient_atlas.ipynb) lets you search it, look at each operation and \
+guess its gradients.
+
+This page is made from [the numbers](helpers/atlas/measured) by `make atlas`, on Linux with an \
+x86-64 processor. `<` and `>` in a point, *just below* and *just above* mean the next \
+floating-point number; beside 0, the smallest normal one. Unless something else is said, a number \
+was measured in a float64 tensor with one element.
+"""
+CHANGES = """## What changed
+
+From each version of torch to the next, everything that was measured:
+"""
+OPERATIONS = """## Every operation of x in torch {version}
+
+`F` is `torch.nn.functional`, `special` is `torch.special`; `zero`, `half`, `one`, `two` and \
+`minus_one` are tensors. {count} operations, in these classes:
+"""
+FILES = """## The files
+
+Nobody has edited what was measured: these are the checksums.
+"""
+TIES = """## Several inputs at once in torch {version}
+
+At ties, at zeros, at infinity: the gradient of each input, and of all of them moved together.
+"""
+
+
+def page(atlases: list[Atlas]) -> str:
+    """The text of ATLAS.md, from all versions that were measured, oldest first."""
+    newest = atlases[-1]
+    parts = [OPENING, CHANGES, _changes(atlases)]
+    count = len(newest.elementwise)
+    parts.append(OPERATIONS.format(version=newest.torch, count=count))
+    found = {call: classes(e.backward, e.probes) for call, e in newest.elementwise.items()}
+    sizes = {name: sum(name in each for each in found.values()) for name in CLASSES}
+    parts += [f"- **{name}** ({sizes[name]}): {means}" for name, means in CLASSES.items()] + [""]
+    rows = [
+        (f"`{call}`" + _also(newest.also.get(call, [])), ", ".join(found[call]), describe(each))
+        for call, each in newest.elementwise.items()
+    ]
+    parts.append(_table(("operation", "class", "gradient"), rows))
+    parts.append(TIES.format(version=newest.torch))
+    rows = [
+        (f"`{call}`", where, describe_tie(each))
+        for name, each in newest.ties.items()
+        for call, where in [name.split(" at ")]
+    ]
+    parts.append(_table(("operation", "at", "gradient"), rows))
+    rows = [
+        (each.torch, str(len(each.elementwise)), str(len(each.ties)), f"`{_checksum(each)}`")
+        for each in reversed(atlases)
+    ]
+    parts += [FILES, _table(("torch", "operations of x", "ties", "SHA-256"), rows)]
+    return "\n".join(parts)
+
+
+def _changes(atlases):
+    rows = []
+    for old, new in reversed(list(itertools.pairwise(atlases))):
+        rows += [(new.torch, *_change(change)) for change in changes(old, new)]
+    return _table(("torch", "operation", "at", "what", "before", "since"), rows)
+
+
+def _checksum(numbers):
+    return hashlib.sha256(as_text(numbers).encode()).hexdigest()
+
+
+def _change(change: Change):
+    return f"`{change.call}`", change.points, change.what, change.before, change.after
+
+
+def _also(names):
+    return "".join(f", `{name.partition('(')[0]}`" for name in names)
+
+
+def _table(headings, rows):
+    lines = [headings, ["---"] * len(headings), *rows]
+    cells = [[cell.replace("|", "\\|").replace("<", "&lt;") for cell in line] for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells) + "\n"
+
+
+def main(arguments):
+    if arguments not in ([], ["--page"]):
+        sys.exit(__doc__)
+    if not arguments:
+        here = measured_here()
+        file = FOLDER / f"torch-{here.torch}.json"
+        file.write_text(as_text(here), encoding="utf-8", newline="\n")
+        print(f"{file.relative_to(ROOT)}: {len(here.elementwise)} operations")
+        load.cache_clear()
+    PAGE.write_text(page(list(map(load, versions()))), encoding="utf-8", newline="\n")
+    print(PAGE.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
