@@ -13,7 +13,7 @@ INSTALL = $(RUN) -m pip install --disable-pip-version-check \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help lab test lint unit nb browser notebooks bench clean
+.PHONY: help lab test lint unit nb browser notebooks atlas bench clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -32,16 +32,20 @@ lint: $(VENV)/ready-test ## check the style of Python files and notebooks
 	$(RUN) -m ruff format --check
 
 unit: $(VENV)/ready-test ## test helpers, tools and the form of the notebooks
-	$(RUN) -m pytest tests -m "not browser" -n 2 --dist=worksteal
+	$(RUN) -m pytest tests --ignore=tests/browser -n 2 --dist=worksteal
 
 nb: $(VENV)/ready-test ## run every notebook and compare each output with the stored one
-	$(RUN) -m pytest notebooks -n 2
+	$(RUN) -m pytest notebooks -n 2 --no-loadscope-reorder
 
 browser: $(VENV)/ready-test ## move sliders in a real JupyterLab (needs Chromium)
-	$(RUN) -m pytest tests -m browser -n 2 --dist=worksteal
+	$(RUN) -m pytest tests/browser -n 2 --dist=worksteal
 
 notebooks: $(VENV)/ready-test ## run every notebook and store its outputs
 	$(RUN) tools/notebooks.py
+
+atlas: $(VENV)/ready ## measure the default gradients of torch (TORCH=2.8.0: of that one), and write ATLAS.md
+	$(RUN) tools/atlas.py
+	$(if $(TORCH),rm -rf $(VENV))
 
 bench: $(VENV)/ready-test $(VENV)/ready-bench $(VENV)/ready-peers ## time a slider move, backward, doctor and functions, beside others
 	$(RUN) benchmarks/explorer.py

@@ -1,4 +1,4 @@
-"""What all tests share: patience with notebooks, and the browser."""
+"""What all tests share: how notebooks run, and the browser."""
 
 import os
 import shutil
@@ -18,9 +18,26 @@ NO_CHROMIUM = (
 )
 
 
+LONGEST = "07_train_through_rounding"
+
+
+def pytest_collection_modifyitems(items):
+    """Trainings come first, or one worker would wait for the other at the end."""
+    items.sort(key=lambda item: item.path.stem != LONGEST)
+
+
 def pytest_itemcollected(item):
     if hasattr(item, "output_timeout"):  # a notebook cell
         item.output_timeout = 60  # nbval's 5 s have no option and are too short on a busy machine
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """A cell that prints to stderr fails, even with nbval-ignore-output."""
+    yield
+    outputs = getattr(item, "test_outputs", None) or []  # those of a notebook cell
+    said = [output.text for output in outputs if output.get("name") == "stderr"]
+    assert not said, f"printed to stderr: {said}"
 
 
 @pytest.fixture(scope="session")

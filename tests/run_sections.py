@@ -1,9 +1,10 @@
-"""Run each section of a notebook that has an explorer, after the setup cell alone.
+"""Run each section of some notebooks that has an explorer, after the setup cell alone.
 
-    python tests/run_sections.py NOTEBOOK
+    python tests/run_sections.py NOTEBOOK ...
 
-prints, as JSON, the sections that fail and the sliders that no cell moves far enough.
-It is a process of its own because notebooks change settings of torch and matplotlib.
+prints, as JSON, for each notebook the sections that fail and the sliders that no cell moves far
+enough. It is a process of its own because notebooks change settings of torch and matplotlib, and
+one process for all because importing takes longer than moving sliders.
 """
 
 import contextlib
@@ -47,9 +48,8 @@ def missed(slider, values):
     return [end for end in ends if end not in values]
 
 
-def run(notebook):
+def run(notebook, explorers):
     shell = InteractiveShell.instance()
-    explorers = watch_explorers()
     setup = next(cell for cell in notebook.cells if cell.cell_type == "code")
     failures, lazy = [], []
     for heading, cells in sections(notebook):
@@ -73,8 +73,9 @@ def run(notebook):
 
 
 if __name__ == "__main__":
-    path = Path(sys.argv[1]).resolve()
-    os.chdir(path.parent)
+    explorers, reports = watch_explorers(), {}
     with contextlib.redirect_stdout(sys.stderr):
-        report = run(nbformat.read(path, as_version=4))
-    print(json.dumps(report))
+        for path in map(os.path.abspath, sys.argv[1:]):
+            os.chdir(os.path.dirname(path))
+            reports[path] = run(nbformat.read(path, as_version=4), explorers)
+    print(json.dumps(reports))

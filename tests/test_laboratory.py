@@ -1,6 +1,7 @@
 """The laboratory without a browser: press its buttons in Python, look at text and picture."""
 
 import asyncio
+import functools
 import io
 import itertools
 import time
@@ -55,6 +56,12 @@ def learn(laboratory, **values):
     return laboratory
 
 
+@functools.cache
+def trained():
+    """A laboratory after its first training, which takes a second: only to look at."""
+    return learn(Laboratory())
+
+
 async def until(check):
     """Give the loop to others until `check` holds."""
     for _ in range(2000):
@@ -88,8 +95,8 @@ def test_before_the_first_training(laboratory):
     assert len(panels(laboratory)[1].getcolors()) == 1, "there are no digits to show yet"
 
 
-def test_it_trains_to_the_same_end_as_without_it(laboratory):
-    learn(laboratory)
+def test_it_trains_to_the_same_end_as_without_it():
+    laboratory = trained()
     model = train(replace(STRAIGHT, bits=2, learning_rate=0.1))
     assert laboratory.accuracy == pytest.approx(accuracy(model), abs=1e-9)
     assert laboratory.accuracy > 90
@@ -103,8 +110,8 @@ def test_it_trains_to_the_same_end_as_without_it(laboratory):
     assert laboratory.chart.line.get_xdata()[[0, -1]] == pytest.approx([100 / 630, 100])
 
 
-def test_confusion_counts_each_held_out_digit_once(laboratory):
-    learn(laboratory)
+def test_confusion_counts_each_held_out_digit_once():
+    laboratory = trained()
     read = laboratory.model(IMAGES[HELD_OUT]).argmax(1).tolist()
     written = LABELS[HELD_OUT].tolist()
     pairs = list(zip(written, read, strict=True))
@@ -115,8 +122,8 @@ def test_confusion_counts_each_held_out_digit_once(laboratory):
     assert counted != torch.tensor(counted).T.tolist(), "or rows and columns may be mixed up"
 
 
-def test_the_numbers_of_the_picture_are_the_confusion(laboratory):
-    learn(laboratory)
+def test_the_numbers_of_the_picture_are_the_confusion():
+    laboratory = trained()
     shown = [number.get_text() for number in laboratory.chart.numbers]
     assert shown == [str(n) if n else "" for n in laboratory.confusion.flatten().tolist()]
     for number in laboratory.chart.numbers:
@@ -226,7 +233,7 @@ def test_stop_in_the_middle(laboratory):
 
     learn(laboratory)  # the next one is not stopped
     assert laboratory.done == 1 and "stopped" not in laboratory.summary
-    assert laboratory.summary == learn(Laboratory()).summary
+    assert laboratory.summary == trained().summary
 
 
 def test_others_have_their_turn_while_it_trains(laboratory):
@@ -251,7 +258,7 @@ def test_others_have_their_turn_while_it_trains(laboratory):
 
 
 def test_a_second_click_starts_no_second_training(laboratory, monkeypatch):
-    runs = []
+    runs, once = [], trained().summary
     monkeypatch.setattr(module, "training", lambda run: runs.append(run) or training(run))
 
     async def click():
@@ -266,9 +273,9 @@ def test_a_second_click_starts_no_second_training(laboratory, monkeypatch):
 
     asyncio.run(click())
     assert len(runs) == 1 and len(laboratory.losses) == 630
-    assert laboratory.summary == learn(Laboratory()).summary
+    assert laboratory.summary == once
     learn(laboratory)
-    assert len(runs) == 3
+    assert len(runs) == 2
 
 
 def test_moving_the_controls_leaves_the_run_as_it_is(laboratory):
@@ -279,7 +286,7 @@ def test_moving_the_controls_leaves_the_run_as_it_is(laboratory):
         await task
 
     asyncio.run(move())
-    assert laboratory.summary == learn(Laboratory()).summary
+    assert laboratory.summary == trained().summary
     learn(laboratory)
     assert laboratory.summary.startswith("floating point, learning rate 3: ")
 
@@ -328,7 +335,7 @@ def test_an_error_is_shown_and_raised_and_goes_away(after, percent):
     assert (broken.train_button.disabled, broken.stop_button.disabled) == (False, True)
 
     learn(broken, method="straight-through")
-    assert broken.message.value == "" and broken.summary == learn(Laboratory()).summary
+    assert broken.message.value == "" and broken.summary == trained().summary
 
 
 def test_an_error_after_a_click_is_shown_and_logged(caplog):
@@ -357,7 +364,7 @@ def test_an_interrupted_cell_leaves_the_laboratory_usable(laboratory):
     asyncio.run(interrupt())
     assert "stopped after 30 %" in laboratory.summary and laboratory.confusion.sum() == 500
     assert not laboratory.is_training
-    assert learn(laboratory).summary == learn(Laboratory()).summary
+    assert learn(laboratory).summary == trained().summary
 
 
 def test_a_refused_value_leaves_the_controls_as_they_were(laboratory):
@@ -373,8 +380,8 @@ def test_a_refused_value_leaves_the_controls_as_they_were(laboratory):
     assert laboratory.summary.startswith("nothing trained yet"), "choosing alone trains nothing"
 
 
-def test_what_a_notebook_stores(laboratory):
-    learn(laboratory)
+def test_what_a_notebook_stores():
+    laboratory = trained()
     data, metadata = laboratory._repr_mimebundle_()
     assert data["text/plain"] == laboratory.summary == metadata["image/png"]["alt"]
     assert metadata["image/png"]["width"] == 800

@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 
 ROOT = Path(__file__).resolve().parent.parent
 MAKE = shutil.which("make")
@@ -232,9 +234,9 @@ def test_make_test_runs_everything_and_stops_at_a_failure(checkout):
         INSTALL + "[test]",
         "-m ruff check",
         "-m ruff format --check",
-        "-m pytest tests -m not browser -n 2 --dist=worksteal",
-        "-m pytest notebooks -n 2",
-        "-m pytest tests -m browser -n 2 --dist=worksteal",
+        "-m pytest tests --ignore=tests/browser -n 2 --dist=worksteal",
+        "-m pytest notebooks -n 2 --no-loadscope-reorder",
+        "-m pytest tests/browser -n 2 --dist=worksteal",
     ]
     done, asked = checkout.make("test")
     assert (done.returncode, asked) == (0, everything)
@@ -301,6 +303,27 @@ def test_without_chromium(tmp_path, required, result, code):
     assert done.returncode == code
     assert result in done.stdout
     assert "no Chromium found: apt install chromium" in done.stdout
+
+
+def test_a_cell_that_prints_to_stderr_fails(tmp_path):
+    """Even where what it prints is not compared."""
+    shutil.copy(ROOT / "conftest.py", tmp_path)
+    sources = ["1", "print(1)", "import sys; print('planted', file=sys.stderr)"]
+    cells = [new_code_cell(source, execution_count=1) for source in sources]
+    for cell in cells:
+        cell.metadata["tags"] = ["nbval-ignore-output"]
+    nbformat.write(new_notebook(cells=cells), tmp_path / "sample.ipynb")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "nbval.plugin", "--nbval", "--nbval-current-env",
+         "-p", "no:cacheprovider", str(tmp_path)],
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},  # quicker
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "1 failed, 2 passed" in done.stdout
+    assert "printed to stderr: ['planted" in done.stdout
 
 
 APT = "apt-get install -y --no-install-recommends chromium"

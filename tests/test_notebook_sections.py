@@ -7,7 +7,6 @@ both ends of every slider.
 import ast
 import builtins
 import dis
-import functools
 import json
 import subprocess
 import sys
@@ -23,17 +22,18 @@ from tools.notebooks import notebook_files, sections
 RUNNER = Path(__file__).with_name("run_sections.py")
 
 
-@functools.cache
-def report(path):
+def reports(*paths):
+    """What run_sections.py finds in each of these notebooks."""
     done = subprocess.run(
-        [sys.executable, RUNNER, path],
+        [sys.executable, RUNNER, *paths],
         capture_output=True,
         text=True,
         encoding="utf-8",
         timeout=600,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    return json.loads(done.stdout)
+    found = json.loads(done.stdout)
+    return {path.name: found[str(path)] for path in paths}
 
 
 KNOWN = {*dir(builtins), "display", "get_ipython", "__name__"}
@@ -93,37 +93,40 @@ def test_sections_need_only_the_setup_cell(path):
     assert borrowers(path) == []
 
 
-@pytest.mark.parametrize("path", notebook_files(), ids=lambda path: path.stem)
-def test_sliders_are_driven_to_both_ends(path):
-    assert report(path) == {"failures": [], "lazy": []}
+GOOD = {"failures": [], "lazy": []}
+
+
+def test_sliders_are_driven_to_both_ends():
+    found = reports(*notebook_files())
+    assert found == {path.name: GOOD for path in notebook_files()}
 
 
 EXPLORE = "e = explore(lambda x, a, b, c: a * x, a=(1.0, 3.0, 0.5), b=['in', 'out'], c=False)\ne"
 
 
-def write(folder, sections):
+def write(folder, sections, name="sample.ipynb"):
     """A notebook with a setup cell and these sections: {heading: sources}."""
     setup = "import torch\nfrom helpers.explorer import explore"
     cells = [new_markdown_cell("# Sample?"), new_code_cell(setup, id="setup")]
     for heading, sources in sections.items():
         cells.append(new_markdown_cell(f"## {heading}"))
         cells += [new_code_cell(source) for source in sources]
-    nbformat.write(new_notebook(cells=cells), folder / "sample.ipynb")
-    return folder / "sample.ipynb"
+    nbformat.write(new_notebook(cells=cells), folder / name)
+    return folder / name
+
+
+WITHOUT_FAULT = {
+    "Names": ["x = torch.ones(2)", "print(x)\ndisplay(x)"],
+    "Figure": ["import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"],
+    "Later": ["def f():\n    return g(h=[i for i in range(2)])", "def g(h):\n    return h"],
+    "Class": ["class A:\n    n = 1\n    m = n\n\n    def f(self):\n        return A"],
+    "Await": ["import asyncio\nawait asyncio.sleep(0)"],
+    "Explorer": [EXPLORE, "e.set(a=1.0, b='out', c=True)\ne.set(a=3.0)\nprint(e.summary)"],
+}
 
 
 def test_good_sections_pass(tmp_path):
-    good = {
-        "Names": ["x = torch.ones(2)", "print(x)\ndisplay(x)"],
-        "Figure": ["import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"],
-        "Later": ["def f():\n    return g(h=[i for i in range(2)])", "def g(h):\n    return h"],
-        "Class": ["class A:\n    n = 1\n    m = n\n\n    def f(self):\n        return A"],
-        "Await": ["import asyncio\nawait asyncio.sleep(0)"],
-        "Explorer": [EXPLORE, "e.set(a=1.0, b='out', c=True)\ne.set(a=3.0)\nprint(e.summary)"],
-    }
-    path = write(tmp_path, good)
-    assert borrowers(path) == []
-    assert report(path) == {"failures": [], "lazy": []}
+    assert borrowers(write(tmp_path, WITHOUT_FAULT)) == []
 
 
 @pytest.mark.parametrize(
@@ -143,15 +146,18 @@ def test_a_borrowed_name_is_seen(sources, missing, tmp_path):
     assert "'Borrows'" in wrong and missing in wrong
 
 
-def test_faults_of_explorers_are_seen(tmp_path):
+def test_faults_of_explorers_are_seen_and_nothing_else(tmp_path):
     bad = {
         "Fails": ["explore(torch.sin, b=(0.0, 1.0))"],
         "Lazy": [EXPLORE, "e.set(a=2.0)\ne.set(a=3.0)"],
     }
-    found = report(write(tmp_path, bad))
-    (failure,) = found["failures"]
+    before = write(tmp_path, WITHOUT_FAULT, "before.ipynb")
+    faulty, after = write(tmp_path, bad), write(tmp_path, WITHOUT_FAULT, "after.ipynb")
+    found = reports(before, faulty, after)
+    assert found["before.ipynb"] == found["after.ipynb"] == GOOD
+    (failure,) = found["sample.ipynb"]["failures"]
     assert "'Fails'" in failure and "TypeError" in failure
-    numeric, choices, checkbox = found["lazy"]
+    numeric, choices, checkbox = found["sample.ipynb"]["lazy"]
     assert "'Lazy'" in numeric
     assert "'a' to [1.0]" in numeric
     assert "'b' to ['1 of its options']" in choices

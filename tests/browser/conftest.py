@@ -33,25 +33,45 @@ def pytest_runtest_makereport(item, call):
     return report
 
 
-@pytest.fixture
-def open_notebook(lab, browser, request):
-    """Opens a notebook of notebooks/ by its name. A failed test leaves a screenshot."""
-    contexts = []
+@pytest.fixture(scope="session")
+def tidy_pages():
+    """Pages that show JupyterLab and no notebook: it takes seconds to load."""
+    return []
 
-    def open_notebook(path, **options):
-        context = browser.new_context(viewport={"width": 1300, "height": 900}, **options)
-        contexts.append(context)
-        context.set_default_timeout(20_000)
-        return NotebookPage(context.new_page(), lab, path)
+
+@pytest.fixture
+def open_notebook(lab, browser, tidy_pages, request):
+    """Opens a notebook of notebooks/ by its name, where the last test closed its own.
+
+    With `alone` or options, in a page that no other test uses. A failed test leaves a screenshot.
+    """
+    opened = []
+
+    def open_notebook(path, alone=False, **options):
+        alone = alone or bool(options)
+        if tidy_pages and not alone:
+            page = tidy_pages.pop()
+        else:
+            context = browser.new_context(viewport={"width": 1300, "height": 900}, **options)
+            context.set_default_timeout(20_000)
+            page = context.new_page()
+        opened.append((page, None, alone))
+        notebook = NotebookPage(page, lab, path)
+        opened[-1] = page, notebook, alone
+        return notebook
 
     yield open_notebook
-    for context in contexts:
-        if getattr(request.node, "call_failed", True):
+    failed = getattr(request.node, "call_failed", True)
+    for page, notebook, alone in opened:
+        if failed:
             SCREENSHOTS.mkdir(parents=True, exist_ok=True)
             name = re.sub(r"\W+", "-", request.node.name).strip("-")
-            for page in context.pages:
-                page.screenshot(path=SCREENSHOTS / f"{name}.png")
-        context.close()
+            page.screenshot(path=SCREENSHOTS / f"{name}.png")
+        if failed or alone:
+            page.context.close()
+        else:
+            notebook.close()
+            tidy_pages.append(page)
     lab.end_kernels()
 
 

@@ -17,6 +17,8 @@ from urllib.parse import quote
 
 import nbformat
 
+from tools.notebooks import sections
+
 ROOT = Path(__file__).resolve().parents[2]
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0  # then a sandbox or a server has to be told
 CHROMIUM_FLAGS = [
@@ -89,6 +91,7 @@ def running_lab(home: Path, notebooks: Path | None = None) -> Iterator[Lab]:
         "--LabApp.expose_app_in_browser=True",  # window.jupyterapp, as JupyterLab's own tests use
         "--LabApp.extension_manager=readonly",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--KernelManager.shutdown_wait_time=0.2",  # a kernel has nothing to save, so none waits
     ]  # fmt: skip
     log = home / "lab.log"
     with log.open("w") as out:
@@ -132,32 +135,58 @@ LISTEN = """() => (async () => {
   const panel = window.jupyterapp.shell.currentWidget;
   await panel.context.ready;
   await panel.sessionContext.ready;  // run too early, and JupyterLab asks "Select Kernel"
-  window.complaints = [];  // errors and warnings of callbacks are shown nowhere on the page
+  window.ran = [];
+  // Errors and warnings of callbacks are shown nowhere on the page.
+  const complaints = window.complaints = [];
   panel.sessionContext.iopubMessage.connect((_, {header, content}) => {
     if (header.msg_type === 'error')
-      window.complaints.push(content.ename + ': ' + content.evalue);
+      complaints.push(content.ename + ': ' + content.evalue);
     // JupyterLab asks for live widgets before a cell imports ipywidgets: nobody's mistake.
     const text = content.text?.replace(/^\\[?.*No such comm.*\\n?/gm, '');
     if (header.msg_type === 'stream' && content.name === 'stderr' && text)
-      window.complaints.push(text);
+      complaints.push(text);
   });
   window.listening = true;
 })() && null"""
-RUN_ALL = """() =>
-  window.jupyterapp.commands.execute('notebook:run-all-cells').then(() => window.ranAll = true)
-  && null"""
+OPEN = """path =>
+  window.jupyterapp.commands.execute('docmanager:open', {path}) && null"""
+IS_OPEN = "path => window.jupyterapp?.shell?.currentWidget?.context?.path === path"
+# Closed as by hand, without the question whether to save it.
+CLOSE = """() => {
+  const panel = window.jupyterapp.shell.currentWidget;
+  panel.context.model.dirty = false;
+  panel.close();
+  window.lastPanel = panel;
+  window.listening = false;
+}"""
+# A training of dozens of networks takes half a minute and shows no widget. Where a question is
+# about it, any numbers do.
+STAND_IN = "three_seeds = lambda run: [97.0, 98.0, 99.0]"
+EXECUTE = """code => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel
+  .requestExecute({code}) && null"""
+RUN = """chosen => {
+  const {content} = window.jupyterapp.shell.currentWidget, ran = window.ran;
+  content.deselectAll();
+  content.activeCellIndex = chosen[0];
+  chosen.forEach(i => content.select(content.widgets[i]));
+  window.jupyterapp.commands.execute('notebook:run-cell').then(() => ran.push(...chosen));
+}"""
 COMPLAINTS = """() => {
-  const cells = [...window.jupyterapp.shell.currentWidget.content.model.cells]
-    .filter(cell => cell.type === 'code' && cell.sharedModel.source.trim());
+  const cells = [...window.jupyterapp.shell.currentWidget.content.model.cells];
   return [
-    ...cells.flatMap(cell => cell.outputs.toJSON())
+    ...cells.filter(cell => cell.type === 'code').flatMap(cell => cell.outputs.toJSON())
       .filter(output => output.output_type === 'error' || output.name === 'stderr')
       .map(output => output.ename ? output.ename + ': ' + output.evalue : String(output.text)),
     ...window.complaints,
-    ...cells.filter(cell => window.ranAll && !cell.executionCount)
+    ...window.ran.map(i => cells[i]).filter(cell => !cell.executionCount)
       .map(cell => 'cell ' + cell.id + ' did not run'),
   ];
 }"""
+
+
+# What the page shows in place of a widget.
+LOADING = "Loading widget"
+BROKEN = re.compile(f"Error displaying widget|Click to show javascript error|{LOADING}")
 
 
 # Playwright waits for the page to handle each mouse move. A hand does not.
@@ -171,9 +200,22 @@ DRAG = """async ([x, y, distance]) => {
   }
   return (performance.now() - start) / 1000;
 }"""
-EXPLORING = r"""() => [...window.jupyterapp.shell.currentWidget.content.model.cells]
-  .map((cell, i) => cell.type === 'code' && /\bexplore\(/.test(cell.sharedModel.source) ? i : -1)
-  .filter(i => i >= 0)"""
+# What makes something that lives in the browser: an explorer, a question, the laboratory.
+EXPLORER, WIDGET = re.compile(r"\bexplore\("), re.compile(r"\b(explore|predict|Laboratory)\(")
+
+
+def cells_to_run(notebook) -> list[int]:
+    """The setup cell, and each section with a widget down to its last one.
+
+    `make nb` runs the other cells; what they show is text and pictures, and stored.
+    """
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    chosen = code[:1]
+    for _, cells in sections(notebook):
+        cells = [cell for cell in cells if cell.cell_type == "code"]
+        live = [n for n, cell in enumerate(cells, 1) if WIDGET.search(cell.source)]
+        chosen += cells[: max(live, default=0)]
+    return [i for i, cell in enumerate(notebook.cells) if cell in chosen]
 
 
 class NotebookPage:
@@ -181,20 +223,42 @@ class NotebookPage:
 
     def __init__(self, page, lab: Lab, path: str):
         self.page, self.page_errors = page, []
-        page.on("pageerror", lambda error: self.page_errors.append(f"on the page: {error}"))
-        # In a workspace of its own, or JupyterLab opens the last one's notebooks, too.
-        workspace = f"{Path(path).stem}-{time.monotonic_ns()}"
-        page.goto(f"{lab.url}lab/workspaces/{workspace}/tree/{quote(path)}?token={lab.token}")
-        page.wait_for_function(
-            "window.jupyterapp?.shell?.currentWidget?.context?.path", timeout=90_000
-        )
+        self.notebook = nbformat.read(lab.folder / path, as_version=4)
+        page.on("pageerror", self._hear)
+        if page.url == "about:blank":
+            # In a workspace of its own, or JupyterLab opens the last one's notebooks, too.
+            workspace = f"{Path(path).stem}-{time.monotonic_ns()}"
+            page.goto(f"{lab.url}lab/workspaces/{workspace}/tree/{quote(path)}?token={lab.token}")
+        else:
+            page.evaluate(OPEN, path)
+        page.wait_for_function(IS_OPEN, arg=path, timeout=90_000)
         page.evaluate(LISTEN)
         page.wait_for_function("window.listening", timeout=90_000)
         self.panel = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
 
-    def run_all(self):
-        self.page.evaluate(RUN_ALL)
-        self.page.wait_for_function("window.ranAll", timeout=180_000)
+    def _hear(self, error):
+        self.page_errors.append(f"on the page: {error}")
+
+    def close(self):
+        """Leave the page without a notebook, ready for the next one."""
+        self.page.evaluate(CLOSE)
+        self.page.wait_for_function("window.lastPanel.isDisposed")
+        self.page.remove_listener("pageerror", self._hear)
+
+    def start(self, cells: list[int]):
+        """Run these cells, and do not wait for them."""
+        self.page.evaluate(RUN, cells)
+
+    def run(self):
+        """Run all cells that widgets need."""
+        setup, *others = cells_to_run(self.notebook)
+        self.start([setup])
+        if others:
+            self.page.evaluate(EXECUTE, STAND_IN)
+            self.start(others)
+        self.page.wait_for_function(
+            "count => window.ran.length === count", arg=1 + len(others), timeout=180_000
+        )
 
     def explorers(self) -> list[ExplorerView]:
         boxes = self.panel.locator(".widget-vbox:has(> img.widget-image)")
@@ -204,7 +268,11 @@ class NotebookPage:
 
     def cells_that_explore(self) -> list:
         """The cells that make an explorer, so each of them has a picture to show."""
-        return [self.panel.locator(".jp-Cell").nth(i) for i in self.page.evaluate(EXPLORING)]
+        return [
+            self.panel.locator(".jp-Cell").nth(i)
+            for i, cell in enumerate(self.notebook.cells)
+            if cell.cell_type == "code" and EXPLORER.search(cell.source)
+        ]
 
     def drag(self, slider, distance: int) -> float:
         """Drag by so many pixels in 100 mouse moves within a second. Returns the seconds."""
@@ -218,17 +286,19 @@ class NotebookPage:
 
     def complaints(self) -> list[str]:
         """What went wrong anywhere: in cells, in callbacks, in widgets, on the page."""
-        broken = self.panel.locator(
-            ".jp-OutputArea-output:has-text('Error displaying widget'),"
-            ".jp-OutputArea-output:has-text('Click to show javascript error')"
-        )
-        said = self.page.evaluate(COMPLAINTS) + broken.all_inner_texts() + self.page_errors
-        return list(dict.fromkeys(said))
+        outputs = self.panel.locator(".jp-OutputArea-output")
+        wait_until(lambda: outputs.filter(has_text=LOADING).count() == 0)
+        broken = outputs.filter(has_text=BROKEN).all_inner_texts()
+        return list(dict.fromkeys(self.page.evaluate(COMPLAINTS) + broken + self.page_errors))
 
-    def everything_wrong(self) -> list[str]:
-        """Run all cells, move all controls of all explorers, and tell what went wrong."""
-        self.run_all()
-        silent = [fault for explorer in self.explorers() for fault in explorer.faults_when_moved()]
+    def everything_wrong(self, patience=5) -> list[str]:
+        """Show all widgets, move all controls of all explorers, and tell what went wrong.
+
+        A picture that lags behind its controls for more seconds than `patience` is wrong.
+        """
+        self.run()
+        explorers = self.explorers()
+        silent = [fault for one in explorers for fault in one.faults_when_moved(patience)]
         return self.complaints() + silent
 
 
@@ -310,14 +380,14 @@ class ExplorerView:
         self.slider(name).press(key)
         return wait_until(self.agrees)
 
-    def faults_when_moved(self) -> list[str]:
+    def faults_when_moved(self, patience) -> list[str]:
         """Move each control to its ends. Controls, text and picture should stay together."""
         faults = []
         for control in self.controls():
             name, pictures = control["name"], []
             for step in self._ways_to_move(control):
                 step()
-                if not wait_until(self.agrees, seconds=5):
+                if not wait_until(self.agrees, patience):
                     faults.append(f"{name} shows {self.shown(name)}, but the text says {self.text}")
                 pictures.append(self.pixels())
             if len(set(pictures)) == 1:

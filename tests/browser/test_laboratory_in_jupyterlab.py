@@ -28,12 +28,6 @@ laboratory.set(method="unhurried")
 laboratory
 """
 WORD = "print('the kernel answers at', laboratory.progress.value, laboratory.is_training)"
-RUN_CELL = """i => {
-  const panel = window.jupyterapp.shell.currentWidget;
-  panel.content.deselectAll();
-  panel.content.activeCellIndex = i;
-  window.jupyterapp.commands.execute('notebook:run-cell');
-}"""
 OUTPUT = """i => window.jupyterapp.shell.currentWidget.content.model.cells.get(i)
   .outputs.toJSON().map(output => output.text ?? '').join('')"""
 
@@ -67,7 +61,7 @@ class LaboratoryView:
             menu.select_option(value)
 
     def run_cell(self, i):
-        self.page.evaluate(RUN_CELL, i)
+        self.opened.start([i])
 
     def output(self, i):
         return self.page.evaluate(OUTPUT, i)

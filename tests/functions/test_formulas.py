@@ -358,7 +358,8 @@ def test_lsq_adds_up_many_numbers():
     (got,) = torch.autograd.grad(y, step_size, torch.full((n,), 0.1))
     residual = torch.tensor(5.0) / torch.tensor(0.37)
     want = n * 0.1 * (residual.round() - residual).double() / (n * 127) ** 0.5
-    torch.testing.assert_close(got.double(), want.double(), rtol=5e-5, atol=0)
+    # one thread is off by 6e-5, torch.dot by 2e-3, adding one after the other by 3e-2
+    torch.testing.assert_close(got.double(), want.double(), rtol=2e-4, atol=0)
 
 
 def test_lsq_in_forward_mode_is_the_transpose_of_backward():
