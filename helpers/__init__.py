@@ -15,6 +15,8 @@ helpers.saved_tensors bytes that a graph keeps alive for backward
 helpers.doctor        explain, trace: which line made a gradient None, zero, NaN or wrong
 helpers.report_card   what a custom Function supports, and where it is silently wrong
 helpers.atlas         measured default gradients of torch's operations, and what versions changed
+helpers.quiz          predict the gradients that the atlas holds, and see your score
+helpers.atlas_browser that atlas to search, with a picture of each operation to open
 helpers.lessons       predict, expect_error, expect_warning, exercise, check
 helpers.exercises     the exercises of each notebook and their checks
 helpers.symptoms      exact error texts, and the notebook section that explains each

@@ -27,6 +27,7 @@ TORCH_ONLY = [
     "stairs",
     "digits",
     "atlas",
+    "atlas.questions",
 ]
 # module -> what it may import from helpers
 ARROWS = {
@@ -44,6 +45,7 @@ ARROWS = {
     "mistakes": {"functions"},
     "symptoms": {"mistakes", "tables"},
     "lessons": {"exercises"},
+    "quiz": {"atlas", "lessons"},
     "picture": set(),
     "plotting": {"curves", "picture", "pretended"},
     "graph_figure": {"graph", "picture", "plotting"},
@@ -54,6 +56,7 @@ ARROWS = {
     "laboratory": {"controls", "digits", "drawings", "explorer", "picture"},
     "gallery": {"functions", "picture", "plotting"},
     "drawings": {
+        "atlas",
         "curves",
         "derivatives",
         "drawings",
@@ -61,10 +64,12 @@ ARROWS = {
         "picture",
         "plotting",
         "pretended",
+        "sampling",
         "stairs",
     },  # fmt: skip
     "controls": {"picture"},
     "explorer": {"controls", "drawings", "picture"},
+    "atlas_browser": {"atlas", "drawings", "explorer", "picture", "plotting"},
     "__init__": set(),
 }
 

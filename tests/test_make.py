@@ -326,6 +326,19 @@ def test_a_cell_that_prints_to_stderr_fails(tmp_path):
     assert "printed to stderr: ['planted" in done.stdout
 
 
+def test_make_atlas_measures_this_torch_or_another_one_and_leaves_no_gigabytes(checkout):
+    checkout.python()
+    done, asked = checkout.make("atlas")
+    assert (done.returncode, asked) == (0, [*BUILD, "tools/atlas.py"])
+    assert checkout.ready.exists()
+
+    done, asked = checkout.make("atlas", "TORCH=2.8.0")
+    assert done.returncode == 0 and asked[-1] == "tools/atlas.py"
+    assert asked[0] == "-m venv --clear .venv-torch-2.8.0"
+    assert not (checkout.folder / ".venv-torch-2.8.0").exists()
+    assert checkout.ready.exists(), "the daily environment stays"
+
+
 APT = "apt-get install -y --no-install-recommends chromium"
 
 

@@ -27,7 +27,7 @@ and the slope that finite differences of the values have on either side. \
 guess its gradients.
 
 This page is made from [the numbers](helpers/atlas/measured) by `make atlas`, on Linux with an \
-x86-64 processor. `<` and `>` in a point, *just below* and *just above* mean the next \
+x86-64 processor. `<` and `>` in a point, *a hair below* and *a hair above* mean the next \
 floating-point number; beside 0, the smallest normal one. Unless something else is said, a number \
 was measured in a float64 tensor with one element.
 """

@@ -11,7 +11,7 @@ measure      measure an operation; measure_tie: several inputs that tie
 """
 
 from helpers.atlas.changes import Change, changes
-from helpers.atlas.kinds import CLASSES, classes, kind
+from helpers.atlas.kinds import CLASSES, classes, events, kind
 from helpers.atlas.measuring import Measured, measure, measure_tie
 from helpers.atlas.operations import Operation
 from helpers.atlas.probing import Probe
@@ -33,6 +33,7 @@ __all__ = [
     "classes",
     "describe",
     "describe_tie",
+    "events",
     "kind",
     "measure",
     "measure_tie",

@@ -49,19 +49,21 @@ def atlas_table(version: str | None = None, search: str = "", of_class: str = ""
 
 
 def select(numbers: Atlas, search: str = "", of_class: str = "") -> list[Measured]:
-    """The operations of x with `search` in one of their names, of a class ("" for any).
+    """The operations of x with all words of `search` in their names, of a class ("" for any).
 
-    >>> [each.call for each in select(atlas("2.13"), "arcsin")]
-    ['torch.asin(x)', 'torch.asinh(x)']
+    One that is called exactly so comes first.
+
+    >>> [each.call for each in select(atlas("2.13"), "relu")][:2]
+    ['torch.relu(x)', 'F.leaky_relu(x)']
     """
-    words = search.lower().split()
-    return [
-        each
-        for each in numbers.elementwise.values()
-        for names in [" ".join([each.call, *numbers.also.get(each.call, [])]).lower()]
-        if all(word in names for word in words)
-        and (not of_class or of_class in classes(each.backward, each.probes))
-    ]
+    search, found = search.lower(), []
+    for each in numbers.elementwise.values():
+        names = [name.lower() for name in (each.call, *numbers.also.get(each.call, []))]
+        fits = not of_class or of_class in classes(each.backward, each.probes)
+        if fits and all(word in " ".join(names) for word in search.split()):
+            exact = any(name.partition("(")[0].endswith(f".{search}") for name in names)
+            found.append((not exact, each))
+    return [each for _, each in sorted(found, key=lambda pair: pair[0])]
 
 
 def describe(measured: Measured) -> str:
@@ -156,9 +158,9 @@ def place(point: str) -> str:
     """The name of a point as people say it.
 
     >>> place("<0"), place("0.5")
-    ('just below 0', '0.5')
+    ('a hair below 0', '0.5')
     """
-    return {"<": "just below ", ">": "just above "}.get(point[0], "") + point.lstrip("<>")
+    return {"<": "a hair below ", ">": "a hair above "}.get(point[0], "") + point.lstrip("<>")
 
 
 def _few(points):

@@ -8,8 +8,10 @@ DescentDrawing    where methods of descent go from a start point
 SaturationDrawing how much gradient reaches each layer of a network whose units go flat
 SurrogateDrawing  an operator, what it pretends, and which inputs get any gradient
 StaircaseDrawing  a ball that goes down the stairs by a surrogate's gradient
+CloseUpDrawing    an operation of the gradient atlas, close to a point
 """
 
+from helpers.drawings.close_up import CloseUpDrawing
 from helpers.drawings.curvature import CurvatureDrawing
 from helpers.drawings.curve import CurveDrawing
 from helpers.drawings.descent import DescentDrawing
@@ -21,6 +23,7 @@ from helpers.drawings.staircase import StaircaseDrawing
 from helpers.drawings.surrogate import SurrogateDrawing
 
 __all__ = [
+    "CloseUpDrawing",
     "CurvatureDrawing",
     "CurveDrawing",
     "DescentDrawing",

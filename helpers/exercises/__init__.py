@@ -9,6 +9,7 @@ from helpers.exercises import (
     notebook_06,
     notebook_07,
     notebook_08,
+    notebook_09,
     notebook_10,
 )
 
@@ -21,6 +22,7 @@ NOTEBOOKS = (
     notebook_06,
     notebook_07,
     notebook_08,
+    notebook_09,
     notebook_10,
 )
 EXERCISES = {exercise.number: exercise for notebook in NOTEBOOKS for exercise in notebook.EXERCISES}

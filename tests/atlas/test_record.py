@@ -14,7 +14,7 @@ from helpers.atlas import atlas, atlas_table, changes, kind, versions
 from helpers.atlas.kinds import classes, events
 from helpers.atlas.notes import NOTES
 from helpers.atlas.record import FOLDER, as_text, from_text, here, load, measured_here
-from tools.atlas import PAGE, page
+from tools.atlas import PAGE, main, page
 
 REMEDY = "run `make atlas` (TORCH=2.8.0 for another version), and read what changed"
 
@@ -229,3 +229,25 @@ def test_classes_of_the_whole():
         "torch.heaviside(x, half)": "no derivative",
     }.items():
         assert expected in classes(numbers[call].backward, numbers[call].probes), call
+
+
+def test_the_tool_writes_what_it_measured_and_the_page(tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "measured"
+    folder.mkdir()
+    for name in ("tools.atlas.FOLDER", "helpers.atlas.record.FOLDER"):
+        monkeypatch.setattr(name, folder)
+    monkeypatch.setattr("tools.atlas.ROOT", tmp_path)
+    monkeypatch.setattr("tools.atlas.PAGE", tmp_path / "ATLAS.md")
+    old, new = load("2.13"), load("2.14")
+    monkeypatch.setattr("tools.atlas.measured_here", lambda: old)
+    main([])
+    assert (folder / "torch-2.13.json").read_text(encoding="utf-8") == as_text(old)
+    monkeypatch.setattr("tools.atlas.measured_here", lambda: new)
+    main([])
+    load.cache_clear()
+    text = (tmp_path / "ATLAS.md").read_text(encoding="utf-8")
+    assert text == page([old, new])
+    assert "| 2.14 | `torch.clamp(x, -1, 1)` | -1, 1 | gradient | 1 | 0 |" in text
+    assert "measured/torch-2.14.json: 191 operations" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="--page"):
+        main(["--pages"])

@@ -201,7 +201,10 @@ DRAG = """async ([x, y, distance]) => {
   return (performance.now() - start) / 1000;
 }"""
 # What makes something that lives in the browser: an explorer, a question, the laboratory.
-EXPLORER, WIDGET = re.compile(r"\bexplore\("), re.compile(r"\b(explore|predict|Laboratory)\(")
+EXPLORER, WIDGET = (
+    re.compile(r"\bexplore\("),
+    re.compile(r"\b(explore|predict|Laboratory|AtlasBrowser|Quiz)\("),
+)
 
 
 def cells_to_run(notebook) -> list[int]:

@@ -9,6 +9,7 @@ from wrong_answers import (
     notebook_06,
     notebook_07,
     notebook_08,
+    notebook_09,
     notebook_10,
 )
 
@@ -21,6 +22,7 @@ NOTEBOOKS = (
     notebook_06,
     notebook_07,
     notebook_08,
+    notebook_09,
     notebook_10,
 )
 WRONG = {number: wrong for notebook in NOTEBOOKS for number, wrong in notebook.WRONG.items()}

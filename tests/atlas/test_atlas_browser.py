@@ -1,0 +1,159 @@
+"""The browser and the close-up without a page: what they find, show and open."""
+
+import io
+
+import pytest
+from PIL import Image
+
+from helpers.atlas import CLASSES, atlas, events, versions
+from helpers.atlas_browser import ANY, ROWS, AtlasBrowser, tiny_picture
+from helpers.drawings import CloseUpDrawing
+from helpers.drawings.close_up import HALF_WIDTHS, places
+from helpers.explorer import explore
+
+
+@pytest.fixture
+def browser():
+    return AtlasBrowser("2.13")
+
+
+def shown(browser):
+    return [row.name.description for row in browser.rows if row.box.layout.display != "none"]
+
+
+def test_at_first_it_shows_the_first_page_and_abs(browser):
+    assert len(browser.found) == len(atlas("2.13").elementwise)
+    assert shown(browser) == [each.call for each in browser.found[:ROWS]]
+    assert f"1 to {ROWS} of {len(browser.found)}" in browser.position.value
+    assert browser.back.disabled and not browser.more.disabled
+    assert browser.explorer.summary.startswith("torch.abs(x), half_width=1: value 0, gradient 0")
+
+
+def test_typing_finds(browser):
+    browser.search.value = "ReLU"
+    assert shown(browser)[0] == "torch.relu(x)", "what is called exactly so comes first"
+    assert {"F.leaky_relu(x)", "F.relu6(x)"} <= {*shown(browser)}
+    assert browser.back.disabled and browser.more.disabled
+    browser.search.value = "no such thing"
+    assert shown(browser) == [] and "0 to 0 of 0" in browser.position.value
+    browser.search.value = ""
+    assert len(shown(browser)) == ROWS
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_class_is_chosen(name, browser):
+    browser.of_class.value = name
+    assert browser.found
+    assert all(f"{name}" in row.words.value.partition("</b>")[0] for row in browser.rows[:1])
+    browser.of_class.value = ANY
+    assert len(browser.found) == len(atlas("2.13").elementwise)
+
+
+def test_pages_are_turned_to_both_ends(browser):
+    browser.of_class.value = "kink"
+    seen = shown(browser)
+    while not browser.more.disabled:
+        browser.more.click()
+        seen += shown(browser)
+    assert seen == [each.call for each in browser.found]
+    assert f"of {len(seen)}" in browser.position.value
+    browser.back.click()
+    assert not browser.more.disabled
+    browser.search.value = "relu"
+    assert browser.page == 0, "another search begins at its first page"
+
+
+def test_a_click_opens_an_operation_where_something_happens(browser):
+    browser.search.value = "hardtanh"
+    before = browser.explorer
+    browser.rows[0].name.click()
+    assert browser.explorer is not before and browser.opened.children == (browser.explorer,)
+    assert browser.explorer.values == {"at": "-1", "half_width": 1.0}
+    assert browser.explorer.sliders["at"].options == ("-1", "1")
+
+
+def test_without_a_derivative_it_says_why(browser):
+    browser.choose("torch.heaviside(x, half)")
+    (words,) = browser.opened.children
+    assert "heaviside is not implemented" in words.value and browser.explorer is None
+    assert "image/png" not in browser._repr_mimebundle_()[0]
+
+
+def test_an_error_is_shown_and_goes_away(browser, monkeypatch):
+    def fails(measured):
+        raise RuntimeError("planted: no <picture>")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("helpers.atlas_browser.tiny_picture", fails)
+        with pytest.raises(RuntimeError, match="planted"):
+            browser.search.value = "hardtanh"
+        assert 'role="alert"' in browser.message.value
+        assert "RuntimeError: planted: no &lt;picture&gt;" in browser.message.value
+        broken.setattr("helpers.atlas_browser.CloseUpDrawing", fails)
+        browser.message.value = ""
+        browser.rows[0].name.click()  # ipywidgets logs what a click raises
+        assert "planted" in browser.message.value
+    browser.search.value = "sqrt"
+    assert browser.message.value == ""
+
+
+def test_an_unknown_operation_is_refused(browser):
+    with pytest.raises(ValueError, match="atlas of torch 2.13 has no 'torch.hardsilu"):
+        browser.choose("torch.hardsilu(x)")
+
+
+def test_what_a_notebook_stores(browser):
+    data, metadata = browser._repr_mimebundle_()
+    assert data["text/plain"].endswith(browser.explorer.summary)
+    assert data["text/plain"].startswith("found: 191\n")
+    assert metadata["image/png"]["width"] == 800
+
+
+def test_every_operation_has_a_tiny_picture():
+    seen = set()
+    for measured in atlas().elementwise.values():
+        picture = tiny_picture(measured)
+        image = Image.open(io.BytesIO(picture))
+        assert image.size == (300, 80) and len(image.getcolors()) >= 3, measured.call
+        seen.add(picture)
+    assert len(seen) > 100
+
+
+@pytest.mark.parametrize("call", ["torch.log(x)", "F.hardtanh(x)", "torch.sin(x)", "torch.sgn(x)"])
+def test_a_close_up_says_what_was_measured(call):
+    drawing = CloseUpDrawing(call)
+    for at in drawing.places:
+        probe = drawing.measured.probes[at]
+        said = drawing.show(at=at, half_width=0.1)
+        assert said.startswith(f"value {probe.value:.5g}, gradient {probe.gradient:.5g}")
+        kind = events(drawing.measured.probes).get(at, "and so is the slope")
+        assert kind in said
+        assert drawing.curve.x[0].item() == pytest.approx(float(at) - 0.1)
+        middle = drawing.curve.x.tolist().index(float(at))
+        assert drawing.curve.grad[middle].item() == pytest.approx(probe.gradient, 1e-4, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["torch.fmod(one, x)", "torch.digamma(x)", "F.binary_cross_entropy(x, one, reduction='none')"],
+)
+def test_a_difficult_operation_can_be_opened(call):
+    drawing = CloseUpDrawing(call)
+    e = explore(drawing, at=drawing.places, half_width=HALF_WIDTHS)
+    for half_width in HALF_WIDTHS:
+        e.set(half_width=half_width)
+        assert e.message.value == ""
+
+
+def test_a_close_up_of_what_is_not_there():
+    with pytest.raises(ValueError, match="airy_ai.* has no derivative to show: no error, but"):
+        CloseUpDrawing("special.airy_ai(x)")
+    with pytest.raises(ValueError, match="the atlas has no 'torch.hardsilu"):
+        CloseUpDrawing("torch.hardsilu(x)")
+
+
+def test_places_are_numbers_that_can_be_looked_at():
+    for version in versions():
+        for measured in atlas(version).elementwise.values():
+            for at in places(measured):
+                assert abs(float(at)) < 1e9 and at in measured.probes | {"0": None}

@@ -1,0 +1,131 @@
+"""Wrong answers to the exercises on default gradients."""
+
+import torch
+from torch.autograd import Function
+
+
+def both_zero(a, b):
+    return (a == 0) & (b == 0)
+
+
+def either_zero(a, b):
+    zero = (a == 0) | (b == 0)
+    return torch.where(zero, torch.hypot(a, b).detach(), torch.hypot(torch.where(zero, 1, a), b))
+
+
+class Masked(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * (ctx.saved_tensors[0] != 0)
+
+
+WRONG = {
+    "09.1": {
+        "plain hypot": (torch.hypot, "yours nan, expected 0. The gradient of hypot is a / length"),
+        "a root": (lambda a, b: torch.sqrt(a * a + b * b), "A root is infinitely steep at 0"),
+        "a power": (lambda a, b: (a * a + b * b) ** 0.5, "The power 0.5 is infinitely steep"),
+        "an epsilon under the root": (
+            lambda a, b: torch.sqrt(a * a + b * b + 1e-12),
+            "value at a = 0, b = 0: yours 1e-06, expected 0. An epsilon on the way",
+        ),
+        "a smaller epsilon": (
+            lambda a, b: torch.sqrt(a * a + b * b + 1e-24),
+            "value at a = 0, b = 0: yours 1e-12, expected 0",
+        ),
+        "where afterwards": (
+            lambda a, b: torch.where(both_zero(a, b), 0, torch.hypot(a, b)),
+            "yours nan, expected 0. The branch that where leaves out",
+        ),
+        "nan_to_num of the value": (
+            lambda a, b: torch.hypot(a, b).nan_to_num(0),
+            "The value has no NaN to repair",
+        ),
+        "a mask afterwards": (
+            lambda a, b: torch.hypot(a, b) * ~both_zero(a, b),
+            "Something on the way back is 0 / 0",
+        ),
+        "kept above an epsilon": (
+            lambda a, b: torch.hypot(a, b).clamp(min=1e-6),
+            "A length that is kept above an epsilon",
+        ),
+        "without the second where": (
+            lambda a, b: torch.hypot(torch.where(both_zero(a, b), 1, a), b),
+            "value at a = 0, b = 0: yours 1, expected 0. A safe input gives",
+        ),
+        "the city block": (lambda a, b: a.abs() + b.abs(), "That is |a| + |b|"),
+        "the square": (lambda a, b: a * a + b * b, "The root is missing"),
+        "the larger": (
+            lambda a, b: torch.maximum(a.abs(), b.abs()),
+            "value at a = 3, b = 4: yours 4, expected 5. It is the root of a² + b²",
+        ),
+        "cut everywhere": (
+            lambda a, b: torch.hypot(a, b).detach(),
+            "the result has no grad_fn: nothing leads back",
+        ),
+        "one of them cut": (
+            lambda a, b: torch.linalg.vector_norm(torch.stack([a, b.detach()]), dim=0),
+            "gradient of b: yours None",
+        ),
+        "0 where either is 0": (
+            either_zero,
+            "gradient of a at a = -5, b = 0, upstream 0.5: yours 0, expected -0.5. Only where both",
+        ),
+        "the upstream gradient": (
+            lambda a, b: torch.hypot(a, b).detach() + (a + b) - (a + b).detach(),
+            "upstream 2: yours 2, expected 0. There it is 0, for both",
+        ),
+        "a slope too large": (
+            lambda a, b: (
+                2 * (safe := torch.linalg.vector_norm(torch.stack([a, b]), dim=0)) - safe.detach()
+            ),
+            "at a = 3, b = 4, upstream -3: yours -3.6, expected -1.8. It is a / length, times",
+        ),
+        "one number": (
+            lambda a, b: torch.hypot(a, b).sum(),
+            "yours has shape (), expected (2, 3): a length for",
+        ),
+        "in float32": (lambda a, b: torch.hypot(a, b).float(), "yours is torch.float32, expected"),
+        "a plain number": (lambda a, b: 0.0, "returns a float, expected a tensor"),
+        "in place": (lambda a, b: a.data.add_(1), "it writes into its inputs"),
+    },
+    "09.2": {
+        "x itself": (
+            lambda x: 1 * x,
+            "gradient at x = 0, upstream -4: yours -4, expected 0. There it is the slope of the",
+        ),
+        "halves that keep their slope": (
+            lambda x: x.masked_fill(x < 0, 0) + x.masked_fill(x > 0, 0),
+            "yours -8, expected 0. Each of the two pieces hands on its whole slope",
+        ),
+        "one half": (torch.relu, "value at x = -2: yours 0, expected -2. The negative half"),
+        "without its sign": (torch.abs, "value at x = -2: yours 2, expected -2. The sign is lost"),
+        "between bounds": (
+            lambda x: x.clamp(-100, 100),
+            "value at x = -1e+12: yours -100, expected -1e+12. x goes further",
+        ),
+        "a quotient": (lambda x: x * x / x, "value at x = 0: yours nan, expected 0. 0 / 0"),
+        "a root": (lambda x: torch.sqrt(x * x) * x.sign(), "A root or a power is infinitely steep"),
+        "cut at 0": (lambda x: torch.where(x == 0, x.detach(), x), "it cuts the graph with detach"),
+        "cut everywhere": (
+            lambda x: torch.tensor(x.tolist(), dtype=x.dtype),
+            "the value is right, but the result has no grad_fn",
+        ),
+        "cut by data": (lambda x: torch.where(x == 0, x.data, x), "graph with detach. Here no cut"),
+        "a Function": (Masked.apply, "it has a Function of your own in it"),
+        "no gradient at all": (
+            lambda x: torch.tensor(x.tolist(), dtype=x.dtype) + 0 * x,
+            "gradient at x = -2, upstream 2: yours 0, expected 2. Away from 0 it is upstream",
+        ),
+        "half of the slope": (
+            lambda x: 0.5 * x + torch.tensor(x.tolist(), dtype=x.dtype) * 0.5,
+            "gradient at x = -2, upstream 2: yours 1, expected 2.",
+        ),
+        "the class": (Masked, "needs a function, got the class"),
+        "the number": (lambda x: 0.0, "returns a float, expected a tensor"),
+    },
+}
