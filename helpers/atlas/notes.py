@@ -5,7 +5,7 @@
 """
 
 CLAMPED_DENOMINATOR = (
-    "torch divides by x (1 - x), kept above 1e-12: at the very end that is 0 / 1e-12, not 1"
+    "torch divides by x (1 - x), kept above 1e-12: at the very end that is 0 / 1e-12 = 0"
 )
 SHARED = "one alone can move without moving the median; torch shares the 1 of all together equally"
 TOGETHER = "0 ** 0 is 1 whichever of the two moves alone; x ** x falls steeply where both move"

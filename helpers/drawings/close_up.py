@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 import torch
 
 from helpers.atlas import Measured, Operation, atlas, events
+from helpers.atlas.kinds import slopes_at
 from helpers.atlas.measuring import gradients_of, values_of
 from helpers.atlas.words import text
 from helpers.curves import GradientCurve
@@ -12,6 +15,7 @@ from helpers.drawings.drawing import Drawing
 from helpers.plotting import curve_figure
 from helpers.sampling import one_sided_slopes, one_thread, special_points
 
+BOX = {"bbox": {"facecolor": "white", "edgecolor": "#888888", "pad": 2}}
 HALF_WIDTHS = [4, 1, 0.1, 0.001]
 
 
@@ -22,7 +26,7 @@ class CloseUpDrawing(Drawing):
     `places` are the points where something happens, as `at` takes them.
 
     >>> CloseUpDrawing("torch.relu(x)").show(at="0", half_width=1.0)
-    'value 0, gradient 0: a kink between slopes 0 and 1'
+    'value 0, gradient 0, slopes 0 and 1: kink'
     """
 
     def __init__(self, operation: str | Measured):
@@ -40,7 +44,11 @@ class CloseUpDrawing(Drawing):
             ax.locator_params(axis="x", nbins=5)
             ax.ticklabel_format(axis="y", scilimits=(-2, 3))
         self._marks = [ax.axvline(color="#888888", lw=1, ls=":") for ax in axes]
-        self.moving = [*self._marks, *self._artists.moving]
+        self._missing = [  # what no dot can show: NaN, inf
+            ax.text(0, 0.5, "", transform=ax.get_xaxis_transform(), ha="center", **BOX)
+            for ax in axes
+        ]
+        self.moving = [*self._marks, *self._artists.moving, *self._missing]
         self.frame = None
 
     def show(self, at: str | None = None, half_width: float = 1) -> str:
@@ -52,11 +60,12 @@ class CloseUpDrawing(Drawing):
         for mark in self._marks:
             mark.set_xdata([float(at)] * 2)
         probe = self.measured.probes[at]
-        numbers = f"value {text(probe.value)}, gradient {text(probe.gradient)}"
-        kind = events(self.measured.probes).get(at)
-        if kind == "kink":
-            kind = f"a kink between slopes {text(probe.left)} and {text(probe.right)}"
-        return f"{numbers}: {kind}" if kind else f"{numbers}, and so is the slope"
+        for missing, number in zip(self._missing, (probe.value, probe.gradient), strict=True):
+            missing.set(x=float(at), text="" if isfinite(number) else text(number))
+        slopes = list(dict.fromkeys(map(text, slopes_at(at, probe))))
+        words = f"slope{'s' * (len(slopes) > 1)} {' and '.join(slopes)}: " if slopes else ""
+        kind = events(self.measured.probes).get(at, "the slope, too")
+        return f"value {text(probe.value)}, gradient {text(probe.gradient)}, {words}{kind}"
 
 
 def find(call: str) -> Measured:

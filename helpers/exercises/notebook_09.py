@@ -69,6 +69,7 @@ def _compare_lengths(length, right, a, b):
             squares = torch.allclose(length.detach(), right**2)
             why = "That is |a| + |b|, the way around the corner." if sums else why
             why = "The root is missing." if squares else why
+            why = "Only where both are 0 is it 0." if yours == 0 else why
         raise Wrong(f"value at {where}: yours {yours:g}, expected {expected:g}. {why}")
 
 
@@ -134,7 +135,7 @@ def _check_flat_at_zero(answer):
             if not number:
                 why = AT_ZERO.get(yours / upstream, "There it is 0.")
             if yours != yours:
-                why = "A root or a power is infinitely steep there, and ∞ · 0 is nan."
+                why = "On the way back something is 0 / 0, or ∞ · 0: both are nan."
             raise Wrong(
                 f"gradient at x = {number:g}, upstream {upstream:g}: yours {yours:g}, "
                 f"expected {expected:g}. {why}"
@@ -181,8 +182,8 @@ EXERCISES = (
         "09.1",
         "A length that trains",
         7,
-        "Write `length(a, b)`. Its value is `torch.hypot(a, b)`. Its gradient is torch's, too, but "
-        "where `a` and `b` are both 0: torch gives NaN there, and yours gives 0 to both. The two "
+        "Write `length(a, b)`. Its value is `torch.hypot(a, b)`, and so is its gradient, except "
+        "where `a` and `b` are both 0. There torch gives NaN, and yours gives 0 to both. The two "
         "tensors have the same shape, any shape, and some of their elements may be 0.",
         (
             "No operation after `hypot` can repair its gradient. It hands back a 0 at most, and 0 "
@@ -193,14 +194,15 @@ EXERCISES = (
             "hands nothing back.",
         ),
         _check_length,
-        "A safe input first, the value afterwards: no NaN has a way in.",
+        "0 where both are 0, and the direction everywhere else: no NaN has a way in.",
     ),
     Exercise(
         "09.2",
-        "x, with a gradient of 0",
+        "A line, flat at one point",
         5,
-        "Write `flat_at_zero(x)`. Its value is x, for every x. Its gradient is 1, but at x = 0 it "
-        "is 0. Take torch's own operations: no `detach`, and no Function of your own.",
+        "Write `flat_at_zero(x)`. Its value is x, for every x. Its gradient is 1, except at x = 0, "
+        "where it is 0. Build it from two of torch's own operations that bend at 0: no `detach`, "
+        "and no Function of your own.",
         (
             "The value is a straight line, so no slope is 0. But autograd never sees the line, "
             "only the pieces that you build it from.",

@@ -126,7 +126,7 @@ def test_a_close_up_says_what_was_measured(call):
         probe = drawing.measured.probes[at]
         said = drawing.show(at=at, half_width=0.1)
         assert said.startswith(f"value {probe.value:.5g}, gradient {probe.gradient:.5g}")
-        kind = events(drawing.measured.probes).get(at, "and so is the slope")
+        kind = events(drawing.measured.probes).get(at, "the slope, too")
         assert kind in said
         assert drawing.curve.x[0].item() == pytest.approx(float(at) - 0.1)
         middle = drawing.curve.x.tolist().index(float(at))

@@ -71,6 +71,10 @@ WRONG = {
             lambda a, b: torch.linalg.vector_norm(torch.stack([a, b.detach()]), dim=0),
             "gradient of b: yours None",
         ),
+        "no length where either is 0": (
+            lambda a, b: torch.where((a == 0) | (b == 0), 0, torch.hypot(a, b)),
+            "value at a = 0, b = 2: yours 0, expected 2. Only where both are 0",
+        ),
         "0 where either is 0": (
             either_zero,
             "gradient of a at a = -5, b = 0, upstream 0.5: yours 0, expected -0.5. Only where both",
@@ -109,7 +113,10 @@ WRONG = {
             "value at x = -1e+12: yours -100, expected -1e+12. x goes further",
         ),
         "a quotient": (lambda x: x * x / x, "value at x = 0: yours nan, expected 0. 0 / 0"),
-        "a root": (lambda x: torch.sqrt(x * x) * x.sign(), "A root or a power is infinitely steep"),
+        "a root": (
+            lambda x: torch.sqrt(x * x) * x.sign(),
+            "On the way back something is 0 / 0",
+        ),
         "cut at 0": (lambda x: torch.where(x == 0, x.detach(), x), "it cuts the graph with detach"),
         "cut everywhere": (
             lambda x: torch.tensor(x.tolist(), dtype=x.dtype),
