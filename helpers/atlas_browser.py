@@ -81,7 +81,7 @@ class AtlasBrowser(ipywidgets.VBox):
         """Open an operation in an explorer, as a click on its name does."""
         measured = self.numbers.elementwise.get(call)
         if measured is None:
-            raise ValueError(f"the atlas of torch {self.numbers.torch} has no {call!r}")
+            raise ValueError(f"the atlas of torch {self.numbers.version} has no {call!r}")
         if measured.error:
             words = f"<b>{html.escape(call)}</b> has no derivative: {html.escape(measured.error)}"
             self.explorer = None
@@ -139,7 +139,7 @@ class AtlasBrowser(ipywidgets.VBox):
 class _Row:
     def __init__(self, opens):
         self.call = None
-        self.name = ipywidgets.Button(layout={"width": "330px"})
+        self.name = ipywidgets.Button(layout={"width": "290px", "min_width": "290px"})
         self.name.on_click(lambda _: opens(self.call))
         self.picture = LiveImage(format="png", layout={"width": f"{WIDTH}px", "min_width": "150px"})
         self.words = ipywidgets.HTML()

@@ -3,7 +3,7 @@
     python tools/atlas.py            into helpers/atlas/measured/, and ATLAS.md anew
     python tools/atlas.py --page     only ATLAS.md, from what was measured
 
-tests/test_atlas.py compares both with the files.
+tests/atlas/test_record.py compares both with the files.
 """
 
 import hashlib
@@ -20,42 +20,53 @@ from helpers.atlas.record import FOLDER, Atlas, as_text, load, measured_here, ve
 PAGE = ROOT / "ATLAS.md"
 OPENING = """# The gradient atlas
 
-What autograd returns for every elementwise operation of PyTorch at its kinks, jumps and borders, \
+What autograd returns for the elementwise operations of PyTorch at their kinks, jumps and borders, \
 at 0, infinity and NaN: measured, not quoted. Two measurements stand side by side: the gradient, \
 and the slope that finite differences of the values have on either side. \
 [Notebook 09](notebooks/09_gradient_atlas.ipynb) lets you search it, look at each operation and \
 guess its gradients.
 
-This page is made from [the numbers](helpers/atlas/measured) by `make atlas`, on Linux with an \
-x86-64 processor. `<` and `>` in a point, *a hair below* and *a hair above* mean the next \
-floating-point number; beside 0, the smallest normal one. Unless something else is said, a number \
-was measured in a float64 tensor with one element.
+[What changed](#what-changed) · [Every operation of x](#every-operation-of-x) · \
+[Several inputs at once](#several-inputs-at-once) · [The files](#the-files)
+
+**How to read it.** `torch.relu(x)`: *at 0: 0, slopes 0 and 1, the left one; at nan: 1, value \
+nan*. At x = 0 the gradient is 0. The values have slope 0 to the left of it and slope 1 to the \
+right, so autograd picked the left one. Of NaN, relu is NaN, and its gradient is 1. *A hair below* \
+and *a hair above* a number is the next floating-point number; beside 0, the smallest normal one.
+
+**What was looked at.** Jumps and kinks between -8 and 8 (of a staircase, five), and ±100, ±1000, \
+±∞ and NaN. One number in float64, unless something else is said, on Linux with an {processor} \
+processor, without a GPU. Kinks much smaller than the slope beside them may be missed. The page is \
+made from [the numbers](helpers/atlas/measured) by `make atlas`.
 """
 CHANGES = """## What changed
 
-From each version of torch to the next, everything that was measured:
+From each version of torch to the next, everything that was measured. (64 numbers: in a tensor of \
+64, which goes through vector instructions. *Together*: all inputs are moved at once.)
 """
-OPERATIONS = """## Every operation of x in torch {version}
+OPERATIONS = """## Every operation of x
 
-`F` is `torch.nn.functional`, `special` is `torch.special`; `zero`, `half`, `one`, `two` and \
-`minus_one` are tensors. {count} operations, in these classes:
+In torch {version}. `F` is `torch.nn.functional`, `special` is `torch.special`; `zero`, `half`, \
+`one`, `two` and `minus_one` are tensors. {count} operations, in these classes:
 """
 FILES = """## The files
 
-Nobody has edited what was measured: these are the checksums.
+The checksums are those of the numbers, without the notes. A file that no longer has its checksum \
+was changed after this page was made.
 """
-TIES = """## Several inputs at once in torch {version}
+TIES = """## Several inputs at once
 
-At ties, at zeros, at infinity: the gradient of each input, and of all of them moved together.
+In torch {version}. At ties, at zeros, at infinity: the gradient of each input, and of all of them \
+moved together.
 """
 
 
 def page(atlases: list[Atlas]) -> str:
     """The text of ATLAS.md, from all versions that were measured, oldest first."""
     newest = atlases[-1]
-    parts = [OPENING, CHANGES, _changes(atlases)]
+    parts = [OPENING.format(processor=newest.processor), CHANGES, _changes(atlases)]
     count = len(newest.elementwise)
-    parts.append(OPERATIONS.format(version=newest.torch, count=count))
+    parts.append(OPERATIONS.format(version=newest.version, count=count))
     found = {call: classes(e.backward, e.probes) for call, e in newest.elementwise.items()}
     sizes = {name: sum(name in each for each in found.values()) for name in CLASSES}
     parts += [f"- **{name}** ({sizes[name]}): {means}" for name, means in CLASSES.items()] + [""]
@@ -64,7 +75,7 @@ def page(atlases: list[Atlas]) -> str:
         for call, each in newest.elementwise.items()
     ]
     parts.append(_table(("operation", "class", "gradient"), rows))
-    parts.append(TIES.format(version=newest.torch))
+    parts.append(TIES.format(version=newest.version))
     rows = [
         (f"`{call}`", where, describe_tie(each))
         for name, each in newest.ties.items()
@@ -72,7 +83,7 @@ def page(atlases: list[Atlas]) -> str:
     ]
     parts.append(_table(("operation", "at", "gradient"), rows))
     rows = [
-        (each.torch, str(len(each.elementwise)), str(len(each.ties)), f"`{_checksum(each)}`")
+        (each.version, str(len(each.elementwise)), str(len(each.ties)), f"`{_checksum(each)}`")
         for each in reversed(atlases)
     ]
     parts += [FILES, _table(("torch", "operations of x", "ties", "SHA-256"), rows)]
@@ -82,12 +93,12 @@ def page(atlases: list[Atlas]) -> str:
 def _changes(atlases):
     rows = []
     for old, new in reversed(list(itertools.pairwise(atlases))):
-        rows += [(new.torch, *_change(change)) for change in changes(old, new)]
+        rows += [(new.version, *_change(change)) for change in changes(old, new)]
     return _table(("torch", "operation", "at", "what", "before", "since"), rows)
 
 
 def _checksum(numbers):
-    return hashlib.sha256(as_text(numbers).encode()).hexdigest()
+    return hashlib.sha256(as_text(numbers, notes=False).encode()).hexdigest()
 
 
 def _change(change: Change):
@@ -109,7 +120,7 @@ def main(arguments):
         sys.exit(__doc__)
     if not arguments:
         here = measured_here()
-        file = FOLDER / f"torch-{here.torch}.json"
+        file = FOLDER / f"torch-{here.version}.json"
         file.write_text(as_text(here), encoding="utf-8", newline="\n")
         print(f"{file.relative_to(ROOT)}: {len(here.elementwise)} operations")
         load.cache_clear()

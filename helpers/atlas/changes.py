@@ -61,7 +61,11 @@ def _of_one(old: Measured, new: Measured):
     where = {}  # {(what, before, after): points}
     for point in [*old.probes, *(point for point in new.probes if point not in old.probes)]:
         numbers, others = _numbers(old, point), _numbers(new, point)
-        for what in numbers | others if numbers and others else ():
+        if not (numbers and others):
+            words = [each and "of interest" or "like those beside it" for each in (numbers, others)]
+            where.setdefault(("point", *words), []).append(point)
+            continue
+        for what in numbers | others:
             plain = what.partition(" (")[0]  # what float32 does not have for itself, it shares
             before = numbers.get(what, numbers[plain])
             after = others.get(what, others[plain])

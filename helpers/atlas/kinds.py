@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from math import isinf, isnan
 
-from helpers.atlas.points import PLAIN
+from helpers.atlas.points import FAR, PLAIN
 from helpers.atlas.probing import Probe, close
 
 # What a class says: two of a whole operation, the others of a point.
 CLASSES = {
     "zero everywhere": "the gradient is 0 wherever it was measured",
     "no derivative": "torch has none; the table has its words",
-    "plain": "the gradient is the slope",
+    "plain": "the gradient is the slope, everywhere",
     "kink": "two slopes meet, and autograd picks one number",
-    "jump": "the value jumps; the gradient is that of the smooth part",
+    "jump": "the value jumps, and the gradient is the slope beside the jump",
     "infinite": "the gradient is infinite",
     "NaN gradient": "the gradient is NaN, although the value is not",
     "NaN value": "the gradient is finite, although the value is NaN",
@@ -32,24 +32,31 @@ def kind(point: str, probe: Probe) -> str:
         return "plain" if isnan(value) else "NaN gradient"
     if isnan(value):
         return "infinite" if isinf(gradient) else "NaN value"
+    neighbour, slopes = point[0] in "<>", slopes_at(point, probe)
+    steep = neighbour or abs(value) > 1e10  # beside a pole
     if isinf(gradient):
-        return "infinite"
-    slopes = slopes_at(point, probe)
-    agreeing = [agree(gradient, slope) for slope in slopes]
-    if len(slopes) == 2 and jumps(probe):
-        return "jump" if any(agreeing) else "not the slope"
-    if all(agreeing):
+        return "not the slope" if slopes and not any(map(isinf, slopes)) else "infinite"
+    if not neighbour and jumps(probe):
+        sides = ((probe.left, probe.below), (probe.right, probe.above))
+        on_it = [slope for slope, limit in sides if close(limit, value)]
+        right = any(agree(gradient, slope) for slope in on_it or slopes)
+        return "jump" if right else "not the slope"
+    if all(agree(gradient, slope, steep) for slope in slopes):
         return "plain"
-    return "kink" if len(slopes) == 2 and not close(*slopes) else "not the slope"
+    a_kink = len(slopes) == 2 and not any(map(isinf, slopes)) and not close(*slopes)
+    return "kink" if a_kink and not neighbour else "not the slope"
 
 
 def jumps(probe: Probe) -> bool:
-    """Has the value another limit on the left than on the right?
+    """Is a limit of the value another one than that of the other side, or than the value?
 
     >>> jumps(Probe(value=0, gradient=0, left=0, right=0, below=-1, above=1))
     True
     """
-    return not isnan(probe.below + probe.above) and not close(probe.below, probe.above)
+    limits = [limit for limit in (probe.below, probe.above) if not isnan(limit)]
+    if len(limits) == 1 and not isinf(probe.value):
+        limits.append(probe.value)
+    return len(limits) == 2 and not close(*limits)
 
 
 def slopes_at(point: str, probe: Probe) -> list[float]:
@@ -62,10 +69,14 @@ def slopes_at(point: str, probe: Probe) -> list[float]:
     return [slope for slope in sides if not isnan(slope)]
 
 
-def agree(gradient: float, slope: float) -> bool:
-    """Are they the same? So close to a vertical tangent, every steep gradient is right."""
+def agree(gradient: float, slope: float, steep: bool = False) -> bool:
+    """Are they the same? Right beside a pole or a vertical tangent, every `steep` one is right.
+
+    >>> agree(1e8, float("inf")), agree(1e8, float("inf"), steep=True)
+    (False, True)
+    """
     if isinf(slope):
-        return abs(gradient) > 100 and (gradient > 0) == (slope > 0)
+        return steep and abs(gradient) > 100 and (gradient > 0) == (slope > 0)
     return close(gradient, slope)
 
 
@@ -92,9 +103,9 @@ def events(probes: dict[str, Probe]) -> dict[str, str]:
     found = {point: kind(point, probe) for point, probe in probes.items()}
     if len({probe.gradient for probe in probes.values()}) == 1:
         found.pop("nan", None)  # a straight line has its slope there, too
-    for point in ("-inf", "inf"):
-        if found.get(point) == "infinite":  # as steep as the value is high
-            del found[point]
+    for point in ("-inf", "inf", *FAR):
+        if found.get(point) == "infinite" and isinf(probes[point].value):
+            del found[point]  # as steep as the value is high
     return {point: name for point, name in found.items() if name != "plain"}
 
 

@@ -9,7 +9,8 @@ from math import isfinite
 
 import torch
 
-from helpers.atlas.kinds import kind
+from helpers.atlas.calls import KINKS
+from helpers.atlas.kinds import jumps, kind
 from helpers.atlas.operations import Operation
 from helpers.atlas.points import ALWAYS, GRID, PLAIN, number, points
 from helpers.atlas.probing import Probe, close, probe, rounded
@@ -45,20 +46,23 @@ class Measured:
 def measure(operation: Operation) -> Measured:
     """Measure an elementwise operation of this torch.
 
+    Raises ValueError for one that is not elementwise.
+
     >>> measure(Operation("torch.sign(x)")).probes["0"].gradient
     0.0
     """
+    _refuse_others(operation)
     value, gradient = values_of(operation), gradients_of(operation)
     backward, error = differentiable(operation, torch.full((1,), 0.3, dtype=torch.float64))
     if error:
         return Measured(operation.call, "", error, {}, {})
+    grid = GRID
     try:
         operation(GRID)
-        grid = GRID
     except (RuntimeError, ValueError):
-        grid = GRID[::16]  # number by number takes long, and such operations have no kinks inside
-    where = points(value, gradient, grid)
-    probes = without_inflections({p: probe(value, gradient, number(p)) for p in where})
+        grid = GRID[value(GRID).isfinite()]  # it refuses the others
+    where = points(value, gradient, grid, KINKS.get(operation.call, ()))
+    probes = without_idle({p: probe(value, gradient, number(p)) for p in where})
     if probes["-0"] == probes["0"]:
         del probes["-0"]
     elsewhere = {}
@@ -66,6 +70,17 @@ def measure(operation: Operation) -> Measured:
         pairs = {p: _pair(value, gradient, number(p, dtype).repeat(count)) for p in probes}
         elsewhere[name] = {p: pair for p, pair in pairs.items() if _differs(p, pair, probes[p])}
     return Measured(operation.call, backward, error, probes, elsewhere)
+
+
+def _refuse_others(operation):
+    x = torch.tensor([0.25, 0.5, 0.7], dtype=torch.float64)  # every operation takes these
+    y = operation(x)
+    single = isinstance(y, torch.Tensor) and y.shape == x.shape and operation(x[1:2]).shape == (1,)
+    if not single or not torch.allclose(y[1:2], operation(x[1:2]), equal_nan=True):
+        raise ValueError(
+            f"{operation.call} is not elementwise: it needs to return a number for each of x, "
+            "which depends on that number alone"
+        )
 
 
 def measure_tie(tie: Tie) -> Measured:
@@ -102,9 +117,13 @@ def _pair(value, gradient, x):
 
 
 def _differs(point, pair, double):
-    """Neighbours lie elsewhere in float32: there, only NaN or infinity in one of the two counts."""
-    same = close if point[0] not in "<>" else lambda a, b: isfinite(a) == isfinite(b)
+    """Neighbours lie elsewhere in float32: of them, only NaN and infinity can be compared."""
+    same = close if point[0] not in "<>" else lambda a, b: _not_finite(a) == _not_finite(b)
     return not (same(pair[0], double.value) and same(pair[1], double.gradient))
+
+
+def _not_finite(number):
+    return "" if isfinite(number) else str(number)
 
 
 def differentiable(operation: Callable, x: torch.Tensor) -> tuple[str, str]:
@@ -123,17 +142,23 @@ def differentiable(operation: Callable, x: torch.Tensor) -> tuple[str, str]:
     return y.grad_fn.name(), ""
 
 
-def without_inflections(probes: dict[str, Probe]) -> dict[str, Probe]:
-    """Without the points that looked like a kink from afar, and where nothing happens.
+def without_idle(probes: dict[str, Probe]) -> dict[str, Probe]:
+    """Without the points where nothing changes: an inflection looks like a kink from afar.
 
     >>> smooth = Probe(value=0, gradient=1, left=1, right=1, below=0, above=0)
-    >>> list(without_inflections({"<3": smooth, "3": smooth, ">3": smooth, "0": smooth}))
+    >>> list(without_idle({"<3": smooth, "3": smooth, ">3": smooth, "0": smooth}))
     ['0']
     """
-    middles = {point: point.lstrip("<>") for point in probes}
-    eventful = {middles[point] for point, each in probes.items() if kind(point, each) != "plain"}
-    keep = {"0", *PLAIN, *ALWAYS, *eventful}
-    return {point: each for point, each in probes.items() if middles[point] in keep}
+    keep = {"0", *PLAIN, *ALWAYS}
+    for point, each in probes.items():
+        sides = [(side + point, probes[side + point]) for side in "<>" if side + point in probes]
+        idle = all(
+            kind(name, side) == kind(point, each) and close(side.gradient, each.gradient)
+            for name, side in sides
+        )
+        if sides and (not idle or jumps(each)):
+            keep.add(point)
+    return {point: each for point, each in probes.items() if point.lstrip("<>") in keep}
 
 
 def values_of(operation: Callable) -> Callable:

@@ -7,16 +7,18 @@ numbers next to it. Beside 0 those are the smallest normal ones: smaller ones ma
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
 
 from helpers.sampling import find_jumps, find_kinks
 
 PLAIN = ("-4.3", "-1.7", "-0.3", "0.3", "1.7", "4.3")
-ALWAYS = ("-inf", "-0", "0", "inf", "nan")
-GRID = torch.linspace(-8, 8, 1281, dtype=torch.float64)  # through every half, every 1/80
-AT_MOST = 5  # of the jumps of a staircase, those with the shortest names
+FAR = ("-1000", "-100", "100", "1000")  # where exp overflows, in float64 and in float32
+ALWAYS = ("-inf", "-0", "0", "inf", "nan", *FAR)
+GRID = torch.arange(-640, 641, dtype=torch.float64) / 80  # exact, which linspace is not
+ASIDE = 1 / 173  # a kink is found between two numbers, so these should not be on kinks
+AT_MOST = 5  # of the jumps of a staircase, those with the shortest names; and of its kinks
 
 
 def number(point: str, dtype: torch.dtype = torch.float64) -> torch.Tensor:
@@ -34,14 +36,22 @@ def number(point: str, dtype: torch.dtype = torch.float64) -> torch.Tensor:
     return x.new_tensor([tiny]) if x == 0 else x.nextafter(x + sign)
 
 
-def points(value: Callable, gradient: Callable, grid: torch.Tensor = GRID) -> list[str]:
+def points(
+    value: Callable, gradient: Callable, grid: torch.Tensor = GRID, kinks: Iterable[str] = ()
+) -> list[str]:
     """The names of the points of an operation, in their order; NaN is last.
 
+    `grid` holds the numbers between which to look for kinks and jumps; `kinks` are known ones.
+
     >>> [point for point in points(torch.relu, torch.sign) if "0" in point and "." not in point]
-    ['<0', '-0', '0', '>0']
+    ['-1000', '-100', '<0', '-0', '0', '>0', '100', '1000']
     """
-    special = [find_jumps(value, grid), find_kinks(value, grid), find_jumps(gradient, grid)]
-    middles = _names(torch.cat([*special, torch.zeros(1, dtype=torch.float64)]))
+    aside = grid[:-1] + ASIDE
+    jumps = find_jumps(value, grid)
+    bends = torch.cat([find_kinks(value, aside), find_jumps(gradient, grid)])
+    middles = {"0", *kinks, *_names(jumps), *_names(bends)}
+    if len(grid) < len(GRID):  # it ends where the operation begins to refuse numbers
+        middles |= {*_names(grid[[0, -1]])}
     around = [side + middle for middle in middles for side in ("<", "", ">")]
     return sorted({*PLAIN, *ALWAYS, *around}, key=_order)
 
@@ -62,7 +72,6 @@ def _simple(name):
 
 
 def _order(point):
-    place = {"<": -1, ">": 1, "-": -0.5}
+    beside = {"<": -1, "-": -0.5, ">": 1}
     middle = float(point.lstrip("<>"))
-    beside = 0 if point in PLAIN else place.get(point[0], 0)
-    return math.isnan(middle), middle, beside
+    return math.isnan(middle), middle, beside.get(point[0], 0) if point not in PLAIN else 0

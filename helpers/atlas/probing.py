@@ -63,6 +63,8 @@ def one_side(value: Callable, x: torch.Tensor, side: int) -> tuple[float, float]
         return tuple(number if abs(number) > 1e-6 else 0.0 for number in looks[1])
     if third > second > first > 0 or third < second < first < 0:
         return copysign(inf, third), nan
+    if abs(third) < abs(second) / 2 < abs(first) / 4:
+        return 0.0, looks[2][1]  # it dies away, as that of x ** 1.5
     return nan, nan
 
 
@@ -79,7 +81,9 @@ def close(a: float, b: float) -> bool:
     >>> close(0.5, 0.50001), close(0.5, 0.501)
     (True, False)
     """
-    return a == b or (a != a and b != b) or abs(a - b) <= 1e-3 * max(abs(a), abs(b)) + 1e-6
+    if not (isfinite(a) and isfinite(b)):
+        return a == b or (a != a and b != b)
+    return abs(a - b) <= 1e-3 * max(abs(a), abs(b)) + 1e-6
 
 
 def rounded(number: float) -> float:
@@ -88,4 +92,5 @@ def rounded(number: float) -> float:
     >>> rounded(2 / 3)
     0.66667
     """
-    return float(f"{number:.{DIGITS - 1}e}") + 0.0
+    short = float(f"{number:.{DIGITS - 1}e}")
+    return (short if isfinite(short) else number) + 0.0  # the largest numbers would overflow

@@ -123,7 +123,7 @@ def questions(numbers: Atlas, count: int, seed: int) -> list[Question]:
 
     >>> from helpers.atlas import atlas
     >>> [question.right for question in questions(atlas("2.15"), 3, seed=1)]
-    ['nan', '0.5', '0']
+    ['0.5', 'nan', '0']
     """
     choice = random.Random(seed)
     tie = numbers.elementwise[TIE].probes["1"] if TIE in numbers.elementwise else None
@@ -159,4 +159,9 @@ def askable(measured: Measured) -> list[str]:
         if point[0] not in "<>" and point not in ("-0", "-inf") and len(point) <= DIGITS + 1
         if all(map(short, vars(measured.probes[point]).values()))
         if not any(point in pairs for pairs in measured.elsewhere.values())
+        if not jumps(measured.probes[point]) or _is_clear_jump(point, measured.probes[point])
     ]
+
+
+def _is_clear_jump(point, probe):
+    return kind(point, probe) == "jump" and not isnan(probe.below + probe.above)

@@ -1,21 +1,21 @@
 """The atlas of one torch version as data: measured here, or read from helpers/atlas/measured.
 
-A file has a line for each operation. Its points are [value, gradient] where the slope on either
-side is the gradient, or none can be measured; else [value, gradient, left slope, right slope], and
-at a jump the limits of the value from both sides as well.
+A file has a line for each operation. Its points are [value, gradient, left slope, right slope,
+limit from below, limit from above]; the limits are left out where they are the value, and the
+slopes where there are none.
 """
 
 from __future__ import annotations
 
 import functools
 import json
+import platform
 from dataclasses import dataclass, replace
 from math import isfinite, isnan, nan
 from pathlib import Path
 
 import torch
 
-from helpers.atlas.kinds import jumps, kind
 from helpers.atlas.measuring import ELSEWHERE, Measured, measure, measure_tie
 from helpers.atlas.notes import NOTES
 from helpers.atlas.operations import operations, quiet
@@ -30,13 +30,15 @@ FOLDER = Path(__file__).with_name("measured")
 class Atlas:
     """All operations of one torch: {line of code: what was measured}.
 
-    torch        the version, such as "2.13"
+    version      of torch, such as "2.13"
+    processor    on which it was measured
     elementwise  operations of x
     ties         several inputs at once
     also         {line of code: other names that do the same}
     """
 
-    torch: str
+    version: str
+    processor: str
     elementwise: dict[str, Measured]
     ties: dict[str, Measured]
     also: dict[str, list[str]]
@@ -52,7 +54,7 @@ def atlas(version: str | None = None) -> Atlas:
     """
     if version is None and here() not in versions():
         return measured_here()
-    return load(version or here())
+    return load(".".join(version.split(".")[:2]) if version else here())
 
 
 def measured_here() -> Atlas:
@@ -63,6 +65,7 @@ def measured_here() -> Atlas:
     elementwise, also = without_aliases(elementwise)
     return Atlas(
         here(),
+        processor(),
         {each.call: each for each in sorted(elementwise, key=lambda each: each.call)},
         {each.call: each for each in tied},
         also,
@@ -72,6 +75,12 @@ def measured_here() -> Atlas:
 def here() -> str:
     """The installed torch, as the files name it: 2.13."""
     return ".".join(torch.__version__.split(".")[:2])
+
+
+def processor() -> str:
+    """This one, as far as it matters: vector instructions are code of their own in torch."""
+    capability = torch.backends.cpu.get_cpu_capability().replace("AVX512", "AVX2")  # the same
+    return f"{platform.machine()} {capability}"
 
 
 def without_aliases(measured: list[Measured]) -> tuple[list[Measured], dict[str, list[str]]]:
@@ -109,7 +118,7 @@ def load(version: str) -> Atlas:
 def from_text(text: str) -> Atlas:
     """Read what as_text wrote.
 
-    >>> from_text(as_text(load("2.13"))).torch
+    >>> from_text(as_text(load("2.13"))).version
     '2.13'
     """
     data = json.loads(text)
@@ -118,7 +127,7 @@ def from_text(text: str) -> Atlas:
         for part in ("elementwise", "ties")
     ]
     also = {call: e["also"] for call, e in data["elementwise"].items() if "also" in e}
-    return Atlas(data["torch"], *parts, also)
+    return Atlas(data["torch"], data["processor"], *parts, also)
 
 
 def versions() -> list[str]:
@@ -131,32 +140,32 @@ def versions() -> list[str]:
     return sorted(found, key=lambda version: [int(part) for part in version.split(".")])
 
 
-def as_text(atlas: Atlas) -> str:
-    """The file's text, a line for each operation."""
-    lines = [f'{{"torch": {json.dumps(atlas.torch)},']
+def as_text(atlas: Atlas, notes: bool = True) -> str:
+    """The file's text, a line for each operation; or without the notes, which nobody measured."""
+    lines = [f'{{"torch": "{atlas.version}", "processor": "{atlas.processor}",']
     for part in ("elementwise", "ties"):
         measured = getattr(atlas, part)
-        entries = [f"{json.dumps(call)}: {_line(each, atlas)}" for call, each in measured.items()]
+        entries = [
+            f"{json.dumps(call)}: {_line(each, atlas, notes)}" for call, each in measured.items()
+        ]
         lines.append(f'"{part}": {{\n' + ",\n".join(entries) + "\n}" + "," * (part != "ties"))
     return "\n".join(lines) + "}\n"
 
 
-def _line(measured, atlas):
+def _line(measured, atlas, notes):
     entry = {"also": atlas.also.get(measured.call, [])}
     entry |= {"backward": measured.backward, "error": measured.error}
-    entry["note"] = NOTES.get(measured.call)
-    entry["points"] = {point: _numbers(point, each) for point, each in measured.probes.items()}
+    entry["note"] = notes and NOTES.get(measured.call)
+    entry["points"] = {point: _numbers(each) for point, each in measured.probes.items()}
     for name, pairs in measured.elsewhere.items():
         entry[name] = {point: list(map(_number, pair)) for point, pair in pairs.items()}
     return json.dumps({key: value for key, value in entry.items() if value})
 
 
-def _numbers(point, probe):
-    numbers = [probe.value, probe.gradient]
-    if kind(point, probe) != "plain":
-        numbers += [probe.left, probe.right, probe.below, probe.above]
-        if not jumps(probe):
-            del numbers[4:]
+def _numbers(probe):
+    numbers = [probe.value, probe.gradient, probe.left, probe.right, probe.below, probe.above]
+    if numbers[4:] == _limits(*numbers[:4]) or isnan(probe.below) and isnan(probe.above):
+        del numbers[4:]
         if isnan(probe.left) and isnan(probe.right):
             del numbers[2:]
     return list(map(_number, numbers))
@@ -170,7 +179,7 @@ def _number(number):
 
 
 def _measured(call, entry):
-    probes = {point: _probe(point, numbers) for point, numbers in entry.get("points", {}).items()}
+    probes = {point: _probe(numbers) for point, numbers in entry.get("points", {}).items()}
     elsewhere = {
         name: {point: tuple(map(float, pair)) for point, pair in pairs.items()}
         for name, pairs in entry.items()
@@ -179,6 +188,12 @@ def _measured(call, entry):
     return Measured(call, entry.get("backward", ""), entry.get("error", ""), probes, elsewhere)
 
 
-def _probe(point, numbers):
+def _probe(numbers):
     value, gradient, *rest = map(float, numbers)
-    return Probe(value, gradient, *(rest + [nan] * 4)[:4])
+    left, right = rest[:2] or (nan, nan)
+    return Probe(value, gradient, left, right, *(rest[2:] or _limits(value, gradient, left, right)))
+
+
+def _limits(value, gradient, left, right):
+    """Both are the value, where a slope was measured."""
+    return [value if isfinite(slope) else nan for slope in (left, right)]

@@ -13,7 +13,7 @@ import torch
 
 from helpers.atlas.operations import SPACES
 
-inf = float("inf")
+inf, nan = float("inf"), float("nan")
 ZEROS, ONES, NOTHING = (0.0, 0.0), (1.0, 1.0), (-inf, -inf)
 TIES = (
     # two numbers
@@ -21,7 +21,7 @@ TIES = (
     ("torch.minimum(a, b)", {"a": 1, "b": 1}),
     ("torch.fmax(a, b)", {"a": 1, "b": 1}),
     ("torch.fmin(a, b)", {"a": 1, "b": 1}),
-    ("torch.fmax(a, b)", {"a": 1, "b": float("nan")}),
+    ("torch.fmax(a, b)", {"a": 1, "b": nan}),
     ("torch.clamp(a, b, 2 * b)", {"a": 1, "b": 1}),
     ("torch.where(a > b, a, b)", {"a": 1, "b": 1}),
     ("torch.pow(a, b)", {"a": 0, "b": 0}),
@@ -73,6 +73,9 @@ TIES = (
     ("torch.topk(x, 1).values[0]", {"x": ONES}),
     ("F.max_pool1d(x[None], 2)[0, 0]", {"x": ONES}),
     ("F.adaptive_max_pool1d(x[None], 1)[0, 0]", {"x": ONES}),
+    ("torch.max(x)", {"x": (1, nan)}),
+    ("torch.amax(x, 0)", {"x": (1, nan)}),
+    ("F.max_pool1d(x[None], 2)[0, 0]", {"x": (1, nan)}),
     # lengths and distances
     ("torch.norm(x)", {"x": ZEROS}),
     ("torch.norm(x, p=1)", {"x": ZEROS}),
@@ -85,10 +88,12 @@ TIES = (
     ("torch.dist(x[0], x[1])", {"x": ONES}),
     ("torch.cdist(x[:1, None], x[1:, None])[0, 0]", {"x": ONES}),
     ("F.pairwise_distance(x[:1], x[1:], eps=0.1)", {"x": ONES}),
+    ("torch.cdist(x[:1, None], x[1:, None], p=1)[0, 0]", {"x": ONES}),
+    ("F.lp_pool1d(x[None], 2, 2)[0, 0]", {"x": ZEROS}),
     ("F.pdist(x[:, None])[0]", {"x": ONES}),
     ("F.normalize(x, dim=0)[0]", {"x": ZEROS}),
     ("F.cosine_similarity(x, torch.ones_like(x), dim=0)", {"x": ZEROS}),
-    ("F.rms_norm(x, (2,))[0]", {"x": ZEROS}),
+    ("F.rms_norm(x, (2,), eps=0.1)[0]", {"x": ZEROS}),
     ("F.layer_norm(x, (2,))[0]", {"x": ONES}),
     ("torch.renorm(x[None], 2, 0, 1)[0, 0]", {"x": ZEROS}),
     ("torch.renorm(x[None], 2, 0, 1)[0, 0]", {"x": (1, 0)}),
@@ -99,8 +104,8 @@ TIES = (
     ("torch.prod(x)", {"x": ZEROS}),
     ("torch.prod(x)", {"x": (0, 2)}),
     ("torch.cumprod(x, 0)[-1]", {"x": ZEROS}),
-    ("torch.nansum(x)", {"x": (1, float("nan"))}),
-    ("torch.nanmean(x)", {"x": (1, float("nan"))}),
+    ("torch.nansum(x)", {"x": (1, nan)}),
+    ("torch.nanmean(x)", {"x": (1, nan)}),
     ("torch.logsumexp(x, 0)", {"x": NOTHING}),
     ("torch.logsumexp(x, 0)", {"x": (inf, 0)}),
     ("torch.logcumsumexp(x, 0)[-1]", {"x": NOTHING}),
@@ -108,6 +113,8 @@ TIES = (
     ("torch.softmax(x, 0)[0]", {"x": (0, -inf)}),
     ("torch.log_softmax(x, 0)[0]", {"x": (0, -inf)}),
     ("torch.log_softmax(x, 0)[1]", {"x": (0, -inf)}),
+    ("F.cross_entropy(x, torch.tensor(0))", {"x": (0, -inf)}),
+    ("F.cross_entropy(x, torch.tensor(1))", {"x": (0, -inf)}),
     ("torch.linalg.det(x.view(2, 2))", {"x": (0, 0, 0, 0)}),
     ("torch.linalg.det(x.view(2, 2))", {"x": (1, 2, 2, 4)}),
     ("torch.linalg.svdvals(x.view(2, 2))[0]", {"x": (1, 0, 0, 1)}),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isnan
+
 from helpers.atlas.kinds import CLASSES, classes, kind, slopes_at, subgradient
 from helpers.atlas.measuring import Measured
 from helpers.atlas.notes import NOTES
@@ -26,20 +28,21 @@ ELSEWHERE_IN_WORDS = {
 HUGE = 1e6
 
 
-def atlas_table(version: str | None = None, search: str = "", of_class: str = "") -> Table:
+def atlas_table(search: str = "", of_class: str = "", version: str | None = None) -> Table:
     """Operations and what happens to their gradients: those with `search` in a name, of a class.
 
     `version` is a measured torch version, by default the installed one.
 
-    >>> atlas_table("2.13", "i0e")
+    >>> atlas_table("i0e", version="2.13")
     operation       class  what happens
     special.i0e(x)  kink   at 0: 0, slopes 1 and -1, their mean
     """
-    if of_class and of_class not in CLASSES:
+    same = [name for name in CLASSES if name.casefold() == of_class.casefold()]
+    if of_class and not same:
         raise ValueError(f"{of_class!r} is no class; these are: {', '.join(CLASSES)}")
     rows = {
         each.call: {"class": ", ".join(found), "what happens": describe(each)}
-        for each in select(atlas(version), search, of_class)
+        for each in select(atlas(version), search, *same)
         for found in [classes(each.backward, each.probes)]
     }
     if not rows:
@@ -75,8 +78,9 @@ def describe(measured: Measured) -> str:
     if measured.error:
         return measured.error
     found = classes(measured.backward, measured.probes)
-    lines = ["0 everywhere"] if "zero everywhere" in found else []
-    lines += _at_points(measured, {} if lines else found)
+    lines = _at_points(measured, found)
+    if found.pop("zero everywhere", None) is not None:
+        lines = ["0 everywhere"] + [f"{name} at {_few(points)}" for name, points in found.items()]
     lines += [
         f"{where} at {place(point)}: {number}" for where, point, number in _elsewhere(measured)
     ]
@@ -97,15 +101,18 @@ def _at_points(measured, found):
 
 
 def _elsewhere(measured):
-    """Gradients that differ from that of one float64 number, but for the digits of huge ones."""
+    """What differs from one float64 number, but for the digits of huge ones."""
     said = set()
     for where, words in ELSEWHERE_IN_WORDS.items():
-        for point, (_, gradient) in measured.elsewhere.get(where, {}).items():
-            double = measured.probes[point].gradient
-            huge = min(abs(gradient), abs(double)) > HUGE
-            if not huge and not close(gradient, double) and (point, text(gradient)) not in said:
-                said.add((point, text(gradient)))
-                yield words, point, text(gradient)
+        for point, (value, gradient) in measured.elsewhere.get(where, {}).items():
+            double = measured.probes[point]
+            huge = min(abs(gradient), abs(double.gradient)) > HUGE  # or too much for float32
+            number = "" if huge or close(gradient, double.gradient) else text(gradient)
+            if isnan(value) != isnan(double.value):
+                number = f"{text(gradient)}, value {text(value)}"
+            if number and (point, number) not in said:
+                said.add((point, number))
+                yield words, point, number
 
 
 def describe_tie(measured: Measured) -> str:
@@ -132,17 +139,26 @@ def at_point(point: str, probe: Probe) -> str:
     >>> at_point("0", Probe(value=0, gradient=0, left=-1, right=1, below=0, above=0))
     '0, slopes -1 and 1, their mean'
     """
-    name, gradient = kind(point, probe), text(probe.gradient)
-    slopes = " and ".join(dict.fromkeys(map(text, slopes_at(point, probe))))
+    name, gradient, value = kind(point, probe), text(probe.gradient), text(probe.value)
+    slopes = list(dict.fromkeys(map(text, slopes_at(point, probe))))
+    slope = f"slope{'s' * (len(slopes) > 1)} {' and '.join(slopes)}"
+    finite = "" if not slopes or "inf" in slope else f", {slope}"
+    jump = " to ".join(text(each) for each in _sides(probe))
     return {
         "plain": "",
-        "kink": f"{gradient}, slopes {slopes}, {PICKED[subgradient(probe)]}",
-        "jump": f"{gradient}, the value jumps",
-        "infinite": f"{gradient}, value {text(probe.value)}",
-        "NaN gradient": f"nan, value {text(probe.value)}",
+        "kink": f"{gradient}, {slope}, {PICKED[subgradient(probe)]}",
+        "jump": f"{gradient}, the value jumps from {jump}",
+        "infinite": f"{gradient}, value {value}",
+        "NaN gradient": f"nan, value {value}{finite}",
         "NaN value": f"{gradient}, value nan",
-        "not the slope": f"{gradient}, slope {slopes}",
+        "not the slope": f"{gradient}, {slope}",
     }[name]
+
+
+def _sides(probe):
+    """The value on the left of a jump and on the right of it."""
+    below = probe.value if isnan(probe.below) else probe.below
+    return below, probe.value if isnan(probe.above) else probe.above
 
 
 def text(number: float) -> str:

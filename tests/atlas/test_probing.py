@@ -187,6 +187,45 @@ def test_an_operation_that_refuses_some_numbers_is_measured_at_the_others():
     assert probes["0.3"].gradient == rounded(-1 / 0.3)
 
 
+def test_what_is_not_elementwise_is_refused():
+    for call in ("torch.softmax(x, 0)", "torch.sum(x)", "x.mean().expand(len(x))"):
+        with pytest.raises(ValueError, match=r"is not elementwise: it needs to return a number"):
+            measure(Operation(call))
+    with pytest.raises(ValueError, match="torch.abs is not elementwise"):
+        measure(Operation("torch.abs"))
+
+
+def test_in_float32_a_neighbour_counts_only_where_it_is_not_finite():
+    found = measure(Operation("torch.sqrt(x) + 0 * torch.exp(x * 60)"))
+    assert found.elsewhere["float32"]["1.7"][1] != found.elsewhere["float32"]["1.7"][1]
+    assert not [point for point in found.elsewhere["float32"] if point[0] in "<>"]
+    clipped = measure(Operation("torch.clamp(x * 1e-300 * 1e300, -1, 1)"))
+    assert ">1" not in clipped.elsewhere["64 numbers"]
+
+
+def test_numbers_that_are_not_finite_are_close_to_themselves_only():
+    assert close(inf, inf) and close(-inf, -inf) and close(nan, nan)
+    assert not close(inf, -inf) and not close(inf, 5.0) and not close(nan, inf)
+    assert rounded(1.7976931348623157e308) == 1.7976931348623157e308
+
+
+def test_a_gradient_is_judged_by_the_side_that_has_the_value():
+    step = Probe(value=1, gradient=3, left=2, right=3, below=0, above=1)
+    assert kind("0", step) == "jump"
+    assert (
+        kind("0", Probe(value=1, gradient=2, left=2, right=3, below=0, above=1)) == "not the slope"
+    )
+    end = Probe(value=1, gradient=0, left=nan, right=0, below=nan, above=0)
+    assert kind("0", end) == "jump"
+
+
+def test_a_finite_gradient_where_the_slope_is_infinite():
+    steep = Probe(value=0, gradient=1e9, left=nan, right=inf, below=nan, above=nan)
+    assert kind("0", steep) == "not the slope" and kind(">0", steep) == "plain"
+    flat = Probe(value=0, gradient=inf, left=1, right=1, below=0, above=0)
+    assert kind("0", flat) == "not the slope"
+
+
 def test_a_straight_line_has_no_event_at_nan():
     line = Probe(value=1, gradient=2, left=2, right=2, below=1, above=1)
     at_nan = Probe(value=nan, gradient=2, left=nan, right=nan, below=nan, above=nan)
