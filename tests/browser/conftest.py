@@ -5,6 +5,7 @@ import re
 import pytest
 from lab import CHROMIUM_FLAGS, ROOT, NotebookPage, running_lab
 
+WRITTEN = "written_by_a_test.ipynb"  # with a kernel of its own, for a test may leave it busy
 SCREENSHOTS = ROOT / "build" / "screenshots"
 
 
@@ -56,6 +57,8 @@ def open_notebook(lab, browser, tidy_pages, request):
             context.set_default_timeout(20_000)
             page = context.new_page()
         opened.append((page, None, alone))
+        if path != WRITTEN and not alone:
+            lab.share_kernel(path)
         notebook = NotebookPage(page, lab, path)
         opened[-1] = page, notebook, alone
         return notebook
@@ -72,7 +75,7 @@ def open_notebook(lab, browser, tidy_pages, request):
         else:
             notebook.close()
             tidy_pages.append(page)
-    lab.end_kernels()
+    lab.end_kernels(shared=failed)
 
 
 @pytest.fixture
@@ -80,7 +83,7 @@ def open_cells(lab, open_notebook):
     """Writes a notebook of these code cells, and opens it."""
 
     def open_cells(*sources, **options):
-        lab.write("written_by_a_test.ipynb", *sources)
-        return open_notebook("written_by_a_test.ipynb", **options)
+        lab.write(WRITTEN, *sources)
+        return open_notebook(WRITTEN, **options)
 
     return open_cells

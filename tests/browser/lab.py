@@ -42,7 +42,7 @@ class Lab:
     """A running JupyterLab: the folder that it shows, its address and its token."""
 
     def __init__(self, folder: Path, url: str, token: str):
-        self.folder, self.url, self.token = folder, url, token
+        self.folder, self.url, self.token, self.kernel = folder, url, token, None
 
     def write(self, name: str, *sources: str):
         """Add a notebook of these code cells."""
@@ -51,14 +51,24 @@ class Lab:
         notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": python})
         nbformat.write(notebook, self.folder / name)
 
-    def end_kernels(self):
+    def share_kernel(self, name: str):
+        """Let this notebook, when it is opened, find a kernel that has imported everything."""
+        if not self.kernel:
+            self.kernel = json.loads(self._ask("api/kernels", "POST", {"name": "python3"}))["id"]
+        about = {"path": name, "name": name, "type": "notebook", "kernel": {"id": self.kernel}}
+        self._ask("api/sessions", "POST", about)
+
+    def end_kernels(self, shared=False):
         """A kernel with torch holds some 300 MB, so it should not live until the server ends."""
         for session in json.loads(self._ask("api/sessions")):
-            self._ask(f"api/sessions/{session['id']}", "DELETE")
+            if shared or session["kernel"]["id"] != self.kernel:
+                self._ask(f"api/sessions/{session['id']}", "DELETE")
+        self.kernel = None if shared else self.kernel
 
-    def _ask(self, path, method="GET"):
+    def _ask(self, path, method="GET", about=None):
         headers = {"Authorization": f"token {self.token}"}
-        request = urllib.request.Request(self.url + path, headers=headers, method=method)
+        data = None if about is None else json.dumps(about).encode()
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
         with urllib.request.urlopen(request) as answer:
             return answer.read()
 
@@ -162,6 +172,15 @@ CLOSE = """() => {
 # A training of dozens of networks takes half a minute and shows no widget. Where a question is
 # about it, any numbers do.
 STAND_IN = "three_seeds = lambda run: [97.0, 98.0, 99.0]"
+# A shared kernel forgets names and widgets, or the next page would show them.
+FORGET = """
+get_ipython().run_line_magic("reset", "-f")
+import ipywidgets, matplotlib.pyplot
+ipywidgets.Widget.close_all()
+matplotlib.pyplot.close("all")
+"""
+EXECUTED = """code => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel
+  .requestExecute({code, silent: true}).done.then(() => true)"""
 EXECUTE = """code => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel
   .requestExecute({code}) && null"""
 RUN = """chosen => {
@@ -243,7 +262,8 @@ class NotebookPage:
         self.page_errors.append(f"on the page: {error}")
 
     def close(self):
-        """Leave the page without a notebook, ready for the next one."""
+        """Leave the page without a notebook, and the kernel without names, ready for the next."""
+        self.page.evaluate(EXECUTED, FORGET)
         self.page.evaluate(CLOSE)
         self.page.wait_for_function("window.lastPanel.isDisposed")
         self.page.remove_listener("pageerror", self._hear)

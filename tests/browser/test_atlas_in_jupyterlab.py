@@ -49,12 +49,12 @@ def test_a_class_is_chosen_and_pages_are_turned_by_keyboard(atlas):
     atlas.panel.get_by_label("class").select_option("zero everywhere")
     assert wait_until(lambda: "torch.ceil(x)" in names(atlas))
     first, status = names(atlas), atlas.panel.get_by_role("status").first
-    assert status.inner_text() == "1 to 8 of 13"
+    assert status.inner_text() == "1 to 8 of 14"
     more = atlas.panel.get_by_role("button", name="more")
     more.focus()
     atlas.page.keyboard.press("Enter")
-    assert wait_until(lambda: status.inner_text() == "9 to 13 of 13")
-    assert wait_until(lambda: len(names(atlas)) == 5), names(atlas)
+    assert wait_until(lambda: status.inner_text() == "9 to 14 of 14")
+    assert wait_until(lambda: len(names(atlas)) == 6), names(atlas)
     assert not {*names(atlas)} & {*first}
     assert more.is_disabled()
     assert atlas.complaints() == []

@@ -102,7 +102,7 @@ def test_it_learns_stops_and_learns_again_while_the_kernel_answers(laboratory):
     view.stop.click()
     view.says("^2 bits, unhurried, learning rate 0.1, stopped after .*read right$", seconds=5)
     assert time.monotonic() - start < 2, "it takes long to stop"
-    assert view.train.is_enabled() and view.stop.is_disabled()
+    assert wait_until(lambda: view.train.is_enabled() and view.stop.is_disabled())
     assert 15 < view.done() < 90
 
     view.train.click()
