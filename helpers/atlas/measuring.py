@@ -129,7 +129,7 @@ def _not_finite(number):
 def differentiable(operation: Callable, x: torch.Tensor) -> tuple[str, str]:
     """(name of its node in the graph, "") or ("", why it has no derivative).
 
-    >>> differentiable(torch.special.bessel_j0, torch.zeros(1))
+    >>> differentiable(torch.special.airy_ai, torch.zeros(1))
     ('', 'no error, but the result has no grad_fn')
     """
     try:
