@@ -149,6 +149,10 @@ def test_kinks_and_jumps_become_points():
     assert found.index("<1") < found.index("1") < found.index(">1") < found.index("inf")
 
 
+def test_a_kink_is_found_where_the_gradient_does_not_jump():
+    assert {"<1", "1", ">1"} <= {*measure(Operation("x + torch.relu(x - 1).detach()")).probes}
+
+
 def test_an_inflection_is_no_event():
     assert not [p for p in measure(Operation("torch.sin(x)")).probes if "<" in p and p != "<0"]
 
