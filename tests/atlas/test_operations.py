@@ -5,7 +5,7 @@ import torch
 
 from helpers.atlas import measure
 from helpers.atlas.calls import CALLS
-from helpers.atlas.operations import Operation, found, operations
+from helpers.atlas.operations import Operation, found, is_elementwise, operations
 from helpers.atlas.record import without_aliases
 
 
@@ -40,6 +40,13 @@ def test_operations_of_x_alone_are_found(call, calls):
 )
 def test_what_is_no_operation_on_numbers_is_left_out(call, calls):
     assert call not in calls
+
+
+def test_random_operations_are_never_found_and_leave_no_trace():
+    before = torch.get_rng_state()
+    found()
+    assert torch.equal(torch.get_rng_state(), before)
+    assert not any(is_elementwise(Operation("F.dropout(x)")) for _ in range(3000))
 
 
 def test_a_new_operation_is_found(monkeypatch):
