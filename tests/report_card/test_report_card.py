@@ -305,3 +305,21 @@ def test_a_wrong_average_is_seen(monkeypatch):
     row = report_card(faulty.Square.apply, x, processes=True)["two processes"]
     assert row.status == "silently wrong"
     assert row.message == "average gradient at x = -3"
+
+
+def test_what_torch_says_as_its_compiler_starts_is_about_no_function(monkeypatch, capsys):
+    said = []
+
+    def loud(function, **options):
+        def run(*args):
+            said.append(f"planted {len(said)}")
+            print(said[-1], file=sys.stderr)
+            return function(*args)
+
+        return run
+
+    monkeypatch.setattr(torch, "compile", loud)
+    with compiled.fresh_compiler("eager") as whole:
+        whole(torch.exp)(torch.zeros(1))
+    assert said == ["planted 0", "planted 1"]
+    assert capsys.readouterr().err == "planted 1\n"
