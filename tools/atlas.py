@@ -83,7 +83,7 @@ def page(atlases: list[Atlas]) -> str:
     ]
     parts.append(_table(("operation", "at", "gradient"), rows))
     rows = [
-        (each.version, str(len(each.elementwise)), str(len(each.ties)), f"`{_checksum(each)}`")
+        (each.version, str(len(each.elementwise)), str(len(each.ties)), f"`{checksum(each)}`")
         for each in reversed(atlases)
     ]
     parts += [FILES, _table(("torch", "operations of x", "ties", "SHA-256"), rows)]
@@ -97,7 +97,8 @@ def _changes(atlases):
     return _table(("torch", "operation", "at", "what", "before", "since"), rows)
 
 
-def _checksum(numbers):
+def checksum(numbers: Atlas) -> str:
+    """Of the numbers, without the notes."""
     return hashlib.sha256(as_text(numbers, notes=False).encode()).hexdigest()
 
 

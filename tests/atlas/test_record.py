@@ -15,7 +15,7 @@ from helpers.atlas.kinds import classes, events, slopes_at
 from helpers.atlas.measuring import ELSEWHERE
 from helpers.atlas.notes import NOTES
 from helpers.atlas.record import FOLDER, as_text, from_text, here, load, measured_here
-from tools.atlas import PAGE, _checksum, main, page
+from tools.atlas import PAGE, checksum, main, page
 
 REMEDY = "run `make atlas` (TORCH=2.8.0 for another version), and read what changed"
 
@@ -191,8 +191,8 @@ def test_a_made_up_number_is_seen(version):
     assert len(paths) >= 12
     current = PAGE.read_text(encoding="utf-8")
     for path in paths:
-        checksum = _checksum(made_up(data, path, 7.25))
-        assert checksum not in current, f"{path} of torch {version}"
+        found = checksum(made_up(data, path, 7.25))
+        assert found not in current, f"{path} of torch {version}"
     changed = made_up(data, paths[0], 7.25)
     others = [changed if each == version else load(each) for each in versions()]
     assert page(others) != current
