@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 
 NAMES = [
+    "chromium-headless-shell",  # Chromium without windows, which is quicker
     "chromium",
     "chromium-browser",
     "google-chrome",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 ]
 NO_CHROMIUM = (
-    "no Chromium found: apt install chromium (Debian), or python -m playwright install chromium, "
-    "or set CHROMIUM=/path/to/chromium"
+    "no Chromium found: apt install chromium-headless-shell (Debian), or "
+    "python -m playwright install chromium, or set CHROMIUM=/path/to/chromium"
 )
 
 

@@ -73,8 +73,7 @@ class Explorer(ipywidgets.VBox):
         self.picture = LiveImage(format="png", width=round(self.figure.get_figwidth() * CSS_DPI))
         self.picture.layout = ipywidgets.Layout(max_width="100%", object_fit="contain")
         self.message = ipywidgets.HTML()
-        self.figure.canvas.draw()
-        self.figure.set_layout_engine("none")  # found once, so that nothing jumps later
+        self.figure.settle()
         for artist in drawing.moving:
             artist.set_animated(True)  # leaves it out of the frame
         self._title.set_text(drawing.name)  # the controls show the values, and text is slow

@@ -26,6 +26,11 @@ class Picture(Figure):
         self.summary = ""
         self._samples, self._palette = [], None
 
+    def settle(self):
+        """Lay out what is there now, once for all, so that nothing jumps later."""
+        self.get_layout_engine().execute(self)
+        self.set_layout_engine("none")
+
     def png(self) -> bytes:
         """What the canvas shows now, in 256 colours: half the bytes, and no eye can tell."""
         if self._palette is None:

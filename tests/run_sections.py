@@ -4,10 +4,12 @@
 
 prints, as JSON, for each notebook the sections that fail and the sliders that no cell moves far
 enough. It is a process of its own because notebooks change settings of torch and matplotlib, and
-one process for all because importing takes longer than moving sliders.
+one process for all because importing takes longer than moving sliders. Nothing is drawn: that
+takes longest, and `make nb` draws it all.
 """
 
 import contextlib
+import gc
 import json
 import os
 import sys
@@ -19,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import matplotlib.pyplot as plt  # noqa: E402
 import nbformat  # noqa: E402
 from IPython.core.interactiveshell import InteractiveShell  # noqa: E402
+from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: E402
 
 from helpers.explorer import Explorer  # noqa: E402
 from tools.notebooks import sections  # noqa: E402
@@ -74,6 +77,8 @@ def run(notebook, explorers):
 
 if __name__ == "__main__":
     explorers, reports = watch_explorers(), {}
+    FigureCanvasAgg.draw = lambda canvas: None
+    gc.freeze()  # or each reset of the shell would look through all that torch imports
     with contextlib.redirect_stdout(sys.stderr):
         for path in map(os.path.abspath, sys.argv[1:]):
             os.chdir(os.path.dirname(path))

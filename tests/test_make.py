@@ -302,7 +302,7 @@ def test_without_chromium(tmp_path, required, result, code):
     )
     assert done.returncode == code
     assert result in done.stdout
-    assert "no Chromium found: apt install chromium" in done.stdout
+    assert "no Chromium found: apt install chromium-headless-shell" in done.stdout
 
 
 def test_a_cell_that_prints_to_stderr_fails(tmp_path):
@@ -339,28 +339,39 @@ def test_make_atlas_measures_this_torch_or_another_one_and_leaves_no_gigabytes(c
     assert checkout.ready.exists(), "the daily environment stays"
 
 
-APT = "apt-get install -y --no-install-recommends chromium"
+APT = "apt-get install -y --no-install-recommends"
+SHELL, WHOLE = "chromium-headless-shell", "chromium"
 
 
 @pytest.mark.parametrize(
-    ("programs", "asked"),
+    ("programs", "fails", "asked"),
     [
-        (["make", "chromium"], ["make test 1"]),
-        (["make", "apt-get"], ["apt-get update", APT, "make test 1"]),
-        (["make"], ["make test 1"]),
+        (["make", SHELL], "", ["make test 1"]),
+        (["make", WHOLE], "", ["make test 1"]),
+        (["make", "apt-get"], "", ["apt-get update", f"{APT} {SHELL}", "make test 1"]),
+        (
+            ["make", "apt-get"],
+            SHELL,
+            ["apt-get update", f"{APT} {SHELL}", f"{APT} {WHOLE}", "make test 1"],
+        ),
+        (["make"], "", ["make test 1"]),
     ],
-    ids=["Chromium is there", "Chromium is installed", "no apt-get"],
+    ids=["the shell is there", "Chromium is there", "installed", "no shell", "no apt-get"],
 )
-def test_ci_installs_chromium_and_requires_it(checkout, programs, asked):
+def test_ci_installs_chromium_and_requires_it(checkout, programs, fails, asked):
     (checkout.folder / ".ci").mkdir()
     shutil.copy(ROOT / ".ci/run", checkout.folder / ".ci")
     for name in ["bash", "dirname", "env"]:
         (checkout.bin / name).symlink_to(shutil.which(name))
     for name in programs:
-        checkout.program(name, '#!/bin/sh\necho "${0##*/} $*" $REQUIRE_BROWSER >>"$LOG"\n')
+        checkout.program(
+            name,
+            '#!/bin/sh\necho "${0##*/} $*" $REQUIRE_BROWSER >>"$LOG"\n'
+            'case "$*" in *"$FAIL") exit 1 ;; esac\n',
+        )
     done = subprocess.run(
         [checkout.folder / ".ci/run"],
-        env={"PATH": checkout.bin, "LOG": checkout.log},
+        env={"PATH": checkout.bin, "LOG": checkout.log, "FAIL": fails or "nothing"},
         capture_output=True,
         text=True,
     )

@@ -93,14 +93,6 @@ def test_sections_need_only_the_setup_cell(path):
     assert borrowers(path) == []
 
 
-GOOD = {"failures": [], "lazy": []}
-
-
-def test_sliders_are_driven_to_both_ends():
-    found = reports(*notebook_files())
-    assert found == {path.name: GOOD for path in notebook_files()}
-
-
 EXPLORE = "e = explore(lambda x, a, b, c: a * x, a=(1.0, 3.0, 0.5), b=['in', 'out'], c=False)\ne"
 
 
@@ -146,19 +138,24 @@ def test_a_borrowed_name_is_seen(sources, missing, tmp_path):
     assert "'Borrows'" in wrong and missing in wrong
 
 
-def test_faults_of_explorers_are_seen_and_nothing_else(tmp_path):
-    bad = {
-        "Fails": ["explore(torch.sin, b=(0.0, 1.0))"],
-        "Lazy": [EXPLORE, "e.set(a=2.0)\ne.set(a=3.0)"],
-    }
-    before = write(tmp_path, WITHOUT_FAULT, "before.ipynb")
-    faulty, after = write(tmp_path, bad), write(tmp_path, WITHOUT_FAULT, "after.ipynb")
-    found = reports(before, faulty, after)
-    assert found["before.ipynb"] == found["after.ipynb"] == GOOD
-    (failure,) = found["sample.ipynb"]["failures"]
+GOOD = {"failures": [], "lazy": []}
+FAULTY = {
+    "Fails": ["explore(torch.sin, b=(0.0, 1.0))"],
+    "Lazy": [EXPLORE, "e.set(a=2.0)\ne.set(a=3.0)"],
+}
+
+
+def test_sliders_are_driven_to_both_ends_and_a_planted_fault_is_seen(tmp_path):
+    good = write(tmp_path, WITHOUT_FAULT, "good.ipynb")
+    faulty = write(tmp_path, FAULTY, "faulty.ipynb")
+    found = reports(faulty, good, *notebook_files())
+
+    planted = found.pop("faulty.ipynb")
+    (failure,) = planted["failures"]
     assert "'Fails'" in failure and "TypeError" in failure
-    numeric, choices, checkbox = found["sample.ipynb"]["lazy"]
+    numeric, choices, checkbox = planted["lazy"]
     assert "'Lazy'" in numeric
     assert "'a' to [1.0]" in numeric
     assert "'b' to ['1 of its options']" in choices
     assert "'c' to [True]" in checkbox
+    assert found == {path.name: GOOD for path in (good, *notebook_files())}

@@ -32,8 +32,7 @@ class TrainingChart:
         self._draw_loss(loss_ax)
         self._draw_digits(digits_ax)
         self.title = self.figure.suptitle("one line\nand another", fontsize=11)
-        self.figure.canvas.draw()
-        self.figure.set_layout_engine("none")  # found once, so that nothing jumps later
+        self.figure.settle()
         for artist in (self.title, self.line, self.cells, *self.numbers):
             artist.set_animated(True)  # leaves it out of the frame
         self.figure.canvas.draw()

@@ -5,7 +5,7 @@ import re
 import pytest
 from lab import CHROMIUM_FLAGS, ROOT, NotebookPage, running_lab
 
-WRITTEN = "written_by_a_test.ipynb"  # with a kernel of its own, for a test may leave it busy
+WRITTEN = "written_by_a_test.ipynb"
 SCREENSHOTS = ROOT / "build" / "screenshots"
 
 
@@ -44,36 +44,37 @@ def tidy_pages():
 def open_notebook(lab, browser, tidy_pages, request):
     """Opens a notebook of notebooks/ by its name, where the last test closed its own.
 
-    With `alone` or options, in a page that no other test uses. A failed test leaves a screenshot.
+    With options, in a page of its own; `alone`, with a kernel of its own, too. A failed test leaves
+    a screenshot.
     """
     opened = []
 
     def open_notebook(path, alone=False, **options):
-        alone = alone or bool(options)
-        if tidy_pages and not alone:
+        if tidy_pages and not alone and not options:
             page = tidy_pages.pop()
         else:
             context = browser.new_context(viewport={"width": 1300, "height": 900}, **options)
             context.set_default_timeout(20_000)
             page = context.new_page()
-        opened.append((page, None, alone))
-        if path != WRITTEN and not alone:
+        opened.append((page, None, alone, options))
+        if not alone:
             lab.share_kernel(path)
         notebook = NotebookPage(page, lab, path)
-        opened[-1] = page, notebook, alone
+        opened[-1] = page, notebook, alone, options
         return notebook
 
     yield open_notebook
     failed = getattr(request.node, "call_failed", True)
-    for page, notebook, alone in opened:
+    for page, notebook, alone, options in opened:
         if failed:
             SCREENSHOTS.mkdir(parents=True, exist_ok=True)
             name = re.sub(r"\W+", "-", request.node.name).strip("-")
             page.screenshot(path=SCREENSHOTS / f"{name}.png")
-        if failed or alone:
+        elif not alone:
+            notebook.close()
+        if failed or alone or options:
             page.context.close()
         else:
-            notebook.close()
             tidy_pages.append(page)
     lab.end_kernels(shared=failed)
 

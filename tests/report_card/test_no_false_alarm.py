@@ -208,7 +208,7 @@ def test_matmul_on_random_numbers(data, rows, inner, columns):
     require_passed(report_card(torch.matmul, left, right))
 
 
-@each("name, inputs", [("relu", (x,)), ("sigmoid", (x,)), ("matmul", (a, b.T))])
+@each("name, inputs", [("relu", (x,)), ("matmul", (a, b.T))])
 def test_compiled(name, inputs):
     card = report_card(getattr(torch, name), *inputs, compile=True)
     require_passed(card)
