@@ -23,13 +23,14 @@ import nbformat  # noqa: E402
 from IPython.core.interactiveshell import InteractiveShell  # noqa: E402
 from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: E402
 
-from helpers.explorer import Explorer  # noqa: E402
+from helpers import explorer  # noqa: E402
+from helpers.controls import reachable  # noqa: E402
 from tools.notebooks import sections  # noqa: E402
 
 
 def watch_explorers():
     """A list to which each new Explorer adds itself and the values that its sliders take."""
-    made, init = [], Explorer.__init__
+    made, init = [], explorer.Explorer.__init__
 
     def watched(self, *args, **kwargs):
         init(self, *args, **kwargs)
@@ -38,8 +39,14 @@ def watch_explorers():
             slider.observe(lambda change, name=name: values[name].append(change["new"]), "value")
         made.append((self.sliders, values))
 
-    Explorer.__init__ = watched
+    explorer.Explorer.__init__ = watched
     return made
+
+
+def ends(controls):
+    """Two combinations of values in place of all: they give a picture's axes their limits."""
+    every = list(reachable(controls))
+    return [every[0], every[-1]]
 
 
 def missed(slider, values):
@@ -78,6 +85,7 @@ def run(notebook, explorers):
 if __name__ == "__main__":
     explorers, reports = watch_explorers(), {}
     FigureCanvasAgg.draw = lambda canvas: None
+    explorer.reachable = ends
     gc.freeze()  # or each reset of the shell would look through all that torch imports
     with contextlib.redirect_stdout(sys.stderr):
         for path in map(os.path.abspath, sys.argv[1:]):

@@ -50,7 +50,12 @@ def test_all_ways_start_from_the_same_numbers():
         assert scales[0] == scales[1]
 
 
-def test_a_run_gives_the_same_network_again():
+@pytest.fixture
+def short_trainings(monkeypatch):
+    monkeypatch.setattr("helpers.digits.networks.EPOCHS", 3)
+
+
+def test_a_run_gives_the_same_network_again(short_trainings):
     run = replace(WAYS["learned step"], seed=3)
     first, second = train(run), train(run)
     for a, b in zip(first.parameters(), second.parameters(), strict=True):
@@ -106,7 +111,7 @@ def test_a_title_for_each_picture(rows, titles):
         show_digits(rows, titles)
 
 
-def test_three_seeds_are_three_trainings():
+def test_three_seeds_are_three_trainings(short_trainings):
     run = WAYS["floating point"]
     assert three_seeds(run) == [accuracy(train(replace(run, seed=seed))) for seed in (0, 1, 2)]
 
@@ -119,7 +124,7 @@ def test_rounding_afterwards_costs_more_than_training_in_2_bits():
     assert accuracy(rounded_afterwards(floating, 2)) < 90 < accuracy(train(WAYS["learned step"]))
 
 
-def test_a_network_leaves_the_random_numbers_of_others_alone():
+def test_a_network_leaves_the_random_numbers_of_others_alone(short_trainings):
     before = torch.get_rng_state()
     train(WAYS["straight-through"])
     assert torch.equal(torch.get_rng_state(), before)

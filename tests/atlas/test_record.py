@@ -177,10 +177,13 @@ def one_of_each(paths, seed):
 
 def made_up(data, path, number):
     """The Atlas of a file in which one number is another."""
-    copy = json.loads(json.dumps(data))
     *path, last = path
-    functools.reduce(operator.getitem, path, copy)[last] = number
-    return from_text(json.dumps(copy))
+    place = functools.reduce(operator.getitem, path, data)
+    before, place[last] = place[last], number
+    try:
+        return from_text(json.dumps(data))
+    finally:
+        place[last] = before
 
 
 @pytest.mark.parametrize("version", versions())
@@ -193,9 +196,6 @@ def test_a_made_up_number_is_seen(version):
     for path in paths:
         found = checksum(made_up(data, path, 7.25))
         assert found not in current, f"{path} of torch {version}"
-    changed = made_up(data, paths[0], 7.25)
-    others = [changed if each == version else load(each) for each in versions()]
-    assert page(others) != current
 
 
 @pytest.mark.parametrize("version", versions())

@@ -189,7 +189,7 @@ def test_a_straight_through_estimator_inside_may_pretend_twice():
 
 
 numbers = st.lists(st.floats(-50, 50, width=32), min_size=1, max_size=6)
-few = settings(max_examples=15)
+few = settings(max_examples=8)
 
 
 @each("function", [torch.relu, torch.sigmoid, F.hardtanh, F.gelu])
