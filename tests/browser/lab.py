@@ -136,7 +136,7 @@ def wait_until(check: Callable[[], object], seconds: float = 20) -> bool:
     while not check():
         if time.monotonic() > deadline:
             return False
-        time.sleep(0.02)
+        time.sleep(0.05)
     return True
 
 
@@ -253,10 +253,14 @@ class NotebookPage:
             page.goto(f"{lab.url}lab/workspaces/{workspace}/tree/{quote(path)}?token={lab.token}")
         else:
             page.evaluate(OPEN, path)
-        page.wait_for_function(IS_OPEN, arg=path, timeout=90_000)
+        self._wait(IS_OPEN, path)
         page.evaluate(LISTEN)
-        page.wait_for_function("window.listening", timeout=90_000)
+        self._wait("() => window.listening")
         self.panel = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
+
+    def _wait(self, condition, arg=None):
+        # Asked with every frame, as is usual, the page would draw one frame after another.
+        self.page.wait_for_function(condition, arg=arg, polling=50, timeout=180_000)
 
     def _hear(self, error):
         self.page_errors.append(f"on the page: {error}")
@@ -265,7 +269,7 @@ class NotebookPage:
         """Leave the page without a notebook, and the kernel without names, ready for the next."""
         self.page.evaluate(EXECUTED, FORGET)
         self.page.evaluate(CLOSE)
-        self.page.wait_for_function("window.lastPanel.isDisposed")
+        self._wait("() => window.lastPanel.isDisposed")
         self.page.remove_listener("pageerror", self._hear)
 
     def start(self, cells: list[int]):
@@ -279,9 +283,7 @@ class NotebookPage:
         if others:
             self.page.evaluate(EXECUTE, STAND_IN)
             self.start(others)
-        self.page.wait_for_function(
-            "count => window.ran.length === count", arg=1 + len(others), timeout=180_000
-        )
+        self._wait("count => window.ran.length === count", 1 + len(others))
 
     def explorers(self) -> list[ExplorerView]:
         boxes = self.panel.locator(".widget-vbox:has(> img.widget-image)")
