@@ -30,7 +30,8 @@ def isolated(device: torch.device):
             one_thread(),
         ):
             warnings.simplefilter("ignore")
-            torch.manual_seed(0)
+            # torch.manual_seed would also seed other devices, and nothing would restore those
+            (torch.manual_seed if devices else torch.default_generator.manual_seed)(0)
             yield
     finally:
         torch.set_default_dtype(dtype)

@@ -171,6 +171,13 @@ def test_the_world_is_left_as_it_was(function):
     assert world() == before
 
 
+def test_devices_that_nobody_asked_about_are_not_seeded(monkeypatch):
+    seeded = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeded.append)
+    report_card(torch.sigmoid, x)
+    assert seeded == []
+
+
 def test_one_question_does_not_disturb_the_next():
     card = report_card(meddle_in_float16, x)
     names = [row.name for row in card.rows]
