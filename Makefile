@@ -24,8 +24,10 @@ lab: $(VENV)/ready ## install what is missing, then open JupyterLab on the first
 
 test: lint unit nb browser ## run the four checks below
 
-# Two workers share two cores: threads inside each would wait for one another.
+# Two workers share two cores: threads inside each would wait for one another. And what pytest
+# rewrites (tests, plugins) is kept, or every process would rewrite it again.
 unit nb browser: export OMP_NUM_THREADS = 1
+unit nb browser: export PYTHONDONTWRITEBYTECODE =
 
 lint: $(VENV)/ready-test ## check the style of Python files and notebooks
 	$(RUN) -m ruff check
