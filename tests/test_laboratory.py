@@ -21,7 +21,7 @@ BATCHES = 210
 
 @pytest.fixture(autouse=True, scope="module")
 def short_trainings():
-    """A third as long as a reader's."""
+    """Two thirds as long as a reader's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("helpers.digits.networks.EPOCHS", 10)
         yield

@@ -14,7 +14,7 @@ from torch import nn
 from helpers.digits.images import HELD_OUT, IMAGES, LABELS, TRAINING
 from helpers.functions import fake_quantize, lsq_quantize
 
-EPOCHS, BATCH, HIDDEN = 30, 64, (32, 32)
+EPOCHS, BATCH, HIDDEN = 15, 64, (32, 32)
 
 
 def floating_point(x, scale, low, high):
@@ -148,7 +148,7 @@ def training(run: Run) -> Iterator[tuple[nn.Module, float, torch.Tensor]]:
 
     >>> model, done, loss = next(training(WAYS["floating point"]))
     >>> round(1 / done)
-    630
+    315
     """
     batches = _batches(run)
     while True:

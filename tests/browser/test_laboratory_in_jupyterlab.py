@@ -8,14 +8,14 @@ from lab import DECODED, PIXELS, wait_until
 
 pytestmark = pytest.mark.browser
 
-# Slow enough for a hand: six seconds in place of half a second.
+# Slow enough for a hand: six seconds in place of a third of one.
 SLOW = """
 import time
 from helpers.digits import WAYS, Run
 from helpers.laboratory import Laboratory
 
 def unhurried(x, scale, low, high):
-    time.sleep(0.0016)
+    time.sleep(0.0032)
     return WAYS["straight-through"].quantize(x, scale, low, high)
 
 def fails_late(x, scale, low, high):
