@@ -1,5 +1,6 @@
 """What all tests share: how notebooks run, and the browser."""
 
+import gc
 import os
 import shutil
 from pathlib import Path
@@ -25,6 +26,11 @@ LONGEST = "07_train_through_rounding"
 def pytest_collection_modifyitems(items):
     """Trainings come first, or one worker would wait for the other at the end."""
     items.sort(key=lambda item: item.path.stem != LONGEST)
+
+
+def pytest_collection_finish():
+    """What tests import stays, so no search for garbage needs to look through it."""
+    gc.freeze()
 
 
 def pytest_itemcollected(item):

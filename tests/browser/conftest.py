@@ -44,35 +44,33 @@ def tidy_pages():
 def open_notebook(lab, browser, tidy_pages, request):
     """Opens a notebook of notebooks/ by its name, where the last test closed its own.
 
-    With options, in a page of its own; `alone`, with a kernel of its own, too. A failed test leaves
-    a screenshot.
+    With `alone`, in a page that no other test sees. A failed test leaves a screenshot.
     """
     opened = []
 
-    def open_notebook(path, alone=False, **options):
-        if tidy_pages and not alone and not options:
+    def open_notebook(path, alone=False):
+        if tidy_pages and not alone:
             page = tidy_pages.pop()
         else:
-            context = browser.new_context(viewport={"width": 1300, "height": 900}, **options)
+            context = browser.new_context(viewport={"width": 1300, "height": 900})
             context.set_default_timeout(20_000)
             page = context.new_page()
-        opened.append((page, None, alone, options))
-        if not alone:
-            lab.share_kernel(path)
+        opened.append((page, None, alone))
+        lab.share_kernel(path)
         notebook = NotebookPage(page, lab, path)
-        opened[-1] = page, notebook, alone, options
+        opened[-1] = page, notebook, alone
         return notebook
 
     yield open_notebook
     failed = getattr(request.node, "call_failed", True)
-    for page, notebook, alone, options in opened:
+    for page, notebook, alone in opened:
         if failed:
             SCREENSHOTS.mkdir(parents=True, exist_ok=True)
             name = re.sub(r"\W+", "-", request.node.name).strip("-")
             page.screenshot(path=SCREENSHOTS / f"{name}.png")
-        elif not alone:
+        else:
             notebook.close()
-        if failed or alone or options:
+        if failed or alone:
             page.context.close()
         else:
             tidy_pages.append(page)
@@ -83,8 +81,8 @@ def open_notebook(lab, browser, tidy_pages, request):
 def open_cells(lab, open_notebook):
     """Writes a notebook of these code cells, and opens it."""
 
-    def open_cells(*sources, **options):
+    def open_cells(*sources, alone=False):
         lab.write(WRITTEN, *sources)
-        return open_notebook(WRITTEN, **options)
+        return open_notebook(WRITTEN, alone)
 
     return open_cells

@@ -83,6 +83,8 @@ def running_lab(home: Path, notebooks: Path | None = None) -> Iterator[Lab]:
     settings = home / "config" / "labconfig" / "default_setting_overrides.json"
     settings.parent.mkdir(parents=True)
     settings.write_text(json.dumps(LAB_SETTINGS))
+    # Or Node.js, where there is one, looks whether to build JupyterLab anew.
+    settings.with_name("page_config.json").write_text('{"buildCheck": false}')
     environment = dict(
         os.environ,
         IPYTHONDIR=str(home / "ipython"),
@@ -172,12 +174,14 @@ CLOSE = """() => {
 # A training of dozens of networks takes half a minute and shows no widget. Where a question is
 # about it, any numbers do.
 STAND_IN = "three_seeds = lambda run: [97.0, 98.0, 99.0]"
-# A shared kernel forgets names and widgets, or the next page would show them.
+# A shared kernel forgets names and widgets, or the next page would show them. What is left then is
+# imported: frozen, it is not looked through at the next reset, which takes half a second.
 FORGET = """
-get_ipython().run_line_magic("reset", "-f")
-import ipywidgets, matplotlib.pyplot
+import gc, ipywidgets, matplotlib.pyplot
 ipywidgets.Widget.close_all()
 matplotlib.pyplot.close("all")
+get_ipython().run_line_magic("reset", "-f")
+__import__("gc").freeze()
 """
 EXECUTED = """code => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel
   .requestExecute({code, silent: true}).done.then(() => true)"""

@@ -62,7 +62,7 @@ def test_pictures_are_stored_widgets_are_shown_and_controls_move(open_notebook, 
 
 
 def test_picture_follows_the_slider(open_notebook):
-    opened = open_notebook(FIRST, device_scale_factor=2)
+    opened = open_notebook(FIRST)
     opened.run()
     explorer = opened.explorers()[0]
     name = explorer.first_slider()

@@ -74,8 +74,8 @@ class LaboratoryView:
 def laboratory(open_cells):
     """Opens a notebook that shows a laboratory, with these cells below it."""
 
-    def open_laboratory(*cells, **options):
-        return LaboratoryView(open_cells(SLOW, *cells, **options))
+    def open_laboratory(*cells):
+        return LaboratoryView(open_cells(SLOW, *cells))
 
     return open_laboratory
 
