@@ -8,7 +8,7 @@ from contextlib import contextmanager, redirect_stderr
 
 import torch
 
-from helpers.report_card.slopes import flat
+from helpers.report_card.differences import flat
 from helpers.report_card.subject import Subject, first_line, pattern
 from helpers.report_card.transforms import at_output, gradient, product, require_product
 from helpers.report_card.verdict import NotApplicable, require_equal

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from helpers.report_card.slopes import flat, slope
+from helpers.report_card.differences import flat
+from helpers.report_card.slopes import slope
 from helpers.report_card.subject import Subject, pattern
 from helpers.report_card.verdict import NotApplicable, Wrong, require_equal, require_number
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from helpers.report_card.slopes import flat
+from helpers.report_card.differences import flat
 from helpers.report_card.subject import Subject, pattern
 from helpers.report_card.verdict import require_equal
 

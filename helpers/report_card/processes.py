@@ -17,7 +17,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from helpers.report_card.slopes import flat
+from helpers.report_card.differences import flat
 from helpers.report_card.subject import Subject, first_line, pattern
 from helpers.report_card.verdict import NotApplicable, require_equal
 

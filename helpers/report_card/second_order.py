@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch.autograd.gradcheck import GradcheckError
 
-from helpers.report_card.slopes import flat, numeric_slopes
+from helpers.report_card.differences import flat, numeric_slopes
 from helpers.report_card.subject import Subject, first_line, pattern
 from helpers.report_card.verdict import NotApplicable, Wrong, outside, require_between, size
 
@@ -51,8 +51,7 @@ def double_backward(subject: Subject) -> str:
 def gradgradcheck(subject: Subject) -> str:
     """torch.autograd.gradgradcheck, in its fast mode."""
     tensors = subject.doubles()
-    slopes = torch.stack(_slopes_of_gradient(subject, tensors))
-    if slopes.isnan().any():
+    if torch.stack(subject.slopes_of_gradient).isnan().any():
         raise NotApplicable("the example lies at a jump or kink of the gradient: move it")
     try:
         torch.autograd.gradgradcheck(
@@ -94,7 +93,7 @@ def _require_second(subject, derivative, remedy):
 
         return derivative(total)(vector).T.flatten()
 
-    left, right = _slopes_of_gradient(subject, tensors)  # a row for each number that is moved
+    left, right = subject.slopes_of_gradient  # a row for each number that is moved
     where = lambda index: subject.place(tensors, index // len(vector))  # noqa: E731
     slopes, like = (left.flatten(), right.flatten()), lambda: second(subject.like)
     return _require_slopes(subject, second(subject.fn), slopes, like, where, remedy)
@@ -116,11 +115,6 @@ def _weighted(grads):
     """The sum of all gradients, each number with a weight of its own."""
     vector = flat(grads)[0]
     return (vector * (pattern(vector) + 0.125)).sum()
-
-
-def _slopes_of_gradient(subject, tensors):
-    vector, shaped = flat(tensors)
-    return numeric_slopes(lambda x: flat(subject.gradients(shaped(x)))[0], vector)
 
 
 def _require_slopes(subject, yours, slopes, like, where, remedy):

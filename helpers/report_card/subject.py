@@ -9,6 +9,7 @@ from functools import cached_property
 import torch
 
 from helpers.report_card import points
+from helpers.report_card.differences import flat, numeric_slopes
 from helpers.report_card.verdict import NotApplicable
 
 LARGEST = 1000  # a Jacobian has one row for each number that comes out
@@ -71,6 +72,15 @@ class Subject:
         if not self.accepts(torch.float64):
             raise NotApplicable("this needs float64, which does not work: see there")
         return self.tensors(torch.float64)
+
+    @cached_property
+    def slopes_of_gradient(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """By finite differences, to the left and to the right: a row for each number of doubles().
+
+        Three questions compare with them, and they take longer than what is asked.
+        """
+        vector, shaped = flat(self.doubles())
+        return numeric_slopes(lambda x: flat(self.gradients(shaped(x)))[0], vector)
 
     def accepts(self, dtype: torch.dtype) -> bool:
         """Do forward and backward run in this dtype, and keep it?"""

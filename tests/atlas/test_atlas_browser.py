@@ -19,9 +19,10 @@ def one():
 
 @pytest.fixture
 def browser(one):
-    """As at first. Making one takes half a second."""
+    """As at first. Making one takes half a second, and opening an operation nearly as long."""
     one.search.value, one.of_class.value = "", ANY
-    one.choose("torch.abs(x)")
+    if not (one.explorer and one.explorer.summary.startswith("torch.abs(x), half_width=1:")):
+        one.choose("torch.abs(x)")
     return one
 
 

@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from helpers.report_card import ReportCard, Row, compiled, processes, report_card
+from helpers.report_card.differences import flat
 from helpers.report_card.remedies import REMEDIES, remedy_for
-from helpers.report_card.slopes import flat
 from helpers.report_card.subject import Subject
 
 x = torch.linspace(-2, 2, 9)
