@@ -21,10 +21,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import matplotlib.pyplot as plt  # noqa: E402
 import nbformat  # noqa: E402
 from IPython.core.interactiveshell import InteractiveShell  # noqa: E402
-from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: E402
 
 from helpers import explorer  # noqa: E402
 from helpers.controls import reachable  # noqa: E402
+from helpers.picture import Picture  # noqa: E402
 from tools.notebooks import sections  # noqa: E402
 
 
@@ -84,7 +84,8 @@ def run(notebook, explorers):
 
 if __name__ == "__main__":
     explorers, reports = watch_explorers(), {}
-    FigureCanvasAgg.draw = lambda canvas: None
+    Picture.settle = explorer.Explorer._paint = lambda self: None
+    Picture.png = lambda self: b""
     explorer.reachable = ends
     gc.freeze()  # or each reset of the shell would look through all that torch imports
     with contextlib.redirect_stdout(sys.stderr):
