@@ -19,8 +19,9 @@ NO_CHROMIUM = (
     "python -m playwright install chromium, or set CHROMIUM=/path/to/chromium"
 )
 
-
 LONGEST = "07_train_through_rounding"
+
+gc.disable()  # imports make much but no garbage: with searches for it they take a third longer
 
 
 def pytest_collection_modifyitems(items):
@@ -31,6 +32,7 @@ def pytest_collection_modifyitems(items):
 def pytest_collection_finish():
     """What tests import stays, so no search for garbage needs to look through it."""
     gc.freeze()
+    gc.enable()
 
 
 def pytest_itemcollected(item):

@@ -184,7 +184,7 @@ def test_each_planted_fault_is_seen(open_cells):
         "predict('in the cell after it', {})",
         alone=True,
     )
-    wrong = opened.everything_wrong(patience=1)  # what is broken does not mend itself
+    wrong = opened.everything_wrong(patience=0.3)  # what is broken does not mend itself
     for planted in (
         "planted: stderr",
         "on the page: planted: page",
