@@ -19,14 +19,14 @@ NO_CHROMIUM = (
     "python -m playwright install chromium, or set CHROMIUM=/path/to/chromium"
 )
 
-LONGEST = "07_train_through_rounding"
+LONGEST = "07_train_through_rounding", "test_notebook_sections", "test_tools_notebooks"
 
 gc.disable()  # imports make much but no garbage: with searches for it they take a third longer
 
 
 def pytest_collection_modifyitems(items):
-    """Trainings come first, or one worker would wait for the other at the end."""
-    items.sort(key=lambda item: item.path.stem != LONGEST)
+    """What takes long comes first, or one worker would wait for the other at the end."""
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
 
 
 def pytest_collection_finish():
