@@ -1,4 +1,4 @@
-"""Finite differences of any function of a vector."""
+"""Some tensors as one vector, and finite differences of a function of it."""
 
 from __future__ import annotations
 

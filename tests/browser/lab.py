@@ -171,7 +171,7 @@ CLOSE = """() => {
   window.lastPanel = panel;
   window.listening = false;
 }"""
-# A training of dozens of networks takes half a minute and shows no widget. Where a question is
+# A training of dozens of networks takes some ten seconds and shows no widget. Where a question is
 # about it, any numbers do.
 STAND_IN = "three_seeds = lambda run: [97.0, 98.0, 99.0]"
 # A shared kernel forgets names and widgets, or the next page would show them. What is left then is

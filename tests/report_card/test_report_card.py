@@ -12,8 +12,8 @@ import faulty
 import pytest
 import torch
 
-from helpers.report_card import ReportCard, Row, compiled, processes, report_card
-from helpers.report_card.differences import flat
+from helpers.report_card import ReportCard, Row, compiled, processes, report_card, subject
+from helpers.report_card.differences import flat, numeric_slopes
 from helpers.report_card.remedies import REMEDIES, remedy_for
 from helpers.report_card.subject import Subject
 
@@ -308,6 +308,16 @@ def test_a_process_that_fails_is_heard(monkeypatch, command, says):
     row = report_card(faulty.Square.apply, x, processes=True)["two processes"]
     assert row.status == "refused"
     assert says in row.message
+
+
+def test_three_questions_share_the_slopes_of_the_gradient(monkeypatch):
+    measured = []
+    monkeypatch.setattr(
+        subject, "numeric_slopes", lambda *given: measured.append(1) or numeric_slopes(*given)
+    )
+    card = report_card(torch.exp, x)
+    asked = ("gradgradcheck", "hessian", "jacfwd(jacfwd)")
+    assert [card[name].status for name in asked] == ["works"] * 3 and len(measured) == 1
 
 
 def test_a_wrong_average_is_seen(monkeypatch):
