@@ -33,7 +33,7 @@ lint: $(VENV)/ready-test ## check the style of Python files and notebooks
 	$(RUN) -m ruff check
 	$(RUN) -m ruff format --check
 
-unit: $(VENV)/ready-test ## test helpers, tools and the form of the notebooks
+unit: $(VENV)/ready-test ## test both packages, tools and the form of the notebooks
 	$(RUN) -m pytest tests --ignore=tests/browser -n 2 --dist=worksteal
 
 nb: $(VENV)/ready-test ## run every notebook and compare each output with the stored one
@@ -80,8 +80,8 @@ echo "no $$no"
 endef
 
 # Only a finished installation carries the stamp `ready`; one whose Python has gone, or whose
-# `helpers` lie elsewhere because the folder was moved or copied, is built anew like a missing one.
-FOUND_HERE := import helpers, os; print(os.path.samefile(helpers.__path__[0], "helpers"))
+# packages lie elsewhere because the folder was moved or copied, is built anew like a missing one.
+FOUND_HERE := import os, autograd_surprises as a; print(os.path.samefile(a.__path__[0], a.__name__))
 ifneq ($(shell test -e $(VENV)/ready && $(RUN) -Ic '$(FOUND_HERE)' 2>/dev/null),True)
 CLEAR := --clear
 .PHONY: $(VENV)/ready

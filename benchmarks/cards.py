@@ -1,7 +1,7 @@
 """The report cards of other libraries' functions, and of ours beside them.
 
     python benchmarks/cards.py           some minutes
-    python benchmarks/cards.py --store   and write helpers/measured/cards.json, for notebook 10
+    python benchmarks/cards.py --store   and store them for notebook 10
 
 Needs: pip install -c constraints.txt -e '.[peers]'.
 """
@@ -17,11 +17,11 @@ from pathlib import Path
 import torch
 from peers import CONTENDERS, HIGH, LOW, PEERS, SCALE, ZERO_POINT
 
-import helpers
+import helpers.lessons
+from autograd_surprises.report_card import report_card
 from helpers.functions import FakeQuantize, LSQuantize, SignSTE, Step
-from helpers.report_card import report_card
 
-STORED = Path(helpers.__file__).parent / "measured" / "cards.json"
+STORED = Path(helpers.lessons.__path__[0], "measured", "cards.json")
 X = torch.tensor([-2.25, -0.7, 0.3, 1.6])
 STEP_SIZE = torch.tensor([0.25])
 

@@ -10,9 +10,9 @@ COMMON = """
 import time
 import ipywidgets, matplotlib.pyplot as plt, torch
 from IPython.display import display
-from helpers.curves import gradient_curve
-from helpers.explorer import explore
-from helpers.plotting import CurveArtists
+from helpers.curves.numbers import gradient_curve
+from helpers.widgets.explorer import explore
+from helpers.curves.figures import CurveArtists
 
 def round_to(x, step=0.5):
     return step * torch.round(x / step)

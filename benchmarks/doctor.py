@@ -17,7 +17,7 @@ from datetime import date
 import torch
 from torch import nn
 
-from helpers.doctor import explain, trace
+from autograd_surprises.doctor import explain, trace
 
 TURNS = 25
 PLAIN, ANOMALY, EXPLAIN = "forward + backward", "with set_detect_anomaly", "with explain()"

@@ -2,7 +2,7 @@
 
     python benchmarks/functions.py                      some minutes, on a quiet machine
     python benchmarks/functions.py round_ste sign_ste   only these operators
-    python benchmarks/functions.py --store              and write helpers/measured/functions.json
+    python benchmarks/functions.py --store              and store them for notebook 10
 
 Needs: pip install -c constraints.txt -e '.[peers]'. All contenders take turns in random order.
 benchmarks/README.md says what is measured, and holds the last result.
@@ -26,13 +26,13 @@ import torch
 from peers import CONTENDERS, KINKS, OURS, PEERS, SCALE, Contender
 from traffic import traffic
 
-import helpers
-from helpers.saved_tensors import saved_tensors
+import helpers.lessons
+from helpers.lessons.saved_tensors import saved_tensors
 
 ROUNDS, THREADS = 30, (1, 2)
 CALLS = {1_000: 50, 100_000: 15, 10_000_000: 1}  # in one turn, for each number of elements
 SMALL, MIDDLE, LARGE = CALLS
-STORED = Path(helpers.__file__).parent / "measured" / "functions.json"  # for notebook 10
+STORED = Path(helpers.lessons.__path__[0], "measured", "functions.json")  # for notebook 10
 
 # operator, peers, elements, and the part of each peer's time that ours may take, on 1 thread
 TARGETS = [

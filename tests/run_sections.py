@@ -22,9 +22,9 @@ import matplotlib.pyplot as plt  # noqa: E402
 import nbformat  # noqa: E402
 from IPython.core.interactiveshell import InteractiveShell  # noqa: E402
 
-from helpers import explorer  # noqa: E402
-from helpers.controls import reachable  # noqa: E402
-from helpers.picture import Picture  # noqa: E402
+from autograd_surprises.show.picture import Picture  # noqa: E402
+from helpers.widgets import explorer  # noqa: E402
+from helpers.widgets.controls import reachable  # noqa: E402
 from tools.notebooks import sections  # noqa: E402
 
 

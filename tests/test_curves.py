@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 
-from helpers.curves import gradient_curve, input_name
+from helpers.curves.numbers import gradient_curve, input_name
 from helpers.functions import clamp, round_ste
 
 SMOOTH = {

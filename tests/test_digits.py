@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from helpers.digits import (
+from helpers.lessons.digits import (
     HELD_OUT,
     IMAGES,
     LABELS,
@@ -18,8 +18,8 @@ from helpers.digits import (
     three_seeds,
     train,
 )
-from helpers.digits import training as each_batch
-from helpers.digits.picture import show_digits
+from helpers.lessons.digits import training as each_batch
+from helpers.lessons.digits.picture import show_digits
 
 
 def test_each_image_is_for_training_or_held_out():
@@ -52,7 +52,7 @@ def test_all_ways_start_from_the_same_numbers():
 
 @pytest.fixture
 def short_trainings(monkeypatch):
-    monkeypatch.setattr("helpers.digits.networks.EPOCHS", 3)
+    monkeypatch.setattr("helpers.lessons.digits.networks.EPOCHS", 3)
 
 
 def test_a_run_gives_the_same_network_again(short_trainings):

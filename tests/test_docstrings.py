@@ -10,12 +10,13 @@ import pytest
 import torch
 
 import helpers
-from helpers.doctor import explain, trace
+from autograd_surprises.doctor import explain, trace
 
 MODULES = [
     module.name
     for module in pkgutil.walk_packages(helpers.__path__, "helpers.")
-    if not module.ispkg and not module.name.startswith("helpers.exercises.")  # private checks
+    if not module.ispkg
+    and not module.name.startswith("helpers.lessons.exercises.")  # private checks
 ]
 
 

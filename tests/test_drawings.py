@@ -7,8 +7,8 @@ import pytest
 import torch
 from PIL import Image
 
-from helpers.derivatives import derivatives
-from helpers.drawings import (
+from helpers.curves.derivatives import derivatives
+from helpers.widgets.drawings import (
     CurvatureDrawing,
     CurveDrawing,
     DescentDrawing,
@@ -18,8 +18,8 @@ from helpers.drawings import (
     StaircaseDrawing,
     SurrogateDrawing,
 )
-from helpers.drawings.saturation import LOWEST, ZERO
-from helpers.explorer import explore
+from helpers.widgets.drawings.saturation import LOWEST, ZERO
+from helpers.widgets.explorer import explore
 
 
 def outputs(x):

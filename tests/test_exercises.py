@@ -4,8 +4,8 @@ import nbformat
 import pytest
 from wrong_answers import WRONG
 
-from helpers.exercises import EXERCISES
-from helpers.lessons import check
+from helpers.lessons.checking import check
+from helpers.lessons.exercises import EXERCISES
 from tools.notebooks import notebook_files, sections
 
 

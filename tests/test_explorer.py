@@ -8,9 +8,9 @@ import pytest
 import torch
 from PIL import Image, ImageChops
 
-from helpers.controls import control
-from helpers.explorer import explore
 from helpers.functions import clamp, clamp_ste
+from helpers.widgets.controls import control
+from helpers.widgets.explorer import explore
 
 
 def round_to(x, step=0.5, rounding="round"):

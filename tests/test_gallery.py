@@ -3,8 +3,8 @@
 import torch
 
 from helpers import functions
+from helpers.curves.gallery import operators, plot_operators
 from helpers.functions import StraightThrough
-from helpers.gallery import operators, plot_operators
 
 # The public name of each class that is not called by adding _ste
 NAMES = {

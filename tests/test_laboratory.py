@@ -11,9 +11,9 @@ import pytest
 import torch
 from PIL import Image, ImageChops
 
-from helpers import laboratory as module
-from helpers.digits import HELD_OUT, IMAGES, LABELS, WAYS, Run, accuracy, train, training
-from helpers.laboratory import Laboratory
+from helpers.lessons.digits import HELD_OUT, IMAGES, LABELS, WAYS, Run, accuracy, train, training
+from helpers.widgets import laboratory as module
+from helpers.widgets.laboratory import Laboratory
 
 STRAIGHT = WAYS["straight-through"]
 BATCHES = 210
@@ -23,7 +23,7 @@ BATCHES = 210
 def short_trainings():
     """Two thirds as long as a reader's."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("helpers.digits.networks.EPOCHS", 10)
+        patch.setattr("helpers.lessons.digits.networks.EPOCHS", 10)
         yield
 
 

@@ -7,11 +7,13 @@ import nbformat
 import pytest
 import torch
 
-from helpers import mistakes
-from helpers.installation import missing_packages
-from helpers.lessons import check, exercise, expect_error, expect_warning, predict
-from helpers.symptoms import SYMPTOMS, symptom_table
-from helpers.tables import Table
+from autograd_surprises.show.table import Table
+from helpers.lessons import mistakes
+from helpers.lessons.checking import check, exercise
+from helpers.lessons.expectations import expect_error, expect_warning
+from helpers.lessons.installation import missing_packages
+from helpers.lessons.prediction import predict
+from helpers.lessons.symptoms import SYMPTOMS, symptom_table
 from tools.notebooks import notebook_files
 
 
@@ -162,8 +164,8 @@ def installed(monkeypatch):
                 raise metadata.PackageNotFoundError(name)
             return requirements
 
-        monkeypatch.setattr("helpers.installation.metadata.version", version)
-        monkeypatch.setattr("helpers.installation.metadata.requires", requires)
+        monkeypatch.setattr("helpers.lessons.installation.metadata.version", version)
+        monkeypatch.setattr("helpers.lessons.installation.metadata.requires", requires)
         return missing_packages()
 
     return pretend
@@ -192,4 +194,4 @@ def test_every_message_of_a_notebook_is_in_the_table():
                 known = (all(p in line for p in s.message.split(" … ")) for s in SYMPTOMS)
                 if not any(known) and cell.id not in NOT_OF_TORCH.get(path.stem, ()):
                     missing.append(f"{path.stem}, {cell.id}: {line}")
-    assert missing == [], "add them to helpers/symptoms.py"
+    assert missing == [], "add them to helpers/lessons/symptoms.py"

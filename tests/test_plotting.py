@@ -7,11 +7,11 @@ import pytest
 import torch
 from PIL import Image
 
-from helpers.curves import gradient_curve
+from autograd_surprises.show.graph import plot_graph
+from autograd_surprises.show.picture import Picture
+from helpers.curves.figures import CurveArtists, curve_title, plot_gallery, plot_gradient_curve
+from helpers.curves.numbers import gradient_curve
 from helpers.functions import clamp, round_ste
-from helpers.graph_figure import plot_graph
-from helpers.picture import Picture
-from helpers.plotting import CurveArtists, curve_title, plot_gallery, plot_gradient_curve
 
 
 @pytest.fixture

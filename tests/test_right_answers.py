@@ -20,7 +20,7 @@ from wrong_answers.notebook_10 import (
 )
 
 from helpers.functions import Elementwise, value_with_gradient_of
-from helpers.lessons import check
+from helpers.lessons.checking import check
 
 
 class WithVmap(Gate):

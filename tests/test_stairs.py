@@ -5,10 +5,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.curves import gradient_curve
+from helpers.curves.numbers import gradient_curve
+from helpers.curves.pretended import pretended_values
 from helpers.functions import SURROGATES
-from helpers.pretended import pretended_values
-from helpers.stairs import BOTTOM, EDGES, default_height, descend, height, outcome
+from helpers.lessons.stairs import BOTTOM, EDGES, default_height, descend, height, outcome
 
 places = st.floats(-10, 10).map(lambda x: torch.tensor(x, dtype=torch.float64))
 

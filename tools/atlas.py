@@ -1,6 +1,6 @@
 """Measure the installed torch, and write the gradient atlas as a page.
 
-    python tools/atlas.py            into helpers/atlas/measured/, and ATLAS.md anew
+    python tools/atlas.py            into autograd_surprises/atlas/measured/, and ATLAS.md anew
     python tools/atlas.py --page     only ATLAS.md, from what was measured
 
 tests/atlas/test_record.py compares both with the files.
@@ -14,8 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from helpers.atlas import CLASSES, Change, changes, classes, describe, describe_tie  # noqa: E402
-from helpers.atlas.record import FOLDER, Atlas, as_text, load, measured_here, versions  # noqa: E402
+from autograd_surprises.atlas import CLASSES, Change, changes, classes, describe, describe_tie  # noqa: E402
+from autograd_surprises.atlas.record import FOLDER, Atlas, as_text, load, measured_here, versions  # noqa: E402
 
 PAGE = ROOT / "ATLAS.md"
 OPENING = """# The gradient atlas
@@ -37,7 +37,7 @@ and *a hair above* a number is the next floating-point number; beside 0, the sma
 **What was looked at.** Jumps and kinks between -8 and 8 (of a staircase, five), and ±100, ±1000, \
 ±∞ and NaN. One number in float64, unless something else is said, on Linux with an {processor} \
 processor, without a GPU. Kinks much smaller than the slope beside them may be missed. The page is \
-made from [the numbers](helpers/atlas/measured) by `make atlas`.
+made from [the numbers](autograd_surprises/atlas/measured) by `make atlas`.
 """
 CHANGES = """## What changed
 

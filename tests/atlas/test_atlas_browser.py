@@ -5,11 +5,11 @@ import io
 import pytest
 from PIL import Image
 
-from helpers.atlas import CLASSES, atlas, events, versions
-from helpers.atlas_browser import ANY, ROWS, AtlasBrowser, tiny_picture
-from helpers.drawings import CloseUpDrawing
-from helpers.drawings.close_up import HALF_WIDTHS, places
-from helpers.explorer import explore
+from autograd_surprises.atlas import CLASSES, atlas, events, versions
+from helpers.widgets.atlas_browser import ANY, ROWS, AtlasBrowser, tiny_picture
+from helpers.widgets.drawings import CloseUpDrawing
+from helpers.widgets.drawings.close_up import HALF_WIDTHS, places
+from helpers.widgets.explorer import explore
 
 
 @pytest.fixture(scope="module")
@@ -95,12 +95,12 @@ def test_an_error_is_shown_and_goes_away(monkeypatch):
         raise RuntimeError("planted: no <picture>")
 
     with monkeypatch.context() as broken:
-        broken.setattr("helpers.atlas_browser.tiny_picture", fails)
+        broken.setattr("helpers.widgets.atlas_browser.tiny_picture", fails)
         with pytest.raises(RuntimeError, match="planted"):
             browser.search.value = "hardtanh"
         assert 'role="alert"' in browser.message.value
         assert "RuntimeError: planted: no &lt;picture&gt;" in browser.message.value
-        broken.setattr("helpers.atlas_browser.CloseUpDrawing", fails)
+        broken.setattr("helpers.widgets.atlas_browser.CloseUpDrawing", fails)
         browser.message.value = ""
         browser.rows[0].name.click()  # ipywidgets logs what a click raises
         assert "planted" in browser.message.value

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from helpers.atlas import measure
-from helpers.atlas.calls import CALLS
-from helpers.atlas.operations import Operation, found, is_elementwise, operations
-from helpers.atlas.record import without_aliases
+from autograd_surprises.atlas import measure
+from autograd_surprises.atlas.calls import CALLS
+from autograd_surprises.atlas.operations import Operation, found, is_elementwise, operations
+from autograd_surprises.atlas.record import without_aliases
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_a_new_operation_is_found(monkeypatch):
 
 def test_a_line_for_what_this_torch_lacks_is_left_out(monkeypatch):
     new = (*CALLS, "torch.of_the_future(x, 1)")
-    monkeypatch.setattr("helpers.atlas.operations.CALLS", new)
+    monkeypatch.setattr("autograd_surprises.atlas.operations.CALLS", new)
     assert {each.call for each in operations()}.isdisjoint({new[-1]})
 
 

@@ -7,11 +7,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.atlas import Operation, Probe, kind, measure
-from helpers.atlas.kinds import classes, events, subgradient
-from helpers.atlas.measuring import gradients_of, values_of
-from helpers.atlas.points import number, points
-from helpers.atlas.probing import close, one_side, probe, rounded
+from autograd_surprises.atlas import Operation, Probe, kind, measure
+from autograd_surprises.atlas.kinds import classes, events, subgradient
+from autograd_surprises.atlas.measuring import gradients_of, values_of
+from autograd_surprises.atlas.points import number, points
+from autograd_surprises.atlas.probing import close, one_side, probe, rounded
 
 
 def at(fn, x):

@@ -7,12 +7,12 @@ from math import inf, isinf, isnan, nan
 import ipywidgets
 import pytest
 
-from helpers.atlas import CLASSES, Measured, Probe, atlas, kind, versions
-from helpers.atlas.notes import NOTES
-from helpers.atlas.probing import close
-from helpers.atlas.questions import Question, askable, questions
-from helpers.atlas.words import text
-from helpers.quiz import Quiz
+from autograd_surprises.atlas import CLASSES, Measured, Probe, atlas, kind, versions
+from autograd_surprises.atlas.notes import NOTES
+from autograd_surprises.atlas.probing import close
+from autograd_surprises.atlas.questions import Question, askable, questions
+from autograd_surprises.atlas.words import text
+from helpers.widgets.quiz import Quiz
 
 EVERY = [
     Question(measured.call, point, measured.probes[point], halves_ties=True)

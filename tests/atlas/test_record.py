@@ -11,11 +11,11 @@ from math import inf, nan
 
 import pytest
 
-from helpers.atlas import atlas, atlas_table, changes, kind, versions
-from helpers.atlas.kinds import classes, events, slopes_at
-from helpers.atlas.measuring import ELSEWHERE
-from helpers.atlas.notes import NOTES
-from helpers.atlas.record import FOLDER, as_text, from_text, here, load, measured_here
+from autograd_surprises.atlas import atlas, atlas_table, changes, kind, versions
+from autograd_surprises.atlas.kinds import classes, events, slopes_at
+from autograd_surprises.atlas.measuring import ELSEWHERE
+from autograd_surprises.atlas.notes import NOTES
+from autograd_surprises.atlas.record import FOLDER, as_text, from_text, here, load, measured_here
 from tools.atlas import PAGE, checksum, main, page
 
 REMEDY = "run `make atlas` (TORCH=2.8.0 for another version), and read what changed"
@@ -336,8 +336,8 @@ def test_a_version_that_was_not_measured_is_refused():
 
 
 def test_an_installed_torch_that_nobody_measured_is_measured(monkeypatch):
-    monkeypatch.setattr("helpers.atlas.record.here", lambda: "9.9")
-    monkeypatch.setattr("helpers.atlas.record.measured_here", lambda: "measured here")
+    monkeypatch.setattr("autograd_surprises.atlas.record.here", lambda: "9.9")
+    monkeypatch.setattr("autograd_surprises.atlas.record.measured_here", lambda: "measured here")
     assert atlas() == "measured here"
 
 
@@ -354,7 +354,7 @@ def test_classes_of_the_whole():
 def test_the_tool_writes_what_it_measured_and_the_page(tmp_path, monkeypatch, capsys):
     folder = tmp_path / "measured"
     folder.mkdir()
-    for name in ("tools.atlas.FOLDER", "helpers.atlas.record.FOLDER"):
+    for name in ("tools.atlas.FOLDER", "autograd_surprises.atlas.record.FOLDER"):
         monkeypatch.setattr(name, folder)
     monkeypatch.setattr("tools.atlas.ROOT", tmp_path)
     monkeypatch.setattr("tools.atlas.PAGE", tmp_path / "ATLAS.md")

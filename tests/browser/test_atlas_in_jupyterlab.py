@@ -6,7 +6,7 @@ from lab import DECODED, ExplorerView, wait_until
 pytestmark = pytest.mark.browser
 
 ATLAS = """
-from helpers.atlas_browser import AtlasBrowser
+from helpers.widgets.atlas_browser import AtlasBrowser
 browser = AtlasBrowser("2.13")
 browser
 """

@@ -17,7 +17,7 @@ NOTEBOOKS = [path.name for path in notebook_files()]
 assert FIRST in NOTEBOOKS, f"the browser tests found no {FIRST}, only {NOTEBOOKS}"
 
 FRAGILE = """
-from helpers.explorer import explore
+from helpers.widgets.explorer import explore
 
 def fragile(x, step=1.0):
     if step < 0.5:

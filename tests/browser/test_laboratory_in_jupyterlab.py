@@ -11,8 +11,8 @@ pytestmark = pytest.mark.browser
 # Slow enough for a hand: six seconds in place of a third of one.
 SLOW = """
 import time
-from helpers.digits import WAYS, Run
-from helpers.laboratory import Laboratory
+from helpers.lessons.digits import Run, WAYS
+from helpers.widgets.laboratory import Laboratory
 
 def unhurried(x, scale, low, high):
     time.sleep(0.0032)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from helpers.doctor import explain, explain_error, trace
+from autograd_surprises.doctor import explain, explain_error, trace
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from healthy import HEALTHY
 from healthy_more import EXPECTED
 from torch import nn
 
-from helpers.doctor import explain, trace
+from autograd_surprises.doctor import explain, trace
 
 
 def surprises(report, name):

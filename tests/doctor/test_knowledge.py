@@ -9,9 +9,9 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from helpers.doctor import explain, explain_error, trace
-from helpers.doctor.causes import CAUSES
-from helpers.doctor.errors import MESSAGES
+from autograd_surprises.doctor import explain, explain_error, trace
+from autograd_surprises.doctor.causes import CAUSES
+from autograd_surprises.doctor.errors import MESSAGES
 
 
 def leaf(*values, dtype=None):

@@ -6,7 +6,7 @@ import pytest
 import torch
 from patients import CURED, PATIENTS
 
-from helpers.doctor import explain, explain_error, trace
+from autograd_surprises.doctor import explain, explain_error, trace
 
 # What the patients are warned about by torch.
 pytestmark = [

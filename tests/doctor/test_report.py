@@ -8,9 +8,9 @@ import torch
 from PIL import Image
 from torch import nn
 
-from helpers.doctor import explain, trace
-from helpers.doctor.graph import KINDS
-from helpers.doctor.picture import draw
+from autograd_surprises.doctor import explain, trace
+from autograd_surprises.doctor.graph import KINDS
+from autograd_surprises.doctor.picture import draw
 
 
 def leaf(*values):

@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers.doctor import explain, explain_error, trace
-from helpers.doctor.steps import measure
+from autograd_surprises.doctor import explain, explain_error, trace
+from autograd_surprises.doctor.steps import measure
 
 ZEROS_AND_FOURS = torch.tensor([0.0, 4.0])
 

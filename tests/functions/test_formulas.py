@@ -20,7 +20,7 @@ from helpers.functions import (
     sign_ste,
     step,
 )
-from helpers.saved_tensors import saved_tensors
+from helpers.lessons.saved_tensors import saved_tensors
 from tests.functions.operators import OPERATORS
 
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]

@@ -7,7 +7,7 @@ import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from helpers import mistakes
+from helpers.lessons import mistakes
 
 
 class Square(Function):

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from helpers.report_card import report_card
+from autograd_surprises.report_card import report_card
 
 x = torch.linspace(-2, 2, 9)
 

@@ -4,7 +4,7 @@ import faulty
 import pytest
 import torch
 
-from helpers.report_card import report_card
+from autograd_surprises.report_card import report_card
 
 NESTED = "jacfwd(jacfwd)"  # wrong for nearly every Function with a jvp, refused without
 WRONG = "silently wrong"

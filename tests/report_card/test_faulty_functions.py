@@ -6,7 +6,7 @@ import faulty
 import pytest
 import torch
 
-from helpers.report_card import report_card
+from autograd_surprises.report_card import report_card
 
 FIRST = "one gradient per input"
 FORWARD_MODE = {"jvp", "jacfwd"}

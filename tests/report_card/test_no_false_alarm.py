@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 
-from helpers.report_card import report_card
+from autograd_surprises.report_card import report_card
 
 x = torch.linspace(-2, 2, 9)
 positive = torch.tensor([0.2, 0.4, 0.7, 1.3])

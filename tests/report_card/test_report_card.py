@@ -12,10 +12,17 @@ import faulty
 import pytest
 import torch
 
-from helpers.report_card import ReportCard, Row, compiled, processes, report_card, subject
-from helpers.report_card.differences import flat, numeric_slopes
-from helpers.report_card.remedies import REMEDIES, remedy_for
-from helpers.report_card.subject import Subject
+from autograd_surprises.report_card import (
+    ReportCard,
+    Row,
+    compiled,
+    processes,
+    report_card,
+    subject,
+)
+from autograd_surprises.report_card.differences import flat, numeric_slopes
+from autograd_surprises.report_card.remedies import REMEDIES, remedy_for
+from autograd_surprises.report_card.subject import Subject
 
 x = torch.linspace(-2, 2, 9)
 TORCH = tuple(map(int, torch.__version__.split("+")[0].split(".")[:2]))

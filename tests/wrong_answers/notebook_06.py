@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from helpers.stairs import EDGES
+from helpers.lessons.stairs import EDGES
 
 
 def nearest_below(start):

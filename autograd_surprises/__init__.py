@@ -1,0 +1,19 @@
+"""Why did PyTorch's backward do that? Diagnosis for your own code; needs torch alone.
+
+trace, explain, explain_error  which line made a gradient None, zero, NaN or wrong
+report_card                    what a custom Function supports, and where it is silently wrong
+
+Inside, each imports only those above it:
+
+numerics     finite differences, jumps and kinks
+graph        the autograd graph behind a tensor, as data
+show         tables and pictures
+doctor       trace, explain, explain_error
+report_card  report_card
+atlas        measured default gradients of torch's operations, and what versions changed
+"""
+
+from autograd_surprises.doctor import explain, explain_error, trace
+from autograd_surprises.report_card import report_card
+
+__all__ = ["explain", "explain_error", "report_card", "trace"]

@@ -1,0 +1,208 @@
+"""One backward, watched: what arrived at each node of the graph, and what left it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from weakref import ref
+
+import torch
+
+from autograd_surprises.doctor.steps import Amount, Node, Step, measure
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Healthy contributions of these steps, whose sum is ill; if it is one only, a hook did it."""
+
+    steps: tuple[Step, ...]
+
+
+# Is an amount ill? And is a gradient of several parts ill if all are, or if any is?
+SYMPTOMS = {
+    "lost": (lambda amount: amount is None or amount.nonzero == 0, all),
+    "not finite": (lambda amount: amount is not None and not amount.finite, any),
+}
+
+
+def edge_of(tensor: torch.Tensor) -> tuple[Node | None, int]:
+    """The node and the number of its output where this tensor's gradient arrives."""
+    if not tensor.requires_grad:
+        return None, 0
+    edge = torch.autograd.graph.get_gradient_edge(tensor)
+    return edge.node, edge.output_nr
+
+
+class Backward:
+    """The graph behind `root`, and one walk through it.
+
+    steps    by node, in the order in which they were found from the loss
+    leaves   the leaf tensors that the graph reaches
+    grads    after run(): the gradient of each tensor asked for, by id
+    failed   after run(): the step whose backward raised, if it can be told
+
+    >>> x = torch.tensor([0.2, 1.7], requires_grad=True)
+    >>> [step.name for step in Backward(x.round().sum().grad_fn).steps.values()]
+    ['SumBackward0', 'RoundBackward0', 'AccumulateGrad']
+    """
+
+    def __init__(self, root: Node):
+        self.steps: dict[Node, Step] = {}
+        self.into: dict[tuple[Node, int], list[tuple[Step, int]]] = {}
+        waiting = deque([root])
+        while waiting:
+            node = waiting.popleft()
+            if node in self.steps:
+                continue
+            edges = tuple(edge for edge in node.next_functions)
+            step = self.steps[node] = Step(node, node.name().rpartition("::")[2], edges)
+            for k, edge in enumerate(edges):
+                if edge[0] is not None:
+                    self.into.setdefault(edge, []).append((step, k))
+                    waiting.append(edge[0])
+        self.root = self.steps[root]
+        self.leaves = [node.variable for node in self.steps if hasattr(node, "variable")]
+        self.grads: dict[int, torch.Tensor | None] = {}
+        self.failed: Step | None = None
+        self._origins: dict[str, dict[Step, list]] = {}
+
+    def run(self, loss: torch.Tensor, grad_outputs, others: Iterable[torch.Tensor] = ()) -> None:
+        """Walk with a hook on every node. `others` are results whose gradient is wanted, too."""
+        wanted = list({id(t): t for t in [*self.leaves, *others] if t.requires_grad}.values())
+        self._count, self._measured = 0, {}
+        handles = []
+        for step in self.steps.values():
+            if step.own is not None:  # may write into what it gets, so look before
+                handles.append(step.node.register_prehook(self._before(step)))
+            handles.append(step.node.register_hook(self._after(step)))
+        try:
+            grads = torch.autograd.grad(
+                loss, wanted, grad_outputs, retain_graph=True, allow_unused=True
+            )
+            self.grads = {id(t): g for t, g in zip(wanted, grads, strict=True)}
+        except Exception:
+            self.failed = self._unfinished()
+            raise
+        finally:
+            for handle in handles:
+                handle.remove()
+            self._measured = {}
+
+    def _amount(self, gradient):
+        """What leaves one node arrives at the next as the same tensor: measure it once."""
+        if gradient is None:
+            return None
+        seen, version, amount = self._measured.get(id(gradient), (None, 0, None))
+        if seen is None or seen() is not gradient or version != gradient._version:
+            amount = measure(gradient)
+            self._measured[id(gradient)] = ref(gradient), gradient._version, amount
+        return amount
+
+    def _before(self, step):
+        def look(arrived):
+            step.arriving = [None if g is None else measure(g) for g in arrived]
+            step.versions = [g is not None and g._version for g in arrived]
+
+        return look
+
+    def _after(self, step):
+        def look(left, arrived):
+            step.order, self._count = self._count, self._count + 1
+            if step.own is not None:
+                versions = [g is not None and g._version for g in arrived]
+                step.changed = versions != step.versions
+            else:
+                step.arriving = [self._amount(g) for g in arrived]
+            step.leaving = [self._amount(g) for g in left]
+            one = next((g for g in arrived if g is not None), None)
+            if one is not None:
+                self._compare(step, one, [g for g in left if g is not None])
+
+        return look
+
+    def _compare(self, step, arrived, left):
+        before = [amount for amount in step.arriving if amount]
+        nonzero, mass = max(a.nonzero for a in before), sum(a.mass for a in before)
+        finite = all(amount.finite for amount in before)
+        for gradient, after in zip(left, filter(None, step.leaving), strict=True):
+            dense = arrived.layout is torch.strided and gradient.layout is torch.strided
+            alike = dense and arrived.shape == gradient.shape
+            if after.nonzero < nonzero and alike and step.operation not in MIXES:
+                stopped = int(((arrived != 0) & (gradient == 0)).sum())
+                step.stopped = max(step.stopped, stopped)
+            if finite and not after.finite and step.spoiled is None and dense:
+                bad = ~torch.isfinite(gradient.detach())
+                position = tuple(bad.nonzero()[0].tolist())
+                step.spoiled = position, arrived[position].item() if alike else None
+                step.masked = alike and not bool(arrived[bad].any())
+            if nonzero and (after.mass < 1e-5 * mass or not after.finite):
+                step.sample = arrived.detach()
+
+    def _unfinished(self):
+        """Of the nodes whose gradient was complete, the engine runs the youngest first."""
+        undone = [step for step in self.steps.values() if step.order is None]
+        waits = {node for step in undone for node, _ in step.edges}
+        ready = [s for s in undone if s.node not in waits and not hasattr(s.node, "variable")]
+        return max(ready, key=lambda step: step.node._sequence_nr(), default=None)
+
+    def origins(self, node: Node, nr: int, symptom: str) -> list[Step | Sum]:
+        """Where the symptom of the gradient of (node, nr) began: "lost" or "not finite".
+
+        That is a step that got a healthy gradient and let an ill one go, or a Sum of healthy
+        ones that is ill. Empty if the gradient that entered the graph was ill already.
+        """
+        if symptom not in self._origins:
+            table = self._origins[symptom] = {}
+            for step in sorted(self.ran(), key=lambda step: step.order):
+                ill, whole = SYMPTOMS[symptom]
+                if whole(map(ill, step.arriving)):
+                    every = [
+                        self._begin((step.node, i), symptom) for i in range(len(step.arriving))
+                    ]
+                    table[step] = list(dict.fromkeys(o for some in every for o in some))[:3]
+        return self._begin((node, nr), symptom)
+
+    def _begin(self, edge, symptom):
+        ill, whole = SYMPTOMS[symptom]
+        above = [(s, s.leaving[k]) for s, k in self.into.get(edge, ()) if k < len(s.leaving)]
+        if not above:
+            return []
+        if not whole(ill(amount) for _, amount in above):
+            return [Sum(tuple(step for step, _ in above))]
+        found = {}
+        for step, amount in above:
+            if ill(amount):
+                inherited = self._origins[symptom].get(step)
+                found.update(dict.fromkeys([step] if inherited is None else inherited))
+        return sorted(found, key=lambda origin: getattr(origin, "order", 0))[:3]
+
+    def ran(self) -> list[Step]:
+        return [step for step in self.steps.values() if step.order is not None]
+
+    def main_way(self, node: Node, nr: int) -> Iterator[tuple[Step, Amount]]:
+        """From a tensor up to the loss, always along the largest contribution."""
+        least = float("inf")
+        while True:
+            above = [
+                (step.leaving[k], step)
+                for step, k in self.into.get((node, nr), ())
+                if k < len(step.leaving) and step.leaving[k] is not None
+            ]
+            if not above:
+                return
+            amount, step = max(above, key=lambda pair: pair[0].mass)
+            least = min(least, amount.mass)
+            yield step, amount
+            sizes = {i: a.mass for i, a in enumerate(step.arriving) if a is not None}
+            node = step.node  # of several gradients that arrived, go on with the most similar one
+            nr = min(sizes, key=lambda i: abs(sizes[i] - least), default=0)
+
+
+# Operations whose gradient may keep its shape, though its elements do not correspond.
+MIXES = {
+    "Mm", "Addmm", "Bmm", "Baddbmm", "Mv", "Dot", "Linear", "Convolution", "MkldnnConvolution",
+    "Embedding", "T", "Transpose", "Permute", "View", "UnsafeView", "ReshapeAlias", "Flip", "Roll",
+    "Sort", "Cumsum", "Index", "Gather", "CompiledFunction", "ScaledDotProductEfficientAttention",
+    "ScaledDotProductFlashAttentionForCpu",
+}  # fmt: skip

@@ -1,0 +1,162 @@
+"""One call of torch: what kind it is, and why its result has no history."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import CodeType, FrameType, MappingProxyType
+from typing import NamedTuple
+
+import torch
+
+from autograd_surprises.doctor.places import Where, user_frame, where_is
+
+DECIDES = {"__bool__", "equal", "allclose", "is_nonzero"}
+LEAVES_TORCH = {"item", "tolist", "numpy", "__array__", "__float__", "__int__", "__index__"}
+COPIES = {"tensor", "as_tensor", "asarray", "new_tensor", "scalar_tensor"}
+SHAPE_ONLY = {"zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like",
+              "randint_like", "new_zeros", "new_ones", "new_empty", "new_full"}  # fmt: skip
+ROLES = {
+    "number": DECIDES | LEAVES_TORCH,
+    "change": {"__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ipow__"},
+    "event": {"backward", "requires_grad_", "share_memory_", "detach_"},
+    "hook": {"register_hook"},
+    "switch": {"_set_grad_enabled"},
+}
+PROPERTIES = {"data", "T", "mT", "H", "mH", "real", "imag"}  # that give a tensor of values
+# Operations that give inf or NaN for finite numbers more often than by sheer size.
+SPOILS = frozenset(
+    "log log2 log10 log1p logit exp exp2 expm1 sqrt rsqrt reciprocal pow square div true_divide "  # noqa: SIM905
+    "divide truediv rtruediv rpow std var std_mean norm vector_norm linalg_vector_norm normalize "
+    "softmax log_softmax logsumexp acos asin acosh atanh tan lgamma digamma mean inverse logdet "
+    "linalg_inv slogdet linalg_slogdet cosh sinh prod cumprod matmul bmm linear mse_loss l1_loss "
+    "smooth_l1_loss huber_loss nll_loss cross_entropy binary_cross_entropy kl_div "
+    "multi_head_attention_forward scaled_dot_product_attention cosine_similarity".split()
+)
+
+
+class Cut(NamedTuple):
+    """A loss of history: a slug of CAUSES, names for its words, and other lines of the story."""
+
+    cause: str
+    names: Mapping[str, str] = MappingProxyType({})
+    places: tuple[tuple[str, Where], ...] = ()
+
+
+NO_CUTS: Mapping[int, Cut] = MappingProxyType({})
+
+
+class Call(NamedTuple):
+    """One call of torch from Python.
+
+    first, last      numbers of the graph nodes that it made: first <= number < last
+    inputs, outputs  the states of tensors that went in and came out, each state a number
+    cuts             {output: why it has no history}
+    function         the autograd.Function in whose forward it ran, and the line of its apply
+    shapes           (does exactly one require a gradient?, shape, shape) of two unlike inputs
+    """
+
+    index: int
+    name: str
+    line: tuple[CodeType, int, str]
+    first: int
+    last: int
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+    cuts: Mapping[int, Cut]
+    function: tuple[type, Where | None] | None = None
+    in_place: bool = False
+    shapes: tuple = ()
+
+    @property
+    def where(self) -> Where:
+        code, line, module = self.line
+        return Where(code.co_filename, line, module)
+
+    @property
+    def short_name(self) -> str:
+        return self.name.strip("_")
+
+
+@cache
+def name_and_role(func) -> tuple[str, str]:
+    """What a function of torch is called, and what a call of it means for the record.
+
+    >>> name_and_role(torch.Tensor.item), name_and_role(torch.relu_)
+    (('item', 'number'), ('relu_', 'change'))
+    """
+    name = func.__name__
+    if name == "__get__":
+        name = func.__self__.__name__
+        return name, "value" if name in PROPERTIES else "ignored"
+    if name == "__set__":
+        name = f"{func.__self__.__name__}_"
+        return name, {"data_": "change", "requires_grad_": "event"}.get(name, "ignored")
+    for role, names in ROLES.items():
+        if name in names:
+            return name, role
+    return name, "change" if name.endswith("_") and not name.endswith("__") else "value"
+
+
+def cut_of(name: str, result: torch.Tensor, kwargs: Mapping) -> Cut:
+    """Why `result` of the operation `name` has no history, though an input had one."""
+    known = {"detach": "detach", "detach_": "detach", "data": "data", "data_": "data",
+             "__deepcopy__": "deepcopy"}  # fmt: skip
+    if name in known:
+        return Cut(known[name])
+    if name in COPIES:
+        return Cut("copy", {"operation": f"torch.{name}"})
+    if result.is_inference() or torch.is_inference_mode_enabled():
+        return Cut("inference-mode")
+    if not torch.is_grad_enabled():
+        return Cut("no-grad")
+    if name == "grad":
+        return Cut("constant-gradient" if kwargs.get("create_graph") else "no-create-graph")
+    names = {"operation": name.strip("_"), "dtype": str(result.dtype).removeprefix("torch.")}
+    real = result.is_floating_point() or result.is_complex()
+    return Cut("no-derivative" if real else "integer", names)
+
+
+def is_finite(tensor: torch.Tensor) -> bool:
+    """Is it free of inf and NaN, as far as can be seen?"""
+    if not tensor.is_floating_point() or tensor.is_sparse:
+        return True
+    try:
+        return math.isfinite(tensor.detach().sum()) or bool(tensor.detach().isfinite().all())
+    except RuntimeError:  # inside vmap and its like, numbers cannot be looked at
+        return True
+
+
+def function_around(frame: FrameType | None) -> tuple[type, Where | None] | None:
+    """The autograd.Function whose forward is running, and the line that called its apply."""
+    while frame is not None:
+        function = _function_of(frame.f_code) if frame.f_code.co_name == "forward" else None
+        if function is not None:
+            return function, where_is(user_frame(frame.f_back))
+        frame = frame.f_back
+    return None
+
+
+@cache
+def _function_of(code):
+    """The Function with this forward. Newer versions of torch call it from C, without a frame."""
+    classes = [torch.autograd.Function]
+    for function in classes:
+        forward = vars(function).get("forward")
+        if getattr(getattr(forward, "__func__", forward), "__code__", None) is code:
+            return function
+        classes += function.__subclasses__()
+    return None
+
+
+def switched_at(frame: FrameType, user: FrameType | None) -> Where | None:
+    """Where recording is switched off: a line, or the decorator of a function."""
+    for _ in range(4):
+        if frame is None:
+            break
+        if {"ctx_factory", "func"} <= set(frame.f_code.co_freevars):  # of torch's decorator
+            code = frame.f_locals["func"].__code__
+            return Where(code.co_filename, code.co_firstlineno)
+        frame = frame.f_back
+    return where_is(user)

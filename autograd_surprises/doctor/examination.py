@@ -1,0 +1,195 @@
+"""explain(): the loss and what it is asked about, one watched backward, and a report."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from itertools import chain, count
+
+import torch
+from torch import nn
+
+from autograd_surprises.doctor.advice import about_functions, not_trained
+from autograd_surprises.doctor.backward import Backward
+from autograd_surprises.doctor.case import Case
+from autograd_surprises.doctor.errors import finding_of_error
+from autograd_surprises.doctor.history import History
+from autograd_surprises.doctor.judging import about_loss, judge
+from autograd_surprises.doctor.places import variables
+from autograd_surprises.doctor.report import Finding, Report
+
+
+def explain(loss, wrt=None, *, model=None, optimizer=None, grad_outputs=None) -> Report:
+    """Say for each tensor in `wrt` whether a gradient of `loss` arrives, and if not, why.
+
+    Call it after the forward pass. It walks through the graph once, with torch.autograd.grad, and
+    leaves .grad, hooks, random numbers and the graph as they were. Hooks and Functions of yours
+    run, and so does what a checkpoint computes anew. What retain_grad() adds is put back for every
+    tensor that a variable, a list, a dict, a closure or an attribute on the stack leads to.
+
+    wrt           a module, an optimizer, a tensor, a list of tensors or {name: tensor}; without
+                  it: every leaf that the graph reaches
+    model         tells parameters that are not registered, and an optimizer that holds others
+    grad_outputs  the weights of a loss that is not a scalar
+
+    Raises TypeError or ValueError for what cannot be examined.
+
+    >>> x = torch.tensor([0.2, 1.7], requires_grad=True)
+    >>> explain(x.round().sum(), {"x": x})["x"].status
+    'zero'
+    """
+    frame = sys._getframe(1)
+    return examine(loss, wrt, model, optimizer, grad_outputs, recording=None, frame=frame)
+
+
+def examine(loss, wrt, model, optimizer, grad_outputs, recording, frame) -> Report:
+    """explain(), with a recording of the forward pass if there is one."""
+    _expect(loss, torch.Tensor, "the loss", "a tensor", HINTS.get(type(loss), ""))
+    _expect(model, (nn.Module, type(None)), "model", "an nn.Module")
+    _expect(optimizer, (torch.optim.Optimizer, type(None)), "optimizer", "a torch.optim.Optimizer")
+    model = wrt if model is None and isinstance(wrt, nn.Module) else model
+    _refuse_what_has_no_numbers(loss)
+    names, held = variables(frame)
+    if model is not None:
+        names.update((id(p), name) for name, p in model.named_parameters())
+    targets = _targets(wrt, names)
+    names.update((id(tensor), name) for name, tensor in targets.items())
+    weights = _weights(loss, grad_outputs)
+    history = History(recording) if recording is not None else None
+    backward = Backward(loss.grad_fn) if loss.grad_fn is not None else None
+    case = Case(loss, backward, history, names, model)
+    with torch._C.DisableTorchFunction(), torch.inference_mode(False), torch.enable_grad():
+        failed = walk(case, weights, targets, held)
+        findings = about_loss(case, targets, grad_outputs)
+        if wrt is None:
+            targets = leaves(case)
+        if failed is not None:
+            findings.append(failed)
+        else:
+            findings += [judge(case, name, tensor) for name, tensor in targets.items()]
+            findings += about_functions(case)
+        findings += not_trained(case, targets, optimizer)
+    for step in backward.steps.values() if backward else ():
+        step.forget()
+    return Report(description(loss), tuple(findings), case.backward, history, names)
+
+
+HINTS = {
+    float: ": a number has no history, so leave out the .item() or float()",
+    list: ": add several losses with sum(losses)",
+    tuple: ": add several losses with sum(losses)",
+}
+
+
+def _expect(value, kinds, name, what, hint=""):
+    if not isinstance(value, kinds):
+        raise TypeError(f"{name} has to be {what}, got {_kind(value)}{hint}")
+
+
+def _kind(value):
+    return "None" if value is None else type(value).__name__
+
+
+def _refuse_what_has_no_numbers(loss):
+    if loss.is_meta:
+        raise ValueError("the loss is on the meta device, so it has no numbers to look at")
+    if torch._C._functorch.is_functorch_wrapped_tensor(loss):
+        raise ValueError(
+            "explain cannot look inside torch.func (grad, vmap, ...): call it on what they return"
+        )
+
+
+def _targets(wrt, names):
+    if wrt is None:
+        return {}
+    if isinstance(wrt, nn.Module):
+        pairs = list(wrt.named_parameters())
+    elif isinstance(wrt, torch.optim.Optimizer):
+        pairs = [
+            (names.get(id(p), f"param_groups[{g}][{i}]"), p)
+            for g, group in enumerate(wrt.param_groups)
+            for i, p in enumerate(group["params"])
+        ]
+    elif isinstance(wrt, torch.Tensor):
+        pairs = [(names.get(id(wrt), "tensor"), wrt)]
+    elif isinstance(wrt, dict):
+        pairs = list(wrt.items())
+    elif isinstance(wrt, Iterable) and not isinstance(wrt, (str, type)):
+        parts = [part if _is_named(part) else (None, part) for part in wrt]
+        pairs = [(name or names.get(id(t), i), t) for i, (name, t) in enumerate(parts)]
+    else:
+        _expect(wrt, torch.Tensor, "wrt", "a module, an optimizer, a tensor or several tensors")
+    for name, part in pairs:
+        _expect(part, torch.Tensor, f"wrt[{name!r}]", "a tensor")
+        if torch.nn.parameter.is_lazy(part):
+            raise ValueError(f"{name} is not initialised yet: run the model once before you ask")
+    if not pairs:
+        raise ValueError(
+            f"wrt is a {_kind(wrt)} that holds no tensor, so there is nothing to explain. "
+            "named_parameters() shows which parameters a module has registered"
+        )
+    return _named_apart((n if isinstance(n, str) else f"wrt[{n}]", t) for n, t in pairs)
+
+
+def _named_apart(pairs):
+    """{name: tensor}; a second tensor of a name is called "name (2)"."""
+    named = {}
+    for name, tensor in pairs:
+        tries = chain([name], (f"{name} ({k})" for k in count(2)))
+        named[next(n for n in tries if named.get(n, tensor) is tensor)] = tensor
+    return named
+
+
+def _is_named(part):
+    """A pair, as named_parameters() gives them."""
+    return isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], str)
+
+
+def _weights(loss, grad_outputs):
+    if grad_outputs is None:
+        return None if loss.numel() == 1 else torch.ones_like(loss)
+    _expect(grad_outputs, torch.Tensor, "grad_outputs", "a tensor")
+    if grad_outputs.shape != loss.shape:
+        raise ValueError(
+            f"grad_outputs has a weight for each element of the loss, so its shape "
+            f"{tuple(loss.shape)}, but got {tuple(grad_outputs.shape)}"
+        )
+    return grad_outputs
+
+
+def walk(case: Case, weights, targets: dict, held: Iterable[torch.Tensor]) -> Finding | None:
+    """Run the backward; what retain_grad() adds to .grad is put back. A Finding if it raises."""
+    if case.backward is None:
+        return None
+    known = [*targets.values(), *held]
+    if case.history is not None:
+        known += case.history.recording.alive()
+    retained = [(t, t.grad) for t in {id(t): t for t in known}.values() if t.retains_grad]
+    results = [t for t in targets.values() if t.grad_fn in case.backward.steps]
+    devices = range(torch.cuda.device_count()) if case.loss.is_cuda else []
+    try:
+        with torch.random.fork_rng(devices), torch.autograd.set_detect_anomaly(False):
+            case.backward.run(case.loss, weights, results)
+    except Exception as error:
+        recording = case.history and case.history.recording
+        return finding_of_error(error.with_traceback(None), recording, case.backward.failed)
+    finally:
+        for tensor, grad in retained:
+            tensor.grad = grad
+    return None
+
+
+def leaves(case: Case) -> dict[str, torch.Tensor]:
+    """Every leaf of the graph; without a graph, every leaf that the recording met."""
+    if case.backward is not None:
+        found = case.backward.leaves
+    else:
+        seen = case.history.recording.alive() if case.history else []
+        found = [t for t in seen if t.is_leaf and t.requires_grad and t is not case.loss]
+    return _named_apart((case.name(tensor, i), tensor) for i, tensor in enumerate(found))
+
+
+def description(loss: torch.Tensor) -> str:
+    """What loss this is."""
+    value = f"{loss.item():.4g}" if loss.numel() == 1 else f"of shape {tuple(loss.shape)}"
+    return value + (f", made by {loss.grad_fn.name()}" if loss.grad_fn is not None else "")

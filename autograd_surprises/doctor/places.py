@@ -1,0 +1,174 @@
+"""Places in somebody's Python code, and the tensors that the names there hold."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+import sysconfig
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
+
+import torch
+
+TORCH, HERE = (str(Path(file).parent) + os.sep for file in (torch.__file__, __file__))
+# Both packages of this project count as libraries: in a checkout they lie side by side.
+OURS = [
+    str(Path(HERE).parent.with_name(name)) + os.sep for name in ("autograd_surprises", "helpers")
+]
+LIBRARIES = (*OURS, "site-packages" + os.sep, sysconfig.get_paths()["stdlib"] + os.sep)
+
+LIMIT = 5000  # that a variable is searched for tensors
+SHELL = re.compile(r"_+|_i?\d+|_i+|_[oid]h|In|Out|__\w+__")  # what IPython and Python add
+
+
+@dataclass(frozen=True)
+class Where:
+    """A line of Python code, and the path of the module whose forward was running, or ""."""
+
+    file: str
+    line: int
+    module: str = ""
+
+    @property
+    def source(self) -> str:
+        return linecache.getline(self.file, self.line).strip()
+
+    @property
+    def short(self) -> str:
+        """The file without its folders. A notebook cell has a file of changing name, so no name."""
+        in_notebook = "ipykernel_" in self.file
+        return f"line {self.line}" if in_notebook else f"{Path(self.file).name}:{self.line}"
+
+    def __str__(self):
+        module = f"  (in {self.module})" if self.module else ""
+        return f"{self.short}: {self.source}{module}" if self.source else f"{self.short}{module}"
+
+
+_owners: dict[int, tuple[CodeType, str]] = {}  # by id: the hash of a long function takes long
+
+
+def owner(code: CodeType) -> str:
+    """Whose code this is: torch's (the doctor's own counts as that), a library's, or the user's."""
+    known = _owners.get(id(code))
+    if known is None:
+        file = code.co_filename
+        library = any(library in file for library in LIBRARIES)
+        whose = "library" if library else "user"
+        whose = "torch" if file.startswith((TORCH, HERE, "<frozen")) else whose
+        known = _owners[id(code)] = code, whose
+    return known[1]
+
+
+def user_frame(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame of the user, from `frame` outwards; else the innermost outside torch."""
+    outside = None
+    while frame is not None:
+        whose = owner(frame.f_code)
+        if whose == "user":
+            return frame
+        if whose == "library" and outside is None:
+            outside = frame
+        frame = frame.f_back
+    return outside
+
+
+def where_is(frame: FrameType | None) -> Where | None:
+    """The line that a frame is at."""
+    return frame and Where(frame.f_code.co_filename, frame.f_lineno)
+
+
+def raised_at(traceback: TracebackType | None) -> Where | None:
+    """The innermost line of the user that an exception passed through."""
+    place = None
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if owner(code) == "user":
+            place = Where(code.co_filename, traceback.tb_lineno)
+        traceback = traceback.tb_next
+    return place
+
+
+def tensors_in(value: object) -> list[torch.Tensor]:
+    """The tensors in an argument or a result, in its lists, tuples and dicts, too.
+
+    >>> tensors_in([1, {"a": torch.ones(1)}])
+    [tensor([1.])]
+    """
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = tuple(value.values())
+    if isinstance(value, (list, tuple)):
+        return [tensor for part in value for tensor in tensors_in(part)]
+    return []
+
+
+def held_tensors(value: object, name: str) -> Iterator[tuple[str, torch.Tensor]]:
+    """The tensors that a variable holds, each with the expression that reaches it: "scales[0]".
+
+    Lists, dicts, closures and attributes are looked into, up to a limit; modules with all parts.
+    """
+    waiting, looked = deque([(name, value, 0)]), 0
+    while waiting and looked < LIMIT:
+        name, value, depth = waiting.popleft()
+        looked += 1
+        if isinstance(value, torch.Tensor):
+            yield name, value
+        elif isinstance(value, (ModuleType, type, torch.optim.Optimizer)) or depth > 3:
+            continue
+        elif isinstance(value, torch.nn.Module):
+            yield from ((f"{name}.{path}", p) for path, p in value.named_parameters())
+            for path, part in value.named_modules():
+                where = f"{name}.{path}" if path else name
+                waiting += ((f"{where}.{k}", v, depth + 1) for k, v in _attributes(part))
+        elif isinstance(value, dict):
+            keys = [key for key in value if isinstance(key, (str, int))]
+            waiting += ((f"{name}[{key!r}]", value[key], depth + 1) for key in keys[:LIMIT])
+        elif isinstance(value, (list, tuple, set, frozenset, deque)):
+            parts = enumerate(islice(value, LIMIT))
+            waiting += ((f"{name}[{i}]", part, depth + 1) for i, part in parts)
+        elif isinstance(value, FunctionType):
+            cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=False)
+            waiting += ((key, cell.cell_contents, depth + 1) for key, cell in cells if _full(cell))
+        elif hasattr(value, "__dict__"):
+            waiting += ((f"{name}.{k}", v, depth + 1) for k, v in _attributes(value))
+
+
+def _attributes(value):
+    held = list(vars(value).items())
+    return [(k, v) for k, v in held if not k.startswith("_") or isinstance(v, torch.Tensor)]
+
+
+def _full(cell):
+    try:
+        return cell.cell_contents is not None
+    except ValueError:  # not filled yet
+        return False
+
+
+def variables(frame: FrameType | None) -> tuple[dict[int, str], list[torch.Tensor]]:
+    """The tensors that the user's variables on the stack hold: the shortest name by id, and all."""
+    names: dict[int, str] = {}
+    tensors: dict[int, torch.Tensor] = {}
+    spaces = {}
+    while frame is not None:
+        if owner(frame.f_code) == "user":
+            spaces[id(frame.f_globals)] = frame.f_globals
+            spaces[id(frame)] = frame.f_locals
+        frame = frame.f_back
+    for space in spaces.values():
+        for variable, value in list(space.items()):
+            if SHELL.fullmatch(variable):  # its own copies of cells and results
+                continue
+            with suppress(Exception):  # an object that does not let itself be looked into
+                for name, tensor in held_tensors(value, variable):
+                    tensors[id(tensor)] = tensor
+                    if len(name) < len(names.get(id(tensor), name + " ")):
+                        names[id(tensor)] = name
+    return names, list(tensors.values())

@@ -1,0 +1,159 @@
+"""What was found, as text, as a table and as data."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from autograd_surprises.doctor.causes import words
+from autograd_surprises.doctor.places import Where
+
+SAID = {"none": "None", "nan": "NaN", "error": "ERROR", "zero": "ZERO", "tiny": "TINY",
+        "wrong": "WRONG", "not trained": "NOT TRAINED"}  # fmt: skip
+ORDER = ("error", "none", "nan", "inf", "zero", "tiny", "wrong", "not trained", "partial", "ok")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What happened to the gradient of one tensor.
+
+    name      of the tensor; "loss" or "backward()" for what concerns all of them
+    status    ok, partial, none, zero, tiny, nan, inf, wrong, not trained or error
+    cause     a slug such as "detach", or "" if nothing is to be said
+    sentence  the cause in words
+    places    (label, Where), the line to blame first
+    fix       what helps
+    node      what the graph node did: "died in RoundBackward0: 3 of 3 in, 0 of 3 out"
+    also      more sentences
+    """
+
+    name: str
+    status: str
+    cause: str = ""
+    sentence: str = ""
+    places: tuple[tuple[str, Where], ...] = ()
+    fix: str = ""
+    node: str = ""
+    also: tuple[str, ...] = ()
+    call: object = field(default=None, repr=False, compare=False)  # that cut it, for the picture
+
+    @property
+    def where(self) -> Where | None:
+        return self.places[0][1] if self.places else None
+
+    def lines(self) -> list[tuple[str, str]]:
+        """(label, text) of everything that is known, the cause first."""
+        rows = [("cause", self.sentence)]
+        rows += [(label, str(where)) for label, where in self.places]
+        rows += [("gradient", self.node), *(("also", text) for text in self.also)]
+        return [(label, text) for label, text in [*rows, ("fix", self.fix)] if text]
+
+    def __str__(self):
+        head = f"{SAID.get(self.status, self.status)}  {self.name}"
+        rows = [f"    {label}: {text}" for label, text in self.lines()]
+        whole = {"break_long_words": False, "break_on_hyphens": False}
+        return "\n".join(
+            textwrap.fill(row, 98, subsequent_indent="      ", **whole) for row in [head, *rows]
+        )
+
+    def _repr_html_(self):
+        return _table((self,))
+
+
+def finding(name: str, status: str, cause: str, places=(), node="", also=(), **names) -> Finding:
+    """A finding in the words of its cause; each place once, and none without a Where.
+
+    >>> print(finding("w", "zero", "zero-start"))
+    ZERO  w
+        cause: the gradient that enters the graph is zero already
+        fix: check grad_outputs, and what the loss is multiplied by
+    """
+    sentence, fix = words(cause, **{"name": name, **names})
+    once: dict[Where, tuple[str, Where]] = {}
+    for label, where in places:
+        if where is not None:
+            once.setdefault(where, (label, where))
+    places = tuple(once.values())
+    return Finding(name, status, cause.partition(":")[0], sentence, places, fix, node, tuple(also))
+
+
+@dataclass(frozen=True)
+class Report:
+    """The findings for one loss. Shows itself: a table in a notebook, text elsewhere.
+
+    loss               a description of it
+    findings           in the order in which they were asked for
+    backward, history  what was watched and recorded, for the picture; names of tensors by id
+    """
+
+    loss: str
+    findings: tuple[Finding, ...]
+    backward: object = field(repr=False, compare=False)
+    history: object = field(repr=False, compare=False)
+    names: dict = field(repr=False, compare=False)
+
+    @property
+    def healthy(self) -> bool:
+        """Does every gradient arrive, finite and not all zero, where it is trained?"""
+        return all(found.status in ("ok", "partial") for found in self.findings)
+
+    def __getitem__(self, name: str) -> Finding:
+        """The worst finding about this tensor."""
+        found = [finding for finding in self.findings if finding.name == name]
+        if not found:
+            raise KeyError(f"no finding about {name!r}, only {[f.name for f in self.findings]}")
+        return min(found, key=lambda finding: ORDER.index(finding.status))
+
+    def graph(self, nodes: int = 30):
+        """The graph as a picture: where the gradient flows, and where it dies."""
+        from autograd_surprises.doctor.picture import GraphPicture
+
+        return GraphPicture(self, nodes)
+
+    def __str__(self):
+        return "\n".join([f"loss: {self.loss}", *map(str, told_once(self.findings))])
+
+    __repr__ = __str__
+
+    def _repr_html_(self):
+        return f"<p>loss: {html.escape(self.loss)}</p>\n{_table(told_once(self.findings))}"
+
+
+def told_once(findings: Sequence[Finding]) -> list[Finding]:
+    """Findings with the same story as one, the worst first."""
+    groups: dict[tuple, list[Finding]] = {}
+    for found in sorted(findings, key=lambda f: ORDER.index(f.status)):
+        story = (found.status, found.cause, found.sentence, found.places, found.also)
+        groups.setdefault(story if found.cause else (found.status,), []).append(found)
+    told = []
+    for group in groups.values():
+        names = [found.name for found in group]
+        more = f" and {len(names) - 6} more" if len(names) > 7 else ""
+        shared = {} if len(group) == 1 or group[0].cause else {"node": ""}
+        told.append(
+            replace(group[0], name=", ".join(names[:6] if more else names) + more, **shared)
+        )
+    return told
+
+
+LEFT = 'style="text-align:left"'
+
+
+def _table(findings):
+    """Each row reads as sentences, so that it also reads well where styles are stripped."""
+    rows = [
+        f"<tr>{''.join(f'<th {LEFT}>{name}</th>' for name in ('tensor', 'gradient', 'why'))}</tr>"
+    ]
+    for found in findings:
+        story = "<br>".join(
+            f"<b>{html.escape(label)}</b>: {html.escape(text)}" for label, text in found.lines()
+        )
+        cells = (
+            f"<code>{html.escape(found.name)}</code>",
+            SAID.get(found.status, found.status),
+            story,
+        )
+        rows.append(f"<tr>{''.join(f'<td {LEFT}>{cell}</td>' for cell in cells)}</tr>")
+    return "<table>\n" + "\n".join(rows) + "\n</table>"

@@ -1,0 +1,97 @@
+"""torch.compile, with fullgraph=True."""
+
+from __future__ import annotations
+
+import io
+import logging
+from contextlib import contextmanager, redirect_stderr
+
+import torch
+
+from autograd_surprises.report_card.differences import flat
+from autograd_surprises.report_card.subject import Subject, first_line, pattern
+from autograd_surprises.report_card.transforms import at_output, gradient, product, require_product
+from autograd_surprises.report_card.verdict import NotApplicable, require_equal
+
+IN_EAGER = "call torch.func outside of torch.compile, or spell it without a Function"
+
+
+@contextmanager
+def fresh_compiler(backend: str = "aot_eager"):
+    """A function that compiles, with nothing compiled before or left behind, and no log.
+
+    Raises NotApplicable where not even x + 1 compiles: no C++ compiler, too new a Python.
+
+    >>> with fresh_compiler("eager") as whole:
+    ...     whole(torch.exp)(torch.zeros(1))
+    tensor([1.])
+    """
+
+    def whole(function):
+        return torch.compile(function, fullgraph=True, backend=backend)
+
+    silenced = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    torch.compiler.reset()
+    try:
+        try:
+            with redirect_stderr(io.StringIO()):  # torch 2.6 says there that it found no GPU
+                whole(lambda x: x + 1)(torch.ones(2))
+        except Exception as error:
+            raise NotApplicable(f"{backend} does not work here: {first_line(error)}") from error
+        yield whole
+    finally:
+        torch.compiler.reset()
+        logging.disable(silenced)
+
+
+def compiled_with(backend: str):
+    """The question about this backend: value and gradient as without it."""
+
+    def check(subject: Subject) -> str:
+        tensors = subject.tensors()
+        leaves = [tensor.clone().requires_grad_() for tensor in tensors]
+        with fresh_compiler(backend) as whole:
+            y = whole(lambda *some: subject.apply(some))(*leaves)
+            grads = torch.autograd.grad(y, leaves, pattern(y), materialize_grads=True)
+        expected = subject.call(tensors).detach()
+        require_equal(y, expected, at_output(subject, tensors, expected))
+        _require_gradient(subject, tensors, grads)
+        return ""
+
+    return check
+
+
+def compiled_grad(subject: Subject) -> str:
+    """torch.compile of torch.func.grad, which dropped custom backwards before torch 2.14."""
+    tensors = subject.tensors()
+    with fresh_compiler() as whole:
+        # it lost them where fn is given the very tensor that the gradient is asked for
+        grads = whole(gradient(subject, subject.apply))(*tensors)
+    _require_gradient(subject, tensors, grads)
+    return ""
+
+
+def compiled_jvp(subject: Subject) -> str:
+    """torch.compile of torch.func.jvp."""
+    with fresh_compiler() as whole:
+        yours = whole(product(subject))(*subject.tensors())
+    require_product(subject, yours, IN_EAGER)
+    return ""
+
+
+def compiled_vmap(subject: Subject) -> str:
+    """torch.compile of torch.func.vmap."""
+    tensors = subject.tensors()
+    batches = [torch.stack([tensor, tensor]) for tensor in tensors]
+    with fresh_compiler() as whole:
+        yours = whole(torch.func.vmap(lambda *some: subject.apply(some)))(*batches)
+    row = subject.call(tensors).detach()
+    expected = torch.stack([row, row])
+    require_equal(yours, expected, at_output(subject, batches, expected), IN_EAGER)
+    return ""
+
+
+def _require_gradient(subject, tensors, grads):
+    where = lambda index: f"gradient {subject.place(tensors, index)}"  # noqa: E731
+    require_equal(flat(grads)[0], flat(subject.gradients(tensors))[0], where, IN_EAGER)

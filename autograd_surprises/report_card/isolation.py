@@ -1,0 +1,37 @@
+"""Each question in a world of its own, and the old world back afterwards."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import contextmanager
+
+import torch
+
+from autograd_surprises.numerics import one_thread
+
+
+@contextmanager
+def isolated(device: torch.device):
+    """Gradients on, autocast off, seed 0, no warnings; all that and the default dtype restored.
+
+    >>> with torch.no_grad(), isolated(torch.device("cpu")):
+    ...     torch.is_grad_enabled()
+    True
+    """
+    dtype = torch.get_default_dtype()
+    devices = [device] if device.type == "cuda" else []
+    try:
+        with (
+            warnings.catch_warnings(),
+            torch.random.fork_rng(devices),
+            torch.inference_mode(False),
+            torch.enable_grad(),
+            torch.autocast(device.type, enabled=False),
+            one_thread(),
+        ):
+            warnings.simplefilter("ignore")
+            # torch.manual_seed would also seed other devices, and nothing would restore those
+            (torch.manual_seed if devices else torch.default_generator.manual_seed)(0)
+            yield
+    finally:
+        torch.set_default_dtype(dtype)

@@ -1,0 +1,122 @@
+"""Two processes under DistributedDataParallel, with the gloo backend."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from datetime import timedelta
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from autograd_surprises.report_card.differences import flat
+from autograd_surprises.report_card.subject import Subject, first_line, pattern
+from autograd_surprises.report_card.verdict import NotApplicable, require_equal
+
+SHARES = (1.0, 0.75)  # what each process multiplies the inputs by: its part of the data
+SECONDS = 60
+COMMAND = "from autograd_surprises.report_card.processes import work; work({rank}, {folder!r})"
+
+
+class Model(nn.Module):
+    """fn of the chosen inputs, which are its parameters."""
+
+    def __init__(self, subject: Subject):
+        super().__init__()
+        self.subject = subject
+        self.weights = nn.ParameterList(subject.tensors())
+
+    def forward(self, share):
+        return self.subject.call([weight * share for weight in self.weights])
+
+
+def two_processes(subject: Subject) -> str:
+    """Does each process have the average of both gradients?"""
+    if not (dist.is_available() and dist.is_gloo_available()):
+        raise NotApplicable("this torch has no gloo")
+    given = pickled(subject)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "given").write_bytes(given)
+        results = _run(Path(folder))
+    model, expected = Model(subject), 0
+    for share in SHARES:
+        y = model(share)
+        grads = torch.autograd.grad(y, list(model.weights), pattern(y), materialize_grads=True)
+        expected = expected + flat(grads)[0] / len(SHARES)
+    where = lambda index: f"average gradient {subject.place(subject.tensors(), index)}"  # noqa: E731
+    for result in results:
+        require_equal(result, expected, where)
+    return ""
+
+
+def work(rank: int, folder: str) -> None:
+    """What one process does: forward, backward, and its gradients into a file."""
+    torch.set_num_threads(1)
+    model = Model(Subject(*pickle.loads(Path(folder, "given").read_bytes())))
+    meeting = f"file://{folder}/meeting"
+    patience = timedelta(seconds=SECONDS)
+    dist.init_process_group("gloo", meeting, patience, len(SHARES), rank)
+    parallel = nn.parallel.DistributedDataParallel(model)
+    y = parallel(SHARES[rank])
+    y.backward(pattern(y))
+    torch.save(flat([weight.grad for weight in model.weights])[0], f"{folder}/{rank}.saving")
+    os.rename(f"{folder}/{rank}.saving", f"{folder}/{rank}.pt")
+    dist.barrier()
+    os._exit(0)  # gloo's threads sometimes abort a process that ends in peace
+
+
+def pickled(subject: Subject) -> bytes:
+    """fn and its inputs for another process. Raises NotApplicable if that cannot import fn.
+
+    >>> len(pickled(Subject(torch.relu, None, (torch.ones(2),), (0,)))) > 0
+    True
+    """
+    reason = f"a new process cannot import {subject.name}: define it in a module (a .py file)"
+    owner = getattr(subject.fn, "__self__", None)
+    if getattr(owner if isinstance(owner, type) else subject.fn, "__module__", "") == "__main__":
+        raise NotApplicable(reason)
+    inputs = tuple(i.detach() if isinstance(i, torch.Tensor) else i for i in subject.inputs)
+    try:
+        return pickle.dumps((subject.fn, None, inputs, subject.chosen))
+    except Exception as error:
+        raise NotApplicable(f"{reason}; {first_line(error)}") from error
+
+
+def _run(folder):
+    """The results of both processes, or the error of the first that ended without one."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    for _, name in socket.if_nameindex():
+        if name.startswith("lo"):  # the loopback: 127.0.0.1
+            environment["GLOO_SOCKET_IFNAME"] = name
+    results = [folder / f"{rank}.pt" for rank in range(len(SHARES))]
+    end = time.monotonic() + SECONDS
+    with ExitStack() as stack:
+        running = [_start(rank, folder, environment, stack) for rank in range(len(SHARES))]
+        while not all(result.exists() for result in results):
+            for rank, process in enumerate(running):
+                if process.poll() is not None and not results[rank].exists():
+                    said = (folder / f"{rank}.txt").read_text().strip().splitlines()
+                    raise RuntimeError(said[-1] if said else "a process ended without a word")
+            if time.monotonic() > end:
+                raise RuntimeError(f"the two processes did not end within {SECONDS} s")
+            time.sleep(0.05)
+        return [torch.load(result) for result in results]
+
+
+def _start(rank, folder, environment, stack):
+    command = [sys.executable, "-c", COMMAND.format(rank=rank, folder=str(folder))]
+    with open(folder / f"{rank}.txt", "w") as errors:
+        process = subprocess.Popen(
+            command, env=environment, stdout=subprocess.DEVNULL, stderr=errors
+        )
+    stack.callback(process.wait)
+    stack.callback(process.kill)
+    return process

@@ -1,0 +1,137 @@
+"""Gradients of gradients, against finite differences of the first gradient."""
+
+from __future__ import annotations
+
+import torch
+from torch.autograd.gradcheck import GradcheckError
+
+from autograd_surprises.report_card.differences import flat, numeric_slopes
+from autograd_surprises.report_card.subject import Subject, first_line, pattern
+from autograd_surprises.report_card.verdict import (
+    NotApplicable,
+    Wrong,
+    outside,
+    require_between,
+    size,
+)
+
+CONSTANT = (
+    "backward takes for a constant what depends on the input, such as a number that forward "
+    "computed: save the input and compute from it in backward"
+)
+CUT = "backward cuts the graph: write it without detach(), .data, NumPy and torch.no_grad()"
+NESTED = (
+    "torch does not follow an outer forward derivative into the jvp of a Function (pytorch issue "
+    "197867): leave out the jvp, and spell it without a Function in forward mode"
+)
+THROUGH = (
+    "autograd also differentiates what backward computes with: save the input or a bool mask, or "
+    "detach() what is to count as constant"
+)
+
+
+def double_backward(subject: Subject) -> str:
+    """The gradient of the gradient, by the input and by grad_output.
+
+    >>> double_backward(Subject(torch.exp, None, (torch.ones(2),), (0,)))
+    ''
+    """
+    tensors = subject.doubles()
+    yours, connected = _second_gradient(subject, tensors)
+    inputs = sum(tensor.numel() for tensor in tensors)
+    vector, shaped = flat([*tensors, pattern(subject.call(tensors)).detach()])
+
+    def first(vector):
+        *inputs, upstream = shaped(vector)
+        return _weighted(subject.gradients(inputs, upstream))
+
+    def where(index):
+        by_upstream = f"by number {index - inputs} of grad_output"
+        return subject.place(tensors, index) if index < inputs else by_upstream
+
+    remedy = (THROUGH if yours[:inputs].any() else CONSTANT) if connected else CUT
+    like = lambda: _second_gradient(subject, tensors, subject.like)[0]  # noqa: E731
+    return _require_slopes(subject, yours, numeric_slopes(first, vector), like, where, remedy)
+
+
+def gradgradcheck(subject: Subject) -> str:
+    """torch.autograd.gradgradcheck, in its fast mode."""
+    tensors = subject.doubles()
+    if torch.stack(subject.slopes_of_gradient).isnan().any():
+        raise NotApplicable("the example lies at a jump or kink of the gradient: move it")
+    try:
+        torch.autograd.gradgradcheck(
+            lambda *tensors: subject.call(tensors),
+            [tensor.requires_grad_() for tensor in tensors],
+            fast_mode=True,
+        )
+    except GradcheckError as error:
+        message = first_line(error).rstrip(",")
+        try:
+            remark = double_backward(subject)
+        except Wrong as wrong:  # which says more than torch
+            where = f"{message}, {wrong.where}"
+            raise Wrong(where, wrong.yours, wrong.expected, wrong.remedy) from error
+        if not remark:
+            raise Wrong(message, "its second gradient", "finite differences") from error
+        return remark
+    return ""
+
+
+def hessian(subject: Subject) -> str:
+    """torch.func.hessian: forward mode over reverse mode."""
+    return _require_second(subject, torch.func.hessian, THROUGH)
+
+
+def forward_twice(subject: Subject) -> str:
+    """Forward mode over forward mode."""
+    return _require_second(subject, lambda f: torch.func.jacfwd(torch.func.jacfwd(f)), NESTED)
+
+
+def _require_second(subject, derivative, remedy):
+    tensors = subject.doubles()
+    vector, shaped = flat(tensors)
+
+    def second(function):
+        def total(vector):
+            y = subject.call(shaped(vector), function)
+            return (y * pattern(y)).sum()
+
+        return derivative(total)(vector).T.flatten()
+
+    left, right = subject.slopes_of_gradient  # a row for each number that is moved
+    where = lambda index: subject.place(tensors, index // len(vector))  # noqa: E731
+    slopes, like = (left.flatten(), right.flatten()), lambda: second(subject.like)
+    return _require_slopes(subject, second(subject.fn), slopes, like, where, remedy)
+
+
+def _second_gradient(subject, tensors, function=None):
+    """By all inputs and grad_output, as one vector; and does it depend on them at all?"""
+    y, leaves = subject.run(tensors, function)
+    upstream = pattern(y).detach().requires_grad_()
+    grads = torch.autograd.grad(y, leaves, upstream, create_graph=True, materialize_grads=True)
+    total = _weighted(grads)
+    if total.requires_grad:
+        total.backward()  # torch.autograd.grad would not hear the error of once_differentiable
+    second = [torch.zeros_like(t) if t.grad is None else t.grad for t in (*leaves, upstream)]
+    return flat(second)[0], total.requires_grad
+
+
+def _weighted(grads):
+    """The sum of all gradients, each number with a weight of its own."""
+    vector = flat(grads)[0]
+    return (vector * (pattern(vector) + 0.125)).sum()
+
+
+def _require_slopes(subject, yours, slopes, like, where, remedy):
+    """Compare with the slopes of the first gradient, or with the second gradient of like."""
+    low, high = torch.minimum(*slopes), torch.maximum(*slopes)
+    steepest = torch.maximum(size(low), size(high))
+    tolerance = 1e-3 * (steepest + steepest.max()) + 1e-6
+    try:
+        require_between(yours, low, high, tolerance, where, remedy)
+    except Wrong:  # a straight-through estimator inside pretends twice, and like may, too
+        if not subject.like or outside(yours, like(), like(), tolerance).any():
+            raise
+        return "the second gradient is that of like, not the slope of the first"
+    return ""

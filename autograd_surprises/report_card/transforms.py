@@ -1,0 +1,133 @@
+"""torch.func: vmap, reverse mode and forward mode, against plain loops over backward."""
+
+from __future__ import annotations
+
+import torch
+
+from autograd_surprises.report_card.differences import flat
+from autograd_surprises.report_card.subject import Subject, number, pattern
+from autograd_surprises.report_card.verdict import Wrong, require_equal
+
+AGREE = "jvp multiplies by the Jacobian, backward by its transpose: make them agree"
+
+
+def vmap(subject: Subject) -> str:
+    """vmap of fn, over all inputs and over each alone, against a loop.
+
+    >>> vmap(Subject(torch.exp, None, (torch.ones(2),), (0,)))
+    ''
+    """
+    tensors = subject.tensors()
+    batches = [torch.stack([tensor, tensor.flatten().flip(0).reshape(tensor.shape), tensor])
+               for tensor in tensors]  # fmt: skip
+    together = (True,) * len(tensors)
+    alone = [tuple(i == j for j in range(len(tensors))) for i in range(len(tensors))]
+    for batched in dict.fromkeys([together, *alone]):
+        given = list(zip(tensors, batches, batched, strict=True))
+        yours = torch.func.vmap(
+            lambda *some: subject.call(some), in_dims=tuple(0 if b else None for b in batched)
+        )(*(batch if b else tensor for tensor, batch, b in given))
+        rows = [[batch[k] if b else t for t, batch, b in given] for k in range(3)]
+        expected = torch.stack([subject.call(row).detach() for row in rows])
+        require_equal(yours, expected, at_output(subject, batches, expected))
+    return ""
+
+
+def vmap_of_grad(subject: Subject) -> str:
+    """The gradient of each example of a batch, against a loop."""
+    tensors = subject.tensors()
+    batches = [torch.stack([tensor, tensor]) for tensor in tensors]
+    yours = torch.func.vmap(gradient(subject, subject.call))(*batches)
+    expected = flat(subject.gradients(tensors))[0]
+    for k in range(2):
+        row = flat([grad[k] for grad in yours])[0]
+        require_equal(row, expected, lambda i: subject.place(tensors, i))
+    return ""
+
+
+def jacrev(subject: Subject) -> str:
+    """The Jacobian in reverse mode, against one backward for each output."""
+    tensors = subject.tensors()
+    vector, shaped = flat(tensors)
+    yours = torch.func.jacrev(lambda x: subject.call(shaped(x)).flatten())(vector)
+    expected = jacobian(subject)
+    require_equal(yours, expected, lambda i: subject.place(tensors, i % len(vector)))
+    return ""
+
+
+def jvp(subject: Subject) -> str:
+    """The derivative along a direction, in forward mode."""
+    require_product(subject, product(subject)(*subject.tensors()))
+    return ""
+
+
+def jacfwd(subject: Subject) -> str:
+    """The Jacobian in forward mode."""
+    vector, shaped = flat(subject.tensors())
+    yours = torch.func.jacfwd(lambda x: subject.call(shaped(x)).flatten())(vector)
+    require_product(subject, yours @ pattern(vector))
+    return ""
+
+
+def gradient(subject: Subject, call):
+    """torch.func.grad of the sum of call(tensors) · `pattern`, a function of these tensors."""
+
+    def total(*tensors):
+        y = call(tensors)
+        return (y * pattern(y)).sum()
+
+    return torch.func.grad(total, argnums=tuple(range(len(subject.chosen))))
+
+
+def product(subject: Subject):
+    """torch.func.jvp of fn along `pattern`, a function of the chosen tensors."""
+
+    def along(*tensors):
+        vector, shaped = flat(tensors)
+        directions = tuple(shaped(pattern(vector)))
+        return torch.func.jvp(lambda *some: subject.apply(some), tensors, directions)[1]
+
+    return along
+
+
+def require_product(subject: Subject, yours: torch.Tensor, remedy: str = AGREE) -> None:
+    """Raise Wrong unless this is the Jacobian times `pattern`: of backward, or the true one."""
+    tensors = subject.tensors()
+    yours, direction = yours.flatten(), pattern(flat(tensors)[0])
+    where = at_output(subject, tensors, subject.call(tensors))
+    if subject.grid is not None:
+        where = lambda i: f"{subject.place(tensors, i)}, tangent = {number(direction[i].item())}"  # noqa: E731
+    own = jacobian(subject) @ direction
+    try:
+        require_equal(yours, own, where)
+    except Wrong:  # but perhaps it is backward that is wrong
+        true = _true_product(subject).to(own.dtype)
+        factor = max(64, 1e-4 / torch.finfo(own.dtype).eps)
+        require_equal(yours, true, where, remedy, factor)
+
+
+def _true_product(subject):
+    if subject.like:
+        return jacobian(subject, subject.like) @ pattern(flat(subject.tensors())[0])
+    vector, shaped = flat(subject.doubles())
+    step = 1e-6 * pattern(vector)
+    beside = (subject.call(shaped(vector + sign * step)).detach().flatten() for sign in (1, -1))
+    above, below = beside
+    return (above - below) / 2e-6
+
+
+def jacobian(subject: Subject, function=None) -> torch.Tensor:
+    """The Jacobian at `subject.tensors()`, shape (outputs, inputs): one backward for each row."""
+    y, leaves = subject.run(subject.tensors(), function)
+    rows = []
+    for one in torch.eye(y.numel(), dtype=y.dtype, device=y.device):
+        grads = torch.autograd.grad(
+            y, leaves, one.reshape(y.shape), retain_graph=True, materialize_grads=True
+        )
+        rows.append(flat(grads)[0])
+    return torch.stack(rows)
+
+
+def at_output(subject: Subject, tensors, y):
+    """Names the places of the output y."""
+    return lambda index: subject.output_place(tensors, y, index)

@@ -1,0 +1,25 @@
+"""A function and its gradient: as numbers, and as figures.
+
+numbers      gradient_curve: value, autograd's gradient and the true slope
+derivatives  first and second derivatives of any function
+pretended    the function that a gradient belongs to
+figures      plot_gradient_curve, plot_gallery
+gallery      plot_operators: every operator of helpers.functions
+"""
+
+from helpers.curves.derivatives import derivatives, kind_of_point, vector_jacobian_product
+from helpers.curves.figures import plot_gallery, plot_gradient_curve
+from helpers.curves.gallery import operators, plot_operators
+from helpers.curves.numbers import GradientCurve, gradient_curve
+
+__all__ = [
+    "GradientCurve",
+    "derivatives",
+    "gradient_curve",
+    "kind_of_point",
+    "operators",
+    "plot_gallery",
+    "plot_gradient_curve",
+    "plot_operators",
+    "vector_jacobian_product",
+]

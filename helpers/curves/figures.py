@@ -1,0 +1,290 @@
+"""Gradient curves as matplotlib figures."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+
+import torch
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+
+from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
+from autograd_surprises.show.picture import Picture
+from helpers.curves.numbers import GradientCurve, fn_name, gradient_curve, input_name
+from helpers.curves.pretended import pretended_values
+
+PRETENDED = {"color": GRADIENT_COLOUR, "lw": 1.5, "ls": "-.", "label": "pretended function"}
+MEASURE_OPTIONS = {"x", "points", "kinks", "grad_output"}
+MANY_JUMPS = 24  # more dots than this hide the curve
+
+
+def plot_gradient_curve(
+    curve_or_fn: GradientCurve | Callable,
+    ax: tuple[Axes, Axes] | None = None,
+    *,
+    title: str | None = None,
+    **measure,
+) -> Picture | None:
+    """Draw the value of a function on the left and its gradient on the right.
+
+    Takes a `GradientCurve`, or a function and what `gradient_curve` takes. The dashed line is the
+    true slope; the shaded part is where autograd's gradient is not the slope; at a jump the full
+    dot belongs to the curve, the hollow one does not. With `ax`, two axes of yours (value,
+    gradient), it draws there; without, it returns a new figure.
+
+    >>> plot_gradient_curve(torch.clamp, x=(-2, 2), min=-1, max=1).summary
+    'clamp, min=-1, max=1: value -1 to 1, gradient 0 to 1, slope 0 to 1'
+    """
+    curve = _measured(curve_or_fn, measure)
+    params = {name: value for name, value in measure.items() if name not in MEASURE_OPTIONS}
+    title = title or curve_title(curve_or_fn, params)
+    if ax is not None:
+        artists = CurveArtists(*_two_axes(ax))
+        artists.show(curve)
+        artists.fit([curve])
+        artists.value_ax.set_title(title)
+        return None
+    figure, artists = curve_figure(curve_or_fn)
+    artists.show(curve)
+    artists.fit([curve])
+    figure.suptitle(textwrap.fill(title, 85))
+    figure.summary = f"{title}: {curve.describe()}"
+    return figure
+
+
+def plot_gallery(
+    functions: Mapping[str, GradientCurve | Callable],
+    *,
+    title: str | None = None,
+    columns: int = 4,
+    pretended: bool = False,
+    **measure,
+) -> Picture:
+    """Draw several functions side by side on the same scales, each value above its gradient.
+
+    `functions` maps titles to functions or curves; `measure` goes to `gradient_curve`. With
+    `pretended`, a function that has the gradient for its slope is drawn over each value.
+
+    >>> plot_gallery({"round": torch.round, "frac": torch.frac}).summary.splitlines()[0]
+    'round: value -3 to 3, gradient 0, slope 0'
+    """
+    if not isinstance(functions, Mapping) or not functions or columns < 1:
+        raise ValueError(
+            "plot_gallery needs a dict of one or more titles and functions, and at least 1 column, "
+            f"got {functions!r} and columns={columns}"
+        )
+    curves = {name: _measured(fn, measure) for name, fn in functions.items()}
+    columns = min(columns, len(curves))
+    strips = -(-len(curves) // columns)
+    figure = Picture(max(4.5, 0.8 + 2.1 * columns), 1.1 + 3.2 * strips)
+    axes = figure.subplots(2 * strips, columns, sharex=True, squeeze=False)
+    for i in range(strips * columns):
+        value_ax, gradient_ax = axes[2 * (i // columns) : 2 * (i // columns) + 2, i % columns]
+        if i >= len(curves):
+            value_ax.set_visible(False)
+            gradient_ax.set_visible(False)
+            continue
+        artists = CurveArtists(value_ax, gradient_ax)
+        name, curve = list(curves.items())[i]
+        artists.show(curve)
+        if pretended:
+            (line,) = value_ax.plot(curve.x, pretended_values(curve), **PRETENDED)
+        artists.fit(curves.values())
+        value_ax.set(title=textwrap.fill(name, 24), xlabel="")
+        gradient_ax.set(title="", xlabel="x")
+        gradient_ax.tick_params(labelbottom=i + columns >= len(curves))
+        for ax, label in ((value_ax, "value"), (gradient_ax, "gradient")):
+            ax.tick_params(labelleft=i % columns == 0)
+            ax.set_ylabel(label if i % columns == 0 else "")
+    more = [line] if pretended else []
+    add_legend(figure, artists, columns=4 + len(more) if columns > 2 else 2, more=more)
+    figure.suptitle(textwrap.fill(title or "Value above, gradient below", 20 * columns + 20))
+    figure.summary = "\n".join(f"{name}: {curve.describe()}" for name, curve in curves.items())
+    return figure
+
+
+def curve_figure(fn: GradientCurve | Callable) -> tuple[Picture, CurveArtists]:
+    """A figure for one curve: value on the left, gradient on the right, the legend below."""
+    figure = Picture(8, 3.4)
+    artists = CurveArtists(*figure.subplots(1, 2))
+    for ax in (artists.value_ax, artists.gradient_ax):
+        ax.set_xlabel(input_name(fn))
+    add_legend(figure, artists)
+    return figure, artists
+
+
+def add_legend(figure: Picture, artists: CurveArtists, columns: int = 4, more: Iterable = ()):
+    """Say below the figure what its lines are; the same in all figures."""
+    lines = [artists.value, *more, artists.gradient, artists.slope, artists.lies]
+    figure.legend(handles=lines, loc="outside lower center", ncols=columns, frameon=False)
+
+
+class CurveArtists:
+    """Everything in a picture that belongs to one curve; `show` moves it to another curve."""
+
+    def __init__(self, value_ax: Axes, gradient_ax: Axes):
+        self.value_ax, self.gradient_ax = value_ax, gradient_ax
+        across = gradient_ax.get_xaxis_transform()  # x of the data, y from bottom to top
+        self.lies = gradient_ax.add_collection(
+            PolyCollection(
+                [], facecolor=GRADIENT_COLOUR, alpha=0.18, transform=across, hatch="///",
+                edgecolor=GRADIENT_COLOUR, lw=0, label="gradient ≠ slope",
+            )
+        )  # fmt: skip
+        self.value = _line(value_ax, VALUE_COLOUR, lw=2, label="value")
+        self.gradient = _line(gradient_ax, GRADIENT_COLOUR, lw=3, label="autograd's gradient")
+        self.slope = _line(gradient_ax, SLOPE_COLOUR, lw=1.5, ls=(0, (4, 3)), label="true slope")
+        dot = {"linestyle": "", "marker": "o", "markersize": 6}
+        self.value_rings = _line(value_ax, VALUE_COLOUR, mfc="white", **dot)
+        self.gradient_rings = _line(gradient_ax, GRADIENT_COLOUR, mfc="white", **dot)
+        self.value_dots = _line(value_ax, VALUE_COLOUR, **dot)
+        self.gradient_dots = _line(gradient_ax, GRADIENT_COLOUR, **dot)
+        value_ax.set_title("value")
+        for ax in (value_ax, gradient_ax):
+            ax.set_xlabel("x")
+            ax.grid(color="#dddddd", lw=0.6)
+            ax.set_axisbelow(True)
+
+    @property
+    def moving(self) -> list[Artist]:
+        """What `show` changes, in the order in which it is drawn."""
+        return [
+            self.lies, self.value, self.gradient, self.slope, self.value_rings,
+            self.gradient_rings, self.value_dots, self.gradient_dots,
+        ]  # fmt: skip
+
+    def show(self, curve: GradientCurve):
+        for values, line, dots, rings in (
+            (curve.y, self.value, self.value_dots, self.value_rings),
+            (curve.grad, self.gradient, self.gradient_dots, self.gradient_rings),
+        ):
+            jumps = curve.jumps(values)
+            line.set_data(with_gaps(curve.x, jumps), with_gaps(values, jumps))
+            full, hollow = _ends(curve.x.tolist(), jumps if len(jumps) <= MANY_JUMPS else [])
+            dots.set_data(curve.x[full].numpy(), values[full].numpy())
+            rings.set_data(curve.x[hollow].numpy(), values[hollow].numpy())
+        self.slope.set_data(*_slope_line(curve))
+        lies = curve.disagreement()
+        point = 0.003 * (curve.x[-1] - curve.x[0]).item()  # a single point has to be seen, too
+        self.lies.set_verts(
+            [[(a - point, 0), (a - point, 1), (b + point, 1), (b + point, 0)] for a, b in lies]
+        )
+        self.gradient_ax.set_title("gradient ≠ slope" if lies else "gradient = slope")
+
+    def fit(self, curves: Iterable[GradientCurve]):
+        """Give both axes limits that hold all these curves."""
+        curves = list(curves)
+        ends = [end.item() for curve in curves for end in curve.x[[0, -1]]]
+        xlim = min(ends), max(ends)
+        self.value_ax.set(xlim=xlim, ylim=limits([c.ordinary(c.y) for c in curves]))
+        gradients = [c.ordinary(c.grad) for c in curves]
+        slopes = [c.ordinary(c.slope * c.grad_output) for c in curves]
+        # 0 and 1 stay in sight: they are the gradients that one compares with
+        zero_and_one = torch.tensor([0.0, 1.0], dtype=torch.float64)
+        self.gradient_ax.set(xlim=xlim, ylim=limits([*gradients, *slopes, zero_and_one]))
+
+    def hold(self, curve: GradientCurve) -> bool:
+        """Do the limits of the axes hold this curve?"""
+        (low, high), (steepest_down, steepest_up) = (
+            self.value_ax.get_ylim(),
+            self.gradient_ax.get_ylim(),
+        )
+        y, grad = curve.ordinary(curve.y), curve.ordinary(curve.grad)
+        return bool(((y >= low) & (y <= high)).all()) and bool(
+            ((grad >= steepest_down) & (grad <= steepest_up)).all()
+        )
+
+
+def curve_title(fn, params: Mapping[str, object]) -> str:
+    """The name of a function and the values of its parameters, as a title.
+
+    >>> curve_title(torch.clamp, {"min": -1.0, "max": 0.30000000000000004})
+    'clamp, min=-1, max=0.3'
+    """
+    return title_with("curve" if isinstance(fn, GradientCurve) else fn_name(fn), params)
+
+
+def title_with(name: str, values: Mapping[str, object]) -> str:
+    """A name and some values, as a title of one line or more.
+
+    >>> title_with("paths", {"x1": 0.30000000000000004})
+    'paths, x1=0.3'
+    """
+    return textwrap.fill(", ".join([name, *(f"{k}={_short(v)}" for k, v in values.items())]), 85)
+
+
+def _short(value):
+    if isinstance(value, float):
+        return f"{value:g}"
+    return fn_name(value) if callable(value) else f"{value}"
+
+
+def _measured(curve_or_fn, measure):
+    if not isinstance(curve_or_fn, GradientCurve):
+        return gradient_curve(curve_or_fn, **measure)
+    if measure:
+        raise TypeError(f"this curve is measured already: leave out {', '.join(measure)}")
+    return curve_or_fn
+
+
+def _two_axes(ax):
+    pair = tuple(ax) if isinstance(ax, Iterable) else (ax,)
+    if len(pair) != 2 or not all(isinstance(one, Axes) for one in pair):
+        raise TypeError(
+            "ax needs to be two axes, one for the value and one for the gradient: "
+            f"figure, ax = plt.subplots(1, 2); got {ax!r}"
+        )
+    return pair
+
+
+def _line(ax, colour, **style):
+    return ax.plot([], [], color=colour, **style)[0]
+
+
+def with_gaps(values, jumps):
+    """Put a NaN into each jump, where a line has to be lifted off the paper."""
+    gap = torch.tensor([torch.nan], dtype=values.dtype)
+    parts = values.tensor_split([i + 1 for i in jumps])
+    return torch.cat([piece for part in parts for piece in (part, gap)]).numpy()
+
+
+def _ends(x, jumps):
+    """At each jump, the index of the point on the curve and that of the one next to it."""
+    # 0.5 and 0.5000000000000001 are neighbours: the shorter number is where the jump is
+    full = [i if len(repr(x[i])) <= len(repr(x[i + 1])) else i + 1 for i in jumps]
+    return full, [2 * i + 1 - end for i, end in zip(jumps, full, strict=True)]
+
+
+def _slope_line(curve):
+    """x and slope to draw: at a kink from the left up to it, lifted, and from the right on."""
+    no = torch.tensor([False])
+    right_neighbour, left_neighbour = (
+        torch.cat([curve.touching, no]),
+        torch.cat([no, curve.touching]),
+    )
+    slope = torch.where(right_neighbour, curve.slope_left, curve.slope)
+    slope = torch.where(left_neighbour, curve.slope_right, slope) * curve.grad_output
+    edge = ~(left_neighbour & right_neighbour)
+    x, slope, starts_kink = curve.x[edge], slope[edge], right_neighbour[edge][:-1]
+    bends = slope.diff().abs() > 1e-3 * (1 + slope[1:].abs())
+    kinks = (starts_kink & bends).nonzero().flatten().tolist()
+    return with_gaps(x, kinks), with_gaps(slope, kinks)
+
+
+def limits(values: Iterable[torch.Tensor]) -> tuple[float, float]:
+    """Limits of an axis that hold these numbers; a pole does not flatten the others.
+
+    >>> limits([torch.tensor([0.0, 1.0])])
+    (-0.08, 1.08)
+    """
+    values = torch.cat([*values, torch.empty(0)])
+    if not len(values):
+        return -1, 1
+    low, high = values.min().item(), values.max().item()
+    middle = values.quantile(torch.tensor([0.03, 0.97], dtype=values.dtype)).tolist()
+    if max(-low, high) > 50 and middle[1] - middle[0] < (high - low) / 20:
+        low, high = middle  # a pole would flatten everything else
+    margin = 0.08 * (high - low) or 1.0
+    return low - margin, high + margin

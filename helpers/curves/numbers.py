@@ -1,0 +1,292 @@
+"""An elementwise function as numbers: its value, the gradient autograd returns, its true slope."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+
+import torch
+
+from autograd_surprises.numerics import noise, one_sided_slopes, one_thread, special_points
+
+
+@dataclass(frozen=True)
+class GradientCurve:
+    """What `gradient_curve` measured. All tensors are float64 of shape (n,), in the order of x.
+
+    x                        sampled points, increasing
+    y                        fn(x)
+    grad                     what autograd returns for the upstream gradient `grad_output`
+    slope_left, slope_right  one-sided slopes of y by finite differences; NaN across a jump
+    slope                    their mean, the central difference
+    """
+
+    x: torch.Tensor
+    y: torch.Tensor
+    grad: torch.Tensor
+    slope_left: torch.Tensor
+    slope_right: torch.Tensor
+    grad_output: float
+
+    @property
+    def slope(self) -> torch.Tensor:
+        return (self.slope_left + self.slope_right) / 2
+
+    @cached_property
+    def touching(self) -> torch.Tensor:
+        """For each x[i] but the last: is x[i+1] its float neighbour, at a jump or a kink?"""
+        rounding = 1e-15 * self.x[1:].abs()
+        return self.x.diff() <= 1e-12 * (self.x[-1] - self.x[0]) + rounding
+
+    @cached_property
+    def special(self) -> torch.Tensor:
+        """For each x: does it touch another, at a jump or a kink?"""
+        no = torch.tensor([False])
+        return torch.cat([no, self.touching]) | torch.cat([self.touching, no])
+
+    def disagreement(self) -> list[tuple[float, float]]:
+        """Intervals (start, stop) of x on which autograd's gradient is not the slope of y.
+
+        At a kink every number between the two one-sided slopes agrees; where y is NaN no number
+        does. Where a jump leaves no slope to compare with, nothing is said. A single point has
+        start == stop.
+
+        >>> gradient_curve(lambda x: x + (x.round() - x).detach()).disagreement()
+        [(-3.0, 3.0)]
+        """
+        sides = torch.stack([self.slope_left, self.slope_right]) * self.grad_output
+        known = ~sides.isnan()
+        low = sides.where(known, torch.inf).amin(0)
+        high = sides.where(known, -torch.inf).amax(0)
+        finite = self.grad[self.grad.isfinite()].abs()
+        scale = min(1.0, finite.max().item()) if len(finite) else 1.0
+        rounding = 1e-9 * self.y.abs() / (self.x[-1] - self.x[0])  # of y, divided by the step
+        tolerance = 1e-4 * (scale + torch.maximum(low.abs(), high.abs())) + rounding
+        agrees = (self.grad >= low - tolerance) & (self.grad <= high + tolerance)
+        undefined = self.y.isnan() & self.grad.isfinite()
+        judged = undefined | known.all(0) | (self.special & known.any(0))
+        runs, run = [], []
+        for i, (judge, fine) in enumerate(
+            zip(judged.tolist(), (agrees & ~undefined).tolist(), strict=True)
+        ):
+            if judge and fine:
+                runs.append(run)
+                run = []
+            elif judge:
+                run.append(i)
+        runs.append(run)
+        return [self._interval(run[0], run[-1]) for run in runs if run]
+
+    def _interval(self, first, last):
+        """From x[first] to x[last], or to the jump or kink beside them."""
+        x, special = self.x.tolist(), self.special.tolist()
+        if first > 0 and special[first - 1] and not special[first]:
+            first -= 1
+        if last + 1 < len(x) and special[last + 1] and not special[last]:
+            last += 1
+        digits = 12 - math.floor(math.log10(x[-1] - x[0]))  # float neighbours become one number
+        return round(x[first], digits) + 0.0, round(x[last], digits) + 0.0  # no -0.0
+
+    def jumps(self, values: torch.Tensor) -> list[int]:
+        """Indices i such that `values` (y or grad) jump between the float neighbours x[i], x[i+1].
+
+        >>> curve = gradient_curve(torch.relu)
+        >>> curve.x[curve.jumps(curve.grad)]
+        tensor([0.], dtype=torch.float64)
+        """
+        steep = 1e4 * noise(values)  # what sqrt gains from 0 to its neighbour is no jump
+        jump = self.touching & (values.diff().abs() > steep)
+        return jump.nonzero().flatten().tolist()
+
+    def ordinary(self, values: torch.Tensor) -> torch.Tensor:
+        """The finite values (of y or grad), without those that only neighbours of a pole reach.
+
+        >>> curve = gradient_curve(torch.sqrt, (0, 1))
+        >>> curve.grad[1] > 1e6, curve.ordinary(curve.grad).max() < 11
+        (tensor(True), tensor(True))
+        """
+        finite = values.isfinite()
+        usual = values[finite & ~self.special].abs()
+        reach = 2 * usual.max() if len(usual) else torch.inf
+        return values[finite & (~self.special | (values.abs() <= reach))]
+
+    def describe(self) -> str:
+        """One line: the ranges of value, gradient and slope, and where the last two differ.
+
+        >>> gradient_curve(torch.round).describe()
+        'value -3 to 3, gradient 0, slope 0'
+        """
+        slope = self.slope * self.grad_output
+        times = "" if self.grad_output == 1 else " · grad_output"
+        value, gradient, slope = (
+            _span(self.ordinary(values)) for values in (self.y, self.grad, slope)
+        )
+        line = f"value {value}, gradient {gradient}, slope{times} {slope}"
+        lies = self.disagreement()
+        if not lies:
+            return line
+        if len(lies) > 3:
+            return f"{line}; they differ in {len(lies)} places"
+        digits = 2 - math.floor(math.log10(self.x[-1] - self.x[0]))
+        names = [[f"{round(end, digits) + 0.0:.12g}" for end in lie] for lie in lies]
+        where = [f"from {a} to {b}" if a != b else f"at {a}" for a, b in names]
+        return f"{line}; they differ {' and '.join(where)}"
+
+
+def gradient_curve(
+    fn: Callable[..., torch.Tensor],
+    x: tuple[float, float] = (-3.0, 3.0),
+    points: int = 401,
+    *,
+    kinks: Iterable[float] = (),
+    grad_output: float = 1.0,
+    **params,
+) -> GradientCurve:
+    """Measure fn(x, **params) on an interval: value, autograd's gradient, true slope.
+
+    Samples `points` evenly spaced float64 numbers, 0, your `kinks`, and the jumps and kinks that
+    it finds between them, each with its float neighbours. (Of a peak narrower than the spacing
+    it may see nothing: ask for more `points`.) Raises TypeError or ValueError if fn is not
+    elementwise, changes shape or dtype, cuts the graph, or changes too fast for the spacing.
+
+    >>> curve = gradient_curve(torch.clamp, (-2, 2), min=-1, max=1)
+    >>> curve.grad[curve.x.abs() > 1].unique()
+    tensor([0.], dtype=torch.float64)
+    """
+    low, high = _interval(x)
+    if isinstance(points, bool) or not isinstance(points, int) or points < 2:
+        raise ValueError(f"points needs to be an integer of at least 2, got {points!r}")
+    kinks = [float(kink) for kink in kinks]
+    outside = [kink for kink in kinks if not low <= kink <= high]
+    if outside:  # a kink that nobody looks at is a mistake
+        raise ValueError(f"kinks need to lie in x = ({low:g}, {high:g}), got {outside}")
+    if not isinstance(grad_output, Real) or not math.isfinite(grad_output):
+        raise TypeError(f"grad_output needs to be a finite number, got {grad_output!r}")
+    _check_params(fn, params)
+
+    # fn gets a copy, because it may work in place, and one that needs a gradient, because it may
+    # call autograd itself
+    def value(x):
+        with torch.enable_grad():
+            return _checked(fn, x, fn(x.clone().requires_grad_().clone(), **params)).detach()
+
+    def gradient(x):
+        x = x.clone().requires_grad_()
+        with torch.enable_grad():
+            y = _checked(fn, x, fn(x.clone(), **params))
+        grad = None
+        if y.requires_grad:
+            (grad,) = torch.autograd.grad(y, x, torch.full_like(y, grad_output), allow_unused=True)
+        if grad is None:
+            raise ValueError(
+                f"the result of {fn_name(fn)} is not connected to x: detach(), item(), NumPy, a "
+                "comparison or torch.no_grad() cuts the graph; a constant never had one; and some "
+                "operations have no derivative"
+            )
+        return grad.detach()
+
+    with one_thread():
+        grid = torch.linspace(low, high, points, dtype=torch.float64)
+        _check_elementwise(fn, value, grid)
+        x = special_points(value, gradient, grid, kinks)
+        slopes = one_sided_slopes(value, x, high - low)
+        curve = GradientCurve(x, value(x), gradient(x), *slopes, float(grad_output))
+        _check_resolved(fn, curve)
+    return curve
+
+
+def _interval(x):
+    try:
+        low, high = map(float, x)
+    except (TypeError, ValueError):
+        raise TypeError(f"x needs to be two numbers (low, high), got {x!r}") from None
+    if not (low < high and math.isfinite(high - low)):
+        raise ValueError(f"x needs low < high, both finite, got ({low:g}, {high:g})")
+    if high - low < 1e-7 * max(abs(low), abs(high)):
+        raise ValueError(f"x = ({low}, {high}) is too short to tell a slope from rounding")
+    return low, high
+
+
+def _check_params(fn, params):
+    if not callable(fn):
+        raise TypeError(f"fn needs to be a function of a tensor, got {type(fn).__name__}")
+    try:
+        signature = inspect.signature(fn)
+    except ValueError:  # many torch functions are builtins without a signature
+        return
+    try:
+        signature.bind(None, **params)
+    except TypeError as error:
+        names = ", ".join(f"{name}={value!r}" for name, value in params.items()) or "nothing else"
+        raise TypeError(
+            f"{fn_name(fn)} takes {signature}, but was given x and {names}: {error}"
+        ) from None
+
+
+def _checked(fn, x, y):
+    name = fn_name(fn)
+    if not isinstance(y, torch.Tensor):
+        raise TypeError(f"{name} needs to return a tensor, got {type(y).__name__}")
+    if y.shape != x.shape:
+        raise ValueError(
+            f"{name} needs to be elementwise, but turned shape {tuple(x.shape)} into "
+            f"{tuple(y.shape)}: leave out sums and other reductions"
+        )
+    if not y.is_floating_point():
+        raise TypeError(f"{name} returned {y.dtype}, which has no gradient: return real numbers")
+    if y.dtype != x.dtype:
+        raise TypeError(
+            f"{name} returned {y.dtype} for a float64 input, too coarse to measure a slope: "
+            "keep the dtype of x"
+        )
+    return y
+
+
+def _check_elementwise(fn, value, x):
+    y, third = value(x), max(1, len(x) // 3)
+    for some in (slice(third, 2 * third), torch.arange(len(x)).flip(0)):
+        if not torch.allclose(y[some], value(x[some]), rtol=1e-9, atol=1e-12, equal_nan=True):
+            raise ValueError(
+                f"{fn_name(fn)} needs to be elementwise and repeatable, but the same points gave "
+                "other values in another tensor: each y[i] may depend on x[i] only"
+            )
+
+
+def _check_resolved(fn, curve):
+    """Between two points the value changes as its slopes say, or the points are too far apart."""
+    slope = (curve.slope_right[:-1] + curve.slope_left[1:]) / 2
+    change = curve.y.diff()
+    strange = (change - slope * curve.x.diff()).abs() > change.abs() / 2 + noise(curve.y)
+    if strange[~curve.touching].double().mean() > 0.2:
+        raise ValueError(
+            f"{fn_name(fn)} changes faster than {len(curve.x)} points can show: "
+            "choose a shorter interval x, or more points"
+        )
+
+
+def fn_name(fn) -> str:
+    """What to call fn in a sentence: its __name__, or its class."""
+    name = getattr(getattr(fn, "func", fn), "__name__", type(fn).__name__)  # partial has func
+    return "the function" if name == "<lambda>" else name
+
+
+def input_name(fn) -> str:
+    """What fn calls its input: the name of its first parameter, or x."""
+    try:
+        first = next(iter(inspect.signature(fn).parameters.values()))
+    except (TypeError, ValueError, StopIteration):  # a builtin keeps the name to itself
+        return "x"
+    return "x" if first.kind is first.VAR_POSITIONAL else first.name
+
+
+def _span(values):
+    if not len(values):
+        return "nowhere finite"
+    low, high = values.min().item(), values.max().item()
+    rounding = 1e-9 * max(abs(low), abs(high))
+    low, high = (f"{end if abs(end) > rounding else 0:.3g}" for end in (low, high))
+    return low if low == high else f"{low} to {high}"

@@ -1,0 +1,34 @@
+"""Handwritten digits, and small networks that learn to read them in few bits."""
+
+from helpers.lessons.digits.images import HELD_OUT, IMAGES, LABELS, TRAINING
+from helpers.lessons.digits.networks import (
+    WAYS,
+    QuantizedLinear,
+    Run,
+    accuracy,
+    initial_scale,
+    network,
+    rounded_afterwards,
+    three_seeds,
+    train,
+    training,
+    with_spread,
+)
+
+__all__ = [
+    "HELD_OUT",
+    "IMAGES",
+    "LABELS",
+    "TRAINING",
+    "WAYS",
+    "QuantizedLinear",
+    "Run",
+    "accuracy",
+    "initial_scale",
+    "network",
+    "rounded_afterwards",
+    "three_seeds",
+    "train",
+    "training",
+    "with_spread",
+]

@@ -1,0 +1,221 @@
+"""Networks whose weights and activations are rounded to a few bits, and how they are trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import mean, stdev
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from helpers.functions import fake_quantize, lsq_quantize
+from helpers.lessons.digits.images import HELD_OUT, IMAGES, LABELS, TRAINING
+
+EPOCHS, BATCH, HIDDEN = 15, 64, (32, 32)
+
+
+def floating_point(x, scale, low, high):
+    """x as it is."""
+    return x
+
+
+def default_gradient(x, scale, low, high):
+    """x on the grid, by torch's own operations: a gradient of 0."""
+    return (x / scale).round().clamp(low, high) * scale
+
+
+def straight_through(x, scale, low, high):
+    """x on the grid, with the gradient of x inside its range."""
+    return fake_quantize(x, scale, 0, low, high)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a training is; the same run gives the same network.
+
+    quantize       (x, scale, low, high) -> x on a grid of multiples of scale, from low to high
+    bits           of each weight and each activation, 2 or more
+    seed           of the initial weights and of the order of the images
+    scale_factor   of the initial scales; 1 is that of the paper on learned steps
+    learning_rate  of gradient descent, which falls to 0 along a cosine
+    learns_scale   whether the scales are parameters, too
+    """
+
+    quantize: Callable
+    bits: int = 2
+    seed: int = 0
+    scale_factor: float = 1.0
+    learning_rate: float = 0.1
+    learns_scale: bool = False
+
+    def __post_init__(self):
+        if self.bits < 2:
+            raise ValueError(f"a signed weight needs 2 bits or more, got {self.bits}")
+
+
+WAYS = {
+    "floating point": Run(floating_point),
+    "default gradient": Run(default_gradient),
+    "straight-through": Run(straight_through),
+    "learned step": Run(lsq_quantize, learns_scale=True),
+}
+
+
+def initial_scale(values: torch.Tensor, high: int) -> torch.Tensor:
+    """2 · mean |values| / sqrt(high), from the paper on learned steps: Esser et al. 2020.
+
+    >>> initial_scale(torch.tensor([-1.0, 3.0]), high=4)
+    tensor(2.)
+    """
+    return 2 * values.detach().abs().mean() / high**0.5
+
+
+class QuantizedLinear(nn.Module):
+    """A linear layer that rounds its weight and its input to the bits of a run.
+
+    The weight itself stays in floating point; a rounded copy is made in each forward pass.
+
+    >>> layer = QuantizedLinear(64, 10, WAYS["straight-through"], torch.Generator())
+    >>> layer.set_scales(torch.rand(5, 64))
+    >>> layer(torch.rand(3, 64)).shape
+    torch.Size([3, 10])
+    """
+
+    def __init__(self, inputs: int, outputs: int, run: Run, generator: torch.Generator):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(outputs, inputs))
+        nn.init.kaiming_uniform_(self.weight, nonlinearity="relu", generator=generator)
+        self.bias = nn.Parameter(torch.zeros(outputs))
+        self.run, half = run, 2**run.bits // 2
+        self.weight_range, self.input_range = (-half, half - 1), (0, 2 * half - 1)
+
+    def set_scales(self, inputs: torch.Tensor):
+        """Suit the scales to the weight and to inputs such as it will meet."""
+        self.weight_scale = self._scale(self.weight, self.weight_range)
+        self.input_scale = self._scale(inputs, self.input_range)
+
+    def _scale(self, values, range_):
+        scale = self.run.scale_factor * initial_scale(values, range_[1])
+        return nn.Parameter(scale) if self.run.learns_scale else scale.item()
+
+    def forward(self, x):
+        weight = self.run.quantize(self.weight, self.weight_scale, *self.weight_range)
+        x = self.run.quantize(x, self.input_scale, *self.input_range)
+        return F.linear(x, weight, self.bias)
+
+
+def network(run: Run, generator: torch.Generator) -> nn.Sequential:
+    """Three layers, 64 to 32 to 32 to 10, with a relu between. Untrained.
+
+    >>> len(network(WAYS["floating point"], torch.Generator()))
+    5
+    """
+    sizes = (IMAGES.shape[1], *HIDDEN, 10)
+    layers = [QuantizedLinear(*pair, run, generator) for pair in pairwise(sizes)]
+    set_scales(layers)
+    return nn.Sequential(layers[0], nn.ReLU(), layers[1], nn.ReLU(), layers[2])
+
+
+def set_scales(layers: Sequence[QuantizedLinear]):
+    """Suit the scales of all layers to what they meet in floating point.
+
+    >>> set_scales([QuantizedLinear(64, 10, WAYS["straight-through"], torch.Generator())])
+    """
+    inputs = IMAGES[TRAINING]
+    for layer in layers:
+        layer.set_scales(inputs)
+        inputs = F.linear(inputs, layer.weight, layer.bias).relu().detach()
+
+
+def rounded_afterwards(model: nn.Sequential, bits: int) -> nn.Sequential:
+    """A network with the weights of another one, rounded to `bits` bits after its training.
+
+    >>> rounded_afterwards(train(WAYS["floating point"]), 8)[0].run.bits
+    8
+    """
+    run = replace(WAYS["straight-through"], bits=bits)
+    rounded = network(run, torch.Generator())
+    rounded.load_state_dict(model.state_dict())
+    set_scales(rounded[::2])
+    return rounded
+
+
+def training(run: Run) -> Iterator[tuple[nn.Module, float, torch.Tensor]]:
+    """Train, and give the network, how much is done (0 to 1) and the loss after each batch.
+
+    >>> model, done, loss = next(training(WAYS["floating point"]))
+    >>> round(1 / done)
+    315
+    """
+    batches = _batches(run)
+    while True:
+        # Several threads would wait for each other, and take ten times as long on a busy machine.
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            batch = next(batches, None)
+        finally:
+            torch.set_num_threads(threads)  # what runs between two batches keeps its own
+        if batch is None:
+            return
+        yield batch
+
+
+def _batches(run):
+    generator = torch.Generator().manual_seed(run.seed)
+    model = network(run, generator)
+    optimizer = torch.optim.SGD(model.parameters(), lr=run.learning_rate, momentum=0.9)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, EPOCHS)
+    for epoch in range(EPOCHS):
+        order = torch.randperm(len(TRAINING), generator=generator)
+        batches = TRAINING[order].split(BATCH)
+        for i, batch in enumerate(batches, 1):
+            loss = F.cross_entropy(model(IMAGES[batch]), LABELS[batch])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            yield model, (epoch + i / len(batches)) / EPOCHS, loss.detach()
+        schedule.step()
+
+
+def train(run: Run) -> nn.Module:
+    """The trained network of a run.
+
+    >>> accuracy(train(WAYS["floating point"])) > 95
+    True
+    """
+    for step in training(run):
+        model, _, _ = step
+    return model
+
+
+@torch.no_grad()
+def accuracy(model: nn.Module) -> float:
+    """How many percent of the 500 held-out digits it reads right.
+
+    >>> accuracy(lambda images: torch.nn.functional.one_hot(LABELS[HELD_OUT]))
+    100.0
+    """
+    right = model(IMAGES[HELD_OUT]).argmax(1) == LABELS[HELD_OUT]
+    return 100 * right.double().mean().item()
+
+
+def three_seeds(run: Run) -> list[float]:
+    """The accuracies of a run with seed 0, 1 and 2.
+
+    >>> len(three_seeds(WAYS["floating point"]))
+    3
+    """
+    return [accuracy(train(replace(run, seed=seed))) for seed in range(3)]
+
+
+def with_spread(accuracies: list[float]) -> str:
+    """Mean and standard deviation, as text.
+
+    >>> with_spread([94.0, 95.0, 96.0])
+    '95.0 ± 1.0'
+    """
+    return f"{mean(accuracies):.1f} ± {stdev(accuracies):.1f}"

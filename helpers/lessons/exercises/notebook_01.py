@@ -1,0 +1,105 @@
+"""Exercises on what gets a gradient and what gets trained."""
+
+import torch
+from torch import nn
+
+from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong, call, compare
+
+
+def _check_scaled_line(answer):
+    layer = call(answer)
+    if not isinstance(layer, nn.Module):
+        raise Wrong(f"makes a {type(layer).__name__}: the class needs to derive from nn.Module.")
+    if not hasattr(layer, "_parameters"):
+        raise Wrong("__init__ needs to call super().__init__() before anything else.")
+    tensors = {**dict(layer.named_parameters()), **dict(layer.named_buffers())}
+    if not tensors and type(layer).forward is nn.Module.forward:
+        raise NotDone
+    for kind, wanted, remedy in (
+        ("parameters", {"weight", "bias"}, "a Parameter is trained, a buffer is not"),
+        ("buffers", {"scale"}, "self.register_buffer keeps what is not trained"),
+    ):
+        found = {name for name, _ in getattr(layer, f"named_{kind}")()}
+        if found != wanted:
+            yours = ", ".join(sorted(found)) or "none"
+            raise Wrong(f"{kind}: yours {yours}, expected {', '.join(sorted(wanted))}: {remedy}.")
+    for name, tensor in tensors.items():
+        if tensor.numel() != 1:
+            shape = tuple(tensor.shape)
+            raise Wrong(f"{name}: yours has shape {shape}, expected one number: shape (1,).")
+    frozen = [name for name, parameter in layer.named_parameters() if not parameter.requires_grad]
+    if frozen:
+        raise Wrong(f"{frozen[0]}: yours has requires_grad=False, but it is to be trained.")
+    if "scale" not in layer.state_dict():
+        raise Wrong("state_dict: yours lacks scale, expected it saved: leave persistent=True.")
+    if type(layer).forward is nn.Module.forward:
+        raise Wrong("forward is missing: the three tensors are there, now compute with them.")
+    with torch.no_grad():
+        for name, value in (("weight", 3.0), ("bias", 1.0), ("scale", 0.5)):
+            tensors[name].fill_(value)
+    y = call(layer, torch.tensor([1.0, -2.0]))
+    compare("value for weight 3, bias 1, scale 0.5 at x = [1, -2]", y, torch.tensor([2.0, -2.5]))
+    if not y.requires_grad:
+        raise Wrong("the result has no grad_fn: something in forward cuts the graph.")
+    y.sum().backward()
+    for name, expected in (("weight", -0.5), ("bias", 1.0)):
+        grad = tensors[name].grad
+        if grad is None:
+            raise Wrong(f"{name}.grad: yours None, expected {expected}: forward uses a copy.")
+        compare(f"{name}.grad", grad.reshape(()), torch.tensor(expected))
+
+
+def _check_middle_gradient(answer):
+    x = torch.tensor([0.0, 1.0], requires_grad=True)
+    try:
+        yours = call(answer, x)
+    except Wrong as wrong:
+        if answer is not None and "None" in str(wrong):
+            raise Wrong(
+                "yours returned None: y is not a leaf, so y.grad stays empty unless "
+                "y.retain_grad() comes before backward; and backward() itself returns None."
+            ) from None
+        raise
+    if isinstance(yours, (tuple, list)):
+        raise Wrong(f"yours is a {type(yours).__name__} with a gradient in it: take [0].")
+    y = x.detach().exp()
+    if isinstance(yours, torch.Tensor) and yours.shape == x.shape:
+        if torch.allclose(yours.detach(), 2 * y * y):
+            raise Wrong("yours is the gradient of x: the one of y is asked for, one step earlier.")
+        if torch.allclose(yours.detach(), y):
+            raise Wrong("at x = [0, 1]: yours is half of it: it has the values of y itself.")
+    compare("gradient of y at x = [0, 1]", yours, 2 * y)
+
+
+EXERCISES = (
+    Exercise(
+        "01.1",
+        "Two parameters and a buffer",
+        5,
+        "Write a module `ScaledLine` that computes `(weight * x + bias) * scale`. Training changes "
+        "`weight` and `bias`. `scale` is saved in the `state_dict` and moved by `.to`, but no "
+        "optimizer ever sees it. Each of the three holds one number.",
+        (
+            "Everything that is registered is assigned after `super().__init__()`.",
+            '`nn.Parameter(torch.ones(1))` for what is trained, `self.register_buffer("scale", '
+            "torch.ones(1))` for what is only kept.",
+        ),
+        _check_scaled_line,
+        "Two parameters train, the buffer travels along.",
+    ),
+    Exercise(
+        "01.2",
+        "The gradient in the middle",
+        4,
+        "Write `middle_gradient(x)`: it computes `y = x.exp()` and `loss = (y ** 2).sum()` and "
+        "returns the gradient of `loss` with respect to `y`, which is not a leaf.",
+        (
+            "After `loss.backward()`, `y.grad` is `None`: backward passed through y and "
+            "kept nothing.",
+            "Either ask y to keep it, with `y.retain_grad()` before backward, or ask for it "
+            "directly, with `torch.autograd.grad(loss, y)`.",
+        ),
+        _check_middle_gradient,
+        "A non-leaf gives its gradient to those who ask.",
+    ),
+)

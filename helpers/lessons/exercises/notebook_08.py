@@ -1,0 +1,207 @@
+"""Exercises on finding what is wrong with a gradient: three bug hunts."""
+
+import torch
+from torch import nn
+
+from helpers.lessons.exercises.bug_hunt import (
+    HOOK,
+    Watch,
+    compare_value,
+    gradients_of,
+    hunt,
+    measured_slopes,
+)
+from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong, call, compare
+
+
+def _random(seed, *shapes):
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
+
+
+def _fit_loss(weight, x, target):
+    return ((torch.tanh(x @ weight) - target) ** 2).mean()
+
+
+def _check_repaired_fit_loss(answer):
+    points = [_random(seed, (3,), (5, 3), (5,)) for seed in range(3)]
+    mistakes = {
+        "That is the sum, expected the mean.": lambda w, x, t: len(x) * _fit_loss(w, x, t),
+        "The tanh is missing.": lambda w, x, t: ((x @ w - t) ** 2).mean(),
+    }
+    hunt(answer, _fit_loss, points, mistakes)
+
+
+def _direction_loss(weight, tokens, seen, target):
+    directions = nn.functional.normalize(tokens[seen] @ weight, eps=0.0)
+    return ((directions - target[seen]) ** 2).sum() / seen.sum()
+
+
+def _check_repaired_direction_loss(answer):
+    points = []
+    for seed, padded in enumerate(([3], [0, 4], [])):
+        weight, tokens, target = _random(seed, (4, 2), (5, 4), (5, 2))
+        seen = torch.ones(5, dtype=torch.bool)
+        seen[padded] = False
+        tokens[~seen] = 0.0
+        tokens[1] *= 1e-3  # a short vector, to which an added number makes a difference
+        points.append((weight, tokens, seen, target))
+    mistakes = {
+        "That is the mean over all rows, expected over those that are seen.": (
+            lambda w, tokens, seen, target: (
+                _direction_loss(w, tokens, seen, target) * seen.sum() / len(seen)
+            )
+        ),
+        "The padded rows count, too: they have to be left out.": (
+            lambda w, tokens, seen, target: (
+                _direction_loss(w, tokens, seen, target) + (target[~seen] ** 2).sum() / seen.sum()
+            )
+        ),
+        "The vectors are not divided by their length.": (
+            lambda w, tokens, seen, target: ((tokens @ w - target)[seen] ** 2).sum() / seen.sum()
+        ),
+    }
+    hunt(answer, _direction_loss, points, mistakes)
+
+
+NUMBERS = {"heights[0]": 1.0, "heights[1]": -0.5, "centers[0]": -1.0, "centers[1]": 2.0}
+
+
+def _bumps(numbers, x):
+    heights, centers = numbers[:2], numbers[2:]
+    return torch.exp(-((x - centers) ** 2)) @ heights
+
+
+def _roles(parameters):
+    """For each number in the parameters its place in NUMBERS, told by its value at first."""
+    values = [value for p in parameters for value in p.detach().flatten().tolist()]
+    if len(values) != len(NUMBERS):
+        why = (
+            "Neither those in a plain list nor buffers are, nor tensors that are no nn.Parameter."
+            if len(values) < len(NUMBERS)
+            else ""
+        )
+        raise Wrong(
+            f"registered parameters: yours {len(values)} numbers, expected 4: two heights and two "
+            f"centers. {why}".strip()
+        )
+    if sorted(values) != sorted(NUMBERS.values()):
+        raise Wrong(f"parameters at first: yours {values}, expected {[*NUMBERS.values()]}.")
+    return [[*NUMBERS.values()].index(value) for value in values]
+
+
+def _check_repaired_bumps(answer):
+    if isinstance(answer, type) and not any(callable(each) for each in vars(answer).values()):
+        raise NotDone  # no method has been written
+    if isinstance(answer, nn.Module):
+        raise Wrong("needs the class, got an object of it: leave out the brackets.")
+    with Watch() as building:
+        model = call(answer)
+    if "register_hook" in building.called:
+        raise Wrong(HOOK)
+    if not isinstance(model, nn.Module) or not hasattr(model, "loss"):
+        raise Wrong("needs the class of a module with the methods forward and loss.")
+    model.double()
+    named = dict(nn.Module.named_parameters(model))  # not a method of the learner's
+    if type(model).parameters is not nn.Module.parameters:
+        raise Wrong(
+            "parameters() is a method of yours, so the optimizer would find all four. But "
+            "state_dict() and .to() would not: register them, and leave parameters() alone."
+        )
+    parameters = list(named.values())
+    roles = _roles(parameters)
+    frozen = [name for name, p in named.items() if not p.requires_grad]
+    if frozen:
+        raise Wrong(f"{frozen[0]}: yours has requires_grad=False, but it is to be trained.")
+    for seed in range(3):
+        numbers, x, target = _random(seed, (4,), (6, 1), (6,))
+        if not seed:
+            numbers = torch.tensor([*NUMBERS.values()]).double()
+        with torch.no_grad():
+            torch.nn.utils.vector_to_parameters(numbers[roles], parameters)
+        with Watch() as watch:
+            y, loss = call(model, x), call(model.loss, x, target)
+        if y.shape != x.shape:
+            raise Wrong(
+                f"forward: yours has shape {tuple(y.shape)} for x of shape {tuple(x.shape)}, "
+                "expected the same shape: who calls it relies on that. The bug is in loss."
+            )
+        compare(f"value of forward at {seed + 1}", y, _bumps(numbers, x)[:, None])
+        every = _bumps(numbers, x)[:, None] - target
+        mistakes = {
+            "That is the mean over 6 × 6: (6, 1) minus (6,) is (6, 6).": (every**2).mean(),
+            "That is the sum over 6 × 6: (6, 1) minus (6,) is (6, 6), and expected is a mean.": (
+                (every**2).sum()
+            ),
+            "That is the sum, expected the mean.": (every.diagonal() ** 2).sum(),
+        }
+        right = ((_bumps(numbers, x) - target) ** 2).mean()
+        compare_value(f"loss at {seed + 1}", loss, right, mistakes, watch.types)
+        slopes = measured_slopes(
+            lambda n, x=x, target=target: ((_bumps(n, x) - target) ** 2).mean(), numbers
+        )
+        gradients = [
+            torch.zeros_like(p) if gradient is None else gradient
+            for p, gradient in zip(parameters, gradients_of(loss, parameters, watch), strict=True)
+        ]
+        gradients = torch.cat([gradient.flatten() for gradient in gradients])
+        for place, gradient in zip(roles, gradients, strict=True):
+            why = f"Expected are finite differences. {watch.reason or 'forward uses a copy of it.'}"
+            compare(f"gradient of {[*NUMBERS][place]}", gradient, slopes[place], why)
+
+
+EXERCISES = (
+    Exercise(
+        "08.1",
+        "A cut that is covered up",
+        6,
+        "`fit_loss`, in the cell below, returns the right number, and `backward()` runs. But "
+        "`weight.grad` stays `None`. Write `repaired_fit_loss(weight, x, target)` with the same "
+        "value and the true gradient: for three random weights, `check` compares it with finite "
+        "differences.",
+        (
+            "First take away the last line's `requires_grad_()`. What does `backward()` say now?",
+            "`t.explain(loss, {'weight': weight})` after `with trace() as t:` names the line where "
+            "the gradient is lost.",
+            "Autograd records what is written into `score`, but not what is written into "
+            "`score.data`. Or make all scores at once, without a loop.",
+        ),
+        _check_repaired_fit_loss,
+        "The true gradient, and no cover left to hide the next cut.",
+    ),
+    Exercise(
+        "08.2",
+        "Padding that poisons",
+        8,
+        "`direction_loss`, in the cell below, compares the directions of `tokens @ weight` with "
+        "`target`. Rows that are not `seen` are padding: zeros. The loss is a good number, and "
+        "every entry of `weight.grad` is NaN. Write "
+        "`repaired_direction_loss(weight, tokens, seen, target)` with exactly the same value, so "
+        "without a small number added, and the true gradient.",
+        (
+            "Which operation has an infinite slope, or divides by zero, for a row of zeros?",
+            "`torch.where` at the end comes too late: backward multiplies its 0 by infinity or by "
+            "NaN. Two operations are unsafe for a row of zeros, the root and the division. Be safe "
+            "*before* both.",
+            "`torch.where(seen[:, None], squared, 1.0)` gives the padded rows the length 1.",
+        ),
+        _check_repaired_direction_loss,
+        "No NaN, and no number moved.",
+    ),
+    Exercise(
+        "08.3",
+        "Two bugs in one module",
+        8,
+        "`Bumps`, in the cell below, should learn two heights and two centers. It trains, but "
+        "badly, for two reasons. Write `RepairedBumps`: all four numbers are trained, `loss` is "
+        "the mean of the n squared errors, and `forward` keeps its shapes. It can derive from "
+        "`Bumps`.",
+        (
+            "How many numbers are there in `Bumps().parameters()`?",
+            "Print `(model(x) - target).shape` for five data points.",
+            "`nn.ParameterList` for the first bug, `.squeeze(1)` in `loss` for the second.",
+        ),
+        _check_repaired_bumps,
+        "Four numbers trained, on the loss that was meant.",
+    ),
+)

@@ -1,0 +1,215 @@
+"""Exercises on default gradients: one to repair, one that no slope explains."""
+
+import torch
+from torch.autograd.function import BackwardCFunction
+from torch.overrides import TorchFunctionMode
+
+from helpers.lessons.exercises.elementwise import gradient_of, run
+from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong, call
+
+float32, float64 = torch.float32, torch.float64
+PAIRS = (  # a, b and upstream gradients, none of them 1
+    (
+        torch.tensor([[0.0, 3.0, 0.0], [-5.0, 0.0, 3e-9]], dtype=float64),
+        torch.tensor([[0.0, 4.0, 2.0], [0.0, 0.0, -4e-9]], dtype=float64),
+        torch.tensor([[2.0, -3.0, 5.0], [0.5, 7.0, -4.0]], dtype=float64),
+    ),
+    (torch.tensor([1.5, 0.0, -3.0]), torch.tensor([2.0, 0.0, 4.0]), torch.tensor([3.0, 2.0, -2.0])),
+    (torch.zeros((), dtype=float64), torch.zeros((), dtype=float64), torch.tensor(3.0).double()),
+)
+# The last step of the learner's function -> why its gradient is NaN where both are 0.
+NAN_AFTER = {
+    "Hypot": "The gradient of hypot is a / length: there, 0 / 0.",
+    "Sqrt": "A root is infinitely steep at 0, and a square is flat: ∞ · 0.",
+    "Pow": "The power 0.5 is infinitely steep at 0, and a square is flat: ∞ · 0.",
+    "Where": "The branch that where leaves out gets the gradient 0, and its backward multiplies "
+    "that by 0 / 0 or ∞: NaN again. Choose before the length is computed.",
+    "NanToNum": "The value has no NaN to repair. The one in the gradient comes later, from the "
+    "backward of what stands before.",
+}
+
+
+def _check_length(answer):
+    for a, b, upstream in PAIRS:
+        inputs = [each.clone().requires_grad_() for each in (a, b)]
+        length = call(answer, *inputs)
+        if not (torch.equal(inputs[0], a) and torch.equal(inputs[1], b)):
+            raise Wrong("it writes into its inputs, which others still need: work on a copy.")
+        if not isinstance(length, torch.Tensor):
+            raise Wrong(f"returns a {type(length).__name__}, expected a tensor.")
+        if length.shape != a.shape:
+            shapes = f"yours has shape {tuple(length.shape)}, expected {tuple(a.shape)}"
+            raise Wrong(f"value: {shapes}: a length for each pair.")
+        if length.dtype != a.dtype:
+            raise Wrong(f"value: yours is {length.dtype}, expected {a.dtype}, as a and b are.")
+        right = torch.hypot(a, b)
+        _compare_lengths(length, right, a, b)
+        if not length.requires_grad:
+            raise Wrong("the value is right, but the result has no grad_fn: nothing leads back.")
+        gradients = torch.autograd.grad(length, inputs, upstream, allow_unused=True)
+        for name, gradient, side in zip("ab", gradients, (a, b), strict=True):
+            if gradient is None:
+                raise Wrong(f"gradient of {name}: yours None: nothing leads from the length to it.")
+            expected = torch.where(right == 0, 0, upstream * side / right)
+            _compare_gradients(name, gradient, expected, a, b, upstream, _last_step(length))
+
+
+def _compare_lengths(length, right, a, b):
+    for where, yours, expected in _places(a, b, length.detach(), right):
+        if abs(yours - expected) <= 1e-5 * expected:
+            continue
+        why = "An epsilon on the way makes every short length longer."
+        if _last_step(length).startswith("Clamp"):
+            why = "A length that is kept above an epsilon is no longer 0 there."
+        if yours > 0.1:
+            why = "A safe input gives the length of that input: choose 0 in the result, too."
+        if expected > 1e-3:
+            why = "It is the root of a² + b²."
+            sums = torch.allclose(length.detach(), a.abs() + b.abs())
+            squares = torch.allclose(length.detach(), right**2)
+            why = "That is |a| + |b|, the way around the corner." if sums else why
+            why = "The root is missing." if squares else why
+            why = "Only where both are 0 is it 0." if yours == 0 else why
+        raise Wrong(f"value at {where}: yours {yours:g}, expected {expected:g}. {why}")
+
+
+def _compare_gradients(name, gradient, expected, a, b, upstream, step):
+    places = _places(a, b, gradient, expected, upstream)
+    for where, yours, right, factor in places:
+        if abs(yours - right) <= 1e-5 * abs(right):
+            continue
+        zero = "a = 0, b = 0" in where
+        why = f"Only where both are 0 is it 0; here it is {name} / length, times upstream."
+        if yours != 0:
+            why = f"It is {name} / length, times upstream."
+        if zero:
+            why = "There it is 0, for both."
+        if zero and yours != yours:
+            cause = "Something on the way back is 0 / 0 or 0 · ∞."
+            why = next((NAN_AFTER[key] for key in NAN_AFTER if step.startswith(key)), cause)
+        raise Wrong(
+            f"gradient of {name} at {where}, upstream {factor:g}: yours {yours:g}, "
+            f"expected {right:g}. {why}"
+        )
+
+
+def _last_step(y):
+    return y.grad_fn.name() if y.grad_fn else ""
+
+
+def _places(a, b, *tensors):
+    """(where, a number of each tensor), element by element."""
+    for x, y, *numbers in zip(*(each.flatten().tolist() for each in (a, b, *tensors)), strict=True):
+        yield f"a = {x:g}, b = {y:g}", *numbers
+
+
+POINTS = (-2.0, -1e12, -0.3, -1e-12, 0.0, -0.0, 1e-12, 0.5, 3.0, 1e12)
+UPSTREAM = torch.tensor([2.0, -3.0, 0.5, 5.0, -4.0, 3.0, -2.0, 7.0, 6.0, -0.5])
+AT_ZERO = {
+    1: "There it is the slope of the line. Write x as pieces that bend at 0.",
+    2: "Each of the two pieces hands on its whole slope. Take some that hand on 0.",
+}
+
+
+def _check_flat_at_zero(answer):
+    if answer is ...:
+        raise NotDone
+    for dtype in (float32, float64):
+        with NoDetach():
+            x, y = run(answer, torch.tensor(POINTS, dtype=dtype))
+        for number, yours in zip(POINTS, y.tolist(), strict=True):
+            if not abs(yours - number) <= 1e-6 * abs(number):
+                raise Wrong(f"value at x = {number:g}: yours {yours:g}, {_why(number, yours)}")
+        gradient = gradient_of(x, y, UPSTREAM)
+        if any(isinstance(node, BackwardCFunction) for node in _nodes(y.grad_fn)):
+            raise Wrong("it has a Function of your own in it. torch's own operations suffice.")
+        if gradient is None:
+            raise Wrong("gradient: yours None. Nothing leads from the value to x.")
+        for number, yours, upstream in zip(
+            POINTS, gradient.tolist(), UPSTREAM.tolist(), strict=True
+        ):
+            expected = upstream if number else 0.0
+            if abs(yours - expected) <= 1e-6 * abs(expected):
+                continue
+            why = "Away from 0 it is upstream, times the slope 1."
+            if not number:
+                why = AT_ZERO.get(yours / upstream, "There it is 0.")
+            if yours != yours:
+                why = "On the way back something is 0 / 0, or ∞ · 0: both are nan."
+            raise Wrong(
+                f"gradient at x = {number:g}, upstream {upstream:g}: yours {yours:g}, "
+                f"expected {expected:g}. {why}"
+            )
+
+
+def _why(number, yours):
+    """What was expected of the value, and what was lost."""
+    lost = ""
+    if yours != yours:
+        lost = " 0 / 0 is nan: a quotient has no value there."
+    elif yours == -number:
+        lost = " The sign is lost."
+    elif number < 0 and yours == 0:
+        lost = " The negative half is lost."
+    elif abs(yours) < abs(number):
+        lost = " x goes further than that: it has no bounds."
+    return f"expected {number:g}.{lost}"
+
+
+def _nodes(node):
+    """The nodes behind one, itself included."""
+    found, waiting = set(), [node]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in found:
+            found.add(node)
+            waiting += [each for each, _ in node.next_functions]
+    return found
+
+
+class NoDetach(TorchFunctionMode):
+    """Raises Wrong where something is cut off on purpose."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        data = getattr(function, "__self__", None) is torch.Tensor.data
+        if data or getattr(function, "__name__", "") in ("detach", "detach_"):
+            raise Wrong("it cuts the graph with detach. Here no cut is needed.")
+        return function(*args, **(kwargs or {}))
+
+
+EXERCISES = (
+    Exercise(
+        "09.1",
+        "A length that trains",
+        7,
+        "Write `length(a, b)`. Its value is `torch.hypot(a, b)`, and so is its gradient, except "
+        "where `a` and `b` are both 0. There torch gives NaN, and yours gives 0 to both. The two "
+        "tensors have the same shape, any shape, and some of their elements may be 0.",
+        (
+            "No operation after `hypot` can repair its gradient. It hands back a 0 at most, and 0 "
+            "times NaN is NaN.",
+            "So let `hypot` never see two zeros. Where both are 0, give it another number for `a`. "
+            "That is the first `torch.where`.",
+            "Now the value is wrong where both are 0. A second `torch.where` puts the 0 there, and "
+            "hands nothing back.",
+        ),
+        _check_length,
+        "0 where both are 0, and the direction everywhere else: no NaN has a way in.",
+    ),
+    Exercise(
+        "09.2",
+        "A line, flat at one point",
+        5,
+        "Write `flat_at_zero(x)`. Its value is x, for every x. Its gradient is 1, except at x = 0, "
+        "where it is 0. Build it from two of torch's own operations that bend at 0: no `detach`, "
+        "and no Function of your own.",
+        (
+            "The value is a straight line, so no slope is 0. But autograd never sees the line, "
+            "only the pieces that you build it from.",
+            "Which operations return 0 at their kink at 0? Add or multiply two of them.",
+            "`relu(x)` is the right half of x. The left half is `-relu(-x)`.",
+        ),
+        _check_flat_at_zero,
+        "A line of slope 1, and autograd says 0: the chain rule does not keep subgradients.",
+    ),
+)

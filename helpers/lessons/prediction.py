@@ -1,0 +1,66 @@
+"""A question that the reader answers before the cell that shows it."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping
+
+
+def predict(question: str, options: Mapping[object, str], answer: object) -> Prediction:
+    """Ask before showing: radio buttons, and for each option a line on why it is right or wrong.
+
+    The right option is the one equal to `answer`, which should be measured, not typed: then the
+    question cannot go stale. Tensors are compared as lists. `code` in the question and in the
+    explanations is set as code. Raises ValueError unless exactly one option is right.
+
+    >>> predict("What is 1 + 1?", {2: "Right.", 11: "That joins strings."}, answer=1 + 1)
+    What is 1 + 1?
+      ( ) 2
+      ( ) 11
+    """
+    return Prediction(question, options, answer)
+
+
+class Prediction:
+    """A question that shows itself; `choice` holds the radio buttons."""
+
+    def __init__(self, question, options, answer):
+        import ipywidgets  # here, because checking exercises needs no widgets
+
+        if hasattr(answer, "tolist"):  # a tensor, or something of NumPy
+            answer = answer.tolist()
+        right = [option for option in options if option == answer or str(option) == str(answer)]
+        if len(right) != 1:
+            raise ValueError(
+                f"one option has to equal the answer {answer!r}, but {len(right)} of "
+                f"{list(options)} do"
+            )
+        self.right, self.explanations = str(right[0]), {str(o): why for o, why in options.items()}
+        self.question = question
+        self.choice = ipywidgets.RadioButtons(
+            options=list(self.explanations), value=None, layout={"width": "max-content"}
+        )
+        self.explanation = ipywidgets.HTML()
+        self.choice.observe(self._explain, "value")
+        self.box = ipywidgets.VBox(
+            [ipywidgets.HTML(f"<b>{_as_html(question)}</b>"), self.choice, self.explanation]
+        )
+
+    def _explain(self, change):
+        if change.new is None:
+            self.explanation.value = ""
+            return
+        mark = "✓" if change.new == self.right else "✗"
+        why = _as_html(self.explanations[change.new])
+        self.explanation.value = f'<div role="status">{mark} {why}</div>'
+
+    def __repr__(self):
+        return "\n".join([self.question, *(f"  ( ) {option}" for option in self.explanations)])
+
+    def _repr_mimebundle_(self, **kwargs):
+        return {**self.box._repr_mimebundle_(**kwargs), "text/plain": repr(self)}
+
+
+def _as_html(text):
+    return re.sub("`([^`]*)`", r"<code>\1</code>", html.escape(text, quote=False))

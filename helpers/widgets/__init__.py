@@ -1,0 +1,13 @@
+"""What readers move: sliders and buttons with a picture that follows.
+
+controls       sliders, menus and checkboxes
+drawings       pictures that follow sliders
+explorer       explore: sliders above the picture of a function's gradient, or of a drawing
+laboratory     train a small network in few bits, and watch it learn
+quiz           predict gradients, and see your score
+atlas_browser  the gradient atlas to search
+"""
+
+from helpers.widgets.explorer import Explorer, explore
+
+__all__ = ["Explorer", "explore"]

@@ -1,0 +1,202 @@
+"""The gradient atlas as a table to search, with a picture of each operation to open."""
+
+from __future__ import annotations
+
+import html
+import io
+from contextlib import contextmanager
+
+import ipywidgets
+import torch
+from PIL import Image, ImageDraw
+
+from autograd_surprises.atlas import CLASSES, Measured, Operation, atlas, classes, describe, select
+from autograd_surprises.atlas.measuring import gradients_of, values_of
+from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
+from autograd_surprises.show.picture import PIXEL_RATIO
+from helpers.curves.figures import limits
+from helpers.widgets.drawings import CloseUpDrawing
+from helpers.widgets.drawings.close_up import HALF_WIDTHS
+from helpers.widgets.explorer import Explorer, LiveImage, explore
+
+ROWS = 8
+WIDTH, HEIGHT = 150, 40  # of a tiny picture, in pixels of the page
+ANY = "any class"
+ALERT = "var(--jp-error-color1, #b00020)"
+
+
+class AtlasBrowser(ipywidgets.VBox):
+    """A search field, a menu of classes, a page of operations; a click opens one in an explorer.
+
+    version   a measured torch version; by default the installed one
+    found     the operations that the search finds, as Measured
+    explorer  the operation now open, close to the point where something happens
+
+    Each row has the operation, a tiny picture (value on the left, gradient on the right, for x
+    from -4 to 4), and what happens to its gradient.
+    """
+
+    def __init__(self, version: str | None = None):
+        self.numbers, self.page, self._pictures = atlas(version), 0, {}
+        self.search = ipywidgets.Text(description="search", placeholder="relu, sqrt, loss …")
+        self.of_class = ipywidgets.Dropdown(description="class", options=[ANY, *CLASSES])
+        self.back = ipywidgets.Button(description="‹ back", layout={"width": "80px"})
+        self.more = ipywidgets.Button(description="more ›", layout={"width": "80px"})
+        self.position = ipywidgets.HTML()
+        self.rows = [_Row(self._on_click) for _ in range(ROWS)]
+        self.opened = ipywidgets.VBox()
+        self.explorer: Explorer | None = None
+        self.message = ipywidgets.HTML()
+        self.search.observe(lambda _: self._turn_to(0), "value")
+        self.of_class.observe(lambda _: self._turn_to(0), "value")
+        self.back.on_click(lambda _: self._turn_to(self.page - 1))
+        self.more.on_click(lambda _: self._turn_to(self.page + 1))
+        controls = [self.search, self.of_class, self.back, self.more, self.position]
+        wrap = ipywidgets.Layout(flex_flow="row wrap", align_items="center")
+        self._turn_to(0)
+        self.choose("torch.abs(x)")
+        boxes = [row.box for row in self.rows]
+        super().__init__(
+            [ipywidgets.HBox(controls, layout=wrap), *boxes, self.message, self.opened]
+        )
+
+    @property
+    def found(self) -> list[Measured]:
+        of_class = "" if self.of_class.value == ANY else self.of_class.value
+        return select(self.numbers, self.search.value, of_class)
+
+    @property
+    def shown(self) -> list[Measured]:
+        """The operations of this page."""
+        return self.found[self.page * ROWS : (self.page + 1) * ROWS]
+
+    @property
+    def summary(self) -> str:
+        """What the page shows: how many were found, and the first of them with what happens."""
+        lines = [f"found: {len(self.found)}"]
+        for each in self.shown[:3]:
+            lines.append(f"{each.call}: {describe(each)}")
+        return "\n".join(lines)
+
+    def choose(self, call: str):
+        """Open an operation in an explorer, as a click on its name does."""
+        measured = self.numbers.elementwise.get(call)
+        if measured is None:
+            raise ValueError(f"the atlas of torch {self.numbers.version} has no {call!r}")
+        if measured.error:
+            words = f"<b>{html.escape(call)}</b> has no derivative: {html.escape(measured.error)}"
+            self.explorer = None
+            self.opened.children = [ipywidgets.HTML(f'<div role="status">{words}</div>')]
+            return
+        drawing = CloseUpDrawing(measured)
+        menus = {"at": drawing.places} if len(drawing.places) > 1 else {}
+        self.explorer = explore(drawing, **menus, half_width=HALF_WIDTHS)
+        self.opened.children = [self.explorer]
+
+    def _on_click(self, call):
+        with self._errors_shown():
+            self.choose(call)
+
+    def _turn_to(self, page):
+        self.page = page
+        with self._errors_shown():
+            self._show()
+
+    @contextmanager
+    def _errors_shown(self):
+        """When a browser caused it, a raised error reaches only a log: show it here, too."""
+        try:
+            yield
+        except Exception as error:
+            text = html.escape(f"{type(error).__name__}: {error}")
+            self.message.value = f'<div role="alert" style="color: {ALERT}">{text}</div>'
+            raise
+        self.message.value = ""
+
+    def _show(self):
+        found = self.found
+        last = max(0, (len(found) - 1) // ROWS)
+        self.back.disabled, self.more.disabled = self.page == 0, self.page == last
+        first = self.page * ROWS + 1 if found else 0
+        words = f"{first} to {min(first + ROWS - 1, len(found))} of {len(found)}"
+        self.position.value = f'<div role="status">{words}</div>'
+        for i, row in enumerate(self.rows):
+            row.show(self.shown[i] if i < len(self.shown) else None, self._picture)
+
+    def _picture(self, measured):
+        if measured.call not in self._pictures:
+            self._pictures[measured.call] = tiny_picture(measured)
+        return self._pictures[measured.call]
+
+    def _repr_mimebundle_(self, **kwargs):
+        # for readers without a kernel: the page as text, and the opened operation as a picture
+        picture, metadata = ({}, {})
+        if self.explorer:
+            picture, metadata = self.explorer._repr_mimebundle_()
+        text = "\n".join([self.summary, picture.get("text/plain", "")])
+        return {**picture, **super()._repr_mimebundle_(**kwargs), "text/plain": text}, metadata
+
+
+class _Row:
+    def __init__(self, opens):
+        self.call = None
+        self.name = ipywidgets.Button(layout={"width": "290px", "min_width": "290px"})
+        self.name.on_click(lambda _: opens(self.call))
+        self.picture = LiveImage(format="png", layout={"width": f"{WIDTH}px", "min_width": "150px"})
+        self.words = ipywidgets.HTML()
+        self.box = ipywidgets.HBox(
+            [self.name, self.picture, self.words], layout={"align_items": "center"}
+        )
+
+    def show(self, measured, picture):
+        self.box.layout.display = "none" if measured is None else ""
+        if measured is None:
+            return
+        self.call = self.name.description = self.name.tooltip = measured.call
+        found = ", ".join(classes(measured.backward, measured.probes))
+        self.words.value = f"<b>{found}</b>: {html.escape(describe(measured))}"
+        with self.picture.hold_sync():
+            self.picture.value = picture(measured)
+            self.picture.tooltip = f"value and gradient of {measured.call}"
+
+
+def tiny_picture(measured: Measured) -> bytes:
+    """Value on the left and gradient on the right as a PNG of 150 x 40 pixels of the page.
+
+    >>> tiny_picture(atlas("2.13").elementwise["torch.abs(x)"])[:4]
+    b'\\x89PNG'
+    """
+    operation, scale = Operation(measured.call), PIXEL_RATIO
+    x = torch.linspace(-4, 4, 257, dtype=torch.float64)
+    image = Image.new("RGB", (WIDTH * scale, HEIGHT * scale), "white")
+    draw, half = ImageDraw.Draw(image), WIDTH * scale // 2
+    parts = [(values_of(operation)(x), VALUE_COLOUR)]
+    if measured.backward:
+        parts.append((gradients_of(operation)(x) + 0, GRADIENT_COLOUR))  # some zeros have no memory
+    for i, (y, colour) in enumerate(parts):
+        box = i * half + 4, 4, (i + 1) * half - 8, HEIGHT * scale - 4
+        draw.rectangle(box, outline="#dddddd")
+        for line in _lines(y, box):
+            draw.line(line, fill=colour, width=3)
+    buffer = io.BytesIO()
+    image.quantize(32).save(buffer, "png")
+    return buffer.getvalue()
+
+
+def _lines(y, box):
+    """The curve in the box, lifted where it is not finite and where it jumps."""
+    left, top, right, bottom = box
+    low, high = limits([y[y.isfinite()]])
+    places = ((y - low) / (high - low)).tolist()  # 0 is the bottom, 1 the top
+    usual = y[y.isfinite()].diff().abs().nan_to_num().sort().values / (high - low)
+    jump = max(0.1, 10 * usual[len(usual) // 2].item() if len(usual) else 0)
+    lines, last = [], None
+    for i, place in enumerate(places):
+        inside = 0 <= place <= 1
+        if inside and (last is None or abs(place - last) > jump):
+            lines.append([])
+        if inside:
+            across, up = i / (len(places) - 1), place
+            lines[-1].append((left + across * (right - left), bottom - up * (bottom - top)))
+        last = place if inside else None
+    return [line if len(line) > 1 else [line[0], (line[0][0] + 3, line[0][1])] for line in lines]

@@ -1,0 +1,109 @@
+"""One operation of the atlas, close to a point."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+import torch
+
+from autograd_surprises.atlas import Measured, Operation, atlas, events
+from autograd_surprises.atlas.kinds import slopes_at
+from autograd_surprises.atlas.measuring import gradients_of, values_of
+from autograd_surprises.atlas.words import text
+from autograd_surprises.numerics import one_sided_slopes, one_thread, special_points
+from helpers.curves.figures import curve_figure
+from helpers.curves.numbers import GradientCurve
+from helpers.widgets.drawings.drawing import Drawing
+
+BOX = {"bbox": {"facecolor": "white", "edgecolor": "#888888", "pad": 2}}
+HALF_WIDTHS = [4, 1, 0.1, 0.001]
+
+
+class CloseUpDrawing(Drawing):
+    """Value and gradient of an operation of the atlas, `half_width` to either side of a point.
+
+    `operation` is its line of code, or its numbers in another atlas than that of your torch.
+    `places` are the points where something happens, as `at` takes them.
+
+    >>> CloseUpDrawing("torch.relu(x)").show(at="0", half_width=1.0)
+    'value 0, gradient 0, slopes 0 and 1: kink'
+    """
+
+    def __init__(self, operation: str | Measured):
+        self.measured = operation if isinstance(operation, Measured) else find(operation)
+        self.name = self.measured.call
+        if self.measured.error:
+            raise ValueError(f"{self.name} has no derivative to show: {self.measured.error}")
+        self.operation, self.places = Operation(self.name), places(self.measured)
+        self.parameters = {"at": self.places[0], "half_width": 1}
+        self.figure, self._artists = curve_figure(self.operation)
+        axes = self._artists.value_ax, self._artists.gradient_ax
+        # so close, labels are long, and the place for them is found once
+        self.figure.get_layout_engine().set(w_pad=0.3)
+        for ax in axes:
+            ax.locator_params(axis="x", nbins=5)
+            ax.ticklabel_format(axis="y", scilimits=(-2, 3))
+        self._marks = [ax.axvline(color="#888888", lw=1, ls=":") for ax in axes]
+        self._missing = [  # what no dot can show: NaN, inf
+            ax.text(0, 0.5, "", transform=ax.get_xaxis_transform(), ha="center", **BOX)
+            for ax in axes
+        ]
+        self.moving = [*self._marks, *self._artists.moving, *self._missing]
+        self.frame = None
+
+    def show(self, at: str | None = None, half_width: float = 1) -> str:
+        at = at or self.places[0]
+        self.frame = at, half_width
+        self.curve = curve_around(self.operation, float(at), half_width)
+        self._artists.show(self.curve)
+        self._artists.fit([self.curve])
+        for mark in self._marks:
+            mark.set_xdata([float(at)] * 2)
+        probe = self.measured.probes[at]
+        for missing, number in zip(self._missing, (probe.value, probe.gradient), strict=True):
+            missing.set(x=float(at), text="" if isfinite(number) else text(number))
+        slopes = list(dict.fromkeys(map(text, slopes_at(at, probe))))
+        words = f"slope{'s' * (len(slopes) > 1)} {' and '.join(slopes)}: " if slopes else ""
+        kind = events(self.measured.probes).get(at, "the slope, too")
+        return f"value {text(probe.value)}, gradient {text(probe.gradient)}, {words}{kind}"
+
+
+def find(call: str) -> Measured:
+    """An operation in the atlas of your torch, by its line of code or that of an alias.
+
+    >>> find("torch.clip(x, -1, 1)").call
+    'torch.clamp(x, -1, 1)'
+    """
+    numbers = atlas()
+    for name, measured in numbers.elementwise.items():
+        if call == name or call in numbers.also.get(name, []):
+            return measured
+    raise ValueError(f"the atlas has no {call!r}: atlas_table(search=...) finds what it has")
+
+
+def places(measured: Measured) -> list[str]:
+    """Its points where something happens, without infinity, NaN and neighbours; or 0.
+
+    >>> places(find("F.hardtanh(x)"))
+    ['-1', '1']
+    """
+    found = [p for p in events(measured.probes) if p[0] not in "<>" and abs(float(p)) < 1e9]
+    return [p for p in found if p != "-0"] or ["0"]
+
+
+def curve_around(operation: Operation, middle: float, half_width: float) -> GradientCurve:
+    """Its curve on both sides of a number; NaN where the operation refuses a number.
+
+    >>> curve_around(Operation("torch.log(x)"), 0.0, 1.0).y[0]
+    tensor(nan, dtype=torch.float64)
+    """
+    value, gradient = values_of(operation), gradients_of(operation)
+    with one_thread():
+        grid = torch.linspace(middle - half_width, middle + half_width, 401, dtype=torch.float64)
+        try:
+            operation(grid)
+            x = special_points(value, gradient, grid, [middle])
+        except (RuntimeError, ValueError):  # looked at number by number, where each search is slow
+            x = torch.cat([grid[::4], grid.new_tensor([middle])]).unique()
+        slopes = one_sided_slopes(value, x, 2 * half_width)
+        return GradientCurve(x, value(x), gradient(x), *slopes, 1.0)

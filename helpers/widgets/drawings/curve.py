@@ -1,0 +1,46 @@
+"""The gradient curve of a function, as an explorer shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from helpers.curves.figures import curve_figure
+from helpers.curves.numbers import fn_name, gradient_curve
+from helpers.widgets.drawings.drawing import Drawing, parameters_of, those_that_work
+
+
+class CurveDrawing(Drawing):
+    """The value of fn(x) on an interval, and its gradient; `curve` holds the numbers.
+
+    >>> CurveDrawing(torch.clamp, (-2, 2)).show(min=-1, max=1)
+    'value -1 to 1, gradient 0 to 1, slope 0 to 1'
+    """
+
+    reserved = ("x", "points", "kinks")
+
+    def __init__(self, fn: Callable, x: tuple[float, float]):
+        self.fn, self.x, self.name = fn, x, fn_name(fn)
+        self.parameters, self.takes_any = parameters_of(fn)
+        self.parameters.setdefault("grad_output", 1.0)
+        self.figure, self._artists = curve_figure(fn)
+        self.moving = self._artists.moving
+        self._curves, self._fits = [], 0
+
+    @property
+    def frame(self):
+        return self._fits, self._artists.gradient_ax.get_title()
+
+    def fit(self, settings):
+        self._curves += those_that_work(self._measure, settings)
+        self._artists.fit(self._curves)
+
+    def show(self, **values):
+        self.curve = self._measure(**values)
+        if not self._curves or not self._artists.hold(self.curve):  # none of the tried settings
+            self._artists.fit([*self._curves, self.curve])
+            self._fits += 1
+        self._artists.show(self.curve)
+        return self.curve.describe()
+
+    def _measure(self, **values):
+        return gradient_curve(self.fn, self.x, **values)

@@ -1,0 +1,116 @@
+"""Where methods of descent go on a landscape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import torch
+
+from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
+from autograd_surprises.show.picture import Picture
+from helpers.curves.derivatives import kind_of_point
+from helpers.widgets.drawings.drawing import Drawing, short, those_that_work
+
+KINDS = {"a minimum": "v", "a saddle point": "X", "a maximum": "^"}  # of points, as markers
+FLOOR = 1e-12  # heights below are drawn here
+STYLES = (  # told apart without colour, too
+    {"color": GRADIENT_COLOUR, "marker": "o", "ms": 4, "lw": 1.6},
+    {"color": VALUE_COLOUR, "marker": "s", "ms": 4, "lw": 1.6, "ls": "--"},
+    {"color": SLOPE_COLOUR, "marker": "D", "ms": 4, "lw": 1.6, "ls": ":"},
+)
+
+
+class DescentDrawing(Drawing):
+    """On the left the paths over lines of equal height, on the right the height after each step.
+
+    The large marker at the end of a path says what is there: a minimum, a maximum or a saddle.
+
+    fn      maps x of shape (..., 2) to heights of shape (...)
+    methods  {name: method}, at most three; method(fn, start) returns the points of its path,
+             of shape (steps + 1, 2)
+
+    The point x1, x2 from which they start can be slid; at first it is `start`.
+
+    >>> bowl = lambda x: (x**2).sum(-1)
+    >>> stay = DescentDrawing(bowl, {"stays": lambda fn, x: x[None]})
+    >>> stay.show(x1=0.0, x2=0.0)
+    'stays: 0 steps to (0, 0), a minimum'
+    """
+
+    def __init__(
+        self,
+        fn: Callable,
+        methods: Mapping[str, Callable],
+        reach: float = 5.0,
+        start: tuple[float, float] = (0.0, 0.0),
+    ):
+        if not 1 <= len(methods) <= len(STYLES):
+            raise ValueError(f"needs one to {len(STYLES)} methods, got {len(methods)}")
+        self.fn, self.methods, self.name = fn, dict(methods), " and ".join(methods)
+        self.parameters = {"x1": float(start[0]), "x2": float(start[1])}
+        self.figure = Picture(8, 4.2)
+        plane, self._height_ax = self.figure.subplots(1, 2, width_ratios=[1.25, 1])
+        self._draw_landscape(plane, torch.linspace(-reach, reach, 121))
+        styles = STYLES[: len(methods)]
+        self._ways = [plane.plot([], [], **style)[0] for style in styles]
+        self._heights = [self._height_ax.plot([], [], **style)[0] for style in styles]
+        (self._start,) = plane.plot([], [], "*", color="black", mec="white", ms=15)
+        end = {"ls": "", "mec": "white", "ms": 13}
+        self._ends = [plane.plot([], [], color=style["color"], **end)[0] for style in styles]
+        self.moving = [*self._ways, self._start, *self._ends, *self._heights]
+        kinds = [plane.plot([], [], marker=m, color="#777777", **end)[0] for m in KINDS.values()]
+        self.figure.legend(
+            [*self._ways, self._start, *kinds], [*methods, "start", *KINDS],
+            loc="outside lower center", ncols=6 if len(methods) < 3 else 4, frameon=False,
+            columnspacing=1.2,
+        )  # fmt: skip
+
+    def _draw_landscape(self, plane, line):
+        heights = self.fn(torch.cartesian_prod(line, line)).reshape(len(line), len(line)).T
+        self._lowest = heights.min().item()
+        above = heights - self._lowest
+        if not above.isfinite().all() or not above.any():
+            raise ValueError("fn needs finite heights that differ: it is flat or has NaN or inf")
+        levels = above.max() * torch.linspace(0, 1, 14)[1:] ** 3  # closer where it is flat
+        plane.contour(
+            line.numpy(), line.numpy(), above.numpy(), levels.tolist(),
+            colors="#888888", linewidths=0.7,
+        )  # fmt: skip
+        ends = line[0].item(), line[-1].item()
+        plane.set(title="paths and lines of equal height", xlabel="x1", ylabel="x2", aspect=1)
+        plane.set(xlim=[1.04 * end for end in ends], ylim=[1.04 * end for end in ends])
+        self._highest = heights.max().item()
+        self._height_ax.set(title="height above the lowest", xlabel="step", yscale="log")
+        self._height_ax.grid(color="#dddddd", lw=0.6)
+
+    def fit(self, settings):
+        paths = [path for some in those_that_work(self._paths, settings) for path in some]
+        self._height_ax.set_xlim(-0.5, max(map(len, paths), default=1) - 0.5)
+        heights = self.fn(torch.cat([*paths, torch.zeros(1, 2, dtype=torch.float64)]))
+        self._lowest = min(self._lowest, heights[heights.isfinite()].min().item())
+        self._height_ax.set_ylim(FLOOR / 3, 30 * (self._highest - self._lowest))
+
+    def show(self, **values):
+        paths, said = self._paths(**values), []
+        self._start.set_data(*paths[0][:1].T.numpy())
+        for k, (name, path) in enumerate(zip(self.methods, paths, strict=True)):
+            self._ways[k].set_data(*path.T.numpy())
+            above = (self.fn(path) - self._lowest).clamp(min=FLOOR)
+            self._heights[k].set_data(range(len(path)), above.numpy())
+            kind = kind_of_point(self.fn, path[-1])
+            self._ends[k].set_data(*path[-1:].T.numpy())
+            self._ends[k].set_marker(KINDS.get(kind, ""))
+            end = ", ".join(map(short, path[-1]))
+            said.append(f"{name}: {len(path) - 1} steps to ({end}), {kind}")
+        return "; ".join(said)
+
+    def _paths(self, **values):
+        start = torch.tensor([*{**self.parameters, **values}.values()], dtype=torch.float64)
+        paths = [method(self.fn, start.clone()).detach() for method in self.methods.values()]
+        for name, path in zip(self.methods, paths, strict=True):
+            if path.dim() != 2 or path.shape[1] != 2:
+                raise ValueError(
+                    f"{name} needs to return points of shape (steps + 1, 2), got "
+                    f"{tuple(path.shape)}"
+                )
+        return paths

@@ -1,0 +1,79 @@
+"""What a training looks like: its loss, and what the network makes of the held-out digits."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from matplotlib.colors import LinearSegmentedColormap
+
+from autograd_surprises.show.colours import SLOPE_COLOUR, VALUE_COLOUR
+from autograd_surprises.show.picture import Picture
+
+# From vermilion for mistakes to blue for what is right, so light that black numbers stand out.
+SHADES = LinearSegmentedColormap.from_list("mistakes", ["#EFA679", "white", "#8CC3E3"])
+
+
+class TrainingChart:
+    """The loss of each batch on the left; on the right, which digit was read as which.
+
+    Drawing a whole figure takes far longer than drawing a curve. So what moves is put on a frame
+    that is drawn once and kept.
+
+    >>> chart = TrainingChart()
+    >>> chart.show("2 bits", "half trained", 0.5, [2.3, 1.1], None)
+    >>> chart.figure.summary
+    '2 bits: half trained'
+    """
+
+    def __init__(self):
+        self.figure = Picture(8, 4.2)
+        loss_ax, digits_ax = self.figure.subplots(1, 2, width_ratios=(1.05, 1))
+        self._draw_loss(loss_ax)
+        self._draw_digits(digits_ax)
+        self.title = self.figure.suptitle("one line\nand another", fontsize=11)
+        self.figure.settle()
+        for artist in (self.title, self.line, self.cells, *self.numbers):
+            artist.set_animated(True)  # leaves it out of the frame
+        self.figure.canvas.draw()
+        self._frame = self.figure.canvas.copy_from_bbox(self.figure.bbox)
+        # The 256 colours have to suit every shade that may come.
+        self.show("", "", 1.0, [1.0, 0.1], torch.arange(100).view(10, 10) // 2)
+        self.figure.sample_colours()
+
+    def _draw_loss(self, ax):
+        ax.set(title="loss of each batch", xlabel="trained so far, %", xlim=(0, 100))
+        ax.set(yscale="log", ylim=(1e-3, 1e2))
+        ax.yaxis.set_major_formatter("{x:g}")
+        ax.grid(color="0.9")
+        ax.axhline(math.log(10), color=SLOPE_COLOUR, ls="--", lw=1)
+        ax.text(99, 4, "guessing: ln 10", ha="right", va="bottom")
+        (self.line,) = ax.plot([], [], color=VALUE_COLOUR, lw=1)
+
+    def _draw_digits(self, ax):
+        ax.set(title="500 held-out digits", xlabel="read as", ylabel="written", aspect="equal")
+        ax.set(xticks=range(10), yticks=range(10))
+        ax.tick_params(length=0)
+        self.cells = ax.imshow(torch.zeros(10, 10).numpy(), cmap=SHADES, vmin=-50, vmax=50)
+        centred = {"ha": "center", "va": "center_baseline", "fontsize": 10}
+        self.numbers = [ax.text(i % 10, i // 10, "", **centred) for i in range(100)]
+
+    def show(self, name, said, done, losses, confusion):
+        """Draw what is known now. Before the network is examined, confusion is None."""
+        self.figure.summary = f"{name}: {said}"
+        self.title.set_text(f"{name}\n{said}")
+        percent = torch.arange(1, len(losses) + 1) * (100 * done / max(1, len(losses)))
+        self.line.set_data(percent.numpy(), losses)
+        self.figure.canvas.restore_region(self._frame)
+        self.figure.draw_artist(self.title)
+        self.figure.draw_artist(self.line)
+        if confusion is not None:
+            self._show_digits(confusion)
+
+    def _show_digits(self, confusion):
+        # Mistakes lie around the diagonal. They are few, so each gets five times the shade.
+        self.cells.set_data((confusion * (6 * torch.eye(10) - 5)).numpy())
+        self.figure.draw_artist(self.cells)
+        for number, count in zip(self.numbers, confusion.flatten().tolist(), strict=True):
+            number.set_text(str(count or ""))
+            self.figure.draw_artist(number)

@@ -1,0 +1,186 @@
+"""A small laboratory: choose how a network is trained in few bits, press Train, watch it learn."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+import ipywidgets
+import torch
+
+from autograd_surprises.show.picture import CSS_DPI
+from helpers.lessons.digits import HELD_OUT, IMAGES, LABELS, WAYS, Run, training
+from helpers.widgets.controls import control, move
+from helpers.widgets.drawings.training_chart import TrainingChart
+from helpers.widgets.explorer import LiveImage
+
+PAUSE = 4  # between two pictures, in units of the time that one takes
+
+
+class Laboratory(ipywidgets.VBox):
+    """Trains a small network to read handwritten digits, and shows its loss while it learns.
+
+    The controls choose bits, method and learning rate. While it trains, the kernel still answers
+    Stop, other cells and other widgets. `ways` are the methods by name: add one of your own.
+
+    >>> laboratory = Laboratory(); laboratory.set(bits=4, method="learned step")
+    >>> laboratory.summary  # until you press Train, or run: await laboratory.train()
+    'nothing trained yet: choose, and press Train'
+
+    values     what the controls are set to
+    summary    one line of text: what was trained, and how well it reads
+    model      the network
+    losses     after each batch
+    confusion  how many of the held-out digits written as (row) were read as (column)
+    accuracy   how many percent of them were read right
+    """
+
+    def __init__(self, ways: Mapping[str, Run] = WAYS):
+        self.ways = dict(ways)
+        method = "straight-through" if "straight-through" in ways else next(iter(ways))
+        self.controls = {
+            "bits": control("bits", [8, 4, 3, 2], 2),
+            "method": control("method", list(ways), method),
+            "learning_rate": control("learning rate", [0.03, 0.1, 0.3, 1, 3], 0.1),
+        }
+        for menu, width in zip(self.controls.values(), (110, 230, 170), strict=True):
+            menu.layout.width, menu.layout.margin = f"{width}px", "2px 16px 2px 2px"
+        self.train_button = ipywidgets.Button(description="Train", button_style="primary")
+        self.stop_button = ipywidgets.Button(description="Stop", disabled=True)
+        self.train_button.on_click(self._on_train)
+        self.stop_button.on_click(self._on_stop)
+        self.progress, self.message = ipywidgets.FloatProgress(max=1.0), ipywidgets.HTML()
+        self.chart = TrainingChart()
+        self.picture = LiveImage(
+            format="png", width=round(self.chart.figure.get_figwidth() * CSS_DPI)
+        )
+        self.picture.layout = ipywidgets.Layout(max_width="100%", object_fit="contain")
+        self._clear("nothing trained yet")
+        self._show("choose, and press Train")
+        menus = ipywidgets.HBox(list(self.controls.values()))
+        buttons = ipywidgets.HBox([self.train_button, self.stop_button, self.progress])
+        menus.layout.flex_flow = buttons.layout.flex_flow = "row wrap"  # for narrow windows
+        super().__init__([menus, buttons, ipywidgets.Box([self.picture]), self.message])
+
+    @property
+    def values(self) -> dict:
+        return {name: menu.value for name, menu in self.controls.items()}
+
+    @property
+    def summary(self) -> str:
+        return self.chart.figure.summary
+
+    @property
+    def is_training(self) -> bool:
+        return not self.stop_button.disabled
+
+    def set(self, **values):
+        """Choose as a hand would. Raises for a value that is not in the menu."""
+        unknown = [name for name in values if name not in self.controls]
+        if unknown:
+            raise TypeError(f"no control {unknown[0]!r} here, only {', '.join(self.controls)}")
+        before = self.values
+        try:
+            for name, value in values.items():
+                move(self.controls[name], name, value)
+        except Exception:
+            for name, value in before.items():
+                self.controls[name].value = value
+            raise
+
+    async def train(self):
+        """Train as chosen now, to the end or until Stop. Raises what goes wrong in the training."""
+        if self.is_training:
+            raise RuntimeError("this laboratory is training: wait until it is done, or press Stop")
+        await self._train(self._start())
+
+    def _on_train(self, button):
+        if not self.is_training:  # or it is a second click
+            self._task = asyncio.get_running_loop().create_task(self._train(self._start()))
+            self._task.add_done_callback(lambda task: task.result())  # an error goes to the log
+
+    def _on_stop(self, button):
+        self._stop_asked = True
+
+    def _start(self):
+        """The run that the controls describe. They may move while it goes on."""
+        bits, method, learning_rate = self.values.values()
+        run = replace(self.ways[method], bits=bits, learning_rate=learning_rate)
+        rounds = run.quantize is not WAYS["floating point"].quantize
+        self._clear(f"{bits} bits, " * rounds + f"{method}, learning rate {learning_rate}")
+        self.train_button.disabled, self.stop_button.disabled = True, False
+        return run
+
+    def _clear(self, name):
+        self.name, self.done, self._stop_asked = name, 0.0, False
+        self.losses, self.model, self.confusion, self.accuracy = [], None, None, None
+        self.message.value = self.progress.bar_style = ""
+
+    async def _train(self, run):
+        try:
+            await self._follow(run)
+            self._examine()
+        except asyncio.CancelledError:  # the kernel was interrupted
+            self._examine()
+            raise
+        except Exception as error:
+            self._show_error(error)
+            raise
+        finally:
+            self.train_button.disabled, self.stop_button.disabled = False, True
+
+    async def _follow(self, run):
+        """Train batch after batch, and now and then show how it goes."""
+        due = 0.0
+        for self.model, self.done, loss in training(run):
+            self.losses.append(loss.item())
+            start = time.perf_counter()
+            if start > due:
+                self._show(f"{self._percent()} trained, loss {self.losses[-1]:.3g}")
+                due = time.perf_counter() + PAUSE * (time.perf_counter() - start)
+            await asyncio.sleep(0)  # here Stop, other cells and other widgets have their turn
+            if self._stop_asked:
+                return
+
+    @torch.no_grad()
+    def _examine(self):
+        """Let the network read the held-out digits, and show what it makes of them."""
+        written, read = LABELS[HELD_OUT], self.model(IMAGES[HELD_OUT]).argmax(1)
+        self.confusion = torch.bincount(10 * written + read, minlength=100).view(10, 10)
+        self.accuracy = 100 * self.confusion.trace().item() / len(HELD_OUT)
+        said = f"{self.accuracy:.1f} % of the held-out digits read right"
+        broken = [i for i, loss in enumerate(self.losses, 1) if not math.isfinite(loss)]
+        if broken:
+            said = f"the loss became {self.losses[broken[0] - 1]} at batch {broken[0]}, {said}"
+        if self.done < 1:
+            self.name += f", stopped after {self._percent()}"
+        self.progress.bar_style = "warning" if broken or self.done < 1 else "success"
+        self._show(said)
+
+    def _percent(self):
+        return f"{int(100 * self.done)} %"
+
+    def _show(self, said):
+        self.progress.value = self.done
+        self.chart.show(self.name, said, self.done, self.losses, self.confusion)
+        with self.picture.hold_sync():  # one message to the browser, not two
+            self.picture.value = self.chart.figure.png()
+            self.picture.tooltip = self.summary
+
+    def _show_error(self, error):
+        self.progress.bar_style = "danger"
+        self._show(f"an error ended the training after {self._percent()}")
+        text = html.escape(f"{type(error).__name__}: {error}")
+        self.message.value = (
+            f'<div role="alert" style="color: var(--jp-error-color1, #b00020)">{text}<br>'
+            "The picture shows how far it came. Choose anew, and press Train.</div>"
+        )
+
+    def _repr_mimebundle_(self, **kwargs):
+        # The picture goes along for readers without a kernel: GitHub, nbviewer, exported HTML.
+        picture, metadata = self.chart.figure.bundle()
+        return {**super()._repr_mimebundle_(**kwargs), **picture}, metadata
