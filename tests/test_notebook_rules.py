@@ -55,7 +55,7 @@ def good_notebook():
     cells = [
         markdown("# Why is it zero?", id="title"),
         markdown("**What you'll do**\n\n**What you'll learn**\n\n**What you'll need**", id="goals"),
-        code("from helpers.explorer import explore", id="setup"),
+        code("from helpers.widgets import explore", id="setup"),
         markdown("## See it\n\n`just` is fine in code.\n\n```\n# simply a comment\n```", id="see"),
         code("e = explore(torch.round)\ne", id="explorer", outputs=[picture()]),
         code("e.set(step=2)\nprint(e.summary)", id="drive", outputs=[printed("step 2")]),
