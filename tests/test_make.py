@@ -215,6 +215,26 @@ def test_an_environment_from_another_folder_is_built_anew(checkout):
     assert checkout.make("lab", MOVED="1")[1] == [*BUILD, LAB]
 
 
+def test_a_moved_or_copied_checkout_is_told_from_the_one_that_was_installed(tmp_path):
+    """By the code that the stand-in above answers: it runs in a checkout, and imports nothing."""
+    makefile = (ROOT / "Makefile").read_text().replace("\\\n\t", "")
+    code = re.search("^FOUND_HERE := (.*)$", makefile, flags=re.MULTILINE)[1]
+    for folder in ("here", "there"):
+        (tmp_path / folder / "autograd_surprises").mkdir(parents=True)
+        (tmp_path / folder / "autograd_surprises" / "__init__.py").write_text("1 / 0")
+    installed = f"import sys; sys.path.insert(0, {str(tmp_path / 'here')!r}); "
+    said = [
+        subprocess.run(
+            [sys.executable, "-Ic", installed + code],
+            cwd=tmp_path / folder,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for folder in ("here", "there", "")
+    ]
+    assert said == ["True\n", "False\n", ""]
+
+
 @pytest.mark.parametrize("what", ["venv", "-e .", "-e .[test]"])
 def test_a_failed_installation_does_not_look_ready(checkout, what):
     checkout.python()
