@@ -1,23 +1,15 @@
-"""Exercises on surrogate gradients: whom they reach, and a shape of your own."""
+"""Exercises on surrogate gradients: which inputs they reach, and a shape of your own."""
 
 import math
 
 import torch
 
-from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong, call
+from helpers.lessons.exercises.answers import as_number, call_answer, expect_tensor
+from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong
 from helpers.lessons.stairs import EDGES, RISES, descend, outcome
 
 STARTS = (1.5, 2.5, 3.5, 4.5)
 MOST_STEPS = 5
-
-
-def _number(where, yours):
-    if isinstance(yours, torch.Tensor) and yours.numel() == 1:
-        yours = yours.item()
-    try:
-        return float(yours)
-    except (TypeError, ValueError):
-        raise Wrong(f"{where}: yours is {type(yours).__name__}, expected a number.") from None
 
 
 def _check_starving_width(answer):
@@ -25,23 +17,23 @@ def _check_starving_width(answer):
         away = (start - EDGES).abs()
         expected = away.min().item()
         below = [away[k].item() for k in range(len(EDGES)) if start >= EDGES[k]]
-        yours = _number(f"start {start}", call(answer, start))
+        yours = as_number(call_answer(answer, start), f"start {start}: ")
         if abs(yours - expected) <= 1e-6:
             continue
-        why = f"The nearest edge is {expected:g} away: any wider, and it is felt."
+        why = f"The nearest edge is {expected:g} away: a wider triangle reaches it."
         for mistake, story in (
             (0.5, "That is for the middle of a stair only."),
             (min(below, default=expected), "That is the nearest edge below. The one above is "
-             "nearer, and is felt, too."),
+             "nearer, and counts, too."),
             (2 * expected, "Twice as far: a width is the distance to one side, not to both."),
             (away[1:].min().item(), "You left out the wall at -2."),
-            (away.max().item(), "That is the edge that is furthest away; a nearer one is felt "
-             "first."),
+            (away.max().item(), "That is the edge furthest away; the triangle reaches a nearer "
+             "one first."),
         ):  # fmt: skip
             if abs(yours - mistake) <= 1e-6:
                 why = story
         if yours < 0:
-            why = "A width is a distance, and so not negative."
+            why = "A width is a distance, so it is not negative."
         raise Wrong(f"start {start}: yours {yours:g}, expected {expected:g}. {why}")
 
 
@@ -51,7 +43,7 @@ def _check_slope(answer):
     for wrong, story in (
         (
             slopes > 1 + 1e-6,
-            "is larger than 1. A larger slope is a larger learning rate in disguise.",
+            "is larger than 1. That is nothing but a larger learning rate.",
         ),
         (slopes < 0, "is negative: it points up where the stairs go down."),
     ):
@@ -78,10 +70,8 @@ def _pull(answer, x):
 
 def _slopes(answer, u):
     cures = {"is ambiguous": "u is a tensor: use torch.where, or (u > 0) & (u < 1)"}
-    slopes = call(answer, u.clone(), cures=cures)
-    if not isinstance(slopes, torch.Tensor) or slopes.shape != u.shape:
-        got = tuple(slopes.shape) if isinstance(slopes, torch.Tensor) else type(slopes).__name__
-        raise Wrong(f"u of shape {tuple(u.shape)}: yours {got}, expected one slope for each u.")
+    slopes = call_answer(answer, u.clone(), cures=cures)
+    expect_tensor("my_slope(u)", slopes, u.shape, "Return one number for each u.")
     if not slopes.isfinite().all():
         raise Wrong(f"yours is {slopes[~slopes.isfinite()][0]:g} somewhere, expected 0 to 1.")
     return slopes.detach().to(u.dtype)
@@ -89,7 +79,7 @@ def _slopes(answer, u):
 
 def _why(found, way):
     if found.kind == "stays":
-        return "In the middle of a stair the next edge is at u = 0.5, and has to be felt there."
+        return "In the middle of a stair the next edge is at u = 0.5: be larger than 0 there."
     if found.kind == "elsewhere":
         return "There the pull of the stairs and that of the wall, 6 times as strong, cancel."
     last = ", ".join(f"{x:.2f}" for x in way[-3:].tolist())
@@ -102,7 +92,7 @@ def _why(found, way):
 def _check_half_width(answer):
     if answer is ...:
         raise NotDone
-    yours = _number("half_width", answer)
+    yours = as_number(answer, "half_width: ")
     if abs(yours - 0.6745) <= 0.0051:
         return
     reached = math.erf(abs(yours) / 2**0.5)
@@ -110,7 +100,7 @@ def _check_half_width(answer):
     if abs(yours - 1.349) <= 0.01:
         why = "That is the whole interval; the width is the distance to one side."
     elif yours == 0.5:
-        why = "Half of the inputs is not half of a unit: the bell is higher in the middle."
+        why = "Half of the inputs is not half of a unit: the density is higher in the middle."
     elif yours < 0:
         why = "A width is not negative: a quarter of the inputs is above it."
     raise Wrong(f"half_width: yours {yours:g}, expected 0.67. {why}")
@@ -119,18 +109,18 @@ def _check_half_width(answer):
 EXERCISES = (
     Exercise(
         "06.1",
-        "Where the gradient starves",
+        "Too narrow to move",
         4,
         "On the stairs above, with a triangle as the surrogate: write `starving_width(start)`, the "
-        "widest triangle with which a ball that starts there feels no edge, and so stays. `start` "
+        "widest triangle that is 0 at every edge, so that a ball that starts there stays. `start` "
         "is a plain number; the edges are at -2, 0, 1, 2, 3 and 4.",
         (
             "The triangle `max(0, 1 - |u|/w)` is 0 where |u| ≥ w, and u is `start - edge`.",
-            "The ball moves as soon as one edge is felt. Which one is felt first?",
+            "The ball moves as soon as one edge has a gradient. Which edge is that, as w grows?",
             "The one with the smallest `|start - edge|`.",
         ),
         _check_starving_width,
-        "As wide as the nearest edge is far, and not a bit more.",
+        "The triangle ends at the nearest edge.",
     ),
     Exercise(
         "06.2",
@@ -157,10 +147,10 @@ EXERCISES = (
         "its surrogate. With which width does exactly half of the inputs get a gradient? To two "
         "decimals.",
         (
-            "The inputs between -w and w get one. So a quarter of all has to be above w.",
+            "The inputs between -w and w get one, so a quarter of all has to be above w.",
             "`Normal(0.0, 1.0).icdf(p)` is the number below which a share p of them lies.",
         ),
         _check_half_width,
-        "The other half would not learn at this step.",
+        "The other half get the gradient 0.",
     ),
 )
