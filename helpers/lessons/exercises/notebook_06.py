@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from helpers.lessons.exercises.answers import as_number, call_answer, expect_tensor
+from helpers.lessons.exercises.answers import as_number, call_answer, expect_close, expect_tensor
 from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong
 from helpers.lessons.stairs import EDGES, RISES, descend, outcome
 
@@ -15,36 +15,28 @@ MOST_STEPS = 5
 def _check_starving_width(answer):
     for start in (4.5, 2.625, -1.875, 5.75, 0.75, -3.5):
         away = (start - EDGES).abs()
-        expected = away.min().item()
-        below = [away[k].item() for k in range(len(EDGES)) if start >= EDGES[k]]
+        below = away[start >= EDGES].min() if start >= EDGES[0] else away.min()
         yours = as_number(call_answer(answer, start), f"start {start}: ")
-        if abs(yours - expected) <= 1e-6:
-            continue
-        why = f"The nearest edge is {expected:g} away: a wider triangle reaches it."
-        for mistake, story in (
-            (0.5, "That is for the middle of a stair only."),
-            (min(below, default=expected), "That is the nearest edge below. The one above is "
-             "nearer, and counts, too."),
-            (2 * expected, "Twice as far: a width is the distance to one side, not to both."),
-            (away[1:].min().item(), "You left out the wall at -2."),
-            (away.max().item(), "That is the edge furthest away; the triangle reaches a nearer "
-             "one first."),
-        ):  # fmt: skip
-            if abs(yours - mistake) <= 1e-6:
-                why = story
-        if yours < 0:
-            why = "A width is a distance, so it is not negative."
-        raise Wrong(f"start {start}: yours {yours:g}, expected {expected:g}. {why}")
+        mistakes = {
+            "That is the edge furthest away; the triangle reaches a nearer one first.": away.max(),
+            "You left out the wall at -2.": away[1:].min(),
+            "Twice as far: a width is the distance to one side, not to both.": 2 * away.min(),
+            "That is the nearest edge below. The one above is nearer, and counts, too.": below,
+            "That is for the middle of a stair only.": torch.tensor(0.5),
+        }
+        why = (
+            f"The nearest edge is {away.min():g} away: a wider triangle reaches it."
+            if yours > 0
+            else "A width is a distance, so it is not negative."
+        )
+        expect_close(f"start {start}", torch.tensor(yours), away.min(), mistakes, why)
 
 
 def _check_slope(answer):
     u = torch.arange(-1600, 1601, dtype=torch.float64) / 200  # 0 is one of them
     slopes = _slopes(answer, u)
     for wrong, story in (
-        (
-            slopes > 1 + 1e-6,
-            "is larger than 1. That is nothing but a larger learning rate.",
-        ),
+        (slopes > 1 + 1e-6, "is larger than 1. That is nothing but a larger learning rate."),
         (slopes < 0, "is negative: it points up where the stairs go down."),
     ):
         if wrong.any():

@@ -3,6 +3,7 @@
 import torch
 from torch.autograd.function import BackwardCFunction
 
+from autograd_surprises.graph import autograd_graph
 from autograd_surprises.report_card import report_card
 from helpers.lessons.exercises.answers import expect_close
 from helpers.lessons.exercises.bug_hunt import CallRecorder
@@ -126,7 +127,7 @@ def _check_step_like_relu(answer):
         gradient = _relu_gradient(*run_on_leaves(answer, given))
         expected = torch.where(given > 0, UPSTREAM[: len(given)].to(given.dtype), 0)
         expect_each("gradient", given, gradient, expected)
-    _refuse_function(y.grad_fn)
+    _refuse_function(y)
     _check_transforms(answer)
 
 
@@ -149,17 +150,14 @@ def _relu_gradient(x, y):
     return gradient
 
 
-def _refuse_function(node):
-    """Raise Wrong if there is a Function of Python behind this node."""
-    if isinstance(node, BackwardCFunction):
-        name = type(node).__name__.removesuffix("Backward")
-        raise Wrong(
-            f"value and gradient are right, but they come from a class, {name}. Forward mode needs "
-            "a jvp in it, and torch.compile refuses a class with a jvp. Do without."
-        )
-    for before, _ in node.next_functions:
-        if before is not None:
-            _refuse_function(before)
+def _refuse_function(y):
+    for node in autograd_graph(y):
+        if isinstance(node.function, BackwardCFunction):
+            raise Wrong(
+                "value and gradient are right, but they come from a class, "
+                f"{node.name.removesuffix('Backward')}. Forward mode needs a jvp in it, and "
+                "torch.compile refuses a class with a jvp. Do without."
+            )
 
 
 def _check_transforms(answer):
