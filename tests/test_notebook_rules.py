@@ -2,13 +2,15 @@
 
 import base64
 import functools
+import re
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from rules import RULES, Notebook, content, form
 
-from tools.notebooks import IGNORED, METADATA, normalise, notebook_files, stored_text
+from helpers.lessons.exercises import EXERCISES
+from tools.notebooks import IGNORED, METADATA, ROOT, normalise, notebook_files, stored_text
 
 load = functools.cache(Notebook.load)
 
@@ -28,6 +30,31 @@ def same_numbers(names):
 def test_numbers_are_unique():
     assert same_numbers([path.name for path in notebook_files()]) == []
     assert same_numbers(["01_a.ipynb", "01_b.ipynb", "02_c.ipynb"]) == ["01_a.ipynb", "01_b.ipynb"]
+
+
+def minutes(path):
+    """What a notebook says of its length: minutes, and those of its exercises."""
+    opening = load(path).sections[0][1]
+    (sentence,) = re.findall(r"[^.]*\d+ minutes[^.]*", "".join(cell.source for cell in opening))
+    return [int(number) for number in re.findall(r"\d+", sentence)]
+
+
+def rows_of_maps():
+    """(file, name of a notebook, its minutes) for each row of the two tables of notebooks."""
+    for file in (ROOT / "README.md", ROOT / "notebooks" / "00_start_here.ipynb"):
+        text = file.read_text(encoding="utf-8")
+        for name, said in re.findall(r"\| \[(\d\d_\w+)\]\(.*\| ([^|]*) \|", text):
+            yield file.name, name, [int(number) for number in re.findall(r"\d+", said)]
+
+
+def test_the_maps_and_the_cards_say_the_minutes_that_the_notebooks_say():
+    said = {path.stem: minutes(path) for path in notebook_files()}
+    found = list(rows_of_maps())
+    assert {name for _, name, _ in found} == set(said)
+    assert [row for row in found if row[2] != said[row[1]]] == []
+    for name, (_, *of_exercises) in said.items():
+        cards = [card.minutes for number, card in EXERCISES.items() if number[:2] == name[:2]]
+        assert abs(sum(of_exercises) - sum(cards)) <= 3, name
 
 
 def test_a_folder_without_notebooks_is_an_error(tmp_path):

@@ -91,7 +91,7 @@ def _check_repaired_bumps(answer):
             torch.nn.utils.vector_to_parameters(numbers[roles], parameters)
         with CallRecorder() as calls:
             y, loss = call_answer(model, x), call_answer(model.loss, x, target)
-        _check_values(f"at {seed + 1}", y, loss, _bumps(numbers, x), target, calls)
+        _check_values(f"for random numbers {seed + 1}", y, loss, _bumps(numbers, x), target, calls)
         slopes = measured_slopes(
             lambda n, x=x, target=target: ((_bumps(n, x) - target) ** 2).mean(), numbers
         )
