@@ -47,7 +47,8 @@ def _check_slope(answer):
         way = descend(lambda x: x * _pull(answer, x.detach()), start, steps=300)
         found = outcome(way)
         if found.kind != "bottom":
-            raise Wrong(f"start {start}: yours {found}, expected to rest there. {_why(found, way)}")
+            why = _why_no_rest(found, way)
+            raise Wrong(f"start {start}: yours {found}, expected to rest there. {why}")
         if start == 4.5 and found.first > MOST_STEPS:
             raise Wrong(
                 f"start {start}: yours needs {found.first} steps, expected at most {MOST_STEPS}. "
@@ -69,7 +70,7 @@ def _slopes(answer, u):
     return slopes.detach().to(u.dtype)
 
 
-def _why(found, way):
+def _why_no_rest(found, way):
     if found.kind == "stays":
         return "In the middle of a stair the next edge is at u = 0.5: be larger than 0 there."
     if found.kind == "elsewhere":
