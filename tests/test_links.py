@@ -1,5 +1,6 @@
 """What the Markdown of README, CONTRIBUTING, ... and of the notebooks points to is there."""
 
+import functools
 import html
 import os
 import pkgutil
@@ -69,6 +70,7 @@ def plain(token):
     return html.unescape(text) + "".join(plain(child) for child in token.get("children", ()))
 
 
+@functools.cache
 def anchors(path):
     """What may follow the # in a link to this file, one for each heading."""
     names = [plain(token) for token in tokens(path) if token["type"] == "heading"]
