@@ -121,8 +121,8 @@ EXERCISES = (
         8,
         "Write `my_slope(u)`, a surrogate for the same stairs. It gets a tensor of `x - edge`, and "
         "returns a slope from 0 to 1 for each. The ball starts at 1.5, 2.5, 3.5 and 4.5, and has "
-        "to reach the bottom and rest there each time; from 4.5 in at most 5 steps. (A triangle of "
-        "width 1 needs 6.) It need not be the same on both sides of an edge.",
+        f"to reach the bottom and rest there each time; from 4.5 in at most {MOST_STEPS} steps. (A "
+        "triangle of width 1 needs 6.) It need not be the same on both sides of an edge.",
         (
             "On a stair, u is positive for the edge that the ball should fall over.",
             "At the bottom, between -2 and 0, the wall is at u from 0 to 2, and the stairs are at "
