@@ -19,7 +19,7 @@ from helpers.lessons.digits import (
     train,
 )
 from helpers.lessons.digits import training as each_batch
-from helpers.lessons.digits.picture import show_digits
+from helpers.lessons.digits.figure import show_digits
 
 
 def test_each_image_is_for_training_or_held_out():

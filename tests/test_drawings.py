@@ -185,7 +185,7 @@ def test_descent_draws_each_path_and_says_where_it_ends():
     assert drawing.show(x1=4.0, x2=-2.0) == (
         "halving: 3 steps to (0.5, -0.25), still moving; jumping: 1 steps to (0, 0), a minimum"
     )
-    assert drawing._ways[0].get_xdata().tolist() == [4, 2, 1, 0.5]
+    assert drawing._paths[0].get_xdata().tolist() == [4, 2, 1, 0.5]
     assert drawing._heights[0].get_ydata().tolist() == pytest.approx([20, 5, 1.25, 0.3125])
     assert [end.get_marker() for end in drawing._ends] == ["", "v"]
     assert drawing._ends[1].get_xydata().tolist() == [[0, 0]]

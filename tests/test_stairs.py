@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from helpers.curves.numbers import gradient_curve
 from helpers.curves.pretended import pretended_values
 from helpers.functions import SURROGATES
-from helpers.lessons.stairs import BOTTOM, EDGES, default_height, descend, height, outcome
+from helpers.lessons.stairs import BOTTOM, EDGES, Outcome, default_height, gradient_descent, height
 
 places = st.floats(-10, 10).map(lambda x: torch.tensor(x, dtype=torch.float64))
 
@@ -48,11 +48,11 @@ def test_each_edge_has_the_slope_of_the_surrogate(surrogate, x, width):
     ],
 )
 def test_what_is_said_of_a_way(way, said):
-    assert str(outcome(torch.tensor(way, dtype=torch.float64))) == said
+    assert str(Outcome.of(torch.tensor(way, dtype=torch.float64))) == said
 
 
 def test_a_ball_takes_one_step_more_than_it_has_places():
-    way = descend(lambda x: height(x, "triangle", 0.75), 4.5, steps=3)
+    way = gradient_descent(lambda x: height(x, "triangle", 0.75), 4.5, steps=3)
     assert len(way) == 4 and way[0] == 4.5
     assert way[1] == 4.5 - (1 - 0.5 / 0.75)
 
@@ -71,7 +71,9 @@ def test_an_upstream_gradient_does_not_steepen_what_is_pretended():
 @pytest.mark.parametrize("rate", [0.05, 0.2, 0.5])
 def test_a_smaller_learning_rate_cures_what_is_too_wide_and_not_what_is_much_too_wide(rate):
     ends = {
-        width: outcome(descend(lambda x, w=width: rate * height(x, "triangle", w), 4.5, steps=400))
+        width: Outcome.of(
+            gradient_descent(lambda x, w=width: rate * height(x, "triangle", w), 4.5, steps=400)
+        )
         for width in (2.0, 6.0)
     }
     assert ends[2.0].kind == ("bottom" if rate < 0.5 else "restless")

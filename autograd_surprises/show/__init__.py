@@ -1,7 +1,8 @@
-"""How results are shown. Pictures need matplotlib; tables need nothing.
+"""How results are shown. Pictures need matplotlib and Pillow; the rest needs nothing.
 
+text     numbers as short text
 table    a small table for notebooks and terminals
+colours  the colours of values, gradients and slopes
 picture  a matplotlib figure that shows itself in a notebook
-colours  of values, gradients and slopes
 graph    the autograd graph as a picture
 """

@@ -1,4 +1,4 @@
-"""A matplotlib figure for notebooks: sharp, small, and with a text for those who cannot see it."""
+"""A matplotlib figure for notebooks: sharp, small, and with a text alternative."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ PIXEL_RATIO = 2  # drawn twice as fine, for sharp screens
 
 
 class Picture(Figure):
-    """A figure of width x height inches that shows itself in a notebook, with its `summary`.
+    """A figure of width x height inches that shows itself in a notebook.
+
+    summary  its text alternative: what can be seen
 
     >>> figure = Picture(4, 3)
     >>> figure.summary = "an empty figure"
@@ -27,12 +29,17 @@ class Picture(Figure):
         self._samples, self._palette = [], None
 
     def settle(self):
-        """Lay out what is there now, once for all, so that nothing jumps later."""
+        """Lay out what is there now, and keep this layout, so that nothing jumps later."""
         self.get_layout_engine().execute(self)
         self.set_layout_engine("none")
 
+    def legend_below(self, *handles_and_labels, columns: int, **options):
+        """Add a legend without a frame below the axes; otherwise as matplotlib's `legend`."""
+        options = {"loc": "outside lower center", **options}
+        return self.legend(*handles_and_labels, ncols=columns, frameon=False, **options)
+
     def png(self) -> bytes:
-        """What the canvas shows now, in 256 colours: half the bytes, and no eye can tell."""
+        """What the canvas shows now, in 256 colours: half the bytes, and it looks the same."""
         if self._palette is None:
             self.sample_colours()
             width, height = self._samples[0].size
@@ -47,9 +54,9 @@ class Picture(Figure):
         return buffer.getvalue()
 
     def sample_colours(self):
-        """Let the 256 colours, which stay the same from then on, suit what the canvas shows now."""
+        """Choose the 256 colours of all later PNGs to suit what the canvas shows now, too."""
         image = self._image()
-        # every third pixel is enough to choose by, and much faster than all
+        # every third pixel is enough for the choice, and much faster than all of them
         small = image.width // 3, image.height // 3
         self._samples.append(image.resize(small, Image.Resampling.NEAREST))
         self._palette = None

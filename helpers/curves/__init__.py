@@ -3,6 +3,7 @@
 numbers      gradient_curve: value, autograd's gradient and the true slope
 derivatives  first and second derivatives of any function
 pretended    the function that a gradient belongs to
+axes         what the axes of all figures have in common
 figures      plot_gradient_curve, plot_gallery
 gallery      plot_operators: every operator of helpers.functions
 """

@@ -12,6 +12,7 @@ from matplotlib.collections import PolyCollection
 
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
+from helpers.curves.axes import axis_limits, draw_light_grid
 from helpers.curves.numbers import GradientCurve, fn_name, gradient_curve, input_name
 from helpers.curves.pretended import pretended_values
 
@@ -29,10 +30,11 @@ def plot_gradient_curve(
 ) -> Picture | None:
     """Draw the value of a function on the left and its gradient on the right.
 
-    Takes a `GradientCurve`, or a function and what `gradient_curve` takes. The dashed line is the
-    true slope; the shaded part is where autograd's gradient is not the slope; at a jump the full
-    dot belongs to the curve, the hollow one does not. With `ax`, two axes of yours (value,
-    gradient), it draws there; without, it returns a new figure.
+    Takes a `GradientCurve`, or a function and the arguments of `gradient_curve`. The dashed line
+    is the true slope; where autograd's gradient is not the slope, the picture is shaded; at a jump,
+    the full dot belongs to the curve and the hollow one does not. Returns a new figure, or draws
+    into `ax`, your two axes for value and gradient, and returns None. Raises TypeError if `ax` is
+    anything else, or if a curve that is measured already comes with arguments.
 
     >>> plot_gradient_curve(torch.clamp, x=(-2, 2), min=-1, max=1).summary
     'clamp, min=-1, max=1: value -1 to 1, gradient 0 to 1, slope 0 to 1'
@@ -65,7 +67,8 @@ def plot_gallery(
     """Draw several functions side by side on the same scales, each value above its gradient.
 
     `functions` maps titles to functions or curves; `measure` goes to `gradient_curve`. With
-    `pretended`, a function that has the gradient for its slope is drawn over each value.
+    `pretended`, the function whose slope is the gradient is drawn over each value. Raises
+    ValueError if there is nothing to draw or no column to draw it in.
 
     >>> plot_gallery({"round": torch.round, "frac": torch.frac}).summary.splitlines()[0]
     'round: value -3 to 3, gradient 0, slope 0'
@@ -116,13 +119,13 @@ def curve_figure(fn: GradientCurve | Callable) -> tuple[Picture, CurveArtists]:
 
 
 def add_legend(figure: Picture, artists: CurveArtists, columns: int = 4, more: Iterable = ()):
-    """Say below the figure what its lines are; the same in all figures."""
+    """Name the lines of a curve below the figure, in the same words in all figures."""
     lines = [artists.value, *more, artists.gradient, artists.slope, artists.lies]
-    figure.legend(handles=lines, loc="outside lower center", ncols=columns, frameon=False)
+    figure.legend_below(handles=lines, columns=columns)
 
 
 class CurveArtists:
-    """Everything in a picture that belongs to one curve; `show` moves it to another curve."""
+    """Everything in a figure that belongs to one curve; `show` moves it to another curve."""
 
     def __init__(self, value_ax: Axes, gradient_ax: Axes):
         self.value_ax, self.gradient_ax = value_ax, gradient_ax
@@ -144,15 +147,14 @@ class CurveArtists:
         value_ax.set_title("value")
         for ax in (value_ax, gradient_ax):
             ax.set_xlabel("x")
-            ax.grid(color="#dddddd", lw=0.6)
-            ax.set_axisbelow(True)
+        draw_light_grid(value_ax, gradient_ax)
 
     @property
     def moving(self) -> list[Artist]:
-        """What `show` changes, in the order in which it is drawn."""
+        """The artists that `show` changes, in the order in which they are drawn."""
         return [
             self.lies, self.value, self.gradient, self.slope, self.value_rings,
-            self.gradient_rings, self.value_dots, self.gradient_dots,
+            self.gradient_rings, self.value_dots, self.gradient_dots, self.gradient_ax.title,
         ]  # fmt: skip
 
     def show(self, curve: GradientCurve):
@@ -171,30 +173,25 @@ class CurveArtists:
         self.lies.set_verts(
             [[(a - point, 0), (a - point, 1), (b + point, 1), (b + point, 0)] for a, b in lies]
         )
-        self.gradient_ax.set_title("gradient ≠ slope" if lies else "gradient = slope")
+        # not set_title, which would say that something else has changed, too
+        self.gradient_ax.title.set_text("gradient ≠ slope" if lies else "gradient = slope")
 
     def fit(self, curves: Iterable[GradientCurve]):
-        """Give both axes limits that hold all these curves."""
+        """Give both axes limits that are wide enough for all of these curves."""
         curves = list(curves)
         ends = [end.item() for curve in curves for end in curve.x[[0, -1]]]
         xlim = min(ends), max(ends)
-        self.value_ax.set(xlim=xlim, ylim=limits([c.ordinary(c.y) for c in curves]))
+        self.value_ax.set(xlim=xlim, ylim=axis_limits([c.ordinary(c.y) for c in curves]))
         gradients = [c.ordinary(c.grad) for c in curves]
         slopes = [c.ordinary(c.slope * c.grad_output) for c in curves]
-        # 0 and 1 stay in sight: they are the gradients that one compares with
+        # 0 and 1 stay in sight, because readers compare gradients with them
         zero_and_one = torch.tensor([0.0, 1.0], dtype=torch.float64)
-        self.gradient_ax.set(xlim=xlim, ylim=limits([*gradients, *slopes, zero_and_one]))
+        self.gradient_ax.set(xlim=xlim, ylim=axis_limits([*gradients, *slopes, zero_and_one]))
 
     def hold(self, curve: GradientCurve) -> bool:
-        """Do the limits of the axes hold this curve?"""
-        (low, high), (steepest_down, steepest_up) = (
-            self.value_ax.get_ylim(),
-            self.gradient_ax.get_ylim(),
-        )
-        y, grad = curve.ordinary(curve.y), curve.ordinary(curve.grad)
-        return bool(((y >= low) & (y <= high)).all()) and bool(
-            ((grad >= steepest_down) & (grad <= steepest_up)).all()
-        )
+        """Are the limits of the axes wide enough for this curve?"""
+        shown = ((self.value_ax, curve.y), (self.gradient_ax, curve.grad))
+        return all(_inside(ax.get_ylim(), curve.ordinary(values)) for ax, values in shown)
 
 
 def curve_title(fn, params: Mapping[str, object]) -> str:
@@ -212,10 +209,10 @@ def title_with(name: str, values: Mapping[str, object]) -> str:
     >>> title_with("paths", {"x1": 0.30000000000000004})
     'paths, x1=0.3'
     """
-    return textwrap.fill(", ".join([name, *(f"{k}={_short(v)}" for k, v in values.items())]), 85)
+    return textwrap.fill(", ".join([name, *(f"{k}={_in_title(v)}" for k, v in values.items())]), 85)
 
 
-def _short(value):
+def _in_title(value):
     if isinstance(value, float):
         return f"{value:g}"
     return fn_name(value) if callable(value) else f"{value}"
@@ -239,26 +236,35 @@ def _two_axes(ax):
     return pair
 
 
+def _inside(limits, values):
+    low, high = limits
+    return bool(((values >= low) & (values <= high)).all())
+
+
 def _line(ax, colour, **style):
     return ax.plot([], [], color=colour, **style)[0]
 
 
 def with_gaps(values, jumps):
-    """Put a NaN into each jump, where a line has to be lifted off the paper."""
+    """Put a NaN into each jump, so that no line is drawn across it.
+
+    >>> with_gaps(torch.tensor([0.0, 0.0, 1.0]), [1]).tolist()
+    [0.0, 0.0, nan, 1.0, nan]
+    """
     gap = torch.tensor([torch.nan], dtype=values.dtype)
     parts = values.tensor_split([i + 1 for i in jumps])
     return torch.cat([piece for part in parts for piece in (part, gap)]).numpy()
 
 
 def _ends(x, jumps):
-    """At each jump, the index of the point on the curve and that of the one next to it."""
-    # 0.5 and 0.5000000000000001 are neighbours: the shorter number is where the jump is
+    """For each jump, the index of the point on the curve and that of the point next to it."""
+    # 0.5 and 0.5000000000000001 are float neighbours: the jump is at the shorter number
     full = [i if len(repr(x[i])) <= len(repr(x[i + 1])) else i + 1 for i in jumps]
     return full, [2 * i + 1 - end for i, end in zip(jumps, full, strict=True)]
 
 
 def _slope_line(curve):
-    """x and slope to draw: at a kink from the left up to it, lifted, and from the right on."""
+    """x and slope to draw: the left slope up to a kink, a gap, the right slope from there on."""
     no = torch.tensor([False])
     right_neighbour, left_neighbour = (
         torch.cat([curve.touching, no]),
@@ -271,20 +277,3 @@ def _slope_line(curve):
     bends = slope.diff().abs() > 1e-3 * (1 + slope[1:].abs())
     kinks = (starts_kink & bends).nonzero().flatten().tolist()
     return with_gaps(x, kinks), with_gaps(slope, kinks)
-
-
-def limits(values: Iterable[torch.Tensor]) -> tuple[float, float]:
-    """Limits of an axis that hold these numbers; a pole does not flatten the others.
-
-    >>> limits([torch.tensor([0.0, 1.0])])
-    (-0.08, 1.08)
-    """
-    values = torch.cat([*values, torch.empty(0)])
-    if not len(values):
-        return -1, 1
-    low, high = values.min().item(), values.max().item()
-    middle = values.quantile(torch.tensor([0.03, 0.97], dtype=values.dtype)).tolist()
-    if max(-low, high) > 50 and middle[1] - middle[0] < (high - low) / 20:
-        low, high = middle  # a pole would flatten everything else
-    margin = 0.08 * (high - low) or 1.0
-    return low - margin, high + margin

@@ -1,7 +1,7 @@
 """What a lesson is made of.
 
 saved_tensors  bytes that a graph keeps alive for backward
-stairs         a staircase, and gradient descent on it
+stairs         a staircase, and a ball that rolls down it by gradient descent
 digits         handwritten digits, and small networks that read them in few bits
 installation   is everything installed, and if not, what repairs it
 prediction     predict: a question before its answer is shown

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import io
-from contextlib import contextmanager
 
 import ipywidgets
 import torch
@@ -14,15 +13,16 @@ from autograd_surprises.atlas import CLASSES, Measured, Operation, atlas, classe
 from autograd_surprises.atlas.measuring import gradients_of, values_of
 from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import PIXEL_RATIO
-from helpers.curves.figures import limits
+from helpers.curves.axes import axis_limits
+from helpers.widgets.alert import Alert
 from helpers.widgets.drawings import CloseUpDrawing
 from helpers.widgets.drawings.close_up import HALF_WIDTHS
-from helpers.widgets.explorer import Explorer, LiveImage, explore
+from helpers.widgets.explorer import Explorer, explore
+from helpers.widgets.live_picture import LiveImage
 
 ROWS = 8
 WIDTH, HEIGHT = 150, 40  # of a tiny picture, in pixels of the page
 ANY = "any class"
-ALERT = "var(--jp-error-color1, #b00020)"
 
 
 class AtlasBrowser(ipywidgets.VBox):
@@ -46,7 +46,7 @@ class AtlasBrowser(ipywidgets.VBox):
         self.rows = [_Row(self._on_click) for _ in range(ROWS)]
         self.opened = ipywidgets.VBox()
         self.explorer: Explorer | None = None
-        self.message = ipywidgets.HTML()
+        self.message = Alert()
         self.search.observe(lambda _: self._turn_to(0), "value")
         self.of_class.observe(lambda _: self._turn_to(0), "value")
         self.back.on_click(lambda _: self._turn_to(self.page - 1))
@@ -94,24 +94,13 @@ class AtlasBrowser(ipywidgets.VBox):
         self.opened.children = [self.explorer]
 
     def _on_click(self, call):
-        with self._errors_shown():
+        with self.message.on_error():
             self.choose(call)
 
     def _turn_to(self, page):
         self.page = page
-        with self._errors_shown():
+        with self.message.on_error():
             self._show()
-
-    @contextmanager
-    def _errors_shown(self):
-        """When a browser caused it, a raised error reaches only a log: show it here, too."""
-        try:
-            yield
-        except Exception as error:
-            text = html.escape(f"{type(error).__name__}: {error}")
-            self.message.value = f'<div role="alert" style="color: {ALERT}">{text}</div>'
-            raise
-        self.message.value = ""
 
     def _show(self):
         found = self.found
@@ -186,7 +175,7 @@ def tiny_picture(measured: Measured) -> bytes:
 def _lines(y, box):
     """The curve in the box, lifted where it is not finite and where it jumps."""
     left, top, right, bottom = box
-    low, high = limits([y[y.isfinite()]])
+    low, high = axis_limits([y[y.isfinite()]])
     places = ((y - low) / (high - low)).tolist()  # 0 is the bottom, 1 the top
     usual = y[y.isfinite()].diff().abs().nan_to_num().sort().values / (high - low)
     jump = max(0.1, 10 * usual[len(usual) // 2].item() if len(usual) else 0)

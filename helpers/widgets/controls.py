@@ -16,7 +16,8 @@ from autograd_surprises.show.picture import CSS_DPI
 def control(name: str, range_: object, default: object = inspect.Parameter.empty):
     """A slider for (min, max) or (min, max, step), a menu for a list, a checkbox for a bool.
 
-    It starts at `default`. Raises ValueError or TypeError for a description that makes none.
+    It starts at `default`. Raises ValueError for a range without values to choose from or a
+    default outside it, TypeError for anything else that describes no control.
 
     >>> control("bits", (2, 8), 4).value
     4
@@ -41,7 +42,7 @@ def control(name: str, range_: object, default: object = inspect.Parameter.empty
         made.layout.width = f"{CSS_DPI * 6}px"  # a default slider has fewer pixels than steps
         made.layout.max_width = "100%"
     if isinstance(made, ipywidgets.FloatSlider):
-        digits = max(2, _decimals(made.min), _decimals(made.step))  # 0.125 is not to read 0.13
+        digits = max(2, _decimals(made.min), _decimals(made.step))  # or 0.125 would read 0.13
         made.readout_format = f".{digits}f"
     if default is not inspect.Parameter.empty and default is not None:
         try:
@@ -58,17 +59,48 @@ def _decimals(number):
 
 
 def move(control: ipywidgets.Widget, name: str, value: object):
-    """Set a control. Raises ValueError for a value that it cannot take."""
+    """Set a control. Raises ValueError for a value that it cannot take.
+
+    >>> move(control("bits", (2, 8)), "bits", 9)
+    Traceback (most recent call last):
+    ValueError: bits needs to be from 2 to 8, got 9
+    """
     try:
         control.value = value
     except traitlets.TraitError as error:
         raise ValueError(f"{name} cannot be {value!r}: {error}") from None
-    if control.value != value:  # sliders stop at their ends without a word
+    if control.value != value:  # sliders clip in silence
         raise ValueError(f"{name} needs to be from {control.min} to {control.max}, got {value!r}")
 
 
+def move_all(controls: Mapping[str, ipywidgets.Widget], values: Mapping[str, object]):
+    """Set several controls by name, or none of them if one cannot take its value.
+
+    Raises TypeError for a name that is not a control, ValueError for a value it cannot take.
+
+    >>> menu = control("bits", [8, 4, 2], 4)
+    >>> move_all({"bits": menu}, {"bits": 2}); menu.value
+    2
+    """
+    unknown = [name for name in values if name not in controls]
+    if unknown:
+        raise TypeError(f"no control {unknown[0]!r} here, only {', '.join(controls)}")
+    before = {name: control.value for name, control in controls.items()}
+    try:
+        for name, value in values.items():
+            move(controls[name], name, value)
+    except Exception:
+        for name, value in before.items():
+            controls[name].value = value
+        raise
+
+
 def reachable(controls: Mapping[str, ipywidgets.Widget]) -> Iterator[dict]:
-    """Some 65 combinations of values, or fewer, spread over all that the controls can be set to."""
+    """A few dozen combinations of values, spread over all that the controls can be set to.
+
+    >>> [values["width"] for values in reachable({"width": control("width", (0.0, 1.0, 0.5))})]
+    [0.0, 0.5, 1.0]
+    """
     many = max(2, int(65 ** (1 / max(1, len(controls)))))
     places = [_positions(control, min(many, 17)) for control in controls.values()]
     for values in itertools.product(*places):
@@ -76,7 +108,7 @@ def reachable(controls: Mapping[str, ipywidgets.Widget]) -> Iterator[dict]:
 
 
 def _positions(control, many):
-    """All choices of a control, or that many places along its slider, with both ends."""
+    """All choices of a control, or `many` evenly spaced values of a slider, both ends included."""
     if isinstance(control, ipywidgets.Checkbox):
         return [False, True]
     if isinstance(control, ipywidgets.Dropdown):

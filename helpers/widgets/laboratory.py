@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import html
 import math
 import time
 from collections.abc import Mapping
@@ -12,11 +11,11 @@ from dataclasses import replace
 import ipywidgets
 import torch
 
-from autograd_surprises.show.picture import CSS_DPI
 from helpers.lessons.digits import HELD_OUT, IMAGES, LABELS, WAYS, Run, training
-from helpers.widgets.controls import control, move
+from helpers.widgets.alert import Alert
+from helpers.widgets.controls import control, move_all
 from helpers.widgets.drawings.training_chart import TrainingChart
-from helpers.widgets.explorer import LiveImage
+from helpers.widgets.live_picture import LivePicture
 
 PAUSE = 4  # between two pictures, in units of the time that one takes
 
@@ -53,12 +52,12 @@ class Laboratory(ipywidgets.VBox):
         self.stop_button = ipywidgets.Button(description="Stop", disabled=True)
         self.train_button.on_click(self._on_train)
         self.stop_button.on_click(self._on_stop)
-        self.progress, self.message = ipywidgets.FloatProgress(max=1.0), ipywidgets.HTML()
+        self.progress, self.message = ipywidgets.FloatProgress(max=1.0), Alert()
         self.chart = TrainingChart()
-        self.picture = LiveImage(
-            format="png", width=round(self.chart.figure.get_figwidth() * CSS_DPI)
-        )
-        self.picture.layout = ipywidgets.Layout(max_width="100%", object_fit="contain")
+        self.picture = LivePicture(self.chart.figure, self.chart.moving)
+        self.chart.show_every_shade()
+        self.picture.paint()
+        self.chart.figure.sample_colours()
         self._clear("nothing trained yet")
         self._show("choose, and press Train")
         menus = ipywidgets.HBox(list(self.controls.values()))
@@ -79,18 +78,11 @@ class Laboratory(ipywidgets.VBox):
         return not self.stop_button.disabled
 
     def set(self, **values):
-        """Choose as a hand would. Raises for a value that is not in the menu."""
-        unknown = [name for name in values if name not in self.controls]
-        if unknown:
-            raise TypeError(f"no control {unknown[0]!r} here, only {', '.join(self.controls)}")
-        before = self.values
-        try:
-            for name, value in values.items():
-                move(self.controls[name], name, value)
-        except Exception:
-            for name, value in before.items():
-                self.controls[name].value = value
-            raise
+        """Choose as a hand would, all at once, or nothing. Starts no training.
+
+        Raises ValueError for a value that is not in its menu, TypeError for a name without a menu.
+        """
+        move_all(self.controls, values)
 
     async def train(self):
         """Train as chosen now, to the end or until Stop. Raises what goes wrong in the training."""
@@ -121,14 +113,17 @@ class Laboratory(ipywidgets.VBox):
         self.message.value = self.progress.bar_style = ""
 
     async def _train(self, run):
+        advice = "The picture shows how far it came. Choose anew, and press Train."
         try:
-            await self._follow(run)
-            self._examine()
+            with self.message.on_error(advice):
+                await self._follow(run)
+                self._examine()
         except asyncio.CancelledError:  # the kernel was interrupted
             self._examine()
             raise
-        except Exception as error:
-            self._show_error(error)
+        except Exception:
+            self.progress.bar_style = "danger"
+            self._show(f"an error ended the training after {self._percent()}")
             raise
         finally:
             self.train_button.disabled, self.stop_button.disabled = False, True
@@ -167,18 +162,7 @@ class Laboratory(ipywidgets.VBox):
     def _show(self, said):
         self.progress.value = self.done
         self.chart.show(self.name, said, self.done, self.losses, self.confusion)
-        with self.picture.hold_sync():  # one message to the browser, not two
-            self.picture.value = self.chart.figure.png()
-            self.picture.tooltip = self.summary
-
-    def _show_error(self, error):
-        self.progress.bar_style = "danger"
-        self._show(f"an error ended the training after {self._percent()}")
-        text = html.escape(f"{type(error).__name__}: {error}")
-        self.message.value = (
-            f'<div role="alert" style="color: var(--jp-error-color1, #b00020)">{text}<br>'
-            "The picture shows how far it came. Choose anew, and press Train.</div>"
-        )
+        self.picture.refresh()
 
     def _repr_mimebundle_(self, **kwargs):
         # The picture goes along for readers without a kernel: GitHub, nbviewer, exported HTML.

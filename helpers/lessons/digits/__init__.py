@@ -1,4 +1,9 @@
-"""Handwritten digits, and small networks that learn to read them in few bits."""
+"""Handwritten digits, and small networks that learn to read them in few bits.
+
+images    the images and what they show
+networks  networks whose weights and activations have few bits, and their training
+figure    some of the digits as a figure
+"""
 
 from helpers.lessons.digits.images import HELD_OUT, IMAGES, LABELS, TRAINING
 from helpers.lessons.digits.networks import (

@@ -1,4 +1,4 @@
-"""The images, what they show, and which are held out. README.md says where they come from."""
+"""The images, their labels, and which are held out. README.md names their source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Networks whose weights and activations are rounded to a few bits, and how they are trained."""
+"""Networks whose weights and activations are rounded to a few bits, and their training."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from autograd_surprises.numerics import one_thread
 from helpers.functions import fake_quantize, lsq_quantize
 from helpers.lessons.digits.images import HELD_OUT, IMAGES, LABELS, TRAINING
 
@@ -34,13 +35,13 @@ def straight_through(x, scale, low, high):
 
 @dataclass(frozen=True)
 class Run:
-    """What a training is; the same run gives the same network.
+    """The settings of a training; the same settings give the same network.
 
     quantize       (x, scale, low, high) -> x on a grid of multiples of scale, from low to high
     bits           of each weight and each activation, 2 or more
     seed           of the initial weights and of the order of the images
-    scale_factor   of the initial scales; 1 is that of the paper on learned steps
-    learning_rate  of gradient descent, which falls to 0 along a cosine
+    scale_factor   multiplies the initial scales; 1 gives those of the paper on learned steps
+    learning_rate  of gradient descent at the start; it falls to 0 along a cosine
     learns_scale   whether the scales are parameters, too
     """
 
@@ -65,7 +66,7 @@ WAYS = {
 
 
 def initial_scale(values: torch.Tensor, high: int) -> torch.Tensor:
-    """2 · mean |values| / sqrt(high), from the paper on learned steps: Esser et al. 2020.
+    """2 · mean |values| / sqrt(high), from Esser et al. 2020, the paper on learned steps.
 
     >>> initial_scale(torch.tensor([-1.0, 3.0]), high=4)
     tensor(2.)
@@ -76,7 +77,7 @@ def initial_scale(values: torch.Tensor, high: int) -> torch.Tensor:
 class QuantizedLinear(nn.Module):
     """A linear layer that rounds its weight and its input to the bits of a run.
 
-    The weight itself stays in floating point; a rounded copy is made in each forward pass.
+    The weight itself stays in floating point; each forward pass uses a rounded copy.
 
     >>> layer = QuantizedLinear(64, 10, WAYS["straight-through"], torch.Generator())
     >>> layer.set_scales(torch.rand(5, 64))
@@ -93,7 +94,7 @@ class QuantizedLinear(nn.Module):
         self.weight_range, self.input_range = (-half, half - 1), (0, 2 * half - 1)
 
     def set_scales(self, inputs: torch.Tensor):
-        """Suit the scales to the weight and to inputs such as it will meet."""
+        """Choose the scales by the weight and by inputs like those that it will get."""
         self.weight_scale = self._scale(self.weight, self.weight_range)
         self.input_scale = self._scale(inputs, self.input_range)
 
@@ -120,7 +121,7 @@ def network(run: Run, generator: torch.Generator) -> nn.Sequential:
 
 
 def set_scales(layers: Sequence[QuantizedLinear]):
-    """Suit the scales of all layers to what they meet in floating point.
+    """Choose the scales of all layers by the inputs that they get in floating point.
 
     >>> set_scales([QuantizedLinear(64, 10, WAYS["straight-through"], torch.Generator())])
     """
@@ -131,7 +132,7 @@ def set_scales(layers: Sequence[QuantizedLinear]):
 
 
 def rounded_afterwards(model: nn.Sequential, bits: int) -> nn.Sequential:
-    """A network with the weights of another one, rounded to `bits` bits after its training.
+    """A network with the weights of `model`, rounded to `bits` bits after its training.
 
     >>> rounded_afterwards(train(WAYS["floating point"]), 8)[0].run.bits
     8
@@ -144,7 +145,10 @@ def rounded_afterwards(model: nn.Sequential, bits: int) -> nn.Sequential:
 
 
 def training(run: Run) -> Iterator[tuple[nn.Module, float, torch.Tensor]]:
-    """Train, and give the network, how much is done (0 to 1) and the loss after each batch.
+    """Train; after each batch, yield the network, the share that is done (0 to 1) and the loss.
+
+    The batches run in one thread: several would wait for each other, and take ten times as long
+    on a busy machine. Between two batches, torch has as many threads as before.
 
     >>> model, done, loss = next(training(WAYS["floating point"]))
     >>> round(1 / done)
@@ -152,13 +156,8 @@ def training(run: Run) -> Iterator[tuple[nn.Module, float, torch.Tensor]]:
     """
     batches = _batches(run)
     while True:
-        # Several threads would wait for each other, and take ten times as long on a busy machine.
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
+        with one_thread():
             batch = next(batches, None)
-        finally:
-            torch.set_num_threads(threads)  # what runs between two batches keeps its own
         if batch is None:
             return
         yield batch
@@ -194,7 +193,7 @@ def train(run: Run) -> nn.Module:
 
 @torch.no_grad()
 def accuracy(model: nn.Module) -> float:
-    """How many percent of the 500 held-out digits it reads right.
+    """The share of the 500 held-out digits that the model reads right, in percent.
 
     >>> accuracy(lambda images: torch.nn.functional.one_hot(LABELS[HELD_OUT]))
     100.0
@@ -204,7 +203,7 @@ def accuracy(model: nn.Module) -> float:
 
 
 def three_seeds(run: Run) -> list[float]:
-    """The accuracies of a run with seed 0, 1 and 2.
+    """The accuracies of the run with the seeds 0, 1 and 2, in percent.
 
     >>> len(three_seeds(WAYS["floating point"]))
     3

@@ -6,7 +6,7 @@ import torch
 
 from helpers.lessons.exercises.answers import as_number, call_answer, expect_close, expect_tensor
 from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong
-from helpers.lessons.stairs import EDGES, RISES, descend, outcome
+from helpers.lessons.stairs import EDGES, RISES, Outcome, gradient_descent
 
 STARTS = (1.5, 2.5, 3.5, 4.5)
 MOST_STEPS = 5
@@ -44,8 +44,8 @@ def _check_slope(answer):
             raise Wrong(f"u = {place:g}: yours {slopes[wrong][0]:.7g} {story}")
     for start in STARTS:
         # x times the pull: its gradient is the pull
-        way = descend(lambda x: x * _pull(answer, x.detach()), start, steps=300)
-        found = outcome(way)
+        way = gradient_descent(lambda x: x * _pull(answer, x.detach()), start, steps=300)
+        found = Outcome.of(way)
         if found.kind != "bottom":
             why = _why_no_rest(found, way)
             raise Wrong(f"start {start}: yours {found}, expected to rest there. {why}")

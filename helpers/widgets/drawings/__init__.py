@@ -1,14 +1,16 @@
 """Pictures that follow sliders: `explore(drawing, name=(min, max, step))`.
 
-CurveDrawing      a function and its gradient; what `explore(fn)` draws
-JacobianDrawing   rows of a Jacobian, weighted by v, and x.grad
-FieldDrawing      the gradient of two outputs over a plane, weighted by v
-CurvatureDrawing  value, slope and curvature of a function
-DescentDrawing    where methods of descent go from a start point
-SaturationDrawing how much gradient reaches each layer of a network whose units go flat
-SurrogateDrawing  an operator, what it pretends, and which inputs get any gradient
-StaircaseDrawing  a ball that goes down the stairs by a surrogate's gradient
-CloseUpDrawing    an operation of the gradient atlas, close to a point
+drawing         Drawing: a figure, and how it follows a few values
+curve           CurveDrawing: a function and its gradient; what `explore(fn)` draws
+jacobian        JacobianDrawing: rows of a Jacobian, weighted by v, and x.grad
+field           FieldDrawing: the gradient of two outputs over a plane, weighted by v
+curvature       CurvatureDrawing: value, slope and curvature of a function
+descent         DescentDrawing: where methods of descent go from a start point
+saturation      SaturationDrawing: how much gradient reaches each layer of a saturated network
+surrogate       SurrogateDrawing: an operator, its surrogate, and which inputs get a gradient
+staircase       StaircaseDrawing: a ball that rolls down stairs by a surrogate gradient
+close_up        CloseUpDrawing: an operation of the gradient atlas, close to a point
+training_chart  TrainingChart: the loss of a training, and how the network reads digits
 """
 
 from helpers.widgets.drawings.close_up import CloseUpDrawing

@@ -49,11 +49,9 @@ class CloseUpDrawing(Drawing):
             for ax in axes
         ]
         self.moving = [*self._marks, *self._artists.moving, *self._missing]
-        self.frame = None
 
     def show(self, at: str | None = None, half_width: float = 1) -> str:
         at = at or self.places[0]
-        self.frame = at, half_width
         self.curve = curve_around(self.operation, float(at), half_width)
         self._artists.show(self.curve)
         self._artists.fit([self.curve])

@@ -8,10 +8,11 @@ import torch
 
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
+from autograd_surprises.show.text import short_number
+from helpers.curves.axes import axis_limits, draw_light_grid
 from helpers.curves.derivatives import derivatives
-from helpers.curves.figures import limits
 from helpers.curves.numbers import fn_name
-from helpers.widgets.drawings.drawing import Drawing, parameters_of, short, those_that_work
+from helpers.widgets.drawings.drawing import Drawing, parameters_of, those_that_work
 
 CURVATURE_COLOUR = "#006D4F"  # a green dark enough to be told from the two others
 
@@ -43,7 +44,7 @@ class CurvatureDrawing(Drawing):
         self._curves, self._dots = [], []
         for ax, colour, title in zip(self._axes, colours, titles, strict=True):
             ax.set(title=title, xlabel="x", xlim=x)
-            ax.grid(color="#dddddd", lw=0.6)
+            draw_light_grid(ax)
             ax.axhline(0, color=SLOPE_COLOUR, lw=0.8)
             self._curves += ax.plot([], [], color=colour, lw=2)
             self._dots += ax.plot([], [], "o", color=colour, mec="white", ms=9)
@@ -52,19 +53,19 @@ class CurvatureDrawing(Drawing):
         (self._parabola,) = self._axes[0].plot([], [], color=CURVATURE_COLOUR, ls=":", lw=2.4)
         (self._vertex,) = self._axes[0].plot([], [], "D", color=CURVATURE_COLOUR, mec="white", ms=9)
         self.moving = [*self._curves, self._tangent, self._parabola, *self._dots, self._vertex]
-        self.figure.legend(
+        self.figure.legend_below(
             [self._tangent, self._parabola, self._vertex],
             ["same slope", "same slope and curvature", "at - slope / curvature"],
-            loc="outside lower center", ncols=3, frameon=False,
-        )  # fmt: skip
+            columns=3,
+        )
 
     def fit(self, settings):
         found = those_that_work(self._on_the_interval, settings)
         for k, ax in enumerate(self._axes):
-            ax.set_ylim(limits([some[k][some[k].isfinite()] for some in found]))
+            ax.set_ylim(axis_limits([some[k][some[k].isfinite()] for some in found]))
 
     def show(self, **values):
-        at = torch.tensor(values.get("at", self.parameters["at"]), dtype=torch.float64)
+        at = torch.tensor(self.with_defaults(values)["at"], dtype=torch.float64)
         for curve, numbers in zip(self._curves, self._on_the_interval(**values), strict=True):
             curve.set_data(self._x.numpy(), numbers.numpy())
         value, slope, curvature = here = derivatives(self._with(values), at)
@@ -77,7 +78,8 @@ class CurvatureDrawing(Drawing):
         self._parabola.set_data(self._x.numpy(), parabola.numpy())
         vertex = at - slope / curvature
         self._vertex.set_data([vertex.item()], [(value + slope * (vertex - at) / 2).item()])
-        return f"value {short(value)}, slope {short(slope)}, curvature {short(curvature)}"
+        value, slope, curvature = map(short_number, here)
+        return f"value {value}, slope {slope}, curvature {curvature}"
 
     def _on_the_interval(self, **values):
         return derivatives(self._with(values), self._x)

@@ -24,21 +24,20 @@ class CurveDrawing(Drawing):
         self.parameters.setdefault("grad_output", 1.0)
         self.figure, self._artists = curve_figure(fn)
         self.moving = self._artists.moving
-        self._curves, self._fits = [], 0
-
-    @property
-    def frame(self):
-        return self._fits, self._artists.gradient_ax.get_title()
+        self._tried, self._outgrown = [], False
 
     def fit(self, settings):
-        self._curves += those_that_work(self._measure, settings)
-        self._artists.fit(self._curves)
+        self._tried = those_that_work(self._measure, settings)
+        if self._tried:
+            self._artists.fit(self._tried)
 
     def show(self, **values):
         self.curve = self._measure(**values)
-        if not self._curves or not self._artists.hold(self.curve):  # none of the tried settings
-            self._artists.fit([*self._curves, self.curve])
-            self._fits += 1
+        if self._outgrown and self._tried:
+            self._artists.fit(self._tried)
+        self._outgrown = not self._tried or not self._artists.hold(self.curve)
+        if self._outgrown:  # larger than every curve that was tried
+            self._artists.fit([*self._tried, self.curve])
         self._artists.show(self.curve)
         return self.curve.describe()
 

@@ -8,8 +8,10 @@ import torch
 
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
+from autograd_surprises.show.text import short_number
+from helpers.curves.axes import draw_light_grid
 from helpers.curves.derivatives import kind_of_point
-from helpers.widgets.drawings.drawing import Drawing, short, those_that_work
+from helpers.widgets.drawings.drawing import Drawing, those_that_work
 
 KINDS = {"a minimum": "v", "a saddle point": "X", "a maximum": "^"}  # of points, as markers
 FLOOR = 1e-12  # heights below are drawn here
@@ -52,17 +54,16 @@ class DescentDrawing(Drawing):
         plane, self._height_ax = self.figure.subplots(1, 2, width_ratios=[1.25, 1])
         self._draw_landscape(plane, torch.linspace(-reach, reach, 121))
         styles = STYLES[: len(methods)]
-        self._ways = [plane.plot([], [], **style)[0] for style in styles]
+        self._paths = [plane.plot([], [], **style)[0] for style in styles]
         self._heights = [self._height_ax.plot([], [], **style)[0] for style in styles]
         (self._start,) = plane.plot([], [], "*", color="black", mec="white", ms=15)
         end = {"ls": "", "mec": "white", "ms": 13}
         self._ends = [plane.plot([], [], color=style["color"], **end)[0] for style in styles]
-        self.moving = [*self._ways, self._start, *self._ends, *self._heights]
+        self.moving = [*self._paths, self._start, *self._ends, *self._heights]
         kinds = [plane.plot([], [], marker=m, color="#777777", **end)[0] for m in KINDS.values()]
-        self.figure.legend(
-            [*self._ways, self._start, *kinds], [*methods, "start", *KINDS],
-            loc="outside lower center", ncols=6 if len(methods) < 3 else 4, frameon=False,
-            columnspacing=1.2,
+        self.figure.legend_below(
+            [*self._paths, self._start, *kinds], [*methods, "start", *KINDS],
+            columns=6 if len(methods) < 3 else 4, columnspacing=1.2,
         )  # fmt: skip
 
     def _draw_landscape(self, plane, line):
@@ -81,31 +82,31 @@ class DescentDrawing(Drawing):
         plane.set(xlim=[1.04 * end for end in ends], ylim=[1.04 * end for end in ends])
         self._highest = heights.max().item()
         self._height_ax.set(title="height above the lowest", xlabel="step", yscale="log")
-        self._height_ax.grid(color="#dddddd", lw=0.6)
+        draw_light_grid(self._height_ax)
 
     def fit(self, settings):
-        paths = [path for some in those_that_work(self._paths, settings) for path in some]
+        paths = [path for some in those_that_work(self._descend, settings) for path in some]
         self._height_ax.set_xlim(-0.5, max(map(len, paths), default=1) - 0.5)
         heights = self.fn(torch.cat([*paths, torch.zeros(1, 2, dtype=torch.float64)]))
         self._lowest = min(self._lowest, heights[heights.isfinite()].min().item())
         self._height_ax.set_ylim(FLOOR / 3, 30 * (self._highest - self._lowest))
 
     def show(self, **values):
-        paths, said = self._paths(**values), []
+        paths, said = self._descend(**values), []
         self._start.set_data(*paths[0][:1].T.numpy())
         for k, (name, path) in enumerate(zip(self.methods, paths, strict=True)):
-            self._ways[k].set_data(*path.T.numpy())
+            self._paths[k].set_data(*path.T.numpy())
             above = (self.fn(path) - self._lowest).clamp(min=FLOOR)
             self._heights[k].set_data(range(len(path)), above.numpy())
             kind = kind_of_point(self.fn, path[-1])
             self._ends[k].set_data(*path[-1:].T.numpy())
             self._ends[k].set_marker(KINDS.get(kind, ""))
-            end = ", ".join(map(short, path[-1]))
+            end = ", ".join(map(short_number, path[-1]))
             said.append(f"{name}: {len(path) - 1} steps to ({end}), {kind}")
         return "; ".join(said)
 
-    def _paths(self, **values):
-        start = torch.tensor([*{**self.parameters, **values}.values()], dtype=torch.float64)
+    def _descend(self, **values):
+        start = torch.tensor([*self.with_defaults(values).values()], dtype=torch.float64)
         paths = [method(self.fn, start.clone()).detach() for method in self.methods.values()]
         for name, path in zip(self.methods, paths, strict=True):
             if path.dim() != 2 or path.shape[1] != 2:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 
 from matplotlib.artist import Artist
 
@@ -15,37 +16,46 @@ class Drawing:
     """A figure with parts that move. `explore` puts sliders above it.
 
     name        what it shows, in a few words; its title
-    parameters  the values that `show` takes, with their defaults
+    parameters  the values that `show` takes, with the defaults in its signature
     takes_any   whether `show` takes other names, too
     reserved    names that no slider can have
     figure      the figure
-    moving      the parts that `show` changes, in the order in which they are drawn
-    frame       changes when something else has changed, so that all has to be drawn again
+    moving      the parts that most moves change, in the order in which they are drawn
+
+    A change of anything else, such as the limits of an axis, is seen as well, but takes longer.
     """
 
     name: str
-    parameters: Mapping[str, object]
     takes_any = False
     reserved: tuple[str, ...] = ()
     figure: Picture
     moving: Sequence[Artist]
-    frame: Hashable = None
+
+    @cached_property
+    def parameters(self) -> Mapping[str, object]:
+        names, _ = parameters_of(self.show)
+        return names
 
     def show(self, **values) -> str:
         """Move the parts to these values. Returns a sentence that says what can be seen now."""
         raise NotImplementedError
 
     def fit(self, settings: Sequence[Mapping[str, object]]):
-        """Give the axes limits that hold all of these values, so that nothing jumps later."""
+        """Give the axes limits that suit all of these settings, so that nothing jumps later."""
 
     def caption(self, values: Mapping[str, object]) -> str:
+        """The title of a picture that is shown without its sliders."""
         return title_with(self.name, values)
+
+    def with_defaults(self, values: Mapping[str, object]) -> dict[str, object]:
+        """A value for each parameter, in their order: the given one, or the default."""
+        return {**self.parameters, **values}
 
 
 def those_that_work(measure: Callable, settings: Sequence[Mapping[str, object]]) -> list:
-    """measure(**values) for each of the settings, without those for which it raises.
+    """measure(**values) for each of the settings, except those for which it raises.
 
-    They raise again, and are seen, when the controls get there.
+    Such an error is raised again, and shown, when the controls get there.
 
     >>> those_that_work(lambda x: 1 / x, [{"x": 2}, {"x": 0}])
     [0.5]
@@ -60,7 +70,7 @@ def those_that_work(measure: Callable, settings: Sequence[Mapping[str, object]])
 
 
 def parameters_of(fn: Callable) -> tuple[dict[str, object], bool]:
-    """Names and defaults (None for none) of what fn takes, and whether it takes other names, too.
+    """{name: default} of what fn takes, None for no default; and whether it takes other names.
 
     >>> parameters_of(lambda x, width=2.0: x)
     ({'x': None, 'width': 2.0}, False)
@@ -71,12 +81,3 @@ def parameters_of(fn: Callable) -> tuple[dict[str, object], bool]:
         return {}, True
     names = {p.name: None if p.default is p.empty else p.default for p in parameters}
     return names, any(p.kind is p.VAR_KEYWORD for p in parameters)
-
-
-def short(number: object) -> str:
-    """A number with at most three decimals, and no -0.
-
-    >>> short(torch.tensor(-0.00001)), short(1 / 3)
-    ('0', '0.333')
-    """
-    return f"{round(float(number), 3) + 0.0:g}"

@@ -8,8 +8,10 @@ import torch
 
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
+from autograd_surprises.show.text import short_number
+from helpers.curves.axes import draw_light_grid
 from helpers.curves.derivatives import vector_jacobian_product
-from helpers.widgets.drawings.drawing import Drawing, short
+from helpers.widgets.drawings.drawing import Drawing
 
 
 class FieldDrawing(Drawing):
@@ -25,7 +27,6 @@ class FieldDrawing(Drawing):
     """
 
     name = "What v makes of x.grad"
-    parameters = {"v1": 1.0, "v2": 0.0}
 
     def __init__(self, fn: Callable, reach: float = 3.0):
         self.fn = fn
@@ -63,23 +64,23 @@ class FieldDrawing(Drawing):
         )  # fmt: skip
         weights.axhline(0, color=SLOPE_COLOUR, lw=1)
         weights.axvline(0, color=SLOPE_COLOUR, lw=1)
-        weights.grid(color="#dddddd", lw=0.6)
+        draw_light_grid(weights)
         self._v = weights.quiver(
             0, 0, 1, 0, color=SLOPE_COLOUR, angles="xy", scale_units="xy", scale=1, width=0.02
         )
         self._weights_ax, self.moving = weights, [self._arrows, self._v]
-        self.figure.legend(loc="outside lower center", ncols=5, frameon=False)
+        self.figure.legend_below(columns=5)
 
     def fit(self, settings):
-        vs = torch.tensor([[*{**self.parameters, **values}.values()] for values in settings])
+        vs = torch.tensor([[*self.with_defaults(values).values()] for values in settings])
         reach = 1.15 * vs.abs().max().item() or 1.0
         self._weights_ax.set(xlim=(-reach, reach), ylim=(-reach, reach))
 
-    def show(self, **values):
-        v = torch.tensor([*{**self.parameters, **values}.values()])
+    def show(self, v1=1.0, v2=0.0):
+        v = torch.tensor([v1, v2], dtype=torch.float32)
         grad = vector_jacobian_product(self.fn, self._points, v.expand_as(self._points))
         long = grad.norm(dim=1, keepdim=True).clamp(min=1.0)  # or near points would hide the rest
         self._arrows.set_UVC(*(-grad / long).T.numpy())
         self._v.set_UVC(*v.numpy())
         here = vector_jacobian_product(self.fn, torch.zeros(2), v)
-        return f"at x = [0, 0], x.grad = [{short(here[0])}, {short(here[1])}]"
+        return f"at x = [0, 0], x.grad = [{short_number(here[0])}, {short_number(here[1])}]"

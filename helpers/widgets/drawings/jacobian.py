@@ -9,8 +9,10 @@ from matplotlib.colors import CenteredNorm
 
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
+from autograd_surprises.show.text import short_number
+from helpers.curves.axes import draw_light_grid
 from helpers.curves.derivatives import vector_jacobian_product
-from helpers.widgets.drawings.drawing import Drawing, short
+from helpers.widgets.drawings.drawing import Drawing
 
 
 class JacobianDrawing(Drawing):
@@ -63,8 +65,7 @@ class JacobianDrawing(Drawing):
         )
         for ax, line in ((weights, weights.axvline), (result, result.axhline)):
             line(0, color=SLOPE_COLOUR, lw=1)
-            ax.set_axisbelow(True)
-            ax.grid(color="#dddddd", lw=0.6, axis="x" if ax is weights else "y")
+            draw_light_grid(ax, along="x" if ax is weights else "y")
         self._weights_ax, self._result_ax = weights, result
         image = {"cmap": "PuOr", "aspect": "auto", "alpha": 0.75}
         self._images = [ax.imshow(self.jacobian.numpy(), **image) for ax in (jacobian, weighted)]
@@ -72,13 +73,13 @@ class JacobianDrawing(Drawing):
         for ax, keep in ((jacobian, False), (weighted, True)):
             for i in range(rows):
                 for k in range(columns):
-                    text = ax.text(k, i, short(self.jacobian[i, k]), ha="center", va="center")
+                    number = short_number(self.jacobian[i, k])
+                    text = ax.text(k, i, number, ha="center", va="center")
                     self._numbers += [text] if keep else []
         self.moving = [self._images[1], *self._numbers, *self._bars, *self._sums, *self._grads]
-        self.figure.legend(
-            [self._sums, self._grads], ["v @ J", "x.grad"],
-            loc="outside lower right", ncols=2, frameon=False,
-        )  # fmt: skip
+        self.figure.legend_below(
+            [self._sums, self._grads], ["v @ J", "x.grad"], columns=2, loc="outside lower right"
+        )
 
     def fit(self, settings):
         vs = torch.stack([self._weights(values) for values in settings])
@@ -94,17 +95,17 @@ class JacobianDrawing(Drawing):
         weighted, grad = v[:, None] * self.jacobian, vector_jacobian_product(self.fn, self.x, v)
         self._images[1].set_data(weighted.numpy())
         for text, number in zip(self._numbers, weighted.flatten(), strict=True):
-            text.set_text(short(number))
+            text.set_text(short_number(number))
         for bar, weight in zip(self._bars, v.tolist(), strict=True):
             bar.set_width(weight)
         for bars, heights in ((self._sums, weighted.sum(0)), (self._grads, grad)):
             for bar, height in zip(bars, heights.tolist(), strict=True):
                 bar.set_height(height)
-        sums, grads = (", ".join(map(short, some)) for some in (weighted.sum(0), grad))
+        sums, grads = (", ".join(map(short_number, some)) for some in (weighted.sum(0), grad))
         return f"v @ J = [{sums}], x.grad = [{grads}]"
 
     def _weights(self, values):
-        return torch.tensor([*{**self.parameters, **values}.values()], dtype=self.x.dtype)
+        return torch.tensor([*self.with_defaults(values).values()], dtype=self.x.dtype)
 
 
 def _around_zero(values):

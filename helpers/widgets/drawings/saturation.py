@@ -6,6 +6,7 @@ import torch
 
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
+from helpers.curves.axes import draw_light_grid
 from helpers.widgets.drawings.drawing import Drawing
 
 ACTIVATIONS = {"tanh": torch.tanh, "sigmoid": torch.sigmoid, "relu": torch.relu}
@@ -29,7 +30,6 @@ class SaturationDrawing(Drawing):
     name = "How much gradient reaches each layer"
 
     def __init__(self):
-        self.parameters = {"activation": "tanh", "scale": 10.0}
         generator = torch.Generator().manual_seed(0)
         weights = torch.randn(LAYERS, UNITS, UNITS, generator=generator)
         self._weights = weights / UNITS**0.5  # so that a layer does not change the size
@@ -43,8 +43,7 @@ class SaturationDrawing(Drawing):
         gradients, flat = self.figure.subplots(1, 2, width_ratios=[1.4, 1])
         for ax in (gradients, flat):
             ax.set(xlabel="layer", xticks=layers, xlim=(0.4, LAYERS + 0.6))
-            ax.set_axisbelow(True)
-            ax.grid(color="#dddddd", lw=0.6, axis="y")
+        draw_light_grid(gradients, flat, along="y")
         gradients.set(title="size of the gradient (at the loss: 1)", yscale="log")
         gradients.set_ylim(ZERO / 3, 30)
         powers = range(-15, 1, 3)
@@ -63,14 +62,14 @@ class SaturationDrawing(Drawing):
         self._bars = flat.bar(layers, [0.0] * LAYERS, 0.7, **bar)
         self.moving = [self._line, self._dots, self._small, self._zeros, *self._bars]
         flat_means = f"slope below {100 * FLAT:.0f} % of the steepest"
-        self.figure.legend(
+        self.figure.legend_below(
             [self._dots, self._small, self._zeros, self._bars],
             ["mean |gradient|", f"less than {LOWEST:.0e}", "exactly 0", flat_means],
-            loc="outside lower center", ncols=4, frameon=False,
-        )  # fmt: skip
+            columns=4,
+        )
 
-    def show(self, **values):
-        sizes, flat = self._measure(**{**self.parameters, **values})
+    def show(self, activation="tanh", scale=10.0):
+        sizes, flat = self._measure(activation, scale)
         heights = [size if size >= LOWEST else TOO_SMALL if size else ZERO for size in sizes]
         self._line.set_ydata(heights)
         for dots, belongs in (

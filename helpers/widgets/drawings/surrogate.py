@@ -6,6 +6,7 @@ import torch
 
 from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
+from helpers.curves.axes import draw_light_grid
 from helpers.curves.figures import PRETENDED, with_gaps
 from helpers.curves.numbers import gradient_curve
 from helpers.curves.pretended import pretended_values
@@ -37,15 +38,13 @@ class SurrogateDrawing(Drawing):
     name = "What a surrogate lets through"
 
     def __init__(self):
-        self.parameters = {"operator": "step", "surrogate": "triangle", "width": 1.0}
         self.figure = Picture(8, 3.8)
         value_ax, gradient_ax = self.figure.subplots(1, 2)
         value_ax.set(title="value", ylim=(-3.2, 3.2))
         gradient_ax.set(title="gradient, and density of the inputs", ylim=(-0.06, 1.12))
         for ax in (value_ax, gradient_ax):
             ax.set(xlabel="x", xlim=(-REACH, REACH))
-            ax.set_axisbelow(True)
-            ax.grid(color="#dddddd", lw=0.6)
+        draw_light_grid(value_ax, gradient_ax)
         (self._value,) = value_ax.plot([], [], color=VALUE_COLOUR, lw=2, label="value")
         (self._pretended,) = value_ax.plot([], [], **PRETENDED)
         (self._gradient,) = gradient_ax.plot(
@@ -58,10 +57,8 @@ class SurrogateDrawing(Drawing):
             [], [], color=VALUE_COLOUR, alpha=0.25, lw=0, label="those with a gradient"
         )
         self.moving = [self._value, self._pretended, self._reached, self._gradient]
-        self.figure.legend(
-            handles=[self._value, self._pretended, self._gradient, line, self._reached],
-            loc="outside lower center", ncols=3, frameon=False,
-        )  # fmt: skip
+        handles = [self._value, self._pretended, self._gradient, line, self._reached]
+        self.figure.legend_below(handles=handles, columns=3)
 
     def show(self, operator="step", surrogate="triangle", width=1.0):
         value, from_jump = OPERATORS[operator]

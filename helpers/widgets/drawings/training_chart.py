@@ -1,4 +1,4 @@
-"""What a training looks like: its loss, and what the network makes of the held-out digits."""
+"""A training as a figure: the loss, and how the network reads the held-out digits."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from matplotlib.colors import LinearSegmentedColormap
 from autograd_surprises.show.colours import SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
 
-# From vermilion for mistakes to blue for what is right, so light that black numbers stand out.
+# From vermilion for mistakes to blue for right answers, light enough for black numbers on them.
 SHADES = LinearSegmentedColormap.from_list("mistakes", ["#EFA679", "white", "#8CC3E3"])
 
 
 class TrainingChart:
     """The loss of each batch on the left; on the right, which digit was read as which.
 
-    Drawing a whole figure takes far longer than drawing a curve. So what moves is put on a frame
-    that is drawn once and kept.
+    figure  the figure, a Picture
+    moving  the parts that `show` changes, in the order in which they are drawn
 
     >>> chart = TrainingChart()
     >>> chart.show("2 bits", "half trained", 0.5, [2.3, 1.1], None)
@@ -32,14 +32,7 @@ class TrainingChart:
         self._draw_loss(loss_ax)
         self._draw_digits(digits_ax)
         self.title = self.figure.suptitle("one line\nand another", fontsize=11)
-        self.figure.settle()
-        for artist in (self.title, self.line, self.cells, *self.numbers):
-            artist.set_animated(True)  # leaves it out of the frame
-        self.figure.canvas.draw()
-        self._frame = self.figure.canvas.copy_from_bbox(self.figure.bbox)
-        # The 256 colours have to suit every shade that may come.
-        self.show("", "", 1.0, [1.0, 0.1], torch.arange(100).view(10, 10) // 2)
-        self.figure.sample_colours()
+        self.moving = [self.title, self.line, self.cells, *self.numbers]
 
     def _draw_loss(self, ax):
         ax.set(title="loss of each batch", xlabel="trained so far, %", xlim=(0, 100))
@@ -59,21 +52,27 @@ class TrainingChart:
         self.numbers = [ax.text(i % 10, i // 10, "", **centred) for i in range(100)]
 
     def show(self, name, said, done, losses, confusion):
-        """Draw what is known now. Before the network is examined, confusion is None."""
+        """Move the parts to what is known now. Before the network is examined, confusion is None.
+
+        done       the share of the training that is done, from 0 to 1
+        losses     the loss of each batch so far
+        confusion  (10, 10): how many held-out digits written as (row) were read as (column)
+        """
         self.figure.summary = f"{name}: {said}"
         self.title.set_text(f"{name}\n{said}")
         percent = torch.arange(1, len(losses) + 1) * (100 * done / max(1, len(losses)))
         self.line.set_data(percent.numpy(), losses)
-        self.figure.canvas.restore_region(self._frame)
-        self.figure.draw_artist(self.title)
-        self.figure.draw_artist(self.line)
+        for artist in (self.cells, *self.numbers):
+            artist.set_visible(confusion is not None)
         if confusion is not None:
             self._show_digits(confusion)
 
     def _show_digits(self, confusion):
         # Mistakes lie around the diagonal. They are few, so each gets five times the shade.
         self.cells.set_data((confusion * (6 * torch.eye(10) - 5)).numpy())
-        self.figure.draw_artist(self.cells)
         for number, count in zip(self.numbers, confusion.flatten().tolist(), strict=True):
             number.set_text(str(count or ""))
-            self.figure.draw_artist(number)
+
+    def show_every_shade(self):
+        """Show all the colours that may come, so that the picture's 256 colours suit them."""
+        self.show("", "", 1.0, [1.0, 0.1], torch.arange(100).view(10, 10) // 2)

@@ -1,4 +1,4 @@
-"""Some of the digits, to look at."""
+"""Some of the digits as a figure."""
 
 from __future__ import annotations
 
