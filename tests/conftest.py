@@ -2,6 +2,7 @@
 
 import os
 
+import pytest
 from hypothesis import settings
 
 # A slow machine is no wrong answer, and a failure must come again: the same examples every time.
@@ -11,3 +12,17 @@ settings.load_profile("project")
 # Two tests run at a time, and threads that wait for each other are slow. Not torch.set_num_threads:
 # the browser tests need no torch, and it takes seconds to import.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture
+def redrawn():
+    """Draws the whole figure of an explorer anew, and returns the PNG that it should show."""
+
+    def redrawn(explorer):
+        drawing = explorer.drawing
+        drawing.figure.canvas.draw()  # leaves out what moves
+        for artist in drawing.moving:
+            drawing.figure.draw_artist(artist)
+        return drawing.figure.png()
+
+    return redrawn

@@ -95,6 +95,25 @@ def test_the_same_values_give_the_same_picture(explorer):
     assert explorer.picture.value == first
 
 
+def test_a_moved_explorer_shows_what_a_fresh_one_shows(explorer, request, redrawn):
+    make, sliders = MADE[request.node.callspec.params["explorer"]]
+    for ends in (("max", "min"), ("min", "max"), ("max", "max")):
+        values = zip(explorer.sliders.items(), (*ends, "min"), strict=False)
+        explorer.set(**{name: getattr(slider, end) for (name, slider), end in values})
+        fresh = explore(make(), **sliders)
+        fresh.set(**explorer.values)
+        assert explorer.picture.value == fresh.picture.value == redrawn(fresh)
+        assert explorer.summary == fresh.summary
+
+
+def test_a_move_draws_only_what_moves(explorer, monkeypatch):
+    """Or a slider would take five times as long."""
+    explorer.set()
+    monkeypatch.setattr(explorer.figure.canvas, "draw", lambda: pytest.fail("drew the frame anew"))
+    for end in ("min", "max"):
+        explorer.set(**{name: getattr(slider, end) for name, slider in explorer.sliders.items()})
+
+
 def test_what_does_not_move_stays(explorer):
     frames = set()
     for places in ((0, 1), (3, 2), (1, 0)):

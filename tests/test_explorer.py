@@ -9,7 +9,7 @@ import torch
 from PIL import Image, ImageChops
 
 from helpers.curves.numbers import GradientCurve
-from helpers.functions import clamp, clamp_ste
+from helpers.functions import clamp, clamp_ste, round_ste
 from helpers.widgets.controls import control
 from helpers.widgets.explorer import explore
 
@@ -105,11 +105,57 @@ def test_functions_of_this_project_can_be_explored():
     assert explorer.curve.y.min() == -2
 
 
-def test_the_picture_agrees_with_a_figure_drawn_from_scratch(explorer):
-    explorer.set(step=2.0)
-    again = explore(round_to, step=(0.5, 2.0, 0.5), rounding=["round", "floor"])
-    again.set(step=2.0)
-    assert again.picture.value == explorer.picture.value
+def half_or_whole(x, half=False, lie=False):
+    return round_ste(x) if lie else x / (1 + half)
+
+
+STALE = {
+    "a lie": (half_or_whole, {"half": True, "lie": True}, {"lie": True}, {"lie": False}),
+    "limits": (lambda x, k=1.0: x / k, {"k": (-2.0, 2.0, 0.1)}, {"k": 0.1}, {"k": 1.0}),
+    "other limits": (lambda x, k=1.0: x / k, {"k": (-2.0, 2.0, 0.1)}, {"k": 0.1}, {"k": -0.1}),
+    "a pole": (lambda x, k=1.0: 1 / (x - k), {"k": (-2.0, 2.0, 0.1)}, {"k": 0.3}, {"k": -1.3}),
+}
+
+
+@pytest.mark.parametrize("name", STALE)
+def test_nothing_is_left_of_the_curve_before(name, redrawn):
+    """Title, limits and labels, too, are those of the values that the controls show now."""
+    fn, sliders, *moves = STALE[name]
+    explorer = explore(fn, **sliders)
+    shown = [explorer.picture.value]
+    for values in moves * 2:
+        explorer.set(**values)
+        fresh = explore(fn, **sliders)
+        fresh.set(**values)
+        assert explorer.picture.value == fresh.picture.value == redrawn(fresh)
+        shown.append(explorer.picture.value)
+    assert len(set(shown[1:])) == 2, "the frame should have changed"
+
+
+def test_the_title_says_whether_the_gradient_is_the_slope():
+    explorer = explore(half_or_whole, lie=True, half=True)
+    for lie, half, title in ((1, 0, "≠"), (0, 1, "="), (0, 0, "="), (1, 1, "≠"), (0, 1, "=")):
+        explorer.set(lie=bool(lie), half=bool(half))
+        assert explorer.figure.axes[1].get_title() == f"gradient {title} slope"
+        assert bool(explorer.curve.disagreement()) == (title == "≠")
+
+
+def test_whatever_changes_in_a_figure_is_shown(explorer, redrawn):
+    """Also what no drawing has told anyone about."""
+    value_ax = explorer.figure.axes[0]
+    for change in (
+        lambda: value_ax.set_title("changed"),
+        lambda: value_ax.set_ylim(-9, 9),
+        lambda: value_ax.annotate("new", (0, 0)),
+        lambda: explorer.figure.legends[0].set_visible(False),
+    ):
+        explorer.set(step=0.5)
+        before = explorer.picture.value
+        change()
+        explorer.figure.canvas.draw()  # by somebody else
+        explorer.set(step=0.5)
+        assert explorer.picture.value != before
+        assert explorer.picture.value == redrawn(explorer)
 
 
 def test_min_and_max_may_pass_each_other():

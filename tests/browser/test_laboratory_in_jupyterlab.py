@@ -1,21 +1,21 @@
 """The laboratory in a real JupyterLab: it learns, and the kernel still answers."""
 
 import re
-import time
 
 import pytest
 from lab import DECODED, PIXELS, wait_until
 
 pytestmark = pytest.mark.browser
 
-# Slow enough for a hand: six seconds in place of a third of one.
+# A second for the first fifth of the training; the rest takes over a minute, so that no test comes
+# too late to stop it, on however busy a machine.
 SLOW = """
 import time
 from helpers.lessons.digits import Run, WAYS
 from helpers.widgets.laboratory import Laboratory
 
 def unhurried(x, scale, low, high):
-    time.sleep(0.0032)
+    time.sleep(0.0032 if laboratory.done < 0.2 else 0.05)
     return WAYS["straight-through"].quantize(x, scale, low, high)
 
 def fails_late(x, scale, low, high):
@@ -28,6 +28,19 @@ laboratory.set(method="unhurried")
 laboratory
 """
 WORD = "print('the kernel answers at', laboratory.progress.value, laboratory.is_training)"
+# Each text of the picture from now on, with what the progress bar and the picture show then. To
+# look now and then would miss some of them.
+RECORD = """img => {
+  const states = window.states = [];
+  const record = async () => {
+    const bar = document.querySelector('.widget-hprogress .progress-bar');
+    const text = img.alt || img.title, done = parseFloat(bar.style.width);
+    const bytes = await (await fetch(img.src)).arrayBuffer();
+    const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
+    states.push({text, done, picture: hash.join()});
+  };
+  new MutationObserver(record).observe(img, {attributes: true});
+}"""
 OUTPUT = """i => window.jupyterapp.shell.currentWidget.content.model.cells.get(i)
   .outputs.toJSON().map(output => output.text ?? '').join('')"""
 
@@ -54,6 +67,15 @@ class LaboratoryView:
     def done(self):
         """How far the progress bar is, in percent."""
         return self.bar.evaluate("bar => parseFloat(bar.style.width)")
+
+    def record(self):
+        """Keep what the page shows from now on, for `states`."""
+        self.picture.evaluate(RECORD)
+
+    def states(self):
+        """What the page has shown while a network was trained: texts, progress, pictures."""
+        states = self.page.evaluate("window.states")
+        return [state for state in states if "% trained, loss" in state["text"]]
 
     def choose(self, **values):
         for label, value in values.items():
@@ -82,28 +104,28 @@ def laboratory(open_cells):
 
 def test_it_learns_stops_and_learns_again_while_the_kernel_answers(laboratory):
     view = laboratory()
-    opened, before = view.opened, view.pixels()
+    opened = view.opened
     assert view.picture.evaluate(DECODED) == 1600
     assert "nothing trained yet" in view.text
     assert view.train.is_enabled() and view.stop.is_disabled()
 
+    view.record()
     view.train.click()
-    seen = []
-    for percent in (5, 10, 15):
-        assert wait_until(lambda percent=percent: view.done() > percent)
-        seen.append((view.done(), view.text, view.pixels()))
+    assert wait_until(lambda: view.done() > 15 and len(view.states()) > 3)  # both stay true
     assert view.train.is_disabled() and view.stop.is_enabled()
-    assert all("% trained, loss" in text for _, text, _ in seen)
-    assert len({pixels for *_, pixels in seen} | {before}) == 4, "the picture stands still"
-    assert len({text for _, text, _ in seen}) == 3
+    states = view.states()
+    for state in states:
+        percent = int(re.search(r"(\d+) % trained", state["text"])[1])
+        assert percent <= state["done"] < percent + 1.01, "text and progress bar disagree"
+    texts, pictures = ({state[kind] for state in states} for kind in ("text", "picture"))
+    assert 3 <= len(texts) <= len(pictures), "the picture stands still"
 
     view.choose(bits="8", method="learned step")  # for the next one
-    start = time.monotonic()
+    done = view.done()
     view.stop.click()
-    view.says("^2 bits, unhurried, learning rate 0.1, stopped after .*read right$", seconds=5)
-    assert time.monotonic() - start < 2, "it takes long to stop"
+    view.says("^2 bits, unhurried, learning rate 0.1, stopped after .*read right$")
     assert wait_until(lambda: view.train.is_enabled() and view.stop.is_disabled())
-    assert 15 < view.done() < 90
+    assert 15 < view.done() < done + 10, "it takes long to stop"
 
     view.train.click()
     view.says("^8 bits, learned step, learning rate 0.1: 9[6-9].* read right$")
@@ -117,7 +139,7 @@ def test_another_cell_runs_while_it_trains(laboratory):
     view.train.click()
     assert wait_until(lambda: view.done() > 5)
     view.run_cell(1)
-    assert wait_until(lambda: "True" in view.output(1), seconds=3), "the cell had to wait"
+    assert wait_until(lambda: "True" in view.output(1)), "the cell had to wait"
     assert "% trained" in view.text and view.done() < 90
     done = float(view.output(1).split()[4])
     assert 0.05 < done < 0.9
@@ -129,7 +151,7 @@ def test_another_cell_runs_while_it_trains(laboratory):
 def test_stop_reaches_a_cell_that_trains(laboratory):
     view = laboratory("await laboratory.train()\nprint(laboratory.summary)")
     view.run_cell(1)
-    assert wait_until(lambda: 5 < view.done() < 50)
+    assert wait_until(lambda: view.done() > 5)
     view.stop.click()
     view.says("stopped after")
     assert wait_until(lambda: "stopped after" in view.output(1))
