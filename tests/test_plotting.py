@@ -7,6 +7,7 @@ import pytest
 import torch
 from PIL import Image
 
+from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.graph import plot_graph
 from autograd_surprises.show.picture import Picture
 from helpers.curves.figures import CurveArtists, curve_title, plot_gallery, plot_gradient_curve
@@ -125,6 +126,48 @@ def test_gallery_shares_its_scales_and_says_what_each_shows():
             plot_gallery(wrong)
     with pytest.raises(ValueError, match="got .* and columns=0"):
         plot_gallery(fns, columns=0)
+
+
+@pytest.mark.parametrize("count, columns", [(1, 4), (3, 4), (5, 2), (4, 1)])
+def test_rows_of_a_gallery_are_named_after_what_is_drawn_in_them(count, columns):
+    curves = [gradient_curve(lambda x, k=k: torch.sin(k * x)) for k in range(1, count + 1)]
+    figure = plot_gallery({f"curve {i}": curve for i, curve in enumerate(curves)}, columns=columns)
+    drawn = {}
+    for ax in figure.axes:
+        for line in ax.lines:
+            y = torch.as_tensor(line.get_ydata())
+            drawn[tuple(y[~y.isnan()].tolist())] = ax
+    for i, curve in enumerate(curves):
+        value_ax, gradient_ax = drawn[tuple(curve.y.tolist())], drawn[tuple(curve.grad.tolist())]
+        assert value_ax.get_title() == f"curve {i}"
+        assert value_ax.get_window_extent().y0 > gradient_ax.get_window_extent().y1
+        leftmost, lowest = i % columns == 0, i + columns >= count
+        for ax, name in ((value_ax, "value"), (gradient_ax, "gradient")):
+            assert ax.get_ylabel() == (name if leftmost else "")
+            assert ax.yaxis.get_tick_params()["labelleft"] == leftmost
+        assert (value_ax.get_xlabel(), gradient_ax.get_xlabel()) == ("", "x")
+        assert gradient_ax.xaxis.get_tick_params()["labelbottom"] == lowest
+
+
+def test_value_stands_left_and_gradient_and_slope_right():
+    figure = plot_gradient_curve(lambda x: x + x.detach(), title="2 x, with the gradient of x")
+    left, right = figure.axes
+    assert (left.get_title(), right.get_title()) == ("value", "gradient ≠ slope")
+    assert left.get_window_extent().x1 < right.get_window_extent().x0
+    drawn = [(ax, line) for ax in figure.axes for line in ax.lines if len(line.get_xdata()) > 100]
+    assert [ax for ax, _ in drawn] == [left, right, right]
+    for (_, line), (label, colour, y) in zip(
+        drawn,
+        (
+            ("value", VALUE_COLOUR, lambda x: 2 * x),
+            ("autograd's gradient", GRADIENT_COLOUR, torch.ones_like),
+            ("true slope", SLOPE_COLOUR, lambda x: torch.full_like(x, 2)),
+        ),
+        strict=True,
+    ):
+        assert (line.get_label(), line.get_color()) == (label, colour)
+        x, shown = (torch.as_tensor(data)[:-1] for data in line.get_data())
+        torch.testing.assert_close(shown, y(x))
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
