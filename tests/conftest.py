@@ -16,10 +16,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 @pytest.fixture
 def redrawn():
-    """Draws the whole figure of an explorer anew, and returns the PNG that it should show."""
+    """Draws the whole figure of a drawing anew, and returns the PNG that the page should show."""
 
-    def redrawn(explorer):
-        drawing = explorer.drawing
+    def redrawn(drawing):
         drawing.figure.canvas.draw()  # leaves out what moves
         for artist in drawing.moving:
             drawing.figure.draw_artist(artist)

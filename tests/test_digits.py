@@ -17,8 +17,8 @@ from helpers.lessons.digits import (
     rounded_afterwards,
     three_seeds,
     train,
+    training_steps,
 )
-from helpers.lessons.digits import training as each_batch
 from helpers.lessons.digits.figure import show_digits
 
 
@@ -86,7 +86,7 @@ def test_accuracy_in_2_bits(way, start, low, high):
 
 
 def test_progress_is_told_after_each_batch():
-    done = [done for _, done, _ in each_batch(WAYS["straight-through"])]
+    done = [done for _, done, _ in training_steps(WAYS["straight-through"])]
     assert done == sorted(done) and done[-1] == 1
     assert len(done) == 15 * 21
 

@@ -18,7 +18,7 @@ from helpers.widgets.drawings import (
     StaircaseDrawing,
     SurrogateDrawing,
 )
-from helpers.widgets.drawings.saturation import LOWEST, ZERO
+from helpers.widgets.drawings.saturation import LOWEST, ZERO_AT
 from helpers.widgets.explorer import explore
 
 
@@ -102,7 +102,7 @@ def test_a_moved_explorer_shows_what_a_fresh_one_shows(explorer, request, redraw
         explorer.set(**{name: getattr(slider, end) for (name, slider), end in values})
         fresh = explore(make(), **sliders)
         fresh.set(**explorer.values)
-        assert explorer.picture.value == fresh.picture.value == redrawn(fresh)
+        assert explorer.picture.value == fresh.picture.value == redrawn(fresh.drawing)
         assert explorer.summary == fresh.summary
 
 
@@ -273,7 +273,7 @@ def test_each_size_of_gradient_has_its_marker():
     heights, sizes = drawing._line.get_ydata(), drawing._measure("sigmoid", 50.0)[0]
     assert heights[2:] == drawing._dots.get_ydata() == sizes[2:]
     low, high = drawing.figure.axes[0].get_ylim()
-    assert low < ZERO < heights[0] == heights[1] < LOWEST < max(heights) < high
+    assert low < ZERO_AT < heights[0] == heights[1] < LOWEST < max(heights) < high
     assert drawing._small.get_ydata() == heights[:2]
 
 

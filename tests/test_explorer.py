@@ -127,7 +127,7 @@ def test_nothing_is_left_of_the_curve_before(name, redrawn):
         explorer.set(**values)
         fresh = explore(fn, **sliders)
         fresh.set(**values)
-        assert explorer.picture.value == fresh.picture.value == redrawn(fresh)
+        assert explorer.picture.value == fresh.picture.value == redrawn(fresh.drawing)
         shown.append(explorer.picture.value)
     assert len(set(shown[1:])) == 2, "the frame should have changed"
 
@@ -155,7 +155,7 @@ def test_whatever_changes_in_a_figure_is_shown(explorer, redrawn):
         explorer.figure.canvas.draw()  # by somebody else
         explorer.set(step=0.5)
         assert explorer.picture.value != before
-        assert explorer.picture.value == redrawn(explorer)
+        assert explorer.picture.value == redrawn(explorer.drawing)
 
 
 def test_min_and_max_may_pass_each_other():

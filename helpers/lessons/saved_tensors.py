@@ -1,4 +1,4 @@
-"""The memory that an autograd graph keeps alive: the tensors that forward saved for backward."""
+"""How much memory an autograd graph keeps alive in the tensors that it saved for backward."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from weakref import WeakSet
 
 import torch
 
-_open = []  # torch calls the innermost hooks only, so these report to every block around them
+_open = []  # all blocks, because torch calls only the hooks of the innermost one
 
 
 class _Kept:
     def __init__(self, tensor):
-        self.tensor = tensor.detach()  # the tensor itself may hold the graph that will hold it
+        self.tensor = tensor.detach()  # the tensor itself may keep alive the graph that keeps it
         self.version = tensor._version
         for saved in _open:
             saved._kept.add(self)
 
     def unpack(self):
-        if (now := self.tensor._version) != self.version:  # torch looks only without hooks
+        if (now := self.tensor._version) != self.version:  # with hooks, torch does not check
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an "
                 f"inplace operation: [{self.tensor.type()} {list(self.tensor.shape)}] is at "
@@ -27,11 +27,11 @@ class _Kept:
 
 
 class saved_tensors(torch.autograd.graph.saved_tensors_hooks):
-    """Measure, at any later time, the bytes that the graph built inside keeps alive for backward.
+    """The bytes that the graph built inside keeps alive for backward, measured at any later time.
 
-    Each storage counts once and whole, however many tensors share it; inputs and weights count,
-    too. Gradients and errors stay as they were, but torch.func.grad raises RuntimeError inside.
-    Not seen: attributes of ctx, and what other hooks inside, like save_on_cpu, keep. Source:
+    Each storage counts once and as a whole, however many tensors share it; inputs and weights
+    count, too. Gradients and errors stay the same, but torch.func.grad raises RuntimeError inside.
+    Not counted: attributes of ctx, and what other hooks inside keep, such as save_on_cpu. Source:
     https://docs.pytorch.org/tutorials/intermediate/autograd_saved_tensors_hooks_tutorial.html
 
     >>> with saved_tensors() as saved:
@@ -42,7 +42,7 @@ class saved_tensors(torch.autograd.graph.saved_tensors_hooks):
 
     def __init__(self):
         super().__init__(_Kept, _Kept.unpack)
-        self._kept = WeakSet()  # weak: only the graph keeps them alive
+        self._kept = WeakSet()  # so that only the graph keeps them alive
 
     def __enter__(self) -> saved_tensors:
         super().__enter__()

@@ -18,11 +18,11 @@ INTERVAL = (-3.0, 3.0)
 def explore(fn: Callable | Drawing, x: tuple[float, float] = INTERVAL, **sliders) -> Explorer:
     """Show fn(x) and its gradient on an interval, with a control for each parameter you name.
 
-    `sliders` takes ipywidgets' abbreviations: (min, max) or (min, max, step) for a slider, a list
-    for a drop-down menu, True or False for a checkbox. A control starts at the default value in
-    the signature of fn. The name `grad_output` slides the upstream gradient. In place of fn, a
-    `Drawing` shows something else. Raises TypeError for a name that is not a parameter of fn,
-    ValueError for a range that makes no slider.
+    `sliders` maps names to ipywidgets' abbreviations: (min, max) or (min, max, step) for a slider,
+    a list for a drop-down menu, True or False for a checkbox. A control starts at the default in
+    the signature of fn; one named `grad_output` sets the upstream gradient. A `Drawing` in place
+    of fn shows something else. Raises TypeError for a name that is not a parameter of fn,
+    ValueError for a range without values, and what fn raises for its defaults.
 
     >>> e = explore(torch.nn.functional.elu, alpha=(0.0, 2.0, 0.5))
     >>> e.set(alpha=0.5); e.summary
@@ -34,10 +34,10 @@ def explore(fn: Callable | Drawing, x: tuple[float, float] = INTERVAL, **sliders
         drawing = fn
     else:
         raise TypeError(f"x={x!r} is the interval of a function; {fn.name!r} is a drawing")
-    return Explorer(drawing, {name: _control(drawing, name, sliders[name]) for name in sliders})
+    return Explorer(drawing, {name: _control_of(drawing, name, sliders[name]) for name in sliders})
 
 
-def _control(drawing, name, range_):
+def _control_of(drawing, name, range_):
     if name in drawing.reserved:
         raise TypeError(f"{name!r} is a setting of the picture: give fn's parameter another name")
     if name not in drawing.parameters and not drawing.takes_any:

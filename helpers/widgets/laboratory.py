@@ -1,4 +1,4 @@
-"""A small laboratory: choose how a network is trained in few bits, press Train, watch it learn."""
+"""A laboratory: choose how to train a network in few bits, press Train, and watch it learn."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from dataclasses import replace
 import ipywidgets
 import torch
 
-from helpers.lessons.digits import HELD_OUT, IMAGES, LABELS, WAYS, Run, training
+from helpers.lessons.digits import HELD_OUT, IMAGES, LABELS, WAYS, Run, training_steps
 from helpers.widgets.alert import Alert
 from helpers.widgets.controls import control, move_all
 from helpers.widgets.drawings.training_chart import TrainingChart
 from helpers.widgets.live_picture import LivePicture
 
-PAUSE = 4  # between two pictures, in units of the time that one takes
+PAUSE = 4  # the time from one picture to the next, as a multiple of the time it took to draw
 
 
 class Laboratory(ipywidgets.VBox):
     """Trains a small network to read handwritten digits, and shows its loss while it learns.
 
-    The controls choose bits, method and learning rate. While it trains, the kernel still answers
-    Stop, other cells and other widgets. `ways` are the methods by name: add one of your own.
+    The controls choose bits, method and learning rate. During a training, the kernel still runs
+    other cells, and answers Stop and other widgets. `ways` maps names of methods to their `Run`;
+    add your own.
 
     >>> laboratory = Laboratory(); laboratory.set(bits=4, method="learned step")
     >>> laboratory.summary  # until you press Train, or run: await laboratory.train()
@@ -34,8 +35,8 @@ class Laboratory(ipywidgets.VBox):
     summary    one line of text: what was trained, and how well it reads
     model      the network
     losses     after each batch
-    confusion  how many of the held-out digits written as (row) were read as (column)
-    accuracy   how many percent of them were read right
+    confusion  (10, 10): how many held-out digits written as (row) were read as (column)
+    accuracy   the share of the held-out digits that were read right, in percent
     """
 
     def __init__(self, ways: Mapping[str, Run] = WAYS):
@@ -85,7 +86,10 @@ class Laboratory(ipywidgets.VBox):
         move_all(self.controls, values)
 
     async def train(self):
-        """Train as chosen now, to the end or until Stop. Raises what goes wrong in the training."""
+        """Train as the controls say now, to the end or until Stop.
+
+        Raises RuntimeError while another training goes on, and any error of the training itself.
+        """
         if self.is_training:
             raise RuntimeError("this laboratory is training: wait until it is done, or press Stop")
         await self._train(self._start())
@@ -99,7 +103,7 @@ class Laboratory(ipywidgets.VBox):
         self._stop_asked = True
 
     def _start(self):
-        """The run that the controls describe. They may move while it goes on."""
+        """The run that the controls describe now; they may move while it goes on."""
         bits, method, learning_rate = self.values.values()
         run = replace(self.ways[method], bits=bits, learning_rate=learning_rate)
         rounds = run.quantize is not WAYS["floating point"].quantize
@@ -129,21 +133,21 @@ class Laboratory(ipywidgets.VBox):
             self.train_button.disabled, self.stop_button.disabled = False, True
 
     async def _follow(self, run):
-        """Train batch after batch, and now and then show how it goes."""
+        """Train batch by batch, and show the progress from time to time."""
         due = 0.0
-        for self.model, self.done, loss in training(run):
+        for self.model, self.done, loss in training_steps(run):
             self.losses.append(loss.item())
             start = time.perf_counter()
             if start > due:
                 self._show(f"{self._percent()} trained, loss {self.losses[-1]:.3g}")
                 due = time.perf_counter() + PAUSE * (time.perf_counter() - start)
-            await asyncio.sleep(0)  # here Stop, other cells and other widgets have their turn
+            await asyncio.sleep(0)  # Stop, other cells and other widgets run here
             if self._stop_asked:
                 return
 
     @torch.no_grad()
     def _examine(self):
-        """Let the network read the held-out digits, and show what it makes of them."""
+        """Let the network read the held-out digits, and show which it read as which."""
         written, read = LABELS[HELD_OUT], self.model(IMAGES[HELD_OUT]).argmax(1)
         self.confusion = torch.bincount(10 * written + read, minlength=100).view(10, 10)
         self.accuracy = 100 * self.confusion.trace().item() / len(HELD_OUT)

@@ -16,7 +16,7 @@ from helpers.lessons.digits.networks import (
     rounded_afterwards,
     three_seeds,
     train,
-    training,
+    training_steps,
     with_spread,
 )
 
@@ -34,6 +34,6 @@ __all__ = [
     "rounded_afterwards",
     "three_seeds",
     "train",
-    "training",
+    "training_steps",
     "with_spread",
 ]

@@ -1,4 +1,4 @@
-"""Value, slope and curvature of a function, and its parabola at one point."""
+"""Value, slope and curvature of a function, and the parabola that fits it best at one point."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from helpers.curves.derivatives import derivatives
 from helpers.curves.numbers import fn_name
 from helpers.widgets.drawings.drawing import Drawing, parameters_of, those_that_work
 
-CURVATURE_COLOUR = "#006D4F"  # a green dark enough to be told from the two others
+CURVATURE_COLOUR = "#006D4F"  # a green dark enough to be told apart from the two others
 
 
 class CurvatureDrawing(Drawing):
     """fn(x), fn'(x) and fn''(x) side by side; at the point `at`, the tangent and the parabola.
 
-    Slope and curvature come from autograd. The parabola has value, slope and curvature of fn at
-    its point: y + slope · d + curvature / 2 · d², where d is the distance from `at`. The diamond
-    is its lowest or highest point, at - slope / curvature.
+    Slope and curvature come from autograd. The parabola has the value y, the slope and the
+    curvature of fn at this point: y + slope · d + curvature / 2 · d², where d is the distance
+    from `at`. The diamond is its lowest or highest point, at - slope / curvature.
 
     >>> CurvatureDrawing(torch.sin).show(at=0.0)
     'value 0, slope 1, curvature 0'

@@ -13,9 +13,9 @@ from helpers.curves.axes import draw_light_grid
 from helpers.curves.derivatives import kind_of_point
 from helpers.widgets.drawings.drawing import Drawing, those_that_work
 
-KINDS = {"a minimum": "v", "a saddle point": "X", "a maximum": "^"}  # of points, as markers
-FLOOR = 1e-12  # heights below are drawn here
-STYLES = (  # told apart without colour, too
+MARKERS = {"a minimum": "v", "a saddle point": "X", "a maximum": "^"}
+FLOOR = 1e-12  # smaller heights are drawn here
+STYLES = (  # which differ without colour, too
     {"color": GRADIENT_COLOUR, "marker": "o", "ms": 4, "lw": 1.6},
     {"color": VALUE_COLOUR, "marker": "s", "ms": 4, "lw": 1.6, "ls": "--"},
     {"color": SLOPE_COLOUR, "marker": "D", "ms": 4, "lw": 1.6, "ls": ":"},
@@ -25,13 +25,13 @@ STYLES = (  # told apart without colour, too
 class DescentDrawing(Drawing):
     """On the left the paths over lines of equal height, on the right the height after each step.
 
-    The large marker at the end of a path says what is there: a minimum, a maximum or a saddle.
+    A large marker at the end of a path shows a minimum, a maximum or a saddle point.
 
-    fn      maps x of shape (..., 2) to heights of shape (...)
+    fn       maps x of shape (..., 2) to heights of shape (...)
     methods  {name: method}, at most three; method(fn, start) returns the points of its path,
              of shape (steps + 1, 2)
-
-    The point x1, x2 from which they start can be slid; at first it is `start`.
+    reach    the landscape is drawn from -reach to reach in both directions
+    start    where the paths start; sliders for x1 and x2 move it
 
     >>> bowl = lambda x: (x**2).sum(-1)
     >>> stay = DescentDrawing(bowl, {"stays": lambda fn, x: x[None]})
@@ -60,9 +60,9 @@ class DescentDrawing(Drawing):
         end = {"ls": "", "mec": "white", "ms": 13}
         self._ends = [plane.plot([], [], color=style["color"], **end)[0] for style in styles]
         self.moving = [*self._paths, self._start, *self._ends, *self._heights]
-        kinds = [plane.plot([], [], marker=m, color="#777777", **end)[0] for m in KINDS.values()]
+        kinds = [plane.plot([], [], marker=m, color="#777777", **end)[0] for m in MARKERS.values()]
         self.figure.legend_below(
-            [*self._paths, self._start, *kinds], [*methods, "start", *KINDS],
+            [*self._paths, self._start, *kinds], [*methods, "start", *MARKERS],
             columns=6 if len(methods) < 3 else 4, columnspacing=1.2,
         )  # fmt: skip
 
@@ -100,7 +100,7 @@ class DescentDrawing(Drawing):
             self._heights[k].set_data(range(len(path)), above.numpy())
             kind = kind_of_point(self.fn, path[-1])
             self._ends[k].set_data(*path[-1:].T.numpy())
-            self._ends[k].set_marker(KINDS.get(kind, ""))
+            self._ends[k].set_marker(MARKERS.get(kind, ""))
             end = ", ".join(map(short_number, path[-1]))
             said.append(f"{name}: {len(path) - 1} steps to ({end}), {kind}")
         return "; ".join(said)

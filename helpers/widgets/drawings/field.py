@@ -17,9 +17,9 @@ from helpers.widgets.drawings.drawing import Drawing
 class FieldDrawing(Drawing):
     """On the left v as an arrow, on the right what backward(v) puts into x.grad at many points.
 
-    fn maps x of shape (..., 2) to y of shape (..., 2). The lines are those of equal y1 (solid)
-    and y2 (dashed), the stars where each is smallest. The arrows are -x.grad, the way down; one
-    longer than 1 is drawn as 1.
+    fn maps x of shape (..., 2) to y of shape (..., 2). Along a solid line y1 is constant, along a
+    dashed line y2; the stars mark where each is smallest. The arrows are -x.grad, the way down;
+    those longer than 1 are drawn with length 1.
 
     >>> two = FieldDrawing(lambda x: torch.stack([x[..., 0], x[..., 1]], -1))
     >>> two.show(v1=1.0, v2=-2.0)
@@ -79,7 +79,7 @@ class FieldDrawing(Drawing):
     def show(self, v1=1.0, v2=0.0):
         v = torch.tensor([v1, v2], dtype=torch.float32)
         grad = vector_jacobian_product(self.fn, self._points, v.expand_as(self._points))
-        long = grad.norm(dim=1, keepdim=True).clamp(min=1.0)  # or near points would hide the rest
+        long = grad.norm(dim=1, keepdim=True).clamp(min=1.0)  # or long arrows would hide the others
         self._arrows.set_UVC(*(-grad / long).T.numpy())
         self._v.set_UVC(*v.numpy())
         here = vector_jacobian_product(self.fn, torch.zeros(2), v)

@@ -18,8 +18,8 @@ from helpers.widgets.drawings.drawing import Drawing
 class JacobianDrawing(Drawing):
     """From left to right: v, the Jacobian of fn at x, its rows times v, their sum beside x.grad.
 
-    fn maps a vector x to a vector y; v1, v2, … are the weights of the outputs, at first 1, 0, 0.
-    The sum is computed from the Jacobian (torch.func.jacrev), x.grad by fn(x).backward(v).
+    fn maps a vector x to a vector y. v1, v2, … are the weights of the outputs, by default 1, 0, …
+    The sum comes from the Jacobian (torch.func.jacrev), x.grad from fn(x).backward(v).
 
     >>> J = JacobianDrawing(lambda x: x * torch.stack([x[0], x[1]]), torch.tensor([1.0, 2.0]))
     >>> J.show(v1=1.0, v2=10.0)
@@ -87,7 +87,7 @@ class JacobianDrawing(Drawing):
         self._result_ax.set_ylim(_around_zero(vs @ self.jacobian))
         weighted = vs.abs().amax(0)[:, None] * self.jacobian
         reach = 1.3 * max(self.jacobian.abs().max(), weighted.abs().max()).item()
-        for image in self._images:  # one scale for both; the darkest would hide the numbers
+        for image in self._images:  # one scale for both, and no shade that hides a number
             image.set_norm(CenteredNorm(halfrange=reach or 1.0))
 
     def show(self, **values):

@@ -1,4 +1,4 @@
-"""How much gradient reaches each layer of a network whose units go flat."""
+"""How much gradient reaches each layer of a saturated network."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from helpers.widgets.drawings.drawing import Drawing
 
 ACTIVATIONS = {"tanh": torch.tanh, "sigmoid": torch.sigmoid, "relu": torch.relu}
 LAYERS, SAMPLES, UNITS = 8, 4, 16
-LOWEST = 1e-15  # of the axis; smaller gradients are drawn just below, and 0 below them
-TOO_SMALL, ZERO = LOWEST / 10, LOWEST / 100
-FLAT = 0.01  # a unit is flat if its slope is less than this part of the steepest
+LOWEST = 1e-15  # the lowest gradient that is drawn at its height
+SMALLER_AT, ZERO_AT = LOWEST / 10, LOWEST / 100  # where smaller ones are drawn, and 0
+FLAT_BELOW = 0.01  # a unit is flat if its slope is a smaller share of the steepest slope
 
 
 class SaturationDrawing(Drawing):
-    """On the left the mean |gradient| that arrives at each layer, on the right its flat units.
+    """On the left the mean |gradient| at each layer, on the right the share of its flat units.
 
-    A fixed network of eight layers, with an input of its own at each, as a recurrent network has:
+    The network is fixed: eight layers, each with its own input, as in a recurrent network,
     h = activation(h @ weight + scale * input). The loss is a weighted sum of the last h. The
-    gradient is that of what goes into the activation, and its size at the loss counts as 1.
+    gradient is taken before each activation, relative to its size at the loss.
 
     >>> SaturationDrawing().show(activation="relu", scale=5.0)
     'the gradient reaches layer 1 with 0.08 of its size at the loss; 52 % of the units are flat'
@@ -32,7 +32,7 @@ class SaturationDrawing(Drawing):
     def __init__(self):
         generator = torch.Generator().manual_seed(0)
         weights = torch.randn(LAYERS, UNITS, UNITS, generator=generator)
-        self._weights = weights / UNITS**0.5  # so that a layer does not change the size
+        self._weights = weights / UNITS**0.5  # so that a layer keeps the size of its input
         self._inputs = torch.randn(LAYERS, SAMPLES, UNITS, generator=generator)
         self._upstream = torch.randn(SAMPLES, UNITS, generator=generator)
         self.figure = Picture(8, 3.4)
@@ -45,12 +45,14 @@ class SaturationDrawing(Drawing):
             ax.set(xlabel="layer", xticks=layers, xlim=(0.4, LAYERS + 0.6))
         draw_light_grid(gradients, flat, along="y")
         gradients.set(title="size of the gradient (at the loss: 1)", yscale="log")
-        gradients.set_ylim(ZERO / 3, 30)
+        gradients.set_ylim(ZERO_AT / 3, 30)
         powers = range(-15, 1, 3)
-        gradients.set_yticks([ZERO, *(10.0**k for k in powers)])
+        gradients.set_yticks([ZERO_AT, *(10.0**k for k in powers)])
         gradients.set_yticklabels(["0", *(f"$10^{{{k}}}$" if k else "1" for k in powers)])
         gradients.set_yticks([], minor=True)
-        gradients.axhspan(ZERO / 3, (TOO_SMALL * ZERO) ** 0.5, color=SLOPE_COLOUR, alpha=0.12)
+        gradients.axhspan(
+            ZERO_AT / 3, (SMALLER_AT * ZERO_AT) ** 0.5, color=SLOPE_COLOUR, alpha=0.12
+        )
         flat.set(title="flat units", ylim=(0, 100), yticks=range(0, 101, 25))
         flat.yaxis.set_major_formatter("{x:.0f} %")
         dots = {"ls": "", "color": GRADIENT_COLOUR, "mec": "white", "ms": 9}
@@ -61,7 +63,7 @@ class SaturationDrawing(Drawing):
         bar = {"fc": "white", "ec": VALUE_COLOUR, "hatch": "////"}
         self._bars = flat.bar(layers, [0.0] * LAYERS, 0.7, **bar)
         self.moving = [self._line, self._dots, self._small, self._zeros, *self._bars]
-        flat_means = f"slope below {100 * FLAT:.0f} % of the steepest"
+        flat_means = f"slope below {100 * FLAT_BELOW:.0f} % of the steepest"
         self.figure.legend_below(
             [self._dots, self._small, self._zeros, self._bars],
             ["mean |gradient|", f"less than {LOWEST:.0e}", "exactly 0", flat_means],
@@ -70,7 +72,7 @@ class SaturationDrawing(Drawing):
 
     def show(self, activation="tanh", scale=10.0):
         sizes, flat = self._measure(activation, scale)
-        heights = [size if size >= LOWEST else TOO_SMALL if size else ZERO for size in sizes]
+        heights = [size if size >= LOWEST else SMALLER_AT if size else ZERO_AT for size in sizes]
         self._line.set_ydata(heights)
         for dots, belongs in (
             (self._dots, lambda size: size >= LOWEST),
@@ -90,7 +92,7 @@ class SaturationDrawing(Drawing):
         return f"the gradient is exactly 0 from layer {last} down to layer 1; {units}"
 
     def _measure(self, activation, scale):
-        """Size of the gradient and share of flat units, a list of each: one number per layer."""
+        """Two lists with a number for each layer: the gradient's size, the share of flat units."""
         function, before = ACTIVATIONS[activation], []
         steepest = _slope(function, torch.tensor([0.0, 1.0])).max()
         hidden = torch.zeros_like(self._upstream)
@@ -100,7 +102,7 @@ class SaturationDrawing(Drawing):
         gradients = torch.autograd.grad(hidden, before, self._upstream)
         sizes = torch.stack([gradient.abs().mean() for gradient in gradients])
         slopes = torch.stack([_slope(function, each) for each in before])
-        flat = (slopes < FLAT * steepest).float().mean((1, 2))
+        flat = (slopes < FLAT_BELOW * steepest).float().mean((1, 2))
         return (sizes / self._upstream.abs().mean()).tolist(), flat.tolist()
 
 
