@@ -186,8 +186,8 @@ def train(run: Run) -> nn.Module:
     >>> accuracy(train(WAYS["floating point"])) > 95
     True
     """
-    for model, _, _ in training_steps(run):
-        pass
+    for step in training_steps(run):
+        model, _, _ = step
     return model
 
 
