@@ -1,4 +1,4 @@
-"""The digits, and what becomes of networks that are trained on them in few bits."""
+"""The digits, and how well networks of few bits learn to read them."""
 
 from dataclasses import replace
 

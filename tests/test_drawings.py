@@ -1,4 +1,4 @@
-"""What the drawings show, and that it follows the sliders."""
+"""What the drawings show, and whether it follows the sliders."""
 
 import io
 
@@ -107,7 +107,7 @@ def test_a_moved_explorer_shows_what_a_fresh_one_shows(explorer, request, redraw
 
 
 def test_a_move_draws_only_what_moves(explorer, monkeypatch):
-    """Or a slider would take five times as long."""
+    """Drawing the whole figure for each move would take five times as long."""
     explorer.set()
     monkeypatch.setattr(explorer.figure.canvas, "draw", lambda: pytest.fail("drew the frame anew"))
     for end in ("min", "max"):

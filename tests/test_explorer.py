@@ -1,4 +1,4 @@
-"""Explorers without a browser: move the sliders in Python, look at the curve and the picture."""
+"""Explorers without a browser: sliders moved in Python, the curve and the picture that follow."""
 
 import gc
 import io
@@ -119,7 +119,7 @@ STALE = {
 
 @pytest.mark.parametrize("name", STALE)
 def test_nothing_is_left_of_the_curve_before(name, redrawn):
-    """Title, limits and labels, too, are those of the values that the controls show now."""
+    """Title, limits and labels belong to the values that the controls show now."""
     fn, sliders, *moves = STALE[name]
     explorer = explore(fn, **sliders)
     shown = [explorer.picture.value]
@@ -141,7 +141,7 @@ def test_the_title_says_whether_the_gradient_is_the_slope():
 
 
 def test_whatever_changes_in_a_figure_is_shown(explorer, redrawn):
-    """Also what no drawing has told anyone about."""
+    """Even if it is not among the parts that a drawing lists as moving."""
     value_ax = explorer.figure.axes[0]
     for change in (
         lambda: value_ax.set_title("changed"),

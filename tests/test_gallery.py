@@ -1,4 +1,4 @@
-"""The gallery has every operator, also one that is written tomorrow."""
+"""The gallery shows every operator, including one that is added later."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""The laboratory without a browser: press its buttons in Python, look at text and picture."""
+"""The laboratory without a browser: buttons pressed in Python, text and picture that follow."""
 
 import asyncio
 import functools
@@ -30,7 +30,7 @@ BATCHES = 210
 
 @pytest.fixture(autouse=True, scope="module")
 def short_trainings():
-    """Two thirds as long as a reader's."""
+    """Ten epochs in place of fifteen, to save time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("helpers.lessons.digits.networks.EPOCHS", 10)
         yield
@@ -57,12 +57,12 @@ def panels(laboratory):
 
 
 def difference(one, other):
-    """How far apart two pictures are where they are farthest apart, of 255."""
+    """The largest difference between two pictures in any pixel and colour, from 0 to 255."""
     return max(high for _, high in ImageChops.difference(one, other).getextrema())
 
 
 def rightmost_blue(image):
-    """Where the curve ends, in pixels."""
+    """The right end of the blue curve, in pixels."""
     half = image.crop((0, 0, image.width // 2, image.height))
     red, _, blue = (band.point(lambda level: level // 2) for band in half.split())
     return ImageChops.subtract(blue, red).point(lambda level: 255 * (level > 50)).getbbox()[2]
@@ -76,12 +76,12 @@ def learn(laboratory, **values):
 
 @functools.cache
 def trained():
-    """A laboratory after its first training, which takes a second: only to look at."""
+    """A laboratory after its first training. Tests share it and must not change it."""
     return learn(Laboratory())
 
 
 async def until(check):
-    """Give the loop to others until `check` holds."""
+    """Let the other tasks of the event loop run until `check` holds."""
     for _ in range(2000):
         if check():
             return
@@ -90,7 +90,7 @@ async def until(check):
 
 
 def failing(after, error):
-    """A method that raises when a laboratory has trained so far."""
+    """A laboratory whose method raises once this share of the training is done."""
 
     def fails(x, scale, low, high):
         if broken.done >= after:
@@ -257,7 +257,7 @@ def test_stop_in_the_middle(laboratory):
 
 
 def test_others_have_their_turn_while_it_trains(laboratory):
-    """Another task on the loop waits for one batch and one picture, and no longer."""
+    """Another task of the event loop waits for at most one batch and one picture."""
     waits, at_work = [], []
 
     async def other():
@@ -443,7 +443,7 @@ def test_one_thread_is_enough_and_others_keep_theirs():
 
 
 def test_pictures_take_a_small_part_of_the_time(laboratory, monkeypatch):
-    """Drawn after every batch, they would take ten times as long as the training."""
+    """A picture after every batch would take ten times as long as the training."""
     shows = []
 
     def slow(*anything):

@@ -1,4 +1,4 @@
-"""Figures are tested through their artists' data and the text beside them."""
+"""What figures draw, by the data of their artists, and their text alternatives."""
 
 import io
 

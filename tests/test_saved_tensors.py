@@ -1,4 +1,4 @@
-"""Bytes that a graph keeps: counted when they appear, gone when they are freed, in nobody's way."""
+"""The bytes that a graph keeps: counted once saved, gone once freed; nothing else changes."""
 
 import gc
 
@@ -28,7 +28,7 @@ class Swish(torch.autograd.Function):
 
 @pytest.fixture(autouse=True)
 def no_garbage_collector():
-    """Memory has to go by itself, as soon as the graph does: a cycle would keep it."""
+    """Memory must be freed together with the graph: a reference cycle would keep it."""
     gc.disable()
     yield
     gc.enable()
@@ -119,7 +119,7 @@ OPERATIONS = {
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_gradients_stay_the_same(name, x):
-    """First and second ones, with an upstream gradient whose entries all differ."""
+    """First and second gradients, for an upstream gradient whose entries all differ."""
 
     def derivatives():
         y = OPERATIONS[name](x)

@@ -21,7 +21,7 @@ def browser(chromium):
 
 @pytest.fixture(scope="session")
 def lab(browser, tmp_path_factory):
-    """A JupyterLab that shows a copy of notebooks/. Needs a browser, or there is nobody to look."""
+    """A JupyterLab that shows a copy of notebooks/. Not started without a browser."""
     with running_lab(tmp_path_factory.mktemp("lab"), ROOT / "notebooks") as lab:
         yield lab
 
@@ -36,13 +36,13 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.fixture(scope="session")
 def tidy_pages():
-    """Pages that show JupyterLab and no notebook: it takes seconds to load."""
+    """Loaded pages without a notebook, kept because JupyterLab takes seconds to load."""
     return []
 
 
 @pytest.fixture
 def open_notebook(lab, browser, tidy_pages, request):
-    """Opens a notebook of notebooks/ by its name, where the last test closed its own.
+    """Opens a notebook of notebooks/ by its name, in the page that the last test has left.
 
     With `alone`, in a page that no other test sees. A failed test leaves a screenshot.
     """

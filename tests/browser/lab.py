@@ -1,4 +1,4 @@
-"""A private JupyterLab, and a notebook open in it, as Playwright sees them in Chromium."""
+"""A private JupyterLab and a notebook open in it, driven by Playwright in Chromium."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Lab:
         nbformat.write(notebook, self.folder / name)
 
     def share_kernel(self, name: str):
-        """Let this notebook, when it is opened, find a kernel that has imported everything."""
+        """Give this notebook the kernel that the last test used, where all is imported already."""
         if not self.kernel:
             self.kernel = json.loads(self._ask("api/kernels", "POST", {"name": "python3"}))["id"]
         about = {"path": name, "name": name, "type": "notebook", "kernel": {"id": self.kernel}}
@@ -125,7 +125,7 @@ def running_lab(home: Path, notebooks: Path | None = None) -> Iterator[Lab]:
 
 
 def is_whole(file: Path) -> bool:
-    """Is this JSON there, and written to its end?"""
+    """Does this JSON file exist, and is it complete?"""
     try:
         return bool(json.loads(file.read_text()))
     except (FileNotFoundError, json.JSONDecodeError):
@@ -270,14 +270,14 @@ class NotebookPage:
         self.page_errors.append(f"on the page: {error}")
 
     def close(self):
-        """Leave the page without a notebook, and the kernel without names, ready for the next."""
+        """Close the notebook and clear the kernel, so that the next test can use both."""
         self.page.evaluate(EXECUTED, FORGET)
         self.page.evaluate(CLOSE)
         self._wait("() => window.lastPanel.isDisposed")
         self.page.remove_listener("pageerror", self._hear)
 
     def start(self, cells: list[int]):
-        """Run these cells, and do not wait for them."""
+        """Start these cells without waiting for them."""
         self.page.evaluate(RUN, cells)
 
     def run(self):
@@ -321,7 +321,7 @@ class NotebookPage:
         return list(dict.fromkeys(self.page.evaluate(COMPLAINTS) + broken + self.page_errors))
 
     def everything_wrong(self, patience=5) -> list[str]:
-        """Show all widgets, move all controls of all explorers, and tell what went wrong.
+        """Show all widgets, move all controls of all explorers, and list what went wrong.
 
         A picture that lags behind its controls for more seconds than `patience` is wrong.
         """
@@ -364,7 +364,7 @@ PIXELS = (
 
 
 class ExplorerView:
-    """An explorer on the page: its controls, its picture, and the text that stands for it."""
+    """An explorer on the page: its controls, its picture, and the picture's text alternative."""
 
     def __init__(self, box):
         self.box, self.picture = box, box.locator("> img.widget-image")
@@ -393,7 +393,7 @@ class ExplorerView:
         return self.picture.evaluate(PIXELS)
 
     def agrees(self) -> bool:
-        """Does the picture's text name the values that the controls show?"""
+        """Does the text alternative name the values that the controls show?"""
         text = self.text
         for control in self.controls():
             if control["kind"] == "slider":
@@ -405,7 +405,7 @@ class ExplorerView:
         return True
 
     def press(self, name: str, key: str) -> bool:
-        """Press a key on a slider. Does the picture's text follow?"""
+        """Press a key on a slider. Does the text alternative follow?"""
         self.slider(name).press(key)
         return wait_until(self.agrees)
 

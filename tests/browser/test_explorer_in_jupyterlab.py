@@ -42,7 +42,7 @@ def strips(picture):
 
 
 def difference(one, other):
-    """How far apart two pictures are where they are farthest apart, of 255."""
+    """The largest difference between two pictures in any pixel and colour, from 0 to 255."""
     return max(high for _, high in ImageChops.difference(one, other).getextrema())
 
 
@@ -164,7 +164,7 @@ def test_prediction_is_answered_and_explained(open_notebook):
 
 
 def test_each_planted_fault_is_seen(open_cells):
-    """Or the tests above would pass whatever happened."""
+    """This proves that the tests above can fail."""
     opened = open_cells(
         "import sys; print('planted: stderr', file=sys.stderr)",
         "from IPython.display import HTML\n"

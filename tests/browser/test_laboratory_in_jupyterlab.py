@@ -7,8 +7,8 @@ from lab import DECODED, PIXELS, wait_until
 
 pytestmark = pytest.mark.browser
 
-# A second for the first fifth of the training; the rest takes over a minute, so that no test comes
-# too late to stop it, on however busy a machine.
+# The first fifth of this training takes a second, the rest over a minute: on the busiest machine,
+# no test comes too late to stop it.
 SLOW = """
 import time
 from helpers.lessons.digits import Run, WAYS
@@ -28,8 +28,8 @@ laboratory.set(method="unhurried")
 laboratory
 """
 WORD = "print('the kernel answers at', laboratory.progress.value, laboratory.is_training)"
-# Each text of the picture from now on, with what the progress bar and the picture show then. To
-# look now and then would miss some of them.
+# Records each text of the picture from now on, with the progress bar and the picture at that time.
+# A test that looked from time to time could miss states.
 RECORD = """img => {
   const states = window.states = [];
   const record = async () => {
@@ -73,7 +73,7 @@ class LaboratoryView:
         self.picture.evaluate(RECORD)
 
     def states(self):
-        """What the page has shown while a network was trained: texts, progress, pictures."""
+        """What the page has shown during a training: each text, with progress and picture."""
         states = self.page.evaluate("window.states")
         return [state for state in states if "% trained, loss" in state["text"]]
 
