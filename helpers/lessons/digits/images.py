@@ -10,10 +10,10 @@ import torch
 FILE = Path(__file__).with_name("digits.csv.gz")
 
 
-def load() -> tuple[torch.Tensor, torch.Tensor]:
+def load_digits() -> tuple[torch.Tensor, torch.Tensor]:
     """Images of shape (1797, 64) from 0 (paper) to 1 (ink), and digits of shape (1797,).
 
-    >>> images, labels = load()
+    >>> images, labels = load_digits()
     >>> images.shape, labels[:3]
     (torch.Size([1797, 64]), tensor([0, 1, 2]))
     """
@@ -22,6 +22,6 @@ def load() -> tuple[torch.Tensor, torch.Tensor]:
     return rows[:, :64] / 16, rows[:, 64]
 
 
-IMAGES, LABELS = load()
+IMAGES, LABELS = load_digits()
 SHUFFLED = torch.randperm(len(LABELS), generator=torch.Generator().manual_seed(0))
 TRAINING, HELD_OUT = SHUFFLED[:-500], SHUFFLED[-500:]
