@@ -1,6 +1,7 @@
 """Why is a gradient None, zero, NaN or wrong, and which line did it?
 
 places       lines of somebody's code, and the tensors that names there hold
+finding      what happened to the gradient of one tensor
 causes       every cause in words: a table
 calls        one call of torch
 recording    trace(): what the forward pass did
@@ -22,7 +23,8 @@ picture      the graph as a picture
 
 from autograd_surprises.doctor.errors import explain_error
 from autograd_surprises.doctor.examination import explain
+from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.recording import trace
-from autograd_surprises.doctor.report import Finding, Report
+from autograd_surprises.doctor.report import Report
 
 __all__ = ["Finding", "Report", "explain", "explain_error", "trace"]

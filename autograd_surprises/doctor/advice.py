@@ -6,8 +6,9 @@ import torch
 from torch import nn
 
 from autograd_surprises.doctor.case import Case
+from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.places import held_tensors
-from autograd_surprises.doctor.report import Finding, finding
+from autograd_surprises.doctor.report import finding
 
 MEETS = {"sub", "rsub", "subtract", "add", "radd", "mul", "rmul", "multiply", "div", "truediv",
          "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}  # fmt: skip

@@ -9,9 +9,10 @@ import torch
 from torch import nn
 
 from autograd_surprises.doctor.backward import Backward, Sum
+from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.history import History
 from autograd_surprises.doctor.reasons import Row, reason
-from autograd_surprises.doctor.report import Finding, finding
+from autograd_surprises.doctor.report import finding
 from autograd_surprises.doctor.steps import Step
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.history import lines_of_error
 from autograd_surprises.doctor.places import raised_at
 from autograd_surprises.doctor.recording import trace
-from autograd_surprises.doctor.report import Finding
 
 # (pattern of the message, cause, what it means, what helps)
 # fmt: off

@@ -13,10 +13,11 @@ from autograd_surprises.doctor.advice import about_functions, not_trained
 from autograd_surprises.doctor.backward import Backward
 from autograd_surprises.doctor.case import Case
 from autograd_surprises.doctor.errors import finding_of_error
+from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.history import History
 from autograd_surprises.doctor.judging import about_loss, judge
 from autograd_surprises.doctor.places import variables
-from autograd_surprises.doctor.report import Finding, Report
+from autograd_surprises.doctor.report import Report
 
 
 def explain(loss, wrt=None, *, model=None, optimizer=None, grad_outputs=None) -> Report:

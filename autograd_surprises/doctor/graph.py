@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.places import Where
-from autograd_surprises.doctor.report import Finding, Report
+from autograd_surprises.doctor.report import Report
 
 # kind -> (what it means, Mermaid's brackets, style: fill, border, border width, dashed)
 KINDS = {

@@ -10,9 +10,10 @@ import torch
 from autograd_surprises.doctor.backward import edge_of
 from autograd_surprises.doctor.case import Case, because, first_step, in_and_out, memory
 from autograd_surprises.doctor.causes import RECORD, words
+from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.nonfinite import born_in_forward, not_finite
 from autograd_surprises.doctor.reasons import TINY, ZERO
-from autograd_surprises.doctor.report import Finding, finding
+from autograd_surprises.doctor.report import finding
 from autograd_surprises.doctor.steps import Step, measure
 
 TINY_MASS, DROP, VANISHED = 1e-5, 1e-3, 1e-9  # of what entered; in one step; in many steps

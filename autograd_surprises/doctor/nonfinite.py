@@ -7,8 +7,9 @@ from dataclasses import replace
 import torch
 
 from autograd_surprises.doctor.case import Case, because, first_step, in_and_out
+from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.reasons import NOT_FINITE, operation_of, readable, reason_born
-from autograd_surprises.doctor.report import Finding, finding
+from autograd_surprises.doctor.report import finding
 from autograd_surprises.doctor.steps import Node, Step
 
 
