@@ -8,7 +8,7 @@ from dataclasses import replace
 from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.history import lines_of_error
 from autograd_surprises.doctor.places import raised_at
-from autograd_surprises.doctor.recording import trace
+from autograd_surprises.doctor.recorder import Recorder
 
 # (pattern of the message, cause, what it means, what helps)
 # fmt: off
@@ -124,7 +124,7 @@ AGAIN = (
 )
 
 
-def explain_error(error: BaseException, recording: trace | None = None) -> Finding:
+def explain_error(error: BaseException, recording: Recorder | None = None) -> Finding:
     """What an error of autograd means, where it was raised, and what helps.
 
     recording  the trace() of the forward pass: with it, lines are named, too

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import textwrap
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from autograd_surprises.doctor.places import Where
 
@@ -38,6 +38,28 @@ class Finding:
     also: tuple[str, ...] = ()
     section: str = ""
     call: object = field(default=None, repr=False, compare=False)  # that cut it, for the picture
+
+    def about(
+        self,
+        name: str,
+        status: str,
+        places: Iterable[tuple[str, Where | None]] = (),
+        node: str = "",
+        also: Iterable[str] = (),
+    ) -> Finding:
+        """The same of this tensor; each place once, and none without a Where."""
+        once: dict[Where, tuple[str, Where]] = {}
+        for label, where in places:
+            if where is not None:
+                once.setdefault(where, (label, where))
+        return replace(
+            self,
+            name=name,
+            status=status,
+            places=tuple(once.values()),
+            node=node,
+            also=tuple(also),
+        )
 
     @property
     def where(self) -> Where | None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.places import Where
-from autograd_surprises.doctor.report import Report
 
 # kind -> (what it means, Mermaid's brackets, style: fill, border, border width, dashed)
 KINDS = {
@@ -49,7 +48,7 @@ class BoxGraph:
     hidden: int = 0
 
 
-def box_graph(report: Report, limit: int = 30) -> BoxGraph:
+def box_graph(report, limit: int = 30) -> BoxGraph:
     """The boxes of a report, at most about `limit`: a large graph folds to the ways that matter.
 
     The ways that matter lead from the loss to tensors whose gradient is ill, or, if none is, to

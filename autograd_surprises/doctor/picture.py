@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from autograd_surprises.doctor.graph import KINDS, BoxGraph, box_graph, mermaid
-from autograd_surprises.doctor.report import Report
 
 ROW, GAP, LETTER = 0.34, 0.5, 0.088  # inches: between lines of text, between boxes, of a letter
 
@@ -18,7 +17,7 @@ class GraphPicture:
     x · gradient 0/2
     """
 
-    def __init__(self, report: Report, limit: int):
+    def __init__(self, report, limit: int):
         self.graph = box_graph(report, limit)
         self.mermaid = mermaid(self.graph)
 

@@ -6,28 +6,10 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from autograd_surprises.doctor.causes import words
 from autograd_surprises.doctor.finding import Finding, table_of
-from autograd_surprises.doctor.places import Where
+from autograd_surprises.doctor.picture import GraphPicture
 
 ORDER = ("error", "none", "nan", "inf", "zero", "tiny", "wrong", "not trained", "partial", "ok")
-
-
-def finding(name: str, status: str, cause: str, places=(), node="", also=(), **names) -> Finding:
-    """A finding in the words of its cause; each place once, and none without a Where.
-
-    >>> print(finding("w", "zero", "zero-start"))
-    ZERO  w
-        cause: the gradient that enters the graph is zero already
-        fix: check grad_outputs, and what the loss is multiplied by
-    """
-    sentence, fix = words(cause, **{"name": name, **names})
-    once: dict[Where, tuple[str, Where]] = {}
-    for label, where in places:
-        if where is not None:
-            once.setdefault(where, (label, where))
-    places = tuple(once.values())
-    return Finding(name, status, cause.partition(":")[0], sentence, places, fix, node, tuple(also))
 
 
 @dataclass(frozen=True)
@@ -59,8 +41,6 @@ class Report:
 
     def graph(self, nodes: int = 30):
         """The graph as a picture: where the gradient flows, and where it dies."""
-        from autograd_surprises.doctor.picture import GraphPicture
-
         return GraphPicture(self, nodes)
 
     def __str__(self):
