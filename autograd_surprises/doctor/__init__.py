@@ -15,7 +15,7 @@ births         where inf and NaN of the forward pass came from
 case           one loss and what is known of it
 judging        what happened to the gradient of each tensor
 advice         what a gradient does not show
-errors         what autograd's messages mean: a table
+errors         explain_error(), and the lines that an error is about
 graph          the graph as boxes and links, and as Mermaid
 picture        the graph as a picture
 report         findings as text, table and data

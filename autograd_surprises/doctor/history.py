@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import re
 from typing import NamedTuple
 
 import torch
@@ -177,79 +176,3 @@ class History:
                     return numbers[k]
                 states.update(later.outputs)
         return None
-
-
-def lines_of_error(recording, cause, message, failed):
-    """The places that an error is about, the guilty one first."""
-    if recording is None:
-        return []
-    history = History(recording)
-    needed = history.call_of(failed.node) if failed is not None else None
-    search = LINES.get(cause)
-    places = search(history, message, needed) if search else []
-    if needed is not None and cause not in ("second-backward",):
-        places.append((f"needed by {failed.name}, made at", history.line_of(failed.node)))
-    return [(label, where) for label, where in places if where is not None]
-
-
-def _overwritten(history, message, needed):
-    """The write after the value was needed, into what the operation in the message made."""
-    writes = [c for c in history.calls if c.in_place and (not needed or c.index > needed.index)]
-    operation = re.search(r"which is output \d+ of (\w+?)(?:Backward\d*)?,", message)
-    name = operation[1].lower() if operation else ""
-    for write in writes:
-        for state in write.inputs:
-            maker = history.makers.get(state)
-            if maker is not None and name and name in maker.name.replace("_", "").lower():
-                return [("overwritten at", write.where), ("made at", maker.where)]
-    return [("overwritten at, probably", write.where) for write in writes[-1:]]
-
-
-def _freed(history, message, needed):
-    backward = next((c for c in history.calls if c.name in ("backward", "grad")), None)
-    if backward is None:
-        return []
-    before = {state for call in history.calls[: backward.index] for state in call.outputs}
-    again = next(
-        (
-            call
-            for call in history.calls[backward.index + 1 :]
-            if before.intersection(call.inputs)
-            and call.last > call.first
-            and call.name != "backward"
-        ),
-        None,
-    )
-    places = [("freed by", backward.where)]
-    if again is not None:
-        state = next(state for state in again.inputs if state in before)
-        old = needed or history.makers[state]
-        places = [("the old graph was made at", old.where), ("used again at", again.where), *places]
-    return places
-
-
-def _lost(history, message, needed):
-    return history.cuts()
-
-
-def _named(history, message, needed):
-    name = re.search(r"aten::(\w+)", message)
-    start = name[1].replace("_", "")[:8] if name else "?"
-    call = next((c for c in history.calls if c.name.replace("_", "").startswith(start)), None)
-    return [("called at", call.where)] if call else []
-
-
-def _function(history, message, needed):
-    inner = next((call for call in history.calls if call.function), None)
-    return [(f"{inner.function[0].__name__}.apply at", inner.function[1])] if inner else []
-
-
-LINES = {
-    "overwritten": _overwritten,
-    "second-backward": _freed,
-    "not-connected": _lost,
-    "unused-input": _lost,
-    "no-derivative": _named,
-    "once-differentiable": _function,
-    "view-in-place": _function,
-}
