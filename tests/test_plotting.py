@@ -155,8 +155,10 @@ def test_graph_figure_names_tensors_and_leaves():
     y = w * 3 + b
     figure = plot_graph(y.sum(), w=w, y=y, title="A graph")
     assert figure.summary.splitlines() == [
-        "SumBackward0 -> y AddBackward0",
-        "y AddBackward0 -> MulBackward0, unnamed (leaf)",
-        "MulBackward0 -> w (leaf)",
+        "SumBackward0 · then y",
+        "y · AddBackward0 · then MulBackward0; unnamed",
+        "MulBackward0 · then w",
+        "unnamed · leaf",
+        "w · leaf",
     ]
     assert figure.axes[0].get_title() == "A graph"

@@ -16,8 +16,7 @@ case           one loss and what is known of it
 judging        what happened to the gradient of each tensor
 advice         what a gradient does not show
 errors         explain_error(), and the lines that an error is about
-graph          the graph as boxes and links, and as Mermaid
-picture        the graph as a picture
+boxes          one backward as boxes and links, for a picture
 report         findings as text, table and data
 diagnosis      explain()
 tracing        trace()

@@ -6,8 +6,9 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from autograd_surprises.doctor.boxes import box_graph
 from autograd_surprises.doctor.finding import Finding, table_of
-from autograd_surprises.doctor.picture import GraphPicture
+from autograd_surprises.show.graph import BoxGraph
 
 ORDER = ("error", "none", "nan", "inf", "zero", "tiny", "wrong", "not trained", "partial", "ok")
 
@@ -39,9 +40,9 @@ class Report:
             raise KeyError(f"no finding about {name!r}, only {[f.name for f in self.findings]}")
         return min(found, key=lambda finding: ORDER.index(finding.status))
 
-    def graph(self, nodes: int = 30):
+    def graph(self, nodes: int = 30) -> BoxGraph:
         """The graph as a picture: where the gradient flows, and where it dies."""
-        return GraphPicture(self, nodes)
+        return box_graph(self.backward, self.history, self.findings, self.names, nodes)
 
     def __str__(self):
         return "\n".join([f"loss: {self.loss}", *map(str, told_once(self.findings))])
