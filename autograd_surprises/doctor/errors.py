@@ -8,7 +8,7 @@ from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.history import History
 from autograd_surprises.doctor.places import raised_at
 from autograd_surprises.doctor.recorder import Recorder
-from autograd_surprises.doctor.steps import Step
+from autograd_surprises.doctor.steps import BackwardStep
 from autograd_surprises.messages import known_message
 
 UNKNOWN = "the doctor does not know this message"
@@ -36,7 +36,7 @@ def explain_error(error: BaseException, recording: Recorder | None = None) -> Fi
 
 
 def finding_of_error(
-    error: BaseException, recording: Recorder | None = None, failed: Step | None = None
+    error: BaseException, recording: Recorder | None = None, failed: BackwardStep | None = None
 ) -> Finding:
     """The same for an error of backward. `failed` is the step that raised it, if it is known."""
     said = str(error).strip()
