@@ -7,7 +7,7 @@ import pytest
 import torch
 from PIL import Image
 
-from autograd_surprises.show.graph import plot_graph
+from autograd_surprises.show.graph_picture import plot_graph
 from autograd_surprises.show.picture import Picture
 from helpers.curves.figures import CurveArtists, curve_title, plot_gallery, plot_gradient_curve
 from helpers.curves.numbers import gradient_curve

@@ -8,7 +8,7 @@ from autograd_surprises.doctor.backward import Backward
 from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.history import History
 from autograd_surprises.doctor.places import Where
-from autograd_surprises.show.graph import Box, BoxGraph, Link
+from autograd_surprises.show.graph_picture import Box, BoxGraph, Link
 
 SAYS = {"partial": "stops a part", "dies": "dies here", "not finite": "not finite from here",
         "carries": "not finite"}  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from autograd_surprises.doctor.boxes import box_graph
 from autograd_surprises.doctor.finding import Finding, table_of
-from autograd_surprises.show.graph import BoxGraph
+from autograd_surprises.show.graph_picture import BoxGraph
 
 ORDER = ("error", "none", "nan", "inf", "zero", "tiny", "wrong", "not trained", "partial", "ok")
 

@@ -4,7 +4,7 @@ message           one message
 tensors           of making a tensor, changing it in place, asking it for its gradient
 gradients         of backward() and torch.autograd.grad
 custom_functions  of a torch.autograd.Function, and of gradcheck
-training          of modules, optimizers and distributed training
+modules           of modules, optimizers and distributed training
 under_transforms  of torch.func, forward mode and torch.compile
 catalogue         all of them, and the search for one
 """

@@ -5,11 +5,11 @@ from __future__ import annotations
 from autograd_surprises.messages.custom_functions import CUSTOM_FUNCTIONS
 from autograd_surprises.messages.gradients import GRADIENTS
 from autograd_surprises.messages.message import Message
+from autograd_surprises.messages.modules import MODULES
 from autograd_surprises.messages.tensors import TENSORS
-from autograd_surprises.messages.training import TRAINING
 from autograd_surprises.messages.under_transforms import UNDER_TRANSFORMS
 
-MESSAGES = (*TENSORS, *GRADIENTS, *CUSTOM_FUNCTIONS, *TRAINING, *UNDER_TRANSFORMS)
+MESSAGES = (*TENSORS, *GRADIENTS, *CUSTOM_FUNCTIONS, *MODULES, *UNDER_TRANSFORMS)
 
 
 def known_message(said: str) -> Message | None:

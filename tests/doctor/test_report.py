@@ -12,7 +12,7 @@ from torch import nn
 
 from autograd_surprises.doctor import explain, trace
 from autograd_surprises.doctor.boxes import SAYS
-from autograd_surprises.show.graph import LOOKS, Box, BoxGraph, Link, arranged, draw
+from autograd_surprises.show.graph_picture import LOOKS, Box, BoxGraph, Link, arranged, draw
 
 
 def leaf(*values):

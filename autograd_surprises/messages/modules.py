@@ -2,7 +2,7 @@
 
 from autograd_surprises.messages.message import Message
 
-TRAINING = (
+MODULES = (
     Message(
         "no-module-init",
         {
