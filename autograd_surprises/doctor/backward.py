@@ -87,6 +87,13 @@ class Backward:
                 handle.remove()
             self._measured = {}
 
+    def forget(self) -> None:
+        """Let go of every tensor: what is left is numbers and the nodes of the graph."""
+        self.grads = {}
+        self.leaves = []
+        for step in self.steps.values():
+            step.forget()
+
     def _amount(self, gradient):
         """What leaves one node arrives at the next as the same tensor: measure it once."""
         if gradient is None:

@@ -70,8 +70,8 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recorder, frame) -> Repor
             findings += [judge(case, name, tensor) for name, tensor in targets.items()]
             findings += probably_wrong(case)
         findings += not_trained(case, targets, optimizer)
-    for step in backward.steps.values() if backward else ():
-        step.forget()
+    if backward is not None:
+        backward.forget()
     return Report(description(loss), tuple(findings), case.backward, history, names)
 
 

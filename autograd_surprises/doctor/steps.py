@@ -125,6 +125,7 @@ class BackwardStep:
 
     def forget(self) -> None:
         self.__dict__.pop("saved", None)
+        self.sample = None
 
 
 @dataclass(frozen=True)
