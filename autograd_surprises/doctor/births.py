@@ -14,6 +14,8 @@ from autograd_surprises.doctor.rules.nonfinite import (
     Birth,
 )
 
+RESULTS = {"result", "output"}  # torch's names for what a node keeps of its own result
+
 
 def born_in_forward(
     loss: torch.Tensor, backward: Backward | None, history: History | None
@@ -32,7 +34,7 @@ def born_in_forward(
     for step in sorted(operations, key=lambda step: step.node._sequence_nr()):
         bad = [name for name, kept in step.tensors().items() if not bool(kept.isfinite().all())]
         if bad:
-            maker = step if bad[0] == "result" else _maker(steps, step)
+            maker = step if RESULTS.intersection(bad) else _maker(steps, step)
             return _made_by(maker.kind, maker.where) if maker else UNKNOWN_ORIGIN.finding()
     return None
 

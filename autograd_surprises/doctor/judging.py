@@ -40,7 +40,7 @@ def judge(case: Case, name: str, tensor: torch.Tensor) -> Finding:
     >>> explain((w * 3).sum(), {"w": w})["w"].node
     '2 of 2 not 0'
     """
-    if not tensor.requires_grad:
+    if not tensor.requires_grad or tensor.is_inference():
         return _untracked(case, name, tensor)
     found = _judge_gradient(case, name, tensor, edge_of(tensor))
     if tensor.grad_fn is not None and not tensor.retains_grad:
@@ -257,10 +257,7 @@ def _not_finite(case: Case, name: str, gradient: torch.Tensor, edge: tuple[Node,
         return found.about(name, status, (), count)
     node, also = f"first not finite in {in_and_out(step)}", [count]
     if step.spoiled is not None:
-        position, arrived = step.spoiled
-        element = f"at element {list(position)}, " if position else ""
-        came = "" if arrived is None else f"a gradient of {arrived:g} arrived"
-        also.append(f"{element}{came}{_values_at(step, position)}")
+        also += _first_spoiled(step, *step.spoiled)
     if MASKED_TOO_LATE.fits(step):
         return MASKED_TOO_LATE.finding(step).about(name, status, at(step), node, also)
     if case.birth is not None:
@@ -271,14 +268,17 @@ def _not_finite(case: Case, name: str, gradient: torch.Tensor, edge: tuple[Node,
 NAMES = {"self": "input", "other": "second input", "result": "result"}  # torch's names, ours
 
 
-def _values_at(step, position):
-    parts = []
-    kept = step.tensors()
-    for name, value in sorted(kept.items(), key=lambda pair: pair[0] != "self"):
+def _first_spoiled(step, position, arrived):
+    """What arrived at the first element that is not finite, and what the step kept there."""
+    said = [f"at element {list(position)}"] if position else []
+    said += [] if arrived is None else [f"a gradient of {arrived:g} arrived"]
+    kept = []
+    for name, value in sorted(step.tensors().items(), key=lambda pair: pair[0] != "self"):
         fits = value.dim() == len(position) and value.is_floating_point()
         if fits and all(i < n for i, n in zip(position, value.shape, strict=True)):
-            parts.append(f"its {NAMES.get(name, name)} was {value[position].item():g}")
-    return f" ({', '.join(parts)})" if parts else ""
+            kept.append(f"its {NAMES.get(name, name)} was {value[position].item():g}")
+    values = f" ({', '.join(kept)})" if kept else ""
+    return [", ".join(said) + values] if said else []
 
 
 # The loss, and a number that is not the one you want

@@ -48,9 +48,6 @@ SOFTMAXES = (
 LOOK_AT_THE_DATA = (
     "torch.isfinite(x).all() on the data and on the parameters, before the forward pass"
 )
-LEAVE_OUT_EMPTY_ROWS = (
-    "leave out empty rows, or mask with a large negative number: torch.finfo(dtype).min"
-)
 SAFE_DIVISOR = "divide by a safe number: torch.where(d == 0, 1.0, d)"
 READY_MADE = (
     "the ready-made function (sigmoid, softmax, logsumexp, cross_entropy), or another scale; a "
@@ -116,7 +113,7 @@ FORWARD.add(
     "empty-softmax",
     "{operation} gave inf or NaN in the forward pass: probably a whole row is -inf, all of it "
     "masked, and a softmax over nothing is 0/0",
-    LEAVE_OUT_EMPTY_ROWS,
+    "leave out empty rows, or mask with a large negative number: torch.finfo(dtype).min",
     "08_none_zero_nan.ipynb#Attention-to-nobody",
     on={SOFTMAXES: always},
 )
@@ -145,14 +142,6 @@ UNKNOWN_ORIGIN = Rule(
 
 # A finite gradient arrived at this step, and one that is not finite left it.
 NOT_FINITE = Rulebook(StepRule, OWN_BACKWARD)
-
-NOT_FINITE.add(
-    "empty-softmax",
-    "probably a whole row is -inf, all of it masked: a softmax over nothing is 0/0",
-    LEAVE_OUT_EMPTY_ROWS,
-    "08_none_zero_nan.ipynb#Attention-to-nobody",
-    on={SOFTMAXES: always},
-)
 
 
 def has_a_base_of_0_or_less(step: BackwardStep) -> bool:
