@@ -149,7 +149,7 @@ def rounded_away_by_half():
     x = torch.ones(1_000_000, dtype=torch.float16, requires_grad=True)
     gradient = torch.full_like(x, 2.5e-8, dtype=torch.float32)
     gradient[0] = 6e-8
-    return x.float(), x, gradient
+    return x.float(), x, {"grad_outputs": gradient}
 
 
 def power_of_zero():
@@ -159,15 +159,53 @@ def power_of_zero():
 
 def zeros_from_outside():
     x = leaf(1.0, 2.0)
-    return x * 2, x, torch.zeros(2)
+    return x * 2, x, {"grad_outputs": torch.zeros(2)}
 
 
 def infinity_from_outside():
     x = leaf(1.0, 2.0)
-    return x * 2, x, torch.full((2,), torch.inf)
+    return x * 2, x, {"grad_outputs": torch.full((2,), torch.inf)}
+
+
+def integer_loss():
+    x = leaf(1.0, 2.0)
+    return (x > 1).sum(), x
+
+
+def buffer():
+    model = nn.BatchNorm1d(2)
+    return model(torch.rand(4, 2)).pow(3).sum(), model.running_mean, {"model": model}
+
+
+def hook_that_gives_nan():
+    x = leaf(1.0, 2.0)
+    h = x * 2
+    h.register_hook(lambda gradient: gradient * torch.nan)
+    return h.sum(), x
+
+
+def bias_before_softmax():
+    bias = leaf(0.5)
+    return F.softmax(torch.tensor([1.0, 2.0]) + bias, 0)[0], bias
+
+
+def half_of_it_twice():
+    x = leaf(1.0, 2.0)
+    return (x * torch.tensor([0.0, 1.0]) * torch.tensor([1.0, 0.0])).sum(), x
+
+
+def small_divisor():
+    x = leaf(1e-30)
+    return (torch.ones(1) / x).sum(), x
 
 
 REACHED = [
+    (small_divisor, "inf", "division-by-zero"),
+    (integer_loss, "none", "unknown-cut"),
+    (buffer, "none", "frozen"),
+    (hook_that_gives_nan, "nan", "hook"),
+    (bias_before_softmax, "zero", "cancel"),
+    (half_of_it_twice, "zero", "zero-factor"),
     (loss_in_inference_mode, "none", "inference-mode"),
     (integers, "none", "frozen"),
     (attention_to_nobody, "nan", "empty-softmax"),
@@ -199,8 +237,8 @@ REACHED = [
 
 @pytest.mark.parametrize("make, status, cause", REACHED, ids=[row[0].__name__ for row in REACHED])
 def test_a_reason_is_reached(make, status, cause):
-    loss, tensor, *grad_outputs = make()
-    found = explain(loss, {"tensor": tensor}, grad_outputs=next(iter(grad_outputs), None))["tensor"]
+    loss, tensor, *arguments = make()
+    found = explain(loss, {"tensor": tensor}, **dict(*arguments))["tensor"]
     assert (found.status, found.cause) == (status, cause), found
 
 
