@@ -266,7 +266,5 @@ def test_a_checkpoint_that_is_not_reentrant_is_looked_into():
     assert explain(loss, layer)["weight"].cause == "staircase"
 
 
-
-
 def test_an_error_that_is_not_known_is_called_so():
     assert explain_error(ValueError("mine")).cause == "unknown-error"
