@@ -24,7 +24,7 @@ def born_in_forward(
 
     >>> loss = (torch.tensor([0.0], requires_grad=True).log() * 2).exp().sum()
     >>> born_in_forward(loss, Backward(loss.grad_fn), None).cause
-    'infinite-slope'
+    'infinite-derivative'
     """
     made = history.spoiled_before(loss, backward) if history else None
     if made is not None:

@@ -1,7 +1,9 @@
 """The rulebook: every rule can be told, is taught somewhere, and is reached by a test."""
 
 import importlib
+import inspect
 import pkgutil
+import re
 from pathlib import Path
 
 import pytest
@@ -10,8 +12,8 @@ from test_knowledge import REACHED
 from test_patients import traced
 
 from autograd_surprises.doctor import explain, rules
-from autograd_surprises.doctor.rules.rule import Named, Rule, Rulebook
-from autograd_surprises.doctor.rules.zeros import ZERO
+from autograd_surprises.doctor.rules import losses, zeros
+from autograd_surprises.doctor.rules.rule import Named, Rule, Rulebook, always
 from autograd_surprises.doctor.steps import GradientSum
 from tests.test_links import anchor_complaint
 
@@ -36,7 +38,12 @@ def test_the_section_that_teaches_a_rule_exists(rule):
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.cause)
 def test_a_rule_says_what_happened_and_what_helps(rule):
     assert rule.cause and rule.sentence and rule.fix
-    assert rule.sentence[0].islower() or rule.sentence[0] in ".0{" or rule.sentence[:3] == "nn."
+
+
+def test_the_last_rule_of_a_book_always_fits():
+    for book in BOOKS:
+        if book is not losses.LOSS:  # a healthy loss fits no rule
+            assert (book[-1].when, getattr(book[-1], "on", {"": always})) == (always, {"": always})
 
 
 def test_a_name_that_the_facts_do_not_have_is_an_error():
@@ -54,7 +61,7 @@ def test_the_first_rule_that_fits_tells():
 
 def test_two_stories_of_one_cause_are_two_rules():
     assert len({rule.sentence for rule in RULES}) == len(RULES)
-    assert [rule.cause for rule in ZERO].count("zero-factor") == 3
+    assert [rule.cause for rule in zeros.ZERO].count("zero-factor") == 3
 
 
 @pytest.mark.filterwarnings("ignore")  # what torch says about the patients
@@ -71,3 +78,10 @@ def test_every_rule_is_told_of_a_patient_or_a_few_lines(monkeypatch):
         loss, tensor, *arguments = make()
         explain(loss, {"tensor": tensor}, **dict(*arguments))
     assert not [f"{rule.cause}: {rule.sentence}" for rule in RULES if id(rule) not in told]
+
+
+def test_the_example_in_contributing_is_a_rule():
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    section = text.partition("## A cause that the doctor does not know")[2].partition("\n## ")[0]
+    (example,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
+    assert example in Path(inspect.getsourcefile(zeros)).read_text("utf-8")

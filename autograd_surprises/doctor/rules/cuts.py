@@ -146,7 +146,7 @@ CUTS.add(
 
 CUTS.add(
     "branch",
-    "it only decides which way the program goes, and a decision has no slope",
+    "it only decides which way the program goes, and a decision has no derivative",
     "torch.where, or a soft weight, instead of the if",
     when=lambda lost: lost.decides,
 )
@@ -209,7 +209,7 @@ CUTS.add(
 
 CUTS.add(
     "integer",
-    "{operation}() gives {dtype}, and integers and yes/no answers have no slope",
+    "{operation}() gives {dtype}, and integers and booleans carry no gradient",
     "a soft form: softmax weights for argmax, a sigmoid for a comparison",
     "08_none_zero_nan.ipynb#The-class-with-the-highest-score",
     when=lambda lost: not lost.real,

@@ -93,7 +93,7 @@ FORWARD.add(
 )
 
 FORWARD.add(
-    "infinite-slope",
+    "infinite-derivative",
     "{operation} gave inf or NaN in the forward pass: its input lies on, or beyond, the edge "
     "where it is defined",
     "keep the input inside, or use a form made for the edge: xlogy, entr, log_softmax",
@@ -150,7 +150,7 @@ def has_a_base_of_0_or_less(step: BackwardStep) -> bool:
 
 
 NOT_FINITE.add(
-    "infinite-slope",
+    "infinite-derivative",
     "{detail}",
     "keep the input away from that edge: add a small eps, or clamp it",
     "08_none_zero_nan.ipynb#The-distance-to-yourself",

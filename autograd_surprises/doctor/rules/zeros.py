@@ -26,7 +26,7 @@ def by_the_user(step: BackwardStep) -> bool:
 
 OWN_BACKWARD = ZERO.add(
     "own-backward",
-    "the backward that you wrote in {own_name} returned it",
+    "the backward of your own Function {own_name} returned it",
     "compare it with torch.autograd.gradcheck, in float64",
     "04_override_backward.ipynb#Checking-the-gradient",
     on={"": by_the_user},
@@ -78,7 +78,7 @@ def inputs_outside(step: BackwardStep) -> str:
     low, high = (step.saved.get(end, step.saved.get(f"{end}_val")) for end in ("min", "max"))
     low, high = {"Hardsigmoid": (-3.0, 3.0), "Relu6": (0.0, 6.0)}.get(step.kind, (low, high))
     values = step.saved.get("self")
-    if not isinstance(values, torch.Tensor) or low is high is None:
+    if not isinstance(values, torch.Tensor) or (low is None and high is None):
         return ""
     clamp = "Clamp" in step.kind  # lets the gradient through at the bounds, the others do not
     above, below = (torch.gt, torch.lt) if clamp else (torch.ge, torch.le)
@@ -105,8 +105,7 @@ ZERO.add(
     "through with a Function of your own",
     "08_none_zero_nan.ipynb#A-clamp-with-everything-outside",
     on={
-        "Clamp ClampMin ClampMax Hardtanh Relu6 Hardsigmoid": always,
-        "Hardshrink Softshrink Threshold": always,
+        "Clamp ClampMin ClampMax Hardtanh Relu6 Hardsigmoid Hardshrink Softshrink Threshold": always
     },
     detail=inputs_outside,
 )
