@@ -227,20 +227,44 @@ def test_the_figure_has_room_for_every_box_and_its_text(report):
         assert box.x0 < words.x0 and words.x1 < box.x1 and box.y0 < words.y0 and words.y1 < box.y1
 
 
+def ways(figure):
+    """The points of each link, in pixels: a line, and the arrow at its end."""
+    (ax,) = figure.axes
+    lines = [line.get_xydata() for line in ax.lines if len(line.get_xydata()) > 1]
+    arrows = [arrow.xy for arrow in ax.texts if not arrow.get_text()]
+    pairs = zip(lines, arrows, strict=True)
+    return [ax.transData.transform([*line, arrow]) for line, arrow in pairs]
+
+
+def crossed(graph):
+    """The boxes that a link passes through, and not along."""
+    figure, boxes = drawn(graph)
+    inner = [Bbox.from_extents(b.x0 + 2, b.y0 + 2, b.x1 - 2, b.y1 - 2) for b in boxes]
+    return [box for box in inner for way in ways(figure) if Path(way).intersects_bbox(box, False)]
+
+
 @each
 def test_no_link_crosses_a_box(report):
-    graph = report().graph()
-    figure, boxes = drawn(graph)
-    (ax,) = figure.axes
-    lines = [
-        ax.transData.transform(line.get_xydata()) for line in ax.lines if len(line.get_xydata()) > 1
-    ]
-    arrows = [ax.transData.transform([a.xyann, a.xy]) for a in ax.texts if not a.get_text()]
-    assert len(lines) == len(arrows) == len(graph.links)
-    inner = [Bbox.from_extents(b.x0 + 2, b.y0 + 2, b.x1 - 2, b.y1 - 2) for b in boxes]
-    for points in [*lines, *arrows]:
-        way = Path(ax.transData.transform(points))
-        assert not any(way.intersects_bbox(box, filled=False) for box in inner)
+    assert crossed(report().graph()) == []
+
+
+TALL = Box("flows", ("tall and wide", *"12345"))
+UNEVEN = BoxGraph(
+    (Box("flows", ("top",)), Box("flows", ("low",)), TALL, TALL, Box("leaf", ("x",))),
+    (Link(0, 1), Link(0, 2), Link(0, 3), Link(3, 4), Link(1, 4)),
+)
+
+
+def test_a_link_goes_around_a_taller_neighbour():
+    assert crossed(UNEVEN) == []
+
+
+def test_links_begin_and_end_at_their_boxes():
+    figure, boxes = drawn(UNEVEN)
+    for link, way in zip(UNEVEN.links, ways(figure), strict=True):
+        upper, lower = boxes[link.upper], boxes[link.lower]
+        assert way[0] == pytest.approx([(upper.x0 + upper.x1) / 2, upper.y0], abs=1)
+        assert way[-1] == pytest.approx([(lower.x0 + lower.x1) / 2, lower.y1], abs=1)
 
 
 @each
