@@ -54,7 +54,9 @@ class Link:
 
 @dataclass(frozen=True, repr=False)
 class BoxGraph:
-    """Boxes and links, as a picture in a notebook and as text elsewhere. `hidden` are not drawn.
+    """Boxes and links, as a picture in a notebook and as text elsewhere.
+
+    hidden  the number of steps that are not drawn
 
     >>> BoxGraph((Box("flows", ("MulBackward0", "in 1")), Box("leaf", ("x",))), (Link(0, 1),))
     MulBackward0 · in 1 · then x
@@ -149,7 +151,8 @@ def draw(graph: BoxGraph, title: str = "") -> Picture:
 def _text(ax, box):
     shape, fill, border, width, line = LOOKS[box.kind]
     look = {"boxstyle": shape, "fc": fill, "ec": border, "lw": width, "ls": line}
-    return ax.text(0, 0, "", ha="center", va="center", fontsize=9, color=INK, bbox=look)
+    plain = {"fontsize": 9, "color": INK, "parse_math": False}  # code may contain $ signs
+    return ax.text(0, 0, "", ha="center", va="center", bbox=look, **plain)
 
 
 def _size(figure, artist):

@@ -259,6 +259,10 @@ def test_a_link_goes_around_a_taller_neighbour():
     assert crossed(UNEVEN) == []
 
 
+def test_dollar_signs_in_code_are_no_formula():
+    drawn(BoxGraph((Box("flows", ("price = '$\\nothing$'",)),), ()))
+
+
 def test_links_begin_and_end_at_their_boxes():
     figure, boxes = drawn(UNEVEN)
     for link, way in zip(UNEVEN.links, ways(figure), strict=True):
