@@ -79,9 +79,11 @@ done; \
 echo "no $$no"
 endef
 
-# Only a finished installation carries the stamp `ready`; one whose Python has gone, or whose
+# Only a finished installation carries the stamp `ready`. One whose Python has gone, or whose
 # packages lie elsewhere because the folder was moved or copied, is built anew like a missing one.
-FOUND_HERE := import os, autograd_surprises as a; print(os.path.samefile(a.__path__[0], a.__name__))
+# The package is found, but not imported: that would load torch, which takes seconds.
+FOUND_HERE := import os; from importlib.util import find_spec; \
+	print(os.path.samefile(find_spec("autograd_surprises").origin, "autograd_surprises/__init__.py"))
 ifneq ($(shell test -e $(VENV)/ready && $(RUN) -Ic '$(FOUND_HERE)' 2>/dev/null),True)
 CLEAR := --clear
 .PHONY: $(VENV)/ready

@@ -21,16 +21,16 @@ NO_CHROMIUM = (
 
 LONGEST = "07_train_through_rounding", "test_notebook_sections", "test_tools_notebooks"
 
-gc.disable()  # imports make much but no garbage: with searches for it they take a third longer
+gc.disable()  # with the collector on, imports take a third longer
 
 
 def pytest_collection_modifyitems(items):
-    """What takes long comes first, or one worker would wait for the other at the end."""
+    """Long tests come first; otherwise one worker would wait for the other at the end."""
     items.sort(key=lambda item: item.path.stem not in LONGEST)
 
 
 def pytest_collection_finish():
-    """What tests import stays, so no search for garbage needs to look through it."""
+    """Whatever tests import stays, so the collector need not look through it."""
     gc.freeze()
     gc.enable()
 

@@ -6,7 +6,6 @@ what the installed torch prints.
 
 import ast
 import copy
-import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +27,6 @@ else:
 
 ROWS = [*(f"A{number}" for number in range(1, 13)), *(f"B{number}" for number in range(1, 11))]
 HEADING = "## What the web gets wrong"
-WORDS = 12
 
 
 class Use(NamedTuple):
@@ -119,15 +117,6 @@ def rows_are_filled_in(ledger):
     return complaints
 
 
-def rows_are_short(ledger):
-    return [
-        f"{name}: {key} has {len(words)} words, not 1 to {WORDS}"
-        for name, row in ledger.rows.items()
-        for key in ("claim", "truth")
-        if not 1 <= len(words := row[key].split()) <= WORDS
-    ]
-
-
 def cells_exist(ledger):
     return [
         f"{use}: there is no such code cell"
@@ -141,8 +130,6 @@ def cells_are_compared(ledger):
         f"{use}: nbval does not compare its output"
         for use in ledger.found("shown", "repaired")
         if use.cell.id in OPT_OUTS.get(use.file, {})
-        or any("nbval" in tag or "raises" in tag for tag in use.cell.metadata.get("tags", []))
-        or re.search(r"NBVAL_|PYTEST_VALIDATE_", use.cell.source)
     ]
 
 
@@ -152,15 +139,6 @@ def cells_are_no_questions(ledger):
         f"{use}: is a question: name the cell that prints the answer"
         for use in ledger.found("shown", "repaired")
         if calls(use.cell, "predict")
-    ]
-
-
-def cells_ran(ledger):
-    return [
-        f"{use}: has not run, or stores an error: run `make notebooks`"
-        for use in ledger.found("shown", "repaired")
-        if not use.cell.execution_count
-        or any(output.output_type == "error" for output in use.cell.outputs)
     ]
 
 
@@ -220,11 +198,9 @@ def readme_has_the_table(ledger):
 CHECKS = [
     every_row_is_there,
     rows_are_filled_in,
-    rows_are_short,
     cells_exist,
     cells_are_compared,
     cells_are_no_questions,
-    cells_ran,
     failures_are_expected,
     failures_are_printed,
     texts_are_stored,
@@ -262,6 +238,7 @@ def good_ledger():
         printing("raises", raises, "ValueError: a bad thing\nafter\n"),
         printing("warns", warns, "UserWarning: be careful\n"),
         printing("prints", "print(1)", "x = 1\n"),
+        printing("ignored", "print(1)", "x = 1\n"),
         printing("repaired", "print(2)", "x = 2\n"),
     ]
     row = {
@@ -301,67 +278,30 @@ def prints(cell_id, text):
     return lambda ledger, cells: cells[cell_id].outputs[0].update(text=text)
 
 
-def readme(old, new):
-    return lambda ledger, cells: setattr(ledger, "readme", ledger.readme.replace(old, new, 1))
-
-
-def stores_an_error(ledger, cells):
-    cells["repaired"].outputs.append(new_output("error", ename="E", evalue=""))
-
-
 FAULTS = {
     "missing row": (every_row_is_there, lambda ledger, _: ledger.rows.pop("B10")),
-    "unknown row": (every_row_is_there, lambda ledger, _: ledger.rows.update(C1={})),
-    "no failure": (rows_are_filled_in, row("shown", [])),
     "no repair": (rows_are_filled_in, row("repaired", [])),
-    "no truth": (rows_are_filled_in, lambda ledger, _: ledger.rows["A2"].pop("truth")),
     "misspelt key": (rows_are_filled_in, entry("shown", 0, kinds="ValueError")),
-    "no text": (rows_are_filled_in, lambda ledger, _: ledger.rows["A2"]["shown"][2].pop("says")),
     "empty text": (rows_are_filled_in, entry("shown", 2, says=" ")),
-    "long claim": (rows_are_short, row("claim", "word " * (WORDS + 1))),
-    "empty truth": (rows_are_short, row("truth", "")),
-    "no such notebook": (cells_exist, row("notebook", "09_gone")),
-    "no such failure": (cells_exist, entry("shown", 1, cell="gone")),
-    "no such repair": (cells_exist, entry("repaired", 1, cell="gone")),
-    "Markdown cell": (cells_exist, entry("repaired", 0, cell="look")),
-    "ignored output": (cells_are_compared, cell("prints", source="# NBVAL_IGNORE_OUTPUT\nf()")),
-    "old marker": (cells_are_compared, cell("prints", source="# PYTEST_VALIDATE_IGNORE_OUTPUT")),
-    "skipped": (cells_are_compared, cell("repaired", metadata={"tags": ["nbval-skip"]})),
-    "may raise": (cells_are_compared, cell("raises", metadata={"tags": ["raises-exception"]})),
+    "no such cell": (cells_exist, entry("repaired", 1, cell="gone")),
+    "ignored output": (cells_are_compared, entry("shown", 2, cell="ignored")),
     "question": (cells_are_no_questions, cell("prints", source="predict('?', {}, answer=1)")),
-    "not run": (cells_ran, cell("repaired", execution_count=None)),
-    "stored error": (cells_ran, stores_an_error),
     "bare error": (failures_are_expected, cell("raises", source="f()")),
-    "expects nothing": (failures_are_expected, cell("raises", source="expect_error(ValueError)")),
-    "expects another": (
-        failures_are_expected,
-        cell("raises", source="with expect_error(Exception, match='bad'):\n    f()"),
-    ),
-    "error, not warning": (
-        failures_are_expected,
-        cell("warns", source="with expect_error(UserWarning, match='careful'):\n    f()"),
-    ),
     "another kind": (failures_are_expected, entry("shown", 0, kind="TypeError")),
-    "another kind printed": (failures_are_printed, prints("raises", "TypeError: a bad thing\n")),
     "said elsewhere": (failures_are_printed, prints("raises", "ValueError: no\nbad\n")),
-    "another message": (failures_are_printed, entry("shown", 1, says="careless")),
     "another text": (texts_are_stored, prints("prints", "x = 7\n")),
-    "another repair": (texts_are_stored, prints("repaired", "x = 1\n")),
-    "no output": (texts_are_stored, cell("prints", outputs=[])),
     "failing repair": (
         repairs_raise_nothing,
         cell("repaired", source="with expect_error(ValueError, match='bad'):\n    f()"),
     ),
-    "warning repair": (
-        repairs_raise_nothing,
-        cell("repaired", source="with expect_warning(UserWarning, match='bad'):\n    f()"),
-    ),
     "failure as repair": (no_failure_is_a_repair, entry("repaired", 0, cell="prints")),
-    "other claim in README": (readme_has_the_table, readme("One is two", "One is three")),
-    "line missing in README": (readme_has_the_table, readme("|---|---|---|\n", "")),
-    "other heading in README": (readme_has_the_table, readme("web", "Web")),
     "claim newer than README": (readme_has_the_table, row("claim", "One is three")),
 }
+
+
+@pytest.fixture(autouse=True)
+def opt_out(monkeypatch):
+    monkeypatch.setitem(OPT_OUTS, "01_sample.ipynb", {"ignored": "prints the time"})
 
 
 @pytest.mark.parametrize(("check", "breaks"), FAULTS.values(), ids=FAULTS)
@@ -369,11 +309,6 @@ def test_fault_is_seen(check, breaks):
     ledger = good_ledger()
     breaks(ledger, {cell.id: cell for cell in ledger.notebooks["01_sample"].cells})
     assert check(ledger)
-
-
-def test_a_declared_opt_out_is_seen(monkeypatch):
-    monkeypatch.setitem(OPT_OUTS, "01_sample.ipynb", {"prints": "prints the time"})
-    assert cells_are_compared(good_ledger())
 
 
 def test_every_check_has_a_fault():

@@ -88,23 +88,19 @@ def test_help_has_one_line_for_each_target(checkout):
     assert len(listed) == len(done.stdout.splitlines())
 
 
+@pytest.mark.parametrize("file", ["README.md", "CONTRIBUTING.md", "notebooks/00_start_here.ipynb"])
+def test_every_command_that_a_text_names_is_a_target(file):
+    named = re.findall(r"(?:^|`)make ([a-z]+)", (ROOT / file).read_text(), flags=re.MULTILINE)
+    targets = re.findall(r"^([a-z]+):(?!=)", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    assert named and set(named) <= set(targets)
+
+
 @pytest.mark.parametrize(
     ("pythons", "arguments", "says"),
     [
-        pytest.param(
-            [], [], ["3.10 to 3.14", "python3 does not run", "apt install", "PYTHON="], id="none"
-        ),
+        pytest.param([], [], ["3.10 to 3.14", "python3 does not run", "PYTHON="], id="none"),
         pytest.param(
             [{"version": "3.9"}], [], ["3.10 to 3.14", "python3 is 3.9", "PYTHON="], id="too old"
-        ),
-        pytest.param(
-            [{"version": "3.15"}], [], ["3.10 to 3.14", "python3 is 3.15", "PYTHON="], id="too new"
-        ),
-        pytest.param(
-            [{"ensurepip": 1}],
-            [],
-            ["python3 has no venv module: apt install python3.11-venv (Debian, Ubuntu) or name"],
-            id="no venv",
         ),
         pytest.param(
             [{"version": "3.9"}, {"name": "python3.12", "version": "3.12", "ensurepip": 1}],
@@ -113,21 +109,17 @@ def test_help_has_one_line_for_each_target(checkout):
             id="old, and no venv in the newer",
         ),
         pytest.param(
-            [{}], ["PYTHON=python4"], ["3.10 to 3.14", "python4 does not run"], id="named, missing"
-        ),
-        pytest.param(
-            [{}, {"name": "python3.9", "version": "3.9"}],
-            ["PYTHON=python3.9"],
-            ["3.10 to 3.14", "python3.9 is 3.9"],
-            id="named, too old",
+            [{}, {"name": "python3.15", "version": "3.15"}],
+            ["PYTHON=python3.15"],
+            ["3.10 to 3.14", "python3.15 is 3.15"],
+            id="named, too new",
         ),
     ],
 )
-@pytest.mark.parametrize("target", ["lab", "test"])
-def test_an_unusable_python_gives_one_clear_line(checkout, pythons, arguments, says, target):
+def test_an_unusable_python_gives_one_clear_line(checkout, pythons, arguments, says):
     for python in pythons:
         checkout.python(**python)
-    done, asked = checkout.make(target, *arguments)
+    done, asked = checkout.make("lab", *arguments)
     assert done.returncode != 0
     assert asked == []
     (line,) = (done.stdout + done.stderr).splitlines()
@@ -136,7 +128,7 @@ def test_an_unusable_python_gives_one_clear_line(checkout, pythons, arguments, s
     assert not (checkout.folder / ".venv").exists()
 
 
-@pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13", "3.14"])
+@pytest.mark.parametrize("version", ["3.10", "3.14"])
 def test_supported_pythons(checkout, version):
     checkout.python(version=version)
     done, _ = checkout.make("lab")
@@ -169,10 +161,8 @@ def test_the_first_lab_installs_and_the_second_does_not(checkout):
 @pytest.mark.parametrize(
     ("user", "arguments", "options"),
     [
-        ("1000", [], ""),
-        ("0", [], " --allow-root"),
         ("1000", ["ARGS=--no-browser", "PORT=8899"], " --port=8899 --no-browser"),
-        ("0", ["ARGS=--no-browser"], " --allow-root --no-browser"),
+        ("0", [], " --allow-root"),
     ],
 )
 def test_what_jupyterlab_is_told(checkout, user, arguments, options):
@@ -213,6 +203,26 @@ def test_an_environment_from_another_folder_is_built_anew(checkout):
     checkout.python()
     checkout.make("lab")
     assert checkout.make("lab", MOVED="1")[1] == [*BUILD, LAB]
+
+
+def test_a_moved_or_copied_checkout_is_told_from_the_one_that_was_installed(tmp_path):
+    """By the code that the stand-in above answers: it runs in a checkout, and imports nothing."""
+    makefile = (ROOT / "Makefile").read_text().replace("\\\n\t", "")
+    code = re.search("^FOUND_HERE := (.*)$", makefile, flags=re.MULTILINE)[1]
+    for folder in ("here", "there"):
+        (tmp_path / folder / "autograd_surprises").mkdir(parents=True)
+        (tmp_path / folder / "autograd_surprises" / "__init__.py").write_text("1 / 0")
+    installed = f"import sys; sys.path.insert(0, {str(tmp_path / 'here')!r}); "
+    said = [
+        subprocess.run(
+            [sys.executable, "-Ic", installed + code],
+            cwd=tmp_path / folder,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for folder in ("here", "there", "")
+    ]
+    assert said == ["True\n", "False\n", ""]
 
 
 @pytest.mark.parametrize("what", ["venv", "-e .", "-e .[test]"])
@@ -346,9 +356,7 @@ SHELL, WHOLE = "chromium-headless-shell", "chromium"
 @pytest.mark.parametrize(
     ("programs", "fails", "asked"),
     [
-        (["make", SHELL], "", ["make test 1"]),
         (["make", WHOLE], "", ["make test 1"]),
-        (["make", "apt-get"], "", ["apt-get update", f"{APT} {SHELL}", "make test 1"]),
         (
             ["make", "apt-get"],
             SHELL,
@@ -356,7 +364,7 @@ SHELL, WHOLE = "chromium-headless-shell", "chromium"
         ),
         (["make"], "", ["make test 1"]),
     ],
-    ids=["the shell is there", "Chromium is there", "installed", "no shell", "no apt-get"],
+    ids=["Chromium is there", "installed, of two the second", "no apt-get"],
 )
 def test_ci_installs_chromium_and_requires_it(checkout, programs, fails, asked):
     (checkout.folder / ".ci").mkdir()

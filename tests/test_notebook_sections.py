@@ -98,7 +98,7 @@ EXPLORE = "e = explore(lambda x, a, b, c: a * x, a=(1.0, 3.0, 0.5), b=['in', 'ou
 
 def write(folder, sections, name="sample.ipynb"):
     """A notebook with a setup cell and these sections: {heading: sources}."""
-    setup = "import torch\nfrom helpers.explorer import explore"
+    setup = "import torch\nfrom helpers.widgets import explore"
     cells = [new_markdown_cell("# Sample?"), new_code_cell(setup, id="setup")]
     for heading, sources in sections.items():
         cells.append(new_markdown_cell(f"## {heading}"))

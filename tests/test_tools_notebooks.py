@@ -9,6 +9,7 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from tools.notebooks import (
+    IGNORED,
     METADATA,
     ROOT,
     WIDGET_VIEW,
@@ -104,6 +105,19 @@ def test_metadata_keeps_tags_and_folding():
     notebook = new_notebook(cells=[cell], metadata={"widgets": {}, "toc": {}})
     assert normalise(notebook).metadata == METADATA
     assert cell.metadata == {"tags": ["solution"], "jupyter": {"source_hidden": True}}
+
+
+def test_the_seal_of_an_ignored_output_fits_its_texts_alone():
+    def sealed(text="1.0", count=1, png="iVBO"):
+        data = {"text/plain": text, "image/png": png}
+        outputs = [stream("in seconds\n"), new_output("execute_result", data)]
+        outputs[-1].execution_count = count
+        cell = new_code_cell("f()", outputs=outputs, metadata={"tags": [IGNORED]})
+        normalise(new_notebook(cells=[cell]))
+        return cell.metadata["seal"]
+
+    assert sealed() == sealed(count=2, png="8BIT")
+    assert sealed() != sealed(text="1.1")
 
 
 def test_ids_come_from_headings_and_stay():

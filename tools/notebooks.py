@@ -5,7 +5,9 @@
 Running it a second time changes nothing. tests/test_notebook_rules.py enforces the form.
 """
 
+import hashlib
 import itertools
+import json
 import os
 import re
 import sys
@@ -22,6 +24,7 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},  # without the patch version of whoever ran it last
 }
+IGNORED = "nbval-ignore-output"  # the tag of a cell whose output nbval does not compare
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 # JupyterLab names a new cell by a uuid, nbformat and VS Code by eight hexadecimal digits.
 RANDOM_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?")
@@ -99,6 +102,16 @@ def tidy_outputs(outputs):
     return tidy
 
 
+def seal(outputs):
+    """A hash of the texts that nbval does not compare: after an edit by hand it no longer fits."""
+    shown = [
+        {mime: data for mime, data in output.get("data", {}).items() if "image/" not in mime}
+        or output.get("text", "")
+        for output in outputs
+    ]
+    return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()[:16]
+
+
 def normalise(notebook):
     """Bring a notebook into the stored form, in place, and return it."""
     notebook.nbformat, notebook.nbformat_minor = 4, 5
@@ -109,9 +122,11 @@ def normalise(notebook):
         kept = {"tags": cell.metadata.get("tags")}
         if cell.metadata.get("jupyter", {}).get("source_hidden"):
             kept["jupyter"] = {"source_hidden": True}
-        cell["metadata"] = nbformat.from_dict({key: value for key, value in kept.items() if value})
         if cell.cell_type == "code":
             cell["outputs"] = tidy_outputs(cell.outputs)
+            if IGNORED in (kept["tags"] or ()):
+                kept["seal"] = seal(cell.outputs)
+        cell["metadata"] = nbformat.from_dict({key: value for key, value in kept.items() if value})
     return notebook
 
 

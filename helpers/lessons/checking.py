@@ -18,9 +18,9 @@ def exercise(number: str) -> Exercise:
 
 
 def check(number: str, answer: object) -> None:
-    """Print one line: ✓, or ✗ with where it fails, yours and what was expected.
+    """Print one line: ✓, or ✗ with the place, the learner's value and the expected one.
 
-    A wrong or a broken answer never raises, so Run All gets past it.
+    Never raises, so that Run All continues after a wrong answer or a broken one.
 
     >>> check("04.1", ...)
     … 04.1 is not done yet: write your answer and run this cell again.

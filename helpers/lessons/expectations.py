@@ -65,6 +65,6 @@ def expect_warning(kind: type[Warning], match: str) -> Iterator[None]:
 
 
 def _first_sentence(error):
-    """What follows it is advice, and torch words it anew from version to version."""
+    """The rest is advice, and its wording changes with the version of torch."""
     line = f"{type(error).__name__}: {str(error).strip()}".splitlines()[0]
     return re.split(r"(?<=\.) (?=[A-Z(])", line)[0].strip()

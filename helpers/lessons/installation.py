@@ -1,4 +1,4 @@
-"""Is everything here that the notebooks need? If not, what repairs it?"""
+"""Is everything that the notebooks need installed? If not, which command repairs it?"""
 
 from __future__ import annotations
 

@@ -339,8 +339,8 @@ def test_a_broadcast_in_a_loss_of_torch():
 def test_a_switch_at_the_top_of_a_script():
     script = (
         "import torch\nfrom autograd_surprises import trace\n"
-        "w = torch.ones(2, requires_grad=True)\nwith trace() as t:\n"
-        "    with torch.no_grad():\n        h = w * 2\n"
+        "w = torch.ones(2, requires_grad=True)\n"
+        "with trace() as t:\n    with torch.no_grad():\n        h = w * 2\n"
         "    loss = (h + torch.zeros(1, requires_grad=True)).sum()\n"
         "print(t.explain(loss, w).findings[0].cause)\n"
     )

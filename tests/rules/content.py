@@ -132,6 +132,45 @@ def ends_with_official_links(notebook):
     return ["the last section is not `## Read on` with a link to https://docs.pytorch.org/"]
 
 
+NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?!\w|\.\d|⁻)")
+NOT_MEASURED = re.compile(
+    r"\]\([^)]*\)|<https?:[^>]*>|^\|.*$"  # the address of a link; a table, which has its own cells
+    r"|\b(19|20)\d\d\b|\b0\d\b|[Nn]otebook \d\d|[Ii]ssue \d+"
+    r"|\b([Tt]orch|[Vv]ersion|[Ss]ince|[Uu]p to|Python|CC BY) \d+\.\d+( to \d+\.\d+)?"
+    r"|\d+ (seconds|minutes)|x86-64",
+    re.MULTILINE,
+)
+NUMBERS_FROM_ELSEWHERE = {
+    "07_train_through_rounding.ipynb": {"13"},  # people who wrote the digits: digits/README.md
+}
+
+
+def numbers_in(text):
+    """{number as it is written: its value}"""
+    return {written: float(written.replace(",", "")) for written in NUMBER.findall(text)}
+
+
+@rule
+def numbers_come_from_cells(notebook):
+    """In the prose of a section: those of two digits or more are in its code or an output."""
+    complaints = []
+    for _, cells in notebook.sections[1:]:  # after the opening, which says how long it takes
+        code = [cell for cell in cells if cell.cell_type == "code"]
+        shown = [cell.source for cell in code]
+        shown += [text_of(output) for cell in code for output in cell.outputs]
+        known = set(numbers_in("\n".join(shown)).values())
+        for cell in (cell for cell in cells if cell.cell_type == "markdown"):
+            stated = numbers_in(NOT_MEASURED.sub(" ", prose(cell.source)))
+            for elsewhere in NUMBERS_FROM_ELSEWHERE.get(notebook.name, ()):
+                stated.pop(elsewhere, None)
+            complaints += [
+                f"{cell.id}: the number {written} comes from no cell of this section"
+                for written, value in stated.items()
+                if len(written) > 1 and value not in known
+            ]
+    return complaints
+
+
 @rule
 def cells_are_short(notebook):
     complaints = []
@@ -142,31 +181,3 @@ def cells_are_short(notebook):
         if lines > limit:
             complaints.append(f"{cell.id}: {lines} lines, more than {limit}: split the idea")
     return complaints
-
-
-@rule
-def no_filler_words(notebook):
-    filler = re.compile(r"\b(simply|just|obviously|of course)\b", re.IGNORECASE)
-    texts = [(cell, cell.source) for cell in notebook.markdown]
-    texts += [
-        (cell, out.get("data", {}).get("text/markdown", "")) for cell, out in notebook.outputs
-    ]
-    return [
-        f"{cell.id}: leave out “{match[0]}”: it tells the reader that it is easy, not why"
-        for cell, text in texts
-        for match in filler.finditer(prose(text))
-    ]
-
-
-@rule
-def no_emoji(notebook):
-    emoji = re.compile(
-        "[\U0001f000-\U0001faff\u2600-\u26ff\u2705\u2728\u274c\u2753-\u2757\u2b50\ufe0f]"
-    )
-    texts = [(cell, cell.source) for cell in notebook.cells]
-    texts += [(cell, text_of(output)) for cell, output in notebook.outputs]
-    return [
-        f"{cell.id}: leave out the emoji {match[0]!r}"
-        for cell, text in texts
-        if (match := emoji.search(text))
-    ]

@@ -4,10 +4,10 @@ import copy
 import re
 
 from rules import rule, text_of
-from tools.notebooks import METADATA, WIDGET_VIEW, is_readable, normalise, stored_text
+from tools.notebooks import IGNORED, normalise, stored_text
 
 REMEDY = "run `make notebooks`"
-# Cells that nbval does not compare or that may raise: {notebook: {cell id: the reason}}.
+# Cells whose output nbval does not compare: {notebook: {cell id: the reason}}.
 OPT_OUTS = {
     "02_backward_needs_a_gradient.ipynb": {
         "unused": "newer versions of torch name the unused input; the cell asserts the rest",
@@ -48,43 +48,6 @@ def name_says_number_and_title(notebook):
 
 
 @rule
-def format_is_4_5(notebook):
-    form = (notebook.node.nbformat, notebook.node.nbformat_minor)
-    return [] if form == (4, 5) else [f"nbformat {form} is not (4, 5): {REMEDY}"]
-
-
-@rule
-def kernel_is_python3(notebook):
-    stored = {key: notebook.node.metadata.get(key) for key in METADATA}
-    return [] if stored == METADATA else [f"kernelspec or language_info is {stored}: {REMEDY}"]
-
-
-@rule
-def no_widget_state(notebook):
-    complaint = f"metadata.widgets is stored; GitHub may refuse such a notebook: {REMEDY}"
-    return [complaint] if "widgets" in notebook.node.metadata else []
-
-
-@rule
-def no_widget_view(notebook):
-    return [
-        f"{cell.id}: a widget view is stored and would hide the picture beside it: {REMEDY}"
-        for cell, output in notebook.outputs
-        if WIDGET_VIEW in output.get("data", {})
-    ]
-
-
-@rule
-def metadata_is_minimal(notebook):
-    """So there are no time stamps, no folded outputs, nothing of whoever ran it last."""
-    extra = [f"notebook: {key}" for key in notebook.node.metadata if key not in METADATA]
-    for cell in notebook.cells:
-        known = {"tags": cell.metadata.get("tags"), "jupyter": {"source_hidden": True}}
-        extra += [f"{cell.id}: {k}" for k, v in cell.metadata.items() if known.get(k) != v]
-    return [f"{name} is noise in the metadata: {REMEDY}" for name in extra]
-
-
-@rule
 def counts_are_1_to_n(notebook):
     counts = [cell.execution_count for cell in notebook.code]
     if counts == list(range(1, len(counts) + 1)):
@@ -93,20 +56,9 @@ def counts_are_1_to_n(notebook):
 
 
 @rule
-def no_empty_code_cells(notebook):
-    empty = [cell.id for cell in notebook.code if not cell.source.strip()]
-    return [f"{cell_id}: an empty code cell: {REMEDY}" for cell_id in empty]
-
-
-@rule
-def ids_are_readable(notebook):
-    ids = [cell.id for cell in notebook.cells]
-    bad = [cell_id for cell_id in ids if not is_readable(cell_id) or ids.count(cell_id) > 1]
-    return [f"cell id {cell_id!r} is unreadable or used twice: {REMEDY}" for cell_id in bad]
-
-
-@rule
 def stored_as_make_notebooks_does(notebook):
+    """Format, kernel, metadata, ids, no widget's state, and the seal of each output that nbval
+    ignores: after an edit by hand it would no longer fit."""
     normal = stored_text(normalise(copy.deepcopy(notebook.node)))
     return [] if notebook.text == normal else [f"the file is not in the stored form: {REMEDY}"]
 
@@ -152,25 +104,21 @@ def pictures_have_a_text(notebook):
 
 @rule
 def everything_is_compared(notebook):
-    """A cell that nbval skips or that may raise is declared in OPT_OUTS, with its reason."""
-    found = {
+    """A cell whose output nbval ignores is declared in OPT_OUTS, with its reason."""
+    ignored = {cell.id for cell in notebook.code if IGNORED in cell.metadata.get("tags", [])}
+    other = [
         cell.id
         for cell in notebook.code
         if re.search(r"NBVAL_|PYTEST_VALIDATE_", cell.source)
-        or any("nbval" in tag or "raises" in tag for tag in cell.metadata.get("tags", []))
-    }
-    declared = set(OPT_OUTS.get(notebook.name, {}))
-    return [
-        f"{cell_id}: opted out of nbval, or declared and gone: see OPT_OUTS in {__file__}"
-        for cell_id in sorted(found ^ declared)
+        or any(
+            tag != IGNORED and ("nbval" in tag or "raises" in tag)
+            for tag in cell.metadata.get("tags", [])
+        )
     ]
-
-
-@rule
-def nbval_markers_stand_alone(notebook):
     return [
-        f"{cell.id}: `{line.strip()}`: nbval reads a marker only if it is alone on its line"
-        for cell in notebook.code
-        for line in cell.source.splitlines()
-        if "NBVAL_" in line and not re.fullmatch(r"\s*# ?NBVAL_[A-Z_]+\s*", line)
+        *(
+            f"{cell_id}: ignored by nbval, or declared and gone: see OPT_OUTS in {__file__}"
+            for cell_id in sorted(ignored ^ set(OPT_OUTS.get(notebook.name, {})))
+        ),
+        *(f"{cell_id}: opt out by the tag {IGNORED} alone" for cell_id in other),
     ]

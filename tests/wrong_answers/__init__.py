@@ -1,28 +1,10 @@
-"""Wrong answers to the exercises: number -> wrong idea -> (the answer, a part of the message)."""
+"""Wrong answers to the exercises: number -> wrong idea -> (the answer, facts in the message).
 
-from wrong_answers import (
-    notebook_01,
-    notebook_02,
-    notebook_03,
-    notebook_04,
-    notebook_05,
-    notebook_06,
-    notebook_07,
-    notebook_08,
-    notebook_09,
-    notebook_10,
-)
+The facts stand in the message in this order; " … " separates them.
+"""
 
-NOTEBOOKS = (
-    notebook_01,
-    notebook_02,
-    notebook_03,
-    notebook_04,
-    notebook_05,
-    notebook_06,
-    notebook_07,
-    notebook_08,
-    notebook_09,
-    notebook_10,
-)
+from importlib import import_module
+from pkgutil import iter_modules
+
+NOTEBOOKS = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
 WRONG = {number: wrong for notebook in NOTEBOOKS for number, wrong in notebook.WRONG.items()}

@@ -134,8 +134,8 @@ def no_sum(x):
 
 WRONG = {
     "01.1": {
-        "not a Module": (lambda: torch.ones(1), "the class needs to derive from nn.Module"),
-        "plain tensors": (PlainTensors, "parameters: yours none, expected bias, weight"),
+        "not a Module": (lambda: torch.ones(1), "nn.Module"),
+        "plain tensors": (PlainTensors, "yours none, expected bias, weight"),
         "scale is a parameter": (ScaleIsAParameter, "parameters: yours bias, scale, weight"),
         "scale is a plain tensor": (ScaleIsAPlainTensor, "buffers: yours none, expected scale"),
         "scale is not saved": (ScaleIsNotSaved, "state_dict: yours lacks scale"),
@@ -150,10 +150,10 @@ WRONG = {
         "bias cut": (BiasCut, "bias.grad: yours None, expected 1.0"),
     },
     "01.2": {
-        "the gradient of x": (through_x, "yours is the gradient of x"),
-        "no retain_grad": (without_retain_grad, "y is not a leaf, so y.grad stays empty"),
-        "the value of y": (value_of_y, "it has the values of y itself"),
-        "the tuple": (tuple_of_grads, "yours is a tuple with a gradient in it: take [0]"),
+        "the gradient of x": (through_x, "That is the gradient of x"),
+        "no retain_grad": (without_retain_grad, "non-leaf … y.retain_grad()"),
+        "the value of y": (value_of_y, "values of y itself"),
+        "the tuple": (tuple_of_grads, "yours is tuple … take [0]"),
         "another loss": (loss_without_square, "at x = [0, 1] [0]: yours 1, expected 2"),
         "no sum": (no_sum, "your code raised RuntimeError: grad can be implicitly created only"),
         "called instead of handed over": (None, "needs the function itself, got NoneType"),

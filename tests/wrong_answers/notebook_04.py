@@ -53,7 +53,7 @@ def squared(x):
 
 WRONG = {
     "04.1": {
-        "like the page": (function(clamped, like_the_page), "Outside, yours is a constant"),
+        "like the page": (function(clamped, like_the_page), "Outside … a constant"),
         "ignores grad_output": (
             function(clamped, lambda g, x: torch.where(inside(x), 1.0, 0.1)),
             "backward ignores grad_output",
@@ -63,10 +63,10 @@ WRONG = {
             "The two bounds count as inside",
         ),
         "torch's own clamp": (lambda x: x.clamp(0, 1), "is it torch's own gradient?"),
-        "straight through": (function(clamped, lambda g, x: g * 1), "a tenth is asked for"),
+        "straight through": (function(clamped, lambda g, x: g * 1), "Outside, a tenth"),
         "branches swapped": (
             function(clamped, lambda g, x: torch.where(inside(x), 0.1 * g, g)),
-            "[0]: yours 3, expected 0.3",
+            "x = -1 … yours 3, expected 0.3.",
         ),
         "the value leaks": (
             function(lambda x: torch.where(inside(x), x, 0.1 * x), lambda g, x: g),
@@ -74,14 +74,14 @@ WRONG = {
         ),
         "writes into grad_output": (function(clamped, in_place), "writes into grad_output"),
         "forgets to return": (function(clamped, lambda g, x: None), "yours is None"),
-        "the class itself": (Function, "needs a function, got the class: pass Function.apply"),
+        "the class itself": (Function, "pass Function.apply"),
         "a wider range": (
             function(clamped, lambda g, x: torch.where((x >= 0) & (x <= 1.5), g, 0.1 * g)),
-            "[5]: yours 7, expected 0.7",
+            "x = 1.1 … yours -5, expected -0.5",
         ),
         "writes into its input": (
             lambda x: function(lambda x: x.data.clamp_(0, 1).clone(), lambda g, x: g)(x),
-            "forward writes into its input",
+            "writes into its input",
         ),
         "no Function": (lambda x: x.detach().clamp(0, 1), "the result has no grad_fn"),
     },
@@ -96,20 +96,20 @@ WRONG = {
         ),
         "x instead of round(x)": (
             function(rounded_times, lambda g, x, w: (g * w, g * x)),
-            "yours uses x, but weight was multiplied by round(x)",
+            "gradient of weight … multiplied by round(x)",
         ),
         "factor forgotten": (
             function(rounded_times, lambda g, x, w: (g * 1, g * x.round())),
-            "gradient of x: yours lacks the factor weight",
+            "gradient of x … factor weight is missing",
         ),
-        "round's own gradient": (rounded_times, "yours 0, round's own gradient"),
+        "round's own gradient": (rounded_times, "yours 0 … round's own gradient"),
         "ignores grad_output": (
             function(rounded_times, lambda g, x, w: (w * 1, x.round())),
-            "gradient of x: yours ignores grad_output",
+            "gradient of x … ignores grad_output",
         ),
         "ignores grad_output for weight": (
             function(rounded_times, lambda g, x, w: (g * w, x.round())),
-            "gradient of weight: yours ignores grad_output",
+            "gradient of weight … ignores grad_output",
         ),
         "one gradient": (
             function(rounded_times, lambda g, x, w: g * w),
@@ -120,7 +120,7 @@ WRONG = {
         "still ignores": (function(squared, lambda g, x: 2 * x), "backward ignores grad_output"),
         "hands it on": (function(squared, lambda g, x: g * 1), "The factor 2 * x is lost"),
         "two forgotten": (function(squared, lambda g, x: x * g), "The factor 2 is lost"),
-        "two upstream only": (function(squared, lambda g, x: 2 * g), "[0]: yours 6, expected -6"),
+        "two upstream only": (function(squared, lambda g, x: 2 * g), "yours 6, expected -6"),
         "detached": (
             function(squared, lambda g, x: 2 * x.detach() * g),
             "the second derivative is wrong",

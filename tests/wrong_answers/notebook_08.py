@@ -212,8 +212,8 @@ class Hooked(Bumps):
 
 WRONG = {
     "08.1": {
-        "as it was": (cut_and_covered, "the loss is a leaf: requires_grad_() makes backward() run"),
-        "cover taken away, cut left": (cut, "the loss has no grad_fn. .data keeps the value"),
+        "as it was": (cut_and_covered, "the loss is a leaf … requires_grad_()"),
+        "cover taken away, cut left": (cut, "no grad_fn … .data"),
         "cut, and another tensor asks": (connected_to_nothing, "yours None, expected a tensor."),
         "new tensor from numbers": (copied_into_a_new_tensor, "A Python number has no gradient"),
         "one row is cut": (
@@ -221,15 +221,15 @@ WRONG = {
             "[0]: yours 0.2553, expected 0.2557",
         ),
         "straight through": (straight_through, "yours 1, expected"),
-        "a hook": (hooked, "a hook writes another gradient over"),
+        "a hook": (hooked, "a hook replaces"),
         "repaired, and covered": (
             lambda *inputs: fit(*inputs).requires_grad_(),
-            "requires_grad_() on the loss or on weight will hide the next cut",
+            "hide the next cut",
         ),
-        "repaired in float32": (in_float32, "computed in float32; keep dtype=x.dtype"),
+        "repaired in float32": (in_float32, "computed in float32"),
         "weight made to ask": (
             lambda weight, *inputs: fit(weight.requires_grad_(), *inputs),
-            "for a weight that needs no gradient the loss still says",
+            "weight that needs no gradient",
         ),
         "sum": (lambda w, x, t: fit(w, x, t) * len(x), "That is the sum, expected the mean"),
         "no tanh": (lambda w, x, t: ((x @ w - t) ** 2).mean(), "The tanh is missing"),
@@ -240,15 +240,15 @@ WRONG = {
     "08.2": {
         "as it was": (
             direction,
-            "0 met infinity or NaN: a mask after the operation comes too late",
+            "yours nan … infinity or NaN",
         ),
-        "a prehook on a node": (prehooked, "no NaN arrives, but PowBackward0 makes one"),
-        "a Function that replaces NaN": (replaced_on_the_way, "something behind it replaces it"),
+        "a prehook on a node": (prehooked, "no NaN arrives, but PowBackward0"),
+        "a Function that replaces NaN": (replaced_on_the_way, "after it replaces it"),
         "nan_to_num on the value": (
             directed(tidy=torch.nan_to_num),
-            "nan_to_num changes numbers that are NaN",
+            "nan_to_num replaces NaN",
         ),
-        "a hook with nan_to_num": (hooked_direction, "a hook writes another gradient over"),
+        "a hook with nan_to_num": (hooked_direction, "a hook replaces"),
         "an eps beside the length": (
             directed(length=lambda v, seen: v.norm(dim=1, keepdim=True) + 1e-9),
             "A small number that is added",
@@ -279,17 +279,17 @@ WRONG = {
     "08.3": {
         "still in a list": (InAList, "registered parameters: yours 2 numbers"),
         "in a list, and parameters() written": (InAListAndListed, "leave parameters() alone"),
-        "plain tensors": (PlainTensors, "nor tensors that are no nn.Parameter"),
+        "plain tensors": (PlainTensors, "yours 2 numbers, expected 4 … not nn.Parameters"),
         "still broadcasts": (Broadcasts, "That is the mean over 6 × 6"),
         "still broadcasts, summed": (SummedBroadcasts, "That is the sum over 6 × 6"),
         "forward squeezed": (SqueezedForward, "The bug is in loss"),
         "sum": (Summed, "That is the sum, expected the mean"),
         "other start": (Random, "parameters at first: yours"),
         "frozen": (Frozen, "centers: yours has requires_grad=False"),
-        "buffers": (Buffers, "Neither those in a plain list nor buffers are"),
+        "buffers": (Buffers, "Not registered … buffers"),
         "computes with copies": (Copies, "forward uses a copy of it"),
         "heights by .data": (DataHeights, ".data keeps the value and cuts the gradient"),
-        "a hook": (Hooked, "a hook writes another gradient over"),
+        "a hook": (Hooked, "a hook replaces"),
         "an object": (Bumps(), "needs the class, got an object"),
     },
 }  # fmt: skip

@@ -1,28 +1,21 @@
-"""The exercises of all notebooks, by number. The solutions are in the notebooks, folded."""
+"""The exercises of all notebooks, by number. The solutions are in the notebooks, folded.
 
-from helpers.lessons.exercises import (
-    notebook_01,
-    notebook_02,
-    notebook_03,
-    notebook_04,
-    notebook_05,
-    notebook_06,
-    notebook_07,
-    notebook_08,
-    notebook_09,
-    notebook_10,
-)
+exercise     an exercise: its card, and what its check raises
+answers      call a learner's answer, and compare what it returns with what is right
+old_grad     a leaf whose .grad holds an old gradient, which has to stay
+pointwise    a function of each number alone: its value, its gradient and its memory
+bug_hunt     a repaired function against the right one, by finite differences
+notebook_01, notebook_02, notebook_03, notebook_04  the exercises of these notebooks
+notebook_05, notebook_06, notebook_07, notebook_08  the exercises of these notebooks
+notebook_09, notebook_10                            the exercises of these notebooks
+"""
 
-NOTEBOOKS = (
-    notebook_01,
-    notebook_02,
-    notebook_03,
-    notebook_04,
-    notebook_05,
-    notebook_06,
-    notebook_07,
-    notebook_08,
-    notebook_09,
-    notebook_10,
-)
+from importlib import import_module
+from pkgutil import iter_modules
+
+NOTEBOOKS = [
+    import_module(f"{__name__}.{module.name}")
+    for module in iter_modules(__path__)
+    if module.name.startswith("notebook_")
+]
 EXERCISES = {exercise.number: exercise for notebook in NOTEBOOKS for exercise in notebook.EXERCISES}

@@ -1,21 +1,17 @@
-"""The form of an exercise, and what its check says."""
+"""An exercise: its card, and what its check raises."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-
-import torch
-
-BEFORE = 10.0
 
 
 class NotDone(Exception):
-    """The stub is as it was."""
+    """The answer has not been written yet."""
 
 
 class Wrong(Exception):
-    """The answer is wrong; the message says where, yours and the expected value."""
+    """The answer is wrong; the message has the place, the learner's value and the expected one."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +24,7 @@ class Exercise:
     statement  the task, in Markdown
     hints      from gentle to nearly the solution, in Markdown
     check      takes the learner's answer; raises Wrong or NotDone
-    praise     said when it is right: what has been shown
+    praise     what a right answer shows
     """
 
     number: str
@@ -49,67 +45,3 @@ class Exercise:
 
     def __repr__(self):
         return f"Exercise {self.number}: {self.title}"
-
-
-def call(answer: Callable, *args, cures: Mapping[str, str] | None = None):
-    """Call the learner's function; one that returns ... or is not implemented is not done yet.
-
-    cures  what to say instead of a RuntimeError with this text in it, or if the result is "None"
-    """
-    cures = cures or {}
-    if answer is ...:
-        raise NotDone
-    if not callable(answer):
-        raise Wrong(f"needs the function itself, got {type(answer).__name__}.")
-    try:
-        result = answer(*args)
-    except NotImplementedError:
-        raise NotDone from None
-    except RuntimeError as error:
-        for text, cure in cures.items():
-            if text in str(error):
-                raise Wrong(cure) from None
-        raise
-    if result is ...:
-        raise NotDone
-    if result is None:
-        raise Wrong(cures.get("None", "returned None: what it computes has to be returned."))
-    return result
-
-
-def compare(where: str, yours: object, expected: torch.Tensor, why: str = "") -> None:
-    """Raise Wrong unless `yours` is a tensor like `expected`; name the first place that differs."""
-    if isinstance(yours, tuple):
-        why = "torch.autograd.grad returns a tuple with a gradient in it: take [0]."
-    if not isinstance(yours, torch.Tensor):
-        raise Wrong(f"{where}: yours is {type(yours).__name__}, expected a tensor. {why}".strip())
-    if yours.shape != expected.shape:
-        shapes = f"yours has shape {tuple(yours.shape)}, expected {tuple(expected.shape)}"
-        raise Wrong(f"{where}: {shapes}. {why}".strip())
-    different = ~torch.isclose(yours.detach().to(expected.dtype), expected, equal_nan=True)
-    if different.any():
-        i = different.nonzero()[0].tolist()
-        place = f" {i}" if i else ""
-        numbers = [f"{round(t.detach()[tuple(i)].item(), 4):g}" for t in (yours, expected)]
-        raise Wrong(f"{where}{place}: yours {numbers[0]}, expected {numbers[1]}. {why}".strip())
-
-
-def likely_mistake(yours: object, mistakes: Mapping[str, torch.Tensor]) -> str:
-    """The first of the mistakes that gives what `yours` is, for the last words of compare."""
-    if isinstance(yours, torch.Tensor):
-        for mistake, wrong in mistakes.items():
-            if yours.shape == wrong.shape and torch.allclose(yours.to(wrong.dtype), wrong):
-                return mistake
-    return ""
-
-
-def preset_grad(*leaves: torch.Tensor) -> None:
-    """Let the .grad of each leaf be BEFORE everywhere, as if there had been a backward."""
-    for leaf in leaves:
-        leaf.grad = torch.full_like(leaf, BEFORE)
-
-
-def compare_preset_grad(where: str, leaf: torch.Tensor) -> None:
-    """Raise Wrong unless leaf.grad is as preset_grad left it."""
-    why = "It has to stay as it was: backward() writes there, torch.autograd.grad does not."
-    compare(f"{where} after the call", leaf.grad, torch.full_like(leaf, BEFORE), why)

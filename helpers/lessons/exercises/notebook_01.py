@@ -3,13 +3,35 @@
 import torch
 from torch import nn
 
-from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong, call, compare
+from helpers.lessons.exercises.answers import call_answer, expect_close
+from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong
 
 
 def _check_scaled_line(answer):
-    layer = call(answer)
+    layer = call_answer(answer)
+    tensors = _registered(layer)
+    if type(layer).forward is nn.Module.forward:
+        raise Wrong("forward is missing: the three tensors are there, now compute with them.")
+    with torch.no_grad():
+        for name, value in (("weight", 3.0), ("bias", 1.0), ("scale", 0.5)):
+            tensors[name].fill_(value)
+    y = call_answer(layer, torch.tensor([1.0, -2.0]))
+    where = "value for weight 3, bias 1, scale 0.5 at x = [1, -2]"
+    expect_close(where, y, torch.tensor([2.0, -2.5]))
+    if not y.requires_grad:
+        raise Wrong("the result has no grad_fn: something in forward cuts the graph.")
+    y.sum().backward()
+    for name, expected in (("weight", -0.5), ("bias", 1.0)):
+        grad = tensors[name].grad
+        if grad is None:
+            raise Wrong(f"{name}.grad: yours None, expected {expected}: forward uses a copy.")
+        expect_close(f"{name}.grad", grad.reshape(()), torch.tensor(expected))
+
+
+def _registered(layer):
+    """The three tensors of the layer by name, or what is wrong with them."""
     if not isinstance(layer, nn.Module):
-        raise Wrong(f"makes a {type(layer).__name__}: the class needs to derive from nn.Module.")
+        raise Wrong(f"makes a {type(layer).__name__}: derive the class from nn.Module.")
     if not hasattr(layer, "_parameters"):
         raise Wrong("__init__ needs to call super().__init__() before anything else.")
     tensors = {**dict(layer.named_parameters()), **dict(layer.named_buffers())}
@@ -31,44 +53,23 @@ def _check_scaled_line(answer):
     if frozen:
         raise Wrong(f"{frozen[0]}: yours has requires_grad=False, but it is to be trained.")
     if "scale" not in layer.state_dict():
-        raise Wrong("state_dict: yours lacks scale, expected it saved: leave persistent=True.")
-    if type(layer).forward is nn.Module.forward:
-        raise Wrong("forward is missing: the three tensors are there, now compute with them.")
-    with torch.no_grad():
-        for name, value in (("weight", 3.0), ("bias", 1.0), ("scale", 0.5)):
-            tensors[name].fill_(value)
-    y = call(layer, torch.tensor([1.0, -2.0]))
-    compare("value for weight 3, bias 1, scale 0.5 at x = [1, -2]", y, torch.tensor([2.0, -2.5]))
-    if not y.requires_grad:
-        raise Wrong("the result has no grad_fn: something in forward cuts the graph.")
-    y.sum().backward()
-    for name, expected in (("weight", -0.5), ("bias", 1.0)):
-        grad = tensors[name].grad
-        if grad is None:
-            raise Wrong(f"{name}.grad: yours None, expected {expected}: forward uses a copy.")
-        compare(f"{name}.grad", grad.reshape(()), torch.tensor(expected))
+        raise Wrong("state_dict: yours lacks scale: leave persistent=True in register_buffer.")
+    return tensors
 
 
 def _check_middle_gradient(answer):
     x = torch.tensor([0.0, 1.0], requires_grad=True)
-    try:
-        yours = call(answer, x)
-    except Wrong as wrong:
-        if answer is not None and "None" in str(wrong):
-            raise Wrong(
-                "yours returned None: y is not a leaf, so y.grad stays empty unless "
-                "y.retain_grad() comes before backward; and backward() itself returns None."
-            ) from None
-        raise
-    if isinstance(yours, (tuple, list)):
-        raise Wrong(f"yours is a {type(yours).__name__} with a gradient in it: take [0].")
+    empty = (
+        "yours returned None: y is a non-leaf, so y.grad stays empty unless y.retain_grad() comes "
+        "before backward; and backward() itself returns None."
+    )
+    yours = call_answer(answer, x, cures={"None": empty})
     y = x.detach().exp()
-    if isinstance(yours, torch.Tensor) and yours.shape == x.shape:
-        if torch.allclose(yours.detach(), 2 * y * y):
-            raise Wrong("yours is the gradient of x: the one of y is asked for, one step earlier.")
-        if torch.allclose(yours.detach(), y):
-            raise Wrong("at x = [0, 1]: yours is half of it: it has the values of y itself.")
-    compare("gradient of y at x = [0, 1]", yours, 2 * y)
+    mistakes = {
+        "That is the gradient of x. The gradient of y is asked for, one step earlier.": 2 * y * y,
+        "Those are the values of y itself, half of its gradient.": y,
+    }
+    expect_close("gradient of y at x = [0, 1]", yours, 2 * y, mistakes)
 
 
 EXERCISES = (
@@ -85,7 +86,7 @@ EXERCISES = (
             "torch.ones(1))` for what is only kept.",
         ),
         _check_scaled_line,
-        "Two parameters train, the buffer travels along.",
+        "Two parameters are trained, and the buffer is saved and moved with them.",
     ),
     Exercise(
         "01.2",
@@ -100,6 +101,6 @@ EXERCISES = (
             "directly, with `torch.autograd.grad(loss, y)`.",
         ),
         _check_middle_gradient,
-        "A non-leaf gives its gradient to those who ask.",
+        "A non-leaf has a gradient, too, if you ask for it.",
     ),
 )

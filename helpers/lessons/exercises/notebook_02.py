@@ -2,60 +2,49 @@
 
 import torch
 
-from helpers.lessons.exercises.exercise import (
-    BEFORE,
-    Exercise,
-    Wrong,
-    call,
-    compare,
-    compare_preset_grad,
-    likely_mistake,
-    preset_grad,
+from helpers.lessons.exercises.answers import call_answer, expect_close, likely_mistake
+from helpers.lessons.exercises.exercise import Exercise, Wrong
+from helpers.lessons.exercises.old_grad import (
+    expect_kept,
+    expect_new_gradient,
+    leaf_with_old_grad,
 )
 
 NO_WEIGHTS = {
-    "only for scalar outputs": "y has several numbers, and backward gets no weights for them: hand "
-    "over v, of the shape of y.",
+    "only for scalar outputs": "y has several numbers, and backward gets no weights for them: pass "
+    "v, of the shape of y.",
 }
-
-
-def _leaf(*values):
-    x = torch.tensor(values, dtype=torch.float64, requires_grad=True)
-    preset_grad(x)
-    return x
 
 
 def _check_jacobian_row(answer):
     jacobian = torch.tensor([[3.0, 2.0], [4.0, 0.0], [-1.0, 5.0]], dtype=torch.float64)
     for i in (1, 0):
-        x = _leaf(2.0, 3.0)
+        x = leaf_with_old_grad([2.0, 3.0])
         y = torch.stack([x[0] * x[1], x[0] ** 2, 5 * x[1] - x[0]])
         walks = []
         y.register_hook(walks.append)
         like_y = "v needs the shape of y, here (3,): one weight for each number of y, not of x."
-        yours = call(answer, y, x, i, cures={"Mismatch in shape": like_y, **NO_WEIGHTS})
+        yours = call_answer(answer, y, x, i, cures={"Mismatch in shape": like_y, **NO_WEIGHTS})
         mistakes = {
             "That is the sum of all rows: v has a 1 for each of them.": jacobian.sum(0),
-            f"That is column {i}: a slope of each number of y, not each of one.": jacobian[:, i],
+            f"That is column {i}: how each number of y changes with one of x.": jacobian[:, i],
             "That is the whole Jacobian: v picks one row of it.": jacobian,
             f"That is row {i - 1}: i counts from 0.": jacobian[i - 1],
-            "That is the row, plus what was in x.grad before: torch.autograd.grad leaves that "
-            "alone.": jacobian[i] + BEFORE,
         }
         where = f"row {i} for y = [x1 * x2, x1², 5 * x2 - x1] at x = [2, 3]"
-        compare(where, yours, jacobian[i], likely_mistake(yours, mistakes))
+        expect_new_gradient(where, yours, jacobian[i], mistakes)
         if len(walks) > 1:
             raise Wrong(
                 f"row {i} is right, but yours asks autograd {len(walks)} times: one call with a 1 "
                 f"at {i} and zeros elsewhere is enough."
             )
-        compare_preset_grad("x.grad", x)
+        expect_kept("x.grad", x)
 
 
 def _check_weighted_gradient(answer):
     weights = torch.tensor([2.0, -1.0, 5.0], dtype=torch.float64)
     for features in (3, 2):  # a square first: there weights fit along the wrong dimension, too
-        x = _leaf([1.0, 2.0], [3.0, -1.0], [2.0, 1.0])
+        x = leaf_with_old_grad([[1.0, 2.0], [3.0, -1.0], [2.0, 1.0]])
         mixed = (x - x.mean(0)).square()  # so that the weights cannot be applied afterwards
         y = mixed @ torch.arange(1, 2 * features + 1).double().reshape(2, features)
         expected, all_alike, across = [
@@ -69,26 +58,24 @@ def _check_weighted_gradient(answer):
             ),
             f"A sum is asked for, not the mean of {features} numbers.": expected / features,
             f"A sum is asked for, not the mean of {y.numel()} numbers.": expected / y.numel(),
-            "The weights count as they are: don't divide by their sum.": expected / weights.sum(),
+            "Use the weights as they are: don't divide by their sum.": expected / weights.sum(),
             "That is the unweighted gradient times weights: the weights belong to y, not to x.": (
                 weights[:, None] * all_alike
             ),
-            "That is the gradient, plus what was in x.grad before: torch.autograd.grad leaves that "
-            "alone.": expected + BEFORE,
         }
         shape = tuple(y.shape)
         like_y = f"v needs the shape of y, {shape}: repeat each weight along its row of y."
         cures = {"Mismatch in shape": like_y, "must match": f"For y of shape {shape}: {like_y}"}
-        yours = call(answer, y, x, weights.clone(), cures={**cures, **NO_WEIGHTS})
+        yours = call_answer(answer, y, x, weights.clone(), cures={**cures, **NO_WEIGHTS})
         where = f"gradient for y of shape {shape} and weights [2, -1, 5]"
-        compare(where, yours, expected, likely_mistake(yours, mistakes))
+        expect_new_gradient(where, yours, expected, mistakes)
         if yours.dtype != x.dtype:
             raise Wrong(f"{where}: yours is {yours.dtype}, expected {x.dtype}, as x is.")
-        compare_preset_grad("x.grad", x)
+        expect_kept("x.grad", x)
 
 
 def _check_two_gradients(answer):
-    x = _leaf(1.0, 2.0, -1.0)
+    x = leaf_with_old_grad([1.0, 2.0, -1.0])
     shared = x**3
     a, b = shared @ torch.tensor([1.0, 2.0, 3.0]).double(), shared.square().sum()
     of_a, of_b = (torch.autograd.grad(loss, x, retain_graph=True)[0] for loss in (a, b))
@@ -96,7 +83,7 @@ def _check_two_gradients(answer):
         "the first call frees the part of the graph that the second needs: retain_graph=True in "
         "the first keeps it."
     )
-    yours = call(answer, a, b, x, cures={"a second time": freed})
+    yours = call_answer(answer, a, b, x, cures={"a second time": freed})
     if not isinstance(yours, (tuple, list)) or len(yours) != 2:
         several = isinstance(yours, (tuple, list))
         got = f"{len(yours)} in a {type(yours).__name__}" if several else type(yours).__name__
@@ -105,12 +92,11 @@ def _check_two_gradients(answer):
         raise Wrong(f"needs a tuple of two gradients, got {got}. {why}".strip())
     if yours[0] is yours[1] is not None:
         raise Wrong("the two are one tensor, x.grad: the second backward() added to it in place.")
-    old = "It has in it what was in x.grad before."
-    first = {"That is the gradient of b: the two are swapped.": of_b, old: of_a + BEFORE}
-    second = {"The gradient of a is in it, too: backward() adds to x.grad.": of_a + of_b}
-    compare("gradient of a", yours[0], of_a, likely_mistake(yours[0], first))
-    compare("gradient of b", yours[1], of_b, likely_mistake(yours[1], second))
-    compare_preset_grad("x.grad", x)
+    swapped = {"That is the gradient of b: the two are swapped.": of_b}
+    both = {"The gradient of a is in it, too: backward() adds to x.grad.": of_a + of_b}
+    expect_new_gradient("gradient of a", yours[0], of_a, swapped)
+    expect_close("gradient of b", yours[1], of_b, both)
+    expect_kept("x.grad", x)
     if any(gradient.requires_grad for gradient in yours):
         raise Wrong("create_graph=True gives the gradients a graph: retain_graph=True is enough.")
     try:
@@ -135,7 +121,7 @@ EXERCISES = (
             "`torch.autograd.grad(y, x, v)` returns a tuple and does not touch `x.grad`.",
         ),
         _check_jacobian_row,
-        "Asked once, and one row came back.",
+        "One call, one row.",
     ),
     Exercise(
         "02.2",
@@ -162,11 +148,11 @@ EXERCISES = (
         "`two_gradients(a, b, x)`: it returns the gradient of `a` and the gradient of `b` with "
         "respect to `x`, as a tuple. Leave `x.grad` as it was. After the call the graph is freed.",
         (
-            "One call for both losses returns the sum of their gradients. So it takes two calls.",
-            "A call frees what the graph has saved, the shared part as well. Which of the two "
+            "One call for both losses returns the sum of their gradients, so you need two calls.",
+            "A call frees what the graph has saved, the shared part included. Which of the two "
             "calls has to keep it? The first: `retain_graph=True`.",
         ),
         _check_two_gradients,
-        "Kept for the second question, freed after it.",
+        "The graph is kept for the second call, and freed by it.",
     ),
 )

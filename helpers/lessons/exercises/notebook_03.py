@@ -3,6 +3,7 @@
 import torch
 import torch.nn.functional as F
 
+from helpers.lessons.exercises.answers import as_number
 from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong
 
 FIVE_POINTS = (
@@ -30,28 +31,20 @@ def _check_five_gradients(answer):
         raise NotDone
     for yours, (where, fn, x, why) in zip(answer, FIVE_POINTS, strict=True):
         expected = gradient_at(fn, x)
-        if _number(yours) != expected:
+        if as_number(yours, f"{where}: ") != expected:
             raise Wrong(f"{where}: yours {yours}, expected {expected:g}: {why}.")
 
 
 def _check_point_of_difference(answer):
     if answer is ...:
         raise NotDone
-    x = _number(answer)
+    x = as_number(answer)
     one = gradient_at(lambda x: F.hardtanh(x, 0.0, 1.0), x)
     other = gradient_at(lambda x: torch.minimum(torch.relu(x), torch.ones_like(x)), x)
     if one == other:
         place = "inside the range" if 0 < x < 1 else "outside the range"
         place = "at the lower bound" if x == 0 else place
         raise Wrong(f"at x = {x:g}, {place}, both gradients are {one:g}: they do not differ.")
-
-
-def _number(answer):
-    if isinstance(answer, torch.Tensor) and answer.numel() == 1:
-        answer = answer.item()
-    if isinstance(answer, bool) or not isinstance(answer, (int, float)) or answer != answer:
-        raise Wrong(f"needs a number, got {answer!r}.")
-    return float(answer)
 
 
 EXERCISES = (
@@ -63,8 +56,8 @@ EXERCISES = (
         "`relu` at 0, `abs` at 0 and `hardtanh` at 1? Put the five numbers into a list.",
         (
             "Away from jumps and kinks the gradient is the slope that you see.",
-            "At a kink, PyTorch's written rule is: of the two slopes and all numbers between "
-            "them, the one nearest to 0. These three operations keep to it.",
+            "At a kink, PyTorch documents a rule: of the two slopes and all numbers between "
+            "them, take the one nearest to 0. These three operations follow it.",
         ),
         _check_five_gradients,
         "Slopes where there are slopes, conventions at the kinks.",
@@ -77,10 +70,10 @@ EXERCISES = (
         "the same value for every x. At exactly one point their gradients differ. Which x is it?",
         (
             "Away from 0 and 1, both have one slope only, so both gradients equal it.",
-            "`hardtanh` gives 0 at both of its bounds. In the other spelling, who decides at "
-            "x = 0: relu or minimum? And who decides at x = 1, where minimum has a tie?",
+            "`hardtanh` gives 0 at both of its bounds. In the other spelling, which operation "
+            "decides at x = 0: relu or minimum? And at x = 1, where minimum has a tie?",
         ),
         _check_point_of_difference,
-        "Same values, other gradient: the spelling chose the subgradient.",
+        "Same values, another gradient: the spelling chooses the subgradient.",
     ),
 )

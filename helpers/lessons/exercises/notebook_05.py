@@ -5,14 +5,13 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from helpers.lessons.exercises.exercise import (
+from helpers.lessons.exercises.answers import call_answer, expect_close
+from helpers.lessons.exercises.exercise import Exercise, Wrong
+from helpers.lessons.exercises.old_grad import (
     BEFORE,
-    Exercise,
-    Wrong,
-    call,
-    compare,
-    compare_preset_grad,
-    likely_mistake,
+    expect_kept,
+    expect_new_gradient,
+    leaf_with_old_grad,
     preset_grad,
 )
 
@@ -21,8 +20,6 @@ NO_CREATE_GRAPH = {
     NO_GRAPH: "something that is differentiated has no graph. A gradient gets one by "
     "create_graph=True in the first call; f(x) has none if x was detached.",
 }
-
-
 NO_NUMBER = {
     "only for scalar outputs": "the gradient is a vector, so the second call needs weights: v. Or "
     "make it a number first: gradient @ v.",
@@ -31,7 +28,7 @@ NO_NUMBER = {
 
 def _check_second_derivative(answer):
     weight = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
-    straight = "for the straight line {} yours finds no gradient, expected zeros: the slope {}."
+    straight = "for the straight line {} yours finds no gradient, expected zeros: f′ {}."
     no_graph = straight.format("3 * x", "has no graph to walk through")
     unused = straight.format("weight * x", "has a graph, but x is not in it")
     cases = (
@@ -46,24 +43,22 @@ def _check_second_derivative(answer):
         ("sin(x)", torch.sin, lambda x: -x.sin(), {}),
     )
     for formula, f, second, cures in cases:
-        x = torch.tensor([[1.0, -2.0], [0.5, 3.0]], dtype=torch.float64, requires_grad=True)
-        preset_grad(x)
+        x = leaf_with_old_grad([[1.0, -2.0], [0.5, 3.0]])
         (first,) = torch.autograd.grad(f(x).sum(), x)
         expected = second(x.detach())
-        yours = call(answer, f, x, cures=cures)
+        yours = call_answer(answer, f, x, cures=cures)
         mistakes = {
             "That is the first derivative.": first,
-            "Without create_graph=True every slope seems constant.": torch.zeros_like(x),
+            "Without create_graph=True, every derivative looks constant.": torch.zeros_like(x),
             "That is their sum: one for each number of x is asked for.": expected.sum(),
-            "That is the second derivative, plus what was in x.grad before.": expected + BEFORE,
             "That is what two calls of backward() add up in x.grad.": first + expected + BEFORE,
         }
         where = f"second derivative of {formula} at x = [[1, -2], [0.5, 3]]"
-        compare(where, yours, expected, likely_mistake(yours, mistakes))
-        compare_preset_grad("x.grad", x)
+        expect_new_gradient(where, yours, expected, mistakes)
+        expect_kept("x.grad", x)
 
 
-class _Watch(TorchDispatchMode):
+class CostRecorder(TorchDispatchMode):
     """Counts how often a sine is computed, and the numbers in the largest tensor made."""
 
     sines = largest = 0
@@ -86,8 +81,8 @@ def _check_hessian_vector_product(answer):
     gradient, hessian = torch.func.grad(f)(x), torch.func.jacrev(torch.func.grad(f))(x)
     x.requires_grad_()
     preset_grad(x)
-    with _Watch() as watch:
-        yours = call(answer, f, x, v.clone(), cures={**NO_CREATE_GRAPH, **NO_NUMBER})
+    with CostRecorder() as cost:
+        yours = call_answer(answer, f, x, v.clone(), cures={**NO_CREATE_GRAPH, **NO_NUMBER})
     if isinstance(yours, tuple) and len(yours) == 2:
         raise Wrong("yours is a pair, expected a tensor. Of torch.func.jvp's pair take the second.")
     expected = hessian @ v
@@ -100,25 +95,24 @@ def _check_hessian_vector_product(answer):
         "That is the number gradient · v: its gradient is asked for.": gradient @ v,
         "That is the number vᵀHv: stop one product earlier.": v @ expected,
         "That is H itself.": hessian,
-        "That is H v, plus what was in x.grad before.": expected + BEFORE,
     }
     where = "H v for f(x) = (Σ sin x)² + Σ x³"
-    compare(where, yours, expected, likely_mistake(yours, mistakes))
-    if watch.largest > n:
+    expect_new_gradient(where, yours, expected, mistakes)
+    if cost.largest > n:
         raise Wrong(
-            f"H v is right, but for {n} numbers yours makes a tensor of {watch.largest}: H, or a "
-            "part of it. Expected is nothing longer than v."
+            f"H v is right, but for {n} numbers yours makes a tensor of {cost.largest}: H, or a "
+            "part of it. Nothing needs to be longer than v."
         )
-    if watch.sines >= n:
+    if cost.sines >= n:
         raise Wrong(
-            f"H v is right, but for {n} numbers yours computes sin(x) {watch.sines} times: that is "
-            "H row by row, and expected are two calls, however long x is."
+            f"H v is right, but for {n} numbers yours computes sin(x) {cost.sines} times: that is "
+            "H row by row. Two calls are enough, however long x is."
         )
-    compare_preset_grad("x.grad", x)
+    expect_kept("x.grad", x)
 
 
 class _Model(nn.Module):
-    """Two layers of fixed numbers; it notes for each backward whether that recorded a graph."""
+    """Two layers of fixed numbers; records for each backward whether that built a graph."""
 
     def __init__(self):
         super().__init__()
@@ -171,15 +165,15 @@ def _check_repaired_penalty(answer):
         leaves = {**weights, "x": x} if requires_grad else weights
         preset_grad(*leaves.values())
         no_x = "x came without requires_grad, so no gradient reaches it: work on a detached copy."
-        yours = call(answer, model, x, cures={"Tensors does not require grad": no_x})
-        compare("penalty", yours, expected, likely_mistake(yours, mistakes))
+        yours = call_answer(answer, model, x, cures={"Tensors does not require grad": no_x})
+        expect_close("penalty", yours, expected, mistakes)
         if x.requires_grad != requires_grad:
             raise Wrong(
                 f"x.requires_grad after the call: yours {x.requires_grad}, expected "
-                f"{requires_grad}: x belongs to who calls, so work on a detached copy."
+                f"{requires_grad}: x belongs to the caller, so work on a detached copy."
             )
         for name, leaf in leaves.items():
-            compare_preset_grad(f"{name}.grad", leaf)
+            expect_kept(f"{name}.grad", leaf)
         if not yours.requires_grad:
             raise Wrong(
                 "the penalty is right and has no grad_fn, so it trains nothing: "
@@ -192,7 +186,8 @@ def _check_repaired_penalty(answer):
         yours = torch.autograd.grad(yours, weights.values(), allow_unused=True)
         for name, gradient, right in zip(weights, yours, gradients, strict=True):
             where = f"the penalty is right, but its own gradient with respect to {name}"
-            compare(where, gradient, right, "A part of the penalty is cut out of the graph.")
+            why = "A part of the penalty is cut out of the graph."
+            expect_close(where, gradient, right, why=why)
 
 
 EXERCISES = (
@@ -201,14 +196,13 @@ EXERCISES = (
         "A second derivative",
         7,
         "`f` works on each number of its input separately, and `x` is a leaf of any shape that "
-        "requires "
-        "a gradient. Write `second_derivative(f, x)`: it returns f″(x), in the shape of `x`. For a "
-        "straight line that is zeros. Leave `x.grad` as it was.",
+        "requires a gradient. Write `second_derivative(f, x)`: it returns f″(x), in the shape of "
+        "`x`. For a straight line that is zeros. Leave `x.grad` as it was.",
         (
             "Each number of f(x) depends on one number of x, so the gradient of `f(x).sum()` is "
             "f′(x), and the gradient of `f′(x).sum()` is f″(x).",
             "The first call needs `create_graph=True`, or there is nothing to differentiate.",
-            "The slope of `3 * x` does not require a gradient. The slope of `weight * x` does, and "
+            "The derivative of `3 * x` does not require a gradient. That of `weight * x` does, but "
             "x is not in its graph: `materialize_grads=True` gives zeros for that.",
         ),
         _check_second_derivative,
@@ -232,20 +226,19 @@ EXERCISES = (
     ),
     Exercise(
         "05.3",
-        "A penalty that teaches nothing",
+        "A penalty that trains nothing",
         5,
         "`gradient_penalty`, in the cell below, returns the mean over the samples of (‖∇ₓ "
-        "model(x)‖ - 1)². The "
-        "number is right, and training with it changes nothing. Write `repaired_penalty(model, x)` "
-        "that trains. `x` has the shape (samples, features), and `model(x)` the shape "
-        "(samples, 1). Leave `x` and each `.grad` as they were.",
+        "model(x)‖ - 1)². The number is right, but training with it changes nothing. Write a "
+        "`repaired_penalty(model, x)` that trains. `x` has the shape (samples, features), and "
+        "`model(x)` the shape (samples, 1). Leave `x` and each `.grad` as they were.",
         (
-            "Print `gradient_penalty(model, x).requires_grad`. What does the penalty know of the "
-            "weights?",
+            "Print `gradient_penalty(model, x).requires_grad`. Is there a path from it to "
+            "the weights?",
             "The gradient with respect to x depends on the weights. Only `create_graph=True` "
             "records how.",
         ),
         _check_repaired_penalty,
-        "The penalty has a graph that leads to the weights: it teaches.",
+        "The penalty has a graph that leads to the weights, so it trains them.",
     ),
 )

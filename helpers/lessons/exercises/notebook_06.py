@@ -1,58 +1,42 @@
-"""Exercises on surrogate gradients: whom they reach, and a shape of your own."""
+"""Exercises on surrogate gradients: which inputs they reach, and a shape of your own."""
 
 import math
 
 import torch
 
-from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong, call
+from helpers.lessons.exercises.answers import as_number, call_answer, expect_close, expect_tensor
+from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong
 from helpers.lessons.stairs import EDGES, RISES, descend, outcome
 
 STARTS = (1.5, 2.5, 3.5, 4.5)
 MOST_STEPS = 5
 
 
-def _number(where, yours):
-    if isinstance(yours, torch.Tensor) and yours.numel() == 1:
-        yours = yours.item()
-    try:
-        return float(yours)
-    except (TypeError, ValueError):
-        raise Wrong(f"{where}: yours is {type(yours).__name__}, expected a number.") from None
-
-
 def _check_starving_width(answer):
     for start in (4.5, 2.625, -1.875, 5.75, 0.75, -3.5):
         away = (start - EDGES).abs()
-        expected = away.min().item()
-        below = [away[k].item() for k in range(len(EDGES)) if start >= EDGES[k]]
-        yours = _number(f"start {start}", call(answer, start))
-        if abs(yours - expected) <= 1e-6:
-            continue
-        why = f"The nearest edge is {expected:g} away: any wider, and it is felt."
-        for mistake, story in (
-            (0.5, "That is for the middle of a stair only."),
-            (min(below, default=expected), "That is the nearest edge below. The one above is "
-             "nearer, and is felt, too."),
-            (2 * expected, "Twice as far: a width is the distance to one side, not to both."),
-            (away[1:].min().item(), "You left out the wall at -2."),
-            (away.max().item(), "That is the edge that is furthest away; a nearer one is felt "
-             "first."),
-        ):  # fmt: skip
-            if abs(yours - mistake) <= 1e-6:
-                why = story
-        if yours < 0:
-            why = "A width is a distance, and so not negative."
-        raise Wrong(f"start {start}: yours {yours:g}, expected {expected:g}. {why}")
+        below = away[start >= EDGES].min() if start >= EDGES[0] else away.min()
+        yours = as_number(call_answer(answer, start), f"start {start}: ")
+        mistakes = {
+            "That is the edge furthest away; the triangle reaches a nearer one first.": away.max(),
+            "You left out the wall at -2.": away[1:].min(),
+            "Twice as far: a width is the distance to one side, not to both.": 2 * away.min(),
+            "That is the nearest edge below. The one above is nearer, and counts, too.": below,
+            "That is for the middle of a stair only.": torch.tensor(0.5),
+        }
+        why = (
+            f"The nearest edge is {away.min():g} away: a wider triangle reaches it."
+            if yours > 0
+            else "A width is a distance, so it is not negative."
+        )
+        expect_close(f"start {start}", torch.tensor(yours), away.min(), mistakes, why)
 
 
 def _check_slope(answer):
     u = torch.arange(-1600, 1601, dtype=torch.float64) / 200  # 0 is one of them
     slopes = _slopes(answer, u)
     for wrong, story in (
-        (
-            slopes > 1 + 1e-6,
-            "is larger than 1. A larger slope is a larger learning rate in disguise.",
-        ),
+        (slopes > 1 + 1e-6, "is larger than 1. That is nothing but a larger learning rate."),
         (slopes < 0, "is negative: it points up where the stairs go down."),
     ):
         if wrong.any():
@@ -63,7 +47,8 @@ def _check_slope(answer):
         way = descend(lambda x: x * _pull(answer, x.detach()), start, steps=300)
         found = outcome(way)
         if found.kind != "bottom":
-            raise Wrong(f"start {start}: yours {found}, expected to rest there. {_why(found, way)}")
+            why = _why_no_rest(found, way)
+            raise Wrong(f"start {start}: yours {found}, expected to rest there. {why}")
         if start == 4.5 and found.first > MOST_STEPS:
             raise Wrong(
                 f"start {start}: yours needs {found.first} steps, expected at most {MOST_STEPS}. "
@@ -78,18 +63,16 @@ def _pull(answer, x):
 
 def _slopes(answer, u):
     cures = {"is ambiguous": "u is a tensor: use torch.where, or (u > 0) & (u < 1)"}
-    slopes = call(answer, u.clone(), cures=cures)
-    if not isinstance(slopes, torch.Tensor) or slopes.shape != u.shape:
-        got = tuple(slopes.shape) if isinstance(slopes, torch.Tensor) else type(slopes).__name__
-        raise Wrong(f"u of shape {tuple(u.shape)}: yours {got}, expected one slope for each u.")
+    slopes = call_answer(answer, u.clone(), cures=cures)
+    expect_tensor("my_slope(u)", slopes, u.shape, "Return one number for each u.")
     if not slopes.isfinite().all():
         raise Wrong(f"yours is {slopes[~slopes.isfinite()][0]:g} somewhere, expected 0 to 1.")
     return slopes.detach().to(u.dtype)
 
 
-def _why(found, way):
+def _why_no_rest(found, way):
     if found.kind == "stays":
-        return "In the middle of a stair the next edge is at u = 0.5, and has to be felt there."
+        return "In the middle of a stair the next edge is at u = 0.5: be larger than 0 there."
     if found.kind == "elsewhere":
         return "There the pull of the stairs and that of the wall, 6 times as strong, cancel."
     last = ", ".join(f"{x:.2f}" for x in way[-3:].tolist())
@@ -102,7 +85,7 @@ def _why(found, way):
 def _check_half_width(answer):
     if answer is ...:
         raise NotDone
-    yours = _number("half_width", answer)
+    yours = as_number(answer, "half_width: ")
     if abs(yours - 0.6745) <= 0.0051:
         return
     reached = math.erf(abs(yours) / 2**0.5)
@@ -110,7 +93,7 @@ def _check_half_width(answer):
     if abs(yours - 1.349) <= 0.01:
         why = "That is the whole interval; the width is the distance to one side."
     elif yours == 0.5:
-        why = "Half of the inputs is not half of a unit: the bell is higher in the middle."
+        why = "Half of the inputs is not half of a unit: the density is higher in the middle."
     elif yours < 0:
         why = "A width is not negative: a quarter of the inputs is above it."
     raise Wrong(f"half_width: yours {yours:g}, expected 0.67. {why}")
@@ -119,18 +102,18 @@ def _check_half_width(answer):
 EXERCISES = (
     Exercise(
         "06.1",
-        "Where the gradient starves",
+        "Too narrow to move",
         4,
         "On the stairs above, with a triangle as the surrogate: write `starving_width(start)`, the "
-        "widest triangle with which a ball that starts there feels no edge, and so stays. `start` "
+        "widest triangle that is 0 at every edge, so that a ball that starts there stays. `start` "
         "is a plain number; the edges are at -2, 0, 1, 2, 3 and 4.",
         (
             "The triangle `max(0, 1 - |u|/w)` is 0 where |u| ≥ w, and u is `start - edge`.",
-            "The ball moves as soon as one edge is felt. Which one is felt first?",
+            "The ball moves as soon as one edge has a gradient. Which edge is that, as w grows?",
             "The one with the smallest `|start - edge|`.",
         ),
         _check_starving_width,
-        "As wide as the nearest edge is far, and not a bit more.",
+        "The triangle ends at the nearest edge.",
     ),
     Exercise(
         "06.2",
@@ -138,8 +121,8 @@ EXERCISES = (
         8,
         "Write `my_slope(u)`, a surrogate for the same stairs. It gets a tensor of `x - edge`, and "
         "returns a slope from 0 to 1 for each. The ball starts at 1.5, 2.5, 3.5 and 4.5, and has "
-        "to reach the bottom and rest there each time; from 4.5 in at most 5 steps. (A triangle of "
-        "width 1 needs 6.) It need not be the same on both sides of an edge.",
+        f"to reach the bottom and rest there each time; from 4.5 in at most {MOST_STEPS} steps. (A "
+        "triangle of width 1 needs 6.) It need not be the same on both sides of an edge.",
         (
             "On a stair, u is positive for the edge that the ball should fall over.",
             "At the bottom, between -2 and 0, the wall is at u from 0 to 2, and the stairs are at "
@@ -157,10 +140,10 @@ EXERCISES = (
         "its surrogate. With which width does exactly half of the inputs get a gradient? To two "
         "decimals.",
         (
-            "The inputs between -w and w get one. So a quarter of all has to be above w.",
+            "The inputs between -w and w get one, so a quarter of all has to be above w.",
             "`Normal(0.0, 1.0).icdf(p)` is the number below which a share p of them lies.",
         ),
         _check_half_width,
-        "The other half would not learn at this step.",
+        "The other half get the gradient 0.",
     ),
 )

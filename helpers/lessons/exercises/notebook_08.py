@@ -3,15 +3,16 @@
 import torch
 from torch import nn
 
+from helpers.lessons.exercises.answers import call_answer, expect_close
 from helpers.lessons.exercises.bug_hunt import (
     HOOK,
-    Watch,
-    compare_value,
-    gradients_of,
+    CallRecorder,
+    expect_exact_value,
+    gradients_of_loss,
     hunt,
     measured_slopes,
 )
-from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong, call, compare
+from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong
 
 
 def _random(seed, *shapes):
@@ -72,12 +73,59 @@ def _bumps(numbers, x):
     return torch.exp(-((x - centers) ** 2)) @ heights
 
 
+def _check_repaired_bumps(answer):
+    if isinstance(answer, type) and not any(callable(each) for each in vars(answer).values()):
+        raise NotDone  # no method has been written
+    model = _built(answer)
+    named = dict(nn.Module.named_parameters(model))  # not a method of the learner's
+    parameters = list(named.values())
+    roles = _roles(parameters)
+    frozen = [name for name, p in named.items() if not p.requires_grad]
+    if frozen:
+        raise Wrong(f"{frozen[0]}: yours has requires_grad=False, but it is to be trained.")
+    for seed in range(3):
+        numbers, x, target = _random(seed, (4,), (6, 1), (6,))
+        if not seed:
+            numbers = torch.tensor([*NUMBERS.values()]).double()
+        with torch.no_grad():
+            torch.nn.utils.vector_to_parameters(numbers[roles], parameters)
+        with CallRecorder() as calls:
+            y, loss = call_answer(model, x), call_answer(model.loss, x, target)
+        _check_values(f"for random numbers {seed + 1}", y, loss, _bumps(numbers, x), target, calls)
+        slopes = measured_slopes(
+            lambda n, x=x, target=target: ((_bumps(n, x) - target) ** 2).mean(), numbers
+        )
+        found = gradients_of_loss(loss, parameters, calls)
+        for name, gradient, slope in _by_role(roles, parameters, found, slopes):
+            reason = calls.reason or "forward uses a copy of it."
+            why = f"Finite differences say otherwise. {reason}"
+            expect_close(f"gradient of {name}", gradient, slope, why=why)
+
+
+def _built(answer):
+    """The learner's module, in float64."""
+    if isinstance(answer, nn.Module):
+        raise Wrong("needs the class, got an object of it: leave out the brackets.")
+    with CallRecorder() as building:
+        model = call_answer(answer)
+    if "register_hook" in building.called:
+        raise Wrong(HOOK)
+    if not isinstance(model, nn.Module) or not hasattr(model, "loss"):
+        raise Wrong("needs the class of a module with the methods forward and loss.")
+    if type(model).parameters is not nn.Module.parameters:
+        raise Wrong(
+            "parameters() is a method of yours, so the optimizer would find all four. But "
+            "state_dict() and .to() would not: register them, and leave parameters() alone."
+        )
+    return model.double()
+
+
 def _roles(parameters):
-    """For each number in the parameters its place in NUMBERS, told by its value at first."""
+    """For each number in the parameters its place in NUMBERS, told by its first value."""
     values = [value for p in parameters for value in p.detach().flatten().tolist()]
     if len(values) != len(NUMBERS):
         why = (
-            "Neither those in a plain list nor buffers are, nor tensors that are no nn.Parameter."
+            "Not registered: tensors in a plain list, buffers, tensors that are not nn.Parameters."
             if len(values) < len(NUMBERS)
             else ""
         )
@@ -90,88 +138,57 @@ def _roles(parameters):
     return [[*NUMBERS.values()].index(value) for value in values]
 
 
-def _check_repaired_bumps(answer):
-    if isinstance(answer, type) and not any(callable(each) for each in vars(answer).values()):
-        raise NotDone  # no method has been written
-    if isinstance(answer, nn.Module):
-        raise Wrong("needs the class, got an object of it: leave out the brackets.")
-    with Watch() as building:
-        model = call(answer)
-    if "register_hook" in building.called:
-        raise Wrong(HOOK)
-    if not isinstance(model, nn.Module) or not hasattr(model, "loss"):
-        raise Wrong("needs the class of a module with the methods forward and loss.")
-    model.double()
-    named = dict(nn.Module.named_parameters(model))  # not a method of the learner's
-    if type(model).parameters is not nn.Module.parameters:
+def _check_values(where, y, loss, bumps, target, calls):
+    if y.shape != (len(bumps), 1):
         raise Wrong(
-            "parameters() is a method of yours, so the optimizer would find all four. But "
-            "state_dict() and .to() would not: register them, and leave parameters() alone."
+            f"forward: yours has shape {tuple(y.shape)} for x of shape {(len(bumps), 1)}, expected "
+            "the same shape: callers of forward rely on that. The bug is in loss."
         )
-    parameters = list(named.values())
-    roles = _roles(parameters)
-    frozen = [name for name, p in named.items() if not p.requires_grad]
-    if frozen:
-        raise Wrong(f"{frozen[0]}: yours has requires_grad=False, but it is to be trained.")
-    for seed in range(3):
-        numbers, x, target = _random(seed, (4,), (6, 1), (6,))
-        if not seed:
-            numbers = torch.tensor([*NUMBERS.values()]).double()
-        with torch.no_grad():
-            torch.nn.utils.vector_to_parameters(numbers[roles], parameters)
-        with Watch() as watch:
-            y, loss = call(model, x), call(model.loss, x, target)
-        if y.shape != x.shape:
-            raise Wrong(
-                f"forward: yours has shape {tuple(y.shape)} for x of shape {tuple(x.shape)}, "
-                "expected the same shape: who calls it relies on that. The bug is in loss."
-            )
-        compare(f"value of forward at {seed + 1}", y, _bumps(numbers, x)[:, None])
-        every = _bumps(numbers, x)[:, None] - target
-        mistakes = {
-            "That is the mean over 6 × 6: (6, 1) minus (6,) is (6, 6).": (every**2).mean(),
-            "That is the sum over 6 × 6: (6, 1) minus (6,) is (6, 6), and expected is a mean.": (
-                (every**2).sum()
-            ),
-            "That is the sum, expected the mean.": (every.diagonal() ** 2).sum(),
-        }
-        right = ((_bumps(numbers, x) - target) ** 2).mean()
-        compare_value(f"loss at {seed + 1}", loss, right, mistakes, watch.types)
-        slopes = measured_slopes(
-            lambda n, x=x, target=target: ((_bumps(n, x) - target) ** 2).mean(), numbers
-        )
-        gradients = [
-            torch.zeros_like(p) if gradient is None else gradient
-            for p, gradient in zip(parameters, gradients_of(loss, parameters, watch), strict=True)
-        ]
-        gradients = torch.cat([gradient.flatten() for gradient in gradients])
-        for place, gradient in zip(roles, gradients, strict=True):
-            why = f"Expected are finite differences. {watch.reason or 'forward uses a copy of it.'}"
-            compare(f"gradient of {[*NUMBERS][place]}", gradient, slopes[place], why)
+    expect_close(f"value of forward {where}", y, bumps[:, None])
+    every = (bumps[:, None] - target) ** 2
+    mistakes = {
+        "That is the mean over 6 × 6: (6, 1) minus (6,) is (6, 6).": every.mean(),
+        "That is the sum over 6 × 6: (6, 1) minus (6,) is (6, 6), and a mean is asked for.": (
+            every.sum()
+        ),
+        "That is the sum, expected the mean.": every.diagonal().sum(),
+    }
+    right = ((bumps - target) ** 2).mean()
+    expect_exact_value(f"loss {where}", loss, right, mistakes, calls.dtypes)
+
+
+def _by_role(roles, parameters, gradients, slopes):
+    """(name, gradient, slope) of each of the four numbers; without a path the gradient is 0."""
+    flat = [
+        (torch.zeros_like(p) if gradient is None else gradient).flatten()
+        for p, gradient in zip(parameters, gradients, strict=True)
+    ]
+    for place, gradient in zip(roles, torch.cat(flat), strict=True):
+        yield [*NUMBERS][place], gradient, slopes[place]
 
 
 EXERCISES = (
     Exercise(
         "08.1",
-        "A cut that is covered up",
+        "A cut that requires_grad_() hides",
         6,
         "`fit_loss`, in the cell below, returns the right number, and `backward()` runs. But "
         "`weight.grad` stays `None`. Write `repaired_fit_loss(weight, x, target)` with the same "
         "value and the true gradient: for three random weights, `check` compares it with finite "
         "differences.",
         (
-            "First take away the last line's `requires_grad_()`. What does `backward()` say now?",
+            "First remove the last line's `requires_grad_()`. What does `backward()` say now?",
             "`t.explain(loss, {'weight': weight})` after `with trace() as t:` names the line where "
             "the gradient is lost.",
             "Autograd records what is written into `score`, but not what is written into "
             "`score.data`. Or make all scores at once, without a loop.",
         ),
         _check_repaired_fit_loss,
-        "The true gradient, and no cover left to hide the next cut.",
+        "The true gradient, and nothing left that hides the next cut.",
     ),
     Exercise(
         "08.2",
-        "Padding that poisons",
+        "Padding that makes NaN",
         8,
         "`direction_loss`, in the cell below, compares the directions of `tokens @ weight` with "
         "`target`. Rows that are not `seen` are padding: zeros. The loss is a good number, and "
@@ -179,14 +196,14 @@ EXERCISES = (
         "`repaired_direction_loss(weight, tokens, seen, target)` with exactly the same value, so "
         "without a small number added, and the true gradient.",
         (
-            "Which operation has an infinite slope, or divides by zero, for a row of zeros?",
+            "Which operation has an infinite gradient, or divides by zero, for a row of zeros?",
             "`torch.where` at the end comes too late: backward multiplies its 0 by infinity or by "
-            "NaN. Two operations are unsafe for a row of zeros, the root and the division. Be safe "
-            "*before* both.",
+            "NaN. Two operations are unsafe for a row of zeros, the root and the division. Give "
+            "*both* a safe input.",
             "`torch.where(seen[:, None], squared, 1.0)` gives the padded rows the length 1.",
         ),
         _check_repaired_direction_loss,
-        "No NaN, and no number moved.",
+        "No NaN, and the value has not changed.",
     ),
     Exercise(
         "08.3",

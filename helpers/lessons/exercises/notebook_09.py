@@ -4,8 +4,10 @@ import torch
 from torch.autograd.function import BackwardCFunction
 from torch.overrides import TorchFunctionMode
 
-from helpers.lessons.exercises.elementwise import gradient_of, run
-from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong, call
+from autograd_surprises.graph import nodes
+from helpers.lessons.exercises.answers import call_answer
+from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong
+from helpers.lessons.exercises.pointwise import gradients_for, run_on_leaves
 
 float32, float64 = torch.float32, torch.float64
 PAIRS = (  # a, b and upstream gradients, none of them 1
@@ -32,7 +34,7 @@ NAN_AFTER = {
 def _check_length(answer):
     for a, b, upstream in PAIRS:
         inputs = [each.clone().requires_grad_() for each in (a, b)]
-        length = call(answer, *inputs)
+        length = call_answer(answer, *inputs)
         if not (torch.equal(inputs[0], a) and torch.equal(inputs[1], b)):
             raise Wrong("it writes into its inputs, which others still need: work on a copy.")
         if not isinstance(length, torch.Tensor):
@@ -116,12 +118,12 @@ def _check_flat_at_zero(answer):
         raise NotDone
     for dtype in (float32, float64):
         with NoDetach():
-            x, y = run(answer, torch.tensor(POINTS, dtype=dtype))
+            x, y = run_on_leaves(answer, torch.tensor(POINTS, dtype=dtype))
         for number, yours in zip(POINTS, y.tolist(), strict=True):
             if not abs(yours - number) <= 1e-6 * abs(number):
                 raise Wrong(f"value at x = {number:g}: yours {yours:g}, {_why(number, yours)}")
-        gradient = gradient_of(x, y, UPSTREAM)
-        if any(isinstance(node, BackwardCFunction) for node in _nodes(y.grad_fn)):
+        (gradient,) = gradients_for(UPSTREAM, y, x)
+        if y.grad_fn and any(isinstance(n, BackwardCFunction) for n in nodes(y.grad_fn)):
             raise Wrong("it has a Function of your own in it. torch's own operations suffice.")
         if gradient is None:
             raise Wrong("gradient: yours None. Nothing leads from the value to x.")
@@ -154,17 +156,6 @@ def _why(number, yours):
     elif abs(yours) < abs(number):
         lost = " x goes further than that: it has no bounds."
     return f"expected {number:g}.{lost}"
-
-
-def _nodes(node):
-    """The nodes behind one, itself included."""
-    found, waiting = set(), [node]
-    while waiting:
-        node = waiting.pop()
-        if node is not None and node not in found:
-            found.add(node)
-            waiting += [each for each, _ in node.next_functions]
-    return found
 
 
 class NoDetach(TorchFunctionMode):

@@ -3,14 +3,21 @@
 import torch
 from torch.autograd.function import BackwardCFunction
 
+from autograd_surprises.graph import autograd_graph
 from autograd_surprises.report_card import report_card
-from helpers.lessons.exercises.bug_hunt import Watch
-from helpers.lessons.exercises.elementwise import bytes_kept, compare_each, gradient_of, run
-from helpers.lessons.exercises.exercise import Exercise, Wrong, compare, likely_mistake
+from helpers.lessons.exercises.answers import expect_close
+from helpers.lessons.exercises.bug_hunt import CallRecorder
+from helpers.lessons.exercises.exercise import Exercise, Wrong
+from helpers.lessons.exercises.pointwise import (
+    UPSTREAM,
+    bytes_kept,
+    expect_each,
+    expect_slope,
+    gradients_for,
+    run_on_leaves,
+)
 
 X = torch.tensor([-2.0, -1.25, -1.0, -0.5, 0.0, 0.3, 1.0, 1.75, 3.0])
-# No two alike, none of them 1.
-UPSTREAM = torch.tensor([3.0, 8.0, -2.0, 0.5, 4.0, -5.0, 7.0, -3.0, -6.0])
 LARGE = torch.tensor([300.0, -300.0, 1e8, -1e8, 1e30, -1e30])
 INFINITE = torch.tensor([torch.inf, -torch.inf])
 FORWARD_MODE = ("jvp", "jacfwd(jacfwd)", "jacfwd", "hessian")
@@ -28,12 +35,12 @@ def _gate(x, factor=1.702):
 
 
 def _check_repaired_gate(answer):
-    x, y = run(answer, X)
+    x, y = run_on_leaves(answer, X)
     mistakes = {
         "The 1.702 is missing.": _gate(X, 1.0),
         "The factor x is missing.": torch.sigmoid(1.702 * X),
     }
-    compare_each("value", X, y, _gate(X), likely_mistake(y, mistakes))
+    expect_each("value", X, y, _gate(X), mistakes=mistakes)
     for row in report_card(answer, torch.linspace(-3, 3, 7)).rows:
         refused = row.status == "refused" and row.name in FORWARD_MODE
         asked = not refused and row.name != "jacfwd(jacfwd)"  # where torch itself is wrong
@@ -43,8 +50,8 @@ def _check_repaired_gate(answer):
     own = kept - 4 * x_is_kept
     if own > 0:
         raise Wrong(
-            f"kept for backward beside x: yours {own:g} bytes for each number, expected 0. It is "
-            "something computed from x: compute that again in backward, from x."
+            f"kept for backward beside x: yours {own:g} bytes for each number, expected 0. Compute "
+            "it again in backward, from x."
         )
 
 
@@ -58,29 +65,28 @@ def _in_a_line(row):
 
 
 def _check_frugal_sign(answer):
-    x, y = run(answer, X)
+    x, y = run_on_leaves(answer, X)
     mistakes = {"sign(0) is 0.": torch.where(X >= 0, 1.0, -1.0)}
-    compare_each("value", X, y, X.sign(), likely_mistake(y, mistakes))
-    run(answer, X.double())
+    expect_each("value", X, y, X.sign(), mistakes=mistakes)
+    run_on_leaves(answer, X.double())
     inside = X.abs() <= 1
-    gradient = gradient_of(x, y, UPSTREAM)
+    (gradient,) = gradients_for(UPSTREAM, y, x)
     mistakes = {
-        "backward ignores grad_output.": inside.float(),
-        "The two bounds count as inside.": (X.abs() < 1) * UPSTREAM,
-        "It is the other way round: grad_output inside, 0 outside.": (X.abs() > 1) * UPSTREAM,
-        "Only one of the two sides is cut.": (X <= 1) * UPSTREAM,
-        "Outside of -1 to 1 the gradient is 0.": UPSTREAM,
+        "The two bounds count as inside.": X.abs() < 1,
+        "It is the other way round: grad_output inside, 0 outside.": X.abs() > 1,
+        "Only one of the two sides is cut.": X <= 1,
+        "Outside of -1 to 1 the gradient is 0.": torch.ones(len(X)),
         "That is torch's own gradient of sign.": 0 * X,
     }
-    expected = torch.where(inside, UPSTREAM, 0.0)
-    compare_each("gradient", X, gradient, expected, likely_mistake(gradient, mistakes))
-    infinite = torch.inf * UPSTREAM.sign()
-    compare_each(
-        "gradient for an infinite grad_output",
+    expect_slope("gradient", X, gradient, inside.float(), mistakes)
+    infinite = torch.inf * UPSTREAM[: len(X)].sign()
+    expect_each(
+        "gradient",
         X,
-        gradient_of(x, y, infinite),
+        *gradients_for(infinite, y, x),
         torch.where(inside, infinite, 0.0),
         "0 · inf is NaN: choose with torch.where(inside, grad_output, 0) instead of a product.",
+        upstream=infinite,
     )
     kept, x_is_kept = bytes_kept(answer)
     if kept > 1:
@@ -91,52 +97,47 @@ def _check_frugal_sign(answer):
         )
     if kept == 0:
         raise Wrong(
-            "kept for backward: yours 0 bytes for each number, expected 1. The mask is hidden, as "
-            "an attribute of ctx or outside: then torch neither notices when it is overwritten, "
-            "nor can saved_tensors measure it. ctx.save_for_backward takes it."
+            "kept for backward: yours 0 bytes for each number, expected 1. The mask is hidden in "
+            "an attribute of ctx or elsewhere, so torch does not notice if it is overwritten, and "
+            "saved_tensors cannot measure it. Pass it to ctx.save_for_backward."
         )
-
-
-def _step(x):
-    return (x >= 0).to(x.dtype)
-
-
-def _expected_gradient(x):
-    return torch.where(x > 0, UPSTREAM[: len(x)].to(x.dtype), 0)
 
 
 def _check_step_like_relu(answer):
     rounded = "The 1 is rounded away beside a number as large as x: take no such detour."
     not_a_number = "inf - inf is NaN: take no detour over a number as large as x."
     extreme = ((LARGE.bfloat16(), rounded), (LARGE, rounded), (INFINITE, not_a_number))
-    with Watch() as watch:
-        x, y = run(answer, X)
-    why = likely_mistake(y, {"At 0 the step is 1: x >= 0.": (X > 0).float()})
-    compare_each("value", X, y, _step(X), why)
+    with CallRecorder() as calls:
+        x, y = run_on_leaves(answer, X)
+    mistakes = {"At 0 the step is 1: x >= 0.": (X > 0).float()}
+    expect_each("value", X, y, _step(X), mistakes=mistakes)
     for given, why in ((X.double(), ""), *extreme):
-        compare_each("value", given, run(answer, given)[1], _step(given), why)
-    gradient = _relu_gradient(x, y)
+        expect_each("value", given, run_on_leaves(answer, given)[1], _step(given), why)
     at_zero = "The gradient of relu at 0 is 0."
-    if "data" in watch.called:
+    if "data" in calls.called:
         at_zero += " Backward reads relu's own result, and .data overwrote it unseen: clone first."
-    slopes = {
-        at_zero: X >= 0,
+    mistakes = {
+        at_zero: (X >= 0).float(),
         "Autograd recorded the copy, which cuts the path to x: write into y.detach().": 0 * X,
-        "That is the gradient of x itself.": 1 + 0 * X,
+        "That is the gradient of x itself.": torch.ones(len(X)),
         "That is the gradient of the sigmoid.": torch.sigmoid(X) * (1 - torch.sigmoid(X)),
     }
-    why = likely_mistake(gradient, {why: slope * UPSTREAM for why, slope in slopes.items()})
-    compare_each("gradient", X, gradient, _expected_gradient(X), why)
+    expect_slope("gradient", X, _relu_gradient(x, y), (X > 0).float(), mistakes)
     for given, _ in extreme:
-        gradient = _relu_gradient(*run(answer, given))
-        compare_each("gradient", given, gradient, _expected_gradient(given))
-    _refuse_function(y.grad_fn)
+        gradient = _relu_gradient(*run_on_leaves(answer, given))
+        expected = torch.where(given > 0, UPSTREAM[: len(given)].to(given.dtype), 0)
+        expect_each("gradient", given, gradient, expected)
+    _refuse_function(y)
     _check_transforms(answer)
+
+
+def _step(x):
+    return (x >= 0).to(x.dtype)
 
 
 def _relu_gradient(x, y):
     try:
-        gradient = gradient_of(x, y, UPSTREAM)
+        (gradient,) = gradients_for(UPSTREAM, y, x)
     except RuntimeError as error:
         if "modified by an inplace operation" not in str(error):
             raise
@@ -149,22 +150,19 @@ def _relu_gradient(x, y):
     return gradient
 
 
-def _refuse_function(node):
-    """Raise Wrong if there is a Function of Python behind this node."""
-    if isinstance(node, BackwardCFunction):
-        name = type(node).__name__.removesuffix("Backward")
-        raise Wrong(
-            f"value and gradient are right, but they come from a class, {name}. Forward mode needs "
-            "a jvp in it, and torch.compile refuses a class with a jvp. Do without."
-        )
-    for before, _ in node.next_functions:
-        if before is not None:
-            _refuse_function(before)
+def _refuse_function(y):
+    for node in autograd_graph(y):
+        if isinstance(node.function, BackwardCFunction):
+            raise Wrong(
+                "value and gradient are right, but they come from a class, "
+                f"{node.name.removesuffix('Backward')}. Forward mode needs a jvp in it, and "
+                "torch.compile refuses a class with a jvp. Do without."
+            )
 
 
 def _check_transforms(answer):
     try:
-        _, tangent = torch.func.jvp(answer, (X,), (UPSTREAM,))
+        _, tangent = torch.func.jvp(answer, (X,), (UPSTREAM[: len(X)],))
         rows = torch.stack([X, X.flip(0)])
         values = torch.func.vmap(answer)(rows)
     except RuntimeError as error:
@@ -172,9 +170,8 @@ def _check_transforms(answer):
         first = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
         raise Wrong(f"torch.func refuses it: {first}.{cure}") from None
     no_grad = "torch.no_grad() hides the copy from reverse mode only: write into y.detach()."
-    why = likely_mistake(tangent, {no_grad: 0 * X})
-    compare_each("torch.func.jvp", X, tangent, _expected_gradient(X), why)
-    compare("torch.func.vmap, value", values, _step(rows))
+    expect_slope("torch.func.jvp", X, tangent, (X > 0).float(), {no_grad: 0 * X})
+    expect_close("torch.func.vmap, value", values, _step(rows))
 
 
 EXERCISES = (
@@ -183,12 +180,12 @@ EXERCISES = (
         "Repair it by its report card",
         10,
         "`Gate`, in the cell below, has the value `x * torch.sigmoid(1.702 * x)` and its gradient. "
-        "It keeps one tensor for backward, where plain autograd keeps two. But it has three "
-        "faults. Find them with `report_card(Gate.apply, torch.linspace(-3, 3, 7))`, and write "
+        "It keeps one tensor for backward; plain autograd keeps two. But it has three faults. Find "
+        "them with `report_card(Gate.apply, torch.linspace(-3, 3, 7))`, and write "
         "`repaired_gate(x)`. It keeps only x for backward, and every row of its card is fine, "
         "except those of forward mode: `jvp`, `jacfwd`, `hessian` and `jacfwd(jacfwd)`. `check` "
-        "names the first row that is not fine. Read the card again after each repair, for a fault "
-        "can hide another one.",
+        "names the first row that is not fine. Read the card again after each repair, because one "
+        "fault can hide another.",
         (
             "One row at a time: read its remedy, repair, and ask for the card again.",
             "`a.mul_(b)` writes into `a`, and `grad_output` belongs to others. `a * b` is a new "

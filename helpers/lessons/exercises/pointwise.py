@@ -1,0 +1,116 @@
+"""A learner's function of each number alone: its value, its gradient, and what it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import torch
+
+from helpers.lessons.exercises.answers import (
+    call_answer,
+    expect_close,
+    expect_tensor,
+    likely_mistake,
+)
+from helpers.lessons.exercises.exercise import Wrong
+from helpers.lessons.saved_tensors import saved_tensors
+
+# Upstream gradients: no two alike, none of them 1.
+UPSTREAM = torch.tensor([3.0, 8.0, -2.0, 0.5, 4.0, -5.0, 7.0, -3.0, -6.0, 9.0, 2.5, -8.0])
+NUMBERS = 1000  # in the tensor whose memory is measured
+
+
+def run_on_leaves(answer: object, *given: torch.Tensor, rest: tuple = ()) -> tuple:
+    """A leaf for each tensor given, and what the answer returns for them: a tensor like the first.
+
+    rest  further arguments of the answer
+    """
+    if isinstance(answer, type):
+        raise Wrong(f"needs a function, got the class: pass {answer.__name__}.apply.")
+    leaves = [tensor.clone().requires_grad_() for tensor in given]
+    x, y = leaves[0], call_answer(answer, *leaves, *rest)
+    if not all(map(torch.equal, leaves, given)):
+        raise Wrong("it writes into its input, which others still need: work on a copy.")
+    if isinstance(y, tuple):
+        raise Wrong(f"returns a tuple of {len(y)}, expected the value alone: take [0].")
+    if not isinstance(y, torch.Tensor):
+        raise Wrong(f"returns a {type(y).__name__}, expected a tensor.")
+    if y.dtype != x.dtype:
+        kinds = f"yours is {_name(y.dtype)}, expected {_name(x.dtype)}"
+        raise Wrong(f"value: {kinds}, as x is. `.to(x.dtype)` converts.")
+    if y.shape != x.shape:
+        raise Wrong(f"value: yours has shape {tuple(y.shape)}, expected {tuple(x.shape)}.")
+    return *leaves, y
+
+
+def gradients_for(upstream: torch.Tensor, y: torch.Tensor, *leaves: torch.Tensor) -> tuple:
+    """The gradient of each leaf for this upstream gradient; None where nothing leads to it."""
+    if not y.requires_grad:
+        raise Wrong("the value is right, but the result has no grad_fn: no path leads back to x.")
+    upstream = upstream[: len(y)] if y.dim() else upstream
+    given = upstream.to(y.dtype, copy=True)
+    gradients = torch.autograd.grad(y, leaves, given, allow_unused=True, retain_graph=True)
+    if not torch.equal(given, upstream.to(y.dtype)):
+        raise Wrong("backward writes into grad_output, which others still need: work on a copy.")
+    return gradients
+
+
+def expect_each(
+    what: str,
+    x: torch.Tensor,
+    yours: object,
+    expected: torch.Tensor,
+    why: str | Callable[[float, float], str] = "",
+    *,
+    mistakes: Mapping[str, torch.Tensor] | None = None,
+    upstream: torch.Tensor | None = None,
+    at: str = "x",
+) -> None:
+    """Like expect_close, and the message names the place by its x, and by its upstream gradient.
+
+    why  what to say if no mistake fits; or a function of x and of the learner's number
+    at   what x is called
+    """
+    expect_tensor(what, yours, expected.shape)
+    reason = likely_mistake(yours, mistakes or {})
+    kind = "" if x.dtype == torch.float32 else f" ({_name(x.dtype)})"
+    for i, (number, mine, right) in enumerate(zip(x.tolist(), yours, expected, strict=True)):
+        story = why(number, mine.item()) if callable(why) else why
+        for_upstream = "" if upstream is None else f", grad_output {upstream[i]:g}"
+        where = f"{what} at {at} = {number:g}{kind}{for_upstream}"
+        expect_close(where, mine, right, why=reason or story)
+
+
+def expect_slope(
+    what: str,
+    x: torch.Tensor,
+    gradient: object,
+    slope: torch.Tensor,
+    mistakes: Mapping[str, torch.Tensor],
+) -> None:
+    """Raise Wrong unless the gradient for UPSTREAM is the slope times that.
+
+    mistakes  reason -> the slope that this mistake has
+    """
+    upstream = UPSTREAM[: len(x)]
+    wrong = {reason: wrong_slope * upstream for reason, wrong_slope in mistakes.items()}
+    wrong["backward ignores grad_output."] = slope
+    expect_each(what, x, gradient, slope * upstream, mistakes=wrong, upstream=upstream)
+
+
+def bytes_kept(answer: Callable) -> tuple[float, bool]:
+    """Bytes that the graph keeps for each number, and is x itself among them?"""
+    x = torch.linspace(-3, 3, NUMBERS).requires_grad_()
+    part = torch.linspace(-3, 3, 2 * NUMBERS)[:NUMBERS].requires_grad_()
+    kept = []
+    for tensor in (x, part):
+        with saved_tensors() as saved:
+            y = call_answer(answer, tensor)
+        kept.append(saved.bytes / NUMBERS)
+        del y
+    plain, in_part = kept  # a storage counts whole, so a kept x counts twice where it is a part
+    return plain, in_part > plain
+
+
+def _name(dtype):
+    return str(dtype).removeprefix("torch.")
