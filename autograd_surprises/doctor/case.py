@@ -35,9 +35,10 @@ class Case:
     def __post_init__(self):
         if self.backward is not None and self.history is not None:
             for step in self.backward.steps.values():
-                step.where = self.history.line_of(step.node)
                 call = self.history.call_of(step.node)
-                step.called = call.operation if call and not call.function else ""
+                if call is not None:
+                    step.where = call.node_line
+                    step.called = "" if call.function else call.operation
 
     def name(self, tensor: torch.Tensor, i: int = 0) -> str:
         return self.names.get(id(tensor), f"leaf {i} of shape {tuple(tensor.shape)}")

@@ -26,6 +26,11 @@ class Finding:
     node      what the graph node did: "died in RoundBackward0: 3 of 3 in, 0 of 3 out"
     also      more sentences
     section   where a notebook teaches it: "08_none_zero_nan.ipynb#A-heading", or ""
+
+    >>> print(Finding("w", "zero", "dropout", "dropout dropped every element", fix="a lower p"))
+    ZERO  w
+        cause: dropout dropped every element
+        fix: a lower p
     """
 
     name: str

@@ -62,6 +62,11 @@ class ForwardCall(NamedTuple):
         return Where(code.co_filename, line, module)
 
     @property
+    def node_line(self) -> Where | None:
+        """The line that made its nodes of the graph: inside a Function, that of the apply."""
+        return self.function[1] if self.function else self.where
+
+    @property
     def operation(self) -> str:
         return self.name.strip("_")
 

@@ -79,9 +79,7 @@ class History:
 
     def line_of(self, node) -> Where | None:
         call = self.call_of(node)
-        if call is None:
-            return None
-        return call.function[1] if call.function else call.where
+        return call and call.node_line
 
     def made_at(self, tensor: torch.Tensor) -> Where | None:
         states = self.recorder.states(tensor)

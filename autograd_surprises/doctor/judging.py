@@ -74,6 +74,7 @@ def _judge_gradient(case, name, tensor, edge):
 
 
 def at(step: BackwardStep, label: str = "at") -> tuple:
+    """The place of a step, if the forward pass was recorded."""
     return ((label, step.where),)
 
 

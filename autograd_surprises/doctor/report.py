@@ -20,6 +20,10 @@ class Report:
     loss               a description of it
     findings           in the order in which they were asked for
     backward, history  what was watched and recorded, for the picture; names of tensors by id
+
+    >>> x = torch.tensor([0.2, 1.7], requires_grad=True)
+    >>> explain((x * 3).sum(), {"x": x}).healthy
+    True
     """
 
     loss: str

@@ -24,10 +24,13 @@ class Lost:
     inference     was it made in torch.inference_mode()?
     recording     was recording on?
     create_graph  torch.autograd.grad's argument
-    caller        the code that called the function: of the user, a library or torch
+    caller        the code that _called the function: of the user, a library or torch
     inside        the autograd.Function in whose forward it was made, by name
     around        the line that led to the call, where the same function had switched recording off
     switched      the line that switched recording off
+
+    >>> CUTS.first(Lost("tensor")).finding(Lost("tensor")).sentence
+    'torch.tensor() copies the numbers into a new tensor, without their history'
     """
 
     call: str
@@ -56,7 +59,7 @@ class Lost:
         return f"torch.{name}" if self.call in COPIES - {"new_tensor"} else name
 
 
-def called(*names: str):
+def _called(*names: str):
     """Is it one of these functions?"""
     return lambda lost: lost.call in names
 
@@ -97,7 +100,7 @@ CUTS.add(
 )
 
 
-def in_deepcopy(lost: Lost) -> bool:
+def _in_deepcopy(lost: Lost) -> bool:
     """Parameter.__deepcopy__ uses .data."""
     return "__deepcopy__" in (lost.call, lost.caller.co_name if lost.caller else "")
 
@@ -107,7 +110,7 @@ CUTS.add(
     "copy.deepcopy() makes an independent tensor: what the copy does never reaches the original",
     "train the copy (build the optimizer from it); to compute with other weights, "
     "torch.func.functional_call",
-    when=in_deepcopy,
+    when=_in_deepcopy,
     avoidable=False,
 )
 
@@ -116,7 +119,7 @@ CUTS.add(
     "nn.Parameter(...) makes a new leaf of these numbers, without their history",
     "create the Parameter once, in __init__, and compute with it in forward",
     "01_parameter_or_variable.ipynb#When-a-Parameter-does-not-work",
-    when=called("Parameter"),
+    when=_called("Parameter"),
 )
 
 CUTS.add(
@@ -124,7 +127,7 @@ CUTS.add(
     ".detach() returns the same numbers without their history",
     "leave out .detach(), or detach only the copy that you log",
     "08_none_zero_nan.ipynb#An-encoder-that-learns-nothing",
-    when=called("detach", "detach_"),
+    when=_called("detach", "detach_"),
 )
 
 CUTS.add(
@@ -133,7 +136,7 @@ CUTS.add(
     "written there",
     "use the tensor itself; for an update by hand, torch.no_grad()",
     "08_none_zero_nan.ipynb#A-cut-that-was-covered-up",
-    when=called("data", "data_"),
+    when=_called("data", "data_"),
 )
 
 CUTS.add(
@@ -141,7 +144,7 @@ CUTS.add(
     "{operation}() copies the numbers into a new tensor, without their history",
     "torch.stack or torch.cat to join tensors, .clone() to copy one",
     "08_none_zero_nan.ipynb#A-mean-of-several-losses",
-    when=called(*COPIES),
+    when=_called(*COPIES),
 )
 
 CUTS.add(
@@ -168,7 +171,7 @@ INFERENCE_MODE = CUTS.add(
 )
 
 
-def by_a_distribution(lost: Lost) -> bool:
+def _by_a_distribution(lost: Lost) -> bool:
     """Was recording off for sample() of torch.distributions?"""
     file = lost.caller.co_filename if lost.caller else ""
     return not lost.recording and file.startswith(f"{TORCH_FOLDER}distributions")
@@ -178,7 +181,7 @@ CUTS.add(
     "no-grad",
     "a sample is drawn while recording is off",
     "rsample(), which lets the gradient pass; without it, a score-function estimator",
-    when=by_a_distribution,
+    when=_by_a_distribution,
 )
 
 CUTS.add(
@@ -204,7 +207,7 @@ CUTS.add(
     "torch.autograd.grad() without create_graph=True returns a gradient without history",
     "torch.autograd.grad(..., create_graph=True)",
     "05_gradients_of_gradients.ipynb#A-gradient-with-a-history",
-    when=called("grad"),
+    when=_called("grad"),
 )
 
 CUTS.add(

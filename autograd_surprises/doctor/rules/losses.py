@@ -12,7 +12,12 @@ from autograd_surprises.doctor.rules.rule import Rule, Rulebook
 
 @dataclass(frozen=True)
 class LossFacts:
-    """A loss, whether its forward pass was recorded, and whether it came with grad_outputs."""
+    """A loss, whether its forward pass was recorded, and whether it came with grad_outputs.
+
+    >>> loss = torch.ones(3, requires_grad=True) * 2
+    >>> LOSS.first(LossFacts(loss, recorded=False, has_weights=False)).cause
+    'vector-loss'
+    """
 
     loss: torch.Tensor
     recorded: bool

@@ -18,6 +18,9 @@ class TensorFacts:
     recorded     was the forward pass recorded?
     is_used      did a recorded call make something of it?
     constant_of  the name of a step that keeps its numbers as a constant, or ""
+
+    >>> UNREACHED.first(TensorFacts(torch.ones(2), recorded=True, is_used=False)).cause
+    'unused'
     """
 
     tensor: torch.Tensor

@@ -55,7 +55,7 @@ READY_MADE = (
 )
 
 
-def is_masked_afterwards(step: BackwardStep) -> bool:
+def _is_masked_afterwards(step: BackwardStep) -> bool:
     """Is it NaN only where 0 arrived, though the forward pass was finite?"""
     return step.masked and step.kept_finite() and step.own is None
 
@@ -67,7 +67,7 @@ MASKED_TOO_LATE = StepRule(
     "because its result is masked, or multiplied by 0, afterwards",
     "make the INPUT safe first, then mask: torch.where(ok, f(torch.where(ok, x, 1.0)), 0.0)",
     "08_none_zero_nan.ipynb#Safe,-and-yet-NaN",
-    on={"": is_masked_afterwards},
+    on={"": _is_masked_afterwards},
 )
 
 # An operation made inf or NaN of finite numbers in the forward pass.
@@ -76,7 +76,11 @@ FORWARD = Rulebook(StepRule)
 
 @dataclass(frozen=True)
 class Birth:
-    """The first inf or NaN of the forward pass, and the kind of operation that made it."""
+    """The first inf or NaN of the forward pass, and the kind of operation that made it.
+
+    >>> FORWARD.first(Birth("Exp")).cause
+    'overflow'
+    """
 
     kind: str
 
@@ -144,7 +148,7 @@ UNKNOWN_ORIGIN = Rule(
 NOT_FINITE = Rulebook(StepRule, OWN_BACKWARD)
 
 
-def has_a_base_of_0_or_less(step: BackwardStep) -> bool:
+def _has_a_base_of_0_or_less(step: BackwardStep) -> bool:
     base = step.saved.get("self")
     return isinstance(base, torch.Tensor) and bool((base <= 0).any())
 
@@ -154,7 +158,7 @@ NOT_FINITE.add(
     "{detail}",
     "keep the input away from that edge: add a small eps, or clamp it",
     "08_none_zero_nan.ipynb#The-distance-to-yourself",
-    on={" ".join(EDGES.keys() - {"Pow"}): always, "Pow": has_a_base_of_0_or_less},
+    on={" ".join(EDGES.keys() - {"Pow"}): always, "Pow": _has_a_base_of_0_or_less},
     detail=lambda step: EDGES[step.kind],
 )
 
@@ -166,7 +170,7 @@ NOT_FINITE.add(
 )
 
 
-def gets_a_large_gradient(step: BackwardStep) -> bool:
+def _gets_a_large_gradient(step: BackwardStep) -> bool:
     """Near the end of its type?"""
     if step.sample is None or not step.sample.is_floating_point():
         return False
@@ -179,7 +183,7 @@ NOT_FINITE.add(
     "{operation} gives more than its type can hold",
     READY_MADE,
     "08_none_zero_nan.ipynb#A-sigmoid-made-by-hand",
-    on={f"Pow {OVERFLOWS}": always, "": gets_a_large_gradient},
+    on={f"Pow {OVERFLOWS}": always, "": _gets_a_large_gradient},
 )
 
 NOT_FINITE.add(

@@ -24,7 +24,11 @@ MADE_IN_FORWARD = Rule(
 
 
 class Strangers(NamedTuple):
-    """Tensors of the optimizer that are not parameters of the model."""
+    """Tensors of the optimizer that are not parameters of the model.
+
+    >>> STALE_OPTIMIZER.finding(Strangers(2)).fix
+    'build the optimizer last, from model.parameters()'
+    """
 
     count: int
 

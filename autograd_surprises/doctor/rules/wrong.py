@@ -43,7 +43,7 @@ OWN_FUNCTION = StepRule(
 )
 
 
-def gets_probabilities(step: BackwardStep) -> bool:
+def _gets_probabilities(step: BackwardStep) -> bool:
     return step.own is None and step.kinds_below[:1] in (["Softmax"], ["Sigmoid"])
 
 
@@ -52,7 +52,7 @@ DOUBLE_SOFTMAX = StepRule(
     "a softmax or sigmoid goes into log_softmax, which cross_entropy contains: that flattens "
     "the gradient",
     "pass the raw scores (logits) to cross_entropy",
-    on={"LogSoftmax": gets_probabilities},
+    on={"LogSoftmax": _gets_probabilities},
 )
 
 MEETS = {"sub", "rsub", "subtract", "add", "radd", "mul", "rmul", "multiply", "div", "truediv",
@@ -60,7 +60,11 @@ MEETS = {"sub", "rsub", "subtract", "add", "radd", "mul", "rmul", "multiply", "d
 
 
 class Meeting(NamedTuple):
-    """Two tensors of unlike shapes in one call; does exactly one of them require a gradient?"""
+    """Two tensors of unlike shapes in one call; does exactly one of them require a gradient?
+
+    >>> BROADCAST.fits(Meeting("sub", True, (4, 1), (4,)))
+    True
+    """
 
     operation: str
     one_tracked: bool
@@ -72,7 +76,7 @@ class Meeting(NamedTuple):
         return tuple(torch.broadcast_shapes(self.first, self.second))
 
 
-def crosses(meeting: Meeting) -> bool:
+def _crosses(meeting: Meeting) -> bool:
     """(N, 1) meets (N,), which gives (N, N), and one of the two comes from data.
 
     (N, 1, k) and (N, k) are often meant to meet, each with each, unless in a loss function.
@@ -92,5 +96,5 @@ BROADCAST = Rule(
     "element of one meets each of the other",
     "bring both to one shape: squeeze(1), or unsqueeze(1) for the other",
     "08_none_zero_nan.ipynb#A-loss-over-too-many-pairs",
-    when=crosses,
+    when=_crosses,
 )

@@ -20,7 +20,7 @@ SMALLER_INPUTS = (
 ZERO = Rulebook(StepRule)
 
 
-def by_the_user(step: BackwardStep) -> bool:
+def _by_the_user(step: BackwardStep) -> bool:
     return step.is_users
 
 
@@ -29,15 +29,15 @@ OWN_BACKWARD = ZERO.add(
     "the backward of your own Function {own_name} returned it",
     "compare it with torch.autograd.gradcheck, in float64",
     "04_override_backward.ipynb#Checking-the-gradient",
-    on={"": by_the_user},
+    on={"": _by_the_user},
 )
 
 
-def rounds(step: BackwardStep) -> bool:
+def _rounds(step: BackwardStep) -> bool:
     return isinstance(step.saved.get("rounding_mode"), str)
 
 
-def picks_the_nearest_pixel(step: BackwardStep) -> bool:
+def _picks_the_nearest_pixel(step: BackwardStep) -> bool:
     return step.saved.get("interpolation_mode") == 1
 
 
@@ -49,17 +49,17 @@ ZERO.add(
     "08_none_zero_nan.ipynb#A-rounded-weight",
     on={
         "Round Floor Ceil Trunc Sign Sgn Bernoulli Heaviside FloorDivide": always,
-        "Div": rounds,
-        "GridSampler2D GridSampler3D": picks_the_nearest_pixel,
+        "Div": _rounds,
+        "GridSampler2D GridSampler3D": _picks_the_nearest_pixel,
     },
 )
 
 
-def without_elements(step: BackwardStep) -> bool:
+def _without_elements(step: BackwardStep) -> bool:
     return any(amount.total == 0 for amount in step.leaving if amount)
 
 
-def all_targets_ignored(step: BackwardStep) -> bool:
+def _all_targets_ignored(step: BackwardStep) -> bool:
     target, ignored = step.saved.get("target"), step.saved.get("ignore_index", 0)
     ignored = ignored if ignored < 2**63 else ignored - 2**64  # stored without sign
     return isinstance(target, torch.Tensor) and bool((target == ignored).all())
@@ -69,11 +69,11 @@ ZERO.add(
     "empty-selection",
     "{operation} got an empty selection: no element, no gradient; a mean of nothing is NaN",
     "leave the term out when nothing is selected",
-    on={"": without_elements, "NllLoss NllLoss2D": all_targets_ignored},
+    on={"": _without_elements, "NllLoss NllLoss2D": _all_targets_ignored},
 )
 
 
-def inputs_outside(step: BackwardStep) -> str:
+def _inputs_outside(step: BackwardStep) -> str:
     """How many inputs lie outside the range, where the node keeps it."""
     low, high = (step.saved.get(end, step.saved.get(f"{end}_val")) for end in ("min", "max"))
     low, high = {"Hardsigmoid": (-3.0, 3.0), "Relu6": (0.0, 6.0)}.get(step.kind, (low, high))
@@ -107,11 +107,11 @@ ZERO.add(
     on={
         "Clamp ClampMin ClampMax Hardtanh Relu6 Hardsigmoid Hardshrink Softshrink Threshold": always
     },
-    detail=inputs_outside,
+    detail=_inputs_outside,
 )
 
 
-def inputs_not_positive(step: BackwardStep) -> str:
+def _inputs_not_positive(step: BackwardStep) -> str:
     values = step.saved.get("result", step.saved.get("self"))
     return f"{int((values <= 0).sum())} of {values.numel()} inputs are 0 or less; "
 
@@ -123,7 +123,7 @@ ZERO.add(
     "learning rate",
     "08_none_zero_nan.ipynb#Units-that-never-switch-on",
     on={"Relu LeakyRelu": always},
-    detail=inputs_not_positive,
+    detail=_inputs_not_positive,
 )
 
 
@@ -133,7 +133,7 @@ def _classes(step):
     return result, dim if dim < result.dim() else dim - 2**64  # stored without sign
 
 
-def over_one_class(step: BackwardStep) -> bool:
+def _over_one_class(step: BackwardStep) -> bool:
     result, dim = _classes(step)
     return result.dim() > 0 and result.shape[dim] == 1
 
@@ -143,11 +143,11 @@ ZERO.add(
     "a softmax over a dimension of size 1 is always 1",
     "softmax over the dimension that holds the classes; sigmoid for a single output",
     "08_none_zero_nan.ipynb#A-softmax-that-cannot-move",
-    on={"Softmax LogSoftmax": over_one_class},
+    on={"Softmax LogSoftmax": _over_one_class},
 )
 
 
-def arriving_gradient_is_the_same_for_all_classes(step: BackwardStep) -> bool:
+def _arriving_gradient_is_the_same_for_all_classes(step: BackwardStep) -> bool:
     result, dim = _classes(step)
     if not result.dim() or step.sample is None or step.sample.shape != result.shape:
         return False
@@ -161,16 +161,16 @@ ZERO.add(
     "sees only that constant sum",
     "a loss that tells the classes apart, such as cross_entropy",
     "08_none_zero_nan.ipynb#A-softmax-that-cannot-move",
-    on={"Softmax": arriving_gradient_is_the_same_for_all_classes},
+    on={"Softmax": _arriving_gradient_is_the_same_for_all_classes},
 )
 
 
-def one_class_is_certain(step: BackwardStep) -> bool:
+def _one_class_is_certain(step: BackwardStep) -> bool:
     result = step.saved["result"]
     return bool((result.exp() if step.kind == "LogSoftmax" else result).max() > 0.999)
 
 
-def outputs_at_the_end(step: BackwardStep) -> str:
+def _outputs_at_the_end(step: BackwardStep) -> str:
     if step.kind not in ("Sigmoid", "Tanh"):
         return ""
     result = step.saved["result"]
@@ -183,12 +183,12 @@ ZERO.add(
     "{detail}{operation} is nearly flat there: its derivative is too small for a float",
     SMALLER_INPUTS,
     "08_none_zero_nan.ipynb#Units-that-go-flat",
-    on={f"Sigmoid Tanh {SMOOTH_ENDS}": always, "Softmax LogSoftmax": one_class_is_certain},
-    detail=outputs_at_the_end,
+    on={f"Sigmoid Tanh {SMOOTH_ENDS}": always, "Softmax LogSoftmax": _one_class_is_certain},
+    detail=_outputs_at_the_end,
 )
 
 
-def zero_inputs(step: BackwardStep) -> tuple[int, int]:
+def _zero_inputs(step: BackwardStep) -> tuple[int, int]:
     """How many inputs are 0, of how many."""
     values = step.saved.get("self")
     if not isinstance(values, torch.Tensor):
@@ -196,17 +196,17 @@ def zero_inputs(step: BackwardStep) -> tuple[int, int]:
     return int((values == 0).sum()), values.numel()
 
 
-def at_zero(step: BackwardStep) -> bool:
-    zeros, total = zero_inputs(step)
+def _at_zero(step: BackwardStep) -> bool:
+    zeros, total = _zero_inputs(step)
     return zeros == total > 0
 
 
-def touches_zero(step: BackwardStep) -> bool:
-    return zero_inputs(step)[0] > 0
+def _touches_zero(step: BackwardStep) -> bool:
+    return _zero_inputs(step)[0] > 0
 
 
-def count_of_zero_inputs(step: BackwardStep) -> str:
-    zeros, total = zero_inputs(step) if step.kind == "Abs" else (0, 0)
+def _count_of_zero_inputs(step: BackwardStep) -> str:
+    zeros, total = _zero_inputs(step) if step.kind == "Abs" else (0, 0)
     return f"{zeros} of {total} inputs are 0; " if zeros else ""
 
 
@@ -217,11 +217,11 @@ ZERO.add(
     "09_gradient_atlas.ipynb#A-number-for-NaN",
     on={
         "Softmax LogSoftmax MseLoss SmoothL1Loss HuberLoss Cos Cosh Sinc": always,
-        "LinalgVectorNorm Norm Pow": at_zero,
-        "Abs": touches_zero,
+        "LinalgVectorNorm Norm Pow": _at_zero,
+        "Abs": _touches_zero,
         "Std Var Cdist Atan2": always,
     },
-    detail=count_of_zero_inputs,
+    detail=_count_of_zero_inputs,
 )
 
 PRODUCTS = {"Mul", "Mm", "Addmm", "Bmm", "Baddbmm", "Mv", "Addmv", "Dot", "Linear", "Convolution",
@@ -235,36 +235,36 @@ def _factors(step):
     return [value for name, value in step.tensors().items() if name in FACTORS]
 
 
-def has_zeros_in_a_factor(step: BackwardStep) -> bool:
+def _has_zeros_in_a_factor(step: BackwardStep) -> bool:
     return step.kind in PRODUCTS and any(bool((value == 0).any()) for value in _factors(step))
 
 
-def zeros_in_the_factor(step: BackwardStep) -> str:
-    if not has_zeros_in_a_factor(step):
+def _zeros_in_the_factor(step: BackwardStep) -> str:
+    if not _has_zeros_in_a_factor(step):
         return ""
     factor = next(value for value in _factors(step) if bool((value == 0).any()))
     return f"{int((factor == 0).sum())} of {factor.numel()} elements of a factor are 0; "
 
 
-def in_dropout(step: BackwardStep) -> bool:
-    return step.called == "dropout" and has_zeros_in_a_factor(step)
+def _in_dropout(step: BackwardStep) -> bool:
+    return step.called == "dropout" and _has_zeros_in_a_factor(step)
 
 
 ZERO.add(
     "dropout",
     "{detail}dropout dropped every element that has a gradient",
     "a lower p",
-    on={"NativeDropout FusedDropout Dropout": always, "Mul": in_dropout},
-    detail=zeros_in_the_factor,
+    on={"NativeDropout FusedDropout Dropout": always, "Mul": _in_dropout},
+    detail=_zeros_in_the_factor,
 )
 
 
-def has_a_factor_of_zeros(step: BackwardStep) -> bool:
+def _has_a_factor_of_zeros(step: BackwardStep) -> bool:
     return any(not bool(value.any()) for value in _factors(step))
 
 
-def is_a_product_with_zeros(step: BackwardStep) -> bool:
-    return step.kind in PRODUCTS and has_a_factor_of_zeros(step)
+def _is_a_product_with_zeros(step: BackwardStep) -> bool:
+    return step.kind in PRODUCTS and _has_a_factor_of_zeros(step)
 
 
 LOOK_AT_THE_ZEROS = "look where those zeros come from: initialisation, a mask, an input, relu"
@@ -273,7 +273,7 @@ ZERO.add(
     "the gradient is multiplied by the other factor of {operation}, which is 0 in every element",
     LOOK_AT_THE_ZEROS,
     "08_none_zero_nan.ipynb#All-weights-start-at-zero",
-    on={NORMS: has_a_factor_of_zeros, "": is_a_product_with_zeros},
+    on={NORMS: _has_a_factor_of_zeros, "": _is_a_product_with_zeros},
 )
 
 NORMALISED = ZERO.add(
@@ -343,7 +343,7 @@ ZERO.add(
 )
 
 
-def multiplies_by_the_number_0(step: BackwardStep) -> bool:
+def _multiplies_by_the_number_0(step: BackwardStep) -> bool:
     numbers = [step.saved.get(name) for name in ("other", "alpha", "beta", "exponent", "p")]
     return any(type(number) in (int, float) and number == 0 for number in numbers)
 
@@ -352,11 +352,11 @@ ZERO.add(
     "zero-factor",
     "the gradient is multiplied by the other factor of {operation}, which is the number 0",
     LOOK_AT_THE_ZEROS,
-    on={"": multiplies_by_the_number_0},
+    on={"": _multiplies_by_the_number_0},
 )
 
 
-def cancels(step: BackwardStep) -> bool:
+def _cancels(step: BackwardStep) -> bool:
     """One input got fewer elements than arrived, and nearly nothing: they were added up."""
     most = max((amount.total for amount in step.arriving if amount), default=0)
     mass = sum(amount.mass for amount in step.arriving if amount)
@@ -368,7 +368,7 @@ CANCEL = ZERO.add(
     "the contributions cancel when they are added: probably adding a constant here changes "
     "nothing, as for a bias before BatchNorm or softmax",
     "if it is such a bias, leave it out; otherwise look for a constant or symmetric loss",
-    on={"": cancels},
+    on={"": _cancels},
 )
 
 ZERO.add(
@@ -376,8 +376,8 @@ ZERO.add(
     "{detail}the gradient is multiplied by the other factor of {operation}, which is 0 in places",
     LOOK_AT_THE_ZEROS,
     "08_none_zero_nan.ipynb#All-weights-start-at-zero",
-    on={"": has_zeros_in_a_factor},
-    detail=zeros_in_the_factor,
+    on={"": _has_zeros_in_a_factor},
+    detail=_zeros_in_the_factor,
 )
 
 ZERO.add(
@@ -425,7 +425,7 @@ TINY.append(NORMALISED)
 
 TINY.add(
     "underflow",
-    "the gradient is so small that its type rounds most of it to 0",
+    "the gradient is so small that its type _rounds most of it to 0",
     "scale the loss (torch.amp.GradScaler), or use bfloat16",
     "10_functions_that_survive.ipynb#Mixed-precision",
     on={"ToCopy": always},
@@ -442,7 +442,11 @@ TINY.add(
 
 
 class Shrinking(NamedTuple):
-    """A gradient that gets smaller in many steps: which kinds, and how much, in words."""
+    """A gradient that gets smaller in many steps: which kinds, and how much, in words.
+
+    >>> SHRINKS.finding(Shrinking("30 SigmoidBackward0 together to 1e-18")).cause
+    'shrinks'
+    """
 
     steps: str
 
