@@ -24,7 +24,7 @@ class Lost:
     inference     was it made in torch.inference_mode()?
     recording     was recording on?
     create_graph  torch.autograd.grad's argument
-    caller        the code that _called the function: of the user, a library or torch
+    caller        the code that called the function: of the user, a library or torch
     inside        the autograd.Function in whose forward it was made, by name
     around        the line that led to the call, where the same function had switched recording off
     switched      the line that switched recording off
@@ -149,7 +149,7 @@ CUTS.add(
 
 CUTS.add(
     "branch",
-    "it only decides which way the program goes, and a decision has no derivative",
+    "it only decides which branch runs, and a decision has no derivative",
     "torch.where, or a soft weight, instead of the if",
     when=lambda lost: lost.decides,
 )
@@ -180,7 +180,7 @@ def _by_a_distribution(lost: Lost) -> bool:
 CUTS.add(
     "no-grad",
     "a sample is drawn while recording is off",
-    "rsample(), which lets the gradient pass; without it, a score-function estimator",
+    "rsample(), which lets the gradient through; if there is none, a score-function estimator",
     when=_by_a_distribution,
 )
 

@@ -46,7 +46,7 @@ LOSS = Rulebook(Rule)
 LOSS_IS_LEAF = LOSS.add(
     "loss-is-leaf",
     "the loss is a leaf: requires_grad_() on it lets backward() run, but that reaches nothing. "
-    "The history was cut before",
+    "The history was cut earlier",
     "take the requires_grad_() away, and repair the cut",
     "08_none_zero_nan.ipynb#A-cut-that-was-covered-up",
     when=lambda facts: not facts.has_history and facts.loss.requires_grad,

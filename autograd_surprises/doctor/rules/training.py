@@ -1,4 +1,4 @@
-"""A tensor gets a gradient, and no optimizer moves it."""
+"""A tensor gets a gradient, and no optimizer updates it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from autograd_surprises.doctor.rules.rule import Rule
 
 UNREGISTERED = Rule(
     "unregistered",
-    "it gets a gradient but is not in model.parameters(), so no optimizer moves it: nn.Module "
+    "it gets a gradient but is not in model.parameters(), so no optimizer updates it: nn.Module "
     "does not look into plain lists, dicts and attributes",
     "nn.ParameterList or nn.ModuleList, or self.w = nn.Parameter(...), in __init__",
     "08_none_zero_nan.ipynb#Scales-in-a-list",
@@ -16,7 +16,7 @@ UNREGISTERED = Rule(
 
 MADE_IN_FORWARD = Rule(
     "new-parameter",
-    "it gets a gradient but is not in model.parameters(), so no optimizer moves it: it is made "
+    "it gets a gradient but is not in model.parameters(), so no optimizer updates it: it is made "
     "anew in each forward",
     "create the Parameter once, in __init__",
     "01_parameter_or_variable.ipynb#When-a-Parameter-does-not-work",
@@ -44,6 +44,6 @@ STALE_OPTIMIZER = Rule(
 NOT_IN_OPTIMIZER = Rule(
     "not-in-optimizer",
     "it is a parameter of the model, but the optimizer does not hold it",
-    "build the optimizer when the model is complete, and hand it every parameter",
+    "build the optimizer when the model is complete, and pass it every parameter",
     "08_none_zero_nan.ipynb#The-layer-that-came-later",
 )

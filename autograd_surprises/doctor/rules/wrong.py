@@ -27,7 +27,7 @@ ACCUMULATED = Rule(
 
 CHANGED_GRADIENT = StepRule(
     "changed-gradient",
-    "its backward changed the gradient that it got in place: whoever else uses that gradient "
+    "its backward changes the gradient that it gets in place, so whatever else uses that gradient "
     "gets wrong numbers",
     "return a new tensor: g * 2, not g.mul_(2)",
     "08_none_zero_nan.ipynb#A-backward-that-writes-into-what-it-was-given",
@@ -36,7 +36,7 @@ CHANGED_GRADIENT = StepRule(
 
 OWN_FUNCTION = StepRule(
     "own-function",
-    "a backward of your own: whether it is the derivative, explain does not check",
+    "a backward of your own: explain does not check whether it is the derivative",
     "torch.autograd.gradcheck, in float64",
     "04_override_backward.ipynb#Checking-the-gradient",
     on={"": lambda step: step.is_users},
@@ -92,8 +92,8 @@ def _crosses(meeting: Meeting) -> bool:
 
 BROADCAST = Rule(
     "broadcast",
-    "probably unwanted: {operation} of the shapes {first} and {second} gives {result}, so each "
-    "element of one meets each of the other",
+    "probably unwanted: {operation} of the shapes {first} and {second} gives {result}: each "
+    "element of one with each of the other",
     "bring both to one shape: squeeze(1), or unsqueeze(1) for the other",
     "08_none_zero_nan.ipynb#A-loss-over-too-many-pairs",
     when=_crosses,

@@ -212,7 +212,8 @@ def _count_of_zero_inputs(step: BackwardStep) -> str:
 
 ZERO.add(
     "stationary",
-    "{detail}there, {operation} has the derivative 0, or has none and PyTorch uses 0",
+    "{detail}the input lies exactly where {operation} has the derivative 0, or has none and "
+    "PyTorch uses 0",
     "nothing, if this is the minimum that you want; else start from other values",
     "09_gradient_atlas.ipynb#A-number-for-NaN",
     on={
@@ -278,7 +279,7 @@ ZERO.add(
 
 NORMALISED = ZERO.add(
     "normalised",
-    "normalised values have a fixed mean and size, and probably the loss sees only these",
+    "normalised values have a fixed mean and size, and the loss probably depends on these only",
     "another loss than the sum or mean (or mean square) of normalised values",
     on={NORMS: always},
 )
@@ -330,8 +331,8 @@ ZERO.add(
 
 ZERO.add(
     "compiled",
-    "it stops inside a block of torch.compile, which is one opaque node of the graph",
-    "record the forward pass with trace(): there the block runs eagerly and can be read",
+    "the gradient stops inside a compiled block, which is one opaque node of the graph",
+    "record the forward pass with trace(): there the block runs eagerly",
     on={"CompiledFunction": always},
 )
 
