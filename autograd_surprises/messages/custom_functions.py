@@ -46,7 +46,7 @@ CUSTOM_FUNCTIONS = (
                 Double()
             """,
         },
-        "a Function is used like a Module, but nobody makes an object of it",
+        "a Function is used like a Module, but it is never made into an object",
         "MyFunction.apply(x)",
         section="04_override_backward.ipynb#Calling-it",
     ),
@@ -209,11 +209,15 @@ CUSTOM_FUNCTIONS = (
     ),
     Message(
         "no-signature",
-        {"no signature found": ""},
+        {
+            "no signature found": """
+                import inspect
+                inspect.signature(torch.round)  # as torch does where forward = torch.round
+            """,
+        },
         "forward is a builtin, and torch cannot ask a builtin for its arguments",
         "write forward as a def of your own",
         in_function="write forward as a def of your own: torch cannot ask a builtin for its "
         "arguments",
-        no_example="torch from 2.14 on no longer asks",
     ),
 )

@@ -28,7 +28,6 @@ class Message:
     in_function  what to change in a torch.autograd.Function, where that is more specific
     section      where a notebook teaches it: "01_parameter_or_variable.ipynb#A-heading", or ""
     variants     other wordings of the same, for other versions of torch or other cases
-    no_example   why the lines are missing, where they are
 
     >>> warning = Message("old-name", {"`…` is deprecated": ""}, "it has a new name", "use that")
     >>> warning.matches("FutureWarning: `nn.init.uniform` is deprecated.")
@@ -42,7 +41,6 @@ class Message:
     in_function: str = ""
     section: str = ""
     variants: tuple[str, ...] = ()
-    no_example: str = ""
 
     def matches(self, said: str) -> bool:
         """Does torch's text contain one of the texts?"""
