@@ -101,6 +101,16 @@ def test_the_index_follows_the_notebooks():
     assert len(set(links)) == 1 + sum(a != b for a, b in zip(links, links[1:], strict=False))
 
 
+@pytest.mark.parametrize("section", sorted({m.section for m in MESSAGES if m.section}))
+def test_a_section_is_a_heading_of_its_notebook(section):
+    notebook, _, anchor = section.partition("#")
+    (path,) = [path for path in notebook_files() if path.name == notebook]
+    cells = nbformat.read(path, as_version=4).cells
+    texts = [cell.source for cell in cells if cell.cell_type == "markdown"]
+    headings = re.findall(r"^##+ (.+)$", "\n".join(texts), re.MULTILINE)
+    assert anchor in [heading.strip().replace(" ", "-") for heading in headings]
+
+
 NOT_OF_TORCH = {"04_override_backward": {"wrong-name"}}  # the name of a page's own class
 
 
