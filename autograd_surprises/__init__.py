@@ -1,13 +1,14 @@
 """Why did PyTorch's backward do that? Diagnosis for your own code; needs torch alone.
 
-trace, explain, explain_error  which line made a gradient None, zero, NaN or wrong
-report_card                    what a custom Function supports, and where it is silently wrong
+`trace`, `explain` and `explain_error` say which line made a gradient None, zero, NaN or wrong;
+`report_card` says what a custom Function supports, and where it is silently wrong.
 
 Inside, each imports only those above it:
 
 numerics     finite differences, jumps and kinks
 graph        the autograd graph behind a tensor, as data
 show         tables and pictures
+messages     what torch's messages mean, what helps, and how to make them happen
 doctor       trace, explain, explain_error
 report_card  report_card
 atlas        measured default gradients of torch's operations, and what versions changed

@@ -27,6 +27,28 @@ class GraphNode:
         return type(self.function).__name__
 
 
+def nodes(root: torch.autograd.graph.Node) -> list[torch.autograd.graph.Node]:
+    """All nodes that backward visits from `root`, each after those that lead to it.
+
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> [type(node).__name__ for node in nodes((x.exp() + x).grad_fn)]
+    ['AddBackward0', 'ExpBackward0', 'AccumulateGrad']
+    """
+    links, waiting = {root: 0}, [root]  # how many links lead to each node
+    while waiting:
+        for node in _next(waiting.pop()):
+            if node not in links:
+                waiting.append(node)
+            links[node] = links.get(node, 0) + 1
+    order = [root]
+    for node in order:  # which grows meanwhile
+        for after in _next(node):
+            links[after] -= 1
+            if links[after] == 0:
+                order.append(after)
+    return order
+
+
 def autograd_graph(result: torch.Tensor) -> list[GraphNode]:
     """List the nodes that result.backward() would visit, the result's own node first.
 
@@ -43,20 +65,22 @@ def autograd_graph(result: torch.Tensor) -> list[GraphNode]:
             "this tensor has no grad_fn, so there is no graph behind it: it is a leaf, or it was "
             "computed under no_grad, detached, or made from tensors that need no gradient"
         )
-    depths, waiting = {result.grad_fn: 0}, [result.grad_fn]
-    while waiting:
-        function = waiting.pop()
-        for needed, _ in function.next_functions:
-            if needed is not None and depths.get(needed, -1) <= depths[function]:
-                depths[needed] = depths[function] + 1
-                waiting.append(needed)
-    order = {function: i for i, function in enumerate(sorted(depths, key=depths.get))}
+    found = nodes(result.grad_fn)
+    depths = dict.fromkeys(found, 0)
+    for node in found:
+        for after in _next(node):
+            depths[after] = max(depths[after], depths[node] + 1)
+    position = {node: i for i, node in enumerate(sorted(found, key=depths.get))}
     return [
         GraphNode(
-            function,
-            getattr(function, "variable", None),  # only AccumulateGrad has one
-            depths[function],
-            tuple(order[needed] for needed, _ in function.next_functions if needed is not None),
+            node,
+            getattr(node, "variable", None),  # only AccumulateGrad has one
+            depths[node],
+            tuple(position[after] for after in _next(node)),
         )
-        for function in order
+        for node in position
     ]
+
+
+def _next(node):
+    return [after for after, _ in node.next_functions if after is not None]

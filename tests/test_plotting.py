@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
-from autograd_surprises.show.graph import plot_graph
+from autograd_surprises.show.graph_picture import plot_graph
 from autograd_surprises.show.picture import Picture
 from helpers.curves.figures import CurveArtists, curve_title, plot_gallery, plot_gradient_curve
 from helpers.curves.numbers import gradient_curve
@@ -198,8 +198,10 @@ def test_graph_figure_names_tensors_and_leaves():
     y = w * 3 + b
     figure = plot_graph(y.sum(), w=w, y=y, title="A graph")
     assert figure.summary.splitlines() == [
-        "SumBackward0 -> y AddBackward0",
-        "y AddBackward0 -> MulBackward0, unnamed (leaf)",
-        "MulBackward0 -> w (leaf)",
+        "SumBackward0 · then y",
+        "y · AddBackward0 · then MulBackward0; unnamed",
+        "MulBackward0 · then w",
+        "unnamed · leaf",
+        "w · leaf",
     ]
     assert figure.axes[0].get_title() == "A graph"

@@ -1,28 +1,31 @@
 """Why is a gradient None, zero, NaN or wrong, and which line did it?
 
-places       lines of somebody's code, and the tensors that names there hold
-causes       every cause in words: a table
-calls        one call of torch
-recording    trace(): what the forward pass did
-history      questions to a recording
-steps        what backward did at one node
-backward     one backward, watched
-conditions   under which a reason holds
-reasons      why an operation gives zero or NaN: tables
-case         one loss and what is known of it
-nonfinite    where inf and NaN come from
-judging      what happened to the gradient of each tensor
-advice       what a gradient does not show
-examination  explain()
-errors       what autograd's messages mean: a table
-report       findings as text, table and data
-graph        the graph as boxes and links, and as Mermaid
-picture      the graph as a picture
+Record the forward pass, watch one backward, gather the facts of each tensor, and tell the first
+rule that fits. Each module imports only those above it:
+
+places         lines of somebody's code, and the tensors that names there hold
+finding        what happened to the gradient of one tensor
+steps          what backward did at one node of the graph
+rules          every cause: when it holds, what is said, what helps, which section teaches it
+forward_calls  one call of torch in the forward pass
+recorder       what the forward pass did
+history        questions to a recording
+backward       one backward, watched
+births         where inf and NaN of the forward pass came from
+case           one loss and what is known of it
+judging        what happened to the gradient of each tensor
+advice         what a gradient does not show
+errors         explain_error(), and the lines that an error is about
+boxes          one backward as boxes and links, for a picture
+report         findings as text, table and data
+diagnosis      explain()
+tracing        trace()
 """
 
+from autograd_surprises.doctor.diagnosis import explain
 from autograd_surprises.doctor.errors import explain_error
-from autograd_surprises.doctor.examination import explain
-from autograd_surprises.doctor.recording import trace
-from autograd_surprises.doctor.report import Finding, Report
+from autograd_surprises.doctor.finding import Finding
+from autograd_surprises.doctor.report import Report
+from autograd_surprises.doctor.tracing import trace
 
 __all__ = ["Finding", "Report", "explain", "explain_error", "trace"]

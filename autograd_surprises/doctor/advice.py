@@ -2,61 +2,65 @@
 
 from __future__ import annotations
 
-import torch
 from torch import nn
 
 from autograd_surprises.doctor.case import Case
+from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.places import held_tensors
-from autograd_surprises.doctor.report import Finding, finding
+from autograd_surprises.doctor.rules.training import (
+    MADE_IN_FORWARD,
+    NOT_IN_OPTIMIZER,
+    STALE_OPTIMIZER,
+    UNREGISTERED,
+    Strangers,
+)
+from autograd_surprises.doctor.rules.wrong import (
+    BROADCAST,
+    CHANGED_GRADIENT,
+    DOUBLE_SOFTMAX,
+    OWN_FUNCTION,
+    Meeting,
+)
 
-MEETS = {"sub", "rsub", "subtract", "add", "radd", "mul", "rmul", "multiply", "div", "truediv",
-         "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}  # fmt: skip
 
-
-def about_functions(case: Case) -> list[Finding]:
-    """A number that may be the wrong one.
+def probably_wrong(case: Case) -> list[Finding]:
+    """Steps and calls whose gradient is probably not the one that was meant.
 
     >>> scores = torch.ones(1, 3, requires_grad=True)
     >>> loss = torch.nn.functional.cross_entropy(scores.softmax(1), torch.tensor([0]))
     >>> explain(loss, {"scores": scores})["loss"].cause
     'double-softmax'
     """
-    found, classes = [], {}
+    found, own = [], {}
     for step in case.backward.ran() if case.backward else ():
-        if step.own is not None and not step.own.__module__.startswith("torch."):
-            place = case.place(step, "applied at")
-            classes.setdefault(step.own.__name__, place)
-            if step.changed:
-                found.append(finding(step.own.__name__, "wrong", "changed-gradient", place))
-        elif step.name.startswith("LogSoftmaxBackward"):
-            below = case.backward.steps.get(step.edges[0][0])
-            if below is not None and below.operation in ("Softmax", "Sigmoid"):
-                found.append(finding("loss", "wrong", "double-softmax", case.place(step)))
-    found += [finding(name, "ok", "own-function", place) for name, place in classes.items()]
+        if CHANGED_GRADIENT.fits(step):
+            places = (("applied at", step.where),)
+            found.append(CHANGED_GRADIENT.finding(step).about(step.own_name, "wrong", places))
+        if DOUBLE_SOFTMAX.fits(step):
+            places = (("at", step.where),)
+            found.append(DOUBLE_SOFTMAX.finding(step).about("loss", "wrong", places))
+        if OWN_FUNCTION.fits(step):
+            own.setdefault(step.own_name, step)
+    for name, step in own.items():
+        places = (("applied at", step.where),)
+        found.append(OWN_FUNCTION.finding(step).about(name, "ok", places))
     for call in case.history.calls if case.history else ():
-        if call.shapes and _crossed(call.short_name, *call.shapes):
-            _, a, b = call.shapes
-            more = f"{a} and {b} gives {tuple(torch.broadcast_shapes(a, b))}"
-            names = {"operation": call.short_name, "more": more}
-            found.append(finding("loss", "wrong", "broadcast", (("at", call.where),), **names))
+        meeting = Meeting(call.operation, *call.shapes) if call.shapes else None
+        if meeting and BROADCAST.fits(meeting):
+            places = (("at", call.where),)
+            found.append(BROADCAST.finding(meeting).about("loss", "wrong", places))
     return found
 
 
-def _crossed(name, one_tracked, a, b):
-    """(N, 1) meets (N,), which gives (N, N), and one of the two comes from data.
-
-    (N, 1, k) and (N, k) are often meant to meet, each with each, unless in a loss function.
-    """
-    sizes = [[n for n in shape if n != 1] for shape in (a, b)]
-    longer, shorter = sorted((a, b), key=len, reverse=True)
-    suspect = name.endswith("_loss") or longer == (*shorter, 1)
-    if not (one_tracked and suspect and name in MEETS and sizes[0] == sizes[1] != []):
-        return False
-    return torch.broadcast_shapes(a, b).numel() > torch.Size(a).numel()
-
-
 def not_trained(case: Case, targets: dict, optimizer) -> list[Finding]:
-    """Tensors that get a gradient and no update."""
+    """Tensors that get a gradient and no update.
+
+    >>> layer = torch.nn.Linear(2, 1)
+    >>> optimizer = torch.optim.SGD([layer.weight], lr=0.1)
+    >>> loss = layer(torch.ones(1, 2)).sum()
+    >>> explain(loss, layer, optimizer=optimizer)["bias"].cause
+    'not-in-optimizer'
+    """
     if case.model is None:
         return []
     mine = dict(case.model.named_parameters())
@@ -68,29 +72,28 @@ def not_trained(case: Case, targets: dict, optimizer) -> list[Finding]:
         return found
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}
     missing = [name for name, p in mine.items() if id(p) not in held and p.requires_grad]
-    made = {name: case.history and case.history.made_at(mine[name]) for name in missing}
+    made = {name: case.made_at(mine[name]) for name in missing}
     stale = len(held - {id(p) for p in mine.values()})
     if stale:
         places = (("new ones made at", made[missing[0]]),) if missing else ()
-        found.append(
-            finding("optimizer", "not trained", "stale-optimizer", places, more=str(stale))
-        )
+        told = STALE_OPTIMIZER.finding(Strangers(stale))
+        found.append(told.about("optimizer", "not trained", places))
     for name in missing:
-        place = (("made at", made[name]),)
-        found.append(finding(name, "not trained", "not-in-optimizer", place))
+        places = (("made at", made[name]),)
+        found.append(NOT_IN_OPTIMIZER.finding().about(name, "not trained", places))
     return found
 
 
 def _stranger(case, leaf):
     """A leaf of the graph that is not among the model's parameters."""
-    made = case.history and case.history.made_at(leaf)
+    made = case.made_at(leaf)
+    places = (("made at", made),)
     for name, module in case.model.named_modules():
         for attribute, value in vars(module).items():
             for path, tensor in () if attribute[0] == "_" else held_tensors(value, attribute):
                 if tensor is leaf:
                     path = f"{name}.{path}" if name else path
-                    return [finding(path, "not trained", "unregistered", (("made at", made),))]
+                    return [UNREGISTERED.finding().about(path, "not trained", places)]
     if isinstance(leaf, nn.Parameter) and id(leaf) not in case.names and made and made.module:
-        name = case.name(leaf)
-        return [finding(name, "not trained", "new-parameter: in forward", (("made at", made),))]
+        return [MADE_IN_FORWARD.finding().about(case.name(leaf), "not trained", places)]
     return []  # probably of another model

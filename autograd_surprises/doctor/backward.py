@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from weakref import ref
 
 import torch
 
-from autograd_surprises.doctor.steps import Amount, Node, Step, measure
-
-
-@dataclass(frozen=True)
-class Sum:
-    """Healthy contributions of these steps, whose sum is ill; if it is one only, a hook did it."""
-
-    steps: tuple[Step, ...]
-
+from autograd_surprises.doctor.steps import (
+    Amount,
+    BackwardStep,
+    GradientSum,
+    Node,
+    measure,
+    name_of,
+)
 
 # Is an amount ill? And is a gradient of several parts ill if all are, or if any is?
 SYMPTOMS = {
@@ -48,15 +46,15 @@ class Backward:
     """
 
     def __init__(self, root: Node):
-        self.steps: dict[Node, Step] = {}
-        self.into: dict[tuple[Node, int], list[tuple[Step, int]]] = {}
+        self.steps: dict[Node, BackwardStep] = {}
+        self.into: dict[tuple[Node, int], list[tuple[BackwardStep, int]]] = {}
         waiting = deque([root])
         while waiting:
             node = waiting.popleft()
             if node in self.steps:
                 continue
             edges = tuple(edge for edge in node.next_functions)
-            step = self.steps[node] = Step(node, node.name().rpartition("::")[2], edges)
+            step = self.steps[node] = BackwardStep(node, name_of(node), edges)
             for k, edge in enumerate(edges):
                 if edge[0] is not None:
                     self.into.setdefault(edge, []).append((step, k))
@@ -64,19 +62,19 @@ class Backward:
         self.root = self.steps[root]
         self.leaves = [node.variable for node in self.steps if hasattr(node, "variable")]
         self.grads: dict[int, torch.Tensor | None] = {}
-        self.failed: Step | None = None
-        self._origins: dict[str, dict[Step, list]] = {}
+        self.failed: BackwardStep | None = None
+        self._origins: dict[str, dict[BackwardStep, list]] = {}
 
     def run(self, loss: torch.Tensor, grad_outputs, others: Iterable[torch.Tensor] = ()) -> None:
         """Walk with a hook on every node. `others` are results whose gradient is wanted, too."""
         wanted = list({id(t): t for t in [*self.leaves, *others] if t.requires_grad}.values())
         self._count, self._measured = 0, {}
         handles = []
-        for step in self.steps.values():
-            if step.own is not None:  # may write into what it gets, so look before
-                handles.append(step.node.register_prehook(self._before(step)))
-            handles.append(step.node.register_hook(self._after(step)))
         try:
+            for step in self.steps.values():
+                if step.own is not None:  # may write into what it gets, so look before
+                    handles.append(step.node.register_prehook(self._before(step)))
+                handles.append(step.node.register_hook(self._after(step)))
             grads = torch.autograd.grad(
                 loss, wanted, grad_outputs, retain_graph=True, allow_unused=True
             )
@@ -88,6 +86,13 @@ class Backward:
             for handle in handles:
                 handle.remove()
             self._measured = {}
+
+    def forget(self) -> None:
+        """Let go of every tensor: what is left is numbers and the nodes of the graph."""
+        self.grads = {}
+        self.leaves = []
+        for step in self.steps.values():
+            step.forget()
 
     def _amount(self, gradient):
         """What leaves one node arrives at the next as the same tensor: measure it once."""
@@ -128,7 +133,7 @@ class Backward:
         for gradient, after in zip(left, filter(None, step.leaving), strict=True):
             dense = arrived.layout is torch.strided and gradient.layout is torch.strided
             alike = dense and arrived.shape == gradient.shape
-            if after.nonzero < nonzero and alike and step.operation not in MIXES:
+            if after.nonzero < nonzero and alike and step.kind not in MIXES:
                 stopped = int(((arrived != 0) & (gradient == 0)).sum())
                 step.stopped = max(step.stopped, stopped)
             if finite and not after.finite and step.spoiled is None and dense:
@@ -146,11 +151,11 @@ class Backward:
         ready = [s for s in undone if s.node not in waits and not hasattr(s.node, "variable")]
         return max(ready, key=lambda step: step.node._sequence_nr(), default=None)
 
-    def origins(self, node: Node, nr: int, symptom: str) -> list[Step | Sum]:
+    def origins(self, node: Node, nr: int, symptom: str) -> list[BackwardStep | GradientSum]:
         """Where the symptom of the gradient of (node, nr) began: "lost" or "not finite".
 
-        That is a step that got a healthy gradient and let an ill one go, or a Sum of healthy
-        ones that is ill. Empty if the gradient that entered the graph was ill already.
+        That is a step that got a healthy gradient and let an ill one go, or a GradientSum of
+        healthy ones that is ill. Empty if the gradient that entered the graph was ill already.
         """
         if symptom not in self._origins:
             table = self._origins[symptom] = {}
@@ -169,7 +174,7 @@ class Backward:
         if not above:
             return []
         if not whole(ill(amount) for _, amount in above):
-            return [Sum(tuple(step for step, _ in above))]
+            return [GradientSum(tuple(step for step, _ in above))]
         found = {}
         for step, amount in above:
             if ill(amount):
@@ -177,10 +182,10 @@ class Backward:
                 found.update(dict.fromkeys([step] if inherited is None else inherited))
         return sorted(found, key=lambda origin: getattr(origin, "order", 0))[:3]
 
-    def ran(self) -> list[Step]:
+    def ran(self) -> list[BackwardStep]:
         return [step for step in self.steps.values() if step.order is not None]
 
-    def main_way(self, node: Node, nr: int) -> Iterator[tuple[Step, Amount]]:
+    def main_way(self, node: Node, nr: int) -> Iterator[tuple[BackwardStep, Amount]]:
         """From a tensor up to the loss, always along the largest contribution."""
         least = float("inf")
         while True:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import bisect
-import re
 from typing import NamedTuple
 
 import torch
 
-from autograd_surprises.doctor.calls import Call, Cut
+from autograd_surprises.doctor.forward_calls import ForwardCall
 from autograd_surprises.doctor.places import Where
-from autograd_surprises.doctor.recording import trace
+from autograd_surprises.doctor.recorder import Recorder
+from autograd_surprises.doctor.rules.cuts import Cut
 
 
 class Fate(NamedTuple):
@@ -20,22 +20,21 @@ class Fate(NamedTuple):
     left  (call, cut, state) where numbers left torch and did not come back with a history
     """
 
-    cut: tuple[tuple[Call, Cut, int], ...] = ()
-    left: tuple[tuple[Call, Cut, int], ...] = ()
+    cut: tuple[tuple[ForwardCall, Cut, int], ...] = ()
+    left: tuple[tuple[ForwardCall, Cut, int], ...] = ()
     end: int = -1
 
 
-HARD_TO_AVOID = ("integer", "no-derivative", "deepcopy")  # so blame another cut, if there is one
-
-
 def _joined(fates, without=()):
-    def best(triples, later):
+    """One fate of several; what could not be avoided, and mere decisions, are blamed last."""
+
+    def best(triples, last):
         once = {(t[0].index, t[2]): t for t in triples if t[2] not in without}
-        return tuple(sorted(once.values(), key=lambda t: (t[1].cause in later, t[0].index))[:3])
+        return tuple(sorted(once.values(), key=lambda t: (last(t[1]), t[0].index))[:3])
 
     return Fate(
-        best((t for fate in fates for t in fate.cut), HARD_TO_AVOID),
-        best((t for fate in fates for t in fate.left), ("branch",)),
+        best((t for fate in fates for t in fate.cut), lambda cut: not cut.rule.avoidable),
+        best((t for fate in fates for t in fate.left), lambda cut: cut.lost.decides),
         max((fate.end for fate in fates), default=-1),
     )
 
@@ -43,25 +42,29 @@ def _joined(fates, without=()):
 class History:
     """A recording with its indexes. `calls` in order; `makers` and `users` by state.
 
-    >>> with trace() as t:
+    >>> with Recorder() as recorder:
     ...     x = torch.ones(2, requires_grad=True); y = x.exp()
-    >>> History(t).call_of(y.grad_fn).name
+    >>> History(recorder).call_of(y.grad_fn).name
     'exp'
     """
 
-    def __init__(self, recording: trace):
-        self.recording, self.calls = recording, recording.calls
+    def __init__(self, recorder: Recorder):
+        self.recorder, self.calls = recorder, recorder.calls
         self.makers = {state: call for call in self.calls for state in call.outputs}
-        self.users: dict[int, list[Call]] = {}
+        self.users: dict[int, list[ForwardCall]] = {}
         for call in self.calls:
             for state in dict.fromkeys(call.inputs):
                 self.users.setdefault(state, []).append(call)
         self._with_nodes = [call for call in self.calls if call.last > call.first]
+        self._in_functions: dict[int, list[ForwardCall]] = {}  # by the number of the next node
+        for call in self.calls:
+            if call.function:
+                self._in_functions.setdefault(call.first, []).append(call)
         self._firsts = [call.first for call in self._with_nodes]
         self._goal: tuple[torch.Tensor, set[int]] | None = None
         self._fates: dict[int, Fate] | None = None
 
-    def call_of(self, node) -> Call | None:
+    def call_of(self, node) -> ForwardCall | None:
         """The call that made this node of the graph."""
         number = node._sequence_nr()
         k = bisect.bisect_right(self._firsts, number) - 1
@@ -71,37 +74,35 @@ class History:
         if own is None:
             return None
         # A Function is numbered just before its forward runs, and that makes no nodes.
-        inner = (c for c in self.calls if c.function and c.first == number + 1)
+        inner = self._in_functions.get(number + 1, ())
         return next((call for call in inner if issubclass(own, call.function[0])), None)
 
     def line_of(self, node) -> Where | None:
         call = self.call_of(node)
-        if call is None:
-            return None
-        return call.function[1] if call.function else call.where
+        return call and call.node_line
 
     def made_at(self, tensor: torch.Tensor) -> Where | None:
-        states = self.recording.states(tensor)
+        states = self.recorder.states(tensor)
         call = self.makers.get(states[0]) if states else None
         return call.where if call else None
 
     def written_at(self, tensor: torch.Tensor, *names: str) -> Where | None:
         """The last change of this tensor in place, or the last call with one of these names."""
-        states = self.recording.states(tensor)
+        states = self.recorder.states(tensor)
         made = [self.makers[state] for state in states if state in self.makers]
         met = [*made, *(call for state in states for call in self.users.get(state, ()))]
         met = [call for call in met if (call.name in names if names else call.in_place)]
         return max(met, key=lambda call: call.index).where if met else None
 
-    def uses(self, tensor: torch.Tensor) -> list[Call]:
+    def uses(self, tensor: torch.Tensor) -> list[ForwardCall]:
         """The calls that made something of this tensor."""
-        states = self.recording.states(tensor)
+        states = self.recorder.states(tensor)
         calls = [call for state in states for call in self.users.get(state, ())]
         idle = ("backward", "grad", "requires_grad_")
         return [c for c in calls if set(c.outputs) - set(states) and c.name not in idle]
 
-    def cut_when_made(self, tensor: torch.Tensor) -> tuple[Call, Cut] | None:
-        for state in self.recording.states(tensor)[:1]:
+    def cut_when_made(self, tensor: torch.Tensor) -> tuple[ForwardCall, Cut] | None:
+        for state in self.recorder.states(tensor)[:1]:
             call = self.makers.get(state)
             if call is not None and state in call.cuts:
                 return call, call.cuts[state]
@@ -111,7 +112,7 @@ class History:
         """The states that the value of the loss, and the leaves of its graph, come from."""
         if self._goal is None or self._goal[0] is not loss:
             leaves = backward.leaves if backward is not None else ()
-            found = {state for t in (loss, *leaves) for state in self.recording.states(t)}
+            found = {state for t in (loss, *leaves) for state in self.recorder.states(t)}
             for call in reversed(self.calls):
                 if found.intersection(call.outputs):
                     found.update(call.inputs)
@@ -121,22 +122,22 @@ class History:
     def cuts(self, behind: set[int] | None = None) -> list[tuple[str, Where]]:
         """Where history was lost, at most three places; of these states, if they are given."""
         return [
-            ("history lost at", cut.places[0][1] if cut.places else call.where)
+            ("history lost at", cut.lost.around or call.where)
             for call in self.calls
             for state, cut in call.cuts.items()
-            if cut.cause != "branch" and (behind is None or state in behind)
+            if not cut.lost.decides and (behind is None or state in behind)
         ][:3]
 
-    def spoiled_before(self, loss: torch.Tensor, backward) -> Call | None:
+    def spoiled_before(self, loss: torch.Tensor, backward) -> ForwardCall | None:
         """The first call behind the loss that made inf or NaN of finite numbers."""
         behind = self.behind(loss, backward)
-        return next((c for c in self.recording.spoiled if behind.intersection(c.outputs)), None)
+        return next((c for c in self.recorder.spoiled if behind.intersection(c.outputs)), None)
 
     def fate(self, tensor: torch.Tensor, loss: torch.Tensor, backward) -> Fate:
         """What became of what was computed from this tensor."""
         if self._fates is None:
             self._fates = self._all_fates(self.behind(loss, backward))
-        states = self.recording.states(tensor)
+        states = self.recorder.states(tensor)
         return _joined([self._fates.get(state, Fate()) for state in states], without=states)
 
     def _all_fates(self, behind):
@@ -149,10 +150,10 @@ class History:
                 loss_of = ((call, cut, state),) if cut else ()
                 if cut is None:
                     after.append(fate)
-                elif cut.cause == "branch" or (cut.cause == "escape" and state not in behind):
+                elif cut.lost.decides or (cut.lost.leaves_torch and state not in behind):
                     after.append(Fate((), loss_of))
                 else:
-                    left = tuple(t if t[1].cause == "branch" else loss_of[0] for t in fate.left)
+                    left = tuple(t if t[1].lost.decides else loss_of[0] for t in fate.left)
                     after.append(Fate(loss_of if state in behind else (), left))
                 after.append(Fate((), (), max(fate.end, call.index)))
             joined = _joined(after)
@@ -163,7 +164,7 @@ class History:
                     fates[state] = joined
         return fates
 
-    def returns_at(self, call: Call, numbers: list[int]) -> int | None:
+    def returns_at(self, call: ForwardCall, numbers: list[int]) -> int | None:
         """The number of the first node, out of `numbers`, whose call used what `call` cut off."""
         states, waiting = set(call.outputs), list(self.calls[call.index + 1 :])
         for later in waiting:
@@ -173,79 +174,3 @@ class History:
                     return numbers[k]
                 states.update(later.outputs)
         return None
-
-
-def lines_of_error(recording, cause, message, failed):
-    """The places that an error is about, the guilty one first."""
-    if recording is None:
-        return []
-    history = History(recording)
-    needed = history.call_of(failed.node) if failed is not None else None
-    search = LINES.get(cause)
-    places = search(history, message, needed) if search else []
-    if needed is not None and cause not in ("second-backward",):
-        places.append((f"needed by {failed.name}, made at", history.line_of(failed.node)))
-    return [(label, where) for label, where in places if where is not None]
-
-
-def _overwritten(history, message, needed):
-    """The write after the value was needed, into what the operation in the message made."""
-    writes = [c for c in history.calls if c.in_place and (not needed or c.index > needed.index)]
-    operation = re.search(r"which is output \d+ of (\w+?)(?:Backward\d*)?,", message)
-    name = operation[1].lower() if operation else ""
-    for write in writes:
-        for state in write.inputs:
-            maker = history.makers.get(state)
-            if maker is not None and name and name in maker.name.replace("_", "").lower():
-                return [("overwritten at", write.where), ("made at", maker.where)]
-    return [("overwritten at, probably", write.where) for write in writes[-1:]]
-
-
-def _freed(history, message, needed):
-    backward = next((c for c in history.calls if c.name in ("backward", "grad")), None)
-    if backward is None:
-        return []
-    before = {state for call in history.calls[: backward.index] for state in call.outputs}
-    again = next(
-        (
-            call
-            for call in history.calls[backward.index + 1 :]
-            if before.intersection(call.inputs)
-            and call.last > call.first
-            and call.name != "backward"
-        ),
-        None,
-    )
-    places = [("freed by", backward.where)]
-    if again is not None:
-        state = next(state for state in again.inputs if state in before)
-        old = needed or history.makers[state]
-        places = [("the old graph was made at", old.where), ("used again at", again.where), *places]
-    return places
-
-
-def _lost(history, message, needed):
-    return history.cuts()
-
-
-def _named(history, message, needed):
-    name = re.search(r"aten::(\w+)", message)
-    start = name[1].replace("_", "")[:8] if name else "?"
-    call = next((c for c in history.calls if c.name.replace("_", "").startswith(start)), None)
-    return [("called at", call.where)] if call else []
-
-
-def _function(history, message, needed):
-    inner = next((call for call in history.calls if call.function), None)
-    return [(f"{inner.function[0].__name__}.apply at", inner.function[1])] if inner else []
-
-
-LINES = {
-    "overwritten": _overwritten,
-    "second-backward": _freed,
-    "not-connected": _lost,
-    "unused-input": _lost,
-    "no-derivative": _named,
-    "once-differentiable": _function,
-    "view-in-place": _function,
-}

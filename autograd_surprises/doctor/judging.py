@@ -1,4 +1,4 @@
-"""What happened to the gradient of each tensor, and why."""
+"""What happened to the gradient of each tensor: the searches in the graph and in the recording."""
 
 from __future__ import annotations
 
@@ -8,12 +8,26 @@ from itertools import islice
 import torch
 
 from autograd_surprises.doctor.backward import edge_of
-from autograd_surprises.doctor.case import Case, because, first_step, in_and_out, memory
-from autograd_surprises.doctor.causes import RECORD, words
-from autograd_surprises.doctor.nonfinite import born_in_forward, not_finite
-from autograd_surprises.doctor.reasons import TINY, ZERO
-from autograd_surprises.doctor.report import Finding, finding
-from autograd_surprises.doctor.steps import Step, measure
+from autograd_surprises.doctor.case import Case, memory
+from autograd_surprises.doctor.finding import Finding
+from autograd_surprises.doctor.rules.losses import LOSS, LossFacts
+from autograd_surprises.doctor.rules.missing import (
+    NOT_A_LEAF,
+    RETURNED_NONE,
+    UNREACHED,
+    UNTRACKED,
+    TensorFacts,
+)
+from autograd_surprises.doctor.rules.nonfinite import (
+    MASKED_TOO_LATE,
+    NOT_FINITE,
+    NOT_FINITE_SUM,
+    UNKNOWN_ORIGIN,
+)
+from autograd_surprises.doctor.rules.rule import Named
+from autograd_surprises.doctor.rules.wrong import ACCUMULATED, OldGradient
+from autograd_surprises.doctor.rules.zeros import SHRINKS, TINY, ZERO, ZERO_SUM, Shrinking
+from autograd_surprises.doctor.steps import BackwardStep, GradientSum, Node, measure
 
 TINY_MASS, DROP, VANISHED = 1e-5, 1e-3, 1e-9  # of what entered; in one step; in many steps
 NEAR = 50  # steps above a tensor in which what blocks a part of its gradient is looked for
@@ -26,11 +40,11 @@ def judge(case: Case, name: str, tensor: torch.Tensor) -> Finding:
     >>> explain((w * 3).sum(), {"w": w})["w"].node
     '2 of 2 not 0'
     """
-    if not tensor.requires_grad:
-        return _not_tracked(case, name, tensor)
+    if not tensor.requires_grad or tensor.is_inference():
+        return _untracked(case, name, tensor)
     found = _judge_gradient(case, name, tensor, edge_of(tensor))
     if tensor.grad_fn is not None and not tensor.retains_grad:
-        return _of_result(case, found, tensor)
+        return _of_non_leaf(case, found, tensor)
     if tensor.is_leaf and tensor.grad is not None and found.status in ("ok", "partial"):
         return _of_old_gradient(case, found, tensor)
     return found
@@ -42,12 +56,13 @@ def _judge_gradient(case, name, tensor, edge):
         return _unreached(case, name, tensor)
     gradient = case.backward.grads.get(id(tensor))
     if gradient is None:
-        step = first_step(case.backward.origins(*edge, "lost"))
-        node, places = (step.name, case.place(step)) if step else ("a backward on the way", ())
-        return finding(name, "none", "returned-none", places, step=node)
+        origins = case.backward.origins(*edge, "lost")
+        step = next((o for o in origins if isinstance(o, BackwardStep)), None)
+        found = RETURNED_NONE.finding(step or Named("a backward on the way"))
+        return found.about(name, "none", at(step) if step else ())
     amount = measure(gradient)
     if not amount.finite:
-        return not_finite(case, name, gradient, edge)
+        return _not_finite(case, name, gradient, edge)
     if not amount.total:
         return Finding(name, "ok", node="it has no elements")
     if amount.nonzero == 0:
@@ -58,116 +73,129 @@ def _judge_gradient(case, name, tensor, edge):
     return found or Finding(name, "ok", node=f"{amount.in_words()} not 0")
 
 
+def at(step: BackwardStep, label: str = "at") -> tuple:
+    """The place of a step, if the forward pass was recorded."""
+    return ((label, step.where),)
+
+
+def in_and_out(step: BackwardStep) -> str:
+    """What arrived at a step and what left it: "RoundBackward0: 2 of 3 in, 0 of 3 out"."""
+    known = step.called.replace("_", "") in step.name.lower()
+    part = "" if known else f", part of {step.called}()"
+    arrived = ", ".join(amount.in_words() for amount in step.arriving if amount)
+    left = ", ".join(amount.in_words() for amount in step.leaving if amount) or "nothing"
+    return f"{step.name}{part}: {arrived} in, {left} out"
+
+
 # None
 
 
-def _not_tracked(case, name, tensor):
+def _untracked(case, name, tensor):
     cut = case.history and case.history.cut_when_made(tensor)
     if cut:
         return _cut(name, *cut)
-    if tensor.is_inference():
-        return finding(name, "none", "inference-mode")
-    if case.model is not None and any(tensor is buffer for buffer in case.model.buffers()):
-        made = case.history and case.history.made_at(tensor)
-        return finding(name, "none", "frozen: a buffer", (("made at", made),))
-    integer = not (tensor.is_floating_point() or tensor.is_complex())
-    more = f"; it is {tensor.dtype}, and integers have no gradient" if integer else ""
-    places = ()
-    if case.history:
-        off = case.history.written_at(tensor, "requires_grad_")
-        places = (("set at", off),) if off else (("made at", case.history.made_at(tensor)),)
-    return finding(name, "none", "frozen", places, more=more)
+    is_buffer = case.model is not None and any(tensor is b for b in case.model.buffers())
+    switched_off = case.history and case.history.written_at(tensor, "requires_grad_")
+    places = (("set at", switched_off),) if switched_off else (("made at", case.made_at(tensor)),)
+    facts = TensorFacts(tensor, is_buffer=is_buffer)
+    return UNTRACKED.first(facts).finding(facts).about(name, "none", places)
 
 
 def _cut(name, call, cut, also=(), said=""):
-    places = cut.places
-    if not places or places[0][0] != "cut at":
-        places = (("cut at", call.where), *places)
-    places = (*places, ("computed at", call.where))
-    found = finding(name, "none", cut.cause, places, also=also, **cut.names)
+    places = (
+        ("cut at", cut.lost.around or call.where),
+        ("recording was switched off at", cut.lost.switched),
+        ("computed at", call.where),
+    )
+    found = cut.rule.finding(cut.lost).about(name, "none", places, also=also)
     return replace(found, sentence=said + found.sentence, call=call)
 
 
 def _unreached(case, name, tensor):
-    """No way in the graph leads from the loss to this tensor."""
+    """No path in the graph leads from the loss to this tensor."""
     also = []
     twin = case.leaves_by_memory.get(memory(tensor))
     if twin is not None and twin is not tensor:
         also.append(f"the graph holds another leaf with the same numbers, {case.name(twin)}: "
                     "probably .detach(), .data or nn.Parameter(...) made it")  # fmt: skip
-    alike = case.leaves_by_shape.get(tuple(tensor.shape), ())
-    alike = [leaf for leaf in alike if leaf is not tensor]
-    if alike:
-        replaced = f"{case.name(alike[0])}, of the same shape, is used: was it copied or replaced?"
-    if case.history is None:
-        step = case.steps_by_constant.get(memory(tensor))
-        if step is not None:
-            return finding(name, "none", "detach: afterwards", (), "", also, step=step.name)
-        return finding(name, "none", "unknown-cut", (), "", also + [replaced] if alike else also)
-    fate = case.history.fate(tensor, case.loss, case.backward)
-    if fate.cut:
-        (call, cut, _), *more = fate.cut
-        found = _cut(name, call, cut, also)
-        places = [("and at", other.where) for other, _, _ in more]
-        seen = {where for _, where in found.places}
-        return replace(found, places=(*found.places, *(p for p in places if p[1] not in seen)))
-    if fate.left:
-        return _cut(name, *fate.left[0][:2], also, "probably here: ")
-    used = case.history.uses(tensor)
-    if not used:
-        return finding(name, "none", "unused", (), "", also + [replaced] if alike else also)
-    if all(set(call.outputs) <= set(call.cuts) for call in used):
-        cut = next(iter(used[0].cuts.values()))
-        return _cut(name, used[0], cut, also, "only this was ever made of it: ")
-    end = case.history.calls[fate.end].where
-    return finding(name, "none", "dead-branch", (("ends at", end),), "", also)
+    uses, places = [], ()
+    if case.history is not None:
+        fate = case.history.fate(tensor, case.loss, case.backward)
+        if fate.cut:
+            (call, cut, _), *more = fate.cut
+            found = _cut(name, call, cut, also)
+            others = [("and at", other.where) for other, _, _ in more]
+            return found.about(name, "none", (*found.places, *others), also=also)
+        if fate.left:
+            return _cut(name, *fate.left[0][:2], also, "probably here: ")
+        uses = case.history.uses(tensor)
+        if uses and all(set(call.outputs) <= set(call.cuts) for call in uses):
+            cut = next(iter(uses[0].cuts.values()))
+            return _cut(name, uses[0], cut, also, "only this was ever made of it: ")
+        places = (("ends at", case.history.calls[fate.end].where),) if uses else ()
+    step = None if case.history else case.steps_by_constant.get(memory(tensor))
+    alike = [t for t in case.leaves_by_shape.get(tuple(tensor.shape), ()) if t is not tensor]
+    if alike and step is None and not uses:
+        also.append(
+            f"{case.name(alike[0])}, of the same shape, is used: was it copied or replaced?"
+        )
+    facts = TensorFacts(
+        tensor,
+        recorded=case.history is not None,
+        is_used=bool(uses),
+        constant_of=step.name if step else "",
+    )
+    return UNREACHED.first(facts).finding(facts).about(name, "none", places, also=also)
 
 
-def _of_result(case, found, tensor):
-    """A result: autograd fills .grad of leaves only, whatever else may be wrong."""
+def _of_non_leaf(case, found, tensor):
+    """Autograd fills .grad of leaves only, whatever else may be wrong."""
     step = case.backward.steps.get(tensor.grad_fn) if case.backward else None
-    places = case.place(step, "made at") if step else ()
     node = f"{found.node}, but not kept" if found.node else ""
-    result = finding(found.name, "none", "not-a-leaf", places, node)
+    places = at(step, "made at") if step else ()
+    told = NOT_A_LEAF.finding(Named(found.name)).about(found.name, "none", places, node)
     if found.status in ("ok", "partial"):
-        return result
-    return replace(found, also=(result.sentence, *found.also))
+        return told
+    return replace(found, also=(told.sentence, *found.also))
 
 
 # Zero, tiny, partial
 
 
 def _zero(case, name, tensor, edge):
-    origins = case.backward.origins(*edge, "lost")
-    step = first_step(origins)
-    if step is None:
-        return _zero_sum(case, name, tensor, origins)
-    places, also = (), []
+    origins = case.backward.origins(*edge, "lost") or [GradientSum()]
+    steps = [origin for origin in origins if isinstance(origin, BackwardStep)]
+    if not steps:
+        return _zero_sum(case, name, tensor, origins[0])
+    step, *others = steps
+    places, also = at(step), []
     for kept in step.tensors().values():  # is the factor that is zero a parameter?
         leaf = case.leaves_by_memory.get(memory(kept))
         if leaf is not None and leaf is not tensor and not kept.any():
             also = [f"that factor is `{case.name(leaf)}`"]
-            places = (("set at", case.history and case.history.written_at(leaf)),)
-    for other in origins[1:]:
-        if isinstance(other, Step):
-            cause, detail, names = case.reason(other, ZERO)
-            line = "".join(f", at {where}" for _, where in case.place(other) if where)
-            also.append(f"on another way: {detail}{words(cause, **names)[0]}{line}")
-    node = f"died in {in_and_out(case, step)}"
-    return because(case, name, "zero", step, ZERO, node, also, places)
+            places = (("set at", case.history and case.history.written_at(leaf)), *at(step))
+    for other in others:
+        line = f", at {other.where}" if other.where else ""
+        also.append(f"on another way: {case.why(other, ZERO).sentence}{line}")
+    node = f"died in {in_and_out(step)}"
+    return case.why(step, ZERO).about(name, "zero", places, node, also)
 
 
-def _zero_sum(case, name, tensor, origins):
+def _zero_sum(case, name, tensor, total):
     """No step let it die: it was zero from the start, a hook did it, or contributions cancel."""
-    steps = origins[0].steps if origins else ()
-    if len(steps) == 1:
-        recording = case.history and case.history.recording
-        states = recording.states(tensor) if recording else ()
-        hooks = sorted(recording.hooks if recording else (), key=lambda hook: hook[0] not in states)
-        places = tuple(("a hook was registered at", where) for _, where in hooks[:1])
-        return finding(name, "zero", "hook", places, more="zeros")
-    places = case.place(steps[0]) if steps else ()
-    return finding(name, "zero", "cancel" if steps else "zero-start", places)
+    found = ZERO_SUM.first(total).finding(total)
+    places = at(total.steps[0]) if total.steps else ()
+    if found.cause == "hook":
+        places = _hooks_at(case, tensor)
+    return found.about(name, "zero", places)
+
+
+def _hooks_at(case, tensor):
+    """Where a hook was registered, best one of this very tensor."""
+    recorder = case.history and case.history.recorder
+    states = recorder.states(tensor) if recorder else ()
+    hooks = sorted(recorder.hooks if recorder else (), key=lambda hook: hook[0] not in states)
+    return tuple(("a hook was registered at", where) for _, where in hooks[:1])
 
 
 def _tiny(case, name, amount, edge):
@@ -178,12 +206,12 @@ def _tiny(case, name, amount, edge):
         if step in case.tiny:
             return replace(case.tiny[step], name=name, also=also)
         arrived = sum(a.mass for a in step.arriving if a)
-        if arrived > 0 and step.operation not in ("Cat", "Stack"):  # these hand on a part each
+        if arrived > 0 and step.kind not in ("Cat", "Stack"):  # these pass on a part each
             ratios[step] = left.mass / arrived
     worst = min(ratios, key=ratios.get, default=None)
     if worst is not None and ratios[worst] < DROP:
         node = f"shrinks to {ratios[worst]:.1e} of it in {worst.name}"
-        found = because(case, name, "tiny", worst, TINY, node, also)
+        found = case.why(worst, TINY).about(name, "tiny", at(worst), node, also)
         steps = list(ratios)
         case.tiny.update(dict.fromkeys(steps[: steps.index(worst) + 1], found))
         return found
@@ -193,12 +221,10 @@ def _tiny(case, name, amount, edge):
     for step, ratio in ratios.items():
         product, count = shares.get(step.name, (1.0, 0))
         shares[step.name] = product * ratio, count + 1
-    first, *others = sorted(shares, key=lambda name: shares[name][0])[:2]
-    parts = [f"{shares[n][1]} {n} together to {shares[n][0]:.0e}" for n in (first, *others)]
-    step = next(step for step in ratios if step.name == first)
-    found = finding(
-        name, "tiny", "shrinks", case.place(step), also=also, more=", ".join(parts)
-    )  # fmt: skip
+    smallest = sorted(shares, key=lambda name: shares[name][0])[:2]
+    parts = [f"{shares[n][1]} {n} together to {shares[n][0]:.0e}" for n in smallest]
+    step = next(step for step in ratios if step.name == smallest[0])
+    found = SHRINKS.finding(Shrinking(", ".join(parts))).about(name, "tiny", at(step), also=also)
     case.tiny.update(dict.fromkeys(ratios, found))
     return found
 
@@ -211,7 +237,7 @@ def _partial(case, name, amount, edge):
         return Finding(name, "partial", node=node)
     worst = max(blockers, key=lambda step: step.stopped)
     stops = f"{worst.stopped} stop in {worst.name}" if worst.stopped else f"see {worst.name}"
-    return because(case, name, "partial", worst, ZERO, f"{node}; {stops}")
+    return case.why(worst, ZERO).about(name, "partial", at(worst), f"{node}; {stops}")
 
 
 def _loses(step):
@@ -219,37 +245,74 @@ def _loses(step):
     return whole and any(a.nonzero < a.total for a in step.leaving if a)
 
 
+# Inf and NaN
+
+
+def _not_finite(case: Case, name: str, gradient: torch.Tensor, edge: tuple[Node, int]) -> Finding:
+    status = "nan" if bool(gradient.isnan().any()) else "inf"
+    count = f"{int((~gradient.isfinite()).sum())} of {gradient.numel()} elements are not finite"
+    origins = case.backward.origins(*edge, "not finite") or [GradientSum()]
+    step = next((origin for origin in origins if isinstance(origin, BackwardStep)), None)
+    if step is None:
+        found = NOT_FINITE_SUM.first(origins[0]).finding(origins[0])
+        return found.about(name, status, (), count)
+    node, also = f"first not finite in {in_and_out(step)}", [count]
+    if step.spoiled is not None:
+        also += _first_spoiled(step, *step.spoiled)
+    if MASKED_TOO_LATE.fits(step):
+        return MASKED_TOO_LATE.finding(step).about(name, status, at(step), node, also)
+    if case.birth is not None:
+        return case.birth.about(name, status, case.birth.places, node, also)
+    return case.why(step, NOT_FINITE).about(name, status, at(step), node, also)
+
+
+NAMES = {"self": "input", "other": "second input", "result": "result"}  # torch's names, ours
+
+
+def _first_spoiled(step, position, arrived):
+    """What arrived at the first element that is not finite, and what the step kept there."""
+    said = [f"at element {list(position)}"] if position else []
+    said += [] if arrived is None else [f"a gradient of {arrived:g} arrived"]
+    kept = []
+    for name, value in sorted(step.tensors().items(), key=lambda pair: pair[0] != "self"):
+        fits = value.dim() == len(position) and value.is_floating_point()
+        if fits and all(i < n for i, n in zip(position, value.shape, strict=True)):
+            kept.append(f"its {NAMES.get(name, name)} was {value[position].item():g}")
+    values = f" ({', '.join(kept)})" if kept else ""
+    return [", ".join(said) + values] if said else []
+
+
 # The loss, and a number that is not the one you want
 
 
 def about_loss(case: Case, targets: dict, grad_outputs: torch.Tensor | None) -> list[Finding]:
     """What is to be said of the loss itself: no history, not one number, not finite."""
-    loss = case.loss
-    if loss.grad_fn is None:
-        places = case.history.cuts(case.history.behind(loss, None)) if case.history else []
-        if loss.requires_grad:
-            return [finding("loss", "none", "loss-is-leaf", places)]
-        frozen = [(n, t) for n, t in targets.items() if case.history and not t.requires_grad]
-        places = places or [
-            (f"{name}, which requires no gradient, was made at", case.history.made_at(tensor))
-            for name, tensor in frozen
-        ]
-        record = "" if case.history else f"; {RECORD}"
-        more = "no input requires a gradient, or the history was cut (detach, .data, .item(), " \
-            "torch.tensor(...), no_grad, argmax, ...)"  # fmt: skip
-        if loss.is_inference():
-            more = "it was made in torch.inference_mode()"
-        elif not (loss.is_floating_point() or loss.is_complex()):
-            more = f"it is {loss.dtype}, and integers carry no gradient"
-        return [finding("loss", "error", "no-history", places, more=more, record=record)]
-    if loss.numel() != 1 and grad_outputs is None:
-        place = case.place(case.backward.root, "made at")
-        return [finding("loss", "error", "vector-loss", place, shape=str(tuple(loss.shape)))]
-    if not bool(loss.isfinite().all()):
-        status = "nan" if bool(loss.isnan().any()) else "inf"
-        born = born_in_forward(case, "loss", status)
-        return [born or finding("loss", status, "forward-nonfinite", more="")]
+    facts = LossFacts(case.loss, case.history is not None, grad_outputs is not None)
+    rule = next((rule for rule in LOSS if rule.fits(facts)), None)
+    if rule is not None:
+        status = "none" if rule.cause == "loss-is-leaf" else "error"
+        return [rule.finding(facts).about("loss", status, _lost_at(case, targets))]
+    if not bool(case.loss.isfinite().all()):
+        status = "nan" if bool(case.loss.isnan().any()) else "inf"
+        born = case.birth or UNKNOWN_ORIGIN.finding()
+        return [born.about("loss", status, born.places)]
     return []
+
+
+def _lost_at(case, targets):
+    """Where a loss lost its history, or was made; else, where frozen tensors were made."""
+    if case.backward is not None:
+        return at(case.backward.root, "made at")
+    if case.history is None:
+        return ()
+    cuts = case.history.cuts(case.history.behind(case.loss, None))
+    if cuts or case.loss.requires_grad:
+        return cuts
+    return [
+        (f"{name}, which requires no gradient, was made at", case.history.made_at(tensor))
+        for name, tensor in targets.items()
+        if not tensor.requires_grad
+    ]
 
 
 def _of_old_gradient(case, found, leaf):
@@ -265,4 +328,5 @@ def _of_old_gradient(case, found, leaf):
         return found
     calls = [c for c in case.history.calls if c.name == "backward"] if case.history else []
     places = (("backward at", calls[-1].where),) if calls else ()
-    return finding(found.name, "wrong", "accumulated", places, found.node, more=str(times))
+    told = ACCUMULATED.finding(OldGradient(times))
+    return told.about(found.name, "wrong", places, found.node)

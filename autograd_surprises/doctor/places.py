@@ -16,14 +16,14 @@ from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
 
 import torch
 
-TORCH, HERE = (str(Path(file).parent) + os.sep for file in (torch.__file__, __file__))
+TORCH_FOLDER, HERE = (str(Path(file).parent) + os.sep for file in (torch.__file__, __file__))
 # Both packages of this project count as libraries: in a checkout they lie side by side.
 OURS = [
     str(Path(HERE).parent.with_name(name)) + os.sep for name in ("autograd_surprises", "helpers")
 ]
 LIBRARIES = (*OURS, "site-packages" + os.sep, sysconfig.get_paths()["stdlib"] + os.sep)
 
-LIMIT = 5000  # that a variable is searched for tensors
+LIMIT = 5000  # objects visited at most per variable
 SHELL = re.compile(r"_+|_i?\d+|_i+|_[oid]h|In|Out|__\w+__")  # what IPython and Python add
 
 
@@ -60,7 +60,7 @@ def owner(code: CodeType) -> str:
         file = code.co_filename
         library = any(library in file for library in LIBRARIES)
         whose = "library" if library else "user"
-        whose = "torch" if file.startswith((TORCH, HERE, "<frozen")) else whose
+        whose = "torch" if file.startswith((TORCH_FOLDER, HERE, "<frozen")) else whose
         known = _owners[id(code)] = code, whose
     return known[1]
 

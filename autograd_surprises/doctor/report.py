@@ -3,80 +3,14 @@
 from __future__ import annotations
 
 import html
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from autograd_surprises.doctor.causes import words
-from autograd_surprises.doctor.places import Where
+from autograd_surprises.doctor.boxes import box_graph
+from autograd_surprises.doctor.finding import Finding, table_of
+from autograd_surprises.show.graph_picture import BoxGraph
 
-SAID = {"none": "None", "nan": "NaN", "error": "ERROR", "zero": "ZERO", "tiny": "TINY",
-        "wrong": "WRONG", "not trained": "NOT TRAINED"}  # fmt: skip
 ORDER = ("error", "none", "nan", "inf", "zero", "tiny", "wrong", "not trained", "partial", "ok")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What happened to the gradient of one tensor.
-
-    name      of the tensor; "loss" or "backward()" for what concerns all of them
-    status    ok, partial, none, zero, tiny, nan, inf, wrong, not trained or error
-    cause     a slug such as "detach", or "" if nothing is to be said
-    sentence  the cause in words
-    places    (label, Where), the line to blame first
-    fix       what helps
-    node      what the graph node did: "died in RoundBackward0: 3 of 3 in, 0 of 3 out"
-    also      more sentences
-    """
-
-    name: str
-    status: str
-    cause: str = ""
-    sentence: str = ""
-    places: tuple[tuple[str, Where], ...] = ()
-    fix: str = ""
-    node: str = ""
-    also: tuple[str, ...] = ()
-    call: object = field(default=None, repr=False, compare=False)  # that cut it, for the picture
-
-    @property
-    def where(self) -> Where | None:
-        return self.places[0][1] if self.places else None
-
-    def lines(self) -> list[tuple[str, str]]:
-        """(label, text) of everything that is known, the cause first."""
-        rows = [("cause", self.sentence)]
-        rows += [(label, str(where)) for label, where in self.places]
-        rows += [("gradient", self.node), *(("also", text) for text in self.also)]
-        return [(label, text) for label, text in [*rows, ("fix", self.fix)] if text]
-
-    def __str__(self):
-        head = f"{SAID.get(self.status, self.status)}  {self.name}"
-        rows = [f"    {label}: {text}" for label, text in self.lines()]
-        whole = {"break_long_words": False, "break_on_hyphens": False}
-        return "\n".join(
-            textwrap.fill(row, 98, subsequent_indent="      ", **whole) for row in [head, *rows]
-        )
-
-    def _repr_html_(self):
-        return _table((self,))
-
-
-def finding(name: str, status: str, cause: str, places=(), node="", also=(), **names) -> Finding:
-    """A finding in the words of its cause; each place once, and none without a Where.
-
-    >>> print(finding("w", "zero", "zero-start"))
-    ZERO  w
-        cause: the gradient that enters the graph is zero already
-        fix: check grad_outputs, and what the loss is multiplied by
-    """
-    sentence, fix = words(cause, **{"name": name, **names})
-    once: dict[Where, tuple[str, Where]] = {}
-    for label, where in places:
-        if where is not None:
-            once.setdefault(where, (label, where))
-    places = tuple(once.values())
-    return Finding(name, status, cause.partition(":")[0], sentence, places, fix, node, tuple(also))
 
 
 @dataclass(frozen=True)
@@ -86,6 +20,10 @@ class Report:
     loss               a description of it
     findings           in the order in which they were asked for
     backward, history  what was watched and recorded, for the picture; names of tensors by id
+
+    >>> x = torch.tensor([0.2, 1.7], requires_grad=True)
+    >>> explain((x * 3).sum(), {"x": x}).healthy
+    True
     """
 
     loss: str
@@ -106,11 +44,9 @@ class Report:
             raise KeyError(f"no finding about {name!r}, only {[f.name for f in self.findings]}")
         return min(found, key=lambda finding: ORDER.index(finding.status))
 
-    def graph(self, nodes: int = 30):
+    def graph(self, nodes: int = 30) -> BoxGraph:
         """The graph as a picture: where the gradient flows, and where it dies."""
-        from autograd_surprises.doctor.picture import GraphPicture
-
-        return GraphPicture(self, nodes)
+        return box_graph(self.backward, self.history, self.findings, self.names, nodes)
 
     def __str__(self):
         return "\n".join([f"loss: {self.loss}", *map(str, told_once(self.findings))])
@@ -118,7 +54,7 @@ class Report:
     __repr__ = __str__
 
     def _repr_html_(self):
-        return f"<p>loss: {html.escape(self.loss)}</p>\n{_table(told_once(self.findings))}"
+        return f"<p>loss: {html.escape(self.loss)}</p>\n{table_of(told_once(self.findings))}"
 
 
 def told_once(findings: Sequence[Finding]) -> list[Finding]:
@@ -136,24 +72,3 @@ def told_once(findings: Sequence[Finding]) -> list[Finding]:
             replace(group[0], name=", ".join(names[:6] if more else names) + more, **shared)
         )
     return told
-
-
-LEFT = 'style="text-align:left"'
-
-
-def _table(findings):
-    """Each row reads as sentences, so that it also reads well where styles are stripped."""
-    rows = [
-        f"<tr>{''.join(f'<th {LEFT}>{name}</th>' for name in ('tensor', 'gradient', 'why'))}</tr>"
-    ]
-    for found in findings:
-        story = "<br>".join(
-            f"<b>{html.escape(label)}</b>: {html.escape(text)}" for label, text in found.lines()
-        )
-        cells = (
-            f"<code>{html.escape(found.name)}</code>",
-            SAID.get(found.status, found.status),
-            story,
-        )
-        rows.append(f"<tr>{''.join(f'<td {LEFT}>{cell}</td>' for cell in cells)}</tr>")
-    return "<table>\n" + "\n".join(rows) + "\n</table>"

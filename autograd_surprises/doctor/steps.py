@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
+
+from autograd_surprises.doctor.places import Where
 
 Node = torch.autograd.graph.Node
 
@@ -38,7 +41,7 @@ class Amount:
 
 
 @dataclass(eq=False)
-class Step:
+class BackwardStep:
     """A node of the graph and what backward did there.
 
     edges     (node, number of its output) that each leaving gradient goes to
@@ -50,6 +53,8 @@ class Step:
     spoiled   (position, gradient that arrived there) of the first element that is not finite
     masked    wherever an element is not finite, a gradient of exactly 0 arrived
     changed   backward wrote into the gradient that it got, whose versions were these
+    called    the function of torch that made the node, where the forward pass was recorded
+    where     the line that called it
     """
 
     node: Node
@@ -64,16 +69,37 @@ class Step:
     masked: bool = False
     changed: bool = False
     versions: list = field(default_factory=list)
+    called: str = ""
+    where: Where | None = None
+
+    @cached_property
+    def kind(self) -> str:
+        """The name without Backward and number: Mul for MulBackward0."""
+        return kind_of(self.name)
 
     @property
     def operation(self) -> str:
-        """The name without Backward and number: Mul for MulBackward0."""
-        return self.name.rstrip("0123456789").removesuffix("Backward")
+        """The kind as one writes it in Python: log_softmax."""
+        return readable(self.kind)
 
     @property
     def own(self) -> type | None:
         """The class of a torch.autograd.Function written in Python."""
         return getattr(self.node, "_forward_cls", None)
+
+    @property
+    def own_name(self) -> str:
+        return self.own.__name__
+
+    @property
+    def kinds_below(self) -> list[str]:
+        """The kinds of the nodes that its gradients go to."""
+        return [kind_of(name_of(node)) for node, _ in self.edges if node is not None]
+
+    @property
+    def is_users(self) -> bool:
+        """Is it a Function that the user, not torch, wrote?"""
+        return self.own is not None and not self.own.__module__.startswith("torch.")
 
     @cached_property  # looking may compute a checkpoint anew; forget() lets the memory go
     def saved(self) -> dict[str, object]:
@@ -99,6 +125,41 @@ class Step:
 
     def forget(self) -> None:
         self.__dict__.pop("saved", None)
+        self.sample = None
+
+
+@dataclass(frozen=True)
+class GradientSum:
+    """Healthy contributions of these steps whose sum is not: if it is one step, a hook did it."""
+
+    steps: tuple[BackwardStep, ...] = ()
+
+    @property
+    def ways(self) -> int:
+        return len(self.steps)
+
+
+def name_of(node: Node) -> str:
+    """What a node is called, without the modules it is from."""
+    return node.name().rpartition("::")[2]
+
+
+def kind_of(name: str) -> str:
+    """The name of a node without Backward and number.
+
+    >>> kind_of("LogSoftmaxBackward0")
+    'LogSoftmax'
+    """
+    return name.rstrip("0123456789").removesuffix("Backward")
+
+
+def readable(kind: str) -> str:
+    """The kind of a node as one writes the operation.
+
+    >>> readable("LinalgVectorNorm"), readable("LogSoftmax")
+    ('linalg_vector_norm', 'log_softmax')
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.removeprefix("Native")).lower()
 
 
 def numbers_of(tensor: torch.Tensor) -> torch.Tensor:

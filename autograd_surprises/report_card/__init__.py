@@ -3,7 +3,6 @@
 card          rows, and the text and table that show them
 verdict       how a question ends, and how numbers are compared
 isolation     each question in a world of its own
-remedies      what helps against torch's refusals: a table
 points        where to ask an elementwise function
 subject       the function, its example inputs, bad input
 slopes        the true slope, and the gradient against it

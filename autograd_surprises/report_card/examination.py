@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import torch
 
+from autograd_surprises.messages import remedy_for
 from autograd_surprises.report_card import (
     compiled,
     first_order,
@@ -28,7 +29,6 @@ from autograd_surprises.report_card.card import (
     Row,
 )
 from autograd_surprises.report_card.isolation import isolated
-from autograd_surprises.report_card.remedies import remedy_for
 from autograd_surprises.report_card.subject import Subject, examine, first_line
 from autograd_surprises.report_card.verdict import NotApplicable, Wrong
 

@@ -1,8 +1,8 @@
 """How results are shown. Pictures need matplotlib and Pillow; the rest needs nothing.
 
-text     numbers as short text
-table    a small table for notebooks and terminals
-colours  the colours of values, gradients and slopes
-picture  a matplotlib figure that shows itself in a notebook
-graph    the autograd graph as a picture
+text           numbers as short text
+table          a small table for notebooks and terminals
+colours        the colours of values, gradients and slopes
+picture        a matplotlib figure that shows itself in a notebook
+graph_picture  boxes and links: the autograd graph, and what a backward did in it
 """

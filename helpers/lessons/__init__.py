@@ -1,15 +1,15 @@
 """What a lesson is made of.
 
-saved_tensors  bytes that a graph keeps alive for backward
-stairs         a staircase, and a ball that rolls down it by gradient descent
-digits         handwritten digits, and small networks that read them in few bits
-installation   is everything installed, and if not, what repairs it
-prediction     predict: a question before its answer is shown
-expectations   expect_error, expect_warning: the real message, raised by the cell
-exercises      the exercises of each notebook, and their checks
-checking       exercise, check: the task, and what is wrong with the answer
-mistakes       mistakes with autograd, made on purpose
-symptoms       exact error texts, and the notebook section that explains each
+saved_tensors   bytes that a graph keeps alive for backward
+stairs          a staircase, and a ball that rolls down it by gradient descent
+digits          handwritten digits, and small networks that read them in few bits
+installation    is everything installed, and if not, what repairs it
+prediction      predict: a question before its answer is shown
+expectations    expect_error, expect_warning: the real message, raised by the cell
+exercises       the exercises of each notebook, and their checks
+checking        exercise, check: the task, and what is wrong with the answer
+plain_function  a plain Function, to see what it lacks
+symptoms        the index of messages, with the section that explains each
 """
 
 from helpers.lessons.checking import check, exercise

@@ -116,18 +116,11 @@ def test_a_function_with_a_name_of_torch():
     assert explain(LogSoftmax.apply("label", x).sum(), {"x": x})["x"].status == "ok"
 
 
-def test_a_hook_that_gives_nan_is_named():
-    x = leaf(1.0, 2.0)
-    h = x * 2
-    h.register_hook(lambda gradient: gradient * torch.nan)
-    assert explain(h.sum(), {"x": x})["x"].cause == "hook"
-
-
 def test_anomaly_detection_does_not_get_in_the_way():
     x = ZEROS_AND_FOURS.clone().requires_grad_()
     with warnings.catch_warnings(), torch.autograd.set_detect_anomaly(True):
         warnings.simplefilter("ignore")
-        assert explain(x.sqrt().sum(), {"x": x})["x"].cause == "infinite-slope"
+        assert explain(x.sqrt().sum(), {"x": x})["x"].cause == "infinite-derivative"
 
 
 @pytest.mark.parametrize("times, status", [(1, "ok"), (2, "wrong"), (3, "wrong"), (65536, "ok")])
@@ -416,13 +409,6 @@ def test_distances_of_all_pairs_are_meant():
         loss = (points[:, None] - points).abs().sum()
         loss = loss + (plane[:, None] - torch.zeros(3, 2)).abs().sum()
     assert all(f.cause != "broadcast" for f in t.explain(loss, {"points": points}).findings)
-
-
-def test_a_buffer_is_told_apart_from_a_frozen_parameter():
-    model = nn.BatchNorm1d(2)
-    loss = model(torch.rand(4, 2)).pow(3).sum()
-    found = explain(loss, {"running_mean": model.running_mean}, model=model)["running_mean"]
-    assert found.cause == "frozen" and "nn.Parameter" in found.fix
 
 
 def test_the_first_step_of_a_long_sequence_shrinks_step_by_step():

@@ -7,7 +7,7 @@ import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from helpers.lessons import mistakes
+from helpers.lessons import plain_function
 
 
 class Square(Function):
@@ -392,7 +392,7 @@ class AlwaysFloat32(Square):
         return (x * x).float()
 
 
-class RoundStraightThrough(mistakes.PlainRoundSTE):
+class RoundStraightThrough(plain_function.PlainRoundSTE):
     """Right, but torch.compile takes no Function with jvp, and drops what it does not see."""
 
     generate_vmap_rule = True

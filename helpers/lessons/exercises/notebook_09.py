@@ -4,6 +4,7 @@ import torch
 from torch.autograd.function import BackwardCFunction
 from torch.overrides import TorchFunctionMode
 
+from autograd_surprises.graph import nodes
 from helpers.lessons.exercises.answers import call_answer
 from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong
 from helpers.lessons.exercises.pointwise import gradients_for, run_on_leaves
@@ -122,7 +123,7 @@ def _check_flat_at_zero(answer):
             if not abs(yours - number) <= 1e-6 * abs(number):
                 raise Wrong(f"value at x = {number:g}: yours {yours:g}, {_why(number, yours)}")
         (gradient,) = gradients_for(UPSTREAM, y, x)
-        if any(isinstance(node, BackwardCFunction) for node in _nodes(y.grad_fn)):
+        if y.grad_fn and any(isinstance(n, BackwardCFunction) for n in nodes(y.grad_fn)):
             raise Wrong("it has a Function of your own in it. torch's own operations suffice.")
         if gradient is None:
             raise Wrong("gradient: yours None. Nothing leads from the value to x.")
@@ -155,17 +156,6 @@ def _why(number, yours):
     elif abs(yours) < abs(number):
         lost = " x goes further than that: it has no bounds."
     return f"expected {number:g}.{lost}"
-
-
-def _nodes(node):
-    """The nodes behind one, itself included."""
-    found, waiting = set(), [node]
-    while waiting:
-        node = waiting.pop()
-        if node is not None and node not in found:
-            found.add(node)
-            waiting += [each for each, _ in node.next_functions]
-    return found
 
 
 class NoDetach(TorchFunctionMode):

@@ -6,10 +6,10 @@ In each patient `bias` keeps the loss connected, so that backward() runs and say
 import numpy as np
 import torch
 
-from patients.patient import Visit, cured, patient
+from patients.patient import CUT, Visit, cured, patient
 
 
-@patient("`.detach()` in the forward pass", status="none", cause="detach")
+@patient("`.detach()` in the forward pass", status="none", cause="detach", missed_alone=CUT)
 def detach():
     weight = torch.ones(3, requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
@@ -27,7 +27,7 @@ def no_detach():
     return Visit(loss, {"weight": weight})
 
 
-@patient("`.data` in the forward pass", status="none", cause="data")
+@patient("`.data` in the forward pass", status="none", cause="data", missed_alone=CUT)
 def data():
     weight = torch.ones(3, requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
@@ -43,7 +43,7 @@ def the_tensor_itself():
     return Visit(loss, {"weight": weight})
 
 
-@patient("a buffer filled through `.data`", status="none", cause="data")
+@patient("a buffer filled through `.data`", status="none", cause="data", missed_alone=CUT)
 def write_through_data():
     weight = torch.ones(3, requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
@@ -77,7 +77,7 @@ def loss_with_its_history():
     return Visit(hidden.sum(), {"weight": weight})
 
 
-@patient("`.item()`, and back into a tensor", status="none", cause="escape")
+@patient("`.item()`, and back into a tensor", status="none", cause="escape", missed_alone=CUT)
 def item():
     weight = torch.tensor(3.0, requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
@@ -95,7 +95,7 @@ def scale_stays_a_tensor():
     return Visit(loss, {"weight": weight})
 
 
-@patient("`.item()`, Python arithmetic, and back", status="none", cause="escape")
+@patient("`.item()`, Python arithmetic, and back", status="none", cause="escape", missed_alone=CUT)
 def item_then_arithmetic():
     weight = torch.tensor(3.0, requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
@@ -113,7 +113,7 @@ def arithmetic_with_tensors():
     return Visit(loss, {"weight": weight})
 
 
-@patient("through NumPy and back", status="none", cause=("escape", "detach"))
+@patient("through NumPy and back", status="none", cause=("escape", "detach"), missed_alone=CUT)
 def numpy_and_back():
     weight = torch.ones(3, requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
@@ -130,7 +130,7 @@ def sine_of_torch():
     return Visit(loss, {"weight": weight})
 
 
-@patient("`torch.tensor(a tensor)`", status="none", cause="copy")
+@patient("`torch.tensor(a tensor)`", status="none", cause="copy", missed_alone=CUT)
 def torch_tensor():
     weight = torch.ones(3, requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
@@ -148,7 +148,7 @@ def clone():
     return Visit(loss, {"weight": weight})
 
 
-@patient("losses collected with `torch.tensor([…])`", status="none", cause="copy")
+@patient("losses collected with `torch.tensor([…])`", status="none", cause="copy", missed_alone=CUT)
 def torch_tensor_of_losses():
     weight = torch.ones(3, requires_grad=True)
     losses = [(weight * k).sum() for k in (1.0, 2.0)]
@@ -164,7 +164,7 @@ def stack():
     return Visit(loss, {"weight": weight})
 
 
-@patient("a computation inside `torch.no_grad()`", status="none", cause="no-grad")
+@patient("a computation inside `torch.no_grad()`", status="none", cause="no-grad", missed_alone=CUT)
 def no_grad_block():
     weight = torch.ones(3, requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
@@ -188,7 +188,9 @@ def doubled(tensor):
     return tensor * 2
 
 
-@patient("a function decorated with `@torch.no_grad()`", status="none", cause="no-grad")
+@patient(
+    "a function decorated with `@torch.no_grad()`", status="none", cause="no-grad", missed_alone=CUT
+)
 def no_grad_decorator():
     weight = torch.ones(3, requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
@@ -204,7 +206,9 @@ def no_decorator():
     return Visit(loss, {"weight": weight})
 
 
-@patient("copied into a buffer under `torch.no_grad()`", status="none", cause="no-grad")
+@patient(
+    "copied into a buffer under `torch.no_grad()`", status="none", cause="no-grad", missed_alone=CUT
+)
 def copy_under_no_grad():
     weight = torch.ones(3, requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
@@ -223,7 +227,7 @@ def copy_with_history():
     return Visit(buffer.sum(), {"weight": weight})
 
 
-@patient("`.sample()` of a distribution", status="none", cause="no-grad")
+@patient("`.sample()` of a distribution", status="none", cause="no-grad", missed_alone=CUT)
 def sample():
     mean = torch.zeros(3, requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
@@ -241,7 +245,12 @@ def rsample():
     return Visit(loss, {"mean": mean})
 
 
-@patient("a computation inside `torch.inference_mode()`", status="none", cause="inference-mode")
+@patient(
+    "a computation inside `torch.inference_mode()`",
+    status="none",
+    cause="inference-mode",
+    missed_alone=CUT,
+)
 def inference_mode():
     weight = torch.ones(3, requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)

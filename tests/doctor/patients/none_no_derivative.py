@@ -5,10 +5,10 @@ from torch import nn
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
-from patients.patient import Visit, cured, patient
+from patients.patient import CUT, Visit, cured, patient
 
 
-@patient("`argmax` inside the loss", status="none", cause="integer")
+@patient("`argmax` inside the loss", status="none", cause="integer", missed_alone=CUT)
 def argmax():
     scores = torch.tensor([1.0, 3.0, 2.0], requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
@@ -23,7 +23,12 @@ def expected_index():
     return Visit((index - 2.0) ** 2, {"scores": scores})
 
 
-@patient("a comparison as the loss: `(p > 0.5).float()`", status="none", cause="integer")
+@patient(
+    "a comparison as the loss: `(p > 0.5).float()`",
+    status="none",
+    cause="integer",
+    missed_alone=CUT,
+)
 def comparison():
     probability = torch.tensor([0.2, 0.7], requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
@@ -39,7 +44,7 @@ def soft_comparison():
     return Visit((1 - hits).mean(), {"probability": probability})
 
 
-@patient("`.long()` in the forward pass", status="none", cause="integer")
+@patient("`.long()` in the forward pass", status="none", cause="integer", missed_alone=CUT)
 def long():
     weight = torch.tensor([1.2, 2.7], requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
@@ -54,7 +59,7 @@ def floats():
     return Visit((weight * 2.0 + bias).sum(), {"weight": weight})
 
 
-@patient("the indices of `topk` used as numbers", status="none", cause="integer")
+@patient("the indices of `topk` used as numbers", status="none", cause="integer", missed_alone=CUT)
 def topk_indices():
     scores = torch.tensor([1.0, 3.0, 2.0], requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
@@ -70,7 +75,7 @@ def topk_values():
     return Visit(values.sum(), {"scores": scores})
 
 
-@patient("`histc`, which has no derivative", status="none", cause="no-derivative")
+@patient("`histc`, which has no derivative", status="none", cause="no-derivative", missed_alone=CUT)
 def histogram():
     points = torch.tensor([0.1, 0.4, 0.9], requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
@@ -86,7 +91,7 @@ def soft_count():
     return Visit((count - 3) ** 2, {"points": points})
 
 
-@patient("the tensor only decides an `if`", status="none", cause="branch")
+@patient("the tensor only decides an `if`", status="none", cause="branch", missed_alone=CUT)
 def if_on_a_value():
     gate = torch.tensor(0.3, requires_grad=True)
     weight = torch.ones(2, requires_grad=True)
@@ -106,7 +111,12 @@ def soft_gate():
     return Visit(loss, {"gate": gate})
 
 
-@patient("a gradient penalty without `create_graph`", status="none", cause="no-create-graph")
+@patient(
+    "a gradient penalty without `create_graph`",
+    status="none",
+    cause="no-create-graph",
+    missed_alone=CUT,
+)
 def no_create_graph():
     weight = torch.ones(3, requires_grad=True)
     x = torch.ones(3, requires_grad=True)
@@ -140,7 +150,12 @@ class SquareOnce(Square):
     backward = staticmethod(once_differentiable(Square.backward))
 
 
-@patient("`once_differentiable` drops a derivative", status="none", cause="constant-gradient")
+@patient(
+    "`once_differentiable` drops a derivative",
+    status="none",
+    cause="constant-gradient",
+    missed_alone=CUT,
+)
 def second_derivative_lost():
     x = torch.ones(3, requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
@@ -187,7 +202,12 @@ def backward_returns():
     return Visit(Double.apply(weight * 3).sum(), {"weight": weight})
 
 
-@patient("a reentrant checkpoint of an untracked input", status="none", cause="inside-function")
+@patient(
+    "a reentrant checkpoint of an untracked input",
+    status="none",
+    cause="inside-function",
+    missed_alone=CUT,
+)
 def reentrant_checkpoint():
     layer = nn.Linear(2, 2)
     bias = torch.zeros(1, requires_grad=True)

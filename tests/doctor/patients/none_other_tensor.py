@@ -68,7 +68,13 @@ class BothLayers(TwoLayers):
         return self.first(x) + self.second(x)
 
 
-@patient("a layer that forward never calls", status="none", cause="unused")
+@patient(
+    "a layer that forward never calls",
+    status="none",
+    cause="unused",
+    missed_alone="an unused parameter and a cut look alike",
+    missed_line="no line is guilty: one is not there",
+)
 def unused_layer():  # no line is guilty: the call that would help is not there
     model = TwoLayers()
     loss = model(torch.ones(4, 2)).sum()
@@ -82,7 +88,12 @@ def both_layers():
     return Visit(loss, {"second.weight": model.second.weight}, model=model)
 
 
-@patient("computed, but not part of the loss", status="none", cause="dead-branch")
+@patient(
+    "computed, but not part of the loss",
+    status="none",
+    cause="dead-branch",
+    missed_alone="the penalty is not in the graph of the loss",
+)
 def forgotten_penalty():
     weight = torch.ones(3, requires_grad=True)
     regularised = torch.ones(3, requires_grad=True)
@@ -100,7 +111,12 @@ def penalty_added():
     return Visit(loss, {"regularised": regularised})
 
 
-@patient("`nn.Parameter(…)` inside forward", status="none", cause="new-parameter")
+@patient(
+    "`nn.Parameter(…)` inside forward",
+    status="none",
+    cause="new-parameter",
+    missed_alone="the new parameter could belong to a second model, as in a GAN",
+)
 def parameter_rewrapped():
     class Scale(nn.Module):
         def __init__(self):
@@ -132,7 +148,12 @@ def computed_from_the_parameter():
     return Visit(loss, {"weight": model.weight}, model=model)
 
 
-@patient("the loss of a deepcopy of the model", status="none", cause="deepcopy")
+@patient(
+    "the loss of a deepcopy of the model",
+    status="none",
+    cause="deepcopy",
+    missed_alone="the copy looks like any other leaf",
+)
 def deep_copy():
     model = nn.Linear(2, 1)
     copied = copy.deepcopy(model)  #!

@@ -5,7 +5,7 @@ import torch
 from patients.patient import Visit, cured, patient
 
 
-@patient("`sqrt` at 0", status="inf", cause="infinite-slope")
+@patient("`sqrt` at 0", status="inf", cause="infinite-derivative")
 def sqrt_at_zero():
     x = torch.tensor([0.0, 4.0], requires_grad=True)
     loss = x.sqrt().sum()  #!
@@ -53,7 +53,7 @@ def safe_divisor():
     return Visit(loss, {"x": x})
 
 
-@patient("the distance of two equal points", status="nan", cause="infinite-slope")
+@patient("the distance of two equal points", status="nan", cause="infinite-derivative")
 def distance_of_equal_points():
     point = torch.tensor([1.0, 2.0], requires_grad=True)
     distance = ((point - torch.tensor([1.0, 2.0])) ** 2).sum().sqrt()  #!
@@ -73,7 +73,7 @@ def squared_distance_plus_epsilon():
 @patient(
     "`p * p.log()` at 0",
     status="nan",
-    cause=("infinite-slope", "forward-nonfinite"),
+    cause=("infinite-derivative", "forward-nonfinite"),
 )
 def entropy_at_zero():
     p = torch.tensor([0.0, 1.0], requires_grad=True)
@@ -88,7 +88,7 @@ def entropy_of_clamped():
     return Visit(loss, {"p": p})
 
 
-@patient("`x**0.3` at 0", status="inf", cause="infinite-slope")
+@patient("`x**0.3` at 0", status="inf", cause="infinite-derivative")
 def power_at_zero():
     x = torch.tensor([0.0, 1.0], requires_grad=True)
     loss = (x**0.3).sum()  #!
@@ -120,7 +120,7 @@ def finite_mask():
     return Visit(loss, {"scores": scores})
 
 
-@patient("`acos` at 1", status="inf", cause="infinite-slope")
+@patient("`acos` at 1", status="inf", cause="infinite-derivative")
 def acos_at_one():
     cosine = torch.tensor([1.0, 0.5], requires_grad=True)
     loss = torch.acos(cosine).sum()  #!

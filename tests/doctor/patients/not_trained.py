@@ -46,6 +46,7 @@ def parameter_list():
     "a layer replaced after the optimizer was built",
     status="not trained",
     cause=("not-in-optimizer", "stale-optimizer"),
+    also=("unused",),
 )
 def layer_replaced():
     model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+CUT = "a cut leaves nothing behind in the graph: the trace sees it"
 PATIENTS: dict[str, "Patient"] = {}
 CURED: dict[str, Callable[[], "Visit"]] = {}
 
@@ -41,11 +42,20 @@ class Patient:
     causes: tuple[str, ...]  # slugs; more than one where more than one is true
     function: Callable[[], Visit]
     file: str
+    also: tuple[str, ...]  # slugs that are true of it, too
     guilty: frozenset[int]  # numbers of the lines with the comment  #!
+    missed: str  # why the doctor does not name the cause, nor the line, or ""
+    missed_line: str  # why it does not name the line
+    missed_alone: str  # why it does not name the cause without a trace
 
 
-def patient(title, *, status, cause, said=None):
-    """Register a function as a patient of its name. `cause` is a slug, or a tuple of slugs."""
+def patient(
+    title, *, status, cause, said=None, also=(), missed="", missed_line="", missed_alone=""
+):
+    """Register a function as a patient of its name. `cause` is a slug, or a tuple of slugs.
+
+    What the doctor is known to miss stands here with its reason; it has to go once it is found.
+    """
 
     def register(function):
         lines, first = inspect.getsourcelines(function)
@@ -57,7 +67,11 @@ def patient(title, *, status, cause, said=None):
             causes=(cause,) if isinstance(cause, str) else cause,
             function=function,
             file=inspect.getsourcefile(function),
+            also=also,
             guilty=frozenset(n for n, line in enumerate(lines, first) if "#!" in line),
+            missed=missed,
+            missed_line=missed_line or missed,
+            missed_alone=missed_alone or missed,
         )
         return function
 

@@ -7,7 +7,9 @@ from torch.autograd.function import once_differentiable
 from patients.patient import Visit, cured, patient
 
 
-@patient("nothing requires grad", status="error", cause=("no-history", "not-connected"))
+@patient(
+    "nothing requires grad", status="error", cause=("no-history", "not-connected"), also=("frozen",)
+)
 def nothing_requires_grad():
     x = torch.ones(3)  #!
     loss = (x * 2).sum()

@@ -30,7 +30,7 @@ def three_transitions():
     return Visit(loss, {"weight": policy.weight, "bias": policy.bias})
 
 
-@patient("whitening: `eigh` with equal eigenvalues", status="nan", cause="infinite-slope")
+@patient("whitening: `eigh` with equal eigenvalues", status="nan", cause="infinite-derivative")
 def equal_eigenvalues():
     scale = nn.Parameter(torch.ones(3))
     size, direction = torch.linalg.eigh(torch.diag(scale**2))  #!
@@ -135,7 +135,7 @@ def steepness(critic, x):
     return torch.autograd.grad(critic(x).sum(), x, create_graph=True)[0]
 
 
-@patient("WGAN-GP: `sqrt` where the critic is flat", status="nan", cause="infinite-slope")
+@patient("WGAN-GP: `sqrt` where the critic is flat", status="nan", cause="infinite-derivative")
 def gradient_penalty():
     critic = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1))
     nn.init.constant_(critic[0].weight, 0.3)

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from patients.patient import Visit, cured, patient
+from patients.patient import CUT, Visit, cured, patient
 
 
 class Rotate(nn.Module):
@@ -24,7 +24,9 @@ class Rotate(nn.Module):
         return self.brightness * F.grid_sample(image, grid, align_corners=False)
 
 
-@patient("an image turned by a learned angle", status="none", cause=("escape", "copy"))
+@patient(
+    "an image turned by a learned angle", status="none", cause=("escape", "copy"), missed_alone=CUT
+)
 def rotation_matrix():
     model = Rotate()
     cos, sin = model.angle.cos(), model.angle.sin()
@@ -56,7 +58,7 @@ class KernelRegression(nn.Module):
         return torch.exp(-squared / (2 * self.width() ** 2)) @ self.height
 
 
-@patient("`math.exp` of a kernel's learned width", status="none", cause="escape")
+@patient("`math.exp` of a kernel's learned width", status="none", cause="escape", missed_alone=CUT)
 def kernel_width():
     class ByMath(KernelRegression):
         def width(self):
@@ -87,7 +89,7 @@ class Writer(nn.Module):
             yield word
 
 
-@patient("a GAN of text: the words are drawn", status="none", cause="integer")
+@patient("a GAN of text: the words are drawn", status="none", cause="integer", missed_alone=CUT)
 def text_gan():
     writer, critic = Writer(), nn.Sequential(nn.Embedding(12, 6), nn.Linear(6, 1))
     text = []
@@ -115,7 +117,12 @@ def adapted(net, rate=0.1):
     return {name: weight - rate * slope for (name, weight), slope in named}
 
 
-@patient("MAML: adapted weights go through `load_state_dict`", status="none", cause="no-grad")
+@patient(
+    "MAML: adapted weights go through `load_state_dict`",
+    status="none",
+    cause="no-grad",
+    missed_alone=CUT,
+)
 def maml():
     net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
     fast = copy.deepcopy(net)
@@ -132,7 +139,12 @@ def maml_functional_call():
     return Visit(loss, dict(net.named_parameters()))
 
 
-@patient("evolution: `vector_to_parameters` of a learned mean", status="none", cause="data")
+@patient(
+    "evolution: `vector_to_parameters` of a learned mean",
+    status="none",
+    cause="data",
+    missed_alone=CUT,
+)
 def weights_from_a_vector():
     net = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
     mean = torch.zeros(17, requires_grad=True)
@@ -159,7 +171,12 @@ def task_losses(net):
     yield F.cross_entropy(out[:, 1:], torch.randint(2, (8,)))
 
 
-@patient("learned weights of two tasks: the losses are `.item()`s", status="none", cause="escape")
+@patient(
+    "learned weights of two tasks: the losses are `.item()`s",
+    status="none",
+    cause="escape",
+    missed_alone=CUT,
+)
 def two_tasks():
     net, log_variance = nn.Linear(4, 3), nn.Parameter(torch.zeros(2))
     loss = 0
@@ -193,7 +210,12 @@ class Prompted(nn.Module):
         return self.scale * images @ self.features().T
 
 
-@patient("a learned prompt, and its encoder under `no_grad`", status="none", cause="no-grad")
+@patient(
+    "a learned prompt, and its encoder under `no_grad`",
+    status="none",
+    cause="no-grad",
+    missed_alone=CUT,
+)
 def prompt_tuning():
     class Saving(Prompted):
         def features(self):

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from patients.patient import Visit, cured, patient
+from patients.patient import CUT, Visit, cured, patient
 
 
 def attack(model, images, labels):
@@ -93,7 +93,12 @@ class Deep(nn.Module):
         self.head = nn.Linear(5, 1)
 
 
-@patient("in a loop, every layer reads the input", status="none", cause="dead-branch")
+@patient(
+    "in a loop, every layer reads the input",
+    status="none",
+    cause="dead-branch",
+    missed_alone="a result that is not used leaves nothing behind in the graph",
+)
 def loop_over_layers():
     class Forgetful(Deep):
         def forward(self, x):
@@ -123,7 +128,9 @@ def loop_hands_on():
     )
 
 
-@patient("an ensemble: `stack_module_state` copies", status="none", cause="detach")
+@patient(
+    "an ensemble: `stack_module_state` copies", status="none", cause="detach", missed_alone=CUT
+)
 def ensemble():
     models = nn.ModuleList([nn.Linear(3, 1) for _ in range(3)])
     weights, buffers = torch.func.stack_module_state(models)  #!
@@ -145,7 +152,10 @@ def ensemble_called_one_by_one():
 
 
 @patient(
-    "a hypernetwork's weights, wrapped in `nn.Parameter`", status="none", cause="new-parameter"
+    "a hypernetwork's weights, wrapped in `nn.Parameter`",
+    status="none",
+    cause="new-parameter",
+    missed_alone=CUT,
 )
 def hypernetwork():
     maker, layer = nn.Linear(2, 16), nn.Linear(3, 4)

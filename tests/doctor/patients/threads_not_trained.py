@@ -75,6 +75,7 @@ def loaded_in_place():
     "weight decay: the group without it is forgotten",
     status="not trained",
     cause="not-in-optimizer",
+    missed_line="a line can hold what is not there: it names where the parameter was made",
 )
 def forgotten_group():
     model = nn.Sequential(nn.Linear(4, 6), nn.LayerNorm(6), nn.Linear(6, 1))
@@ -95,7 +96,12 @@ def both_groups():
     return Visit(loss, model, model=model, optimizer=optimizer)
 
 
-@patient("a layer made in each forward pass", status="not trained", cause="new-parameter")
+@patient(
+    "a layer made in each forward pass",
+    status="not trained",
+    cause="new-parameter",
+    missed_alone="without the trace nobody knows when the layer was made",
+)
 def layer_in_forward():
     class Net(nn.Module):
         def __init__(self):
@@ -141,7 +147,10 @@ def two_networks():
 
 
 @patient(
-    "GAN: the generator's step leaves gradients in the critic", status="wrong", cause="accumulated"
+    "GAN: the generator's step leaves gradients in the critic",
+    status="wrong",
+    cause="accumulated",
+    missed="the sum in .grad may be meant, as when gradients are accumulated",
 )
 def gradient_of_another_loss():
     generator, critic = two_networks()

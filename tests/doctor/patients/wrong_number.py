@@ -95,7 +95,12 @@ def right_formula():
     return Visit(loss, {"x": x})
 
 
-@patient("(N, 1) against (N,) broadcasts to (N, N)", status="wrong", cause="broadcast")
+@patient(
+    "(N, 1) against (N,) broadcasts to (N, N)",
+    status="wrong",
+    cause="broadcast",
+    missed_alone="the graph keeps no shapes of the forward pass",
+)
 def loss_broadcast():
     model = nn.Linear(2, 1)
     target = torch.arange(4.0)

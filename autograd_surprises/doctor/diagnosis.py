@@ -9,14 +9,15 @@ from itertools import chain, count
 import torch
 from torch import nn
 
-from autograd_surprises.doctor.advice import about_functions, not_trained
+from autograd_surprises.doctor.advice import not_trained, probably_wrong
 from autograd_surprises.doctor.backward import Backward
 from autograd_surprises.doctor.case import Case
 from autograd_surprises.doctor.errors import finding_of_error
+from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.history import History
 from autograd_surprises.doctor.judging import about_loss, judge
 from autograd_surprises.doctor.places import variables
-from autograd_surprises.doctor.report import Finding, Report
+from autograd_surprises.doctor.report import Report
 
 
 def explain(loss, wrt=None, *, model=None, optimizer=None, grad_outputs=None) -> Report:
@@ -39,10 +40,10 @@ def explain(loss, wrt=None, *, model=None, optimizer=None, grad_outputs=None) ->
     'zero'
     """
     frame = sys._getframe(1)
-    return examine(loss, wrt, model, optimizer, grad_outputs, recording=None, frame=frame)
+    return examine(loss, wrt, model, optimizer, grad_outputs, recorder=None, frame=frame)
 
 
-def examine(loss, wrt, model, optimizer, grad_outputs, recording, frame) -> Report:
+def examine(loss, wrt, model, optimizer, grad_outputs, recorder, frame) -> Report:
     """explain(), with a recording of the forward pass if there is one."""
     _expect(loss, torch.Tensor, "the loss", "a tensor", HINTS.get(type(loss), ""))
     _expect(model, (nn.Module, type(None)), "model", "an nn.Module")
@@ -55,7 +56,7 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recording, frame) -> Repo
     targets = _targets(wrt, names)
     names.update((id(tensor), name) for name, tensor in targets.items())
     weights = _weights(loss, grad_outputs)
-    history = History(recording) if recording is not None else None
+    history = History(recorder) if recorder is not None else None
     backward = Backward(loss.grad_fn) if loss.grad_fn is not None else None
     case = Case(loss, backward, history, names, model)
     with torch._C.DisableTorchFunction(), torch.inference_mode(False), torch.enable_grad():
@@ -67,10 +68,10 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recording, frame) -> Repo
             findings.append(failed)
         else:
             findings += [judge(case, name, tensor) for name, tensor in targets.items()]
-            findings += about_functions(case)
+            findings += probably_wrong(case)
         findings += not_trained(case, targets, optimizer)
-    for step in backward.steps.values() if backward else ():
-        step.forget()
+    if backward is not None:
+        backward.forget()
     return Report(description(loss), tuple(findings), case.backward, history, names)
 
 
@@ -163,7 +164,7 @@ def walk(case: Case, weights, targets: dict, held: Iterable[torch.Tensor]) -> Fi
         return None
     known = [*targets.values(), *held]
     if case.history is not None:
-        known += case.history.recording.alive()
+        known += case.history.recorder.alive()
     retained = [(t, t.grad) for t in {id(t): t for t in known}.values() if t.retains_grad]
     results = [t for t in targets.values() if t.grad_fn in case.backward.steps]
     devices = range(torch.cuda.device_count()) if case.loss.is_cuda else []
@@ -171,8 +172,8 @@ def walk(case: Case, weights, targets: dict, held: Iterable[torch.Tensor]) -> Fi
         with torch.random.fork_rng(devices), torch.autograd.set_detect_anomaly(False):
             case.backward.run(case.loss, weights, results)
     except Exception as error:
-        recording = case.history and case.history.recording
-        return finding_of_error(error.with_traceback(None), recording, case.backward.failed)
+        recorder = case.history and case.history.recorder
+        return finding_of_error(error.with_traceback(None), recorder, case.backward.failed)
     finally:
         for tensor, grad in retained:
             tensor.grad = grad
@@ -184,7 +185,7 @@ def leaves(case: Case) -> dict[str, torch.Tensor]:
     if case.backward is not None:
         found = case.backward.leaves
     else:
-        seen = case.history.recording.alive() if case.history else []
+        seen = case.history.recorder.alive() if case.history else []
         found = [t for t in seen if t.is_leaf and t.requires_grad and t is not case.loss]
     return _named_apart((case.name(tensor, i), tensor) for i, tensor in enumerate(found))
 

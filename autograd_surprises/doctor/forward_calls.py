@@ -1,20 +1,18 @@
-"""One call of torch: what kind it is, and why its result has no history."""
+"""One call of torch in the forward pass, and what kind of call it is."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
-from types import CodeType, FrameType, MappingProxyType
+from types import CodeType, FrameType
 from typing import NamedTuple
 
 import torch
 
 from autograd_surprises.doctor.places import Where, user_frame, where_is
+from autograd_surprises.doctor.rules.cuts import DECIDES, LEAVES_TORCH, Cut
 
-DECIDES = {"__bool__", "equal", "allclose", "is_nonzero"}
-LEAVES_TORCH = {"item", "tolist", "numpy", "__array__", "__float__", "__int__", "__index__"}
-COPIES = {"tensor", "as_tensor", "asarray", "new_tensor", "scalar_tensor"}
 SHAPE_ONLY = {"zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like",
               "randint_like", "new_zeros", "new_ones", "new_empty", "new_full"}  # fmt: skip
 ROLES = {
@@ -36,18 +34,7 @@ SPOILS = frozenset(
 )
 
 
-class Cut(NamedTuple):
-    """A loss of history: a slug of CAUSES, names for its words, and other lines of the story."""
-
-    cause: str
-    names: Mapping[str, str] = MappingProxyType({})
-    places: tuple[tuple[str, Where], ...] = ()
-
-
-NO_CUTS: Mapping[int, Cut] = MappingProxyType({})
-
-
-class Call(NamedTuple):
+class ForwardCall(NamedTuple):
     """One call of torch from Python.
 
     first, last      numbers of the graph nodes that it made: first <= number < last
@@ -75,7 +62,12 @@ class Call(NamedTuple):
         return Where(code.co_filename, line, module)
 
     @property
-    def short_name(self) -> str:
+    def node_line(self) -> Where | None:
+        """The line that made its nodes of the graph: inside a Function, that of the apply."""
+        return self.function[1] if self.function else self.where
+
+    @property
+    def operation(self) -> str:
         return self.name.strip("_")
 
 
@@ -97,25 +89,6 @@ def name_and_role(func) -> tuple[str, str]:
         if name in names:
             return name, role
     return name, "change" if name.endswith("_") and not name.endswith("__") else "value"
-
-
-def cut_of(name: str, result: torch.Tensor, kwargs: Mapping) -> Cut:
-    """Why `result` of the operation `name` has no history, though an input had one."""
-    known = {"detach": "detach", "detach_": "detach", "data": "data", "data_": "data",
-             "__deepcopy__": "deepcopy"}  # fmt: skip
-    if name in known:
-        return Cut(known[name])
-    if name in COPIES:
-        return Cut("copy", {"operation": f"torch.{name}"})
-    if result.is_inference() or torch.is_inference_mode_enabled():
-        return Cut("inference-mode")
-    if not torch.is_grad_enabled():
-        return Cut("no-grad")
-    if name == "grad":
-        return Cut("constant-gradient" if kwargs.get("create_graph") else "no-create-graph")
-    names = {"operation": name.strip("_"), "dtype": str(result.dtype).removeprefix("torch.")}
-    real = result.is_floating_point() or result.is_complex()
-    return Cut("no-derivative" if real else "integer", names)
 
 
 def is_finite(tensor: torch.Tensor) -> bool:
@@ -148,15 +121,3 @@ def _function_of(code):
             return function
         classes += function.__subclasses__()
     return None
-
-
-def switched_at(frame: FrameType, user: FrameType | None) -> Where | None:
-    """Where recording is switched off: a line, or the decorator of a function."""
-    for _ in range(4):
-        if frame is None:
-            break
-        if {"ctx_factory", "func"} <= set(frame.f_code.co_freevars):  # of torch's decorator
-            code = frame.f_locals["func"].__code__
-            return Where(code.co_filename, code.co_firstlineno)
-        frame = frame.f_back
-    return where_is(user)

@@ -1,0 +1,178 @@
+"""The graph of one watched backward as boxes and links: where the gradient flows, and dies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autograd_surprises.doctor.backward import Backward
+from autograd_surprises.doctor.finding import Finding
+from autograd_surprises.doctor.history import History
+from autograd_surprises.doctor.places import Where
+from autograd_surprises.show.graph_picture import Box, BoxGraph, Link
+
+SAYS = {"partial": "stops a part", "dies": "dies here", "not finite": "not finite from here",
+        "carries": "not finite"}  # fmt: skip
+CUT_BY = {"escape": "left torch", "copy": "copied", "integer": "became an integer",
+          "branch": "only decides", "data": ".data", "no-grad": "recording was off",
+          "unknown-cut": "cut off, or never used"}  # fmt: skip
+MANY = 4  # boxes of tensors that are cut off
+
+
+def box_graph(
+    backward: Backward | None,
+    history: History | None,
+    findings: Sequence[Finding],
+    names: dict[int, str],
+    limit: int = 30,
+) -> BoxGraph:
+    """The boxes of a backward, at most about `limit`: a large graph folds to the ways that matter.
+
+    These lead from the loss to tensors whose gradient is ill, or, if none is, to the leaf that is
+    farthest. Tensors that the graph does not reach hang below the step that uses their numbers.
+
+    names  of leaves, by id
+
+    >>> box_graph(None, None, (), {}).summary
+    'loss · no history'
+    """
+    cut = [f for f in findings if f.status == "none" and f.name != "loss"]
+    if backward is None:
+        boxes = [_cut_box(group) for group in _of_one_story(cut)]
+        return BoxGraph((Box("cut", ("loss", "no history")), *boxes), ())
+    drawing = _Boxes(backward, history, names)
+    steps = list(backward.steps.values())  # in order from the loss
+    if len(steps) <= limit:
+        drawing.whole(steps)
+    else:
+        drawing.ways(steps)
+    drawing.cuts([finding for finding in cut if finding.cause != "not-a-leaf"])
+    hidden = max(0, len(steps) - drawing.covered)
+    return BoxGraph(tuple(drawing.boxes), tuple(drawing.links), hidden)
+
+
+class _Boxes:
+    """Collects boxes and links."""
+
+    def __init__(self, backward, history, names):
+        self.backward, self.history, self.names = backward, history, names
+        self.boxes, self.links, self.position, self.covered = [], [], {}, 0
+
+    def add(self, step):
+        if step not in self.position:
+            self.position[step] = len(self.boxes)
+            self.boxes.append(self.box(step))
+            self.covered += 1
+        return self.position[step]
+
+    def whole(self, steps):
+        for step in steps:
+            self.add(step)
+        for step in steps:
+            for k, (node, _) in enumerate(step.edges):
+                below = self.backward.steps.get(node)
+                if below is not None:
+                    self.link(step, below, step.leaving[k : k + 1])
+
+    def link(self, step, below, amounts):
+        flows = any(amount and amount.nonzero for amount in amounts)
+        self.links.append(Link(self.add(step), self.add(below), flows))
+
+    def ways(self, steps):
+        """A few ways from the loss to leaves; what is long and healthy on them is folded."""
+        leaves = [step for step in steps if hasattr(step.node, "variable")]
+        ill = [leaf for leaf in leaves if self.box(leaf).kind != "leaf"]
+        self.add(self.backward.root)
+        links = {}
+        for leaf in ill[:1] + ill[-2:] if ill else leaves[-1:]:
+            way = [leaf, *(step for step, _ in self.backward.main_way(leaf.node, 0))][::-1]
+            kinds = [self.box(step).kind for step in way]
+            keep = [
+                i
+                for i, kind in enumerate(kinds)
+                if i < 3 or i >= len(way) - 4 or kind in ("dies", "not finite", "partial")
+            ]
+            keep = sorted({*keep[:8], *keep[-6:]})
+            for i, j in zip(keep, keep[1:], strict=False):
+                links[way[i], way[j]] = way[i + 1 : j]
+        for (upper, lower), between in links.items():
+            amounts = [a for step in [*between, upper][:1] for a in step.leaving]
+            if not between:
+                self.link(upper, lower, amounts)
+                continue
+            self.boxes.append(Box("folded", (f"{len(between)} more steps",)))
+            fold, self.covered = len(self.boxes) - 1, self.covered + len(between)
+            flows = any(amount and amount.nonzero for amount in amounts)
+            self.links += [Link(self.add(upper), fold, flows), Link(fold, self.add(lower), flows)]
+
+    def cuts(self, findings):
+        """Tensors that the graph does not reach, below the step that uses what was cut off."""
+        numbers = {step.node._sequence_nr(): step for step in self.backward.ran()}
+        groups = _of_one_story(findings)
+        for group in groups[:MANY]:
+            self.boxes.append(_cut_box(group))
+            call = group[0].call
+            number = self.history.returns_at(call, sorted(numbers)) if call else None
+            if numbers.get(number) in self.position:
+                above = self.position[numbers[number]]
+                self.links.append(Link(above, len(self.boxes) - 1, flows=False))
+        more = sum(map(len, groups[MANY:]))
+        if more:
+            self.boxes.append(Box("cut", (f"{more} more", "gradient None")))
+
+    def box(self, step):
+        if hasattr(step.node, "variable"):
+            return self.leaf(step)
+        kind = _kind(step)
+        place = self.history.line_of(step.node) if self.history else None
+        lines = [step.name, _code(place), SAYS.get(kind), _in_and_out(step)]
+        return Box(kind, tuple(line for line in lines if line))
+
+    def leaf(self, step):
+        name = self.names.get(id(step.node.variable), "leaf")
+        into = [s.leaving[k] for s, k in self.backward.into.get((step.node, 0), ())
+                if k < len(s.leaving)]  # fmt: skip
+        amount = max(filter(None, into), key=lambda a: (not a.finite, a.nonzero), default=None)
+        kind = "leaf" if amount and amount.nonzero else "empty leaf"
+        kind = "spoiled leaf" if amount and not amount.finite else kind
+        return Box(kind, (name, f"gradient {amount or 'None'}"))
+
+
+def _of_one_story(findings):
+    """Findings that were cut off for one reason in one line, together."""
+    groups: dict = {}
+    for finding in findings:
+        groups.setdefault((finding.cause, finding.where), []).append(finding)
+    return list(groups.values())
+
+
+def _cut_box(group: Sequence[Finding]) -> Box:
+    names = ", ".join(finding.name for finding in group[:3])
+    more = f" and {len(group) - 3} more" if len(group) > 3 else ""
+    cause = CUT_BY.get(group[0].cause, group[0].cause.replace("-", " "))
+    lines = (names + more, f"gradient None: {cause}", _code(group[0].where))
+    return Box("cut", tuple(line for line in lines if line))
+
+
+def _code(place: Where | None) -> str:
+    text = f"{place.short}: {place.source}" if place else ""
+    return text if len(text) <= 46 else text[:45] + "…"
+
+
+def _in_and_out(step):
+    arrived = ", ".join(str(amount) for amount in step.arriving if amount)
+    left = ", ".join(str(amount) for amount in step.leaving if amount)
+    return f"in {arrived} → out {left or 'nothing'}" if arrived else ""
+
+
+def _kind(step):
+    arriving = [amount for amount in step.arriving if amount]
+    leaving = [amount for amount in step.leaving if amount]
+    if not any(amount.nonzero for amount in arriving):
+        return "dead"
+    if not all(amount.finite for amount in arriving):
+        return "carries"
+    if not all(amount.finite for amount in leaving):
+        return "not finite"
+    if not any(amount.nonzero for amount in leaving):
+        return "dies"
+    return "partial" if step.stopped else "flows"

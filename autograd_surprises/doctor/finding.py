@@ -1,0 +1,110 @@
+"""What happened to the gradient of one tensor, as text and as a row of a table."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from autograd_surprises.doctor.places import Where
+
+SAID = {"none": "None", "nan": "NaN", "error": "ERROR", "zero": "ZERO", "tiny": "TINY",
+        "wrong": "WRONG", "not trained": "NOT TRAINED"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What happened to the gradient of one tensor.
+
+    name      of the tensor; "loss" or "backward()" for what concerns all of them
+    status    ok, partial, none, zero, tiny, nan, inf, wrong, not trained or error
+    cause     a slug such as "detach", or "" if nothing is to be said
+    sentence  the cause in words
+    places    (label, Where), the line to blame first
+    fix       what helps
+    node      what the graph node did: "died in RoundBackward0: 3 of 3 in, 0 of 3 out"
+    also      more sentences
+    section   where a notebook teaches it: "08_none_zero_nan.ipynb#A-heading", or ""
+
+    >>> print(Finding("w", "zero", "dropout", "dropout dropped every element", fix="a lower p"))
+    ZERO  w
+        cause: dropout dropped every element
+        fix: a lower p
+    """
+
+    name: str
+    status: str
+    cause: str = ""
+    sentence: str = ""
+    places: tuple[tuple[str, Where], ...] = ()
+    fix: str = ""
+    node: str = ""
+    also: tuple[str, ...] = ()
+    section: str = ""
+    call: object = field(default=None, repr=False, compare=False)  # that cut it, for the picture
+
+    def about(
+        self,
+        name: str,
+        status: str,
+        places: Iterable[tuple[str, Where | None]] = (),
+        node: str = "",
+        also: Iterable[str] = (),
+    ) -> Finding:
+        """The same of this tensor; each place once, and none without a Where."""
+        once: dict[Where, tuple[str, Where]] = {}
+        for label, where in places:
+            if where is not None:
+                once.setdefault(where, (label, where))
+        return replace(
+            self,
+            name=name,
+            status=status,
+            places=tuple(once.values()),
+            node=node,
+            also=tuple(also),
+        )
+
+    @property
+    def where(self) -> Where | None:
+        return self.places[0][1] if self.places else None
+
+    def lines(self) -> list[tuple[str, str]]:
+        """(label, text) of everything that is known, the cause first."""
+        rows = [("cause", self.sentence)]
+        rows += [(label, str(where)) for label, where in self.places]
+        rows += [("gradient", self.node), *(("also", text) for text in self.also)]
+        return [(label, text) for label, text in [*rows, ("fix", self.fix)] if text]
+
+    def __str__(self):
+        head = f"{SAID.get(self.status, self.status)}  {self.name}"
+        rows = [f"    {label}: {text}" for label, text in self.lines()]
+        whole = {"break_long_words": False, "break_on_hyphens": False}
+        return "\n".join(
+            textwrap.fill(row, 98, subsequent_indent="      ", **whole) for row in [head, *rows]
+        )
+
+    def _repr_html_(self):
+        return table_of((self,))
+
+
+LEFT = 'style="text-align:left"'
+
+
+def table_of(findings: Iterable[Finding]) -> str:
+    """Findings as an HTML table. Rows read as sentences, also where styles are stripped."""
+    rows = [
+        f"<tr>{''.join(f'<th {LEFT}>{name}</th>' for name in ('tensor', 'gradient', 'why'))}</tr>"
+    ]
+    for found in findings:
+        story = "<br>".join(
+            f"<b>{html.escape(label)}</b>: {html.escape(text)}" for label, text in found.lines()
+        )
+        cells = (
+            f"<code>{html.escape(found.name)}</code>",
+            SAID.get(found.status, found.status),
+            story,
+        )
+        rows.append(f"<tr>{''.join(f'<td {LEFT}>{cell}</td>' for cell in cells)}</tr>")
+    return "<table>\n" + "\n".join(rows) + "\n</table>"

@@ -1,0 +1,324 @@
+"""What the forward pass did: each call, its line, its place in the graph, what went in and out."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from contextlib import ExitStack
+from dataclasses import replace
+from types import CodeType, FrameType
+
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+from autograd_surprises.doctor.forward_calls import (
+    SHAPE_ONLY,
+    SPOILS,
+    ForwardCall,
+    function_around,
+    is_finite,
+    name_and_role,
+)
+from autograd_surprises.doctor.places import Where, owner, tensors_in, user_frame, where_is
+from autograd_surprises.doctor.rules.cuts import CUTS, Cut, Lost
+
+sequence_number = torch.autograd._get_sequence_nr
+
+
+class Recorder(TorchFunctionMode):
+    """A context that records each call of torch from Python, in this thread.
+
+    It keeps lines and numbers, no tensors. What torch.compile has compiled before runs eagerly
+    inside. Each method takes the frame of the caller: that of the code that called torch.
+
+    calls    in order
+    hooks    (state of the tensor, line) of each register_hook()
+    spoiled  the first calls that made inf or NaN of finite numbers
+
+    >>> with Recorder() as recorder:
+    ...     y = torch.ones(2).exp()
+    >>> [call.name for call in recorder.calls]
+    ['ones', 'exp']
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.calls: list[ForwardCall] = []
+        self.hooks: list[tuple[int, Where | None]] = []
+        self.spoiled: list[ForwardCall] = []
+        self._states: dict[int, tuple[weakref.ref, int]] = {}  # by id(tensor), the latest one
+        self._earlier: dict[int, int] = {}
+        self._sources: dict[int, weakref.ref] = {}  # state of a .data or .detach() -> its tensor
+        self._count = 0
+        self._in_function: dict[int, ForwardCall] = {}
+        self._switches: list[tuple[CodeType, Where] | None] = []  # None for on
+        self._modules: list[str] = []
+        self._paths: dict[int, str] = {}  # by id of the module
+
+    def __enter__(self):
+        with ExitStack() as undo:
+            _watch(self)
+            undo.callback(_unwatch, self)
+            if "torch._dynamo" in sys.modules:  # else nothing can be compiled yet
+                undo.enter_context(torch.compiler.set_stance("force_eager"))
+            super().__enter__()
+            self._undo = undo.pop_all()
+        return self
+
+    def __exit__(self, *error):
+        with self._undo:
+            super().__exit__(*error)
+            self._switches = []
+
+    def _path_of(self, module):
+        if not self._modules and id(module) not in self._paths:
+            top = type(module).__name__
+            self._paths.update((id(part), path or top) for path, part in module.named_modules())
+        return self._paths.get(id(module), type(module).__name__)
+
+    # Tensors have states: each change in place makes a new one.
+
+    def states(self, tensor: torch.Tensor) -> list[int]:
+        """The states of this very tensor that were seen, the first one first."""
+        reference, state = self._states.get(id(tensor), (None, None))
+        if reference is None or reference() is not tensor:
+            return []
+        states = [state]
+        while states[-1] in self._earlier:
+            states.append(self._earlier[states[-1]])
+        return states[::-1]
+
+    def alive(self) -> list[torch.Tensor]:
+        """The tensors that were seen and still exist."""
+        tensors = [reference() for reference, _ in list(self._states.values())]
+        return [tensor for tensor in tensors if tensor is not None]
+
+    def _state(self, tensor):
+        reference, state = self._states.get(id(tensor), (None, None))
+        if reference is None or reference() is not tensor:
+            return self._new_state(tensor)
+        return state
+
+    def _new_state(self, tensor):
+        self._count += 1
+        self._states[id(tensor)] = weakref.ref(tensor), self._count
+        return self._count
+
+    def _next_state(self, tensor):
+        earlier = self._state(tensor)
+        self._earlier[self._new_state(tensor)] = earlier
+        return self._count
+
+    # Each call.
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        name, role = name_and_role(func)
+        before = sequence_number()
+        result = func(*args, **kwargs)
+        if role == "ignored":
+            return result
+        caller = sys._getframe(1)
+        inputs = []
+        for part in args:
+            if isinstance(part, torch.Tensor):
+                inputs.append(part)
+            elif isinstance(part, (list, tuple, dict)):
+                inputs += tensors_in(part)
+        if kwargs:
+            inputs += tensors_in(kwargs)
+        outputs = [result] if isinstance(result, torch.Tensor) else tensors_in(result)
+        if role == "change" or kwargs.get("out") is not None:
+            self._note_change(caller, name, inputs, outputs, before, kwargs)
+        elif role == "number":
+            self._note_number(caller, name, inputs, before)
+        elif role == "switch":
+            self._note_switch(caller, args[0])
+        elif role == "hook":
+            self.hooks.append((self._state(args[0]), where_is(user_frame(caller))))
+        elif outputs or role == "event":
+            self._note(caller, name, inputs, outputs, before, kwargs)
+        return result
+
+    def _note_switch(self, caller, on):
+        """Recording goes on or off; the end of a with block takes its switch back."""
+        user = user_frame(caller) or caller
+        if any(f.f_code.co_name == "__exit__" for f in (caller, caller.f_back) if f is not None):
+            del self._switches[-1:]
+        else:
+            self._switches.append(None if on else (user.f_code, _switched_at(caller, user)))
+
+    def _note_number(self, caller, name, inputs, before):
+        """A number that left torch, if the user asked for it and it stands for a tracked tensor."""
+        known = [t for t in inputs if t.requires_grad or self.states(t)]
+        if known and owner(caller.f_code) != "torch":
+            self._count += 1
+            cut = self._cut(Lost(name), caller)
+            states = [self._state(t) for t in known]
+            self._append(caller, name, before, states, [self._count], {self._count: cut})
+
+    def _note(self, caller, name, inputs, outputs, before, kwargs):
+        """A call that returns new tensors."""
+        if name in SHAPE_ONLY:
+            inputs = []
+        states, tracked = [], False
+        for tensor in inputs:
+            states.append(self._state(tensor))
+            tracked = tracked or tensor.requires_grad
+        function = None if torch.is_grad_enabled() else function_around(caller)
+        same = [id(tensor) for tensor in inputs]
+        made, cuts = [], {}
+        for output in outputs:
+            if id(output) in same and name != "detach_":
+                made.append(self._state(output))
+                continue
+            made.append((self._next_state if name == "detach_" else self._new_state)(output))
+            lost = tracked and output.grad_fn is None and not function
+            if lost or name in ("__deepcopy__", "detach_"):
+                cut = self._cut(_lost(name, output, kwargs, caller), caller)
+                if cut.cause != "no-derivative" or not any(o.requires_grad for o in outputs):
+                    cuts[made[-1]] = cut
+            if name in ("detach", "data"):
+                self._sources[self._count] = weakref.ref(inputs[0])
+        shapes = ()
+        if len(inputs) == 2 and inputs[0].dim() != inputs[1].dim():
+            one_tracked = inputs[0].requires_grad != inputs[1].requires_grad
+            shapes = (one_tracked, *(tuple(t.shape) for t in inputs))
+        self._append(caller, name, before, states, made, cuts, function, shapes=shapes)
+        suspect = name.strip("_") in SPOILS and len(self.spoiled) < 9
+        if suspect and not all(map(is_finite, outputs)) and all(map(is_finite, inputs)):
+            self.spoiled.append(self.calls[-1])
+        if self._in_function and not function:
+            for tensor, state in zip(inputs, states, strict=True):
+                maker = self._in_function.get(state)
+                if maker is not None and not tensor.requires_grad:
+                    inside = Lost(name, inside=maker.function[0].__name__)
+                    maker.cuts[state] = self._cut(inside, caller)
+
+    def _note_change(self, caller, name, inputs, outputs, before, kwargs):
+        """A call that writes into its first tensor, or tensors, or into out=."""
+        states = [self._state(t) for t in inputs]
+        recording = torch.is_grad_enabled()
+        function = None if recording else function_around(caller)
+        made, cuts = [], {}
+        for changed in tensors_in(kwargs.get("out")) or outputs or inputs[:1]:
+            tracked = any(t.requires_grad for t in inputs if recording or t is not changed)
+            while changed is not None:
+                states.append(self._state(changed))
+                source = self._sources.get(states[-1])
+                made.append(self._next_state(changed))
+                if tracked and not (recording and changed.requires_grad) and not function:
+                    cuts[made[-1]] = self._cut(_lost(name, changed, kwargs, caller), caller)
+                if source is not None:
+                    self._sources[made[-1]] = source
+                    changed = source()  # autograd does not see what is written through an alias
+                    if changed is not None:
+                        states.append(self._state(changed))
+                        made.append(self._next_state(changed))
+                        cuts[made[-1]] = self._cut(Lost("data"), caller)
+                    break
+                changed = changed._base if changed._is_view() else None
+        self._append(caller, name, before, states, made, cuts, function, in_place=True)
+
+    def _append(
+        self, caller, name, before, states, made, cuts, function=None, in_place=False, shapes=()
+    ):
+        frame = user_frame(caller) or caller
+        line = frame.f_code, frame.f_lineno, self._modules[-1] if self._modules else ""
+        call = ForwardCall(
+            len(self.calls), name, line, before, sequence_number(), tuple(states), tuple(made),
+            cuts, function, in_place, shapes,
+        )  # fmt: skip
+        self.calls.append(call)
+        if function:
+            self._in_function.update((state, call) for state in made)
+
+    def _cut(self, lost: Lost, caller: FrameType) -> Cut:
+        """Why a result has no history, and where recording was switched off if that is why."""
+        rule = CUTS.first(lost)
+        if rule.names_the_switch and self._switches and self._switches[-1] is not None:
+            code, switched = self._switches[-1]
+            frame = caller
+            while frame is not None and frame.f_code is not code:
+                frame = frame.f_back
+            lost = replace(lost, around=where_is(frame), switched=switched)
+        return Cut(rule, lost)
+
+
+def _lost(name, result, kwargs, caller):
+    return Lost(
+        name,
+        dtype=str(result.dtype).removeprefix("torch."),
+        real=result.is_floating_point() or result.is_complex(),
+        inference=result.is_inference() or torch.is_inference_mode_enabled(),
+        recording=torch.is_grad_enabled(),
+        create_graph=bool(kwargs.get("create_graph")),
+        caller=caller.f_code,
+    )
+
+
+def _switched_at(caller, user):
+    """Where recording is switched off: a line, or the decorator of a function."""
+    frame = caller
+    while frame is not None and owner(frame.f_code) == "torch":
+        if {"ctx_factory", "func"} <= set(frame.f_code.co_freevars):  # of torch's decorator
+            code = frame.f_locals["func"].__code__
+            return Where(code.co_filename, code.co_firstlineno)
+        frame = frame.f_back
+    return where_is(user)
+
+
+# Two things that a TorchFunctionMode does not see are looked at while a recorder is active: which
+# module is running (a hook would do, but torch.compile warns about hooks), and nn.Parameter(...).
+
+_active: list[Recorder] = []  # of all threads, the innermost last
+_lock = threading.Lock()
+_originals = nn.Module.__call__, nn.Parameter.__new__
+
+
+def _watch(recorder):
+    global _originals
+    with _lock:
+        if recorder in _active:
+            raise RuntimeError("this trace() is recording already: make another one")
+        if not _active:
+            _originals = nn.Module.__call__, nn.Parameter.__new__
+            nn.Module.__call__, nn.Parameter.__new__ = _call_module, staticmethod(_new_parameter)
+        recorder._thread = threading.get_ident()
+        _active.append(recorder)
+
+
+def _unwatch(recorder):
+    with _lock:
+        _active.remove(recorder)
+        if not _active:
+            nn.Module.__call__, nn.Parameter.__new__ = _originals[0], staticmethod(_originals[1])
+
+
+def _recorder_of_this_thread():
+    thread = threading.get_ident()
+    return next((r for r in reversed(_active) if r._thread == thread), None)
+
+
+def _call_module(module, *args, **kwargs):
+    call, _ = _originals
+    recorder = _recorder_of_this_thread()
+    if recorder is None:
+        return call(module, *args, **kwargs)
+    recorder._modules.append(recorder._path_of(module))
+    try:
+        return call(module, *args, **kwargs)
+    finally:
+        recorder._modules.pop()
+
+
+def _new_parameter(cls, data=None, requires_grad=True):
+    _, new = _originals
+    before = sequence_number()
+    parameter = new(cls, data, requires_grad)
+    recorder = _recorder_of_this_thread()
+    if recorder is not None and isinstance(data, torch.Tensor):
+        recorder._note(sys._getframe(1), "Parameter", [data], [parameter], before, {})
+    return parameter

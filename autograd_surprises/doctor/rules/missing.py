@@ -1,0 +1,122 @@
+"""The gradient of a tensor, or of the loss, is None, and no cut says why: what is the tensor?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from autograd_surprises.doctor.rules.cuts import INFERENCE_MODE, RECORD
+from autograd_surprises.doctor.rules.rule import Rule, Rulebook
+
+
+@dataclass(frozen=True)
+class TensorFacts:
+    """A tensor that no gradient reaches.
+
+    is_buffer    of the model
+    recorded     was the forward pass recorded?
+    is_used      did a recorded call make something of it?
+    constant_of  the name of a step that keeps its numbers as a constant, or ""
+
+    >>> UNREACHED.first(TensorFacts(torch.ones(2), recorded=True, is_used=False)).cause
+    'unused'
+    """
+
+    tensor: torch.Tensor
+    is_buffer: bool = False
+    recorded: bool = False
+    is_used: bool = False
+    constant_of: str = ""
+
+    @property
+    def inference(self) -> bool:
+        return self.tensor.is_inference()
+
+    @property
+    def is_integer(self) -> bool:
+        return not (self.tensor.is_floating_point() or self.tensor.is_complex())
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.tensor.dtype
+
+
+# It does not require a gradient.
+UNTRACKED = Rulebook(Rule, INFERENCE_MODE)
+
+UNTRACKED.add(
+    "frozen",
+    "it is a buffer: autograd does not track it, and no optimizer gets it",
+    "nn.Parameter(...) in place of register_buffer(...), if it is to be trained",
+    "01_parameter_or_variable.ipynb#What-a-Parameter-adds",
+    when=lambda facts: facts.is_buffer,
+)
+
+UNTRACKED.add(
+    "frozen",
+    "requires_grad is False, so autograd does not track it; it is {dtype}, and integers have no "
+    "gradient",
+    "floating-point numbers: .float(), then .requires_grad_(), before the forward pass",
+    "01_parameter_or_variable.ipynb#Which-tensors-get-a-gradient",
+    when=lambda facts: facts.is_integer,
+)
+
+UNTRACKED.add(
+    "frozen",
+    "requires_grad is False, so autograd does not track it",
+    "call .requires_grad_() on it, before the forward pass",
+    "08_none_zero_nan.ipynb#A-layer-that-is-still-frozen",
+)
+
+# It requires a gradient, and no path in the graph leads to it from the loss.
+UNREACHED = Rulebook(Rule)
+
+UNREACHED.add(
+    "detach",
+    "{constant_of} took its numbers as a constant, so a .detach(), .data or no_grad copy was used "
+    "in place of the tensor itself",
+    f"use the tensor itself. Which line? {RECORD}",
+    "08_none_zero_nan.ipynb#An-encoder-that-learns-nothing",
+    when=lambda facts: not facts.recorded and facts.constant_of != "",
+)
+
+UNREACHED.add(
+    "unknown-cut",
+    "no path leads to it from the loss. Why cannot be known afterwards: detach, .data, .item(), "
+    "no_grad or argmax leave no mark in the graph, and what was never used looks the same",
+    RECORD,
+    "08_none_zero_nan.ipynb#None:-no-path-from-the-loss",
+    when=lambda facts: not facts.recorded,
+)
+
+UNREACHED.add(
+    "unused",
+    "the forward pass never used this tensor",
+    "use it in forward, or drop it. If you do use it: is it the same object, and not an old one "
+    "or a copy?",
+    "08_none_zero_nan.ipynb#A-layer-that-is-never-called",
+    when=lambda facts: not facts.is_used,
+)
+
+UNREACHED.add(
+    "dead-branch",
+    "it is used, but nothing made of it is part of this loss",
+    "let the result of that line take part in the loss",
+)
+
+# A path leads to it, and yet there is no gradient.
+NOT_A_LEAF = Rule(
+    "not-a-leaf",
+    "it is a non-leaf, the result of a computation, and autograd fills .grad of leaves only",
+    "{name}.retain_grad() before backward(), or torch.autograd.grad(loss, {name}); to train it, "
+    "compute first, then .requires_grad_()",
+    "08_none_zero_nan.ipynb#A-weight-that-starts-small",
+)
+
+RETURNED_NONE = Rule(
+    "returned-none",
+    "{name} got a gradient and returned None for this input",
+    "a backward returns a gradient for every input that needs one",
+    "04_override_backward.ipynb#One-gradient-for-each-input",
+)

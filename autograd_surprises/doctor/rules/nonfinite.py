@@ -1,0 +1,217 @@
+"""Inf and NaN: what the operation did that made them, in backward or in the forward pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from autograd_surprises.doctor.rules.rule import Rule, Rulebook, StepRule, always
+from autograd_surprises.doctor.rules.zeros import OWN_BACKWARD
+from autograd_surprises.doctor.steps import BackwardStep, readable
+
+# Kind of node -> its edge. In the forward pass, the same edges give inf or NaN.
+EDGES = {
+    "Sqrt": "sqrt has the derivative 1/(2·sqrt(x)), infinite at 0",
+    "Rsqrt": "rsqrt is infinite at 0",
+    "Log": "log has the derivative 1/x, infinite at 0",
+    "Log2": "log2 has an infinite derivative at 0",
+    "Log10": "log10 has an infinite derivative at 0",
+    "Log1P": "log1p has an infinite derivative at -1",
+    "Logit": "logit has infinite derivatives at 0 and 1",
+    "Pow": "a power below 1 is infinitely steep at 0, and a negative base has no real power",
+    "Acos": "acos has an infinite derivative at -1 and 1",
+    "Asin": "asin has an infinite derivative at -1 and 1",
+    "Acosh": "acosh has an infinite derivative at 1",
+    "Atanh": "atanh has an infinite derivative at -1 and 1",
+    "Atan2": "atan2 has no derivative at (0, 0)",
+    "Std": "std has no derivative where all values are the same, or only one is there",
+    "Var": "the variance of a single element is 0/0",
+    "LinalgVectorNorm": "a norm has no derivative at the zero vector",
+    "Norm": "a norm has no derivative at the zero vector",
+    "Cdist": "the distance of two equal points is sqrt(0), with an infinite derivative",
+    "LinalgSvd": "singular values that are equal or 0 divide by 0",
+    "LinalgEigh": "eigenvalues that are equal divide by 0",
+    "LinalgInvEx": "a singular matrix has no inverse",
+    "LinalgSlogdet": "log|det| has an infinite derivative at a singular matrix",
+    "LinalgDet": "the derivative of det uses the inverse, which is infinite at a singular matrix",
+    "Xlogy": "xlogy(x, y) has the derivative log(y), infinite at y = 0",
+    "Tan": "tan has poles",
+    "Lgamma": "lgamma has poles",
+    "Digamma": "digamma has poles",
+}
+OVERFLOWS = "Exp Expm1 Exp2 Sinh Cosh ToCopy"
+SOFTMAXES = (
+    "Softmax LogSoftmax Logsumexp SafeSoftmax ScaledDotProductFlashAttentionForCpu "
+    "ScaledDotProductEfficientAttention MultiHeadAttentionForward"
+)
+LOOK_AT_THE_DATA = (
+    "torch.isfinite(x).all() on the data and on the parameters, before the forward pass"
+)
+SAFE_DIVISOR = "divide by a safe number: torch.where(d == 0, 1.0, d)"
+READY_MADE = (
+    "the ready-made function (sigmoid, softmax, logsumexp, cross_entropy), or another scale; a "
+    "wider type moves the limit"
+)
+
+
+def _is_masked_afterwards(step: BackwardStep) -> bool:
+    """Is it NaN only where 0 arrived, though the forward pass was finite?"""
+    return step.masked and step.kept_finite() and step.own is None
+
+
+# Tried first, before the forward pass is searched.
+MASKED_TOO_LATE = StepRule(
+    "masked-too-late",
+    "0 times an infinite derivative is NaN: a gradient of 0 arrived at {operation}, probably "
+    "because its result is masked, or multiplied by 0, afterwards",
+    "make the INPUT safe first, then mask: torch.where(ok, f(torch.where(ok, x, 1.0)), 0.0)",
+    "08_none_zero_nan.ipynb#Safe,-and-yet-NaN",
+    on={"": _is_masked_afterwards},
+)
+
+# An operation made inf or NaN of finite numbers in the forward pass.
+FORWARD = Rulebook(StepRule)
+
+
+@dataclass(frozen=True)
+class Birth:
+    """The first inf or NaN of the forward pass, and the kind of operation that made it.
+
+    >>> FORWARD.first(Birth("Exp")).cause
+    'overflow'
+    """
+
+    kind: str
+
+    @property
+    def operation(self) -> str:
+        return readable(self.kind)
+
+
+FORWARD.add(
+    "forward-nonfinite",
+    "the forward pass computed with inf or NaN: the {operation} of a single element is 0/0",
+    LOOK_AT_THE_DATA,
+    on={"Std Var": always},
+)
+
+FORWARD.add(
+    "infinite-derivative",
+    "{operation} gave inf or NaN in the forward pass: its input lies on, or beyond, the edge "
+    "where it is defined",
+    "keep the input inside, or use a form made for the edge: xlogy, entr, log_softmax",
+    "08_none_zero_nan.ipynb#The-entropy-of-a-model-that-is-sure",
+    on={" ".join(EDGES): always},
+)
+
+FORWARD.add(
+    "overflow",
+    "{operation} gave more than its type can hold, in the forward pass",
+    READY_MADE,
+    "08_none_zero_nan.ipynb#A-sigmoid-made-by-hand",
+    on={OVERFLOWS: always},
+)
+
+FORWARD.add(
+    "empty-softmax",
+    "{operation} gave inf or NaN in the forward pass: probably a whole row is -inf, all of it "
+    "masked, and a softmax over nothing is 0/0",
+    "leave out empty rows, or mask with a large negative number: torch.finfo(dtype).min",
+    "08_none_zero_nan.ipynb#Attention-to-nobody",
+    on={SOFTMAXES: always},
+)
+
+FORWARD.add(
+    "division-by-zero",
+    "{operation} gave inf or NaN in the forward pass: the divisor is 0, or so small that the "
+    "quotient overflows",
+    SAFE_DIVISOR,
+    on={"Div Reciprocal": always},
+)
+
+UNKNOWN_OPERATION = FORWARD.add(
+    "forward-nonfinite",
+    "the forward pass computed with inf or NaN, which {operation} gave",
+    LOOK_AT_THE_DATA,
+    on={"": always},
+)
+
+UNKNOWN_ORIGIN = Rule(
+    "forward-nonfinite",
+    "the forward pass computed with inf or NaN, and no operation that can be checked here gave "
+    "them: probably the data has them, or a parameter, or something overflowed",
+    LOOK_AT_THE_DATA,
+)
+
+# A finite gradient arrived at this step, and one that is not finite left it.
+NOT_FINITE = Rulebook(StepRule, OWN_BACKWARD)
+
+
+def _has_a_base_of_0_or_less(step: BackwardStep) -> bool:
+    base = step.saved.get("self")
+    return isinstance(base, torch.Tensor) and bool((base <= 0).any())
+
+
+NOT_FINITE.add(
+    "infinite-derivative",
+    "{detail}",
+    "keep the input away from that edge: add a small eps, or clamp it",
+    "08_none_zero_nan.ipynb#The-distance-to-yourself",
+    on={" ".join(EDGES.keys() - {"Pow"}): always, "Pow": _has_a_base_of_0_or_less},
+    detail=lambda step: EDGES[step.kind],
+)
+
+NOT_FINITE.add(
+    "division-by-zero",
+    "the divisor is 0, or so small that the quotient overflows",
+    SAFE_DIVISOR,
+    on={"Div Reciprocal": always},
+)
+
+
+def _gets_a_large_gradient(step: BackwardStep) -> bool:
+    """Near the end of its type?"""
+    if step.sample is None or not step.sample.is_floating_point():
+        return False
+    largest = max(amount.mass for amount in step.arriving if amount)
+    return largest > torch.finfo(step.sample.dtype).max ** 0.5
+
+
+NOT_FINITE.add(
+    "overflow",
+    "{operation} gives more than its type can hold",
+    READY_MADE,
+    "08_none_zero_nan.ipynb#A-sigmoid-made-by-hand",
+    on={f"Pow {OVERFLOWS}": always, "": _gets_a_large_gradient},
+)
+
+NOT_FINITE.add(
+    "unknown-nonfinite",
+    "a finite gradient went in and one that is not finite came out",
+    "look at the values that enter this operation",
+    on={"": always},
+)
+
+# No step made it: contributions of healthy steps add up to inf or NaN.
+NOT_FINITE_SUM = Rulebook(Rule)
+
+NOT_FINITE_SUM.add(
+    "hook",
+    "a hook replaced the gradient by inf or NaN",
+    "look for register_hook() and module hooks on the way",
+    when=lambda total: len(total.steps) == 1,
+)
+
+NOT_FINITE_SUM.add(
+    "overflow",
+    "a sum of {ways} finite contributions is more than its type can hold",
+    "another scale of the loss; a wider type moves the limit",
+    when=lambda total: len(total.steps) > 1,
+)
+
+NOT_FINITE_SUM.add(
+    "nonfinite-start",
+    "the gradient that enters the graph is not finite already",
+    "check grad_outputs, and what the loss is multiplied by",
+)

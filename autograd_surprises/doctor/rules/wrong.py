@@ -1,0 +1,100 @@
+"""A gradient arrives, but it is probably not the one that was meant."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+
+from autograd_surprises.doctor.rules.rule import Rule, StepRule
+from autograd_surprises.doctor.steps import BackwardStep
+
+
+class OldGradient(NamedTuple):
+    """.grad held this gradient so many times before."""
+
+    times: int
+
+
+ACCUMULATED = Rule(
+    "accumulated",
+    ".grad already holds {times} times this gradient, and backward() adds to it: probably "
+    "zero_grad() was forgotten",
+    "optimizer.zero_grad(), or .grad = None, before each backward()",
+    "08_none_zero_nan.ipynb#A-gradient-that-keeps-growing",
+)
+
+CHANGED_GRADIENT = StepRule(
+    "changed-gradient",
+    "its backward changes the gradient that it gets in place, so whatever else uses that gradient "
+    "gets wrong numbers",
+    "return a new tensor: g * 2, not g.mul_(2)",
+    "08_none_zero_nan.ipynb#A-backward-that-writes-into-what-it-was-given",
+    on={"": lambda step: step.is_users and step.changed},
+)
+
+OWN_FUNCTION = StepRule(
+    "own-function",
+    "a backward of your own: explain does not check whether it is the derivative",
+    "torch.autograd.gradcheck, in float64",
+    "04_override_backward.ipynb#Checking-the-gradient",
+    on={"": lambda step: step.is_users},
+)
+
+
+def _gets_probabilities(step: BackwardStep) -> bool:
+    return step.own is None and step.kinds_below[:1] in (["Softmax"], ["Sigmoid"])
+
+
+DOUBLE_SOFTMAX = StepRule(
+    "double-softmax",
+    "a softmax or sigmoid goes into log_softmax, which cross_entropy contains: that flattens "
+    "the gradient",
+    "pass the raw scores (logits) to cross_entropy",
+    on={"LogSoftmax": _gets_probabilities},
+)
+
+MEETS = {"sub", "rsub", "subtract", "add", "radd", "mul", "rmul", "multiply", "div", "truediv",
+         "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}  # fmt: skip
+
+
+class Meeting(NamedTuple):
+    """Two tensors of unlike shapes in one call; does exactly one of them require a gradient?
+
+    >>> BROADCAST.fits(Meeting("sub", True, (4, 1), (4,)))
+    True
+    """
+
+    operation: str
+    one_tracked: bool
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+
+    @property
+    def result(self) -> tuple[int, ...]:
+        return tuple(torch.broadcast_shapes(self.first, self.second))
+
+
+def _crosses(meeting: Meeting) -> bool:
+    """(N, 1) meets (N,), which gives (N, N), and one of the two comes from data.
+
+    (N, 1, k) and (N, k) are often meant to meet, each with each, unless in a loss function.
+    """
+    operation, one_tracked, first, second = meeting
+    sizes = [[n for n in shape if n != 1] for shape in (first, second)]
+    longer, shorter = sorted((first, second), key=len, reverse=True)
+    suspect = operation.endswith("_loss") or longer == (*shorter, 1)
+    if not (one_tracked and suspect and operation in MEETS and sizes[0] == sizes[1] != []):
+        return False
+    return math.prod(meeting.result) > math.prod(first)
+
+
+BROADCAST = Rule(
+    "broadcast",
+    "probably unwanted: {operation} of the shapes {first} and {second} gives {result}: each "
+    "element of one with each of the other",
+    "bring both to one shape: squeeze(1), or unsqueeze(1) for the other",
+    "08_none_zero_nan.ipynb#A-loss-over-too-many-pairs",
+    when=_crosses,
+)

@@ -1,0 +1,460 @@
+"""A step of backward let no gradient through, or nearly none: what its operation did."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+
+from autograd_surprises.doctor.rules.rule import Rule, Rulebook, StepRule, always
+from autograd_surprises.doctor.steps import BackwardStep
+
+NORMS = "NativeLayerNorm NativeBatchNorm NativeGroupNorm FusedRmsNorm CudnnBatchNorm"
+SMOOTH_ENDS = "LogSigmoid Hardswish Erf Exp Softplus Gelu Silu Mish Elu"
+SMALLER_INPUTS = (
+    "smaller inputs: scale, normalise, another initialisation; as a loss, the form with logits "
+    "(cross_entropy, binary_cross_entropy_with_logits)"
+)
+
+# The gradient is 0, or a part of it: the first rule that fits the step where it became 0.
+ZERO = Rulebook(StepRule)
+
+
+def _by_the_user(step: BackwardStep) -> bool:
+    return step.is_users
+
+
+OWN_BACKWARD = ZERO.add(
+    "own-backward",
+    "the backward of your own Function {own_name} returned it",
+    "compare it with torch.autograd.gradcheck, in float64",
+    "04_override_backward.ipynb#Checking-the-gradient",
+    on={"": _by_the_user},
+)
+
+
+def _rounds(step: BackwardStep) -> bool:
+    return isinstance(step.saved.get("rounding_mode"), str)
+
+
+def _picks_the_nearest_pixel(step: BackwardStep) -> bool:
+    return step.saved.get("interpolation_mode") == 1
+
+
+ZERO.add(
+    "staircase",
+    "{operation} is a staircase: its derivative is 0 everywhere",
+    "to train anyway, a straight-through estimator: x + (f(x) - x).detach(), or a Function of "
+    "your own",
+    "08_none_zero_nan.ipynb#A-rounded-weight",
+    on={
+        "Round Floor Ceil Trunc Sign Sgn Bernoulli Heaviside FloorDivide": always,
+        "Div": _rounds,
+        "GridSampler2D GridSampler3D": _picks_the_nearest_pixel,
+    },
+)
+
+
+def _without_elements(step: BackwardStep) -> bool:
+    return any(amount.total == 0 for amount in step.leaving if amount)
+
+
+def _all_targets_ignored(step: BackwardStep) -> bool:
+    target, ignored = step.saved.get("target"), step.saved.get("ignore_index", 0)
+    ignored = ignored if ignored < 2**63 else ignored - 2**64  # stored without sign
+    return isinstance(target, torch.Tensor) and bool((target == ignored).all())
+
+
+ZERO.add(
+    "empty-selection",
+    "{operation} got an empty selection: no element, no gradient; a mean of nothing is NaN",
+    "leave the term out when nothing is selected",
+    on={"": _without_elements, "NllLoss NllLoss2D": _all_targets_ignored},
+)
+
+
+def _inputs_outside(step: BackwardStep) -> str:
+    """How many inputs lie outside the range, where the node keeps it."""
+    low, high = (step.saved.get(end, step.saved.get(f"{end}_val")) for end in ("min", "max"))
+    low, high = {"Hardsigmoid": (-3.0, 3.0), "Relu6": (0.0, 6.0)}.get(step.kind, (low, high))
+    values = step.saved.get("self")
+    if not isinstance(values, torch.Tensor) or (low is None and high is None):
+        return ""
+    clamp = "Clamp" in step.kind  # lets the gradient through at the bounds, the others do not
+    above, below = (torch.gt, torch.lt) if clamp else (torch.ge, torch.le)
+    outside = torch.zeros((), dtype=torch.bool, device=values.device)
+    if low is not None:
+        outside = outside | below(values, torch.as_tensor(low, device=values.device))
+    if high is not None:
+        outside = outside | above(values, torch.as_tensor(high, device=values.device))
+    ends = f"[{_bound(low, '-∞')}, {_bound(high, '∞')}]"
+    where = "outside" if clamp else "at or outside"
+    return f"{int(outside.sum())} of {outside.numel()} inputs lie {where} {ends}; "
+
+
+def _bound(number, missing):
+    if isinstance(number, torch.Tensor):
+        return f"{number.item():g}" if number.numel() == 1 else "a tensor"
+    return missing if number is None else f"{number:g}"
+
+
+ZERO.add(
+    "outside-range",
+    "{detail}{operation} is flat there, so its gradient is exactly 0",
+    "keep the inputs inside, use a soft limit such as tanh or sigmoid, or let the gradient "
+    "through with a Function of your own",
+    "08_none_zero_nan.ipynb#A-clamp-with-everything-outside",
+    on={
+        "Clamp ClampMin ClampMax Hardtanh Relu6 Hardsigmoid Hardshrink Softshrink Threshold": always
+    },
+    detail=_inputs_outside,
+)
+
+
+def _inputs_not_positive(step: BackwardStep) -> str:
+    values = step.saved.get("result", step.saved.get("self"))
+    return f"{int((values <= 0).sum())} of {values.numel()} inputs are 0 or less; "
+
+
+ZERO.add(
+    "dead-relu",
+    "{detail}{operation} is flat there, so its gradient is 0",
+    "if it is so for all samples: LeakyReLU or GELU, another bias or initialisation, a smaller "
+    "learning rate",
+    "08_none_zero_nan.ipynb#Units-that-never-switch-on",
+    on={"Relu LeakyRelu": always},
+    detail=_inputs_not_positive,
+)
+
+
+def _classes(step):
+    """The result of a softmax, and the dimension along which it sums to 1."""
+    result, dim = step.saved["result"], step.saved["dim"]
+    return result, dim if dim < result.dim() else dim - 2**64  # stored without sign
+
+
+def _over_one_class(step: BackwardStep) -> bool:
+    result, dim = _classes(step)
+    return result.dim() > 0 and result.shape[dim] == 1
+
+
+ZERO.add(
+    "softmax-of-one",
+    "a softmax over a dimension of size 1 is always 1",
+    "softmax over the dimension that holds the classes; sigmoid for a single output",
+    "08_none_zero_nan.ipynb#A-softmax-that-cannot-move",
+    on={"Softmax LogSoftmax": _over_one_class},
+)
+
+
+def _arriving_gradient_is_the_same_for_all_classes(step: BackwardStep) -> bool:
+    result, dim = _classes(step)
+    if not result.dim() or step.sample is None or step.sample.shape != result.shape:
+        return False
+    spread = (step.sample - step.sample.mean(dim, keepdim=True)).abs().max()
+    return bool(spread <= 1e-6 * step.sample.abs().max())
+
+
+ZERO.add(
+    "constant-sum",
+    "a softmax sums to 1, and the arriving gradient is the same for all its entries: the loss "
+    "sees only that constant sum",
+    "a loss that tells the classes apart, such as cross_entropy",
+    "08_none_zero_nan.ipynb#A-softmax-that-cannot-move",
+    on={"Softmax": _arriving_gradient_is_the_same_for_all_classes},
+)
+
+
+def _one_class_is_certain(step: BackwardStep) -> bool:
+    result = step.saved["result"]
+    return bool((result.exp() if step.kind == "LogSoftmax" else result).max() > 0.999)
+
+
+def _outputs_at_the_end(step: BackwardStep) -> str:
+    if step.kind not in ("Sigmoid", "Tanh"):
+        return ""
+    result = step.saved["result"]
+    ends = result.abs() == 1 if step.kind == "Tanh" else (result == 0) | (result == 1)
+    return f"{int(ends.sum())} of {result.numel()} outputs are rounded to the end of its range; "
+
+
+ZERO.add(
+    "saturated",
+    "{detail}{operation} is nearly flat there: its derivative is too small for a float",
+    SMALLER_INPUTS,
+    "08_none_zero_nan.ipynb#Units-that-go-flat",
+    on={f"Sigmoid Tanh {SMOOTH_ENDS}": always, "Softmax LogSoftmax": _one_class_is_certain},
+    detail=_outputs_at_the_end,
+)
+
+
+def _zero_inputs(step: BackwardStep) -> tuple[int, int]:
+    """How many inputs are 0, of how many."""
+    values = step.saved.get("self")
+    if not isinstance(values, torch.Tensor):
+        return 0, 0
+    return int((values == 0).sum()), values.numel()
+
+
+def _at_zero(step: BackwardStep) -> bool:
+    zeros, total = _zero_inputs(step)
+    return zeros == total > 0
+
+
+def _touches_zero(step: BackwardStep) -> bool:
+    return _zero_inputs(step)[0] > 0
+
+
+def _count_of_zero_inputs(step: BackwardStep) -> str:
+    zeros, total = _zero_inputs(step) if step.kind == "Abs" else (0, 0)
+    return f"{zeros} of {total} inputs are 0; " if zeros else ""
+
+
+ZERO.add(
+    "stationary",
+    "{detail}the input lies exactly where {operation} has the derivative 0, or has none and "
+    "PyTorch uses 0",
+    "nothing, if this is the minimum that you want; else start from other values",
+    "09_gradient_atlas.ipynb#A-number-for-NaN",
+    on={
+        "Softmax LogSoftmax MseLoss SmoothL1Loss HuberLoss Cos Cosh Sinc": always,
+        "LinalgVectorNorm Norm Pow": _at_zero,
+        "Abs": _touches_zero,
+        "Std Var Cdist Atan2": always,
+    },
+    detail=_count_of_zero_inputs,
+)
+
+PRODUCTS = {"Mul", "Mm", "Addmm", "Bmm", "Baddbmm", "Mv", "Addmv", "Dot", "Linear", "Convolution",
+            "MkldnnConvolution", "CudnnConvolution"}  # fmt: skip
+FACTORS = {"self", "other", "mat1", "mat2", "mat", "vec", "weight", "input", "tensor1", "tensor2",
+           "batch1", "batch2"}  # fmt: skip
+
+
+def _factors(step):
+    """The tensors that the gradient may be multiplied by."""
+    return [value for name, value in step.tensors().items() if name in FACTORS]
+
+
+def _has_zeros_in_a_factor(step: BackwardStep) -> bool:
+    return step.kind in PRODUCTS and any(bool((value == 0).any()) for value in _factors(step))
+
+
+def _zeros_in_the_factor(step: BackwardStep) -> str:
+    if not _has_zeros_in_a_factor(step):
+        return ""
+    factor = next(value for value in _factors(step) if bool((value == 0).any()))
+    return f"{int((factor == 0).sum())} of {factor.numel()} elements of a factor are 0; "
+
+
+def _in_dropout(step: BackwardStep) -> bool:
+    return step.called == "dropout" and _has_zeros_in_a_factor(step)
+
+
+ZERO.add(
+    "dropout",
+    "{detail}dropout dropped every element that has a gradient",
+    "a lower p",
+    on={"NativeDropout FusedDropout Dropout": always, "Mul": _in_dropout},
+    detail=_zeros_in_the_factor,
+)
+
+
+def _has_a_factor_of_zeros(step: BackwardStep) -> bool:
+    return any(not bool(value.any()) for value in _factors(step))
+
+
+def _is_a_product_with_zeros(step: BackwardStep) -> bool:
+    return step.kind in PRODUCTS and _has_a_factor_of_zeros(step)
+
+
+LOOK_AT_THE_ZEROS = "look where those zeros come from: initialisation, a mask, an input, relu"
+ZERO.add(
+    "zero-factor",
+    "the gradient is multiplied by the other factor of {operation}, which is 0 in every element",
+    LOOK_AT_THE_ZEROS,
+    "08_none_zero_nan.ipynb#All-weights-start-at-zero",
+    on={NORMS: _has_a_factor_of_zeros, "": _is_a_product_with_zeros},
+)
+
+NORMALISED = ZERO.add(
+    "normalised",
+    "normalised values have a fixed mean and size, and the loss probably depends on these only",
+    "another loss than the sum or mean (or mean square) of normalised values",
+    on={NORMS: always},
+)
+
+ZERO.add(
+    "other-branch",
+    "the condition or mask of {operation} covers every element that has a gradient",
+    "check the condition",
+    on={"Where WhereSelf MaskedFill MaskedFillTensor MaskedScatter": always},
+)
+
+ZERO.add(
+    "underflow",
+    "the gradient is too small for the type of this tensor, so it is 0",
+    "scale the loss (torch.amp.GradScaler), or use bfloat16",
+    "10_functions_that_survive.ipynb#Mixed-precision",
+    on={"ToCopy": always},
+)
+
+ZERO.add(
+    "not-picked",
+    "only the elements that {operation} picked get a gradient",
+    "nothing, if that is meant; else a soft form such as logsumexp or a mean",
+    "09_gradient_atlas.ipynb#Who-gets-it-at-a-tie?",
+    on={
+        "Index Select Slice Gather IndexSelect Embedding Max Min Maximum Minimum Amax Amin Unbind "
+        "Split Narrow Topk Sort Median MaxPool2DWithIndices MaxPool2D Kthvalue Diagonal Tril "
+        "Triu": always
+    },
+)
+
+ZERO.add(
+    "overwritten-values",
+    "{operation} replaced the values, and what was replaced gets no gradient",
+    "keep the old values out of the way, or write only where they are not needed",
+    on={
+        "Zero Fill FillScalar CopySlices Copy IndexFill IndexPut Scatter ConstantPadNd "
+        "SetBackward": always
+    },
+)
+
+ZERO.add(
+    "part-is-zero",
+    "{operation} joined this tensor with others, and only zeros came back for its part; why is "
+    "not known here",
+    "ask about what the joined tensor is taken apart into, and look at each part",
+    on={"Cat Stack": always},
+)
+
+ZERO.add(
+    "compiled",
+    "the gradient stops inside a compiled block, which is one opaque node of the graph",
+    "record the forward pass with trace(): there the block runs eagerly",
+    on={"CompiledFunction": always},
+)
+
+ZERO.add(
+    "hook",
+    "a backward hook of a module replaced the gradient by zeros",
+    "look for register_full_backward_hook() and register_full_backward_pre_hook()",
+    on={"BackwardHookFunction": always},
+)
+
+
+def _multiplies_by_the_number_0(step: BackwardStep) -> bool:
+    numbers = [step.saved.get(name) for name in ("other", "alpha", "beta", "exponent", "p")]
+    return any(type(number) in (int, float) and number == 0 for number in numbers)
+
+
+ZERO.add(
+    "zero-factor",
+    "the gradient is multiplied by the other factor of {operation}, which is the number 0",
+    LOOK_AT_THE_ZEROS,
+    on={"": _multiplies_by_the_number_0},
+)
+
+
+def _cancels(step: BackwardStep) -> bool:
+    """One input got fewer elements than arrived, and nearly nothing: they were added up."""
+    most = max((amount.total for amount in step.arriving if amount), default=0)
+    mass = sum(amount.mass for amount in step.arriving if amount)
+    return any(left and 0 < left.total < most and left.mass < 1e-4 * mass for left in step.leaving)
+
+
+CANCEL = ZERO.add(
+    "cancel",
+    "the contributions cancel when they are added: probably adding a constant here changes "
+    "nothing, as for a bias before BatchNorm or softmax",
+    "if it is such a bias, leave it out; otherwise look for a constant or symmetric loss",
+    on={"": _cancels},
+)
+
+ZERO.add(
+    "zero-factor",
+    "{detail}the gradient is multiplied by the other factor of {operation}, which is 0 in places",
+    LOOK_AT_THE_ZEROS,
+    "08_none_zero_nan.ipynb#All-weights-start-at-zero",
+    on={"": _has_zeros_in_a_factor},
+    detail=_zeros_in_the_factor,
+)
+
+ZERO.add(
+    "unknown-zero",
+    "{operation} let no gradient through; why is not known here",
+    "look at the values that enter this operation",
+    on={"": always},
+)
+
+# No step let it become 0: contributions of healthy steps add up to 0.
+ZERO_SUM = Rulebook(Rule)
+
+ZERO_SUM.add(
+    "hook",
+    "a hook replaced the gradient by zeros",
+    "look for register_hook() and module hooks on the way, and for clipping to 0",
+    when=lambda total: len(total.steps) == 1,
+)
+
+ZERO_SUM.add(
+    "cancel",
+    "the contributions of {ways} ways to it cancel when they are added",
+    "look for a constant or symmetric loss: a term that is added and subtracted again",
+    when=lambda total: len(total.steps) > 1,
+)
+
+ZERO_SUM.add(
+    "zero-start",
+    "the gradient that enters the graph is zero already",
+    "check grad_outputs, and what the loss is multiplied by",
+)
+
+# The gradient is nearly 0: the first rule that fits the step where most of it got lost.
+TINY = Rulebook(StepRule, OWN_BACKWARD)
+
+TINY.add(
+    "saturated",
+    "{operation} is nearly flat there: its derivative is very small",
+    SMALLER_INPUTS,
+    "08_none_zero_nan.ipynb#Units-that-go-flat",
+    on={f"Sigmoid Tanh Softmax LogSoftmax {SMOOTH_ENDS}": always},
+)
+
+TINY.append(NORMALISED)
+
+TINY.add(
+    "underflow",
+    "the gradient is so small that its type _rounds most of it to 0",
+    "scale the loss (torch.amp.GradScaler), or use bfloat16",
+    "10_functions_that_survive.ipynb#Mixed-precision",
+    on={"ToCopy": always},
+)
+
+TINY.append(CANCEL)
+
+TINY.add(
+    "small-factor",
+    "the gradient is multiplied by a small factor in {operation}",
+    "look at the size of what enters this operation: scale it, or the loss",
+    on={"": always},
+)
+
+
+class Shrinking(NamedTuple):
+    """A gradient that gets smaller in many steps: which kinds, and how much, in words.
+
+    >>> SHRINKS.finding(Shrinking("30 SigmoidBackward0 together to 1e-18")).cause
+    'shrinks'
+    """
+
+    steps: str
+
+
+SHRINKS = Rule(
+    "shrinks",
+    "it shrinks a little in each of many steps: {steps}",
+    "ReLU-like activations, residual connections, normalisation, another initialisation",
+    "08_none_zero_nan.ipynb#Units-that-go-flat",
+)

@@ -1,0 +1,223 @@
+"""Messages about a torch.autograd.Function, and of gradcheck, which tests its backward."""
+
+from autograd_surprises.messages.message import Message
+
+CUSTOM_FUNCTIONS = (
+    Message(
+        "no-forward",
+        {
+            "You must implement the forward function for custom autograd.Function": """
+                class Empty(Function):
+                    pass
+                Empty.apply(x)
+            """,
+        },
+        "the Function has no forward",
+        "write a static forward(ctx, x)",
+        section="04_override_backward.ipynb#From-an-empty-class-to-RoundSTE",
+    ),
+    Message(
+        "forward-arguments",
+        {
+            "forward() takes 1 positional argument but 2 were given": """
+                class Double(Function):
+                    @staticmethod
+                    def forward(x):
+                        return x * 2
+                Double.apply(x)
+            """,
+            "forward() missing": """
+                nn.ReLU()()
+            """,
+        },
+        "forward was called with more or fewer arguments than it has. The forward of a Function "
+        "gets ctx first, unless the class has a setup_context",
+        "for a Function, MyFunction.apply(x) and a static forward(ctx, x); for a Module, "
+        "module(x) and forward(self, x)",
+        section="04_override_backward.ipynb#From-an-empty-class-to-RoundSTE",
+        variants=("forward() takes",),
+    ),
+    Message(
+        "used-like-a-module",
+        {
+            "should not be instantiated": """
+                class Double(Function):
+                    forward = staticmethod(lambda ctx, x: x * 2)
+                Double()
+            """,
+        },
+        "a Function is used like a Module, but it is never made into an object",
+        "MyFunction.apply(x)",
+        section="04_override_backward.ipynb#Calling-it",
+    ),
+    Message(
+        "not-static",
+        {
+            "Legacy autograd function with non-static forward method": """
+                class Double(Function):
+                    def forward(self, x):
+                        return x * 2
+                Double()(x)
+            """,
+        },
+        "forward and backward are not static, or an object of the Function is called",
+        "write @staticmethod above both, and call MyFunction.apply(x)",
+        section="04_override_backward.ipynb#Calling-it",
+        variants=("Legacy autograd function",),
+    ),
+    Message(
+        "no-backward",
+        {
+            "You must implement either the backward or vjp method": """
+                class Double(Function):
+                    forward = staticmethod(lambda ctx, x: x * 2)
+                Double.apply(x).sum().backward()
+            """,
+        },
+        "the Function has no backward",
+        "write a static backward(ctx, grad_output)",
+        section="04_override_backward.ipynb#From-an-empty-class-to-RoundSTE",
+        variants=("must implement the backward",),
+    ),
+    Message(
+        "gradient-count",
+        {
+            "returned an incorrect number of gradients (expected 1,": """
+                class Double(Function):
+                    forward = staticmethod(lambda ctx, x: x * 2)
+                    backward = staticmethod(lambda ctx, grad_output: (grad_output, grad_output))
+                Double.apply(x).sum().backward()
+            """,
+        },
+        "backward returns one value for each argument of forward after ctx, and forward has one",
+        "return one gradient",
+        in_function="return one gradient: one value for each input of forward, and forward has one",
+        section="04_override_backward.ipynb#One-gradient-for-each-input",
+    ),
+    Message(
+        "gradient-count",
+        {
+            "returned an incorrect number of gradients": """
+                class Scale(Function):
+                    forward = staticmethod(lambda ctx, x, factor: x * factor)
+                    backward = staticmethod(lambda ctx, grad_output: grad_output)
+                Scale.apply(x, 2.0).sum().backward()
+            """,
+        },
+        "backward returns one value for each argument of forward after ctx",
+        "return grad_x, None, ...: None for an argument that needs no gradient",
+        in_function="return one value for each input of forward, and None for those that need "
+        "no gradient",
+        section="04_override_backward.ipynb#One-gradient-for-each-input",
+    ),
+    Message(
+        "gradient-of-no-tensor",
+        {
+            "returned a gradient different than None at position": """
+                class Scale(Function):
+                    forward = staticmethod(lambda ctx, x, factor: x * factor)
+                    backward = staticmethod(lambda ctx, grad_output: (grad_output, grad_output))
+                Scale.apply(x, 2.0).sum().backward()
+            """,
+        },
+        "backward returned a gradient for an argument of forward that is no tensor",
+        "return None at that position",
+        in_function="return None at that position: the input there is no tensor that requires a "
+        "gradient",
+        section="04_override_backward.ipynb#One-gradient-for-each-input",
+    ),
+    Message(
+        "gradient-shape",
+        {
+            "returned an invalid gradient at index": """
+                class Double(Function):
+                    forward = staticmethod(lambda ctx, x: x * 2)
+                    backward = staticmethod(lambda ctx, grad_output: 2 * grad_output[:1])
+                Double.apply(x).sum().backward()
+            """,
+        },
+        "the gradient that backward returned has another shape than the input",
+        "return the shape of the input: transpose back, undo broadcasting with g.sum_to_size(...)",
+        in_function="bring the gradient to the shape of that input: sum where it was broadcast, do "
+        "not reduce where it was not",
+    ),
+    Message(
+        "no-setup-context",
+        {
+            "it must override the setup_context staticmethod": """
+                class Double(Function):
+                    forward = staticmethod(lambda ctx, x: x * 2)
+                    backward = staticmethod(lambda ctx, grad_output: 2 * grad_output)
+                torch.func.grad(lambda x: Double.apply(x).sum())(x)
+            """,
+        },
+        "torch.func needs a Function whose forward takes no ctx",
+        "split forward(ctx, ...) into forward(...) and setup_context(ctx, inputs, output)",
+        section="04_override_backward.ipynb#What-to-keep-for-backward",
+    ),
+    Message(
+        "once-differentiable",
+        {
+            "trying to differentiate twice a function that was marked with "
+            "@once_differentiable": """
+                from torch.autograd.function import once_differentiable
+                class Square(Function):
+                    @staticmethod
+                    def forward(ctx, x):
+                        ctx.save_for_backward(x)
+                        return x**2
+                    @staticmethod
+                    @once_differentiable
+                    def backward(ctx, grad_output):
+                        (x,) = ctx.saved_tensors
+                        return 2 * x * grad_output
+                loss = (Square.apply(x) ** 2).sum()
+                (slope,) = torch.autograd.grad(loss, x, create_graph=True)
+                slope.sum().backward()
+            """,
+        },
+        "the backward of a Function is marked as not differentiable, and is differentiated",
+        "remove @once_differentiable and write backward in differentiable operations of torch",
+        section="04_override_backward.ipynb#Four-switches-for-special-cases",
+    ),
+    Message(
+        "gradcheck-mismatch",
+        {
+            "Jacobian mismatch for output 0 with respect to input 0": """
+                class RoundSTE(Function):
+                    forward = staticmethod(lambda ctx, x: x.round())
+                    backward = staticmethod(lambda ctx, grad_output: grad_output)
+                torch.autograd.gradcheck(RoundSTE.apply, x.double())
+            """,
+        },
+        "the gradient is not the slope that gradcheck measures with finite differences",
+        "a surrogate gradient fails on purpose; any other backward has an error, or the input is "
+        "at a kink",
+        section="04_override_backward.ipynb#Checking-the-gradient",
+        variants=("Jacobian mismatch for output",),
+    ),
+    Message(
+        "gradcheck-float32",
+        {
+            "is not a double precision floating point or complex": """
+                torch.autograd.gradcheck(torch.square, x, raise_exception=False)
+            """,
+        },
+        "in float32, finite differences are too rough for gradcheck",
+        "give it float64: x.double()",
+        section="04_override_backward.ipynb#Checking-the-gradient",
+    ),
+    Message(
+        "no-signature",
+        {
+            "no signature found": """
+                import inspect
+                inspect.signature(torch.round)  # as torch does where forward = torch.round
+            """,
+        },
+        "forward is a builtin, and torch cannot ask a builtin for its arguments",
+        "write forward as a def of your own",
+        in_function="write forward as a def of your own: torch cannot ask a builtin for its "
+        "arguments",
+    ),
+)

@@ -1,0 +1,171 @@
+"""Messages of backward() and torch.autograd.grad."""
+
+from autograd_surprises.messages.message import Message
+
+GRADIENTS = (
+    Message(
+        "not-connected",
+        {
+            "element 0 of tensors does not require grad and does not have a grad_fn": """
+                torch.ones(2).sum().backward()
+            """,
+        },
+        "the loss is not connected to any tensor that requires a gradient: no input requires one, "
+        "or the history was cut (detach, .data, .item(), torch.tensor(...), no_grad, argmax, ...)",
+        "find the cut. loss.requires_grad_() only hides this message: nothing is trained",
+        in_function="something cuts the graph: detach(), .data, item(), NumPy, a comparison, "
+        "torch.no_grad() or an operation without a derivative",
+        section="01_parameter_or_variable.ipynb#Which-tensors-get-a-gradient",
+        variants=("does not require grad and does not have a grad_fn",),
+    ),
+    Message(
+        "vector-backward",
+        {
+            "grad can be implicitly created only for real scalar outputs": """
+                (x * 1j).sum().backward()
+            """,
+        },
+        "the loss is complex, and backward() starts from one real number",
+        "loss.abs() or loss.real",
+    ),
+    Message(
+        "vector-backward",
+        {"grad can be implicitly created only for scalar outputs": "(x * 2).backward()"},
+        "backward() needs a weight for each element; only a single number needs none",
+        "loss.mean() or loss.sum(), or backward(v) with a weight for each element",
+        section="02_backward_needs_a_gradient.ipynb#A-number-needs-no-weight",
+    ),
+    Message(
+        "size-mismatch",
+        {"size mismatch, got input … mat … vec": "torch.ones(3, 2) @ torch.ones(3)"},
+        "a product of a matrix and a vector needs as many columns as the vector has numbers",
+        "vector @ matrix, or matrix.T @ vector: the second is what backward(v) computes",
+        section="02_backward_needs_a_gradient.ipynb#What-backward-computes",
+    ),
+    Message(
+        "wrong-vector-shape",
+        {
+            "Mismatch in shape: grad_output[0] has a shape of … and output[0] has a shape of": """
+                (x * 2).backward(torch.ones(3))
+            """,
+        },
+        "the v of backward(v) has a weight for each element of the output, so it has its shape",
+        "a v of the output's shape, such as torch.ones_like(output)",
+        section="02_backward_needs_a_gradient.ipynb#The-shape-of-v",
+        variants=("Mismatch in shape: grad_output[",),
+    ),
+    Message(
+        "vector-not-a-tensor",
+        {"gradients can be either Tensors or None, but got": "(x * 2).backward([1.0, 0.0])"},
+        "the v of backward(v) is a list or a number, and has to be a tensor",
+        "torch.tensor(v)",
+        section="02_backward_needs_a_gradient.ipynb#The-shape-of-v",
+    ),
+    Message(
+        "second-backward",
+        {
+            "Trying to backward through the graph a second time": """
+                loss = (x**2).sum()
+                loss.backward()
+                loss.backward()
+            """,
+        },
+        "an earlier backward() freed what this graph had saved: backward() ran twice on one graph, "
+        "or a tensor from an earlier step (a hidden state, a cache) brings the old graph along",
+        "detach what you carry over, compute the rest anew, or add the losses and call backward() "
+        "once; retain_graph=True only to go through one graph twice",
+        section="02_backward_needs_a_gradient.ipynb#Calling-backward-again",
+    ),
+    Message(
+        "unused-input",
+        {
+            "appears to not have been used in the graph": """
+                unused = torch.ones(2, requires_grad=True)
+                torch.autograd.grad(x.sum(), unused)
+            """,
+        },
+        "the output does not depend on one of the tensors whose gradient was asked for: it is not "
+        "used, its history was cut, or a copy was used instead",
+        "find the cut; pass allow_unused=True where the tensor may be unused",
+        section="02_backward_needs_a_gradient.ipynb#Asking-for-a-gradient",
+    ),
+    Message(
+        "not-differentiable-input",
+        {
+            "One of the differentiated Tensors does not require grad": """
+                torch.autograd.grad(x.sum(), torch.ones(2))
+            """,
+        },
+        "torch.autograd.grad was asked for the gradient of a tensor that requires none",
+        "call x.requires_grad_() before the forward pass",
+    ),
+    Message(
+        "missing-outputs",
+        {
+            "grad() missing 1 required positional argument: 'outputs'": """
+                torch.autograd.grad(inputs=x)
+            """,
+        },
+        "torch.autograd.grad has to know which result is differentiated",
+        "torch.autograd.grad(y, x): first the result, then the inputs",
+        section="05_gradients_of_gradients.ipynb#A-gradient-with-a-history",
+    ),
+    Message(
+        "no-such-function",
+        {
+            "module 'torch.autograd' has no attribute 'second_derivative'": """
+                torch.autograd.second_derivative(x)
+            """,
+        },
+        "torch has no such function: a second derivative is the gradient of a gradient",
+        "torch.autograd.grad(y, x, create_graph=True), then grad of what it returns",
+        section="05_gradients_of_gradients.ipynb#A-gradient-with-a-history",
+    ),
+    Message(
+        "graph-in-grad",
+        {
+            "create_graph=True will create a reference cycle between the parameter and its "
+            "gradient": """
+                (x**2).sum().backward(create_graph=True)
+                x.grad = None
+            """,
+        },
+        ".grad keeps the graph of the backward pass alive, and that graph keeps the parameter",
+        "torch.autograd.grad(loss, x, create_graph=True) returns the gradient and stores nothing",
+        section="05_gradients_of_gradients.ipynb#A-gradient-with-a-history",
+    ),
+    Message(
+        "no-derivative",
+        {"derivative for … is not implemented": "(x // 1).sum().backward()"},
+        "this operation has no derivative, or none for this argument",
+        "use a differentiable relative: / for //, a sigmoid for a step",
+        in_function="an operation inside has no such derivative: write it with others",
+        section="03_round_and_clamp.ipynb#No-derivative-at-all",
+    ),
+    Message(
+        "nan-found",
+        {
+            "returned nan values in its …th output": """
+                with torch.autograd.detect_anomaly():
+                    ((x - x).sqrt() * 0).sum().backward()
+            """,
+        },
+        "detect_anomaly found the first NaN of the backward pass",
+        "explain(loss, ...) without detect_anomaly says which values led to it",
+        section="08_none_zero_nan.ipynb#NaN:-zero-times-infinity",
+    ),
+    Message(
+        "reentrant-checkpoint",
+        {
+            "torch.utils.checkpoint is incompatible with .grad()": """
+                from torch.utils.checkpoint import checkpoint
+                y = checkpoint(torch.exp, x, use_reentrant=True)
+                torch.autograd.grad(y.sum(), x)
+            """,
+        },
+        "a reentrant checkpoint hides what is inside and works with a plain backward() only, so "
+        "explain cannot look into it",
+        "checkpoint(..., use_reentrant=False)",
+        variants=("Checkpointing is not compatible with",),
+    ),
+)

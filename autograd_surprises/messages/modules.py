@@ -1,0 +1,73 @@
+"""Messages of modules, optimizers and distributed training."""
+
+from autograd_surprises.messages.message import Message
+
+MODULES = (
+    Message(
+        "no-module-init",
+        {
+            "cannot assign parameters before Module.__init__() call": """
+                class Layer(nn.Module):
+                    def __init__(self):
+                        self.weight = nn.Parameter(torch.ones(1))
+                Layer()
+            """,
+        },
+        "a Parameter is assigned before Module.__init__ has made the place to register it",
+        "call super().__init__() first",
+        section="01_parameter_or_variable.ipynb#What-a-Parameter-adds",
+    ),
+    Message(
+        "assigned-parameter",
+        {
+            "cannot assign 'torch.FloatTensor' as parameter": """
+                model = nn.Linear(2, 1)
+                model.weight = model.weight * 2
+            """,
+        },
+        "a plain tensor would replace a registered Parameter",
+        "use a local name in forward: w = self.w * 2; to set values, self.w.copy_() in no_grad",
+        section="08_none_zero_nan.ipynb#Any-other-message",
+        variants=("cannot assign '…' as parameter",),
+    ),
+    Message(
+        "no-parameters",
+        {
+            "optimizer got an empty parameter list": """
+                torch.optim.SGD(nn.Module().parameters(), lr=0.1)
+            """,
+        },
+        "no parameter is registered: they are plain tensors, or they are in a plain list",
+        "self.w = nn.Parameter(...), nn.ParameterList, nn.ModuleList",
+        section="01_parameter_or_variable.ipynb#When-a-Parameter-does-not-work",
+    ),
+    Message(
+        "optimizer-of-result",
+        {"can't optimize a non-leaf Tensor": "torch.optim.SGD([x * 0.1], lr=0.1)"},
+        "the optimizer was given the result of an operation (requires_grad=True, then * 0.1)",
+        "compute the start value first, then call .detach().requires_grad_()",
+        section="01_parameter_or_variable.ipynb#When-a-Parameter-does-not-work",
+    ),
+    Message(
+        "ddp-unused",
+        {
+            "Expected to have finished reduction in the prior iteration": """
+                class HalfUsed(nn.Module):
+                    def __init__(self):
+                        super().__init__()
+                        self.used, self.unused = nn.Linear(2, 1), nn.Linear(2, 1)
+
+                    def forward(self, x):
+                        return self.used(x)
+
+                import torch.distributed as dist
+                dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+                model = nn.parallel.DistributedDataParallel(HalfUsed())
+                model(x).sum().backward()
+                model(x)
+            """,
+        },
+        "DistributedDataParallel waited for the gradient of a parameter that forward did not use",
+        "use every parameter, or find_unused_parameters=True; explain(loss, model) lists them",
+    ),
+)

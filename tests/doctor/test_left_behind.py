@@ -1,0 +1,179 @@
+"""Nothing is left behind: no tensor, no hook, no patched method, also after an error."""
+
+import gc
+import threading
+
+import pytest
+import torch
+import torch._dynamo
+from torch import nn
+
+from autograd_surprises.doctor import explain, trace
+from autograd_surprises.doctor.backward import Backward
+
+
+def leaf(*values):
+    return torch.tensor(values, requires_grad=True)
+
+
+class Refuses(nn.Module):
+    def forward(self, x):
+        raise ValueError("not this one")
+
+
+class Angry(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        torch.rand(())
+        raise KeyError("lost")
+
+
+# ---- Tensors
+
+
+def tensors_alive():
+    gc.collect()
+    return {id(thing) for thing in gc.get_objects() if issubclass(type(thing), torch.Tensor)}
+
+
+def saturated(x):
+    return torch.sigmoid(x * 200).sum()
+
+
+def masked_too_late(x):
+    return torch.where(x > 1, (x - 1).sqrt(), 0.0).sum()
+
+
+def examined(x, loss_of, mode):
+    with trace() as t:
+        loss = loss_of(x)
+    report = (explain if mode == "alone" else t.explain)(loss, {"x": x})
+    loss.backward()  # so that the graph keeps no tensor, either
+    x.grad = None
+    return report
+
+
+@pytest.mark.parametrize("loss_of", [saturated, masked_too_late])
+@pytest.mark.parametrize("mode", ["alone", "traced"])
+def test_a_report_keeps_no_tensor(mode, loss_of):
+    x = leaf(1.0, 2.0)
+    before = tensors_alive()
+    report = examined(x, loss_of, mode)
+    assert tensors_alive() <= before
+    assert report["x"].cause in ("saturated", "masked-too-late")
+
+
+def test_no_hook_stays_in_the_graph():
+    x = leaf(1.0, 2.0)
+    good, bad = (x * 2).sum(), Angry.apply(x).sum()
+    explain(good, {"x": x})
+    explain(bad, {"x": x})
+    gc.collect()  # a hook would keep its Backward
+    assert not [thing for thing in gc.get_objects() if type(thing) is Backward]
+
+
+def test_after_an_error_in_a_backward_gradients_and_random_numbers_are_as_before():
+    x = leaf(1.0, 2.0)
+    kept = Angry.apply(x) * 3
+    kept.retain_grad()
+    loss = kept.sum()
+    state = torch.get_rng_state()
+    assert explain(loss, {"x": x}).findings[0].status == "error"
+    assert x.grad is None and kept.grad is None
+    assert torch.equal(torch.get_rng_state(), state)
+    assert not torch.is_anomaly_enabled()
+
+
+# ---- Patched methods
+
+
+def switches():
+    return (
+        nn.Module.__call__,
+        nn.Parameter.__new__,
+        torch._dynamo.eval_frame._stance.stance,
+        torch.overrides._get_current_function_mode_stack(),
+    )
+
+
+def test_after_an_error_in_a_module_the_trace_goes_on_and_ends():
+    before, x = switches(), leaf(1.0)
+    with trace() as t:
+        with pytest.raises(ValueError):
+            nn.Sequential(nn.Identity(), Refuses())(x)
+        x.exp()
+    assert [call.where.module for call in t.calls if call.name == "exp"] == [""]
+    assert switches() == before
+
+
+def test_a_patch_of_somebody_else_stays(monkeypatch):
+    def patched(module, *args, **kwargs):
+        seen.append(module)
+        return plain(module, *args, **kwargs)
+
+    seen, plain = [], nn.Module.__call__
+    monkeypatch.setattr(nn.Module, "__call__", patched)
+    with trace():
+        nn.Identity()(torch.ones(1))
+    assert len(seen) == 1
+    assert nn.Module.__call__ is patched
+
+
+def test_a_trace_that_cannot_begin_leaves_nothing_behind(monkeypatch):
+    def refuse(self):
+        raise RuntimeError("no mode here")
+
+    before, t = switches(), trace()
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.overrides.TorchFunctionMode, "__enter__", refuse)
+        with pytest.raises(RuntimeError, match="no mode"):
+            t.__enter__()
+    assert switches() == before
+    with t:
+        torch.ones(1)
+    assert [call.name for call in t.calls] == ["ones"]
+
+
+# ---- Threads
+
+
+class Waits(nn.Module):
+    """Its forward lasts until it is told to go on."""
+
+    def __init__(self):
+        super().__init__()
+        self.entered, self.go_on = threading.Event(), threading.Event()
+
+    def forward(self, x):
+        self.weight = nn.Parameter(x)
+        self.entered.set()
+        self.go_on.wait(10)
+        return x
+
+
+@pytest.mark.parametrize("other_is_traced", [False, True])
+def test_what_another_thread_does_is_not_recorded(other_is_traced):
+    def work():
+        if other_is_traced:
+            with trace() as its:
+                waits(torch.ones(2))
+            traces.append(its)
+        else:
+            waits(torch.ones(2))
+
+    waits, x, traces, model = Waits(), leaf(1.0), [], nn.Sequential(nn.Tanh())
+    other = threading.Thread(target=work)
+    with trace() as t:
+        other.start()
+        waits.entered.wait(10)
+        model(x.exp())
+        waits.go_on.set()
+        other.join()
+    assert [(call.name, call.where.module) for call in t.calls] == [("exp", ""), ("tanh", "0")]
+    if other_is_traced:
+        assert [call.name for call in traces[0].calls] == ["ones", "Parameter"]
+        assert traces[0].calls[1].where.module == "Waits"

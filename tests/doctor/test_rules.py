@@ -1,0 +1,87 @@
+"""The rulebook: every rule can be told, is taught somewhere, and is reached by a test."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+from patients import PATIENTS
+from test_knowledge import REACHED
+from test_patients import traced
+
+from autograd_surprises.doctor import explain, rules
+from autograd_surprises.doctor.rules import losses, zeros
+from autograd_surprises.doctor.rules.rule import Named, Rule, Rulebook, always
+from autograd_surprises.doctor.steps import GradientSum
+from tests.test_links import anchor_complaint
+
+ROOT = Path(__file__).parent.parent.parent
+MODULES = [
+    importlib.import_module(f"{rules.__name__}.{module.name}")
+    for module in pkgutil.iter_modules(rules.__path__)
+]
+HELD = [value for module in MODULES for value in vars(module).values()]
+BOOKS = [book for book in HELD if isinstance(book, Rulebook)]
+RULES = [rule for rule in HELD if isinstance(rule, Rule)]
+RULES = list({id(rule): rule for rule in [*RULES, *(r for book in BOOKS for r in book)]}.values())
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.cause)
+def test_the_section_that_teaches_a_rule_exists(rule):
+    if rule.section:
+        notebook, _, anchor = rule.section.partition("#")
+        assert anchor_complaint(anchor, ROOT / "notebooks" / notebook) is None
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.cause)
+def test_a_rule_says_what_happened_and_what_helps(rule):
+    assert rule.cause and rule.sentence and rule.fix
+
+
+def test_the_last_rule_of_a_book_always_fits():
+    for book in BOOKS:
+        if book is not losses.LOSS:  # a healthy loss fits no rule
+            assert (book[-1].when, getattr(book[-1], "on", {"": always})) == (always, {"": always})
+
+
+def test_a_name_that_the_facts_do_not_have_is_an_error():
+    with pytest.raises(AttributeError, match="operation"):
+        Rule("flat", "{operation} is flat", "").finding(Named("x"))
+
+
+def test_the_first_rule_that_fits_tells():
+    book = Rulebook(Rule)
+    book.add("one", "", "", when=lambda total: len(total.steps) == 1)
+    book.add("any", "", "")
+    assert book.first(GradientSum()).cause == "any"
+    assert book.first(GradientSum(("step",))).cause == "one"
+
+
+def test_two_stories_of_one_cause_are_two_rules():
+    assert len({rule.sentence for rule in RULES}) == len(RULES)
+    assert [rule.cause for rule in zeros.ZERO].count("zero-factor") == 3
+
+
+@pytest.mark.filterwarnings("ignore")  # what torch says about the patients
+def test_every_rule_is_told_of_a_patient_or_a_few_lines(monkeypatch):
+    def finding(rule, facts=None):
+        told.add(id(rule))
+        return tell(rule, facts)
+
+    told, tell = set(), Rule.finding
+    monkeypatch.setattr(Rule, "finding", finding)
+    for patient in PATIENTS.values():
+        traced(patient.function)
+    for make, _, _ in REACHED:
+        loss, tensor, *arguments = make()
+        explain(loss, {"tensor": tensor}, **dict(*arguments))
+    assert not [f"{rule.cause}: {rule.sentence}" for rule in RULES if id(rule) not in told]
+
+
+def test_the_example_in_contributing_is_a_rule():
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    section = text.partition("## A cause that the doctor does not know")[2].partition("\n## ")[0]
+    (example,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
+    assert example in Path(inspect.getsourcefile(zeros)).read_text("utf-8")

@@ -1,0 +1,48 @@
+"""The nodes behind a result, as data."""
+
+import pytest
+import torch
+
+from autograd_surprises.graph import autograd_graph, nodes
+
+
+def residual(blocks):
+    x = torch.ones(2, requires_grad=True)
+    h = x
+    for _ in range(blocks):
+        h = h + torch.relu(h)
+    return x, h.sum()
+
+
+def test_each_node_comes_once_and_after_those_that_lead_to_it():
+    _, loss = residual(3)
+    found = nodes(loss.grad_fn)
+    assert len(found) == len(set(found)) == 1 + 2 * 3 + 1
+    for i, node in enumerate(found):
+        assert all(after in found[i + 1 :] for after, _ in node.next_functions)
+
+
+def test_a_graph_of_many_ways_takes_no_longer():
+    """40 blocks have 2**40 ways from the loss to the leaf."""
+    x, loss = residual(40)
+    graph = autograd_graph(loss)
+    assert len(graph) == 1 + 2 * 40 + 1
+    assert (graph[0].depth, graph[-1].depth) == (0, 1 + 2 * 40)
+    assert graph[-1].leaf is x
+    assert [node.leaf for node in graph[:-1]] == [None] * 81
+
+
+def test_inputs_point_at_the_nodes_that_come_next():
+    _, loss = residual(2)
+    graph = autograd_graph(loss)
+    for node in graph:
+        after = [function for function, _ in node.function.next_functions]
+        assert [graph[i].function for i in node.inputs] == after
+        assert all(graph[i].depth > node.depth for i in node.inputs)
+
+
+def test_what_has_no_graph_is_refused():
+    with pytest.raises(TypeError, match="needs a tensor, got float"):
+        autograd_graph(1.0)
+    with pytest.raises(ValueError, match="no grad_fn"):
+        autograd_graph(torch.ones(2))
