@@ -13,8 +13,9 @@ from autograd_surprises.doctor.births import born_in_forward
 from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.history import History
 from autograd_surprises.doctor.places import Where
-from autograd_surprises.doctor.rules.rule import Rulebook
-from autograd_surprises.doctor.steps import BackwardStep
+from autograd_surprises.doctor.rules.nonfinite import NAN_LEAF
+from autograd_surprises.doctor.rules.rule import Named, Rulebook
+from autograd_surprises.doctor.steps import BackwardStep, numbers_of
 
 
 @dataclass
@@ -65,6 +66,11 @@ class Case:
     @cached_property
     def birth(self) -> Finding | None:
         """What is to be said of inf and NaN in the forward pass."""
+        for i, leaf in enumerate(self.leaves):
+            if bool(numbers_of(leaf).isnan().any()):
+                written = self.history.written_at(leaf) if self.history else None
+                found = NAN_LEAF.finding(Named(self.name(leaf, i)))
+                return found.about("", "", (("written at", written),))
         return born_in_forward(self.loss, self.backward, self.history)
 
     @cached_property

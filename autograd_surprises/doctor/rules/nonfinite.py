@@ -137,6 +137,13 @@ UNKNOWN_OPERATION = FORWARD.add(
     on={"": always},
 )
 
+NAN_LEAF = Rule(
+    "nan-leaf",
+    "{name} itself holds NaN, so everything computed with it is NaN",
+    "look at what was written into it: data, or an update by a gradient that was NaN already",
+    "08_none_zero_nan.ipynb#NaN:-zero-times-infinity",
+)
+
 UNKNOWN_ORIGIN = Rule(
     "forward-nonfinite",
     "the forward pass computed with inf or NaN, and no operation that can be checked here gave "

@@ -161,3 +161,26 @@ def bfloat16():
     x = torch.tensor([6.0], dtype=torch.bfloat16, requires_grad=True)
     loss = (x * 2).float().mul(1e5).sum()
     return Visit(loss, {"x": x})
+
+
+@patient("an update by NaN, one step before", status="nan", cause="nan-leaf")
+def update_by_nan():
+    weight, x = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([0.0, 1.0])
+    (torch.where(x > 0, (weight * x).sqrt(), 0.0)).sum().backward()
+    with torch.no_grad():
+        weight -= 0.1 * weight.grad  #!
+    weight.grad = None
+    loss = (weight * x).sum().exp()
+    return Visit(loss, {"weight": weight})
+
+
+@cured("update_by_nan")
+def masked_before_the_root():
+    weight, x = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([0.0, 1.0])
+    ok = x > 0
+    torch.where(ok, torch.where(ok, weight * x, 1.0).sqrt(), 0.0).sum().backward()
+    with torch.no_grad():
+        weight -= 0.1 * weight.grad
+    weight.grad = None
+    loss = (weight * x).sum().exp()
+    return Visit(loss, {"weight": weight})
