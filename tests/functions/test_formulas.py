@@ -11,7 +11,6 @@ from hypothesis import example, given
 from helpers import functions
 from helpers.functions import (
     SURROGATES,
-    FakeQuantize,
     clamp,
     clamp_ste,
     fake_quantize,
@@ -20,6 +19,8 @@ from helpers.functions import (
     sign_ste,
     step,
 )
+from helpers.functions.quantizing import fake_quantize_proxy, lsq_quantize_proxy
+from helpers.functions.stepping import step_proxy
 from helpers.lessons.saved_tensors import saved_tensors
 from tests.functions.operators import OPERATORS
 
@@ -320,7 +321,7 @@ def test_fake_quantize_counts_its_bins_in_float32_where_x_has_half_the_precision
     ):
         assert torch.equal(quantize(x), want)
         assert torch.equal(gradient(quantize, x, torch.ones_like(x)), inside)
-    proxy = lambda x: FakeQuantize.proxy(x, scale, -128, 127)  # noqa: E731
+    proxy = lambda x: fake_quantize_proxy(x, scale, -128, 127)  # noqa: E731
     assert torch.equal(gradient(proxy, x, torch.ones_like(x)), inside)
 
 
@@ -330,7 +331,7 @@ def test_the_proxy_of_a_step_computes_in_float32(surrogate, dtype):
     x = torch.linspace(-300, 300, 601).to(dtype)
     upstream = torch.full_like(x, 8192)
     want = gradient(lambda x: step(x, surrogate, 0.75), x, upstream)
-    got = gradient(lambda x: functions.Step.proxy(x, surrogate, 0.75), x, upstream)
+    got = gradient(lambda x: step_proxy(x, surrogate, 0.75), x, upstream)
     torch.testing.assert_close(got, want, rtol=DIGITS[dtype], atol=1e-4)
 
 
@@ -346,7 +347,7 @@ def test_lsq_counts_its_bins_in_float32_where_x_has_half_the_precision():
         bins = (half.float() / step_size.detach()).clamp(-128, 127)
         assert torch.equal(y, (bins.round() * step_size.detach()).to(dtype))
         scale = (len(x) * 127) ** -0.5
-        proxy = functions.LSQuantize.proxy(half, step_size, -128, 127, scale)
+        proxy = lsq_quantize_proxy(half, step_size, -128, 127, scale)
         assert torch.equal(proxy, y)
         torch.testing.assert_close(got, want.float(), rtol=1e-3, atol=1e-3)
 
@@ -383,7 +384,7 @@ def test_second_derivatives_of_lsq_take_the_rounding_error_for_a_constant():
 
     def by_proxy(x, step_size, low, high):
         scale = (x.numel() * high) ** -0.5
-        return functions.LSQuantize.proxy(x, step_size, low, high, scale)
+        return lsq_quantize_proxy(x, step_size, low, high, scale)
 
     torch.testing.assert_close(second(lsq_quantize), second(by_proxy))
 
