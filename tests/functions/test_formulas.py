@@ -136,6 +136,18 @@ def test_infinite_upstream_never_becomes_nan(name, dtype):
 
 
 @each_operator
+def test_work_in_place_on_the_result_changes_neither_input_nor_gradient(name):
+    """The report card is content if torch refuses it; here it has to work."""
+    x = torch.tensor([-9.0, -1.0, 0.3, 2.0, 9.0], requires_grad=True)
+    before, upstream = x.detach().clone(), upstream_for(x)
+    y = OPERATORS[name].function(x)
+    y.mul_(2)
+    got = torch.autograd.grad(y, x, upstream)[0]
+    assert torch.equal(x.detach(), before)
+    same(got, expected_gradient(OPERATORS[name], before, 2 * upstream), torch.float32)
+
+
+@each_operator
 def test_what_is_saved_for_backward(name):
     x = torch.linspace(-3, 3, 1000).reshape(2, 500).requires_grad_()
     with saved_tensors() as saved:
