@@ -40,7 +40,7 @@ def within_uncached(g, x):
 
 
 def inside_last_bins(g, x):
-    return where_inside(g, x, *ends_of_bins(FIRST, LAST, SCALE, FLOAT32, CPU))
+    return where_inside(g, x, *ends_of_bins(SCALE, FIRST, LAST, FLOAT32, CPU))
 
 
 def rounded_again(g, x):
@@ -48,7 +48,7 @@ def rounded_again(g, x):
 
 
 def ends_uncached(g, x):
-    return where_inside(g, x, *ends_of_bins.__wrapped__(FIRST, LAST, SCALE, FLOAT32, CPU))
+    return where_inside(g, x, *ends_of_bins.__wrapped__(SCALE, FIRST, LAST, FLOAT32, CPU))
 
 
 # what, ours, plainer: both of an upstream gradient g and x

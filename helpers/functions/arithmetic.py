@@ -9,6 +9,9 @@ import functools
 
 import torch
 
+HARDTANH_BACKWARD = torch.ops.aten.hardtanh_backward.default
+THRESHOLD_BACKWARD = torch.ops.aten.threshold_backward.default
+
 
 def where_inside(g: torch.Tensor, x: torch.Tensor, low: float, high: float) -> torch.Tensor:
     """g where low < x < high, else 0. At NaN, where nothing has a slope, g or 0.
@@ -20,10 +23,10 @@ def where_inside(g: torch.Tensor, x: torch.Tensor, low: float, high: float) -> t
     tensor([3., 0.])
     """
     if high == torch.inf:
-        return torch.ops.aten.threshold_backward.default(g, x, low)
+        return THRESHOLD_BACKWARD(g, x, low)
     if low == -torch.inf:
-        return torch.ops.aten.threshold_backward.default(g, -x, -high)
-    return torch.ops.aten.hardtanh_backward.default(g, x, low, high)
+        return THRESHOLD_BACKWARD(g, -x, -high)
+    return HARDTANH_BACKWARD(g, x, low, high)
 
 
 def where_within(
@@ -74,14 +77,14 @@ def next_outside(low: float, high: float, dtype: torch.dtype) -> tuple[float, fl
 
 @functools.lru_cache
 def ends_of_bins(
-    first: int, last: int, scale: float, dtype: torch.dtype, device: torch.device
+    scale: float, first: int, last: int, dtype: torch.dtype, device: torch.device
 ) -> tuple[float, float]:
     """The numbers next to all x for which first ≤ round(x / scale) ≤ last: below them, and above.
 
     In float32 at least, as `where_inside` compares x of half precision. Tried out, because the
     division rounds, too.
 
-    >>> ends_of_bins(-1, 1, 0.5, torch.float32, torch.device("cpu"))  # 0.75 / 0.5 rounds to 2
+    >>> ends_of_bins(0.5, -1, 1, torch.float32, torch.device("cpu"))  # 0.75 / 0.5 rounds to 2
     (-0.75, 0.75)
     """
     outwards = at_least_float32(torch.tensor([-torch.inf, torch.inf], dtype=dtype, device=device))

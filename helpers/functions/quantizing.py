@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch.autograd import Function
 
 from helpers.functions.anywhere import apply_anywhere
@@ -39,18 +38,18 @@ class FakeQuantize(Function):
 
     @staticmethod
     def forward(x, scale, first, last):
-        bins = at_least_float32(x).div(scale).round_()
-        return to_dtype(F.hardtanh_(bins, first, last).mul_(scale), x.dtype)
+        bins = at_least_float32(x).div(scale).round_().clamp_(first, last)
+        return to_dtype(bins.mul_(scale), x.dtype)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        x, ctx.scale, ctx.first, ctx.last = inputs
+        x, *ctx.grid = inputs
         ctx.save_for_backward(x)
 
     @staticmethod
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
-        below, above = ends_of_bins(ctx.first, ctx.last, ctx.scale, x.dtype, x.device)
+        below, above = ends_of_bins(*ctx.grid, x.dtype, x.device)
         return where_inside(grad_output, x, below, above), None, None, None
 
 
@@ -135,7 +134,7 @@ class LSQuantize(Function):
 
     @staticmethod
     def forward(x, step_size, low, high, gradient_scale):
-        bins = F.hardtanh_(at_least_float32(x) / step_size, low, high).round_()
+        bins = at_least_float32(x).div(step_size).clamp_(low, high).round_()
         return to_dtype(bins.mul_(step_size), x.dtype)
 
     @staticmethod
