@@ -32,8 +32,8 @@ def apply_anywhere(function: type[Function], *inputs, proxy: Callable) -> torch.
         return value_with_gradient_of(function.forward(*constants), proxy(*inputs))
     if torch._C._are_functorch_transforms_active():
         return function.apply(*inputs)
-    # What `apply` itself does without a transform, but for the signature of forward: torch up to
-    # 2.13 reads it at each call, which takes 12 to 16 µs, as long as rounding 50,000 numbers.
+    # What `apply` does without a transform, except that torch up to 2.13 looks up the signature of
+    # forward first, which takes 10 µs, twice as long as all the rest for 1,000 numbers.
     inputs = [unwrap_if_dead(x) if isinstance(x, torch.Tensor) else x for x in inputs]
     return super(Function, function).apply(*inputs)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch.autograd import Function
 
 from helpers.functions.anywhere import apply_anywhere
@@ -38,8 +39,9 @@ class FakeQuantize(Function):
 
     @staticmethod
     def forward(x, scale, first, last):
-        bins = at_least_float32(x).div(scale).round_().clamp_(first, last)
-        return to_dtype(bins.mul_(scale), x.dtype)
+        bins = at_least_float32(x).div(scale).round_()
+        # clamp_ would do the same, but vmap has no rule for it
+        return to_dtype(F.hardtanh_(bins, first, last).mul_(scale), x.dtype)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -134,7 +136,7 @@ class LSQuantize(Function):
 
     @staticmethod
     def forward(x, step_size, low, high, gradient_scale):
-        bins = at_least_float32(x).div(step_size).clamp_(low, high).round_()
+        bins = F.hardtanh_(at_least_float32(x) / step_size, low, high).round_()
         return to_dtype(bins.mul_(step_size), x.dtype)
 
     @staticmethod
