@@ -7,7 +7,7 @@ field           FieldDrawing: the gradient of two outputs over a plane, weighted
 curvature       CurvatureDrawing: value, slope and curvature of a function
 descent         DescentDrawing: where methods of descent go from a start point
 saturation      SaturationDrawing: how much gradient reaches each layer of a saturated network
-surrogate       SurrogateDrawing: an operator, its surrogate function, and which inputs get a gradient
+surrogate       SurrogateDrawing: an operator, its surrogate, and which inputs get a gradient
 staircase       StaircaseDrawing: a ball that rolls down stairs by a surrogate gradient
 close_up        CloseUpDrawing: an operation of the gradient atlas, close to a point
 training_chart  TrainingChart: the loss of a training, and how the network reads digits
