@@ -54,6 +54,7 @@ bench: $(VENV)/ready-test $(VENV)/ready-bench $(VENV)/ready-peers ## time a slid
 	$(RUN) benchmarks/backward.py
 	$(RUN) benchmarks/doctor.py
 	$(RUN) benchmarks/functions.py
+	$(RUN) benchmarks/arithmetic.py
 	$(RUN) benchmarks/cards.py
 
 clean: ## remove the environments and all that tests leave behind

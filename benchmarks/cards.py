@@ -19,7 +19,9 @@ from peers import CONTENDERS, HIGH, LOW, PEERS, SCALE, ZERO_POINT
 
 import helpers.lessons
 from autograd_surprises.report_card import report_card
-from helpers.functions import FakeQuantize, LSQuantize, SignSTE, Step
+from helpers.functions.clamping import sign_proxy
+from helpers.functions.quantizing import fake_quantize_proxy, lsq_quantize_proxy
+from helpers.functions.stepping import step_proxy
 
 STORED = Path(helpers.lessons.__path__[0], "measured", "cards.json")
 X = torch.tensor([-2.25, -0.7, 0.3, 1.6])
@@ -28,10 +30,10 @@ STEP_SIZE = torch.tensor([0.25])
 # operator -> a function with the gradient that all its contenders promise
 PROMISED = {
     "round_ste": lambda x: x,
-    "sign_ste": SignSTE.proxy,
-    "step": lambda x: Step.proxy(x, "atan", 1 / math.pi),
-    "fake_quantize": lambda x: FakeQuantize.proxy(x, SCALE, LOW - ZERO_POINT, HIGH - ZERO_POINT),
-    "lsq_quantize": lambda x, step: LSQuantize.proxy(
+    "sign_ste": sign_proxy,
+    "step": lambda x: step_proxy(x, "atan", 1 / math.pi),
+    "fake_quantize": lambda x: fake_quantize_proxy(x, SCALE, LOW - ZERO_POINT, HIGH - ZERO_POINT),
+    "lsq_quantize": lambda x, step: lsq_quantize_proxy(
         x, step, LOW, HIGH, (max(1, x.numel()) * HIGH) ** -0.5
     ),
 }

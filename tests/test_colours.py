@@ -86,7 +86,7 @@ def stays(fn, start):
 
 FIGURES = {
     "curve": lambda: plot_gradient_curve(round_ste),
-    "gallery": lambda: plot_gallery({"round_ste": round_ste}, pretended=True),
+    "gallery": lambda: plot_gallery({"round_ste": round_ste}, surrogate=True),
     "surrogate": lambda: SurrogateDrawing().figure,
     "curvature": lambda: CurvatureDrawing(torch.sin).figure,
     "descent": lambda: DescentDrawing(bowl, {"one": stays, "two": stays, "three": stays}).figure,

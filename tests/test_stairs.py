@@ -1,4 +1,4 @@
-"""The staircase, the ball on it, and the function that a gradient pretends to belong to."""
+"""The staircase, the ball on it, and the surrogate function of a gradient."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.curves.numbers import gradient_curve
-from helpers.curves.pretended import pretended_values
+from helpers.curves.surrogate_function import surrogate_values
 from helpers.functions import SURROGATES
 from helpers.lessons.stairs import BOTTOM, EDGES, Outcome, default_height, gradient_descent, height
 
@@ -30,7 +30,7 @@ def test_the_default_gradient_is_0(x):
 @pytest.mark.parametrize("surrogate", SURROGATES)
 def test_each_edge_has_the_slope_of_the_surrogate(surrogate, x, width):
     x.requires_grad_()
-    slopes = SURROGATES[surrogate].times_slope(torch.ones_like(EDGES), x.detach() - EDGES, width)
+    slopes = SURROGATES[surrogate].gradient(torch.ones_like(EDGES), x.detach() - EDGES, width)
     (grad,) = torch.autograd.grad(height(x, surrogate, width), x)
     want = slopes[1:].sum() - 6 * slopes[0]
     torch.testing.assert_close(grad, want)
@@ -58,14 +58,14 @@ def test_a_ball_takes_one_step_more_than_it_has_places():
 
 
 @pytest.mark.parametrize("offset", [-3.0, 0.0, 0.25])
-def test_a_smooth_function_pretends_to_be_itself(offset):
+def test_a_smooth_function_is_its_own_surrogate(offset):
     curve = gradient_curve(lambda x: x.tanh() + offset, x=(-2, 3))
-    torch.testing.assert_close(pretended_values(curve), curve.y, rtol=0, atol=1e-3)
+    torch.testing.assert_close(surrogate_values(curve), curve.y, rtol=0, atol=1e-3)
 
 
-def test_an_upstream_gradient_does_not_steepen_what_is_pretended():
+def test_an_upstream_gradient_does_not_steepen_the_surrogate():
     curve = gradient_curve(torch.tanh, grad_output=3.0)
-    torch.testing.assert_close(pretended_values(curve), curve.y, rtol=0, atol=1e-3)
+    torch.testing.assert_close(surrogate_values(curve), curve.y, rtol=0, atol=1e-3)
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.2, 0.5])

@@ -1,11 +1,11 @@
 """A function and its gradient: as numbers, and as figures.
 
-numbers      gradient_curve: value, autograd's gradient and the true slope
-derivatives  first and second derivatives of any function
-pretended    the function that a gradient belongs to
-axes         what the axes of all figures have in common
-figures      plot_gradient_curve, plot_gallery
-gallery      plot_operators: every operator of helpers.functions
+numbers             gradient_curve: value, autograd's gradient and the true slope
+derivatives         first and second derivatives of any function
+surrogate_function  the function whose derivative a gradient is
+axes                what the axes of all figures have in common
+figures             plot_gradient_curve, plot_gallery
+gallery             plot_operators: every Function of helpers.functions
 """
 
 from helpers.curves.derivatives import derivatives, kind_of_point, vector_jacobian_product

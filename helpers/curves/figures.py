@@ -14,9 +14,9 @@ from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE
 from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import axis_limits, draw_light_grid
 from helpers.curves.numbers import GradientCurve, fn_name, gradient_curve, input_name
-from helpers.curves.pretended import pretended_values
+from helpers.curves.surrogate_function import surrogate_values
 
-PRETENDED = {"color": GRADIENT_COLOUR, "lw": 1.5, "ls": "-.", "label": "pretended function"}
+SURROGATE = {"color": GRADIENT_COLOUR, "lw": 1.5, "ls": "-.", "label": "surrogate function"}
 MEASURE_OPTIONS = {"x", "points", "kinks", "grad_output"}
 MANY_JUMPS = 24  # more dots than this hide the curve
 
@@ -61,13 +61,13 @@ def plot_gallery(
     *,
     title: str | None = None,
     columns: int = 4,
-    pretended: bool = False,
+    surrogate: bool = False,
     **measure,
 ) -> Picture:
     """Draw several functions side by side on the same scales, each value above its gradient.
 
     `functions` maps titles to functions or curves; `measure` goes to `gradient_curve`. With
-    `pretended`, the function whose slope is the gradient is drawn over each value. Raises
+    `surrogate`, the function whose slope is the gradient is drawn over each value. Raises
     ValueError if there is nothing to draw or no column to draw it in.
 
     >>> plot_gallery({"round": torch.round, "frac": torch.frac}).summary.splitlines()[0]
@@ -92,8 +92,8 @@ def plot_gallery(
         artists = CurveArtists(value_ax, gradient_ax)
         name, curve = list(curves.items())[i]
         artists.show(curve)
-        if pretended:
-            (line,) = value_ax.plot(curve.x, pretended_values(curve), **PRETENDED)
+        if surrogate:
+            (line,) = value_ax.plot(curve.x, surrogate_values(curve), **SURROGATE)
         artists.fit(curves.values())
         value_ax.set(title=textwrap.fill(name, 24), xlabel="")
         gradient_ax.set(title="", xlabel="x")
@@ -101,7 +101,7 @@ def plot_gallery(
         for ax, label in ((value_ax, "value"), (gradient_ax, "gradient")):
             ax.tick_params(labelleft=i % columns == 0)
             ax.set_ylabel(label if i % columns == 0 else "")
-    more = [line] if pretended else []
+    more = [line] if surrogate else []
     add_legend(figure, artists, columns=4 + len(more) if columns > 2 else 2, more=more)
     figure.suptitle(textwrap.fill(title or "Value above, gradient below", 20 * columns + 20))
     figure.summary = "\n".join(f"{name}: {curve.describe()}" for name, curve in curves.items())

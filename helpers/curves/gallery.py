@@ -1,4 +1,4 @@
-"""A picture of every operator of helpers.functions: what it does, and what it pretends."""
+"""A picture of every Function of helpers.functions: value, surrogate function and gradient."""
 
 from __future__ import annotations
 
@@ -11,9 +11,20 @@ from autograd_surprises.show.picture import Picture
 from helpers import functions
 from helpers.curves.figures import plot_gallery
 
+# Parameters after x, for each Function that has some. Each tuple is one picture.
+EXAMPLES = {
+    "Clamp": [(-1.0, 1.0, 0.5)],
+    "ClampSTE": [(-1.0, 1.0)],
+    "ClipGradient": [(0.5,)],
+    "FakeQuantize": [(0.5, -3, 2)],
+    "LSQuantize": [(torch.tensor(0.5), -3, 2, 1.0)],
+    "ScaleGradient": [(-1.0,)],
+    "Step": [(surrogate, 1.0) for surrogate in functions.SURROGATES],
+}
+
 
 def operators() -> dict[str, Callable]:
-    """The Functions of helpers.functions with example parameters, each as a function of x.
+    """Each Function of helpers.functions with the parameters of `EXAMPLES`, as a function of x.
 
     >>> operators()["ClampSTE(-1, 1)"](torch.tensor(3.0))
     tensor(1.)
@@ -21,21 +32,21 @@ def operators() -> dict[str, Callable]:
     found = {}
     for name in functions.__all__:
         cls = getattr(functions, name)
-        if isinstance(cls, type) and cls.forward is not Function.forward:
-            for parameters in cls.examples:
+        if isinstance(cls, type) and issubclass(cls, Function):
+            for parameters in EXAMPLES.get(name, [()]):
                 label = f"{name}({', '.join(map(_word, parameters))})"
-                found[label] = lambda x, cls=cls, p=parameters: functions.apply_anywhere(cls, x, *p)
+                found[label] = lambda x, cls=cls, parameters=parameters: cls.apply(x, *parameters)
     return found
 
 
 def plot_operators() -> Picture:
-    """Draw them all: value and pretended function above, the gradient below.
+    """Draw them all: value and surrogate function above, the gradient below.
 
     >>> plot_operators().summary.splitlines()[0]
     'CeilSTE(): value -2 to 3, gradient 1, slope 0; they differ from -2.5 to 2.5'
     """
-    title = "What each operator does and what it pretends (above), and its gradient (below)"
-    return plot_gallery(operators(), title=title, pretended=True, x=(-2.5, 2.5))
+    title = "Each operator: its value and its surrogate function (above), its gradient (below)"
+    return plot_gallery(operators(), title=title, surrogate=True, x=(-2.5, 2.5))
 
 
 def _word(parameter):

@@ -1,28 +1,25 @@
-"""Operations whose gradient is chosen by hand: what each pretends stands beside what it does.
+"""Functions with an overridden backward: value and surrogate gradient side by side.
 
-Each is a class and a function. The class is a `torch.autograd.Function` with
+Each is a class, a `torch.autograd.Function` with `forward` and `backward`, and a function that
+people call: `round_ste(x)`. All work under torch.func, forward mode, torch.compile and autocast,
+in float64, float32, bfloat16 and float16. Notebook 04 builds one of them step by step, and
+notebook 10 shows what each line of them is good for.
 
-    forward      the value
-    times_slope  the gradient that it pretends to have, times the incoming one
-    proxy        a plain function that really has this gradient
-
-and the function is what you call: `round_ste(x)`. Two differ: `LSQuantize` has two gradients, and
-so a whole backward, and `value_with_gradient_of` joins any value with any gradient, without a
-class. All work under torch.func, forward mode, torch.compile and autocast, in float64, float32,
-bfloat16 and float16. Notebook 04 builds one of them step by step, and notebook 10 shows what each
-line of them is good for.
+checks      what the functions accept, and what they say of the rest
+anywhere    apply_anywhere: a Function under every transform; value_with_gradient_of: without one
+arithmetic  pieces of a backward that are quick and exact
+rounding    round, floor, ceil, trunc: the gradient of the identity
+upstream    the identity: its gradient scaled, reversed or clipped
+clamping    sign and clamp
+stepping    the step of a spiking neuron, with a choice of surrogates
+quantizing  rounding to a grid of few bits, with a fixed or a learned step size
 
 A straight-through estimator (STE) has the value of one function and the gradient of another:
 Bengio, Léonard, Courville 2013, https://arxiv.org/abs/1308.3432.
 """
 
+from helpers.functions.anywhere import apply_anywhere, value_with_gradient_of
 from helpers.functions.clamping import Clamp, ClampSTE, SignSTE, clamp, clamp_ste, sign_ste
-from helpers.functions.elementwise import (
-    Elementwise,
-    StraightThrough,
-    apply_anywhere,
-    value_with_gradient_of,
-)
 from helpers.functions.quantizing import FakeQuantize, LSQuantize, fake_quantize, lsq_quantize
 from helpers.functions.rounding import (
     CeilSTE,
@@ -49,7 +46,6 @@ __all__ = [
     "Clamp",
     "ClampSTE",
     "ClipGradient",
-    "Elementwise",
     "FakeQuantize",
     "FloorSTE",
     "LSQuantize",
@@ -57,7 +53,6 @@ __all__ = [
     "ScaleGradient",
     "SignSTE",
     "Step",
-    "StraightThrough",
     "TruncSTE",
     "apply_anywhere",
     "ceil_ste",

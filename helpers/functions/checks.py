@@ -26,13 +26,13 @@ def floating(x, name: str) -> torch.Tensor:
     return x
 
 
-def number(value, label: str, name: str) -> float:
+def real_number(value, label: str, name: str) -> float:
     """value as torch takes it, or TypeError if it is no number.
 
-    >>> number(1, "max", "clamp")
+    >>> real_number(1, "max", "clamp")
     1.0
     """
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if type(value) not in (float, int) and not _is_one_of(value, Real):
         raise TypeError(
             f"{name} needs a number as {label}, got {type(value).__name__}: "
             "for a tensor with one element pass its .item()"
@@ -40,13 +40,13 @@ def number(value, label: str, name: str) -> float:
     return float(value)
 
 
-def finite(value, label: str, name: str) -> float:
+def finite_number(value, label: str, name: str) -> float:
     """value, or ValueError if it is infinite or NaN.
 
-    >>> finite(2, "factor", "scale_gradient")
+    >>> finite_number(2, "factor", "scale_gradient")
     2.0
     """
-    if not abs(number(value, label, name)) < torch.inf:
+    if not abs(real_number(value, label, name)) < torch.inf:
         raise ValueError(f"{name} needs a finite {label}, got {value}")
     return float(value)
 
@@ -57,11 +57,10 @@ def integer_range(low, high, name: str) -> tuple[int, int]:
     >>> integer_range(-8, 7, "fake_quantize")
     (-8, 7)
     """
-    for label, bound in (("quant_min", low), ("quant_max", high)):
-        integer(bound, label, name)
+    low, high = integer(low, "quant_min", name), integer(high, "quant_max", name)
     if not low < high:
         raise ValueError(f"{name} needs quant_min < quant_max, got {low} and {high}")
-    return int(low), int(high)
+    return low, high
 
 
 def integer(value, label: str, name: str) -> int:
@@ -70,7 +69,7 @@ def integer(value, label: str, name: str) -> int:
     >>> integer(3, "zero_point", "fake_quantize")
     3
     """
-    if isinstance(value, bool) or not isinstance(value, Integral):
+    if type(value) is not int and not _is_one_of(value, Integral):
         raise TypeError(f"{name} needs an integer as {label}, got {value!r}")
     return int(value)
 
@@ -103,3 +102,8 @@ def holds_everywhere(condition: torch.Tensor) -> bool:
         return bool(condition.all())
     except RuntimeError:  # inside torch.func.vmap
         return True
+
+
+def _is_one_of(value, kind):
+    """Asked only where value is no plain number: abstract classes such as Real answer slowly."""
+    return isinstance(value, kind) and not isinstance(value, bool)

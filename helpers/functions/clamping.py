@@ -1,31 +1,33 @@
-"""Sign and clamp: functions with a flat part, where the gradient is 0 or pretended."""
+"""Sign and clamp: what is flat on the outside, and what gradient it gets there."""
 
 from __future__ import annotations
 
-import functools
-
 import torch
 import torch.nn.functional as F
+from torch.autograd import Function
 
-from helpers.functions.checks import floating, number
-from helpers.functions.elementwise import Elementwise, StraightThrough, apply_anywhere
+from helpers.functions.anywhere import apply_anywhere, identity
+from helpers.functions.arithmetic import where_within
+from helpers.functions.checks import floating, real_number
 
 
-class SignSTE(Elementwise):
+class SignSTE(Function):
     """y = sign(x), dL/dx = dL/dy where |x| ≤ 1 and 0 elsewhere."""
+
+    generate_vmap_rule = True
 
     @staticmethod
     def forward(x):
         return x.sign()
 
     @staticmethod
-    def times_slope(g, x):
-        eps = torch.finfo(x.dtype).eps  # 1 + eps is the next number after 1
-        return between(g, x, -1 - eps, 1 + eps)
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
 
     @staticmethod
-    def proxy(x):
-        return torch.where(x.abs() <= 1, x, x.sign())
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return where_within(grad_output, x, -1, 1)
 
 
 def sign_ste(x: torch.Tensor) -> torch.Tensor:
@@ -39,17 +41,25 @@ def sign_ste(x: torch.Tensor) -> torch.Tensor:
     >>> torch.autograd.grad(sign_ste(x), x, torch.tensor([3.0, 5.0]))
     (tensor([3., 0.]),)
     """
-    return apply_anywhere(SignSTE, floating(x, "sign_ste"))
+    return apply_anywhere(SignSTE, floating(x, "sign_ste"), proxy=sign_proxy)
 
 
-class ClampSTE(StraightThrough):
-    """y = clamp(x, min, max), dL/dx = dL/dy everywhere."""
+class ClampSTE(Function):
+    """y = clamp(x, low, high), dL/dx = dL/dy everywhere."""
 
-    examples = ((-1.0, 1.0),)
+    generate_vmap_rule = True
 
     @staticmethod
-    def forward(x, min, max):
-        return x.clamp(min, max)
+    def forward(x, low, high):
+        return x.clamp(low, high)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass  # backward needs nothing
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, None, None
 
 
 def clamp_ste(x: torch.Tensor, min: float | None = None, max: float | None = None) -> torch.Tensor:
@@ -62,37 +72,29 @@ def clamp_ste(x: torch.Tensor, min: float | None = None, max: float | None = Non
     >>> torch.autograd.grad(clamp_ste(x, 0, 1), x, torch.tensor([3.0, 5.0]))
     (tensor([3., 5.]),)
     """
-    low, high = _bounds(min, max, "clamp_ste")
-    return apply_anywhere(ClampSTE, floating(x, "clamp_ste"), low, high)
+    low, high = _checked_bounds(min, max, "clamp_ste")
+    return apply_anywhere(ClampSTE, floating(x, "clamp_ste"), low, high, proxy=identity)
 
 
-class Clamp(Elementwise):
-    """y = clamp(x, min, max), dL/dx = dL/dy · (1 inside, 0 outside, bound_gradient at a bound)."""
+class Clamp(Function):
+    """y = clamp(x, low, high), dL/dx = dL/dy · (1 inside, 0 outside, at_bound at a bound)."""
 
-    examples = ((-1.0, 1.0, 0.5),)
-
-    @staticmethod
-    def forward(x, min, max, bound_gradient):
-        return x.clamp(min, max)
+    generate_vmap_rule = True
 
     @staticmethod
-    def times_slope(g, x, min, max, bound_gradient):
-        low, high = in_dtype(min, x.dtype), in_dtype(max, x.dtype)
-        if bound_gradient == 0:
-            return between(g, x, low, high)
-        with_bounds = between(g, x, below(low, x.dtype), -below(-high, x.dtype))
-        if bound_gradient == 1:
-            return with_bounds
-        return with_bounds.mul_(0.5).add_(between(g, x, low, high), alpha=0.5)
+    def forward(x, low, high, at_bound):
+        return x.clamp(low, high)
 
     @staticmethod
-    def proxy(x, min, max, bound_gradient):
-        at_bound = ((x == min) | (x == max)) & x.isfinite()  # infinity is no bound
-        partly = x.detach()
-        if bound_gradient:  # 0 · inf would be NaN
-            partly = bound_gradient * x + (1 - bound_gradient) * partly
-        flat_outside = torch.where((min <= x) & (x <= max), x, x.detach().clamp(min, max))
-        return torch.where(at_bound, partly, flat_outside)
+    def setup_context(ctx, inputs, output):
+        x, ctx.low, ctx.high, ctx.at_bound = inputs
+        ctx.save_for_backward(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        grad_x = where_within(grad_output, x, ctx.low, ctx.high, ctx.at_bound)
+        return grad_x, None, None, None
 
 
 def clamp(
@@ -114,54 +116,40 @@ def clamp(
     >>> torch.autograd.grad(clamp(x, 0, 1, bound_gradient=0.5).sum(), x)
     (tensor([1.0000, 0.5000, 0.0000]),)
     """
-    low, high = _bounds(min, max, "clamp")
+    low, high = _checked_bounds(min, max, "clamp")
     if bound_gradient not in (0, 0.5, 1):
         raise ValueError(f"clamp needs bound_gradient 0, 0.5 or 1, got {bound_gradient!r}")
     floating(x, "clamp")
     two_bounds = -torch.inf < low and high < torch.inf
     if bound_gradient == 0 and two_bounds and x.dtype in (torch.float32, torch.float64):
         return F.hardtanh(x, low, high)  # the same, without the price of a Function
-    return apply_anywhere(Clamp, x, low, high, bound_gradient)
+    return apply_anywhere(Clamp, x, low, high, bound_gradient, proxy=clamp_proxy)
 
 
-def between(g: torch.Tensor, x: torch.Tensor, low: float, high: float) -> torch.Tensor:
-    """g where low < x < high, else 0; at NaN, which has no slope, g or 0.
-
-    torch's own kernels, because `where` with a mask takes five times as long, and g * mask turns an
-    infinite g into NaN.
-
-    >>> between(torch.tensor([3.0, 5.0]), torch.tensor([0.4, 1.0]), 0, 1)
-    tensor([3., 0.])
-    """
-    if high == torch.inf:  # where this is no bound, infinity is inside
-        return torch.ops.aten.threshold_backward(g, x, low)
-    if low == -torch.inf:
-        return torch.ops.aten.threshold_backward(g, -x, -high)
-    return torch.ops.aten.hardtanh_backward(g, x, low, high)
-
-
-@functools.lru_cache
-def in_dtype(bound: float, dtype: torch.dtype) -> float:
-    """The bound as a tensor of this dtype meets it: rounded."""
-    return torch.tensor(bound, dtype=dtype).item()
-
-
-@functools.lru_cache
-def below(bound: float, dtype: torch.dtype) -> float:
-    """The next number of this dtype: a limit that lets the bound itself in.
-
-    Below 0 that is a subnormal number, and 0 itself under torch.set_flush_denormal(True).
-    """
-    bound = torch.tensor(bound, dtype=dtype)
-    return bound.nextafter(torch.full_like(bound, -torch.inf)).item()
-
-
-def _bounds(low, high, name):
+def _checked_bounds(low, high, name):
     if low is None and high is None:
         raise ValueError(f"{name} needs min, max or both, got neither")
-    low = -torch.inf if low is None else number(low, "min", name)
-    high = torch.inf if high is None else number(high, "max", name)
+    low = -torch.inf if low is None else real_number(low, "min", name)
+    high = torch.inf if high is None else real_number(high, "max", name)
     if not low <= high:  # also catches NaN
         remedy = "swap them" if low > high else "NaN is no bound"
         raise ValueError(f"{name} needs min ≤ max, got min={low:g} and max={high:g}: {remedy}")
     return low, high
+
+
+# ---- proxies: plain functions that torch differentiates to the same gradients, for apply_anywhere
+
+
+def sign_proxy(x: torch.Tensor) -> torch.Tensor:
+    """clamp(x, −1, 1), with slope 1 at both bounds."""
+    return torch.where(x.abs() <= 1, x, x.sign())
+
+
+def clamp_proxy(x: torch.Tensor, low: float, high: float, at_bound: float) -> torch.Tensor:
+    """clamp(x, low, high), with slope at_bound at both bounds."""
+    is_bound = ((x == low) | (x == high)) & x.isfinite()  # infinity is no bound
+    partly = x.detach()
+    if at_bound:  # 0 · inf would be NaN
+        partly = at_bound * x + (1 - at_bound) * partly
+    flat_outside = torch.where((low <= x) & (x <= high), x, x.detach().clamp(low, high))
+    return torch.where(is_bound, partly, flat_outside)

@@ -2,51 +2,57 @@
 
 from __future__ import annotations
 
-import functools
-
 import torch
 import torch.nn.functional as F
+from torch.autograd import Function
 
+from helpers.functions.anywhere import apply_anywhere
+from helpers.functions.arithmetic import (
+    at_least_float32,
+    ends_of_bins,
+    sum_of_products,
+    to_dtype,
+    where_inside,
+)
 from helpers.functions.checks import (
     floating,
     holds_everywhere,
     integer,
     integer_range,
-    number,
     one_per_channel,
+    real_number,
 )
-from helpers.functions.clamping import between, clamp
-from helpers.functions.elementwise import Elementwise, RemembersSignature, apply_anywhere, wide
+from helpers.functions.clamping import clamp
 from helpers.functions.rounding import round_ste
 from helpers.functions.upstream import scale_gradient
 
 SCALES = torch.finfo(torch.float32).tiny, torch.finfo(torch.float32).max
 
 
-class FakeQuantize(Elementwise):
+class FakeQuantize(Function):
     """y = s · clamp(round(x / s), first, last), for numbers s, first and last.
 
     dL/dx = dL/dy where the clamp changes nothing, 0 elsewhere.
     """
 
-    examples = ((0.5, -3, 2),)
+    generate_vmap_rule = True
 
     @staticmethod
     def forward(x, scale, first, last):
-        bins = wide(x).div(scale).round_()
-        return F.hardtanh_(bins, first, last).mul_(scale).to(x.dtype)
+        bins = at_least_float32(x).div(scale).round_()
+        # clamp_ would do the same, but vmap has no rule for it
+        return to_dtype(F.hardtanh_(bins, first, last).mul_(scale), x.dtype)
 
     @staticmethod
-    def times_slope(g, x, scale, first, last):
-        after_last = end_of_bin(last, scale, x.dtype, x.device)
-        before_first = -end_of_bin(-first, scale, x.dtype, x.device)
-        return between(g, x, before_first, after_last)
+    def setup_context(ctx, inputs, output):
+        x, *ctx.grid = inputs
+        ctx.save_for_backward(x)
 
     @staticmethod
-    def proxy(x, scale, first, last):
-        bins = wide(x).detach().div(scale).round()
-        flat_outside = x.detach().clamp((first - 0.5) * scale, (last + 0.5) * scale)
-        return torch.where((first <= bins) & (bins <= last), x, flat_outside)
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        below, above = ends_of_bins(*ctx.grid, x.dtype, x.device)
+        return where_inside(grad_output, x, below, above), None, None, None
 
 
 def fake_quantize(
@@ -76,16 +82,17 @@ def fake_quantize(
     scale = _checked_scale(scale, x)
     zero_point = _checked_zero_point(zero_point, x, low, high)
     if isinstance(scale, torch.Tensor) or isinstance(zero_point, torch.Tensor):
-        q = round_ste(wide(x) / scale) + zero_point
+        q = round_ste(at_least_float32(x) / scale) + zero_point
         q = clamp(q, low, high, bound_gradient=1)
         return ((q - zero_point) * scale).to(x.dtype)
-    return apply_anywhere(FakeQuantize, x, scale, low - zero_point, high - zero_point)
+    first, last = low - zero_point, high - zero_point
+    return apply_anywhere(FakeQuantize, x, scale, first, last, proxy=fake_quantize_proxy)
 
 
 def _checked_scale(scale, x):
     smallest, largest = SCALES
     if not isinstance(scale, torch.Tensor):
-        if not smallest <= number(scale, "scale", "fake_quantize") <= largest:
+        if not smallest <= real_number(scale, "scale", "fake_quantize") <= largest:
             raise ValueError(
                 f"fake_quantize needs a positive scale that float32 can hold, got {scale}"
             )
@@ -95,7 +102,7 @@ def _checked_scale(scale, x):
         raise ValueError(
             "fake_quantize does not train its scale: use lsq_quantize, or scale.detach()"
         )
-    scale = wide(scale)
+    scale = at_least_float32(scale)
     if not holds_everywhere((smallest <= scale) & (scale <= largest)):
         raise ValueError(f"fake_quantize needs a positive scale everywhere, got {scale}")
     return one_per_channel(scale, x, "scale", "fake_quantize")
@@ -118,42 +125,36 @@ def _checked_zero_point(zero_point, x, low, high):
     return zero_point
 
 
-class LSQuantize(RemembersSignature):
-    """y = s · round(clamp(x / s, low, high)), and gradients for both x and s. Saves x and s.
+class LSQuantize(Function):
+    """y = s · round(clamp(x / s, low, high)), and gradients for both x and s.
 
     dL/dx = dL/dy inside, 0 outside; dL/ds = Σ dL/dy · r · gradient_scale, with r = round(x / s) −
     x / s inside, low below and high above.
     """
 
-    generate_vmap_rule = True  # forward and backward are made of operations that vmap knows
-    examples = ((torch.tensor(0.5), -3, 2, 1.0),)
+    generate_vmap_rule = True
 
     @staticmethod
     def forward(x, step_size, low, high, gradient_scale):
-        bins = F.hardtanh_(wide(x) / step_size, low, high).round_()
-        return bins.mul_(step_size).to(x.dtype)
+        bins = F.hardtanh_(at_least_float32(x) / step_size, low, high).round_()
+        return to_dtype(bins.mul_(step_size), x.dtype)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        x, step_size, *ctx.parameters = inputs
+        x, step_size, ctx.low, ctx.high, ctx.gradient_scale = inputs
         ctx.save_for_backward(x, step_size)
-        ctx.save_for_forward(x, step_size)  # jvp of vmap needs it to find out that there is no jvp
 
     @staticmethod
     def backward(ctx, grad_output):
         x, step_size = ctx.saved_tensors
-        low, high, gradient_scale = ctx.parameters
-        bins = (wide(x) / step_size).detach()
-        g = grad_output.to(bins.dtype)
-        grad_x = between(g, bins, low, high).to(x.dtype)
-        grad_step = sum_of_products(g, residual(bins, low, high), step_size.shape)
-        return grad_x, (gradient_scale * grad_step).to(step_size.dtype), None, None, None
-
-    @staticmethod
-    def proxy(x, step_size, low, high, gradient_scale):
-        step_size = scale_gradient(step_size, gradient_scale)
-        bins = clamp(wide(x) / step_size, low, high, bound_gradient=0)
-        return (round_ste(bins) * step_size).to(x.dtype)
+        bins = (at_least_float32(x) / step_size).detach()
+        g = to_dtype(grad_output, bins.dtype)
+        grad_x = where_inside(g, bins, ctx.low, ctx.high)
+        r = bins.clamp(ctx.low, ctx.high).round_()
+        r = r.sub_(where_inside(bins, bins, ctx.low, ctx.high))
+        grad_step = ctx.gradient_scale * sum_of_products(g, r, step_size.shape)
+        grad_x, grad_step = to_dtype(grad_x, x.dtype), to_dtype(grad_step, step_size.dtype)
+        return grad_x, grad_step, None, None, None
 
 
 def lsq_quantize(
@@ -181,51 +182,25 @@ def lsq_quantize(
     one_per_channel(step_size, x, "step_size", "lsq_quantize")
     share = max(1, x.numel()) / max(1, step_size.numel())
     gradient_scale = (share * high) ** -0.5
-    return apply_anywhere(LSQuantize, x, step_size, low, high, gradient_scale)
+    return apply_anywhere(
+        LSQuantize, x, step_size, low, high, gradient_scale, proxy=lsq_quantize_proxy
+    )
 
 
-def sum_of_products(a: torch.Tensor, b: torch.Tensor, shape: torch.Size) -> torch.Tensor:
-    """a · b, summed to a shape from which b was broadcast.
-
-    >>> sum_of_products(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), torch.Size([1]))
-    tensor([11.])
-    """
-    if shape.numel() == 1:  # without a tensor of products
-        return inner_product(a.reshape(-1), b.reshape(-1)).reshape(shape)
-    return (a * b).sum_to_size(shape)
+# ---- proxies: plain functions that torch differentiates to the same gradients, for apply_anywhere
 
 
-def inner_product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Σ a · b, half by half: torch.dot alone is exact to 3 digits only for ten million numbers.
-
-    >>> inner_product(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
-    tensor(11.)
-    """
-    if len(a) <= 2**17:
-        return torch.dot(a, b)
-    middle = len(a) // 2
-    return inner_product(a[:middle], b[:middle]) + inner_product(a[middle:], b[middle:])
+def fake_quantize_proxy(x: torch.Tensor, scale: float, first: int, last: int) -> torch.Tensor:
+    """x where the clamp changes nothing, constant elsewhere."""
+    bins = at_least_float32(x).detach().div(scale).round()
+    flat_outside = x.detach().clamp((first - 0.5) * scale, (last + 0.5) * scale)
+    return torch.where((first <= bins) & (bins <= last), x, flat_outside)
 
 
-def residual(bins: torch.Tensor, low: float, high: float) -> torch.Tensor:
-    """What rounding and clamping change: round(v) − v inside, low below, high above.
-
-    >>> residual(torch.tensor([0.75, 9.0]), -8, 7)
-    tensor([0.2500, 7.0000])
-    """
-    return bins.clamp(low, high).round_().sub_(between(bins, bins, low, high))
-
-
-@functools.lru_cache
-def end_of_bin(n: int, scale: float, dtype: torch.dtype, device: torch.device) -> float:
-    """The first number above all that x / scale rounds to n: tried out, for division rounds, too.
-
-    >>> end_of_bin(1, 0.5, torch.float32, torch.device("cpu"))  # 0.75 rounds to 2
-    0.75
-    """
-    finest = torch.promote_types(dtype, torch.float32)
-    guess = torch.tensor((n + 0.5) * scale, dtype=finest, device=device)
-    bits = guess.view(torch.int64 if finest is torch.float64 else torch.int32)
-    nearby = (bits + torch.arange(-4, 5, device=device)).to(bits.dtype).view(finest)
-    inside = (nearby / scale).round() <= n
-    return nearby[inside.sum()].item()
+def lsq_quantize_proxy(
+    x: torch.Tensor, step_size: torch.Tensor, low: int, high: int, gradient_scale: float
+) -> torch.Tensor:
+    """The paper's own spelling: round lets the gradient pass, and that of step_size is scaled."""
+    step_size = scale_gradient(step_size, gradient_scale)
+    bins = clamp(at_least_float32(x) / step_size, low, high, bound_gradient=0)
+    return (round_ste(bins) * step_size).to(x.dtype)

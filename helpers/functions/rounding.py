@@ -1,19 +1,30 @@
-"""Rounding, with the gradient of the identity."""
+"""Rounding, with the gradient of the identity: straight-through estimators."""
 
 from __future__ import annotations
 
 import torch
+from torch.autograd import Function
 
+from helpers.functions.anywhere import apply_anywhere, identity
 from helpers.functions.checks import floating
-from helpers.functions.elementwise import StraightThrough, apply_anywhere
 
 
-class RoundSTE(StraightThrough):
+class RoundSTE(Function):
     """y = round(x), dL/dx = dL/dy."""
+
+    generate_vmap_rule = True
 
     @staticmethod
     def forward(x):
         return x.round()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass  # backward needs nothing
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
 
 
 def round_ste(x: torch.Tensor) -> torch.Tensor:
@@ -26,15 +37,25 @@ def round_ste(x: torch.Tensor) -> torch.Tensor:
     >>> torch.autograd.grad(round_ste(x), x, torch.tensor([3.0, 5.0]))
     (tensor([3., 5.]),)
     """
-    return apply_anywhere(RoundSTE, floating(x, "round_ste"))
+    return apply_anywhere(RoundSTE, floating(x, "round_ste"), proxy=identity)
 
 
-class FloorSTE(StraightThrough):
+class FloorSTE(Function):
     """y = floor(x), dL/dx = dL/dy."""
+
+    generate_vmap_rule = True
 
     @staticmethod
     def forward(x):
         return x.floor()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass  # backward needs nothing
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
 
 
 def floor_ste(x: torch.Tensor) -> torch.Tensor:
@@ -47,15 +68,25 @@ def floor_ste(x: torch.Tensor) -> torch.Tensor:
     >>> torch.autograd.grad(floor_ste(x), x, torch.tensor([3.0, 5.0]))
     (tensor([3., 5.]),)
     """
-    return apply_anywhere(FloorSTE, floating(x, "floor_ste"))
+    return apply_anywhere(FloorSTE, floating(x, "floor_ste"), proxy=identity)
 
 
-class CeilSTE(StraightThrough):
+class CeilSTE(Function):
     """y = ceil(x), dL/dx = dL/dy."""
+
+    generate_vmap_rule = True
 
     @staticmethod
     def forward(x):
         return x.ceil()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass  # backward needs nothing
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
 
 
 def ceil_ste(x: torch.Tensor) -> torch.Tensor:
@@ -68,15 +99,25 @@ def ceil_ste(x: torch.Tensor) -> torch.Tensor:
     >>> torch.autograd.grad(ceil_ste(x), x, torch.tensor([3.0, 5.0]))
     (tensor([3., 5.]),)
     """
-    return apply_anywhere(CeilSTE, floating(x, "ceil_ste"))
+    return apply_anywhere(CeilSTE, floating(x, "ceil_ste"), proxy=identity)
 
 
-class TruncSTE(StraightThrough):
+class TruncSTE(Function):
     """y = trunc(x), dL/dx = dL/dy."""
+
+    generate_vmap_rule = True
 
     @staticmethod
     def forward(x):
         return x.trunc()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass  # backward needs nothing
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
 
 
 def trunc_ste(x: torch.Tensor) -> torch.Tensor:
@@ -89,4 +130,4 @@ def trunc_ste(x: torch.Tensor) -> torch.Tensor:
     >>> torch.autograd.grad(trunc_ste(x), x, torch.tensor([3.0, 5.0]))
     (tensor([3., 5.]),)
     """
-    return apply_anywhere(TruncSTE, floating(x, "trunc_ste"))
+    return apply_anywhere(TruncSTE, floating(x, "trunc_ste"), proxy=identity)

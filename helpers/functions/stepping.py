@@ -8,25 +8,80 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
+from torch.autograd import Function
 
-from helpers.functions.checks import floating, number
-from helpers.functions.clamping import below, between
-from helpers.functions.elementwise import Elementwise, apply_anywhere, wide
+from helpers.functions.anywhere import apply_anywhere
+from helpers.functions.arithmetic import at_least_float32, to_dtype, where_inside, where_within
+from helpers.functions.checks import floating, real_number
+
+
+class Step(Function):
+    """y = 1 where x ≥ 0, else 0; dL/dx = dL/dy · derivative of the surrogate function at x."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, surrogate, width):
+        return F.hardtanh_(x.floor().add_(1), 0, 1)  # faster than x >= 0, and NaN stays NaN
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, ctx.surrogate, ctx.width = inputs
+        ctx.save_for_backward(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = map(at_least_float32, ctx.saved_tensors)  # in float16, 1 / 300² would be 0
+        gradient = SURROGATES[ctx.surrogate].gradient
+        grad_x = gradient(at_least_float32(grad_output), x, ctx.width)
+        return to_dtype(grad_x, grad_output.dtype), None, None
+
+
+def step(x: torch.Tensor, surrogate: str = "atan", width: float = 1.0) -> torch.Tensor:
+    """Step from 0 to 1 at x = 0, with the gradient of a smooth or a wide step.
+
+    Value 1 where x ≥ 0, else 0. For upstream gradient g the gradient is g · slope;
+    each slope is 1 at x = 0, and a larger width w lets more of the neighbours learn:
+
+        atan              1 / (1 + (x/w)²)
+        sigmoid           4 · s · (1 − s) with s = sigmoid(x/w)
+        fast_sigmoid      1 / (1 + |x|/w)²
+        triangle          max(0, 1 − |x|/w)
+        straight_through  1 where |x| ≤ w, else 0
+
+    Any shape, any floating-point dtype; other inputs raise TypeError, another surrogate or a width
+    that is not positive ValueError. Sources: `SURROGATES[surrogate].source`.
+
+    >>> x = torch.tensor([0.0, 1.0, 3.0], requires_grad=True)
+    >>> torch.autograd.grad(step(x, "atan").sum(), x)
+    (tensor([1.0000, 0.5000, 0.1000]),)
+    """
+    if surrogate not in list(SURROGATES):
+        raise ValueError(f"step needs a surrogate of {', '.join(SURROGATES)}; got {surrogate!r}")
+    w = real_number(width, "width", "step")
+    if not 1e-15 <= w <= 1e15:  # float32 holds its square and the inverse of that
+        raise ValueError(f"step needs a positive width, from 1e-15 to 1e15, got {width}")
+    return apply_anywhere(Step, floating(x, "step"), surrogate, w, proxy=step_proxy)
+
+
+def step_proxy(x: torch.Tensor, surrogate: str, width: float) -> torch.Tensor:
+    """The surrogate function itself."""
+    return SURROGATES[surrogate].function(at_least_float32(x), width).to(x.dtype)
 
 
 @dataclass(frozen=True)
 class Surrogate:
-    """A pretended slope of the step: 1 at x = 0, smaller beside it, stretched by a width w.
+    """A function instead of the step. Its derivative is 1 at x = 0, and stretched by a width w.
 
-    formula      the slope, in words
-    times_slope  (g, x, w) -> g times the slope at x
-    proxy        (x, w) -> a function that has this slope
-    source       where it was proposed
+    formula   of the derivative, in words
+    gradient  (g, x, w) -> g times the derivative at x
+    function  (x, w) -> the value
+    source    where it was proposed
     """
 
     formula: str
-    times_slope: Callable
-    proxy: Callable
+    gradient: Callable
+    function: Callable
     source: str
 
 
@@ -35,33 +90,24 @@ class Surrogate:
 
 def _atan(g, x, w):
     one = torch.ones((), dtype=x.dtype, device=x.device)
-    return _quotient(g, lambda: torch.addcmul(one, x, x, value=w**-2))
+    return g / torch.addcmul(one, x, x, value=w**-2)
 
 
 def _sigmoid(g, x, w):
     far = math.log(torch.finfo(x.dtype).max) / 2  # beyond it cosh² would be infinite
-    return _quotient(g, lambda: F.hardtanh_(x / (2 * w), -far, far).cosh_().pow_(2))
+    return g / F.hardtanh_(x / (2 * w), -far, far).cosh_().pow_(2)
 
 
 def _fast_sigmoid(g, x, w):
-    return _quotient(g, lambda: x.abs().div_(w).add_(1).pow_(2))
-
-
-def _quotient(g, make_divisor):
-    """g / divisor, in the memory of the divisor where nobody differentiates or maps it."""
-    divisor = make_divisor()
-    try:
-        return torch.div(g, divisor, out=divisor)
-    except RuntimeError:  # autograd and vmap have no out=, and some may have written already
-        return g / make_divisor()
+    return g / x.abs().div_(w).add_(1).pow_(2)
 
 
 def _triangle(g, x, w):
-    return between(g * x.abs().div_(-w).add_(1), x, -w, w)
+    return where_inside(g * x.abs().div_(-w).add_(1), x, -w, w)
 
 
 def _straight_through(g, x, w):
-    return between(g, x, below(-w, x.dtype), -below(-w, x.dtype))
+    return where_within(g, x, -w, w)
 
 
 def _odd(half):
@@ -106,49 +152,3 @@ SURROGATES = {
         "Courbariaux et al. 2016, https://arxiv.org/abs/1602.02830",
     ),
 }
-
-
-class Step(Elementwise):
-    """y = 1 where x ≥ 0, else 0; dL/dx = dL/dy · slope of the surrogate."""
-
-    examples = tuple((surrogate, 1.0) for surrogate in SURROGATES)
-
-    @staticmethod
-    def forward(x, surrogate, width):
-        return F.hardtanh_(x.floor().add_(1), 0, 1)  # faster than x >= 0, and NaN stays NaN
-
-    @staticmethod
-    def times_slope(g, x, surrogate, width):
-        slope = SURROGATES[surrogate].times_slope
-        return slope(wide(g), wide(x), width).to(x.dtype)  # in float16, 1 / 300² would be 0
-
-    @staticmethod
-    def proxy(x, surrogate, width):
-        return SURROGATES[surrogate].proxy(wide(x), width).to(x.dtype)
-
-
-def step(x: torch.Tensor, surrogate: str = "atan", width: float = 1.0) -> torch.Tensor:
-    """Step from 0 to 1 at x = 0, with the gradient of a smooth or a wide step.
-
-    Value 1 where x ≥ 0, else 0. For upstream gradient g the gradient is g · slope;
-    each slope is 1 at x = 0, and a larger width w lets more of the neighbours learn:
-
-        atan              1 / (1 + (x/w)²)
-        sigmoid           4 · s · (1 − s) with s = sigmoid(x/w)
-        fast_sigmoid      1 / (1 + |x|/w)²
-        triangle          max(0, 1 − |x|/w)
-        straight_through  1 where |x| ≤ w, else 0
-
-    Any shape, any floating-point dtype; other inputs raise TypeError, another surrogate or a width
-    that is not positive ValueError. Sources: `SURROGATES[surrogate].source`.
-
-    >>> x = torch.tensor([0.0, 1.0, 3.0], requires_grad=True)
-    >>> torch.autograd.grad(step(x, "atan").sum(), x)
-    (tensor([1.0000, 0.5000, 0.1000]),)
-    """
-    if surrogate not in list(SURROGATES):
-        raise ValueError(f"step needs a surrogate of {', '.join(SURROGATES)}; got {surrogate!r}")
-    w = number(width, "width", "step")
-    if not 1e-15 <= w <= 1e15:  # float32 holds its square and the inverse of that
-        raise ValueError(f"step needs a positive width, from 1e-15 to 1e15, got {width}")
-    return apply_anywhere(Step, floating(x, "step"), surrogate, w)

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import torch
+from torch.autograd import Function
 
-from helpers.functions.checks import finite, floating, number
-from helpers.functions.elementwise import StraightThrough, apply_anywhere
+from helpers.functions.anywhere import apply_anywhere
+from helpers.functions.checks import finite_number, floating, real_number
 
 
-class ScaleGradient(StraightThrough):
+class ScaleGradient(Function):
     """y = x, dL/dx = factor · dL/dy."""
 
-    examples = ((-1.0,),)
+    generate_vmap_rule = True
 
     @staticmethod
     def forward(x, factor):
         return x.clone()  # not x itself: what is done to y in place must not reach x
 
     @staticmethod
-    def times_slope(g, factor):
-        return g * factor if factor else torch.zeros_like(g)  # 0 · inf would be NaN
+    def setup_context(ctx, inputs, output):
+        _, ctx.factor = inputs
 
     @staticmethod
-    def proxy(x, factor):
-        return x * factor
+    def backward(ctx, grad_output):
+        if ctx.factor == 0:  # 0 · inf would be NaN
+            return torch.zeros_like(grad_output), None
+        return grad_output * ctx.factor, None
 
 
 def scale_gradient(x: torch.Tensor, factor: float) -> torch.Tensor:
@@ -37,12 +40,13 @@ def scale_gradient(x: torch.Tensor, factor: float) -> torch.Tensor:
     >>> torch.autograd.grad(scale_gradient(x, 0.5), x, torch.tensor([3.0, 5.0]))
     (tensor([1.5000, 2.5000]),)
     """
-    factor = finite(factor, "factor", "scale_gradient")
-    return apply_anywhere(ScaleGradient, floating(x, "scale_gradient"), factor)
+    factor = finite_number(factor, "factor", "scale_gradient")
+    x = floating(x, "scale_gradient")
+    return apply_anywhere(ScaleGradient, x, factor, proxy=scale_gradient_proxy)
 
 
 def reverse_gradient(x: torch.Tensor, strength: float = 1.0) -> torch.Tensor:
-    """Change nothing but the gradient, which turns around: what comes before learns the opposite.
+    """Identity forward; negates the gradient, so that the layers before it learn the opposite.
 
     Value x; gradient −strength · g for upstream gradient g. Any shape, any floating-point dtype;
     other inputs raise TypeError, a strength that is infinite or NaN ValueError. Source: the
@@ -52,29 +56,27 @@ def reverse_gradient(x: torch.Tensor, strength: float = 1.0) -> torch.Tensor:
     >>> torch.autograd.grad(reverse_gradient(x), x, torch.tensor([3.0, 5.0]))
     (tensor([-3., -5.]),)
     """
-    strength = finite(strength, "strength", "reverse_gradient")
-    return apply_anywhere(ScaleGradient, floating(x, "reverse_gradient"), -strength)
+    strength = finite_number(strength, "strength", "reverse_gradient")
+    x = floating(x, "reverse_gradient")
+    return apply_anywhere(ScaleGradient, x, -strength, proxy=scale_gradient_proxy)
 
 
-class ClipGradient(StraightThrough):
+class ClipGradient(Function):
     """y = x, dL/dx = clamp(dL/dy, −limit, limit)."""
 
-    examples = ((0.5,),)
+    generate_vmap_rule = True
 
     @staticmethod
     def forward(x, limit):
         return x.clone()
 
     @staticmethod
-    def times_slope(g, limit):
-        return g.clamp(-limit, limit)
+    def setup_context(ctx, inputs, output):
+        _, ctx.limit = inputs
 
     @staticmethod
-    def proxy(x, limit):
-        y = x.clone()
-        if y.requires_grad:
-            y.register_hook(lambda g: g.clamp(-limit, limit))
-        return y
+    def backward(ctx, grad_output):
+        return grad_output.clamp(-ctx.limit, ctx.limit), None
 
 
 def clip_gradient(x: torch.Tensor, limit: float) -> torch.Tensor:
@@ -91,7 +93,24 @@ def clip_gradient(x: torch.Tensor, limit: float) -> torch.Tensor:
     >>> torch.autograd.grad(clip_gradient(x, 4), x, torch.tensor([3.0, 5.0]))
     (tensor([3., 4.]),)
     """
-    limit = number(limit, "limit", "clip_gradient")
+    limit = real_number(limit, "limit", "clip_gradient")
     if not limit > 0:
         raise ValueError(f"clip_gradient needs a positive limit, got {limit:g}")
-    return apply_anywhere(ClipGradient, floating(x, "clip_gradient"), limit)
+    x = floating(x, "clip_gradient")
+    return apply_anywhere(ClipGradient, x, limit, proxy=clip_gradient_proxy)
+
+
+# ---- proxies: plain functions that torch differentiates to the same gradients, for apply_anywhere
+
+
+def scale_gradient_proxy(x: torch.Tensor, factor: float) -> torch.Tensor:
+    """factor · x"""
+    return x * factor
+
+
+def clip_gradient_proxy(x: torch.Tensor, limit: float) -> torch.Tensor:
+    """x, with a hook that clamps the upstream gradient: no function of x has this gradient."""
+    y = x.clone()
+    if y.requires_grad:
+        y.register_hook(lambda g: g.clamp(-limit, limit))
+    return y

@@ -13,16 +13,6 @@ from dataclasses import dataclass
 import torch
 
 from helpers.functions import (
-    CeilSTE,
-    Clamp,
-    ClampSTE,
-    FakeQuantize,
-    FloorSTE,
-    RoundSTE,
-    ScaleGradient,
-    SignSTE,
-    Step,
-    TruncSTE,
     ceil_ste,
     clamp,
     clamp_ste,
@@ -38,13 +28,14 @@ from helpers.functions import (
     trunc_ste,
     value_with_gradient_of,
 )
+from helpers.functions.anywhere import identity
+from helpers.functions.clamping import clamp_proxy, sign_proxy
+from helpers.functions.quantizing import fake_quantize_proxy
+from helpers.functions.stepping import step_proxy
+from helpers.functions.upstream import scale_gradient_proxy
 
 WIDTH = 0.75
 HALVES = [n / 2 for n in range(-9, 10)]
-
-
-def identity(x):
-    return x
 
 
 @dataclass(frozen=True)
@@ -53,7 +44,7 @@ class Operator:
 
     function  what people call, of one tensor
     value     its value by formula, float64 in and out
-    slope     the pretended slope by formula
+    slope     the surrogate gradient by formula
     kinks     where value or slope jump or bend
     proxy     a function that torch differentiates to the slope
     saves     bytes kept for backward, for each float32 of x
@@ -101,7 +92,7 @@ def with_clamp(low, high, bound_gradient):
         lambda x: x.clamp(low, high),
         clamp_slope(low, high, bound_gradient),
         [low, high],
-        lambda x: Clamp.proxy(x, low, high, bound_gradient),
+        lambda x: clamp_proxy(x, low, high, bound_gradient),
         saves=4,
     )
 
@@ -112,18 +103,18 @@ def with_step(surrogate, slope):
         heaviside,
         lambda x: slope(x / WIDTH),
         [-WIDTH, 0.0, WIDTH],
-        lambda x: Step.proxy(x, surrogate, WIDTH),
+        lambda x: step_proxy(x, surrogate, WIDTH),
         saves=4,
     )
 
 
-def straight_through(function, value, cls, kinks=HALVES, **parameters):
+def straight_through(function, value, kinks=HALVES, **parameters):
     return Operator(
         lambda x: function(x, **parameters),
         value,
         one,
         kinks,
-        lambda x: cls.proxy(x, *parameters.values()),
+        identity,
     )
 
 
@@ -152,19 +143,19 @@ def quantize_rows(x):
 
 
 def proxy_of_rows(x):
-    return FakeQuantize.proxy(x, SCALE, LOW - ZERO_POINT, HIGH - ZERO_POINT)
+    return fake_quantize_proxy(x, SCALE, LOW - ZERO_POINT, HIGH - ZERO_POINT)
 
 
 OPERATORS = {
-    "round_ste": straight_through(round_ste, torch.round, RoundSTE),
-    "floor_ste": straight_through(floor_ste, torch.floor, FloorSTE),
-    "ceil_ste": straight_through(ceil_ste, torch.ceil, CeilSTE),
-    "trunc_ste": straight_through(trunc_ste, torch.trunc, TruncSTE),
+    "round_ste": straight_through(round_ste, torch.round),
+    "floor_ste": straight_through(floor_ste, torch.floor),
+    "ceil_ste": straight_through(ceil_ste, torch.ceil),
+    "trunc_ste": straight_through(trunc_ste, torch.trunc),
     "sign_ste": Operator(
-        sign_ste, torch.sign, lambda x: where_inside(x, -1, 1), [-1, 0, 1], SignSTE.proxy, saves=4
+        sign_ste, torch.sign, lambda x: where_inside(x, -1, 1), [-1, 0, 1], sign_proxy, saves=4
     ),
     "clamp_ste": straight_through(
-        clamp_ste, lambda x: x.clamp(-1, 2), ClampSTE, kinks=[-1, 2], min=-1, max=2
+        clamp_ste, lambda x: x.clamp(-1, 2), kinks=[-1, 2], min=-1, max=2
     ),
     "clamp, 0 at a bound": with_clamp(-1, 2, 0),
     "clamp, 0.5 at a bound": with_clamp(-1, 2, 0.5),
@@ -192,7 +183,7 @@ OPERATORS = {
         lambda x: (x / SCALE).clamp(LOW, HIGH).round() * SCALE,
         clamp_slope(LOW * SCALE, HIGH * SCALE, 0),
         [n * SCALE / 2 for n in range(2 * LOW - 1, 2 * HIGH + 2)],
-        lambda x: Clamp.proxy(x, LOW * SCALE, HIGH * SCALE, 0),
+        lambda x: clamp_proxy(x, LOW * SCALE, HIGH * SCALE, 0),
         saves=4,
     ),
     "scale_gradient": Operator(
@@ -200,10 +191,10 @@ OPERATORS = {
         identity,
         lambda x: torch.full_like(x, 0.5),
         [],
-        lambda x: ScaleGradient.proxy(x, 0.5),
+        lambda x: scale_gradient_proxy(x, 0.5),
     ),
     "reverse_gradient": Operator(
-        reverse_gradient, identity, lambda x: -one(x), [], lambda x: ScaleGradient.proxy(x, -1)
+        reverse_gradient, identity, lambda x: -one(x), [], lambda x: scale_gradient_proxy(x, -1)
     ),
     "clip_gradient": Operator(
         lambda x: clip_gradient(x, 4.0),

@@ -7,9 +7,9 @@ import torch
 from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import draw_light_grid
-from helpers.curves.figures import PRETENDED, with_gaps
+from helpers.curves.figures import SURROGATE, with_gaps
 from helpers.curves.numbers import gradient_curve
-from helpers.curves.pretended import pretended_values
+from helpers.curves.surrogate_function import surrogate_values
 from helpers.functions import SURROGATES, value_with_gradient_of
 from helpers.widgets.drawings.drawing import Drawing
 
@@ -25,11 +25,10 @@ INPUTS = NORMAL.icdf((torch.arange(2000, dtype=torch.float64) + 0.5) / 2000)  # 
 
 
 class SurrogateDrawing(Drawing):
-    """On the left an operator and what it pretends, on the right its gradient over normal inputs.
+    """An operator and its surrogate function on the left, its gradient over inputs on the right.
 
-    At each x, the nearest jump of step, sign or round gives the slope of a surrogate of
-    `helpers.functions.step`, in a width. The bell is the density of normal inputs; filled are those
-    that get any gradient.
+    At each x, the nearest jump of step, sign or round has a surrogate of `helpers.functions.step`,
+    in a width. The bell is the density of normal inputs; its filled part gets a gradient.
 
     >>> SurrogateDrawing().show(operator="step", surrogate="triangle", width=1.0)
     '68.3 % of normal inputs get a gradient, 0.37 on average'
@@ -46,7 +45,7 @@ class SurrogateDrawing(Drawing):
             ax.set(xlabel="x", xlim=(-REACH, REACH))
         draw_light_grid(value_ax, gradient_ax)
         (self._value,) = value_ax.plot([], [], color=VALUE_COLOUR, lw=2, label="value")
-        (self._pretended,) = value_ax.plot([], [], **PRETENDED)
+        (self._surrogate,) = value_ax.plot([], [], **SURROGATE)
         (self._gradient,) = gradient_ax.plot(
             [], [], color=GRADIENT_COLOUR, lw=3, label="autograd's gradient"
         )
@@ -56,21 +55,21 @@ class SurrogateDrawing(Drawing):
         self._reached = gradient_ax.fill_between(
             [], [], color=VALUE_COLOUR, alpha=0.25, lw=0, label="those with a gradient"
         )
-        self.moving = [self._value, self._pretended, self._reached, self._gradient]
-        handles = [self._value, self._pretended, self._gradient, line, self._reached]
+        self.moving = [self._value, self._surrogate, self._reached, self._gradient]
+        handles = [self._value, self._surrogate, self._gradient, line, self._reached]
         self.figure.legend_below(handles=handles, columns=3)
 
     def show(self, operator="step", surrogate="triangle", width=1.0):
         value, from_jump = OPERATORS[operator]
-        proxy = SURROGATES[surrogate].proxy
+        surrogate_function = SURROGATES[surrogate].function
 
         def function(x):
-            return value_with_gradient_of(value(x), proxy(from_jump(x), width))
+            return value_with_gradient_of(value(x), surrogate_function(from_jump(x), width))
 
         curve = gradient_curve(function, x=(-REACH, REACH))
         jumps = curve.jumps(curve.y)
         self._value.set_data(with_gaps(curve.x, jumps), with_gaps(curve.y, jumps))
-        self._pretended.set_data(curve.x, pretended_values(curve))
+        self._surrogate.set_data(curve.x, surrogate_values(curve))
         jumps = curve.jumps(curve.grad)
         self._gradient.set_data(with_gaps(curve.x, jumps), with_gaps(curve.grad, jumps))
         self._fill_bell(curve)
