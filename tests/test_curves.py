@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given, settings
+from hypothesis import assume, example, given, settings
 
 from helpers.curves.numbers import gradient_curve, input_name
 from helpers.functions import clamp, round_ste
@@ -100,6 +100,56 @@ def test_a_gradient_that_lies_above_one_is_found_there():
         return x.clamp(0, 1) + above - above.detach()
 
     assert gradient_curve(lying_clamp).disagreement() == [(1.0, 3.0)]
+
+
+def with_gradient_1(value):
+    """A function with this value and the gradient 1."""
+    return lambda x: x + (value(x) - x).detach()
+
+
+LIES = {  # the gradient 1 is the slope outside of (a, b), or inside
+    "kinks, a lie between": lambda x, a, b: x - x.clamp(a, b) + a,
+    "kinks, lies outside": lambda x, a, b: x.clamp(a, b),
+    "jumps, a lie between": lambda x, a, b: torch.where((x >= a) & (x <= b), 2 * x + 10, x),
+    "jumps, a lie amid": lambda x, a, b: torch.where((x > a) & (x < b), 2 * x + 10, x),
+    "jumps, a lie up to one": lambda x, a, b: torch.where((x > a) & (x <= b), 2 * x + 10, x),
+    "jumps, lies outside": lambda x, a, b: torch.where((x >= a) & (x <= b), x + 10, 2 * x),
+}
+ends = st.one_of(
+    st.floats(-3, 3),
+    st.integers(0, 400).map(lambda i: -3 + 0.015 * i),  # on the grid, or a float beside it
+    st.integers(0, 400).map(lambda i: -3 + 0.015 * i + 2e-5),  # where differences see both sides
+    st.sampled_from([-3.0, 0.0, 1 / 3, 3.0]),
+)
+
+
+@pytest.mark.parametrize("name", LIES)
+@given(a=ends, b=ends)
+@example(a=-2.125, b=2.625)  # flat but for rounding
+@example(a=0.0, b=0.075)  # a float beside a point of the grid
+@settings(max_examples=20)
+def test_a_lie_ends_where_the_kink_or_jump_is(name, a, b):
+    a, b = sorted((a, b))
+    parts = (a + 3, b - a, 3 - b)
+    assume(all(part == 0 or part > 0.05 for part in parts) and a < b)  # narrower ones may be missed
+    found = gradient_curve(with_gradient_1(lambda x: LIES[name](x, a, b))).disagreement()
+    lies = [(-3.0, a), (b, 3.0)] if "outside" in name else [(a, b)]
+    expected = [end for lie in lies if lie[0] < lie[1] for end in lie]
+    assert [end for lie in found for end in lie] == pytest.approx(expected, abs=2e-9)
+
+
+@pytest.mark.parametrize("value", [torch.ceil, torch.floor, torch.round])
+@pytest.mark.parametrize("shift", [0.0, 0.25])
+def test_steps_do_not_end_a_lie_on_either_side_of_them(value, shift):
+    staircase = with_gradient_1(lambda x: value(x - shift))
+    assert gradient_curve(staircase, (-1, 2)).disagreement() == [(-1.0, 2.0)]
+
+
+def test_a_lie_at_one_kink_does_not_reach_the_next():
+    def two_kinks(x):  # with no point between them, and a lie of 5 at 0 and its neighbours
+        return x.abs() + (x - 0.01).abs() + torch.where(x.abs() < 1e-13, 5 * (x - x.detach()), 0)
+
+    assert gradient_curve(two_kinks).disagreement() == [(0.0, 0.0)]
 
 
 def test_a_single_nan_gradient_is_found():
@@ -205,10 +255,21 @@ def test_a_function_that_calls_autograd_itself():
 
 def test_the_number_of_threads_is_left_alone():
     before = torch.get_num_threads()
-    with pytest.raises(ValueError, match="elementwise"):
-        gradient_curve(torch.cumsum, dim=0)
-    gradient_curve(torch.sin)
-    assert torch.get_num_threads() == before
+    torch.set_num_threads(3)  # the tests run with one, which hides what is not restored
+    try:
+        with pytest.raises(ValueError, match="elementwise"):
+            gradient_curve(torch.cumsum, dim=0)
+        gradient_curve(torch.sin)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("points", [2, 3, 4])
+def test_a_few_points_are_enough_for_a_kink(points):
+    curve = gradient_curve(with_gradient_1(lambda x: x.clamp(max=0.3)), (-1, 2), points)
+    assert (curve.x - 0.3).abs().min() < 1e-9
+    assert curve.disagreement() == [(0.3, 2.0)]
 
 
 def test_input_name():

@@ -1,11 +1,14 @@
 """What a custom Function supports, and where it is silently wrong.
 
-card          rows, and the text and table that show them
-verdict       how a question ends, and how numbers are compared
-isolation     each question in a world of its own
-points        where to ask an elementwise function
-subject       the function, its example inputs, bad input
-slopes        the true slope, and the gradient against it
+vectors       some tensors as one vector, and back
+verdict       how a check ends, if it does not work
+comparing     are these numbers right?
+isolation     isolates each check; restores torch's state
+example       a function and its example inputs
+sampling      where to ask an elementwise function
+subject       what every check is given
+validation    bad input is refused
+slopes        is the gradient the slope?
 first_order   the first gradient
 second_order  gradients of gradients
 transforms    torch.func
@@ -15,10 +18,12 @@ shapes        empty, 0-d, non-contiguous
 memory        what is kept for backward
 compiled      torch.compile
 processes     DistributedDataParallel
-examination   report_card()
+questions     every question, and the check that answers it
+card          ReportCard, as text and as a table
+asking        report_card()
 """
 
-from autograd_surprises.report_card.card import ReportCard, Row
-from autograd_surprises.report_card.examination import report_card
+from autograd_surprises.report_card.asking import report_card
+from autograd_surprises.report_card.card import CardRow, ReportCard
 
-__all__ = ["ReportCard", "Row", "report_card"]
+__all__ = ["CardRow", "ReportCard", "report_card"]

@@ -1,20 +1,21 @@
-"""What a report card says: rows, and the text and the table that show them."""
+"""The report card: a row for each question, shown as text and as a table."""
 
 from __future__ import annotations
 
 import html
-import textwrap
 from collections import Counter
 from dataclasses import dataclass
 
+from autograd_surprises.show.findings import Sentence, findings_table, findings_text, told_once
+
 WRONG, REFUSED, WORKS = "silently wrong", "refused", "works"
 NOT_APPLICABLE, SKIPPED = "not applicable", "skipped"
-SHOWN = (WRONG, REFUSED, WORKS, NOT_APPLICABLE)
+SHOWN = {WRONG: "SILENTLY WRONG", REFUSED: "REFUSED", WORKS: WORKS, NOT_APPLICABLE: NOT_APPLICABLE}
 
 
 @dataclass(frozen=True)
-class Row:
-    """What came of one question.
+class CardRow:
+    """The answer to one question.
 
     name             of the question
     status           works, refused, silently wrong, not applicable or skipped
@@ -34,25 +35,24 @@ class Row:
     def fine(self) -> bool:
         return self.status not in (REFUSED, WRONG)
 
-    def lines(self) -> list[str]:
-        """The story in sentences, the remedy last."""
+    def sentences(self) -> list[Sentence]:
+        """What happened, and what to change."""
         numbers = f"yours {self.yours}, expected {self.expected}" if self.yours else ""
         story = ": ".join(part for part in (self.message, numbers) if part)
-        remedy = f"what to change: {self.remedy}" if self.remedy else ""
-        return [line for line in (story, remedy) if line]
+        return [pair for pair in (("", story), ("what to change", self.remedy)) if pair[1]]
 
 
 @dataclass(frozen=True)
 class ReportCard:
     """What one function supports. Shows itself: a table in a notebook, text elsewhere.
 
-    >>> card = ReportCard("f", (Row("slope", "works"), Row("vmap", "refused")))
+    >>> card = ReportCard("f", (CardRow("slope", "works"), CardRow("vmap", "refused")))
     >>> print(card.passed, card["slope"].status, card.summary)
     False works report card of f: 1 of 2 works, 1 refused
     """
 
     name: str
-    rows: tuple[Row, ...]
+    rows: tuple[CardRow, ...]
 
     @property
     def passed(self) -> bool:
@@ -70,45 +70,34 @@ class ReportCard:
         said = f"report card of {self.name}: {', '.join([works, *others])}"
         return f"{said}; {len(skipped)} skipped: pass {keywords}" if skipped else said
 
-    def __getitem__(self, name: str) -> Row:
+    def __getitem__(self, name: str) -> CardRow:
         for row in self.rows:
             if row.name == name:
                 return row
         raise KeyError(f"no row {name!r}, only {[row.name for row in self.rows]}")
 
-    def told_once(self) -> list[tuple[str, list[str], list[str]]]:
-        """(status, names, lines) of what was asked, the worst first; the same story once."""
-        groups = {}
-        for status in SHOWN:
-            for row in self.rows:
-                if row.status == status:
-                    groups.setdefault((status, *row.lines()), []).append(row.name)
+    def told_once(self) -> list[tuple[str, str, list[Sentence]]]:
+        """(status, names, sentences) of what was asked, the worst first; the same story once."""
+        order = list(SHOWN)
+        asked = [row for row in self.rows if row.status != SKIPPED]
+        asked.sort(key=lambda row: order.index(row.status))
         return [
-            (status if status not in (WRONG, REFUSED) else status.upper(), names, lines)
-            for (status, *lines), names in groups.items()
+            (SHOWN[rows[0].status], ", ".join(row.name for row in rows), rows[0].sentences())
+            for rows in told_once(asked, lambda row: (row.status, *row.sentences()))
         ]
 
     def __str__(self):
-        lines = []
-        for status, names, story in self.told_once():
-            head = ": ".join([f"{status:<14}  {', '.join(names)}", *story[:1]])
-            lines += [head, *(f"{'':14}  {line}" for line in story[1:])]
-        whole = {"break_long_words": False, "break_on_hyphens": False}
-        rows = [textwrap.fill(line, 98, subsequent_indent=" " * 18, **whole) for line in lines]
-        return "\n".join([textwrap.fill(self.summary, 98, subsequent_indent="  "), *rows])
+        texts = [findings_text(self.summary, indent=0)]
+        for status, names, sentences in self.told_once():
+            # the story follows the names, the remedy stands below
+            below = [pair for pair in sentences if pair[0]]
+            story = [text for label, text in sentences if not label]
+            head = f"{status:<14}  {': '.join([names, *story])}"
+            texts.append(findings_text(head, below, indent=16))
+        return "\n".join(texts)
 
     __repr__ = __str__
 
     def _repr_html_(self):
-        rows = [_line("th", ("answer", "asked", "why, and what to change"))]
-        for status, names, story in self.told_once():
-            cells = (f"<b>{status}</b>", html.escape(", ".join(names)),
-                     "<br>".join(map(html.escape, story)))  # fmt: skip
-            rows.append(_line("td", cells))
-        return f"<p>{html.escape(self.summary)}</p>\n<table>\n" + "\n".join(rows) + "\n</table>"
-
-
-def _line(tag, cells):
-    """Words carry the meaning, not colours, so that it reads well in every theme."""
-    left = 'style="text-align:left"'
-    return "<tr>" + "".join(f"<{tag} {left}>{cell}</{tag}>" for cell in cells) + "</tr>"
+        columns = {"answer": "b", "asked": "", "why, and what to change": ""}
+        return f"<p>{html.escape(self.summary)}</p>\n{findings_table(columns, self.told_once())}"

@@ -8,10 +8,12 @@ from contextlib import contextmanager, redirect_stderr
 
 import torch
 
-from autograd_surprises.report_card.differences import flat
-from autograd_surprises.report_card.subject import Subject, first_line, pattern
-from autograd_surprises.report_card.transforms import at_output, gradient, product, require_product
-from autograd_surprises.report_card.verdict import NotApplicable, require_equal
+from autograd_surprises.report_card.comparing import require_equal
+from autograd_surprises.report_card.example import pattern
+from autograd_surprises.report_card.subject import Subject
+from autograd_surprises.report_card.transforms import func_grad, func_jvp, require_product
+from autograd_surprises.report_card.vectors import flat
+from autograd_surprises.report_card.verdict import NotApplicable, first_line
 
 IN_EAGER = "call torch.func outside of torch.compile, or spell it without a Function"
 
@@ -55,7 +57,7 @@ def compiled_with(backend: str):
             y = whole(lambda *some: subject.apply(some))(*leaves)
             grads = torch.autograd.grad(y, leaves, pattern(y), materialize_grads=True)
         expected = subject.call(tensors).detach()
-        require_equal(y, expected, at_output(subject, tensors, expected))
+        require_equal(y, expected, subject.at_output(tensors, expected))
         _require_gradient(subject, tensors, grads)
         return ""
 
@@ -67,7 +69,7 @@ def compiled_grad(subject: Subject) -> str:
     tensors = subject.tensors()
     with fresh_compiler() as whole:
         # it lost them where fn is given the very tensor that the gradient is asked for
-        grads = whole(gradient(subject, subject.apply))(*tensors)
+        grads = whole(func_grad(subject, subject.apply))(*tensors)
     _require_gradient(subject, tensors, grads)
     return ""
 
@@ -75,7 +77,7 @@ def compiled_grad(subject: Subject) -> str:
 def compiled_jvp(subject: Subject) -> str:
     """torch.compile of torch.func.jvp."""
     with fresh_compiler() as whole:
-        yours = whole(product(subject))(*subject.tensors())
+        yours = whole(func_jvp(subject))(*subject.tensors())
     require_product(subject, yours, IN_EAGER)
     return ""
 
@@ -88,10 +90,10 @@ def compiled_vmap(subject: Subject) -> str:
         yours = whole(torch.func.vmap(lambda *some: subject.apply(some)))(*batches)
     row = subject.call(tensors).detach()
     expected = torch.stack([row, row])
-    require_equal(yours, expected, at_output(subject, batches, expected), IN_EAGER)
+    require_equal(yours, expected, subject.at_output(batches, expected), IN_EAGER)
     return ""
 
 
 def _require_gradient(subject, tensors, grads):
-    where = lambda index: f"gradient {subject.place(tensors, index)}"  # noqa: E731
-    require_equal(flat(grads)[0], flat(subject.gradients(tensors))[0], where, IN_EAGER)
+    expected = flat(subject.gradients(tensors))[0]
+    require_equal(flat(grads)[0], expected, subject.at(tensors, "gradient {}"), IN_EAGER)

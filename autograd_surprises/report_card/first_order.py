@@ -4,32 +4,30 @@ from __future__ import annotations
 
 import torch
 
-from autograd_surprises.report_card.differences import flat
-from autograd_surprises.report_card.slopes import slope
-from autograd_surprises.report_card.subject import Subject, pattern
-from autograd_surprises.report_card.verdict import (
-    NotApplicable,
-    Wrong,
-    require_equal,
-    require_number,
-)
+from autograd_surprises.numerics import few_digits
+from autograd_surprises.report_card.comparing import in_words, require_equal, require_number
+from autograd_surprises.report_card.example import pattern
+from autograd_surprises.report_card.slopes import gradient_is_slope
+from autograd_surprises.report_card.subject import Subject
+from autograd_surprises.report_card.vectors import flat
+from autograd_surprises.report_card.verdict import NotApplicable, SilentlyWrong
 
 
 def one_gradient_per_input(subject: Subject) -> str:
     """Does backward run, and reach every input that the value depends on?
 
-    >>> one_gradient_per_input(Subject(torch.exp, None, (torch.ones(2),), (0,)))
+    >>> one_gradient_per_input(Subject(torch.exp, (torch.ones(2),)))
     ''
     """
-    y, leaves = subject.run(subject.example)
+    y, leaves = subject.run(subject.given)
     grads = torch.autograd.grad(y, leaves, pattern(y), allow_unused=True)
     missing = [index for index, grad in enumerate(grads) if grad is None]
     for index in missing:
-        other = subject.example
+        other = subject.given
         other[index] = other[index] * 0.9
         place, shape = subject.chosen[index], tuple(other[index].shape)
         if not torch.equal(subject.call(other), y):
-            raise Wrong(
+            raise SilentlyWrong(
                 f"input {place} of shape {shape} changes the value, but gets no gradient",
                 "None",
                 "a gradient",
@@ -40,22 +38,22 @@ def one_gradient_per_input(subject: Subject) -> str:
 
 
 def shape_and_dtype(subject: Subject) -> str:
-    """What backward itself returns, before autograd sums and converts it to fit."""
-    owner = getattr(subject.fn, "__self__", None)
-    y, leaves = subject.run(subject.example)
-    grads = torch.autograd.grad(y, leaves, pattern(y), materialize_grads=True, retain_graph=True)
-    if isinstance(owner, type) and isinstance(y.grad_fn, torch.autograd.function.BackwardCFunction):
-        raw = y.grad_fn.apply(pattern(y))
-        raw = raw if isinstance(raw, tuple) else (raw,)
-        grads = [raw[place] for place in subject.chosen]
+    """What backward itself returns, before autograd sums and converts it to fit.
+
+    >>> shape_and_dtype(Subject(torch.exp, (torch.ones(2),)))
+    ''
+    """
+    y, leaves = subject.run(subject.given)
     remarks = []
-    for place, grad, leaf in zip(subject.chosen, grads, leaves, strict=True):
+    for place, grad, leaf in zip(
+        subject.chosen, _returned(subject, y, leaves), leaves, strict=True
+    ):
         if grad is not None and grad.shape != leaf.shape:
-            mine, wanted = f"shape {tuple(grad.shape)}", f"shape {tuple(leaf.shape)}"
+            mine, wanted = in_words(grad.shape), in_words(leaf.shape)
             try:
-                slope(subject)
-            except Wrong as wrong:
-                raise Wrong(
+                gradient_is_slope(subject)
+            except SilentlyWrong as wrong:
+                raise SilentlyWrong(
                     f"for input {place}, and autograd sums it to fit",
                     mine,
                     wanted,
@@ -63,13 +61,28 @@ def shape_and_dtype(subject: Subject) -> str:
                 ) from wrong
             remarks.append(f"for input {place} backward returns {mine}, and autograd sums it")
         if grad is not None and grad.dtype != leaf.dtype:
-            kinds = f"{str(grad.dtype)[6:]} for {str(leaf.dtype)[6:]}"
+            kinds = f"{in_words(grad.dtype)} for {in_words(leaf.dtype)}"
             remarks.append(f"backward returns {kinds}, and autograd converts it: costly")
     return "; ".join(remarks)
 
 
+def _returned(subject, y, leaves):
+    """The gradients of the chosen inputs as a Function's backward returns them."""
+    grads = torch.autograd.grad(y, leaves, pattern(y), materialize_grads=True, retain_graph=True)
+    is_apply = isinstance(getattr(subject.fn, "__self__", None), type)
+    if is_apply and isinstance(y.grad_fn, torch.autograd.function.BackwardCFunction):
+        returned = y.grad_fn.apply(pattern(y))
+        returned = returned if isinstance(returned, tuple) else (returned,)
+        return [returned[place] for place in subject.chosen]
+    return grads
+
+
 def linear(subject: Subject) -> str:
-    """Does 2.5·u - 1.5·v for grad_output give 2.5 and -1.5 times what u and v give?"""
+    """Does 2.5·u - 1.5·v for grad_output give 2.5 and -1.5 times what u and v give?
+
+    >>> linear(Subject(torch.exp, (torch.ones(2),)))
+    ''
+    """
     tensors = subject.tensors()
     u = pattern(subject.call(tensors))
     v = u.flatten().roll(1).reshape(u.shape) - 0.125
@@ -77,45 +90,49 @@ def linear(subject: Subject) -> str:
         flat(subject.gradients(tensors, upstream))[0]
         for upstream in (u, v, 2.5 * u - 1.5 * v, 0 * u)
     )
-    where = lambda index: subject.place(tensors, index)  # noqa: E731
     if of_zero.any() and torch.equal(of_zero, of_u) and torch.equal(of_zero, of_v):
         first = of_zero.nonzero()[0].item()
-        raise Wrong(
-            f"the same gradient for every grad_output, {where(first)} for grad_output = 0",
-            f"{of_zero[first]:.4g}",
+        place = subject.at(tensors)(first)
+        raise SilentlyWrong(
+            f"the same gradient for every grad_output, {place} for grad_output = 0",
+            few_digits(of_zero[first], 4),
             "0",
             "multiply by grad_output",
         )
     require_equal(
         of_zero,
         0 * of_zero,
-        lambda index: f"{where(index)} for grad_output = 0",
+        subject.at(tensors, "{} for grad_output = 0"),
         "backward adds numbers of its own: put them into a factor of grad_output",
     )
     require_equal(
         of_both,
         2.5 * of_u - 1.5 * of_v,
-        lambda index: f"for the sum 2.5·u - 1.5·v as grad_output, {where(index)}",
+        subject.at(tensors, "for the sum 2.5·u - 1.5·v as grad_output, {}"),
         "only multiply grad_output and sum: no power, norm, clamp or sign of it",
     )
     return ""
 
 
 def infinite_upstream(subject: Subject) -> str:
-    """Where the slope is 0 because of a mask, an infinite grad_output must not give NaN."""
+    """Where the slope is 0 because of a mask, an infinite grad_output must not give NaN.
+
+    >>> infinite_upstream(Subject(torch.relu, (torch.ones(2),)))
+    ''
+    """
     if subject.grid is None:
         raise NotApplicable("fn is not elementwise: infinities of several numbers meet")
     tensors = subject.doubles()
-    infinite = lambda y: torch.full_like(y, torch.inf) * pattern(y).sign()  # noqa: E731
-    yours = subject.gradients(tensors, infinite)[0]
+    infinite = torch.inf * pattern(tensors[0]).sign()
+    (yours,) = subject.gradients(tensors, infinite)
     if subject.like:
-        expected = subject.gradients(tensors, infinite, subject.like)[0]
-    elif len(subject.points.jumps):
-        expected = subject.gradients(tensors, torch.ones_like)[0]
+        (expected,) = subject.gradients(tensors, infinite, subject.like)
+    elif len(subject.samples.jumps):
+        (expected,) = subject.gradients(tensors, torch.ones_like)
         expected = expected.masked_fill(expected != 0, torch.nan)
     else:  # no mask: where the slope is 0, a smooth one was rounded, as sigmoid's is
         return ""
-    where = lambda i: f"{subject.place(tensors, i)} for grad_output = {infinite(yours)[i]:g}"  # noqa: E731
+    where = lambda i: f"{subject.at(tensors)(i)} for grad_output = {infinite[i]:g}"  # noqa: E731
     remedy = "0 · inf is NaN: torch.where(mask, grad_output, 0) instead of mask * grad_output"
     require_number(yours, expected, where, remedy)
     return ""

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import torch
 
-from autograd_surprises.report_card.differences import flat
-from autograd_surprises.report_card.subject import Subject, pattern
-from autograd_surprises.report_card.verdict import require_equal
+from autograd_surprises.report_card.comparing import require_equal
+from autograd_surprises.report_card.example import pattern
+from autograd_surprises.report_card.subject import Subject
+from autograd_surprises.report_card.vectors import flat
 
 
 def input_untouched(subject: Subject) -> str:
-    """Forward and backward leave the input as it was, unless fn says that it works in place."""
+    """Forward and backward leave the input as it was, unless fn says that it works in place.
+
+    >>> input_untouched(Subject(torch.relu_, (torch.ones(2),)))
+    'fn works in place, and tells autograd'
+    """
     tensors = subject.tensors()
     inputs = [tensor.clone().requires_grad_().clone() for tensor in tensors]
     y = subject.apply(inputs)
@@ -18,7 +23,7 @@ def input_untouched(subject: Subject) -> str:
     if changed and any(y is tensor for tensor in inputs):
         return "fn works in place, and tells autograd"
     torch.autograd.grad(y, inputs, pattern(y), allow_unused=True)
-    where = lambda index: f"fn writes into its input, {subject.place(tensors, index)}"  # noqa: E731
+    where = subject.at(tensors, "fn writes into its input, {}")
     remedy = "make a new tensor, or say so with ctx.mark_dirty(x) and return x"
     require_equal(flat(inputs)[0], flat(tensors)[0], where, remedy)
     return ""
@@ -27,41 +32,47 @@ def input_untouched(subject: Subject) -> str:
 def grad_output_untouched(subject: Subject) -> str:
     """Backward leaves grad_output as it was: others may be given the same tensor.
 
-    >>> grad_output_untouched(Subject(torch.exp, None, (torch.ones(2),), (0,)))
+    >>> grad_output_untouched(Subject(torch.exp, (torch.ones(2),)))
     ''
     """
-    tensors = subject.tensors()
-    y, leaves = subject.run(tensors)
+    y, leaves = subject.run(subject.tensors())
     upstream = pattern(y)
     torch.autograd.grad(y, leaves, upstream, allow_unused=True)
-    where = lambda index: f"backward writes into grad_output, number {index}"  # noqa: E731
+    where = "backward writes into grad_output, number {}".format
     remedy = "make a new tensor: grad_output * 2 instead of grad_output.mul_(2)"
     require_equal(upstream, pattern(y), where, remedy)
     return ""
 
 
 def in_place_safety(subject: Subject) -> str:
-    """Input or output changed after the call: the same gradient, or torch's own error."""
+    """Input or output changed after the call: the same gradient, or torch's own error.
+
+    >>> in_place_safety(Subject(torch.exp, (torch.ones(2),)))
+    ''
+    """
     tensors = subject.tensors()
     upstream = pattern(subject.call(tensors))
-    for what, factor in (("input", 1), ("output", 2)):
+    for what, change, factor in (("input", _overwrite, 1), ("output", _double, 2)):
         leaves = [tensor.clone().requires_grad_() for tensor in tensors]
         inputs = [leaf.clone() for leaf in leaves]
         try:
-            y = subject.apply(inputs)
-            if what == "output":
-                y = y.mul_(2)
-            else:
-                with torch.no_grad():
-                    for tensor in inputs:
-                        tensor.mul_(-1.5).add_(0.75)
+            y = change(inputs, subject.apply(inputs))
             grads = torch.autograd.grad(y, leaves, upstream.clone(), materialize_grads=True)
         except RuntimeError:  # which is not silent
             continue
         expected = subject.gradients(tensors, factor * upstream)
-        where = lambda i, what=what: (  # noqa: E731
-            f"{what} changed in place after the call, {subject.place(tensors, i)}"
-        )
+        where = subject.at(tensors, f"{what} changed in place after the call, {{}}")
         remedy = "keep tensors with ctx.save_for_backward, which notices: not as ctx.x = x"
         require_equal(flat(grads)[0], flat(expected)[0], where, remedy)
     return ""
+
+
+def _overwrite(inputs, y):
+    with torch.no_grad():
+        for tensor in inputs:
+            tensor.mul_(-1.5).add_(0.75)
+    return y
+
+
+def _double(inputs, y):
+    return y.mul_(2)

@@ -1,8 +1,9 @@
-"""Each question in a world of its own, and the old world back afterwards."""
+"""Isolates each check; restores torch's state."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
@@ -11,8 +12,10 @@ from autograd_surprises.numerics import one_thread
 
 
 @contextmanager
-def isolated(device: torch.device):
-    """Gradients on, autocast off, seed 0, no warnings; all that and the default dtype restored.
+def isolated(device: torch.device) -> Iterator[None]:
+    """Gradients on, autocast off, one thread, seed 0, no warnings; all restored afterwards.
+
+    So is the default dtype. After an error, too.
 
     >>> with torch.no_grad(), isolated(torch.device("cpu")):
     ...     torch.is_grad_enabled()
@@ -24,8 +27,7 @@ def isolated(device: torch.device):
         with (
             warnings.catch_warnings(),
             torch.random.fork_rng(devices),
-            torch.inference_mode(False),
-            torch.enable_grad(),
+            torch.inference_mode(False),  # which turns gradients on, too
             torch.autocast(device.type, enabled=False),
             one_thread(),
         ):

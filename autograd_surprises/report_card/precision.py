@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import torch
 
-from autograd_surprises.report_card.differences import flat
-from autograd_surprises.report_card.subject import Subject, number, pattern
-from autograd_surprises.report_card.transforms import at_output
-from autograd_surprises.report_card.verdict import (
-    NotApplicable,
-    Wrong,
+from autograd_surprises.numerics import exact_digits
+from autograd_surprises.report_card.comparing import (
+    in_words,
     require_between,
     require_equal,
     require_number,
     size,
 )
+from autograd_surprises.report_card.example import pattern
+from autograd_surprises.report_card.subject import Subject
+from autograd_surprises.report_card.vectors import flat
+from autograd_surprises.report_card.verdict import NotApplicable, SilentlyWrong
 
 LARGE = (300.0, 1e4, 1e8, 1e15)
 HUGE = 1e30
@@ -30,23 +31,23 @@ def in_dtype(dtype: torch.dtype):
     >>> in_dtype(torch.float16).__name__
     'float16'
     """
-    name = str(dtype)[6:]
+    name = in_words(dtype)
 
     def check(subject: Subject) -> str:
         tensors = subject.tensors(dtype)
         y = subject.call(tensors).detach()
         if y.dtype != dtype:
             remedy = "convert the result, y.to(x.dtype), and make constants with dtype=x.dtype"
-            raise Wrong("dtype of the output", str(y.dtype)[6:], name, remedy)
+            raise SilentlyWrong("dtype of the output", in_words(y.dtype), name, remedy)
         grads = flat(subject.gradients(tensors))[0]
         if dtype != torch.float64:
             subject.doubles()
             values, gradients = _values(subject), _gradients(subject)
             scale = _scale(subject, values, tensors)
-            where = at_output(subject, tensors, y)
+            where = subject.at_output(tensors, y)
             _require_near(y.flatten(), values, tensors, where, scale=scale)
             scale = _scale(subject, gradients, tensors)
-            where = lambda index: f"gradient {subject.place(tensors, index)}"  # noqa: E731
+            where = subject.at(tensors, "gradient {}")
             _require_near(grads, gradients, tensors, where, scale=scale)
         return ""
 
@@ -68,11 +69,10 @@ def autocast(subject: Subject) -> str:
                 inputs[0] = (row @ one).reshape(leaves[0].shape)
             y = subject.apply(inputs, dtype=torch.float32)
         grads = torch.autograd.grad(y, leaves, pattern(y), materialize_grads=True)
-        how = "of a bfloat16 input " if matmul else ""
-        where = lambda index, how=how: f"gradient {how}{subject.place(tensors, index)}"  # noqa: E731
-        ask = _gradients(subject)
-        scale = _scale(subject, ask, tensors)
-        _require_near(flat(grads)[0], ask, tensors, where, torch.bfloat16, scale)
+        where = subject.at(tensors, f"gradient {'of a bfloat16 input ' * matmul}{{}}")
+        gradients = _gradients(subject)
+        scale = _scale(subject, gradients, tensors)
+        _require_near(flat(grads)[0], gradients, tensors, where, torch.bfloat16, scale)
     return ""
 
 
@@ -87,19 +87,19 @@ def large_input(subject: Subject) -> str:
 
 
 def _require_right_at(subject, x, constant):
-    where = lambda i: f"at x = {number(x[i].item(), x.dtype)} ({str(x.dtype)[6:]})"  # noqa: E731
+    where = lambda i: f"at x = {exact_digits(x[i].item(), x.dtype)} ({in_words(x.dtype)})"  # noqa: E731
     y, grads = subject.call([x]).detach(), subject.gradients([x])[0]
     _require_near(y, _values(subject), [x], where, remedy=DETOUR)
     if constant is not None:  # then float64 at 1e30 need not be right itself
         require_equal(y, constant.to(y.dtype).expand(y.shape), where, DETOUR)
-    asked = lambda i: f"gradient {where(i)}"  # noqa: E731
-    _require_near(grads, _gradients(subject, subject.like), [x], asked)
+    of_gradient = lambda i: f"gradient {where(i)}"  # noqa: E731
+    _require_near(grads, _gradients(subject, subject.like), [x], of_gradient)
 
 
 def infinite_input(subject: Subject) -> str:
     """At inf, -inf, -0, 0 and NaN: only what is surely wrong counts.
 
-    >>> infinite_input(Subject(torch.exp, None, (torch.ones(2),), (0,)))
+    >>> infinite_input(Subject(torch.exp, (torch.ones(2),)))
     ''
     """
     _require_wide(subject)
@@ -121,7 +121,7 @@ def infinite_input(subject: Subject) -> str:
 
 def _require_wide(subject):
     if subject.grid is None:
-        raise NotApplicable("fn is not elementwise: its numbers are no longer its own")
+        raise NotApplicable("fn is not elementwise: an extreme number would reach the others")
     if subject.narrow:
         ends = f"{subject.grid[0]:g} to {subject.grid[-1]:g}"
         raise NotApplicable(f"fn refuses what lies outside of the example, {ends}")

@@ -17,13 +17,15 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from autograd_surprises.report_card.differences import flat
-from autograd_surprises.report_card.subject import Subject, first_line, pattern
-from autograd_surprises.report_card.verdict import NotApplicable, require_equal
+from autograd_surprises.report_card.comparing import require_equal
+from autograd_surprises.report_card.example import pattern
+from autograd_surprises.report_card.subject import Subject
+from autograd_surprises.report_card.vectors import flat
+from autograd_surprises.report_card.verdict import NotApplicable, first_line
 
 SHARES = (1.0, 0.75)  # what each process multiplies the inputs by: its part of the data
 SECONDS = 60
-COMMAND = "from autograd_surprises.report_card.processes import work; work({rank}, {folder!r})"
+COMMAND = f"from {__name__} import work; work({{rank}}, {{folder!r}})"  # in a new process
 
 
 class Model(nn.Module):
@@ -51,7 +53,7 @@ def two_processes(subject: Subject) -> str:
         y = model(share)
         grads = torch.autograd.grad(y, list(model.weights), pattern(y), materialize_grads=True)
         expected = expected + flat(grads)[0] / len(SHARES)
-    where = lambda index: f"average gradient {subject.place(subject.tensors(), index)}"  # noqa: E731
+    where = subject.at(subject.tensors(), "average gradient {}")
     for result in results:
         require_equal(result, expected, where)
     return ""
@@ -76,7 +78,7 @@ def work(rank: int, folder: str) -> None:
 def pickled(subject: Subject) -> bytes:
     """fn and its inputs for another process. Raises NotApplicable if that cannot import fn.
 
-    >>> len(pickled(Subject(torch.relu, None, (torch.ones(2),), (0,)))) > 0
+    >>> len(pickled(Subject(torch.relu, (torch.ones(2),)))) > 0
     True
     """
     reason = f"a new process cannot import {subject.name}: define it in a module (a .py file)"
@@ -85,7 +87,7 @@ def pickled(subject: Subject) -> bytes:
         raise NotApplicable(reason)
     inputs = tuple(i.detach() if isinstance(i, torch.Tensor) else i for i in subject.inputs)
     try:
-        return pickle.dumps((subject.fn, None, inputs, subject.chosen))
+        return pickle.dumps((subject.fn, inputs, None, subject.chosen))
     except Exception as error:
         raise NotApplicable(f"{reason}; {first_line(error)}") from error
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import torch
 from torch.autograd.gradcheck import GradcheckError
 
-from autograd_surprises.report_card.differences import flat, numeric_slopes
-from autograd_surprises.report_card.subject import Subject, first_line, pattern
-from autograd_surprises.report_card.verdict import (
-    NotApplicable,
-    Wrong,
-    outside,
-    require_between,
-    size,
-)
+from autograd_surprises.numerics import partial_slopes
+from autograd_surprises.report_card.comparing import outside, require_between, size
+from autograd_surprises.report_card.example import pattern
+from autograd_surprises.report_card.subject import Subject
+from autograd_surprises.report_card.vectors import flat
+from autograd_surprises.report_card.verdict import NotApplicable, SilentlyWrong, first_line
 
 CONSTANT = (
     "backward takes for a constant what depends on the input, such as a number that forward "
@@ -33,7 +30,7 @@ THROUGH = (
 def double_backward(subject: Subject) -> str:
     """The gradient of the gradient, by the input and by grad_output.
 
-    >>> double_backward(Subject(torch.exp, None, (torch.ones(2),), (0,)))
+    >>> double_backward(Subject(torch.exp, (torch.ones(2),)))
     ''
     """
     tensors = subject.doubles()
@@ -47,15 +44,19 @@ def double_backward(subject: Subject) -> str:
 
     def where(index):
         by_upstream = f"by number {index - inputs} of grad_output"
-        return subject.place(tensors, index) if index < inputs else by_upstream
+        return subject.at(tensors)(index) if index < inputs else by_upstream
 
     remedy = (THROUGH if yours[:inputs].any() else CONSTANT) if connected else CUT
     like = lambda: _second_gradient(subject, tensors, subject.like)[0]  # noqa: E731
-    return _require_slopes(subject, yours, numeric_slopes(first, vector), like, where, remedy)
+    return _require_slopes(subject, yours, partial_slopes(first, vector), like, where, remedy)
 
 
 def gradgradcheck(subject: Subject) -> str:
-    """torch.autograd.gradgradcheck, in its fast mode."""
+    """torch.autograd.gradgradcheck, in its fast mode.
+
+    >>> gradgradcheck(Subject(torch.exp, (torch.ones(2),)))
+    ''
+    """
     tensors = subject.doubles()
     if torch.stack(subject.slopes_of_gradient).isnan().any():
         raise NotApplicable("the example lies at a jump or kink of the gradient: move it")
@@ -69,22 +70,30 @@ def gradgradcheck(subject: Subject) -> str:
         message = first_line(error).rstrip(",")
         try:
             remark = double_backward(subject)
-        except Wrong as wrong:  # which says more than torch
+        except SilentlyWrong as wrong:  # which says more than torch
             where = f"{message}, {wrong.where}"
-            raise Wrong(where, wrong.yours, wrong.expected, wrong.remedy) from error
+            raise SilentlyWrong(where, wrong.yours, wrong.expected, wrong.remedy) from error
         if not remark:
-            raise Wrong(message, "its second gradient", "finite differences") from error
+            raise SilentlyWrong(message, "its second gradient", "finite differences") from error
         return remark
     return ""
 
 
 def hessian(subject: Subject) -> str:
-    """torch.func.hessian: forward mode over reverse mode."""
+    """torch.func.hessian: forward mode over reverse mode.
+
+    >>> hessian(Subject(torch.exp, (torch.ones(2),)))
+    ''
+    """
     return _require_second(subject, torch.func.hessian, THROUGH)
 
 
 def forward_twice(subject: Subject) -> str:
-    """Forward mode over forward mode."""
+    """Forward mode over forward mode.
+
+    >>> forward_twice(Subject(torch.exp, (torch.ones(2),)))
+    ''
+    """
     return _require_second(subject, lambda f: torch.func.jacfwd(torch.func.jacfwd(f)), NESTED)
 
 
@@ -100,7 +109,8 @@ def _require_second(subject, derivative, remedy):
         return derivative(total)(vector).T.flatten()
 
     left, right = subject.slopes_of_gradient  # a row for each number that is moved
-    where = lambda index: subject.place(tensors, index // len(vector))  # noqa: E731
+    place = subject.at(tensors)
+    where = lambda index: place(index // len(vector))  # noqa: E731
     slopes, like = (left.flatten(), right.flatten()), lambda: second(subject.like)
     return _require_slopes(subject, second(subject.fn), slopes, like, where, remedy)
 
@@ -130,7 +140,7 @@ def _require_slopes(subject, yours, slopes, like, where, remedy):
     tolerance = 1e-3 * (steepest + steepest.max()) + 1e-6
     try:
         require_between(yours, low, high, tolerance, where, remedy)
-    except Wrong:  # a straight-through estimator inside pretends twice, and like may, too
+    except SilentlyWrong:  # a straight-through estimator inside is one twice, and like may be, too
         if not subject.like or outside(yours, like(), like(), tolerance).any():
             raise
         return "the second gradient is that of like, not the slope of the first"

@@ -4,27 +4,50 @@ from __future__ import annotations
 
 import torch
 
-from autograd_surprises.report_card.differences import flat
-from autograd_surprises.report_card.subject import Subject, pattern
-from autograd_surprises.report_card.verdict import NotApplicable, require_equal
+from autograd_surprises.report_card.comparing import require_equal
+from autograd_surprises.report_card.example import pattern
+from autograd_surprises.report_card.subject import Subject
+from autograd_surprises.report_card.vectors import flat
+from autograd_surprises.report_card.verdict import NotApplicable
 
 
 def empty(subject: Subject) -> str:
-    """A tensor without numbers."""
+    """A tensor without numbers.
+
+    >>> empty(Subject(torch.exp, (torch.ones(2),)))
+    ''
+    """
     return _of_shape(subject, (0,))
 
 
 def zero_dimensional(subject: Subject) -> str:
     """A tensor of one number and no dimension.
 
-    >>> zero_dimensional(Subject(torch.exp, None, (torch.ones(2),), (0,)))
+    >>> zero_dimensional(Subject(torch.exp, (torch.ones(2),)))
     ''
     """
     return _of_shape(subject, ())
 
 
+def _of_shape(subject, shape):
+    if subject.grid is None:
+        raise NotApplicable("fn is not elementwise: which shapes it takes is its own matter")
+    row = subject.tensors()[0][: torch.Size(shape).numel()]
+    x = row.reshape(shape)
+    y, leaves = subject.run([x])
+    (grad,) = torch.autograd.grad(y, leaves, pattern(y), materialize_grads=True)
+    where = subject.at([x])
+    require_equal(y.detach(), subject.call([row]).detach().reshape(shape), where)
+    require_equal(grad, subject.gradients([row])[0].reshape(shape), where)
+    return ""
+
+
 def non_contiguous(subject: Subject) -> str:
-    """A transposed or strided input, with an upstream gradient that is strided or expanded."""
+    """A transposed or strided input, with an upstream gradient that is strided or expanded.
+
+    >>> non_contiguous(Subject(torch.exp, (torch.ones(2),)))
+    ''
+    """
     tensors = subject.tensors()
     if subject.grid is not None:
         tensors = [torch.stack([tensors[0], tensors[0].flip(0)])]
@@ -36,10 +59,10 @@ def non_contiguous(subject: Subject) -> str:
         leaves = [tensor.clone().requires_grad_() for tensor in with_gaps]
         inputs = [view(leaf.clone()) for view, leaf in zip(views, leaves, strict=True)]
         yours = subject.apply(inputs)
-        require_equal(yours, y, lambda index: subject.output_place(tensors, y, index))
+        require_equal(yours, y, subject.at_output(tensors, y))
         grads = torch.autograd.grad(yours, leaves, upstream, materialize_grads=True)
         grads = [view(grad) for view, grad in zip(views, grads, strict=True)]
-        where = lambda index: f"gradient {subject.place(tensors, index)}"  # noqa: E731
+        where = subject.at(tensors, "gradient {}")
         require_equal(flat(grads)[0], flat(expected)[0], where)
     return ""
 
@@ -49,16 +72,3 @@ def _with_gaps(tensor):
     if tensor.dim() < 2:
         return torch.stack([tensor, tensor], -1), lambda stored: stored[..., 0]
     return tensor.transpose(0, -1).contiguous(), lambda stored: stored.transpose(0, -1)
-
-
-def _of_shape(subject, shape):
-    if subject.grid is None:
-        raise NotApplicable("fn is not elementwise: which shapes it takes is its own matter")
-    row = subject.tensors()[0][: torch.Size(shape).numel()]
-    x = row.reshape(shape)
-    y, leaves = subject.run([x])
-    (grad,) = torch.autograd.grad(y, leaves, pattern(y), materialize_grads=True)
-    where = lambda index: subject.place([x], index)  # noqa: E731
-    require_equal(y.detach(), subject.call([row]).detach().reshape(shape), where)
-    require_equal(grad, subject.gradients([row])[0].reshape(shape), where)
-    return ""

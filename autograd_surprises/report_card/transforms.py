@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
-from autograd_surprises.report_card.differences import flat
-from autograd_surprises.report_card.subject import Subject, number, pattern
-from autograd_surprises.report_card.verdict import Wrong, require_equal
+from autograd_surprises.numerics import exact_digits, partial_slopes
+from autograd_surprises.report_card.comparing import require_equal
+from autograd_surprises.report_card.example import pattern
+from autograd_surprises.report_card.subject import Subject
+from autograd_surprises.report_card.vectors import flat
+from autograd_surprises.report_card.verdict import SilentlyWrong
 
 AGREE = "jvp multiplies by the Jacobian, backward by its transpose: make them agree"
 
@@ -14,7 +19,7 @@ AGREE = "jvp multiplies by the Jacobian, backward by its transpose: make them ag
 def vmap(subject: Subject) -> str:
     """vmap of fn, over all inputs and over each alone, against a loop.
 
-    >>> vmap(Subject(torch.exp, None, (torch.ones(2),), (0,)))
+    >>> vmap(Subject(torch.exp, (torch.ones(2),)))
     ''
     """
     tensors = subject.tensors()
@@ -29,47 +34,62 @@ def vmap(subject: Subject) -> str:
         )(*(batch if b else tensor for tensor, batch, b in given))
         rows = [[batch[k] if b else t for t, batch, b in given] for k in range(3)]
         expected = torch.stack([subject.call(row).detach() for row in rows])
-        require_equal(yours, expected, at_output(subject, batches, expected))
+        require_equal(yours, expected, subject.at_output(batches, expected))
     return ""
 
 
 def vmap_of_grad(subject: Subject) -> str:
-    """The gradient of each example of a batch, against a loop."""
+    """The gradient of each example of a batch, against a loop.
+
+    >>> vmap_of_grad(Subject(torch.exp, (torch.ones(2),)))
+    ''
+    """
     tensors = subject.tensors()
     batches = [torch.stack([tensor, tensor]) for tensor in tensors]
-    yours = torch.func.vmap(gradient(subject, subject.call))(*batches)
+    yours = torch.func.vmap(func_grad(subject, subject.call))(*batches)
     expected = flat(subject.gradients(tensors))[0]
     for k in range(2):
-        row = flat([grad[k] for grad in yours])[0]
-        require_equal(row, expected, lambda i: subject.place(tensors, i))
+        require_equal(flat([grad[k] for grad in yours])[0], expected, subject.at(tensors))
     return ""
 
 
 def jacrev(subject: Subject) -> str:
-    """The Jacobian in reverse mode, against one backward for each output."""
+    """The Jacobian in reverse mode, against one backward for each output.
+
+    >>> jacrev(Subject(torch.exp, (torch.ones(2),)))
+    ''
+    """
     tensors = subject.tensors()
     vector, shaped = flat(tensors)
     yours = torch.func.jacrev(lambda x: subject.call(shaped(x)).flatten())(vector)
-    expected = jacobian(subject)
-    require_equal(yours, expected, lambda i: subject.place(tensors, i % len(vector)))
+    place = subject.at(tensors)
+    require_equal(yours, jacobian(subject), lambda i: place(i % len(vector)))
     return ""
 
 
 def jvp(subject: Subject) -> str:
-    """The derivative along a direction, in forward mode."""
-    require_product(subject, product(subject)(*subject.tensors()))
+    """The derivative along a direction, in forward mode.
+
+    >>> jvp(Subject(torch.exp, (torch.ones(2),)))
+    ''
+    """
+    require_product(subject, func_jvp(subject)(*subject.tensors()))
     return ""
 
 
 def jacfwd(subject: Subject) -> str:
-    """The Jacobian in forward mode."""
+    """The Jacobian in forward mode.
+
+    >>> jacfwd(Subject(torch.exp, (torch.ones(2),)))
+    ''
+    """
     vector, shaped = flat(subject.tensors())
     yours = torch.func.jacfwd(lambda x: subject.call(shaped(x)).flatten())(vector)
     require_product(subject, yours @ pattern(vector))
     return ""
 
 
-def gradient(subject: Subject, call):
+def func_grad(subject: Subject, call: Callable) -> Callable:
     """torch.func.grad of the sum of call(tensors) · `pattern`, a function of these tensors."""
 
     def total(*tensors):
@@ -79,7 +99,7 @@ def gradient(subject: Subject, call):
     return torch.func.grad(total, argnums=tuple(range(len(subject.chosen))))
 
 
-def product(subject: Subject):
+def func_jvp(subject: Subject) -> Callable:
     """torch.func.jvp of fn along `pattern`, a function of the chosen tensors."""
 
     def along(*tensors):
@@ -91,16 +111,20 @@ def product(subject: Subject):
 
 
 def require_product(subject: Subject, yours: torch.Tensor, remedy: str = AGREE) -> None:
-    """Raise Wrong unless this is the Jacobian times `pattern`: of backward, or the true one."""
+    """It needs to be the Jacobian times `pattern`: of backward, or the true one."""
     tensors = subject.tensors()
     yours, direction = yours.flatten(), pattern(flat(tensors)[0])
-    where = at_output(subject, tensors, subject.call(tensors))
-    if subject.grid is not None:
-        where = lambda i: f"{subject.place(tensors, i)}, tangent = {number(direction[i].item())}"  # noqa: E731
+    place = subject.at_output(tensors, subject.call(tensors))
+
+    def where(index):
+        if subject.grid is None:
+            return place(index)
+        return f"{place(index)}, tangent = {exact_digits(direction[index].item())}"
+
     own = jacobian(subject) @ direction
     try:
         require_equal(yours, own, where)
-    except Wrong:  # but perhaps it is backward that is wrong
+    except SilentlyWrong:  # but perhaps it is backward that is wrong
         true = _true_product(subject).to(own.dtype)
         factor = max(64, 1e-4 / torch.finfo(own.dtype).eps)
         require_equal(yours, true, where, remedy, factor)
@@ -110,13 +134,14 @@ def _true_product(subject):
     if subject.like:
         return jacobian(subject, subject.like) @ pattern(flat(subject.tensors())[0])
     vector, shaped = flat(subject.doubles())
-    step = 1e-6 * pattern(vector)
-    beside = (subject.call(shaped(vector + sign * step)).detach().flatten() for sign in (1, -1))
-    above, below = beside
-    return (above - below) / 2e-6
+
+    def moved(step):
+        return subject.call(shaped(vector + step * pattern(vector))).detach().flatten()
+
+    return torch.stack(partial_slopes(moved, vector.new_zeros(()))).mean(0)
 
 
-def jacobian(subject: Subject, function=None) -> torch.Tensor:
+def jacobian(subject: Subject, function: Callable | None = None) -> torch.Tensor:
     """The Jacobian at `subject.tensors()`, shape (outputs, inputs): one backward for each row."""
     y, leaves = subject.run(subject.tensors(), function)
     rows = []
@@ -126,8 +151,3 @@ def jacobian(subject: Subject, function=None) -> torch.Tensor:
         )
         rows.append(flat(grads)[0])
     return torch.stack(rows)
-
-
-def at_output(subject: Subject, tensors, y):
-    """Names the places of the output y."""
-    return lambda index: subject.output_place(tensors, y, index)

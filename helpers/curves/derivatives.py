@@ -46,9 +46,8 @@ def vector_jacobian_product(fn: Callable, x: torch.Tensor, v: torch.Tensor) -> t
     y = fn(x)
     if not y.requires_grad:
         raise ValueError("the result of fn is not connected to x: something cuts the graph")
-    return torch.autograd.grad(y, x, v, materialize_grads=True)[
-        0
-    ]  # fn's own .grad stay as they are
+    (product,) = torch.autograd.grad(y, x, v, materialize_grads=True)  # which fills no .grad
+    return product
 
 
 def kind_of_point(fn: Callable, x: torch.Tensor) -> str:
@@ -60,15 +59,16 @@ def kind_of_point(fn: Callable, x: torch.Tensor) -> str:
     >>> kind_of_point(lambda x: x[0] ** 2 - x[1] ** 2, torch.zeros(2))
     'a saddle point'
     """
-    slope, hessian = torch.func.grad(fn)(x), torch.func.jacrev(torch.func.grad(fn))(x)
-    if not (x.isfinite().all() and slope.isfinite().all()):
+    gradient, hessian = torch.func.grad(fn)(x), torch.func.jacrev(torch.func.grad(fn))(x)
+    if not (x.isfinite().all() and gradient.isfinite().all()):
         return "still moving"
     if not hessian.isfinite().all():
         return "a flat place"
     bends = torch.linalg.eigvalsh(hessian)
-    if slope.norm() > 1e-3 * bends.abs().max():
+    if gradient.norm() > 1e-3 * bends.abs().max():
         return "still moving"
     if bends.abs().min() <= 1e-6 * bends.abs().max():
         return "a flat place"
-    names = {True: "a minimum", False: "a saddle point"}
-    return "a maximum" if (bends < 0).all() else names[bool((bends > 0).all())]
+    if (bends > 0).all():
+        return "a minimum"
+    return "a maximum" if (bends < 0).all() else "a saddle point"

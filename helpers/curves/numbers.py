@@ -7,11 +7,20 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from numbers import Real
 
 import torch
 
-from autograd_surprises.numerics import noise, one_sided_slopes, one_thread, special_points
+from autograd_surprises.numerics import (
+    few_digits,
+    is_elementwise,
+    noise,
+    one_sided_slopes,
+    one_thread,
+    slope_rounding,
+    special_points,
+)
 
 
 @dataclass(frozen=True)
@@ -58,38 +67,42 @@ class GradientCurve:
         >>> gradient_curve(lambda x: x + (x.round() - x).detach()).disagreement()
         [(-3.0, 3.0)]
         """
+        wrong, right = self._judged()
+        told = wrong | right | self._may_end  # a slope that nobody knows ends no lie
+        digits = 12 - math.floor(math.log10(self.x[-1] - self.x[0]))
+        x = [round(x, digits) + 0.0 for x in self.x[told].tolist()]  # neighbours are one; no -0.0
+        may_end = self._may_end[told].tolist()
+        honest = right[told].cumsum(0).tolist()  # points so far
+        lies = []
+        for _, run in groupby(wrong[told].nonzero().flatten().tolist(), honest.__getitem__):
+            run = list(run)
+            first, last = run[0], run[-1]
+            first -= first > 0 and may_end[first - 1]  # up to the kink beside it
+            last += last + 1 < len(x) and may_end[last + 1]
+            lies.append((x[first], x[last]))
+        return lies
+
+    @property
+    def _may_end(self):
+        """Where a lie may end, and one known slope is enough: at jumps, kinks and the ends of x."""
+        ends = self.special.clone()
+        ends[[0, -1]] = True
+        return ends
+
+    def _judged(self):
+        """(is the gradient another number than the slope, is it the slope) of each x."""
         sides = torch.stack([self.slope_left, self.slope_right]) * self.grad_output
         known = ~sides.isnan()
         low = sides.where(known, torch.inf).amin(0)
         high = sides.where(known, -torch.inf).amax(0)
         finite = self.grad[self.grad.isfinite()].abs()
         scale = min(1.0, finite.max().item()) if len(finite) else 1.0
-        rounding = 1e-9 * self.y.abs() / (self.x[-1] - self.x[0])  # of y, divided by the step
+        rounding = slope_rounding(self.y, self.x[-1] - self.x[0])
         tolerance = 1e-4 * (scale + torch.maximum(low.abs(), high.abs())) + rounding
         agrees = (self.grad >= low - tolerance) & (self.grad <= high + tolerance)
         undefined = self.y.isnan() & self.grad.isfinite()
-        judged = undefined | known.all(0) | (self.special & known.any(0))
-        runs, run = [], []
-        for i, (judge, fine) in enumerate(
-            zip(judged.tolist(), (agrees & ~undefined).tolist(), strict=True)
-        ):
-            if judge and fine:
-                runs.append(run)
-                run = []
-            elif judge:
-                run.append(i)
-        runs.append(run)
-        return [self._interval(run[0], run[-1]) for run in runs if run]
-
-    def _interval(self, first, last):
-        """From x[first] to x[last], or to the jump or kink beside them."""
-        x, special = self.x.tolist(), self.special.tolist()
-        if first > 0 and special[first - 1] and not special[first]:
-            first -= 1
-        if last + 1 < len(x) and special[last + 1] and not special[last]:
-            last += 1
-        digits = 12 - math.floor(math.log10(x[-1] - x[0]))  # float neighbours become one number
-        return round(x[first], digits) + 0.0, round(x[last], digits) + 0.0  # no -0.0
+        judged = undefined | known.all(0) | (self._may_end & known.any(0))
+        return judged & (undefined | ~agrees), judged & agrees & ~undefined
 
     def jumps(self, values: torch.Tensor) -> list[int]:
         """Indices i such that `values` (y or grad) jump between the float neighbours x[i], x[i+1].
@@ -132,7 +145,7 @@ class GradientCurve:
         if len(lies) > 3:
             return f"{line}; they differ in {len(lies)} places"
         digits = 2 - math.floor(math.log10(self.x[-1] - self.x[0]))
-        names = [[f"{round(end, digits) + 0.0:.12g}" for end in lie] for lie in lies]
+        names = [[few_digits(round(end, digits), 12) for end in lie] for lie in lies]
         where = [f"from {a} to {b}" if a != b else f"at {a}" for a, b in names]
         return f"{line}; they differ {' and '.join(where)}"
 
@@ -191,7 +204,11 @@ def gradient_curve(
 
     with one_thread():
         grid = torch.linspace(low, high, points, dtype=torch.float64)
-        _check_elementwise(fn, value, grid)
+        if not is_elementwise(value, grid):
+            raise ValueError(
+                f"{fn_name(fn)} needs to be elementwise and repeatable, but the same points gave "
+                "other values in another tensor: each y[i] may depend on x[i] only"
+            )
         x = special_points(value, gradient, grid, kinks)
         slopes = one_sided_slopes(value, x, high - low)
         curve = GradientCurve(x, value(x), gradient(x), *slopes, float(grad_output))
@@ -246,16 +263,6 @@ def _checked(fn, x, y):
     return y
 
 
-def _check_elementwise(fn, value, x):
-    y, third = value(x), max(1, len(x) // 3)
-    for some in (slice(third, 2 * third), torch.arange(len(x)).flip(0)):
-        if not torch.allclose(y[some], value(x[some]), rtol=1e-9, atol=1e-12, equal_nan=True):
-            raise ValueError(
-                f"{fn_name(fn)} needs to be elementwise and repeatable, but the same points gave "
-                "other values in another tensor: each y[i] may depend on x[i] only"
-            )
-
-
 def _check_resolved(fn, curve):
     """Between two points the value changes as its slopes say, or the points are too far apart."""
     slope = (curve.slope_right[:-1] + curve.slope_left[1:]) / 2
@@ -288,5 +295,5 @@ def _span(values):
         return "nowhere finite"
     low, high = values.min().item(), values.max().item()
     rounding = 1e-9 * max(abs(low), abs(high))
-    low, high = (f"{end if abs(end) > rounding else 0:.3g}" for end in (low, high))
+    low, high = (few_digits(end if abs(end) > rounding else 0, 3) for end in (low, high))
     return low if low == high else f"{low} to {high}"

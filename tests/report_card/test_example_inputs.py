@@ -69,10 +69,7 @@ def test_only_tensors_that_require_a_gradient_are_differentiated():
 
 def test_an_input_that_does_not_change_the_value_needs_no_gradient():
     row = report_card(lambda x, unused: x * 2, x, x + 1)["one gradient per input"]
-    assert (row.status, row.message) == (
-        "works",
-        "none for input 1, which does not change the value",
-    )
+    assert row.status == "works" and "none for input 1" in row.message
 
 
 def test_the_example_and_the_other_inputs_are_left_alone():

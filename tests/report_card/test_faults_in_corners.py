@@ -37,7 +37,7 @@ def test_an_input_that_is_not_differentiated_is_an_input_too():
     assert row.message == "keeps the input"
 
 
-def test_a_pretender_is_asked_for_its_proxy():
+def test_a_surrogate_gradient_is_asked_for_its_proxy():
     x = torch.linspace(-2, 2, 9)
     row = report_card(faulty.RoundStraightThrough.apply, x)["slope"]
     assert (row.status, row.expected) == (WRONG, "0")
@@ -55,8 +55,8 @@ def test_a_boundary_one_float_off_is_seen(dtype, place):
 
     row = report_card(hardtanh, torch.linspace(-2, 2, 9), like=torch.nn.Hardtanh())["slope"]
     assert (row.status, row.expected) == (WRONG, "0")
-    assert row.message.startswith(f"only at kinks, at x = {place}, grad_output = ")
-    assert row.message.endswith("(float32)") == (dtype == torch.float32)
+    assert "only at kinks" in row.message and f"x = {place}," in row.message
+    assert ("(float32)" in row.message) == (dtype == torch.float32)
 
 
 def test_a_boundary_a_little_off_is_seen_without_like_too():
@@ -170,8 +170,7 @@ def test_a_gradient_of_another_dtype_is_told_and_is_no_failure():
             return 2 * x * grad_output.double()
 
     row = report_card(Float64.apply, torch.linspace(-2, 2, 9))["gradient shape and dtype"]
-    assert row.status == "works"
-    assert row.message == "backward returns float64 for float32, and autograd converts it: costly"
+    assert row.status == "works" and "float64 for float32" in row.message
 
 
 def test_a_gradient_that_autograd_sums_rightly_is_told_and_is_no_failure():
@@ -184,7 +183,7 @@ def test_a_gradient_that_autograd_sums_rightly_is_told_and_is_no_failure():
     card = report_card(Shifted.apply, torch.linspace(-2, 2, 9), torch.tensor(3.0))
     row = card["gradient shape and dtype"]
     assert (row.status, card["slope"].status) == ("works", "works")
-    assert row.message == "for input 1 backward returns shape (9,), and autograd sums it"
+    assert "input 1" in row.message and "shape (9,)" in row.message
 
 
 def test_a_value_that_is_the_same_at_all_large_numbers_stays_the_same():
@@ -193,7 +192,7 @@ def test_a_value_that_is_the_same_at_all_large_numbers_stays_the_same():
 
     row = report_card(sign, torch.linspace(-2, 2, 9))["large x"]
     assert (row.status, row.yours, row.expected) == (WRONG, "1e+10", "1")
-    assert row.message == "at x = 1e+30 (float32)"
+    assert "1e+30 (float32)" in row.message
 
 
 def test_a_gradient_that_ends_at_a_thousand_is_seen_with_like():
@@ -202,7 +201,7 @@ def test_a_gradient_that_ends_at_a_thousand_is_seen_with_like():
 
     card = report_card(ending, torch.linspace(-2, 2, 9), like=identity)
     assert [row.name for row in card.rows if not row.fine] == ["large x"]
-    assert card["large x"].message == "gradient at x = 10000 (float32)"
+    assert "gradient at x = 10000 (float32)" in card["large x"].message
 
 
 def test_the_detach_trick_is_seen_in_bfloat16_where_float64_is_right():
@@ -273,4 +272,4 @@ def test_an_identity_that_keeps_its_input_keeps_too_much():
         setup_context = staticmethod(faulty.Square.setup_context)
 
     row = report_card(KeepsForNothing.apply, torch.linspace(-2, 2, 9), like=identity)["memory"]
-    assert row.message == ("keeps the input; it needs nothing, the slope is the same everywhere")
+    assert "keeps the input; it needs nothing" in row.message

@@ -140,9 +140,7 @@ def test_a_domain_that_is_left_is_not_judged():
     # an `if` on numbers, and a check of the numbers of a tensor that has none
     assert bad <= {"vmap", "vmap(grad)", "jacrev", "jacfwd", "hessian"}, str(card)
     assert card["slope"].status == "works"
-    assert (
-        card["large x"].message == "fn refuses what lies outside of the example, 0.2013 to 1.2987"
-    )
+    assert "0.2013 to 1.2987" in card["large x"].message
 
 
 def test_a_domain_that_a_finite_difference_leaves_is_not_judged():
@@ -179,13 +177,11 @@ def gradient_of_learned_step_size(x, step):
     return x * inside + step * torch.where(inside, q_bar - q, q_bar).detach()
 
 
-def test_a_straight_through_estimator_inside_may_pretend_twice():
+def test_a_straight_through_estimator_inside_may_replace_both_gradients():
     example = (x, torch.tensor(0.3))
     card = report_card(learned_step_size, *example, like=gradient_of_learned_step_size)
     require_passed(card)
-    assert card["double backward"].message == (
-        "the second gradient is that of like, not the slope of the first"
-    )
+    assert "is that of like" in card["double backward"].message
 
 
 numbers = st.lists(st.floats(-50, 50, width=32), min_size=1, max_size=6)

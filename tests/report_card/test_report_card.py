@@ -1,27 +1,29 @@
-"""The card itself: as text, as a table and as data; and the world around it, left as it was."""
+"""The card itself: as text, as a table and as data; torch.compile and processes."""
 
+import importlib.util
 import logging
 import pickle
-import random
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import faulty
 import pytest
 import torch
 
+from autograd_surprises.numerics import partial_slopes
 from autograd_surprises.report_card import (
+    CardRow,
     ReportCard,
-    Row,
     compiled,
     processes,
     report_card,
     subject,
 )
-from autograd_surprises.report_card.differences import flat, numeric_slopes
+from autograd_surprises.report_card.asking import ask
+from autograd_surprises.report_card.questions import ALWAYS
 from autograd_surprises.report_card.subject import Subject
+from autograd_surprises.report_card.vectors import flat
 
 x = torch.linspace(-2, 2, 9)
 TORCH = tuple(map(int, torch.__version__.split("+")[0].split(".")[:2]))
@@ -35,32 +37,28 @@ def identity(x):
 
 
 def test_a_card_is_text():
-    lines = str(report_card(faulty.NoJvp.apply, x)).splitlines()
-    assert lines[0] == (
-        "report card of NoJvp.apply: 24 of 28 work, 4 refused; 6 skipped: pass compile=True and"
-    )
-    assert lines[1] == "  processes=True"
-    assert lines[2].startswith(
-        "REFUSED         jvp, jacfwd, hessian: NotImplementedError: You must"
-    )
-    assert lines[4].startswith("                what to change: write a staticmethod jvp(ctx, ")
-    assert lines[6].startswith("REFUSED         jacfwd(jacfwd): ")
-    works = "works           one gradient per input, gradient shape and dtype, "
-    assert any(line.startswith(works) for line in lines)
+    card = report_card(faulty.NoJvp.apply, x)
+    lines = str(card).splitlines()
     assert max(map(len, lines)) <= 98
+    text = " ".join(str(card).split())
+    for row in card.rows:
+        assert (row.name in text) == (row.status != "skipped")
+    assert card.summary in text and "24 of 28 work, 4 refused" in card.summary
+    assert "REFUSED jvp, jacfwd, hessian: NotImplementedError" in text
+    assert f"what to change: {card['jvp'].remedy}" in text
 
 
 def test_the_worst_comes_first_and_the_same_story_is_told_once():
     card = ReportCard(
         "f",
         (
-            Row("a", "works"),
-            Row("b", "refused", "no", remedy="try"),
-            Row("c", "silently wrong", "here", "1", "2"),
-            Row("d", "refused", "no", remedy="try"),
-            Row("e", "works", "but"),
-            Row("f", "skipped", remedy="pass what"),
-            Row("g", "not applicable", "never"),
+            CardRow("a", "works"),
+            CardRow("b", "refused", "no", remedy="try"),
+            CardRow("c", "silently wrong", "here", "1", "2"),
+            CardRow("d", "refused", "no", remedy="try"),
+            CardRow("e", "works", "but"),
+            CardRow("f", "skipped", remedy="pass what"),
+            CardRow("g", "not applicable", "never"),
         ),
     )
     assert card.summary == (
@@ -85,14 +83,22 @@ def test_the_table_says_what_the_text_says():
     assert table.count("<tr>") == 1 + len(card.told_once()) == 6
     for row in card.rows:
         assert row.status == "skipped" or row.name in table
-    assert "<b>SILENTLY WRONG</b>" in table
+    assert "<b>SILENTLY WRONG</b>" in table and "<b>what to change</b>" in table
     assert "color" not in table and "background" not in table  # dark and light themes have theirs
 
 
 def test_the_table_is_escaped():
-    card = ReportCard("<b>", (Row("<i>", "refused", "a < b", remedy="<u>"),))
+    card = ReportCard("<b>", (CardRow("<i>", "refused", "a < b", remedy="<u>"),))
     table = card._repr_html_()
     assert all(tag not in table for tag in ("<i>", "<u>", "a < b", "of <b>"))
+
+
+def test_each_check_runs_alone():
+    """On a subject that no other check has asked; so the order of the questions is free."""
+    card = report_card(faulty.KeepsTooMuch.apply, x)
+    for name, check in ALWAYS.items():
+        row = ask(Subject(faulty.KeepsTooMuch.apply, (x,)), name, check)
+        assert row == card[name]
 
 
 def test_a_row_answers_to_its_name():
@@ -108,7 +114,7 @@ def test_a_row_answers_to_its_name():
      ("refused", False), ("silently wrong", False)],
 )  # fmt: skip
 def test_what_passes(status, passed):
-    assert ReportCard("f", (Row("a", "works"), Row("b", status))).passed == passed
+    assert ReportCard("f", (CardRow("a", "works"), CardRow("b", status))).passed == passed
 
 
 def test_what_is_skipped_is_said():
@@ -136,80 +142,6 @@ def test_a_new_process_gives_the_same_text():
         capture_output=True, text=True, cwd=Path(faulty.__file__).parent,
     )  # fmt: skip
     assert answer.stdout.rstrip() == str(report_card(faulty.SavesItsOutput.apply, x)), answer.stderr
-
-
-# ---- The world around it
-
-
-def world():
-    return (
-        torch.is_grad_enabled(),
-        torch.is_inference_mode_enabled(),
-        torch.is_autocast_enabled("cpu"),
-        torch.get_default_dtype(),
-        torch.get_num_threads(),
-        torch.get_rng_state().tolist(),
-        random.getstate(),
-        warnings.filters[:],
-    )
-
-
-def meddle(x):
-    """Twice x, which leaves no global setting alone."""
-    y = x * 2
-    torch.set_grad_enabled(False)
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(7)
-    torch.set_num_threads(1)
-    warnings.simplefilter("error")
-    return y
-
-
-def meddle_in_float16(x):
-    """Twice x, but float16 is refused, and all settings are changed first."""
-    if x.dtype == torch.float16:
-        meddle(x)
-        raise TypeError("no float16")
-    return x * 2
-
-
-@pytest.mark.parametrize("function", [torch.sigmoid, meddle, faulty.TooManyGradients.apply])
-def test_the_world_is_left_as_it_was(function):
-    before = world()
-    report_card(function, x)
-    assert world() == before
-
-
-def test_devices_that_nobody_asked_about_are_not_seeded(monkeypatch):
-    seeded = []
-    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeded.append)
-    report_card(torch.sigmoid, x)
-    assert seeded == []
-
-
-def test_one_question_does_not_disturb_the_next():
-    card = report_card(meddle_in_float16, x)
-    names = [row.name for row in card.rows]
-    assert [row.name for row in card.rows if not row.fine] == ["float16"]
-    assert card[names[names.index("float16") + 1]].status == "works"  # and asks for gradients
-
-
-@pytest.mark.parametrize(
-    "surroundings",
-    [torch.no_grad, torch.inference_mode, lambda: torch.autocast("cpu", torch.bfloat16)],
-)
-def test_the_surroundings_do_not_matter(surroundings):
-    with surroundings():
-        inside = report_card(torch.matmul, x.reshape(3, 3), x.reshape(3, 3))
-    assert str(inside) == str(report_card(torch.matmul, x.reshape(3, 3), x.reshape(3, 3)))
-
-
-def test_warnings_of_the_function_stay_inside():
-    def warning(x):
-        warnings.warn("from fn", stacklevel=1)
-        return x * 2
-
-    assert report_card(warning, x).passed  # the tests make every warning an error
 
 
 # ---- torch.compile
@@ -240,12 +172,13 @@ def test_a_compiler_that_is_missing_is_no_fault(monkeypatch):
     assert card.passed
     row = card["compile(inductor)"]
     assert row.status == "not applicable"
-    assert row.message == "inductor does not work here: no C++ compiler for inductor"
+    assert "no C++ compiler for inductor" in row.message and "more" not in row.message
 
 
 def test_the_log_speaks_again_after_compiling():
-    with compiled.fresh_compiler("eager"):
+    with pytest.raises(KeyError), compiled.fresh_compiler("eager"):
         assert logging.root.manager.disable == logging.CRITICAL
+        raise KeyError
     assert logging.root.manager.disable == logging.NOTSET
 
 
@@ -271,7 +204,7 @@ def test_what_a_notebook_defines_is_not_applicable():
 
     double.__module__ = "__main__"
     row = report_card(double, x, processes=True)["two processes"]
-    assert row.message == "a new process cannot import double: define it in a module (a .py file)"
+    assert row.status == "not applicable" and "cannot import double" in row.message
 
 
 @pytest.mark.parametrize(
@@ -293,11 +226,20 @@ def test_a_process_that_fails_is_heard(monkeypatch, command, says):
 def test_three_questions_share_the_slopes_of_the_gradient(monkeypatch):
     measured = []
     monkeypatch.setattr(
-        subject, "numeric_slopes", lambda *given: measured.append(1) or numeric_slopes(*given)
+        subject, "partial_slopes", lambda *given: measured.append(1) or partial_slopes(*given)
     )
     card = report_card(torch.exp, x)
     asked = ("gradgradcheck", "hessian", "jacfwd(jacfwd)")
     assert [card[name].status for name in asked] == ["works"] * 3 and len(measured) == 1
+
+
+def test_a_new_process_imports_the_module_from_where_it_is():
+    """Not from where it was when somebody wrote its name: so it may move."""
+    spec = importlib.util.spec_from_file_location("moved_elsewhere", processes.__file__)
+    moved = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(moved)
+    assert "from moved_elsewhere import work" in moved.COMMAND
+    assert f"from {processes.__name__} import work" in processes.COMMAND
 
 
 def test_a_wrong_average_is_seen(monkeypatch):

@@ -10,6 +10,7 @@ import warnings
 import torch
 from torch.overrides import TorchFunctionMode
 
+from autograd_surprises.numerics import partial_slopes
 from helpers.lessons.exercises.answers import call_answer, expect_close
 from helpers.lessons.exercises.exercise import Wrong
 
@@ -54,11 +55,10 @@ class CallRecorder(TorchFunctionMode):
         return next((reason for name, reason in REASONS.items() if name in self.called), "")
 
 
-def measured_slopes(function, x, step=1e-6):
+def measured_slopes(function, x):
     """The gradient of a function of x, by central differences."""
-    steps = step * torch.eye(x.numel(), dtype=x.dtype).reshape(-1, *x.shape)
-    slopes = [(function(x + h) - function(x - h)) / (2 * step) for h in steps]
-    return torch.stack(slopes).reshape(x.shape)
+    left, right = partial_slopes(function, x)
+    return (left + right) / 2
 
 
 def expect_exact_value(where, yours, right, mistakes, dtypes):

@@ -1,14 +1,15 @@
-"""Where to look at a function: evenly, and beside every jump and kink.
+"""Where a function jumps or bends, and the points to look at: evenly, and beside these places.
 
-`value` and `gradient` are functions from points to what is there, float64 tensors of shape (n,).
+`value` and `gradient` are functions from points to numbers, float64 tensors of shape (n,).
 """
 
 from __future__ import annotations
 
 import math
-from contextlib import contextmanager
 
 import torch
+
+from autograd_surprises.numerics.differences import one_sided_slopes
 
 CUTS = 16  # each interval is cut in 16, again and again
 SMOOTH_SHARE = 1 / 8  # a smooth function changes by about 1/16 of that in each part
@@ -25,7 +26,10 @@ def special_points(value, gradient, grid, kinks=()):
     if len(jumps) > len(grid) / 4:  # so many that intervals may hide a second one
         jumps = torch.cat([jumps, find_jumps(value, torch.cat([grid, jumps]).unique())])
     given = torch.tensor([0.0, *kinks], dtype=torch.float64)
-    special = torch.cat([given, jumps, find_jumps(gradient, grid), find_kinks(value, grid)])
+    # a kink on a point of the grid is found between the points amid them
+    amid = torch.cat([low[None], (grid[:-1] + grid[1:]) / 2, high[None]])
+    kinks = [find_kinks(value, x) for x in (grid, amid)]
+    special = torch.cat([given, jumps, find_jumps(gradient, grid), *kinks])
     tiny = 1e-15 * (high - low)  # around 0 the float neighbours are absurdly close
     special = special.masked_fill(special.abs() <= tiny, 0)
     below, above = (
@@ -85,29 +89,6 @@ def find_kinks(value, x):
     return torch.round(kink[found], decimals=9 - math.floor(math.log10(size)))
 
 
-def one_sided_slopes(value, x, width):
-    """The slopes to the left and to the right of each x; NaN where there is none to measure.
-
-    >>> one_sided_slopes(torch.abs, torch.zeros(1).double(), 1.0)
-    (tensor([-1.], dtype=torch.float64), tensor([1.], dtype=torch.float64))
-    """
-    y = value(x)
-    usual = (y.diff() / x.diff()).abs()
-    usual = usual[usual.isfinite()].nanmedian() if usual.isfinite().any() else 0
-    slopes = []
-    for side in (-1, 1):
-        near, far = (_secant(value, x, y, side * size * width) for size in (1e-6, 1.6e-5))
-        # a slope that still changes with the step is none: a jump, a pole, a vertical tangent
-        unsure = (near - far).abs() > 0.01 * (near.abs() + far.abs()) + 1e-3 * usual
-        slopes.append(near.masked_fill(unsure | ~near.isfinite(), torch.nan))
-    return tuple(slopes)
-
-
-def _secant(value, x, y, step):
-    beside = x + step
-    return (value(beside) - y) / (beside - x)  # not by step, because x + step was rounded
-
-
 def noise(values):
     """The size of change that rounding alone can make.
 
@@ -119,14 +100,3 @@ def noise(values):
         return 0.0
     tenth, middle, ninth = (finite[len(finite) * k // 10].item() for k in (1, 5, 9))
     return 1e-9 * (ninth - tenth) + 1e-12 * abs(middle)
-
-
-@contextmanager
-def one_thread():
-    """For tensors as short as these, waiting for a second thread takes longer than the work."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)

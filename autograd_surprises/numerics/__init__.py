@@ -1,0 +1,35 @@
+"""Measuring functions by their values alone; every other part measures with these.
+
+text         numbers as text, with as few digits as needed
+threads      one_thread, for tensors as short as those measured here
+elementwise  is_elementwise
+differences  slopes by finite differences
+kinks        where a function jumps or bends, and the points to look at
+"""
+
+from autograd_surprises.numerics.differences import (
+    one_sided_slopes,
+    partial_slopes,
+    slope_and_limit,
+    slope_rounding,
+)
+from autograd_surprises.numerics.elementwise import is_elementwise
+from autograd_surprises.numerics.kinks import find_jumps, find_kinks, noise, special_points
+from autograd_surprises.numerics.text import distinct_digits, exact_digits, few_digits
+from autograd_surprises.numerics.threads import one_thread
+
+__all__ = [
+    "few_digits",
+    "exact_digits",
+    "find_jumps",
+    "find_kinks",
+    "is_elementwise",
+    "noise",
+    "one_sided_slopes",
+    "one_thread",
+    "partial_slopes",
+    "slope_and_limit",
+    "slope_rounding",
+    "special_points",
+    "distinct_digits",
+]

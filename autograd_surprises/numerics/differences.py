@@ -1,0 +1,115 @@
+"""Slopes by finite differences: along a curve, in each number of a tensor, and beside a point.
+
+The first two look from x itself and take two values for each side and number, so that a whole
+curve costs five calls. `slope_and_limit` looks beyond x: where the value jumps it still finds the
+slope on either side, and the limit. It takes twelve values for one number and side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import copysign, inf, isfinite, nan
+
+import torch
+
+FARTHER = 16  # a slope counts only if a step so many times as long finds the same
+BESIDE = 1.37e-4  # no number that operations like fmod(1, x) divide evenly
+
+
+def one_sided_slopes(
+    value: Callable, x: torch.Tensor, width: float | torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The slopes of an elementwise function to the left and to the right of each x.
+
+    NaN where there is none to measure: at a jump, a pole, a vertical tangent. The steps are a
+    millionth of `width`. x is float64 of shape (n,), and so are the slopes.
+
+    >>> one_sided_slopes(torch.abs, torch.zeros(1).double(), 1.0)
+    (tensor([-1.], dtype=torch.float64), tensor([1.], dtype=torch.float64))
+    """
+    y = value(x)
+    usual = (y.diff() / x.diff()).abs()
+    usual = usual[usual.isfinite()].nanmedian() if usual.isfinite().any() else 0
+
+    def secant(step):
+        beside = x + step
+        return (value(beside) - y) / (beside - x)  # not by step, because x + step was rounded
+
+    slack = 1e-3 * usual + slope_rounding(y, width)
+    return tuple(_settled(secant, side * 1e-6 * width, slack) for side in (-1, 1))
+
+
+def slope_rounding(y: torch.Tensor, width: float | torch.Tensor) -> torch.Tensor:
+    """What rounding the values y makes of a slope of 0, in `one_sided_slopes`.
+
+    >>> slope_rounding(torch.tensor([6.0]).double(), 6.0)
+    tensor([1.0000e-09], dtype=torch.float64)
+    """
+    return 1e-9 * y.abs().nan_to_num(0, posinf=0) / width
+
+
+def partial_slopes(function: Callable, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The slopes of function(x) to the left and to the right in each number of the tensor x.
+
+    Each of shape (*x.shape, *function(x).shape). NaN where there is none to measure, as near a
+    jump or kink, and where a step leaves the domain. Their mean is the central difference.
+
+    >>> partial_slopes(lambda x: x.abs().sum(), torch.zeros(1).double())
+    (tensor([-1.], dtype=torch.float64), tensor([1.], dtype=torch.float64))
+    """
+    y, numbers = function(x), x.flatten()
+
+    def slope(place, side):
+        def secant(step):
+            beside = numbers.clone()
+            beside[place] += step
+            return (function(beside.view_as(x)) - y) / (beside[place] - numbers[place])
+
+        step = side * 4e-6 * max(1.0, abs(numbers[place].item()))
+        try:
+            return _settled(secant, step, 1e-4 * (1 + y.abs()))
+        except Exception:  # out of the domain
+            return torch.full_like(y, nan)
+
+    return tuple(
+        torch.stack([slope(place, side) for place in range(len(numbers))]).view(*x.shape, *y.shape)
+        for side in (-1, 1)
+    )
+
+
+def _settled(secant, step, slack):
+    """The slope by this step, NaN unless a longer step finds the same."""
+    near, far = secant(step), secant(FARTHER * step)
+    unsure = (near - far).abs() > 0.01 * (near.abs() + far.abs()) + slack
+    return near.masked_fill(unsure | ~near.isfinite(), nan)
+
+
+def slope_and_limit(value: Callable, x: torch.Tensor, side: int) -> tuple[float, float]:
+    """The slope and the limit of the values on one side of the number x: -1 is left, 1 is right.
+
+    x is float64 of shape (1,), and `value` keeps that. The slope is ±inf where it grows with each
+    closer look, and NaN where it settles on nothing.
+
+    >>> slope_and_limit(torch.ceil, torch.zeros(1).double(), 1)
+    (0.0, 1.0)
+    """
+    if not isfinite(x):  # nothing lies beside it
+        return nan, nan
+    looks = [_continued(value, x, side * BESIDE / 16**closer) for closer in range(3)]
+    first, second, third = (slope for slope, _ in looks)
+    if not all(map(isfinite, (first, second, third))):
+        return nan, nan
+    if abs(third - second) <= 1e-3 * abs(third) + 1e-4:
+        return tuple(number if abs(number) > 1e-6 else 0.0 for number in looks[1])
+    if third > second > first > 0 or third < second < first < 0:
+        return copysign(inf, third), nan
+    if abs(third) < abs(second) / 2 < abs(first) / 4:
+        return 0.0, looks[2][1]  # it dies away, as that of x ** 1.5
+    return nan, nan
+
+
+def _continued(value, x, step):
+    """Slope and value at x of the cubic through the values at x + step, ..., x + 4 step."""
+    a, b, c, d = (value(x + k * step).item() for k in (1, 2, 3, 4))
+    slope = (-26 * a + 57 * b - 42 * c + 11 * d) / (6 * step)
+    return slope, 4 * a - 6 * b + 4 * c - d

@@ -1,0 +1,88 @@
+"""A function and its example inputs: to call it, and to differentiate it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """fn and its inputs; `chosen` are the places of those to differentiate.
+
+    `like`, if there is one, is a function of the same inputs that has the gradient which fn should
+    have. All methods take a function in place of fn.
+
+    >>> Example(torch.exp, (torch.zeros(1),)).gradients([torch.zeros(1)], torch.ones(1))
+    (tensor([1.]),)
+    """
+
+    fn: Callable
+    inputs: tuple
+    like: Callable | None = None
+    chosen: tuple[int, ...] = (0,)
+
+    @property
+    def name(self) -> str:
+        owner = getattr(self.fn, "__self__", None)
+        if isinstance(owner, type):
+            return f"{owner.__name__}.apply"
+        name = getattr(self.fn, "__name__", type(self.fn).__name__)
+        return "the function" if name == "<lambda>" else name
+
+    @property
+    def given(self) -> list[torch.Tensor]:
+        """Copies of the chosen inputs."""
+        return [self.inputs[place].detach().clone() for place in self.chosen]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.inputs[self.chosen[0]].dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self.inputs[self.chosen[0]].device
+
+    def call(self, tensors, function: Callable | None = None) -> torch.Tensor:
+        """fn of copies of these tensors, because it may write into them."""
+        return self.apply([tensor.clone() for tensor in tensors], function)
+
+    def apply(self, tensors, function: Callable | None = None, dtype=None) -> torch.Tensor:
+        """fn of these tensors themselves."""
+        return (function or self.fn)(*self.arguments(tensors, dtype))
+
+    def arguments(self, tensors, dtype: torch.dtype | None = None) -> list:
+        """These tensors among copies of the other inputs, which get their dtype or this one."""
+        arguments = [self._beside(other, dtype or tensors[0].dtype) for other in self.inputs]
+        for place, tensor in zip(self.chosen, tensors, strict=True):
+            arguments[place] = tensor
+        return arguments
+
+    def _beside(self, other, dtype):
+        if not isinstance(other, torch.Tensor):
+            return other
+        return other.detach().to(dtype if other.dtype == self.dtype else other.dtype, copy=True)
+
+    def run(self, tensors, function: Callable | None = None):
+        """The output, and the leaves that it can be differentiated by."""
+        leaves = [tensor.detach().clone().requires_grad_() for tensor in tensors]
+        return self.call(leaves, function), leaves
+
+    def gradients(self, tensors, upstream=None, function: Callable | None = None):
+        """One gradient per tensor, zeros for none; upstream is a tensor, or makes one of y."""
+        y, leaves = self.run(tensors, function)
+        if not isinstance(upstream, torch.Tensor):
+            upstream = (upstream or pattern)(y)
+        return torch.autograd.grad(y, leaves, upstream.clone(), materialize_grads=True)
+
+
+def pattern(tensor: torch.Tensor) -> torch.Tensor:
+    """An upstream gradient that hides nothing: both signs, no symmetry, no 0 and no 1.
+
+    >>> pattern(torch.zeros(3))
+    tensor([-2.2500,  1.2500, -0.7500])
+    """
+    numbers = (torch.arange(tensor.numel(), device=tensor.device) * 7 % 11 - 4.5) / 2
+    return numbers.to(tensor.dtype).reshape(tensor.shape)

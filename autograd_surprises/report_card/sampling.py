@@ -1,0 +1,127 @@
+"""Where to ask an elementwise function: on a grid, at its kinks, and away from them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from autograd_surprises.numerics import find_jumps, find_kinks, is_elementwise
+from autograd_surprises.report_card.example import Example
+
+WIDE, FAR = 3.0, 30.0
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Numbers in float64.
+
+    kinks     where value or gradient of fn or like jumps or bends, and every half integer
+    ordinary  all others of the grid and of the example
+    jumps     of fn's own gradient: where a mask begins
+    quiet     at most 8, far from kinks, finite, and the same in float64 and bfloat16
+    """
+
+    kinks: torch.Tensor
+    ordinary: torch.Tensor
+    jumps: torch.Tensor
+    quiet: torch.Tensor
+
+
+def value_on(example: Example, x: torch.Tensor, function=None) -> torch.Tensor:
+    """function(x) for float64 numbers x, as float64 numbers.
+
+    >>> value_on(Example(torch.exp, (torch.ones(2),)), torch.zeros(1).double())
+    tensor([1.], dtype=torch.float64)
+    """
+    return example.call([x.to(example.device)], function).detach().double().cpu()
+
+
+def gradient_on(example: Example, x: torch.Tensor, function=None) -> torch.Tensor:
+    """What autograd returns for x and upstream gradient 1.
+
+    >>> gradient_on(Example(torch.exp, (torch.ones(2),)), torch.zeros(1).double())
+    tensor([1.], dtype=torch.float64)
+    """
+    x = x.to(example.device)
+    return example.gradients([x], torch.ones_like(x), function)[0].cpu()
+
+
+def elementwise_grid(example: Example) -> torch.Tensor | None:
+    """From -3 to 3 and over the example, or only over the example if fn refuses that.
+
+    None if fn is not elementwise, or has more than one input to differentiate.
+    """
+    if len(example.chosen) > 1:
+        return None
+    x = example.given[0].double()
+    low, high = x.min().item(), x.max().item()
+    wide = max(min(low, -WIDE), -FAR), min(max(high, WIDE), FAR)
+    inset = 2e-4 + 1e-3 * (high - low)  # finite differences take a step to both sides
+    for start, stop in (wide, (low + inset, high - inset)):
+        grid = torch.linspace(start, stop, 401, dtype=torch.float64)
+        if start < stop and _is_elementwise(example, grid):
+            return grid
+    return None
+
+
+def _is_elementwise(example, grid):
+    try:
+        for function in filter(None, (example.fn, example.like)):
+            gradient_on(example, grid, function)
+        kept = example.call(example.given).shape == example.given[0].shape
+        return kept and is_elementwise(lambda x: value_on(example, x), grid)
+    except Exception:  # whatever it says, it does not take these numbers
+        return False
+
+
+def is_narrow(grid: torch.Tensor) -> bool:
+    """Did fn refuse numbers outside of the example's?
+
+    >>> is_narrow(torch.tensor([-3.0, 3.0])), is_narrow(torch.tensor([0.0, 1.0]))
+    (False, True)
+    """
+    return bool(grid[0] > -WIDE or grid[-1] < WIDE)
+
+
+def find_samples(example: Example, grid: torch.Tensor) -> Samples:
+    """Look for kinks on the grid, and for numbers away from them."""
+    jumps, bends = [], []
+    for function in filter(None, (example.fn, example.like)):
+        value = lambda x, f=function: value_on(example, x, f)  # noqa: E731
+        gradient = lambda x, f=function: gradient_on(example, x, f)  # noqa: E731
+        jumps.append(find_jumps(gradient, grid))
+        bends += [find_jumps(value, grid), find_kinks(value, grid)]
+    found = _to_round_numbers(torch.cat([*jumps, *bends])).unique()
+    first, last = math.ceil(2 * grid[0].item()), math.floor(2 * grid[-1].item())
+    halves = torch.arange(first, last + 1, dtype=torch.float64) / 2
+    kinks = torch.cat([found, halves]).unique()
+    given = example.given[0].double().flatten().cpu()
+    if is_narrow(grid):
+        given = given[(given >= grid[0]) & (given <= grid[-1])]
+    ordinary = torch.cat([grid, given])
+    ordinary = ordinary[~torch.isin(ordinary, kinks)]
+    return Samples(kinks, ordinary, jumps[0], _quiet(example, grid, found))
+
+
+def _to_round_numbers(x):
+    """A jump lies between two floats: where one of them is a round number, it is that one."""
+    round_number = torch.round(x, decimals=12)
+    return torch.where((round_number - x).abs() <= 4e-16 * x.abs(), round_number, x)
+
+
+def _quiet(example, grid, kinks):
+    low, high = (grid[0], grid[-1]) if is_narrow(grid) else (-WIDE, WIDE)
+    # from -3 to 3 these are 64 to each unit, round numbers among them
+    evenly = torch.linspace(low, high, 385, dtype=torch.float64)
+    candidates = evenly.bfloat16().double().unique()
+    candidates = candidates[(candidates >= low) & (candidates <= high)]
+    finite = value_on(example, candidates).isfinite() & gradient_on(example, candidates).isfinite()
+    candidates = candidates[finite] if finite.any() else evenly
+    kinks = torch.cat([kinks, torch.zeros(1, dtype=torch.float64)])
+    away = (candidates[:, None] - kinks).abs().amin(1).clamp(max=0.05)
+    parts = zip(candidates.tensor_split(8), away.tensor_split(8), strict=True)
+    best = [part[far == far.max()].tolist() for part, far in parts if len(part)]
+    round_numbers = [min(part, key=lambda x: (len(f"{x:g}"), abs(x))) for part in best]
+    return torch.tensor(round_numbers, dtype=torch.float64)

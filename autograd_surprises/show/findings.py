@@ -1,0 +1,77 @@
+"""Findings as text and as a table: what was found, of what, and sentences about it.
+
+A sentence is (label, text), with the label "" for none.
+"""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+
+WIDTH = 98
+LEFT = 'style="text-align:left"'
+Sentence = tuple[str, str]
+
+
+def told_once(findings: Iterable, story: Callable[..., Hashable]) -> list[list]:
+    """Findings of the same story in one list, in the order of the first of each.
+
+    >>> told_once([1, -2, -1, 3], abs)
+    [[1, -1], [-2], [3]]
+    """
+    groups: dict[Hashable, list] = {}
+    for finding in findings:
+        groups.setdefault(story(finding), []).append(finding)
+    return list(groups.values())
+
+
+def findings_text(head: str, sentences: Iterable[Sentence] = (), indent: int = 4) -> str:
+    """A head and indented sentences below it, wrapped to the width of a page.
+
+    >>> print(findings_text("ZERO  x", [("cause", "round is a staircase")]))
+    ZERO  x
+        cause: round is a staircase
+    """
+    below = [" " * indent + (f"{label}: {text}" if label else text) for label, text in sentences]
+    return "\n".join(
+        textwrap.fill(
+            line,
+            WIDTH,
+            subsequent_indent=" " * (indent + 2),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for line in [head, *below]
+    )
+
+
+def findings_table(
+    columns: Mapping[str, str], rows: Iterable[Sequence[str | Iterable[Sentence]]]
+) -> str:
+    """An HTML table of these columns, {heading: tag of its cells}; a cell is text or sentences.
+
+    Words carry the meaning, not colours, so that it reads well in every theme and where styles
+    are stripped.
+
+    >>> print(findings_table({"x": "b"}, [["a < b"]]).splitlines()[2])
+    <tr><td style="text-align:left"><b>a &lt; b</b></td></tr>
+    """
+    lines = ["".join(f"<th {LEFT}>{heading}</th>" for heading in columns)]
+    lines += [
+        "".join(
+            f"<td {LEFT}>{_cell(*pair)}</td>" for pair in zip(columns.values(), row, strict=True)
+        )
+        for row in rows
+    ]
+    return "<table>\n" + "\n".join(f"<tr>{line}</tr>" for line in lines) + "\n</table>"
+
+
+def _cell(tag, content):
+    if isinstance(content, str):
+        text = html.escape(content)
+        return f"<{tag}>{text}</{tag}>" if tag else text
+    return "<br>".join(
+        f"<b>{html.escape(label)}</b>: {html.escape(text)}" if label else html.escape(text)
+        for label, text in content
+    )

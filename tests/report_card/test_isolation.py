@@ -1,0 +1,152 @@
+"""Each check is isolated, and torch's state is restored: after an error, too."""
+
+import random
+import warnings
+from contextlib import contextmanager
+
+import faulty
+import pytest
+import torch
+
+from autograd_surprises.report_card import report_card
+from autograd_surprises.report_card.isolation import isolated
+
+x = torch.linspace(-2, 2, 9)
+CPU = torch.device("cpu")
+
+
+def state():
+    return {
+        "gradients": torch.is_grad_enabled(),
+        "inference mode": torch.is_inference_mode_enabled(),
+        "autocast": torch.is_autocast_enabled("cpu"),
+        "default dtype": torch.get_default_dtype(),
+        "threads": torch.get_num_threads(),
+        "torch's random numbers": torch.get_rng_state().tolist(),
+        "Python's random numbers": random.getstate(),
+        "warnings": warnings.filters[:],
+    }
+
+
+@contextmanager
+def unusual(surroundings):
+    """A state in which whatever is not restored is another: the tests run with one thread."""
+    threads, dtype, numbers = (
+        torch.get_num_threads(),
+        torch.get_default_dtype(),
+        torch.get_rng_state(),
+    )
+    torch.set_num_threads(3)
+    torch.set_default_dtype(torch.float64)
+    torch.manual_seed(5)
+    try:
+        with surroundings(), warnings.catch_warnings():
+            warnings.simplefilter("once")
+            yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_default_dtype(dtype)
+        torch.set_rng_state(numbers)
+
+
+def meddle(x):
+    """Twice x, which leaves no global setting alone."""
+    y = x * 2
+    torch.rand(3)
+    torch.set_grad_enabled(False)
+    torch.set_autocast_enabled("cpu", True)
+    torch.set_default_dtype(torch.bfloat16)
+    torch.set_num_threads(2)
+    warnings.simplefilter("error")
+    return y
+
+
+def meddle_in_float16(x):
+    """Twice x, but float16 is refused, and all settings are changed first."""
+    if x.dtype == torch.float16:
+        meddle(x)
+        raise TypeError("no float16")
+    return x * 2
+
+
+SURROUNDINGS = [
+    torch.enable_grad,
+    torch.no_grad,
+    torch.inference_mode,
+    lambda: torch.autocast("cpu", torch.bfloat16),
+]
+each = pytest.mark.parametrize
+
+
+@each("surroundings", SURROUNDINGS)
+@each("error", [False, True])
+def test_the_state_is_restored_whatever_happens_inside(surroundings, error):
+    with unusual(surroundings):
+        before = state()
+        try:
+            with isolated(CPU):
+                meddle(x)
+                if error:
+                    raise KeyError
+        except KeyError:
+            pass
+        assert state() == before
+
+
+@each("surroundings", SURROUNDINGS)
+def test_inside_the_state_is_always_the_same(surroundings):
+    inside = []
+    for outside in (unusual(surroundings), unusual(torch.enable_grad)):
+        with outside:
+            torch.rand(1 + len(inside))
+            with isolated(CPU):
+                inside.append(state())
+    assert inside[0] == inside[1]
+    names = ("gradients", "inference mode", "autocast", "threads")
+    assert [inside[0][name] for name in names] == [True, False, False, 1]
+    assert inside[0]["warnings"][0][0] == "ignore"
+
+
+@each("function", [torch.sigmoid, meddle, faulty.TooManyGradients.apply])
+def test_a_card_leaves_the_state_as_it_was(function):
+    with unusual(torch.enable_grad):
+        before = state()
+        report_card(function, x)
+        assert state() == before
+
+
+def test_bad_input_leaves_the_state_as_it_was_too():
+    with unusual(torch.enable_grad):
+        before = state()
+        with pytest.raises(ValueError, match="KeyError"):
+            report_card(lambda x: meddle(x) and {}["no"], x[:1] + 3)
+        assert state() == before
+
+
+def test_devices_that_nobody_asked_about_are_not_seeded(monkeypatch):
+    seeded = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeded.append)
+    report_card(torch.sigmoid, x)
+    assert seeded == []
+
+
+def test_one_question_does_not_disturb_the_next():
+    card = report_card(meddle_in_float16, x)
+    names = [row.name for row in card.rows]
+    assert [row.name for row in card.rows if not row.fine] == ["float16"]
+    assert card[names[names.index("float16") + 1]].status == "works"  # and asks for gradients
+
+
+@each("surroundings", SURROUNDINGS[1:])
+def test_the_surroundings_do_not_matter(surroundings):
+    with surroundings():
+        inside = report_card(torch.matmul, x.reshape(3, 3), x.reshape(3, 3))
+    assert str(inside) == str(report_card(torch.matmul, x.reshape(3, 3), x.reshape(3, 3)))
+
+
+def test_warnings_of_the_function_stay_inside():
+    def warning(x):
+        warnings.warn("from fn", stacklevel=1)
+        return x * 2
+
+    assert report_card(warning, x).passed  # the tests make every warning an error
