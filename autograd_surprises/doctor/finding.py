@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import html
-import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from autograd_surprises.doctor.places import Where
+from autograd_surprises.show.findings import findings_table, findings_text
 
 SAID = {"none": "None", "nan": "NaN", "error": "ERROR", "zero": "ZERO", "tiny": "TINY",
         "wrong": "WRONG", "not trained": "NOT TRAINED"}  # fmt: skip
@@ -78,33 +77,14 @@ class Finding:
         return [(label, text) for label, text in [*rows, ("fix", self.fix)] if text]
 
     def __str__(self):
-        head = f"{SAID.get(self.status, self.status)}  {self.name}"
-        rows = [f"    {label}: {text}" for label, text in self.lines()]
-        whole = {"break_long_words": False, "break_on_hyphens": False}
-        return "\n".join(
-            textwrap.fill(row, 98, subsequent_indent="      ", **whole) for row in [head, *rows]
-        )
+        return findings_text(f"{SAID.get(self.status, self.status)}  {self.name}", self.lines())
 
     def _repr_html_(self):
         return table_of((self,))
 
 
-LEFT = 'style="text-align:left"'
-
-
 def table_of(findings: Iterable[Finding]) -> str:
-    """Findings as an HTML table. Rows read as sentences, also where styles are stripped."""
-    rows = [
-        f"<tr>{''.join(f'<th {LEFT}>{name}</th>' for name in ('tensor', 'gradient', 'why'))}</tr>"
-    ]
-    for found in findings:
-        story = "<br>".join(
-            f"<b>{html.escape(label)}</b>: {html.escape(text)}" for label, text in found.lines()
-        )
-        cells = (
-            f"<code>{html.escape(found.name)}</code>",
-            SAID.get(found.status, found.status),
-            story,
-        )
-        rows.append(f"<tr>{''.join(f'<td {LEFT}>{cell}</td>' for cell in cells)}</tr>")
-    return "<table>\n" + "\n".join(rows) + "\n</table>"
+    """Findings as an HTML table."""
+    columns = {"tensor": "code", "gradient": "", "why": ""}
+    rows = [(each.name, SAID.get(each.status, each.status), each.lines()) for each in findings]
+    return findings_table(columns, rows)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from autograd_surprises.doctor.boxes import box_graph
 from autograd_surprises.doctor.finding import Finding, table_of
+from autograd_surprises.show.findings import by_story
 from autograd_surprises.show.graph_picture import BoxGraph
 
 ORDER = ("error", "none", "nan", "inf", "zero", "tiny", "wrong", "not trained", "partial", "ok")
@@ -59,12 +60,14 @@ class Report:
 
 def told_once(findings: Sequence[Finding]) -> list[Finding]:
     """Findings with the same story as one, the worst first."""
-    groups: dict[tuple, list[Finding]] = {}
-    for found in sorted(findings, key=lambda f: ORDER.index(f.status)):
-        story = (found.status, found.cause, found.sentence, found.places, found.also)
-        groups.setdefault(story if found.cause else (found.status,), []).append(found)
+
+    def story(found):
+        if not found.cause:
+            return found.status
+        return found.status, found.cause, found.sentence, found.places, found.also
+
     told = []
-    for group in groups.values():
+    for group in by_story(sorted(findings, key=lambda f: ORDER.index(f.status)), story):
         names = [found.name for found in group]
         more = f" and {len(names) - 6} more" if len(names) > 7 else ""
         shared = {} if len(group) == 1 or group[0].cause else {"node": ""}

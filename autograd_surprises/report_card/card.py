@@ -6,7 +6,7 @@ import html
 from collections import Counter
 from dataclasses import dataclass
 
-from autograd_surprises.show.findings import Sentence, findings_table, findings_text, told_once
+from autograd_surprises.show.findings import Sentence, by_story, findings_table, findings_text
 
 WRONG, REFUSED, WORKS = "silently wrong", "refused", "works"
 NOT_APPLICABLE, SKIPPED = "not applicable", "skipped"
@@ -83,7 +83,7 @@ class ReportCard:
         asked.sort(key=lambda row: order.index(row.status))
         return [
             (SHOWN[rows[0].status], ", ".join(row.name for row in rows), rows[0].sentences())
-            for rows in told_once(asked, lambda row: (row.status, *row.sentences()))
+            for rows in by_story(asked, lambda row: (row.status, *row.sentences()))
         ]
 
     def __str__(self):

@@ -14,10 +14,10 @@ LEFT = 'style="text-align:left"'
 Sentence = tuple[str, str]
 
 
-def told_once(findings: Iterable, story: Callable[..., Hashable]) -> list[list]:
+def by_story(findings: Iterable, story: Callable[..., Hashable]) -> list[list]:
     """Findings of the same story in one list, in the order of the first of each.
 
-    >>> told_once([1, -2, -1, 3], abs)
+    >>> by_story([1, -2, -1, 3], abs)
     [[1, -1], [-2], [3]]
     """
     groups: dict[Hashable, list] = {}
