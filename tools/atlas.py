@@ -1,7 +1,7 @@
-"""Measure the installed torch, and write the gradient atlas as a page.
+"""Measure the installed torch, and write ATLAS.md.
 
-    python tools/atlas.py            into autograd_surprises/atlas/measured/, and ATLAS.md anew
-    python tools/atlas.py --page     only ATLAS.md, from what was measured
+    python tools/atlas.py            into autograd_surprises/atlas/measured/, then ATLAS.md
+    python tools/atlas.py --page     only ATLAS.md, from the stored numbers
 
 tests/atlas/test_record.py compares both with the files.
 """
@@ -14,76 +14,85 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from autograd_surprises.atlas import CLASSES, Change, changes, classes, describe, describe_tie  # noqa: E402
-from autograd_surprises.atlas.record import FOLDER, Atlas, as_text, load, measured_here, versions  # noqa: E402
+from autograd_surprises.atlas import CLASSES, Atlas, changes, describe, describe_tie, versions  # noqa: E402
+from autograd_surprises.atlas.installed import survey  # noqa: E402
+from autograd_surprises.atlas.record import FOLDER, as_text, stored  # noqa: E402
 
 PAGE = ROOT / "ATLAS.md"
 OPENING = """# The gradient atlas
 
-What autograd returns for the elementwise operations of PyTorch at their kinks, jumps and borders, \
-at 0, infinity and NaN: measured, not quoted. Two measurements stand side by side: the gradient, \
-and the slope that finite differences of the values have on either side. \
-[Notebook 09](notebooks/09_gradient_atlas.ipynb) lets you search it, look at each operation and \
-guess its gradients.
+What autograd returns for the elementwise operations of PyTorch at their kinks and jumps, at the \
+edges of their domains, at 0, infinity and NaN. Everything is measured twice: the gradient by \
+autograd, and the slope on either side by finite differences of the values. \
+[Notebook 09](notebooks/09_gradient_atlas.ipynb) lets you search the atlas, zoom in on each \
+operation and guess its gradients.
 
 [What changed](#what-changed) · [Every operation of x](#every-operation-of-x) · \
 [Several inputs at once](#several-inputs-at-once) · [The files](#the-files)
 
 **How to read it.** `torch.relu(x)`: *at 0: 0, slopes 0 and 1, the left one; at nan: 1, value \
-nan*. At x = 0 the gradient is 0. The values have slope 0 to the left of it and slope 1 to the \
-right, so autograd picked the left one. Of NaN, relu is NaN, and its gradient is 1. *A hair below* \
-and *a hair above* a number is the next floating-point number; beside 0, the smallest normal one.
+nan*. At x = 0 the gradient is 0. The values have slope 0 to the left and slope 1 to the right, so \
+autograd returns the left one. At x = NaN the value is NaN, and the gradient is 1. *A hair below* \
+and *a hair above* a number are the floating-point numbers next to it; next to 0, the smallest \
+normal ones.
 
-**What was looked at.** Jumps and kinks between -8 and 8 (of a staircase, five), and ±100, ±1000, \
-±∞ and NaN. One number in float64, unless something else is said, on Linux with an {processor} \
-processor, without a GPU. Kinks much smaller than the slope beside them may be missed. The page is \
-made from [the numbers](autograd_surprises/atlas/measured) by `make atlas`.
+**What was measured.** The jumps and kinks between -8 and 8 (at most five of a staircase), and \
+±100, ±1000, ±∞ and NaN. Each is a single float64 number unless the table says otherwise, on Linux \
+with an {processor} processor, without a GPU. The search may miss kinks that are much smaller than \
+the slope beside them. `make atlas` writes this page from \
+[the numbers](autograd_surprises/atlas/measured).
 """
 CHANGES = """## What changed
 
-From each version of torch to the next, everything that was measured. (64 numbers: in a tensor of \
-64, which goes through vector instructions. *Together*: all inputs are moved at once.)
+Every difference between each version of torch and the next. (64 numbers: in a tensor of 64, which \
+goes through vector instructions. *Together*: all inputs move at once.)
 """
 OPERATIONS = """## Every operation of x
 
 In torch {version}. `F` is `torch.nn.functional`, `special` is `torch.special`; `zero`, `half`, \
 `one`, `two` and `minus_one` are tensors. {count} operations, in these classes:
 """
-FILES = """## The files
-
-The checksums are those of the numbers, without the notes. A file that no longer has its checksum \
-was changed after this page was made.
-"""
 TIES = """## Several inputs at once
 
 In torch {version}. At ties, at zeros, at infinity: the gradient of each input, and of all of them \
-moved together.
+moving together.
+"""
+FILES = """## The files
+
+The checksums cover the numbers without the notes. If a file no longer has its checksum, somebody \
+changed it after this page was written.
 """
 
 
 def page(atlases: list[Atlas]) -> str:
     """The text of ATLAS.md, from all versions that were measured, oldest first."""
     newest = atlases[-1]
-    parts = [OPENING.format(processor=newest.processor), CHANGES, _changes(atlases)]
-    count = len(newest.elementwise)
-    parts.append(OPERATIONS.format(version=newest.version, count=count))
-    found = {call: classes(e.backward, e.probes) for call, e in newest.elementwise.items()}
-    sizes = {name: sum(name in each for each in found.values()) for name in CLASSES}
-    parts += [f"- **{name}** ({sizes[name]}): {means}" for name, means in CLASSES.items()] + [""]
-    rows = [
-        (f"`{call}`" + _also(newest.also.get(call, [])), ", ".join(found[call]), describe(each))
-        for call, each in newest.elementwise.items()
+    operations = newest.operations
+    parts = [
+        OPENING.format(processor=newest.processor),
+        CHANGES,
+        _table(("torch", "operation", "at", "what", "before", "since"), _changes(atlases)),
+        OPERATIONS.format(version=newest.version, count=len(operations)),
     ]
-    parts.append(_table(("operation", "class", "gradient"), rows))
-    parts.append(TIES.format(version=newest.version))
+    for name, meaning in CLASSES.items():
+        count = sum(name in each.classes for each in operations.values())
+        parts.append(f"- **{name}** ({count}): {meaning}")
     rows = [
-        (f"`{call}`", where, describe_tie(each))
+        (_names(newest, name), ", ".join(each.classes), describe(each))
+        for name, each in operations.items()
+    ]
+    parts += ["", _table(("operation", "class", "gradient"), rows)]
+    rows = [
+        (f"`{expression}`", inputs, describe_tie(each))
         for name, each in newest.ties.items()
-        for call, where in [name.split(" at ")]
+        for expression, inputs in [name.split(" at ")]
     ]
-    parts.append(_table(("operation", "at", "gradient"), rows))
+    parts += [
+        TIES.format(version=newest.version),
+        _table(("operation", "at", "gradient"), rows),
+    ]
     rows = [
-        (each.version, str(len(each.elementwise)), str(len(each.ties)), f"`{checksum(each)}`")
+        (each.version, str(len(each.operations)), str(len(each.ties)), f"`{checksum(each)}`")
         for each in reversed(atlases)
     ]
     parts += [FILES, _table(("torch", "operations of x", "ties", "SHA-256"), rows)]
@@ -91,23 +100,22 @@ def page(atlases: list[Atlas]) -> str:
 
 
 def _changes(atlases):
-    rows = []
-    for old, new in reversed(list(itertools.pairwise(atlases))):
-        rows += [(new.version, *_change(change)) for change in changes(old, new)]
-    return _table(("torch", "operation", "at", "what", "before", "since"), rows)
+    return [
+        (new.version, f"`{each.expression}`", each.points, each.what, each.before, each.after)
+        for old, new in reversed(list(itertools.pairwise(atlases)))
+        for each in changes(old, new)
+    ]
+
+
+def _names(numbers, expression):
+    """The line of code, and the names of its aliases."""
+    aliases = [alias.partition("(")[0] for alias in numbers.aliases.get(expression, [])]
+    return ", ".join(f"`{name}`" for name in (expression, *aliases))
 
 
 def checksum(numbers: Atlas) -> str:
     """Of the numbers, without the notes."""
     return hashlib.sha256(as_text(numbers, notes=False).encode()).hexdigest()
-
-
-def _change(change: Change):
-    return f"`{change.call}`", change.points, change.what, change.before, change.after
-
-
-def _also(names):
-    return "".join(f", `{name.partition('(')[0]}`" for name in names)
 
 
 def _table(headings, rows):
@@ -120,12 +128,12 @@ def main(arguments):
     if arguments not in ([], ["--page"]):
         sys.exit(__doc__)
     if not arguments:
-        here = measured_here()
+        here = survey()
         file = FOLDER / f"torch-{here.version}.json"
         file.write_text(as_text(here), encoding="utf-8", newline="\n")
-        print(f"{file.relative_to(ROOT)}: {len(here.elementwise)} operations")
-        load.cache_clear()
-    PAGE.write_text(page(list(map(load, versions()))), encoding="utf-8", newline="\n")
+        print(f"{file.relative_to(ROOT)}: {len(here.operations)} operations")
+        stored.cache_clear()
+    PAGE.write_text(page(list(map(stored, versions()))), encoding="utf-8", newline="\n")
     print(PAGE.relative_to(ROOT))
 
 

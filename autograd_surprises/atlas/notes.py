@@ -1,4 +1,4 @@
-"""Why a gradient is not the slope, where that is on purpose or surprising; by line of code.
+"""Why a gradient differs from the slope, by line of code. The stored files contain these notes.
 
 >>> NOTES["torch.median(x) at x = (1, 1, 1)"].partition(";")[0]
 'one alone can move without moving the median'

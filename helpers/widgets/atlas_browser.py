@@ -1,16 +1,17 @@
-"""The gradient atlas as a table to search, with a picture of each operation to open."""
+"""A widget that searches the gradient atlas and opens each operation in an explorer."""
 
 from __future__ import annotations
 
 import html
 import io
+import itertools
 
 import ipywidgets
 import torch
 from PIL import Image, ImageDraw
 
-from autograd_surprises.atlas import CLASSES, Measured, Operation, atlas, classes, describe, select
-from autograd_surprises.atlas.measuring import gradients_of, values_of
+from autograd_surprises.atlas import CLASSES, Measured, Operation, atlas, describe, select
+from autograd_surprises.atlas.measuring import gradient_function, value_function
 from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import PIXEL_RATIO
 from helpers.curves.axes import axis_limits
@@ -30,7 +31,8 @@ class AtlasBrowser(ipywidgets.VBox):
 
     version   a measured torch version; by default the installed one
     found     the operations that the search finds, as Measured
-    explorer  the operation now open, close to the point where something happens
+    shown     those of them on this page
+    explorer  the operation that is open, or None
 
     Each row has the operation, a tiny picture (value on the left, gradient on the right, for x
     from -4 to 4), and what happens to its gradient.
@@ -66,25 +68,17 @@ class AtlasBrowser(ipywidgets.VBox):
         return select(self.numbers, self.search.value, of_class)
 
     @property
-    def shown(self) -> list[Measured]:
-        """The operations of this page."""
-        return self.found[self.page * ROWS : (self.page + 1) * ROWS]
-
-    @property
     def summary(self) -> str:
-        """What the page shows: how many were found, and the first of them with what happens."""
-        lines = [f"found: {len(self.found)}"]
-        for each in self.shown[:3]:
-            lines.append(f"{each.call}: {describe(each)}")
-        return "\n".join(lines)
+        """How many were found, and what happens to the first three of this page."""
+        lines = [f"{each.expression}: {describe(each)}" for each in self.shown[:3]]
+        return "\n".join([f"found: {len(self.found)}", *lines])
 
-    def choose(self, call: str):
+    def choose(self, expression: str):
         """Open an operation in an explorer, as a click on its name does."""
-        measured = self.numbers.elementwise.get(call)
-        if measured is None:
-            raise ValueError(f"the atlas of torch {self.numbers.version} has no {call!r}")
+        measured = self.numbers.look_up(expression)
         if measured.error:
-            words = f"<b>{html.escape(call)}</b> has no derivative: {html.escape(measured.error)}"
+            name, error = html.escape(measured.expression), html.escape(measured.error)
+            words = f"<b>{name}</b> has no derivative: {error}"
             self.explorer = None
             self.opened.children = [ipywidgets.HTML(f'<div role="status">{words}</div>')]
             return
@@ -93,29 +87,30 @@ class AtlasBrowser(ipywidgets.VBox):
         self.explorer = explore(drawing, **menus, half_width=HALF_WIDTHS)
         self.opened.children = [self.explorer]
 
-    def _on_click(self, call):
+    def _on_click(self, expression):
         with self.message.on_error():
-            self.choose(call)
+            self.choose(expression)
 
     def _turn_to(self, page):
-        self.page = page
         with self.message.on_error():
-            self._show()
+            self._show(page)
 
-    def _show(self):
+    def _show(self, page):
         found = self.found
         last = max(0, (len(found) - 1) // ROWS)
+        self.page = min(max(0, page), last)  # a second click may come before the button is grey
         self.back.disabled, self.more.disabled = self.page == 0, self.page == last
-        first = self.page * ROWS + 1 if found else 0
-        words = f"{first} to {min(first + ROWS - 1, len(found))} of {len(found)}"
-        self.position.value = f'<div role="status">{words}</div>'
-        for i, row in enumerate(self.rows):
-            row.show(self.shown[i] if i < len(self.shown) else None, self._picture)
+        before = self.page * ROWS
+        self.shown = found[before : before + ROWS]
+        words = f"{before + 1} to {before + len(self.shown)} of {len(found)}"
+        self.position.value = f'<div role="status">{words if found else "nothing found"}</div>'
+        for row, measured in itertools.zip_longest(self.rows, self.shown):
+            row.show(measured, self._picture)
 
     def _picture(self, measured):
-        if measured.call not in self._pictures:
-            self._pictures[measured.call] = tiny_picture(measured)
-        return self._pictures[measured.call]
+        if measured.expression not in self._pictures:
+            self._pictures[measured.expression] = tiny_picture(measured)
+        return self._pictures[measured.expression]
 
     def _repr_mimebundle_(self, **kwargs):
         # for readers without a kernel: the page as text, and the opened operation as a picture
@@ -128,9 +123,9 @@ class AtlasBrowser(ipywidgets.VBox):
 
 class _Row:
     def __init__(self, opens):
-        self.call = None
+        self.expression = None
         self.name = ipywidgets.Button(layout={"width": "290px", "min_width": "290px"})
-        self.name.on_click(lambda _: opens(self.call))
+        self.name.on_click(lambda _: opens(self.expression))
         self.picture = LiveImage(format="png", layout={"width": f"{WIDTH}px", "min_width": "150px"})
         self.words = ipywidgets.HTML()
         self.box = ipywidgets.HBox(
@@ -141,27 +136,28 @@ class _Row:
         self.box.layout.display = "none" if measured is None else ""
         if measured is None:
             return
-        self.call = self.name.description = self.name.tooltip = measured.call
-        found = ", ".join(classes(measured.backward, measured.probes))
-        self.words.value = f"<b>{found}</b>: {html.escape(describe(measured))}"
+        self.expression = self.name.description = self.name.tooltip = measured.expression
+        classes = ", ".join(measured.classes)
+        self.words.value = f"<b>{classes}</b>: {html.escape(describe(measured))}"
         with self.picture.hold_sync():
             self.picture.value = picture(measured)
-            self.picture.tooltip = f"value and gradient of {measured.call}"
+            self.picture.tooltip = f"value and gradient of {measured.expression}"
 
 
 def tiny_picture(measured: Measured) -> bytes:
     """Value on the left and gradient on the right as a PNG of 150 x 40 pixels of the page.
 
-    >>> tiny_picture(atlas("2.13").elementwise["torch.abs(x)"])[:4]
+    >>> tiny_picture(atlas("2.13").operations["torch.abs(x)"])[:4]
     b'\\x89PNG'
     """
-    operation, scale = Operation(measured.call), PIXEL_RATIO
+    operation, scale = Operation(measured.expression), PIXEL_RATIO
     x = torch.linspace(-4, 4, 257, dtype=torch.float64)
     image = Image.new("RGB", (WIDTH * scale, HEIGHT * scale), "white")
     draw, half = ImageDraw.Draw(image), WIDTH * scale // 2
-    parts = [(values_of(operation)(x), VALUE_COLOUR)]
+    parts = [(value_function(operation)(x), VALUE_COLOUR)]
     if measured.backward:
-        parts.append((gradients_of(operation)(x) + 0, GRADIENT_COLOUR))  # some zeros have no memory
+        gradient = gradient_function(operation)(x) + 0  # for torch may return zeros without memory
+        parts.append((gradient, GRADIENT_COLOUR))
     for i, (y, colour) in enumerate(parts):
         box = i * half + 4, 4, (i + 1) * half - 8, HEIGHT * scale - 4
         draw.rectangle(box, outline="#dddddd")

@@ -1,19 +1,19 @@
-"""A quiz on default gradients, made from the atlas: what was measured is the right answer."""
+"""A quiz on default gradients. The right answers are the numbers measured in the atlas."""
 
 from __future__ import annotations
 
 import ipywidgets
 
 from autograd_surprises.atlas import atlas
-from autograd_surprises.atlas.questions import questions
+from autograd_surprises.atlas.quiz_questions import choose_questions
 from helpers.lessons.prediction import Prediction
 
 
 class Quiz(ipywidgets.VBox):
     """Predict the gradient at a kink, a jump or another event of the atlas, and see your score.
 
-    The first answer to a question counts, later ones only explain. After the last question,
-    `next` begins anew with other questions. `version` is a measured torch version.
+    The first answer to a question counts; later ones only explain. After the last question,
+    `next` starts again with other questions. `version` is a measured torch version.
 
     >>> quiz = Quiz(count=2, seed=1, version="2.15"); quiz.answer(quiz.right); quiz.score
     '1 right of 1'
@@ -64,7 +64,8 @@ class Quiz(ipywidgets.VBox):
             self.next()
 
     def _begin(self, seed):
-        self.questions, self.seed, self.firsts = questions(self.numbers, self.count, seed), seed, []
+        self.questions = choose_questions(self.numbers, self.count, seed)
+        self.seed, self.firsts = seed, []
         self._ask()
 
     def _ask(self):

@@ -1,14 +1,16 @@
 """The browser and the close-up without a page: what they find, show and open."""
 
 import io
+import math
+from dataclasses import replace
 
 import pytest
 from PIL import Image
 
-from autograd_surprises.atlas import CLASSES, atlas, events, versions
+from autograd_surprises.atlas import CLASSES, atlas, versions
 from helpers.widgets.atlas_browser import ANY, ROWS, AtlasBrowser, tiny_picture
 from helpers.widgets.drawings import CloseUpDrawing
-from helpers.widgets.drawings.close_up import HALF_WIDTHS, places
+from helpers.widgets.drawings.close_up import HALF_WIDTHS, eventful_numbers
 from helpers.widgets.explorer import explore
 
 
@@ -31,8 +33,8 @@ def shown(browser):
 
 
 def test_at_first_it_shows_the_first_page_and_abs(browser):
-    assert len(browser.found) == len(atlas("2.13").elementwise)
-    assert shown(browser) == [each.call for each in browser.found[:ROWS]]
+    assert len(browser.found) == len(atlas("2.13").operations)
+    assert shown(browser) == [each.expression for each in browser.found[:ROWS]]
     assert f"1 to {ROWS} of {len(browser.found)}" in browser.position.value
     assert browser.back.disabled and not browser.more.disabled
     assert browser.explorer.summary.startswith("torch.abs(x), half_width=1: value 0, gradient 0")
@@ -44,7 +46,8 @@ def test_typing_finds(browser):
     assert {"F.leaky_relu(x)", "F.relu6(x)"} <= {*shown(browser)}
     assert browser.back.disabled and browser.more.disabled
     browser.search.value = "no such thing"
-    assert shown(browser) == [] and "0 to 0 of 0" in browser.position.value
+    assert shown(browser) == [] and "nothing found" in browser.position.value
+    assert browser.back.disabled and browser.more.disabled and browser.summary == "found: 0"
     browser.search.value = ""
     assert len(shown(browser)) == ROWS
 
@@ -55,7 +58,7 @@ def test_a_class_is_chosen(name, browser):
     assert browser.found
     assert all(f"{name}" in row.words.value.partition("</b>")[0] for row in browser.rows[:1])
     browser.of_class.value = ANY
-    assert len(browser.found) == len(atlas("2.13").elementwise)
+    assert len(browser.found) == len(atlas("2.13").operations)
 
 
 def test_pages_are_turned_to_both_ends(browser):
@@ -64,12 +67,36 @@ def test_pages_are_turned_to_both_ends(browser):
     while not browser.more.disabled:
         browser.more.click()
         seen += shown(browser)
-    assert seen == [each.call for each in browser.found]
+    assert seen == [each.expression for each in browser.found]
     assert f"of {len(seen)}" in browser.position.value
     browser.back.click()
     assert not browser.more.disabled
     browser.search.value = "relu"
     assert browser.page == 0, "another search begins at its first page"
+
+
+@pytest.mark.parametrize("count", [0, 1, ROWS - 1, ROWS, ROWS + 1, 2 * ROWS, 2 * ROWS + 1])
+def test_no_page_is_empty_and_none_is_missing(count, browser, monkeypatch):
+    some = dict(list(atlas("2.13").operations.items())[:count])
+    monkeypatch.setattr(browser, "numbers", replace(atlas("2.13"), operations=some))
+    browser.search.value = " "  # searches again
+    seen, pages = shown(browser), 1
+    assert browser.back.disabled
+    while not browser.more.disabled:
+        browser.more.click()
+        assert shown(browser), "an empty page"
+        assert f"{len(seen) + 1} to {len(seen) + len(shown(browser))} of" in browser.position.value
+        seen, pages = seen + shown(browser), pages + 1
+    assert seen == list(some) and pages == max(1, math.ceil(count / ROWS))
+
+
+def test_a_click_that_comes_too_late_turns_no_page(browser):
+    """A second click may be on its way when the button turns grey."""
+    browser.search.value = "relu"
+    only = shown(browser)
+    for button in (browser.more, browser.back):
+        button.click()
+        assert browser.page == 0 and shown(browser) == only
 
 
 def test_a_click_opens_an_operation_where_something_happens(browser):
@@ -122,10 +149,10 @@ def test_what_a_notebook_stores(browser):
 
 def test_every_operation_has_a_tiny_picture():
     seen = set()
-    for measured in atlas().elementwise.values():
+    for measured in atlas().operations.values():
         picture = tiny_picture(measured)
         image = Image.open(io.BytesIO(picture))
-        assert image.size == (300, 80) and len(image.getcolors()) >= 3, measured.call
+        assert image.size == (300, 80) and len(image.getcolors()) >= 3, measured.expression
         seen.add(picture)
     assert len(seen) > 100
 
@@ -137,7 +164,7 @@ def test_a_close_up_says_what_was_measured(call):
         probe = drawing.measured.probes[at]
         said = drawing.show(at=at, half_width=0.1)
         assert said.startswith(f"value {probe.value:.5g}, gradient {probe.gradient:.5g}")
-        kind = events(drawing.measured.probes).get(at, "the slope, too")
+        kind = drawing.measured.events.get(at, "the gradient is the slope")
         assert kind in said
         assert drawing.curve.x[0].item() == pytest.approx(float(at) - 0.1)
         middle = drawing.curve.x.tolist().index(float(at))
@@ -159,12 +186,12 @@ def test_a_difficult_operation_can_be_opened(call):
 def test_a_close_up_of_what_is_not_there():
     with pytest.raises(ValueError, match="airy_ai.* has no derivative to show: no error, but"):
         CloseUpDrawing("special.airy_ai(x)")
-    with pytest.raises(ValueError, match="the atlas has no 'torch.hardsilu"):
+    with pytest.raises(ValueError, match="has no 'torch.hardsilu"):
         CloseUpDrawing("torch.hardsilu(x)")
 
 
 def test_places_are_numbers_that_can_be_looked_at():
     for version in versions():
-        for measured in atlas(version).elementwise.values():
-            for at in places(measured):
+        for measured in atlas(version).operations.values():
+            for at in eventful_numbers(measured):
                 assert abs(float(at)) < 1e9 and at in measured.probes | {"0": None}

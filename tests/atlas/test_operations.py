@@ -4,22 +4,27 @@ import pytest
 import torch
 
 from autograd_surprises.atlas import measure
-from autograd_surprises.atlas.calls import CALLS
-from autograd_surprises.atlas.operations import Operation, found, is_elementwise, operations
-from autograd_surprises.atlas.record import without_aliases
+from autograd_surprises.atlas.expressions import EXPRESSIONS
+from autograd_surprises.atlas.installed import without_aliases
+from autograd_surprises.atlas.operations import (
+    Operation,
+    all_operations,
+    is_unary,
+    unary_operations,
+)
 
 
 @pytest.fixture(scope="module")
-def calls():
-    return {operation.call for operation in found()}
+def found():
+    return {operation.expression for operation in unary_operations()}
 
 
 @pytest.mark.parametrize(
     "call",
     ["torch.abs(x)", "torch.round(x)", "F.silu(x)", "F.relu6(x)", "special.erfcx(x)"],
 )
-def test_operations_of_x_alone_are_found(call, calls):
-    assert call in calls
+def test_operations_of_x_alone_are_found(call, found):
+    assert call in found
 
 
 @pytest.mark.parametrize(
@@ -38,32 +43,32 @@ def test_operations_of_x_alone_are_found(call, calls):
         "torch.save(x)",  # no mathematics
     ],
 )
-def test_what_is_no_operation_on_numbers_is_left_out(call, calls):
-    assert call not in calls
+def test_what_is_no_operation_on_numbers_is_left_out(call, found):
+    assert call not in found
 
 
 def test_random_operations_are_never_found_and_leave_no_trace():
     before = torch.get_rng_state()
-    found()
+    unary_operations()
     assert torch.equal(torch.get_rng_state(), before)
-    assert not any(is_elementwise(Operation("F.dropout(x)")) for _ in range(3000))
+    assert not any(is_unary(Operation("F.dropout(x)")) for _ in range(3000))
 
 
 def test_a_new_operation_is_found(monkeypatch):
     monkeypatch.setattr(torch.special, "brand_new", lambda x: x * x, raising=False)
     monkeypatch.setattr(torch.special, "shuffled", lambda x: x.flip(0) * 2, raising=False)
-    calls = {operation.call for operation in found()}
-    assert "special.brand_new(x)" in calls
-    assert "special.shuffled(x)" not in calls
+    found = {operation.expression for operation in unary_operations()}
+    assert "special.brand_new(x)" in found
+    assert "special.shuffled(x)" not in found
 
 
 def test_a_line_for_what_this_torch_lacks_is_left_out(monkeypatch):
-    new = (*CALLS, "torch.of_the_future(x, 1)")
-    monkeypatch.setattr("autograd_surprises.atlas.operations.CALLS", new)
-    assert {each.call for each in operations()}.isdisjoint({new[-1]})
+    new = (*EXPRESSIONS, "torch.of_the_future(x, 1)")
+    monkeypatch.setattr("autograd_surprises.atlas.operations.EXPRESSIONS", new)
+    assert {each.expression for each in all_operations()}.isdisjoint({new[-1]})
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("call", EXPRESSIONS)
 def test_every_written_line_is_elementwise_in_x(call):
     operation, x = Operation(call), torch.tensor([0.25, 0.5, 0.75], dtype=torch.float64)
     y = operation(x)
@@ -73,8 +78,10 @@ def test_every_written_line_is_elementwise_in_x(call):
 
 
 def test_the_lines_are_sorted_and_single():
-    order = [(["torch", "F", "special"].index(c.split(".")[0]), c.split("(")[0]) for c in CALLS]
-    assert order == sorted(order) and len(set(CALLS)) == len(CALLS)
+    order = [
+        (["torch", "F", "special"].index(c.split(".")[0]), c.split("(")[0]) for c in EXPRESSIONS
+    ]
+    assert order == sorted(order) and len(set(EXPRESSIONS)) == len(EXPRESSIONS)
 
 
 def test_the_same_under_two_names_is_one_operation():
@@ -85,12 +92,12 @@ def test_the_same_under_two_names_is_one_operation():
         "special.round(x)",
         "torch.round(x)",
     ]
-    kept, also = without_aliases([measure(Operation(call)) for call in calls])
-    assert also == {"torch.asin(x)": ["torch.arcsin(x)"]}  # special.round has another node
-    assert {each.call for each in kept} == {*calls} - {"torch.arcsin(x)"}
+    kept, aliases = without_aliases([measure(Operation(call)) for call in calls])
+    assert aliases == {"torch.asin(x)": ["torch.arcsin(x)"]}  # special.round has another node
+    assert {each.expression for each in kept} == {*calls} - {"torch.arcsin(x)"}
 
 
 def test_two_without_derivative_are_never_the_same():
     calls = ["special.airy_ai(x)", "special.chebyshev_polynomial_t(x, 3)", "special.zeta(x, one)"]
-    kept, also = without_aliases([measure(Operation(call)) for call in calls])
-    assert len(kept) == 3 and also == {}
+    kept, aliases = without_aliases([measure(Operation(call)) for call in calls])
+    assert len(kept) == 3 and aliases == {}

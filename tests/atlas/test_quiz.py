@@ -1,5 +1,6 @@
 """The quiz: its questions, whether all that it says is true, and how it counts."""
 
+import itertools
 import re
 from dataclasses import replace
 from math import inf, isinf, isnan, nan
@@ -7,22 +8,23 @@ from math import inf, isinf, isnan, nan
 import ipywidgets
 import pytest
 
-from autograd_surprises.atlas import CLASSES, Measured, Probe, atlas, kind, versions
+from autograd_surprises.atlas import CLASSES, Measured, Probe, atlas, versions
 from autograd_surprises.atlas.notes import NOTES
-from autograd_surprises.atlas.probing import close
-from autograd_surprises.atlas.questions import Question, askable, questions
-from autograd_surprises.atlas.words import text
+from autograd_surprises.atlas.point import Point
+from autograd_surprises.atlas.probe import close
+from autograd_surprises.atlas.quiz_questions import Question, askable, choose_questions
+from autograd_surprises.numerics import few_digits
 from helpers.widgets.quiz import Quiz
 
 EVERY = [
-    Question(measured.call, point, measured.probes[point], halves_ties=True)
+    Question(measured.expression, point, measured.probes[point], halves_ties=True)
     for version in versions()
-    for measured in atlas(version).elementwise.values()
+    for measured in atlas(version).operations.values()
     for point in askable(measured)
 ]
 EVENTS = set(list(CLASSES)[3:])
 AT_A_TIE = "That is the mean of both slopes, as `torch.maximum` returns at a tie."
-# the words that the value and the slopes would need, spelled anew: what is said -> is it true?
+# What is said of an option -> is it true?
 WRONG = {
     "That is the slope on both sides.": lambda n, p: p.left == n == p.right,
     "That is the slope on the left.": lambda n, p: p.left == n != p.right,
@@ -33,13 +35,13 @@ WRONG = {
     "The value is nan, but the gradient is not.": lambda n, p: (
         isnan(p.value) and isnan(n) and not isnan(p.gradient)
     ),
-    "nan would mean something like 0 / 0 on the way back.": lambda n, p: isnan(n),
+    "nan would mean that backward computes something like 0 / 0.": lambda n, p: isnan(n),
     "A jump is infinitely steep, but backward does not see it.": lambda n, p: (
         n == inf and p.below != p.above and not isnan(p.gradient) and not isinf(p.gradient)
     ),
-    "inf would mean that the values rise ever more steeply here.": lambda n, p: n == inf,
-    "0 would mean that nothing passes back here.": lambda n, p: n == 0,
-    "1 would hand the upstream gradient on unchanged.": lambda n, p: n == 1,
+    "inf would mean that the slope grows without bound here.": lambda n, p: n == inf,
+    "0 would mean that no gradient passes here.": lambda n, p: n == 0,
+    "1 would pass the upstream gradient on unchanged.": lambda n, p: n == 1,
 }
 NUMBER = r"(-?(?:\d[\d.]*|inf|nan))"
 PICKED = {
@@ -48,34 +50,32 @@ PICKED = {
     "their mean": lambda p: (p.left + p.right) / 2,
     "neither, but 0": lambda p: 0.0,
 }
+ON_SIDE = {"both sides": [True, True], "the left": [True, False], "the right": [False, True]}
 RIGHT = {
-    f"Two slopes meet, {NUMBER} and {NUMBER}, and autograd's number is (.*)\\.": lambda p, *said: (
-        said == (text(p.left), text(p.right), said[2])
+    f"Two slopes meet, {NUMBER} and {NUMBER}\\. Autograd returns (.*)\\.": lambda p, *said: (
+        said == (few_digits(p.left), few_digits(p.right), said[2])
         and close(p.gradient, PICKED[said[2]](p))
         and p.left != p.right
     ),
-    f"The value jumps from {NUMBER} to {NUMBER}, and the gradient is the slope on both sides\\.": (
-        lambda p, *said: said == (text(p.below), text(p.above)) and p.left == p.right == p.gradient
+    f"The value jumps from {NUMBER} to {NUMBER}, and the gradient is the slope on (.*)\\.": (
+        lambda p, below, above, side: (
+            (below, above) == (few_digits(p.below), few_digits(p.above))
+            and [p.left == p.gradient, p.right == p.gradient] == ON_SIDE[side]
+        )
     ),
-    f"The value jumps from {NUMBER} to {NUMBER}, and the gradient is the slope on the left\\.": (
-        lambda p, *said: said == (text(p.below), text(p.above)) and p.left == p.gradient != p.right
-    ),
-    f"The value jumps from {NUMBER} to {NUMBER}, and the gradient is the slope on the right\\.": (
-        lambda p, *said: said == (text(p.below), text(p.above)) and p.left != p.gradient == p.right
-    ),
-    f"The value is {NUMBER}, and beside it the values get steeper without end\\.": lambda p, said: (
-        said == text(p.value) and isinf(p.gradient) and p.gradient in (p.left, p.right)
+    f"The value is {NUMBER}, and the slope beside it grows without bound\\.": lambda p, said: (
+        said == few_digits(p.value) and isinf(p.gradient) and p.gradient in (p.left, p.right)
     ),
     f"The value is {NUMBER}, and the gradient is infinite\\.": lambda p, said: (
-        said == text(p.value) and isinf(p.gradient)
+        said == few_digits(p.value) and isinf(p.gradient)
     ),
-    f"The value is {NUMBER}, but backward computes something that has no value, such as 0 · inf.": (
-        lambda p, said: said == text(p.value) and isnan(p.gradient) and not isnan(p.value)
+    f"The value is {NUMBER}, but backward computes something undefined, such as 0 · inf\\.": (
+        lambda p, said: said == few_digits(p.value) and isnan(p.gradient) and not isnan(p.value)
     ),
-    "The value is nan, and the gradient is a number all the same\\.": lambda p: (
+    "The value is nan, but the gradient is a number\\.": lambda p: (
         isnan(p.value) and not isnan(p.gradient)
     ),
-    f"Beside the point the slope is {NUMBER}; autograd has another number(?:: .*)?\\.": (
+    f"Autograd returns a number that differs from the slope {NUMBER}(?:: .*)?\\.": (
         lambda p, said: float(said) in (p.left, p.right) and float(said) != p.gradient
     ),
 }  # fmt: skip
@@ -99,53 +99,54 @@ def test_all_that_an_option_is_said_to_be_is_true():
 def test_every_question_has_its_answer_among_a_few_distinct_options():
     for question in EVERY:
         options = list(question.options)
-        assert 3 <= len(options) <= 5 and options.count(text(question.probe.gradient)) == 1
+        assert 3 <= len(options) <= 5 and options.count(few_digits(question.probe.gradient)) == 1
         assert len(set(question.options.values())) == len(options)
         numbers = list(map(float, options))
         assert numbers == sorted(numbers, key=lambda n: (isnan(n), n))
         assert all(len(option.lstrip("-")) <= 4 for option in options)
-        assert kind(question.point, question.probe) in EVENTS
+        assert question.probe.kind in EVENTS
 
 
 def test_the_tie_is_named_while_it_is_so():
     for version in versions():
-        for question in questions(atlas(version), 10, seed=2):
+        for question in choose_questions(atlas(version), 10, seed=2):
             assert question.halves_ties
-    numbers = atlas("2.15").elementwise
+    numbers = atlas("2.15").operations
     one = numbers["torch.maximum(x, one)"]
     changed = replace(one, probes={**one.probes, "1": replace(one.probes["1"], gradient=0.0)})
-    numbers = replace(atlas("2.15"), elementwise={**numbers, one.call: changed})
-    assert not any(question.halves_ties for question in questions(numbers, 10, seed=2))
-    abs_at_0 = Question("f(x)", "0", Probe(0, 1, -1, 1, 0, 0), halves_ties=False)
-    assert abs_at_0.options["0"] == "That is the mean of both slopes."
+    numbers = replace(atlas("2.15"), operations={**numbers, one.expression: changed})
+    assert not any(question.halves_ties for question in choose_questions(numbers, 10, seed=2))
+    abs_at_0 = Question("f(x)", Point("0"), Probe(0, 1, -1, 1, 0, 0), halves_ties=False)
+    assert "torch.maximum" not in abs_at_0.options["0"]
+    assert "torch.maximum" in replace(abs_at_0, halves_ties=True).options["0"]
 
 
 def test_backward_that_returns_nan_at_a_jump_is_not_said_to_be_blind():
     jump = Probe(value=0, gradient=nan, left=0, right=0, below=-1, above=1)
-    options = Question("f(x)", "0", jump, halves_ties=True).options
-    assert options["inf"] == "inf would mean that the values rise ever more steeply here."
+    assert "jump" not in Question("f(x)", Point("0"), jump, halves_ties=True).options["inf"]
 
 
 def test_a_note_is_said():
     for question in EVERY:
-        if kind(question.point, question.probe) == "not the slope" and question.call in NOTES:
-            assert NOTES[question.call] in question.options[question.right]
+        if question.probe.kind == "not the slope" and question.expression in NOTES:
+            assert NOTES[question.expression] in question.options[question.right]
 
 
 @pytest.mark.parametrize("version", versions())
 def test_many_seeds_give_several_kinds_and_no_operation_twice(version):
     for seed in range(30):
-        chosen = questions(atlas(version), 10, seed)
-        names = [question.call.partition("(")[0].rpartition(".")[2] for question in chosen]
+        chosen = choose_questions(atlas(version), 10, seed)
+        names = [question.expression.partition("(")[0].rpartition(".")[2] for question in chosen]
         assert len(set(names)) == len(names) == 10
-        kinds = [kind(question.point, question.probe) for question in chosen]
+        kinds = [question.probe.kind for question in chosen]
         assert len(set(kinds)) >= 4 and kinds.count("kink") <= 4
-        assert chosen == questions(atlas(version), 10, seed)
-    assert chosen != questions(atlas(version), 10, seed + 1)
+        assert chosen == choose_questions(atlas(version), 10, seed)
+    assert chosen != choose_questions(atlas(version), 10, seed + 1)
 
 
 def made(point="0", elsewhere=None, **numbers):
-    probe = Probe(**{"value": 0, "below": nan, "above": nan, **numbers})
+    point = Point(point)
+    probe = Probe(**{"value": 0, "below": nan, "above": nan, "side": point.side, **numbers})
     return Measured("torch.bend(x)", "BendBackward0", "", {point: probe}, elsewhere or {})
 
 
@@ -154,12 +155,12 @@ def made(point="0", elsewhere=None, **numbers):
 )
 def test_another_gradient_makes_another_option_right(gradient, right):
     one = made(gradient=gradient, left=-1.0, right=1.0)
-    numbers = replace(atlas("2.15"), elementwise={one.call: one})
-    (question,) = questions(numbers, 1, seed=0)
-    assert question.right == text(gradient) and list(question.options) == [
+    numbers = replace(atlas("2.15"), operations={one.expression: one})
+    (question,) = choose_questions(numbers, 1, seed=0)
+    assert question.right == few_digits(gradient) and list(question.options) == [
         "-1", "0", "1", "inf", "nan",
     ]  # fmt: skip
-    assert question.options[text(gradient)].endswith(f"autograd's number is {right}.")
+    assert right in question.options[question.right]
 
 
 def test_what_is_not_quickly_read_or_not_everywhere_so_is_not_asked():
@@ -174,7 +175,7 @@ def test_what_is_not_quickly_read_or_not_everywhere_so_is_not_asked():
 
 
 def test_a_question_says_which_names_are_tensors():
-    text_of = {question.call: question.text for question in EVERY}
+    text_of = {question.expression: question.text for question in EVERY}
     assert text_of["torch.hardshrink(x)"].endswith("`torch.hardshrink(x)` at x = 0.5?")
     assert text_of["F.margin_ranking_loss(x, one, one, reduction='none')"].endswith(
         " at x = nan? (`one` is a tensor.)"
@@ -225,6 +226,18 @@ def test_next_waits_for_an_answer(quiz, caplog):
     quiz.button.click()
     assert quiz.question == second and not caplog.records  # an error in a click is only logged
     assert quiz.sheet.children == (quiz.prediction.box,)
+
+
+@pytest.mark.parametrize("answers", [*itertools.product([True, False], repeat=3)])
+def test_the_score_counts_the_right_first_answers(answers):
+    quiz = Quiz(count=3, seed=5, version="2.15")
+    for i, right in enumerate(answers):
+        assert f"Question {i + 1} of 3." in quiz.status.value
+        quiz.answer(quiz.right if right else wrong(quiz))
+        assert quiz.score == f"{sum(answers[: i + 1])} right of {i + 1}"
+        assert quiz.score in quiz.status.value
+        if i < 2:
+            quiz.next()
 
 
 def test_after_the_last_question_it_begins_anew(quiz):

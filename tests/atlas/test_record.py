@@ -7,15 +7,25 @@ import json
 import math
 import operator
 import random
+import re
 from math import inf, nan
 
 import pytest
 
-from autograd_surprises.atlas import atlas, atlas_table, changes, kind, versions
-from autograd_surprises.atlas.kinds import classes, events, slopes_at
+from autograd_surprises.atlas import (
+    Measured,
+    Probe,
+    atlas,
+    atlas_table,
+    changes,
+    describe,
+    versions,
+)
+from autograd_surprises.atlas.installed import installed_version, survey
 from autograd_surprises.atlas.measuring import ELSEWHERE
 from autograd_surprises.atlas.notes import NOTES
-from autograd_surprises.atlas.record import FOLDER, as_text, from_text, here, load, measured_here
+from autograd_surprises.atlas.point import Point
+from autograd_surprises.atlas.record import FOLDER, as_text, from_text, stored
 from tools.atlas import PAGE, checksum, main, page
 
 REMEDY = "run `make atlas` (TORCH=2.8.0 for another version), and read what changed"
@@ -63,30 +73,31 @@ PICKED_BY_LIBRARIES = ("svdvals", "eigvalsh", "'nuc'", "topk", "kthvalue", "medi
 def essentials(data):
     """What has to be the same on every processor: where something happens, and what."""
     numbers = from_text(json.dumps(data))
-    parts = {**numbers.elementwise, **numbers.ties}
+    parts = {**numbers.operations, **numbers.ties}
     return {
-        call: each.error or events(each.probes)
+        call: each.error or each.events
         for call, each in parts.items()
         if not any(name in call for name in PICKED_BY_LIBRARIES)
     }
 
 
 def test_this_torch_measures_what_is_stored():
-    measured = measured_here()
-    assert here() in versions(), f"nobody measured torch {here()}: {REMEDY}"
-    stored = json.loads((FOLDER / f"torch-{here()}.json").read_text(encoding="utf-8"))
-    found = json.loads(as_text(measured))
+    version = installed_version()
+    assert version in versions(), f"nobody measured torch {version}: {REMEDY}"
+    measured = survey()
     read = from_text(as_text(measured))
-    for part in ("elementwise", "ties"):
+    for part in ("operations", "ties"):
         for call, each in getattr(measured, part).items():
             again = getattr(read, part)[call]
-            assert events(again.probes) == events(each.probes), f"{call}: storing loses something"
-    assert essentials(found) == essentials(stored), REMEDY
-    if stored["processor"] == found["processor"]:
+            assert again.events == each.events, f"{call}: storing loses something"
+    old = json.loads((FOLDER / f"torch-{version}.json").read_text(encoding="utf-8"))
+    new = json.loads(as_text(measured))
+    assert essentials(new) == essentials(old), REMEDY
+    if old["processor"] == new["processor"]:
         for part in ("elementwise", "ties"):
-            assert stored[part].keys() == found[part].keys(), REMEDY
-            for call, entry in stored[part].items():
-                assert differences(entry, found[part][call], call) == [], REMEDY
+            assert old[part].keys() == new[part].keys(), REMEDY
+            for call, entry in old[part].items():
+                assert differences(entry, new[part][call], call) == [], REMEDY
 
 
 @pytest.mark.parametrize(
@@ -111,9 +122,9 @@ def test_a_difference_is_seen(point, numbers, seen):
 
 def test_at_least_130_operations():
     for version in versions():
-        numbers = load(version)
-        assert len(numbers.elementwise) >= 130 and len(numbers.ties) >= 60
-        assert sum(bool(each.backward) for each in numbers.elementwise.values()) >= 130
+        numbers = stored(version)
+        assert len(numbers.operations) >= 130 and len(numbers.ties) >= 60
+        assert sum(bool(each.backward) for each in numbers.operations.values()) >= 130
 
 
 def test_every_minor_version_from_2_6_on_is_there():
@@ -124,36 +135,38 @@ def test_every_minor_version_from_2_6_on_is_there():
 @pytest.mark.parametrize("version", versions())
 def test_a_file_is_as_it_is_written(version):
     text = (FOLDER / f"torch-{version}.json").read_text(encoding="utf-8")
-    assert as_text(load(version)) == text, REMEDY
-    assert load(version).version == version
+    assert as_text(stored(version)) == text, REMEDY
+    assert stored(version).version == version
 
 
 def unexplained(numbers):
     """Operations whose gradient is not the slope somewhere, without a note, and idle notes."""
-    measured = {**numbers.elementwise, **numbers.ties}
-    found = {c for c, m in measured.items() if "not the slope" in events(m.probes).values()}
+    measured = {**numbers.operations, **numbers.ties}
+    found = {c for c, m in measured.items() if "not the slope" in m.events.values()}
     return found ^ {call for call in NOTES if not measured[call].error}
 
 
 @pytest.mark.parametrize("version", versions())
 def test_the_two_measurements_agree_or_a_note_says_why(version):
-    assert unexplained(load(version)) == set()
+    assert unexplained(stored(version)) == set()
     text = (FOLDER / f"torch-{version}.json").read_text(encoding="utf-8")
     assert all(json.dumps(note) in text for note in NOTES.values())
 
 
 def test_a_wrong_gradient_is_unexplained():
-    numbers = load("2.13")
-    probes = dict(numbers.elementwise["torch.sin(x)"].probes)
+    numbers = stored("2.13")
+    probes = dict(numbers.operations["torch.sin(x)"].probes)
     probes["0"] = dataclasses.replace(probes["0"], gradient=0.5, left=1.0, right=1.0)
-    wrong = dataclasses.replace(numbers.elementwise["torch.sin(x)"], probes=probes)
-    changed = {**numbers.elementwise, "torch.sin(x)": wrong}
-    assert unexplained(dataclasses.replace(numbers, elementwise=changed)) == {"torch.sin(x)"}
+    wrong = dataclasses.replace(numbers.operations["torch.sin(x)"], probes=probes)
+    changed = {**numbers.operations, "torch.sin(x)": wrong}
+    assert unexplained(dataclasses.replace(numbers, operations=changed)) == {"torch.sin(x)"}
 
 
 def test_the_page_is_current():
     text = PAGE.read_text(encoding="utf-8")
-    assert page(list(map(load, versions()))) == text, "run `.venv/bin/python tools/atlas.py --page`"
+    assert page(list(map(stored, versions()))) == text, (
+        "run `.venv/bin/python tools/atlas.py --page`"
+    )
 
 
 def numbers_of(data, path=()):
@@ -182,7 +195,7 @@ def made_up(version, data, path, number):
     measured = copy.deepcopy(data[part][call])
     functools.reduce(operator.getitem, way, measured)[last] = number
     alone = from_text(json.dumps({**data, "elementwise": {}, "ties": {}, part: {call: measured}}))
-    whole = load(version)
+    whole, part = stored(version), {"elementwise": "operations"}.get(part, part)
     changed = {**getattr(whole, part), **getattr(alone, part)}
     return dataclasses.replace(whole, **{part: changed})
 
@@ -211,11 +224,11 @@ def test_a_made_up_gradient_contradicts_the_slope(version):
 @pytest.mark.parametrize("version", versions())
 def test_every_gradient_stands_beside_a_slope(version):
     """Where the point, the value and the gradient are numbers, and no pole is near."""
-    for measured in load(version).elementwise.values():
+    for measured in stored(version).operations.values():
         for point, probe in measured.probes.items():
-            numbers = (float(point.lstrip("<>")), probe.value, probe.gradient)
+            numbers = (point.number, probe.value, probe.gradient)
             if all(abs(number) < 1e15 for number in numbers):  # also not NaN
-                assert slopes_at(point, probe), f"{measured.call} at {point}"
+                assert probe.slopes, f"{measured.expression} at {point}"
 
 
 # What the mathematics and the page of PyTorch on gradients at kinks say, written by hand:
@@ -257,10 +270,10 @@ KNOWN = {
 @pytest.mark.parametrize("version", versions())
 @pytest.mark.parametrize("call", KNOWN)
 def test_known_gradients(call, version):
-    probes = load(version).elementwise[call].probes
+    probes = stored(version).operations[call].probes
     for point, (gradient, name) in KNOWN[call].items():
         assert probes[point].gradient == pytest.approx(gradient, nan_ok=True), point
-        assert kind(point, probes[point]) == name, point
+        assert probes[point].kind == name, point
 
 
 CLAMP = "torch.clamp(x, -1, 1)"
@@ -269,33 +282,57 @@ CLAMP = "torch.clamp(x, -1, 1)"
 def test_clamp_changed_with_2_14():
     said = [str(change) for change in changes("2.13", "2.14")]
     assert f"{CLAMP} at -1, 1: gradient 1, then 0" in said
-    assert [change for change in changes("2.14", "2.15") if change.call == CLAMP] == []
-    assert [str(change) for change in changes("2.6", "2.13") if change.call == CLAMP] == []
+    assert [change for change in changes("2.14", "2.15") if change.expression == CLAMP] == []
+    assert [str(change) for change in changes("2.6", "2.13") if change.expression == CLAMP] == []
 
 
 def test_a_point_that_only_one_version_has_is_a_change():
-    new = load("2.13")
-    tanh = new.elementwise["F.hardtanh(x)"]
+    new = stored("2.13")
+    tanh = new.operations["F.hardtanh(x)"]
     less = {point: each for point, each in tanh.probes.items() if point != "1"}
-    changed = {**new.elementwise, "F.hardtanh(x)": dataclasses.replace(tanh, probes=less)}
-    old = dataclasses.replace(new, elementwise=changed)
+    changed = {**new.operations, "F.hardtanh(x)": dataclasses.replace(tanh, probes=less)}
+    old = dataclasses.replace(new, operations=changed)
     (change,) = changes(old, new)
-    assert str(change) == "F.hardtanh(x) at 1: point like those beside it, then of interest"
+    assert (change.expression, change.points, change.what) == ("F.hardtanh(x)", "1", "point")
+
+
+def test_a_point_is_never_compared_with_another_one():
+    """Only -0 is stored as 0 where both are the same: -0.5 is not 0.5."""
+    new = stored("2.13")
+    shrink = new.operations["torch.hardshrink(x)"]
+    less = {point: each for point, each in shrink.probes.items() if point != "-0.5"}
+    changed = {**new.operations, "torch.hardshrink(x)": dataclasses.replace(shrink, probes=less)}
+    (change,) = changes(dataclasses.replace(new, operations=changed), new)
+    assert (change.points, change.what) == ("-0.5", "point")
+
+
+def test_minus_0_that_is_not_stored_is_0_also_in_float32():
+    probe = Probe(value=0, gradient=1, left=1, right=1, below=0, above=0)
+    single = {"0": (0.0, 2.0)}
+    old = Measured("f(x)", "FBackward0", "", {Point("0"): probe}, {"float32": single})
+    probes = {Point("-0"): dataclasses.replace(probe, value=3), Point("0"): probe}
+    new = Measured("f(x)", "FBackward0", "", probes, {"float32": {"-0": (3.0, 2.0), **single}})
+    atlases = [
+        dataclasses.replace(stored("2.13"), operations={"f(x)": each}, ties={})
+        for each in (old, new)
+    ]
+    found = {(each.points, each.what, each.before, each.after) for each in changes(*atlases)}
+    assert found == {("-0", "value", "0", "3"), ("-0", "value (float32)", "0", "3")}
 
 
 def test_another_limit_is_a_change():
-    new = load("2.13")
-    step = new.elementwise["torch.sign(x)"]
+    new = stored("2.13")
+    step = new.operations["torch.sign(x)"]
     probes = {**step.probes, "0": dataclasses.replace(step.probes["0"], below=-2.0)}
-    changed = {**new.elementwise, "torch.sign(x)": dataclasses.replace(step, probes=probes)}
-    (change,) = changes(dataclasses.replace(new, elementwise=changed), new)
+    changed = {**new.operations, "torch.sign(x)": dataclasses.replace(step, probes=probes)}
+    (change,) = changes(dataclasses.replace(new, operations=changed), new)
     assert str(change) == "torch.sign(x) at 0: limit from below -2, then -1"
 
 
 def test_changes_name_what_came_and_went():
-    new = load("2.13")
-    less = {call: each for call, each in new.elementwise.items() if call != CLAMP}
-    old = dataclasses.replace(new, elementwise=less)
+    new = stored("2.13")
+    less = {call: each for call, each in new.operations.items() if call != CLAMP}
+    old = dataclasses.replace(new, operations=less)
     assert [str(each) for each in changes(old, new)] == [
         f"{CLAMP}: operation not there, then there"
     ]
@@ -303,7 +340,7 @@ def test_changes_name_what_came_and_went():
         f"{CLAMP}: operation there, then not there"
     ]
     (derivative,) = [c for c in changes("2.12", "2.13") if c.what == "derivative"]
-    assert derivative.call == "torch.nextafter(x, one)" and derivative.after == "there"
+    assert derivative.expression == "torch.nextafter(x, one)" and derivative.after == "there"
     (node, *_) = [c for c in changes("2.10", "2.11") if c.what == "node in the graph"]
     assert node.before == "MulBackward0" and node.after == "LdexpBackward0"
 
@@ -320,13 +357,33 @@ def test_the_table_is_searched_and_filtered():
     assert row[1:] == ("NaN value", "at -inf: -1, value nan; at inf: 0, value nan")
     kinks = atlas_table(of_class="Kink", version="2.13.0").rows
     assert 20 < len(kinks) < 40 and all("kink" in row[1] for row in kinks)
-    assert len(atlas_table(version="2.13").rows) == len(load("2.13").elementwise)
+    assert len(atlas_table(version="2.13").rows) == len(stored("2.13").operations)
+
+
+def steps(count):
+    """An operation that jumps so many times."""
+    jump = Probe(value=0, gradient=1, left=1, right=1, below=0, above=1)
+    probes = {Point(str(i)): jump for i in range(count)}
+    return Measured("torch.steps(x)", "StepsBackward0", "", probes, {})
+
+
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize("count", [1, 3, 4, 5, 6, 9])
+def test_points_are_named_or_counted(count, flat):
+    measured = steps(count)
+    if flat:
+        probes = {p: dataclasses.replace(e, gradient=0, left=0) for p, e in measured.probes.items()}
+        measured = dataclasses.replace(measured, probes=probes)
+    said = re.search(r"at ((?:\d+(?:, )?)+)(?: and (\d+) more)?", describe(measured))
+    named = said[1].split(", ")
+    assert named == [str(i) for i in range(len(named))]
+    assert len(named) + int(said[2] or 0) == count
 
 
 def test_a_table_of_nothing_says_so():
     with pytest.raises(ValueError, match="no operation has 'hardsilu' in its name"):
         atlas_table("hardsilu", version="2.13")
-    with pytest.raises(ValueError, match="'kinky' is no class; these are: zero everywhere, "):
+    with pytest.raises(ValueError, match="'kinky' is not a class; .* zero everywhere, "):
         atlas_table(of_class="kinky")
 
 
@@ -336,19 +393,19 @@ def test_a_version_that_was_not_measured_is_refused():
 
 
 def test_an_installed_torch_that_nobody_measured_is_measured(monkeypatch):
-    monkeypatch.setattr("autograd_surprises.atlas.record.here", lambda: "9.9")
-    monkeypatch.setattr("autograd_surprises.atlas.record.measured_here", lambda: "measured here")
+    monkeypatch.setattr("autograd_surprises.atlas.installed.installed_version", lambda: "9.9")
+    monkeypatch.setattr("autograd_surprises.atlas.installed.survey", lambda: "measured here")
     assert atlas() == "measured here"
 
 
 def test_classes_of_the_whole():
-    numbers = load("2.13").elementwise
+    numbers = stored("2.13").operations
     for call, expected in {
         "torch.sin(x)": "plain",
         "torch.floor(x)": "zero everywhere",
         "torch.heaviside(x, half)": "no derivative",
     }.items():
-        assert expected in classes(numbers[call].backward, numbers[call].probes), call
+        assert expected in numbers[call].classes, call
 
 
 def test_the_tool_writes_what_it_measured_and_the_page(tmp_path, monkeypatch, capsys):
@@ -358,13 +415,13 @@ def test_the_tool_writes_what_it_measured_and_the_page(tmp_path, monkeypatch, ca
         monkeypatch.setattr(name, folder)
     monkeypatch.setattr("tools.atlas.ROOT", tmp_path)
     monkeypatch.setattr("tools.atlas.PAGE", tmp_path / "ATLAS.md")
-    old, new = load("2.13"), load("2.14")
-    monkeypatch.setattr("tools.atlas.measured_here", lambda: old)
+    old, new = stored("2.13"), stored("2.14")
+    monkeypatch.setattr("tools.atlas.survey", lambda: old)
     main([])
     assert (folder / "torch-2.13.json").read_text(encoding="utf-8") == as_text(old)
-    monkeypatch.setattr("tools.atlas.measured_here", lambda: new)
+    monkeypatch.setattr("tools.atlas.survey", lambda: new)
     main([])
-    load.cache_clear()
+    stored.cache_clear()
     text = (tmp_path / "ATLAS.md").read_text(encoding="utf-8")
     assert text == page([old, new])
     assert "| 2.14 | `torch.clamp(x, -1, 1)` | -1, 1 | gradient | 1 | 0 |" in text

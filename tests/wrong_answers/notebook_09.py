@@ -31,7 +31,7 @@ WRONG = {
         "a power": (lambda a, b: (a * a + b * b) ** 0.5, "The power 0.5 is infinitely steep"),
         "an epsilon under the root": (
             lambda a, b: torch.sqrt(a * a + b * b + 1e-12),
-            "value at a = 0, b = 0: yours 1e-06, expected 0. An epsilon on the way",
+            "value at a = 0, b = 0: yours 1e-06, expected 0. An epsilon",
         ),
         "a smaller epsilon": (
             lambda a, b: torch.sqrt(a * a + b * b + 1e-24),
@@ -47,7 +47,11 @@ WRONG = {
         ),
         "a mask afterwards": (
             lambda a, b: torch.hypot(a, b) * ~both_zero(a, b),
-            "Something on the way back is 0 / 0",
+            "0 / 0 or 0 · ∞",
+        ),
+        "a quotient of 0 and 0": (
+            lambda a, b: (a * a + b * b) / torch.hypot(a, b),
+            "value at a = 0, b = 0: yours nan, expected 0. Some step computes 0 / 0",
         ),
         "kept above an epsilon": (
             lambda a, b: torch.hypot(a, b).clamp(min=1e-6),
@@ -104,7 +108,7 @@ WRONG = {
         ),
         "halves that keep their slope": (
             lambda x: x.masked_fill(x < 0, 0) + x.masked_fill(x > 0, 0),
-            "yours -8, expected 0. Each of the two pieces hands on its whole slope",
+            "yours -8, expected 0. Each of the two pieces passes on its whole slope",
         ),
         "one half": (torch.relu, "value at x = -2: yours 0, expected -2. The negative half"),
         "without its sign": (torch.abs, "value at x = -2: yours 2, expected -2. The sign is lost"),
@@ -115,7 +119,7 @@ WRONG = {
         "a quotient": (lambda x: x * x / x, "value at x = 0: yours nan, expected 0. 0 / 0"),
         "a root": (
             lambda x: torch.sqrt(x * x) * x.sign(),
-            "On the way back something is 0 / 0",
+            "yours nan, expected 0. Some step of backward",
         ),
         "cut at 0": (lambda x: torch.where(x == 0, x.detach(), x), "it cuts the graph with detach"),
         "cut everywhere": (
@@ -123,7 +127,7 @@ WRONG = {
             "the value is right, but the result has no grad_fn",
         ),
         "cut by data": (lambda x: torch.where(x == 0, x.data, x), "graph with detach. Here no cut"),
-        "a Function": (Masked.apply, "it has a Function of your own in it"),
+        "a Function": (Masked.apply, "a Function of your own"),
         "no gradient at all": (
             lambda x: torch.tensor(x.tolist(), dtype=x.dtype) + 0 * x,
             "gradient at x = -2, upstream 2: yours 0, expected 2. Away from 0 it is upstream",

@@ -6,11 +6,11 @@ from math import isfinite
 
 import torch
 
-from autograd_surprises.atlas import Measured, Operation, atlas, events
-from autograd_surprises.atlas.kinds import slopes_at
-from autograd_surprises.atlas.measuring import gradients_of, values_of
-from autograd_surprises.atlas.words import text
-from autograd_surprises.numerics import one_sided_slopes, one_thread, special_points
+from autograd_surprises.atlas import Measured, Operation, atlas
+from autograd_surprises.atlas.description import describe_slopes
+from autograd_surprises.atlas.measuring import gradient_function, value_function
+from autograd_surprises.atlas.point import Point
+from autograd_surprises.numerics import few_digits, one_sided_slopes, one_thread, special_points
 from helpers.curves.figures import curve_figure
 from helpers.curves.numbers import GradientCurve
 from helpers.widgets.drawings.drawing import Drawing
@@ -22,19 +22,19 @@ HALF_WIDTHS = [4, 1, 0.1, 0.001]
 class CloseUpDrawing(Drawing):
     """Value and gradient of an operation of the atlas, `half_width` to either side of a point.
 
-    `operation` is its line of code, or its numbers in another atlas than that of your torch.
-    `places` are the points where something happens, as `at` takes them.
+    `operation` is a line of code, looked up in the atlas of your torch, or the numbers of another
+    atlas. `places` are the points that `at` takes: where something happens.
 
     >>> CloseUpDrawing("torch.relu(x)").show(at="0", half_width=1.0)
     'value 0, gradient 0, slopes 0 and 1: kink'
     """
 
     def __init__(self, operation: str | Measured):
-        self.measured = operation if isinstance(operation, Measured) else find(operation)
-        self.name = self.measured.call
+        self.measured = operation if isinstance(operation, Measured) else atlas().look_up(operation)
+        self.name = self.measured.expression
         if self.measured.error:
             raise ValueError(f"{self.name} has no derivative to show: {self.measured.error}")
-        self.operation, self.places = Operation(self.name), places(self.measured)
+        self.operation, self.places = Operation(self.name), eventful_numbers(self.measured)
         self.parameters = {"at": self.places[0], "half_width": 1}
         self.figure, self._artists = curve_figure(self.operation)
         axes = self._artists.value_ax, self._artists.gradient_ax
@@ -51,42 +51,29 @@ class CloseUpDrawing(Drawing):
         self.moving = [*self._marks, *self._artists.moving, *self._missing]
 
     def show(self, at: str | None = None, half_width: float = 1) -> str:
-        at = at or self.places[0]
-        self.curve = curve_around(self.operation, float(at), half_width)
+        point = Point(at or self.places[0])
+        self.curve = curve_around(self.operation, point.number, half_width)
         self._artists.show(self.curve)
         self._artists.fit([self.curve])
         for mark in self._marks:
-            mark.set_xdata([float(at)] * 2)
-        probe = self.measured.probes[at]
+            mark.set_xdata([point.number] * 2)
+        probe = self.measured.probes[point]
         for missing, number in zip(self._missing, (probe.value, probe.gradient), strict=True):
-            missing.set(x=float(at), text="" if isfinite(number) else text(number))
-        slopes = list(dict.fromkeys(map(text, slopes_at(at, probe))))
-        words = f"slope{'s' * (len(slopes) > 1)} {' and '.join(slopes)}: " if slopes else ""
-        kind = events(self.measured.probes).get(at, "the slope, too")
-        return f"value {text(probe.value)}, gradient {text(probe.gradient)}, {words}{kind}"
+            missing.set(x=point.number, text="" if isfinite(number) else few_digits(number))
+        numbers = f"value {few_digits(probe.value)}, gradient {few_digits(probe.gradient)}"
+        slopes = f"{describe_slopes(probe)}: " if probe.slopes else ""
+        kind = self.measured.events.get(point, "the gradient is the slope")
+        return f"{numbers}, {slopes}{kind}"
 
 
-def find(call: str) -> Measured:
-    """An operation in the atlas of your torch, by its line of code or that of an alias.
+def eventful_numbers(measured: Measured) -> list[Point]:
+    """The points where something happens, without infinity, NaN and neighbours; or 0.
 
-    >>> find("torch.clip(x, -1, 1)").call
-    'torch.clamp(x, -1, 1)'
-    """
-    numbers = atlas()
-    for name, measured in numbers.elementwise.items():
-        if call == name or call in numbers.also.get(name, []):
-            return measured
-    raise ValueError(f"the atlas has no {call!r}: atlas_table(search=...) finds what it has")
-
-
-def places(measured: Measured) -> list[str]:
-    """Its points where something happens, without infinity, NaN and neighbours; or 0.
-
-    >>> places(find("F.hardtanh(x)"))
+    >>> eventful_numbers(atlas().look_up("F.hardtanh(x)"))
     ['-1', '1']
     """
-    found = [p for p in events(measured.probes) if p[0] not in "<>" and abs(float(p)) < 1e9]
-    return [p for p in found if p != "-0"] or ["0"]
+    points = [p for p in measured.events if not p.side and p != "-0" and isfinite(p.number)]
+    return points or [Point("0")]
 
 
 def curve_around(operation: Operation, middle: float, half_width: float) -> GradientCurve:
@@ -95,7 +82,7 @@ def curve_around(operation: Operation, middle: float, half_width: float) -> Grad
     >>> curve_around(Operation("torch.log(x)"), 0.0, 1.0).y[0]
     tensor(nan, dtype=torch.float64)
     """
-    value, gradient = values_of(operation), gradients_of(operation)
+    value, gradient = value_function(operation), gradient_function(operation)
     with one_thread():
         grid = torch.linspace(middle - half_width, middle + half_width, 401, dtype=torch.float64)
         try:

@@ -1,12 +1,9 @@
-"""How the atlas calls operations that need more than x: a line for each.
+"""The operations that need more than x, each as the line of code that calls it.
 
 `zero`, `half`, `one`, `two` and `minus_one` are tensors like x.
-
->>> CALLS[0]
-'torch.abs(torch.complex(x, zero))'
 """
 
-CALLS = (
+EXPRESSIONS = (
     "torch.abs(torch.complex(x, zero))",
     "torch.add(x, one)",
     "torch.addcdiv(one, one, x)",
@@ -136,8 +133,8 @@ CALLS = (
     "special.zeta(x, one)",
 )
 
-# Kinks that are not found: the curve is bent beside them, and the gradient does not jump there, or
-# jumps elsewhere in a long tensor.
+# Kinks that no search finds: the curve bends beside them, and the gradient does not jump there, or
+# in a long tensor jumps elsewhere.
 KINKS = {
     "F.gaussian_nll_loss(one, one, x, eps=0.1, reduction='none')": ("0.1",),
     "F.hardswish(x)": ("-3", "3"),
