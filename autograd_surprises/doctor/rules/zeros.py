@@ -303,7 +303,7 @@ ZERO.add(
     "not-picked",
     "only the elements that {operation} picked get a gradient",
     "nothing, if that is meant; else a soft form such as logsumexp or a mean",
-    "09_gradient_atlas.ipynb#Who-gets-it-at-a-tie?",
+    "09_gradient_atlas.ipynb#Which-input-gets-the-gradient-at-a-tie?",
     on={
         "Index Select Slice Gather IndexSelect Embedding Max Min Maximum Minimum Amax Amin Unbind "
         "Split Narrow Topk Sort Median MaxPool2DWithIndices MaxPool2D Kthvalue Diagonal Tril "
