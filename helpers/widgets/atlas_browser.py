@@ -127,9 +127,10 @@ class _Row:
         self.name = ipywidgets.Button(layout={"width": "290px", "min_width": "290px"})
         self.name.on_click(lambda _: opens(self.expression))
         self.picture = LiveImage(format="png", layout={"width": f"{WIDTH}px", "min_width": "150px"})
-        self.words = ipywidgets.HTML()
+        self.words = ipywidgets.HTML(layout={"flex": "1 1 250px"})  # wraps below in narrow pages
         self.box = ipywidgets.HBox(
-            [self.name, self.picture, self.words], layout={"align_items": "center"}
+            [self.name, self.picture, self.words],
+            layout={"align_items": "center", "flex_flow": "row wrap"},
         )
 
     def show(self, measured, picture):
