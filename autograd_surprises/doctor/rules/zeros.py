@@ -426,7 +426,7 @@ TINY.append(NORMALISED)
 
 TINY.add(
     "underflow",
-    "the gradient is so small that its type _rounds most of it to 0",
+    "the gradient is so small that its type rounds most of it to 0",
     "scale the loss (torch.amp.GradScaler), or use bfloat16",
     "10_functions_that_survive.ipynb#Mixed-precision",
     on={"ToCopy": always},
