@@ -1,8 +1,8 @@
 # The commands of this project: `make` lists them. For GNU make 3.81 (macOS) and later, and any sh.
 #   PYTHON=python3.12   build the environment with this Python; `make clean` first, if there is one
-#   TORCH=2.15.0        work in an environment of its own, with this torch (or TORCH=newest)
+#   TORCH=2.15.0        work in a separate environment, with this torch (or TORCH=newest)
 #   TORCH_INDEX=URL     look for torch there too; small CPU-only builds for Linux: see README.md
-#   PORT=8899, ARGS=…   handed to JupyterLab, for example ARGS=--no-browser
+#   PORT=8899, ARGS=…   passed to JupyterLab, for example ARGS=--no-browser
 
 FIRST := notebooks/00_start_here.ipynb
 VENV := .venv$(if $(TORCH),-torch-$(TORCH))
@@ -24,8 +24,8 @@ lab: $(VENV)/ready ## install what is missing, then open JupyterLab on the first
 
 test: lint unit nb browser ## run the four checks below
 
-# Two workers share two cores: threads inside each would wait for one another. And what pytest
-# rewrites (tests, plugins) is kept, or every process would rewrite it again.
+# Two workers share two cores: threads inside each would wait for one another. Bytecode that pytest
+# rewrites (tests, plugins) is kept, or every process would rewrite it.
 unit nb browser: export OMP_NUM_THREADS = 1
 unit nb browser: export PYTHONDONTWRITEBYTECODE =
 
@@ -81,7 +81,7 @@ echo "no $$no"
 endef
 
 # Only a finished installation carries the stamp `ready`. One whose Python has gone, or whose
-# packages lie elsewhere because the folder was moved or copied, is built anew like a missing one.
+# packages lie elsewhere because the folder was moved or copied, is rebuilt, like a missing one.
 # The package is found, but not imported: that would load torch, which takes seconds.
 FOUND_HERE := import os; from importlib.util import find_spec; \
 	print(os.path.samefile(find_spec("autograd_surprises").origin, "autograd_surprises/__init__.py"))

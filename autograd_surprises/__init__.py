@@ -8,7 +8,7 @@ Inside, each imports only those above it:
 numerics     finite differences, jumps and kinks, "is it elementwise?"
 graph        the autograd graph behind a tensor, as data
 show         tables and pictures
-messages     what torch's messages mean, what helps, and how to make them happen
+messages     what torch's messages mean, what helps, and how to reproduce them
 doctor       trace, explain, explain_error
 report_card  what a custom Function supports
 atlas        measured default gradients of torch's operations, and what versions changed

@@ -20,7 +20,7 @@ def traffic(run) -> dict[str, int]:
     Of a tensor that it makes and frees inside, only the fresh memory is seen: that counts as
     written once and read once. What a cache holds counts like the rest.
     """
-    run()  # what it makes only once is no part of it
+    run()  # what it makes only once does not count
     with _Operations() as seen:
         run()
     fresh = _fresh(run)

@@ -5,7 +5,8 @@ import os
 import pytest
 from hypothesis import settings
 
-# A slow machine is no wrong answer, and a failure must come again: the same examples every time.
+# A slow machine is not a wrong answer, and a failure must be repeatable: the same examples every
+# time.
 settings.register_profile("project", deadline=None, derandomize=True)
 settings.load_profile("project")
 
@@ -16,7 +17,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 @pytest.fixture
 def redrawn():
-    """Draws the whole figure of a drawing anew, and returns the PNG that the page should show."""
+    """Draws the whole figure of a drawing again, and returns the PNG that the page should show."""
 
     def redrawn(drawing):
         drawing.figure.canvas.draw()  # leaves out what moves

@@ -3,7 +3,7 @@
     python tests/run_sections.py NOTEBOOK ...
 
 prints, as JSON, for each notebook the sections that fail and the sliders that no cell moves far
-enough. It is a process of its own because notebooks change settings of torch and matplotlib, and
+enough. It is a separate process because notebooks change settings of torch and matplotlib, and
 one process for all because importing takes longer than moving sliders. Nothing is drawn: that
 takes longest, and `make nb` draws it all.
 """

@@ -109,7 +109,7 @@ def test_a_moved_explorer_shows_what_a_fresh_one_shows(explorer, request, redraw
 def test_a_move_draws_only_what_moves(explorer, monkeypatch):
     """Drawing the whole figure for each move would take five times as long."""
     explorer.set()
-    monkeypatch.setattr(explorer.figure.canvas, "draw", lambda: pytest.fail("drew the frame anew"))
+    monkeypatch.setattr(explorer.figure.canvas, "draw", lambda: pytest.fail("drew the frame again"))
     for end in ("min", "max"):
         explorer.set(**{name: getattr(slider, end) for name, slider in explorer.sliders.items()})
 

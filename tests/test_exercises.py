@@ -1,4 +1,4 @@
-"""Every exercise accepts its solution and rejects each wrong answer with a message of its own."""
+"""Every exercise accepts its solution and rejects each wrong answer with its own message."""
 
 import re
 

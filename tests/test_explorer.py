@@ -62,7 +62,7 @@ def test_nothing_but_the_curves_and_titles_moves(explorer):
     difference = ImageChops.difference(before, picture(explorer)).convert("L")
     changed = difference.point(
         lambda level: 255 if level > 20 else 0
-    )  # 256 colours are chosen anew
+    )  # 256 colours are chosen again
     left, _, right, bottom = changed.getbbox()
     frame = explorer.figure.axes[0].get_window_extent()
     assert left >= frame.x0 and bottom <= explorer.figure.bbox.height - frame.y0

@@ -30,7 +30,7 @@ def write(path, *sources):
 
 
 def make_notebooks(*paths):
-    """In a process of its own, because nbclient leaves event loops open."""
+    """In a separate process, because nbclient leaves event loops open."""
     # Some servers set this; pictures are wanted all the same.
     environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONUTF8": "1"}
     command = [sys.executable, ROOT / "tools" / "notebooks.py", *paths]
@@ -41,7 +41,7 @@ def make_notebooks(*paths):
 
 def test_a_second_run_changes_nothing(tmp_path):
     sample = write(tmp_path / "01_a.ipynb", WIDGETS, PRINTS, "ipywidgets.IntSlider()", "")
-    assert make_notebooks(sample).stdout == "01_a.ipynb: stored anew\n"
+    assert make_notebooks(sample).stdout == "01_a.ipynb: updated\n"
     first = sample.read_bytes()
     assert make_notebooks(sample).stdout == "01_a.ipynb: unchanged\n"
     assert sample.read_bytes() == first
@@ -67,7 +67,7 @@ def test_a_failing_notebook_is_named_and_left_alone(tmp_path):
     done = make_notebooks(bad, good)
     assert done.returncode == 1
     assert bad.read_bytes() == before
-    assert done.stdout == "02_good.ipynb: stored anew\n"
+    assert done.stdout == "02_good.ipynb: updated\n"
     assert f"01_bad.ipynb, cell {nbformat.read(bad, as_version=4).cells[2].id}:" in done.stderr
     assert "y = x / 0" in done.stderr
     assert "ZeroDivisionError" in done.stderr

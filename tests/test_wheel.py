@@ -1,4 +1,4 @@
-"""The wheel works in a folder of its own, beside a file helpers.py that belongs to the user."""
+"""The wheel works in another folder, beside the user's own file helpers.py."""
 
 import os
 import shutil

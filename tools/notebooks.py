@@ -172,7 +172,7 @@ def main(arguments):
     with ThreadPoolExecutor(max_workers=2) as pool:
         for path, result in [(path, pool.submit(refresh, path)) for path in paths]:
             try:
-                outcome = "stored anew" if result.result() else "unchanged"
+                outcome = "updated" if result.result() else "unchanged"
                 print(f"{path.name}: {outcome}", flush=True)
             except NotebookError as error:
                 print(error, file=sys.stderr)

@@ -1,18 +1,18 @@
 """Why is a gradient None, zero, NaN or wrong, and which line did it?
 
-Record the forward pass, watch one backward, gather the facts of each tensor, and tell the first
+Record the forward pass, watch one backward, gather the facts of each tensor, and report the first
 rule that fits. Each module imports only those above it:
 
-places         lines of somebody's code, and the tensors that names there hold
+places         lines of code, and the tensors that the variables there hold
 finding        what happened to the gradient of one tensor
 steps          what backward did at one node of the graph
-rules          every cause: when it holds, what is said, what helps, which section teaches it
+rules          every cause: when it applies, what it says, what helps, which section teaches it
 forward_calls  one call of torch in the forward pass
 recorder       what the forward pass did
-history        questions to a recording
+history        queries on a recording
 backward       one backward, watched
 births         where inf and NaN of the forward pass came from
-case           one loss and what is known of it
+case           one loss and what is known about it
 judging        what happened to the gradient of each tensor
 advice         what a gradient does not show
 errors         explain_error(), and the lines that an error is about

@@ -1,4 +1,4 @@
-"""What a gradient does not show: Functions of the user, shapes that broadcast, no training."""
+"""What a gradient does not show: the user's own Functions, shapes that broadcast, no training."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from autograd_surprises.doctor.rules.wrong import (
 
 
 def probably_wrong(case: Case) -> list[Finding]:
-    """Steps and calls whose gradient is probably not the one that was meant.
+    """Steps and calls whose gradient is probably not the intended one.
 
     >>> scores = torch.ones(1, 3, requires_grad=True)
     >>> loss = torch.nn.functional.cross_entropy(scores.softmax(1), torch.tensor([0]))
@@ -53,7 +53,7 @@ def probably_wrong(case: Case) -> list[Finding]:
 
 
 def not_trained(case: Case, targets: dict, optimizer) -> list[Finding]:
-    """Tensors that get a gradient and no update.
+    """Tensors that get a gradient but no update.
 
     >>> layer = torch.nn.Linear(2, 1)
     >>> optimizer = torch.optim.SGD([layer.weight], lr=0.1)
@@ -96,4 +96,4 @@ def _stranger(case, leaf):
                     return [UNREGISTERED.finding().about(path, "not trained", places)]
     if isinstance(leaf, nn.Parameter) and id(leaf) not in case.names and made and made.module:
         return [MADE_IN_FORWARD.finding().about(case.name(leaf), "not trained", places)]
-    return []  # probably of another model
+    return []  # probably belongs to another model

@@ -17,7 +17,7 @@ from autograd_surprises.doctor.steps import (
     name_of,
 )
 
-# Is an amount ill? And is a gradient of several parts ill if all are, or if any is?
+# symptom: (is an amount ill?, is a gradient of several parts ill if all of them are, or if any is?)
 SYMPTOMS = {
     "lost": (lambda amount: amount is None or amount.nonzero == 0, all),
     "not finite": (lambda amount: amount is not None and not amount.finite, any),
@@ -72,7 +72,7 @@ class Backward:
         handles = []
         try:
             for step in self.steps.values():
-                if step.own is not None:  # may write into what it gets, so look before
+                if step.own is not None:  # may write into the gradient it gets, so measure first
                     handles.append(step.node.register_prehook(self._before(step)))
                 handles.append(step.node.register_hook(self._after(step)))
             grads = torch.autograd.grad(
@@ -88,7 +88,7 @@ class Backward:
             self._measured = {}
 
     def forget(self) -> None:
-        """Let go of every tensor: what is left is numbers and the nodes of the graph."""
+        """Release every tensor; numbers and the nodes of the graph stay."""
         self.grads = {}
         self.leaves = []
         for step in self.steps.values():
@@ -145,7 +145,7 @@ class Backward:
                 step.sample = arrived.detach()
 
     def _unfinished(self):
-        """Of the nodes whose gradient was complete, the engine runs the youngest first."""
+        """Of the nodes whose gradient is complete, the engine runs the newest first."""
         undone = [step for step in self.steps.values() if step.order is None]
         waits = {node for step in undone for node, _ in step.edges}
         ready = [s for s in undone if s.node not in waits and not hasattr(s.node, "variable")]
@@ -154,8 +154,9 @@ class Backward:
     def origins(self, node: Node, nr: int, symptom: str) -> list[BackwardStep | GradientSum]:
         """Where the symptom of the gradient of (node, nr) began: "lost" or "not finite".
 
-        That is a step that got a healthy gradient and let an ill one go, or a GradientSum of
-        healthy ones that is ill. Empty if the gradient that entered the graph was ill already.
+        That is a step that received a healthy gradient and passed on a bad one, or a GradientSum of
+        healthy contributions with a bad sum. Empty if the gradient that entered the graph was
+        already bad.
         """
         if symptom not in self._origins:
             table = self._origins[symptom] = {}

@@ -14,13 +14,13 @@ from autograd_surprises.doctor.rules.nonfinite import (
     Birth,
 )
 
-RESULTS = {"result", "output"}  # torch's names for what a node keeps of its own result
+RESULTS = {"result", "output"}  # torch's names for the results that a node saves
 
 
 def born_in_forward(
     loss: torch.Tensor, backward: Backward | None, history: History | None
 ) -> Finding | None:
-    """The finding, if inf or NaN came up in the forward pass already.
+    """The finding, if inf or NaN appeared in the forward pass.
 
     >>> x = torch.tensor([0.0], requires_grad=True)
     >>> loss = (x.log() * x).sum()
@@ -46,7 +46,7 @@ def _made_by(kind, where):
 
 
 def _maker(steps, step):
-    """The nearest known maker of inf or NaN below, behind steps that keep nothing."""
+    """The nearest known maker of inf or NaN below; steps that save nothing are skipped."""
     below = [steps.get(node) for node, _ in step.edges]
     while below:
         maker = below.pop(0)

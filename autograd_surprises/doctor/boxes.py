@@ -25,10 +25,10 @@ def box_graph(
     names: dict[int, str],
     limit: int = 30,
 ) -> BoxGraph:
-    """The boxes of a backward, at most about `limit`: a large graph folds to the ways that matter.
+    """The boxes of a backward, about `limit` at most: of a large graph, only the paths that matter.
 
-    These lead from the loss to tensors whose gradient is ill, or, if none is, to the leaf that is
-    farthest. Tensors that the graph does not reach hang below the step that uses their numbers.
+    These lead from the loss to tensors with a bad gradient or, if there are none, to the farthest
+    leaf. Tensors that the graph does not reach hang below the step that uses their numbers.
 
     names  of leaves, by id
 
@@ -78,7 +78,7 @@ class _Boxes:
         self.links.append(Link(self.add(step), self.add(below), flows))
 
     def ways(self, steps):
-        """A few ways from the loss to leaves; what is long and healthy on them is folded."""
+        """A few paths from the loss to leaves; long healthy stretches are folded."""
         leaves = [step for step in steps if hasattr(step.node, "variable")]
         ill = [leaf for leaf in leaves if self.box(leaf).kind != "leaf"]
         self.add(self.backward.root)
@@ -138,7 +138,7 @@ class _Boxes:
 
 
 def _of_one_story(findings):
-    """Findings that were cut off for one reason in one line, together."""
+    """Findings that were cut off for the same reason, in one line."""
     groups: dict = {}
     for finding in findings:
         groups.setdefault((finding.cause, finding.where), []).append(finding)

@@ -1,4 +1,4 @@
-"""One loss and all that is known of it: the watched backward, the recorded forward pass, names."""
+"""One loss, its watched backward, its recorded forward pass, and the names of its tensors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Case:
         return self.history.made_at(tensor) if self.history else None
 
     def why(self, step: BackwardStep, rules: Rulebook) -> Finding:
-        """The first rule that fits a step, told once for all tensors that it concerns."""
+        """The first rule that fits a step, reported once for all tensors that it concerns."""
         key = step, id(rules)
         if key not in self._told:
             self._told[key] = rules.first(step).finding(step)
@@ -65,7 +65,7 @@ class Case:
 
     @cached_property
     def birth(self) -> Finding | None:
-        """What is to be said of inf and NaN in the forward pass."""
+        """The finding about inf and NaN in the forward pass, if there are any."""
         for i, leaf in enumerate(self.leaves):
             if bool(numbers_of(leaf).isnan().any()):
                 written = self.history.written_at(leaf) if self.history else None
@@ -100,7 +100,7 @@ class Case:
 
 
 def memory(tensor: torch.Tensor) -> tuple[int, int]:
-    """Where its numbers lie, and how many; nothing else has that, unless it is a view of them.
+    """Where its numbers lie, and how many there are: the same only for a view of all of them.
 
     >>> x = torch.ones(2)
     >>> memory(x) == memory(x.detach()), memory(x) == memory(x.clone())

@@ -1,4 +1,4 @@
-"""explain(): the loss and what it is asked about, one watched backward, and a report."""
+"""explain(): checks what it is given, watches one backward, and makes a report."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def explain(loss, wrt=None, *, model=None, optimizer=None, grad_outputs=None) ->
     """Say for each tensor in `wrt` whether a gradient of `loss` arrives, and if not, why.
 
     Call it after the forward pass. It walks through the graph once, with torch.autograd.grad, and
-    leaves .grad, hooks, random numbers and the graph as they were. Hooks and Functions of yours
-    run, and so does what a checkpoint computes anew. What retain_grad() adds is put back for every
-    tensor that a variable, a list, a dict, a closure or an attribute on the stack leads to.
+    leaves .grad, hooks, random numbers and the graph as they were. Your hooks and Functions run,
+    and checkpoints recompute. What retain_grad() adds is removed again for every tensor that the
+    variables on the stack lead to, also through lists, dicts, closures and attributes.
 
     wrt           a module, an optimizer, a tensor, a list of tensors or {name: tensor}; without
                   it: every leaf that the graph reaches
-    model         tells parameters that are not registered, and an optimizer that holds others
+    model         finds parameters that are not registered, and an optimizer that holds others
     grad_outputs  the weights of a loss that is not a scalar
 
     Raises TypeError or ValueError for what cannot be examined.
@@ -123,7 +123,7 @@ def _targets(wrt, names):
     for name, part in pairs:
         _expect(part, torch.Tensor, f"wrt[{name!r}]", "a tensor")
         if torch.nn.parameter.is_lazy(part):
-            raise ValueError(f"{name} is not initialised yet: run the model once before you ask")
+            raise ValueError(f"{name} is not initialised yet: run the model once before explain")
     if not pairs:
         raise ValueError(
             f"wrt is a {_kind(wrt)} that holds no tensor, so there is nothing to explain. "
@@ -133,7 +133,7 @@ def _targets(wrt, names):
 
 
 def _named_apart(pairs):
-    """{name: tensor}; a second tensor of a name is called "name (2)"."""
+    """{name: tensor}; a second tensor with the same name is called "name (2)"."""
     named = {}
     for name, tensor in pairs:
         tries = chain([name], (f"{name} ({k})" for k in count(2)))
@@ -142,7 +142,7 @@ def _named_apart(pairs):
 
 
 def _is_named(part):
-    """A pair, as named_parameters() gives them."""
+    """A pair, as named_parameters() yields them."""
     return isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], str)
 
 
@@ -159,7 +159,7 @@ def _weights(loss, grad_outputs):
 
 
 def walk(case: Case, weights, targets: dict, held: Iterable[torch.Tensor]) -> Finding | None:
-    """Run the backward; what retain_grad() adds to .grad is put back. A Finding if it raises."""
+    """Run the backward; what retain_grad() adds to .grad is removed. A Finding if it raises."""
     if case.backward is None:
         return None
     known = [*targets.values(), *held]
@@ -181,7 +181,7 @@ def walk(case: Case, weights, targets: dict, held: Iterable[torch.Tensor]) -> Fi
 
 
 def leaves(case: Case) -> dict[str, torch.Tensor]:
-    """Every leaf of the graph; without a graph, every leaf that the recording met."""
+    """Every leaf of the graph; without a graph, every leaf that was recorded."""
     if case.backward is not None:
         found = case.backward.leaves
     else:
@@ -191,6 +191,6 @@ def leaves(case: Case) -> dict[str, torch.Tensor]:
 
 
 def description(loss: torch.Tensor) -> str:
-    """What loss this is."""
+    """A description of the loss."""
     value = f"{loss.item():.4g}" if loss.numel() == 1 else f"of shape {tuple(loss.shape)}"
     return value + (f", made by {loss.grad_fn.name()}" if loss.grad_fn is not None else "")

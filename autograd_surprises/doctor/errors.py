@@ -1,4 +1,4 @@
-"""explain_error(): what an error of autograd means, and which lines of the program it is about."""
+"""explain_error(): what an error of autograd means, and which lines of the program it concerns."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ OLD_GRAPH = (
 def explain_error(error: BaseException, recording: Recorder | None = None) -> Finding:
     """What an error of autograd means, where it was raised, and what helps.
 
-    recording  the trace() of the forward pass: with it, the guilty lines are named, too
+    recording  the trace() of the forward pass: with it, the guilty lines are named
 
-    Raises TypeError if `error` is no exception.
+    Raises TypeError if `error` is not an exception.
 
     >>> try: torch.ones(2).sum().backward()
     ... except RuntimeError as error: print(explain_error(error).cause)
@@ -64,7 +64,7 @@ def finding_of_error(
 
 
 def _lines(recording, cause, said, failed):
-    """The places that an error is about, the guilty one first."""
+    """The places that an error concerns, the guilty one first."""
     if recording is None:
         return []
     history = History(recording)
@@ -77,7 +77,7 @@ def _lines(recording, cause, said, failed):
 
 
 def _overwritten(history, said, needed):
-    """The write after the value was needed, into what the operation in the message made."""
+    """The write, after the value was needed, into a result of the operation in the message."""
     writes = [c for c in history.calls if c.in_place and (not needed or c.index > needed.index)]
     operation = re.search(r"which is output \d+ of (\w+?)(?:Backward\d*)?,", said)
     name = operation[1].lower() if operation else ""

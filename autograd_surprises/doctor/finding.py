@@ -18,7 +18,7 @@ class Finding:
 
     name      of the tensor; "loss" or "backward()" for what concerns all of them
     status    ok, partial, none, zero, tiny, nan, inf, wrong, not trained or error
-    cause     a slug such as "detach", or "" if nothing is to be said
+    cause     a slug such as "detach", or "" if there is nothing to say
     sentence  the cause in words
     places    (label, Where), the line to blame first
     fix       what helps
@@ -51,7 +51,7 @@ class Finding:
         node: str = "",
         also: Iterable[str] = (),
     ) -> Finding:
-        """The same of this tensor; each place once, and none without a Where."""
+        """The same for this tensor; each place once, and none without a Where."""
         once: dict[Where, tuple[str, Where]] = {}
         for label, where in places:
             if where is not None:
@@ -70,7 +70,7 @@ class Finding:
         return self.places[0][1] if self.places else None
 
     def lines(self) -> list[tuple[str, str]]:
-        """(label, text) of everything that is known, the cause first."""
+        """(label, text) for everything that is known, the cause first."""
         rows = [("cause", self.sentence)]
         rows += [(label, str(where)) for label, where in self.places]
         rows += [("gradient", self.node), *(("also", text) for text in self.also)]

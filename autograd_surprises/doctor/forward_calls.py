@@ -22,8 +22,8 @@ ROLES = {
     "hook": {"register_hook"},
     "switch": {"_set_grad_enabled"},
 }
-PROPERTIES = {"data", "T", "mT", "H", "mH", "real", "imag"}  # that give a tensor of values
-# Operations that give inf or NaN for finite numbers more often than by sheer size.
+PROPERTIES = {"data", "T", "mT", "H", "mH", "real", "imag"}  # that return a tensor of values
+# Operations that return inf or NaN for finite numbers, and not only for very large ones.
 SPOILS = frozenset(
     "log log2 log10 log1p logit exp exp2 expm1 sqrt rsqrt reciprocal pow square div true_divide "  # noqa: SIM905
     "divide truediv rtruediv rpow std var std_mean norm vector_norm linalg_vector_norm normalize "
@@ -41,7 +41,8 @@ class ForwardCall(NamedTuple):
     inputs, outputs  the states of tensors that went in and came out, each state a number
     cuts             {output: why it has no history}
     function         the autograd.Function in whose forward it ran, and the line of its apply
-    shapes           (does exactly one require a gradient?, shape, shape) of two unlike inputs
+    shapes           (does exactly one require a gradient?, shape, shape) of two inputs of different
+                     shapes
     """
 
     index: int
@@ -63,7 +64,7 @@ class ForwardCall(NamedTuple):
 
     @property
     def node_line(self) -> Where | None:
-        """The line that made its nodes of the graph: inside a Function, that of the apply."""
+        """The line that made its graph nodes; inside a Function, the line that called apply."""
         return self.function[1] if self.function else self.where
 
     @property
@@ -73,7 +74,7 @@ class ForwardCall(NamedTuple):
 
 @cache
 def name_and_role(func) -> tuple[str, str]:
-    """What a function of torch is called, and what a call of it means for the record.
+    """The name of a function of torch, and what a call of it means for the recording.
 
     >>> name_and_role(torch.Tensor.item), name_and_role(torch.relu_)
     (('item', 'number'), ('relu_', 'change'))
@@ -97,7 +98,7 @@ def is_finite(tensor: torch.Tensor) -> bool:
         return True
     try:
         return math.isfinite(tensor.detach().sum()) or bool(tensor.detach().isfinite().all())
-    except RuntimeError:  # inside vmap and its like, numbers cannot be looked at
+    except RuntimeError:  # inside vmap and similar transforms, numbers cannot be read
         return True
 
 

@@ -1,4 +1,4 @@
-"""Questions to a recording: which line made this node, and where did that tensor lose its way?"""
+"""Queries on a recording: which line made this node, and where did that tensor lose its history?"""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Fate(NamedTuple):
 
 
 def _joined(fates, without=()):
-    """One fate of several; what could not be avoided, and mere decisions, are blamed last."""
+    """One fate made of several; unavoidable cuts and mere decisions are blamed last."""
 
     def best(triples, last):
         once = {(t[0].index, t[2]): t for t in triples if t[2] not in without}
@@ -95,7 +95,7 @@ class History:
         return max(met, key=lambda call: call.index).where if met else None
 
     def uses(self, tensor: torch.Tensor) -> list[ForwardCall]:
-        """The calls that made something of this tensor."""
+        """The calls that computed something from this tensor."""
         states = self.recorder.states(tensor)
         calls = [call for state in states for call in self.users.get(state, ())]
         idle = ("backward", "grad", "requires_grad_")
@@ -129,7 +129,7 @@ class History:
         ][:3]
 
     def spoiled_before(self, loss: torch.Tensor, backward) -> ForwardCall | None:
-        """The first call behind the loss that made inf or NaN of finite numbers."""
+        """The first call behind the loss that turned finite numbers into inf or NaN."""
         behind = self.behind(loss, backward)
         return next((c for c in self.recorder.spoiled if behind.intersection(c.outputs)), None)
 
@@ -141,7 +141,7 @@ class History:
         return _joined([self._fates.get(state, Fate()) for state in states], without=states)
 
     def _all_fates(self, behind):
-        """One walk from the last call back to the first, so that many tensors cost no more."""
+        """One walk from the last call back to the first: many tensors cost no more than one."""
         fates: dict[int, Fate] = {}
         for call in reversed(self.calls):
             after = []

@@ -30,7 +30,7 @@ from autograd_surprises.doctor.rules.zeros import SHRINKS, TINY, ZERO, ZERO_SUM,
 from autograd_surprises.doctor.steps import BackwardStep, GradientSum, Node, measure
 
 TINY_MASS, DROP, VANISHED = 1e-5, 1e-3, 1e-9  # of what entered; in one step; in many steps
-NEAR = 50  # steps above a tensor in which what blocks a part of its gradient is looked for
+NEAR = 50  # how many steps above a tensor are searched for what blocks a part of its gradient
 
 
 def judge(case: Case, name: str, tensor: torch.Tensor) -> Finding:
@@ -131,7 +131,7 @@ def _unreached(case, name, tensor):
         uses = case.history.uses(tensor)
         if uses and all(set(call.outputs) <= set(call.cuts) for call in uses):
             cut = next(iter(uses[0].cuts.values()))
-            return _cut(name, uses[0], cut, also, "only this was ever made of it: ")
+            return _cut(name, uses[0], cut, also, "only this was ever computed from it: ")
         places = (("ends at", case.history.calls[fate.end].where),) if uses else ()
     step = None if case.history else case.steps_by_constant.get(memory(tensor))
     alike = [t for t in case.leaves_by_shape.get(tuple(tensor.shape), ()) if t is not tensor]
@@ -176,13 +176,13 @@ def _zero(case, name, tensor, edge):
             places = (("set at", case.history and case.history.written_at(leaf)), *at(step))
     for other in others:
         line = f", at {other.where}" if other.where else ""
-        also.append(f"on another way: {case.why(other, ZERO).sentence}{line}")
+        also.append(f"on another path: {case.why(other, ZERO).sentence}{line}")
     node = f"died in {in_and_out(step)}"
     return case.why(step, ZERO).about(name, "zero", places, node, also)
 
 
 def _zero_sum(case, name, tensor, total):
-    """No step let it die: it was zero from the start, a hook did it, or contributions cancel."""
+    """No single step did it: it was zero from the start, a hook did it, or contributions cancel."""
     found = ZERO_SUM.first(total).finding(total)
     places = at(total.steps[0]) if total.steps else ()
     if found.cause == "hook":
@@ -191,7 +191,7 @@ def _zero_sum(case, name, tensor, total):
 
 
 def _hooks_at(case, tensor):
-    """Where a hook was registered, best one of this very tensor."""
+    """Where a hook was registered, preferably on this very tensor."""
     recorder = case.history and case.history.recorder
     states = recorder.states(tensor) if recorder else ()
     hooks = sorted(recorder.hooks if recorder else (), key=lambda hook: hook[0] not in states)
@@ -206,7 +206,7 @@ def _tiny(case, name, amount, edge):
         if step in case.tiny:
             return replace(case.tiny[step], name=name, also=also)
         arrived = sum(a.mass for a in step.arriving if a)
-        if arrived > 0 and step.kind not in ("Cat", "Stack"):  # these pass on a part each
+        if arrived > 0 and step.kind not in ("Cat", "Stack"):  # each of these passes on a part
             ratios[step] = left.mass / arrived
     worst = min(ratios, key=ratios.get, default=None)
     if worst is not None and ratios[worst] < DROP:
@@ -286,7 +286,7 @@ def _first_spoiled(step, position, arrived):
 
 
 def about_loss(case: Case, targets: dict, grad_outputs: torch.Tensor | None) -> list[Finding]:
-    """What is to be said of the loss itself: no history, not one number, not finite."""
+    """Findings about the loss itself: no history, not one number, not finite."""
     facts = LossFacts(case.loss, case.history is not None, grad_outputs is not None)
     rule = next((rule for rule in LOSS if rule.fits(facts)), None)
     if rule is not None:
@@ -300,7 +300,7 @@ def about_loss(case: Case, targets: dict, grad_outputs: torch.Tensor | None) -> 
 
 
 def _lost_at(case, targets):
-    """Where a loss lost its history, or was made; else, where frozen tensors were made."""
+    """Where a loss lost its history or was made; otherwise, where frozen tensors were made."""
     if case.backward is not None:
         return at(case.backward.root, "made at")
     if case.history is None:
@@ -316,7 +316,7 @@ def _lost_at(case, targets):
 
 
 def _of_old_gradient(case, found, leaf):
-    """backward() adds: does .grad already hold this very gradient several times?"""
+    """backward() adds to .grad: does it already hold this very gradient several times?"""
     old, gradient = leaf.grad, case.backward.grads[id(leaf)]
     if old.layout is not torch.strided or gradient.layout is not torch.strided:
         return found

@@ -1,4 +1,4 @@
-"""Places in somebody's Python code, and the tensors that the names there hold."""
+"""Lines of Python code, and the tensors that the variables there hold."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Where:
 
     @property
     def short(self) -> str:
-        """The file without its folders. A notebook cell has a file of changing name, so no name."""
+        """File name and line; for a notebook cell the line alone, because its file name changes."""
         in_notebook = "ipykernel_" in self.file
         return f"line {self.line}" if in_notebook else f"{Path(self.file).name}:{self.line}"
 
@@ -50,7 +50,7 @@ class Where:
         return f"{self.short}: {self.source}{module}" if self.source else f"{self.short}{module}"
 
 
-_owners: dict[int, tuple[CodeType, str]] = {}  # by id: the hash of a long function takes long
+_owners: dict[int, tuple[CodeType, str]] = {}  # by id: hashing the code of a long function is slow
 
 
 def owner(code: CodeType) -> str:
@@ -112,7 +112,7 @@ def tensors_in(value: object) -> list[torch.Tensor]:
 def held_tensors(value: object, name: str) -> Iterator[tuple[str, torch.Tensor]]:
     """The tensors that a variable holds, each with the expression that reaches it: "scales[0]".
 
-    Lists, dicts, closures and attributes are looked into, up to a limit; modules with all parts.
+    Lists, dicts, closures and attributes are searched, up to a limit; modules completely.
     """
     waiting, looked = deque([(name, value, 0)]), 0
     while waiting and looked < LIMIT:
@@ -164,9 +164,9 @@ def variables(frame: FrameType | None) -> tuple[dict[int, str], list[torch.Tenso
         frame = frame.f_back
     for space in spaces.values():
         for variable, value in list(space.items()):
-            if SHELL.fullmatch(variable):  # its own copies of cells and results
+            if SHELL.fullmatch(variable):  # IPython's own copies of cells and results
                 continue
-            with suppress(Exception):  # an object that does not let itself be looked into
+            with suppress(Exception):  # an object that cannot be inspected
                 for name, tensor in held_tensors(value, variable):
                     tensors[id(tensor)] = tensor
                     if len(name) < len(names.get(id(tensor), name + " ")):

@@ -30,12 +30,12 @@ sequence_number = torch.autograd._get_sequence_nr
 class Recorder(TorchFunctionMode):
     """A context that records each call of torch from Python, in this thread.
 
-    It keeps lines and numbers, no tensors. What torch.compile has compiled before runs eagerly
+    It keeps lines and numbers, no tensors. What torch.compile compiled earlier runs eagerly
     inside. Each method takes the frame of the caller: that of the code that called torch.
 
     calls    in order
     hooks    (state of the tensor, line) of each register_hook()
-    spoiled  the first calls that made inf or NaN of finite numbers
+    spoiled  the first calls that turned finite numbers into inf or NaN
 
     >>> with Recorder() as recorder:
     ...     y = torch.ones(2).exp()
@@ -81,7 +81,7 @@ class Recorder(TorchFunctionMode):
     # Tensors have states: each change in place makes a new one.
 
     def states(self, tensor: torch.Tensor) -> list[int]:
-        """The states of this very tensor that were seen, the first one first."""
+        """The states of this very tensor that were seen, in order."""
         reference, state = self._states.get(id(tensor), (None, None))
         if reference is None or reference() is not tensor:
             return []
@@ -143,7 +143,7 @@ class Recorder(TorchFunctionMode):
         return result
 
     def _note_switch(self, caller, on):
-        """Recording goes on or off; the end of a with block takes its switch back."""
+        """Recording is switched on or off; the end of a with block undoes its switch."""
         user = user_frame(caller) or caller
         if any(f.f_code.co_name == "__exit__" for f in (caller, caller.f_back) if f is not None):
             del self._switches[-1:]
@@ -151,7 +151,7 @@ class Recorder(TorchFunctionMode):
             self._switches.append(None if on else (user.f_code, _switched_at(caller, user)))
 
     def _note_number(self, caller, name, inputs, before):
-        """A number that left torch, if the user asked for it and it stands for a tracked tensor."""
+        """A number that left torch, if the user's code read it, and from a tracked tensor."""
         known = [t for t in inputs if t.requires_grad or self.states(t)]
         if known and owner(caller.f_code) != "torch":
             self._count += 1
@@ -270,8 +270,9 @@ def _switched_at(caller, user):
     return where_is(user)
 
 
-# Two things that a TorchFunctionMode does not see are looked at while a recorder is active: which
-# module is running (a hook would do, but torch.compile warns about hooks), and nn.Parameter(...).
+# A TorchFunctionMode sees neither which module is running nor nn.Parameter(...), so both are
+# patched while a recorder is active. (For modules a hook would do, but torch.compile warns about
+# hooks.)
 
 _active: list[Recorder] = []  # of all threads, the innermost last
 _lock = threading.Lock()

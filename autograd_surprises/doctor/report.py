@@ -35,7 +35,7 @@ class Report:
 
     @property
     def healthy(self) -> bool:
-        """Does every gradient arrive, finite and not all zero, where it is trained?"""
+        """Is every gradient there, finite and not all zero, and is every parameter trained?"""
         return all(found.status in ("ok", "partial") for found in self.findings)
 
     def __getitem__(self, name: str) -> Finding:
@@ -59,7 +59,7 @@ class Report:
 
 
 def told_once(findings: Sequence[Finding]) -> list[Finding]:
-    """Findings with the same story as one, the worst first."""
+    """Findings that say the same, merged into one, the worst first."""
 
     def story(found):
         if not found.cause:

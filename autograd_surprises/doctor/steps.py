@@ -16,7 +16,7 @@ Node = torch.autograd.graph.Node
 
 @dataclass(frozen=True)
 class Amount:
-    """How much gradient: elements, those that are not 0, the sum of |g|, those inf, those NaN."""
+    """How much gradient: number of elements, of nonzero ones, sum of |g|, number of inf, of NaN."""
 
     total: int
     nonzero: int
@@ -52,7 +52,7 @@ class BackwardStep:
     sample    the gradient that arrived, where it died or lost its finiteness
     spoiled   (position, gradient that arrived there) of the first element that is not finite
     masked    wherever an element is not finite, a gradient of exactly 0 arrived
-    changed   backward wrote into the gradient that it got, whose versions were these
+    changed   did backward write into the gradient that it got, whose versions were these?
     called    the function of torch that made the node, where the forward pass was recorded
     where     the line that called it
     """
@@ -79,7 +79,7 @@ class BackwardStep:
 
     @property
     def operation(self) -> str:
-        """The kind as one writes it in Python: log_softmax."""
+        """The kind as it is written in Python: log_softmax."""
         return readable(self.kind)
 
     @property
@@ -101,15 +101,15 @@ class BackwardStep:
         """Is it a Function that the user, not torch, wrote?"""
         return self.own is not None and not self.own.__module__.startswith("torch.")
 
-    @cached_property  # looking may compute a checkpoint anew; forget() lets the memory go
+    @cached_property  # reading may recompute a checkpoint; forget() frees the memory
     def saved(self) -> dict[str, object]:
-        """What the node keeps from the forward pass, as far as it can be had; tensors dense."""
+        """What the node saved in the forward pass, as far as torch shows it; tensors made dense."""
         kept = {}
         for name in dir(self.node):
             if name.startswith("_saved_"):
                 try:
                     value = getattr(self.node, name)
-                except Exception:  # freed, or a hook of the user refused
+                except Exception:  # freed, or a hook of the user raised an error
                     continue
                 dense = isinstance(value, torch.Tensor) and value.layout is not torch.strided
                 kept[name.removeprefix("_saved_")] = numbers_of(value) if dense else value
@@ -130,7 +130,7 @@ class BackwardStep:
 
 @dataclass(frozen=True)
 class GradientSum:
-    """Healthy contributions of these steps whose sum is not: if it is one step, a hook did it."""
+    """Healthy contributions of these steps with a bad sum; if it is one step, a hook changed it."""
 
     steps: tuple[BackwardStep, ...] = ()
 
@@ -140,7 +140,7 @@ class GradientSum:
 
 
 def name_of(node: Node) -> str:
-    """What a node is called, without the modules it is from."""
+    """The name of a node, without its modules."""
     return node.name().rpartition("::")[2]
 
 
@@ -154,7 +154,7 @@ def kind_of(name: str) -> str:
 
 
 def readable(kind: str) -> str:
-    """The kind of a node as one writes the operation.
+    """The kind of a node as the operation is written in Python.
 
     >>> readable("LinalgVectorNorm"), readable("LogSoftmax")
     ('linalg_vector_norm', 'log_softmax')

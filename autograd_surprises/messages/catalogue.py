@@ -1,4 +1,4 @@
-"""All messages, and the one that a text of torch belongs to."""
+"""All messages, and the search for the one that torch printed."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def known_message(said: str) -> Message | None:
 
 
 def remedy_for(said: str) -> str:
-    """What helps a torch.autograd.Function against this message of torch, or "".
+    """What to change in a torch.autograd.Function that gets this message, or "".
 
     >>> remedy_for("no signature found for builtin")
-    'write forward as a def of your own: torch cannot ask a builtin for its arguments'
+    'write forward as a Python function: torch cannot read the signature of this builtin'
     """
     message = known_message(said)
     return (message.in_function or message.fix) if message else ""

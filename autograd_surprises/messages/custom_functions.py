@@ -1,4 +1,4 @@
-"""Messages about a torch.autograd.Function, and of gradcheck, which tests its backward."""
+"""Messages about torch.autograd.Function, and of gradcheck, which tests its backward."""
 
 from autograd_surprises.messages.message import Message
 
@@ -30,10 +30,10 @@ CUSTOM_FUNCTIONS = (
                 nn.ReLU()()
             """,
         },
-        "forward was called with more or fewer arguments than it has. The forward of a Function "
+        "forward was called with more or fewer arguments than it takes. The forward of a Function "
         "gets ctx first, unless the class has a setup_context",
-        "for a Function, MyFunction.apply(x) and a static forward(ctx, x); for a Module, "
-        "module(x) and forward(self, x)",
+        "for a Function, call MyFunction.apply(x) and write a static forward(ctx, x); for a "
+        "Module, call module(x) and write forward(self, x)",
         section="04_override_backward.ipynb#From-an-empty-class-to-RoundSTE",
         variants=("forward() takes",),
     ),
@@ -46,8 +46,8 @@ CUSTOM_FUNCTIONS = (
                 Double()
             """,
         },
-        "a Function is used like a Module, but it is never made into an object",
-        "MyFunction.apply(x)",
+        "a Function is used like a Module, but a Function is never instantiated",
+        "call MyFunction.apply(x)",
         section="04_override_backward.ipynb#Calling-it",
     ),
     Message(
@@ -60,7 +60,7 @@ CUSTOM_FUNCTIONS = (
                 Double()(x)
             """,
         },
-        "forward and backward are not static, or an object of the Function is called",
+        "forward and backward are not static, or an instance of the Function is called",
         "write @staticmethod above both, and call MyFunction.apply(x)",
         section="04_override_backward.ipynb#Calling-it",
         variants=("Legacy autograd function",),
@@ -120,9 +120,9 @@ CUSTOM_FUNCTIONS = (
                 Scale.apply(x, 2.0).sum().backward()
             """,
         },
-        "backward returned a gradient for an argument of forward that is no tensor",
+        "backward returned a gradient for an argument of forward that is not a tensor",
         "return None at that position",
-        in_function="return None at that position: the input there is no tensor that requires a "
+        in_function="return None at that position: the input there is not a tensor that requires a "
         "gradient",
         section="04_override_backward.ipynb#One-gradient-for-each-input",
     ),
@@ -136,10 +136,11 @@ CUSTOM_FUNCTIONS = (
                 Double.apply(x).sum().backward()
             """,
         },
-        "the gradient that backward returned has another shape than the input",
-        "return the shape of the input: transpose back, undo broadcasting with g.sum_to_size(...)",
-        in_function="bring the gradient to the shape of that input: sum where it was broadcast, do "
-        "not reduce where it was not",
+        "the gradient that backward returned does not have the shape of the input",
+        "return a gradient of the input's shape: transpose back, undo broadcasting with "
+        "g.sum_to_size(...)",
+        in_function="give the gradient the shape of that input: sum where it was broadcast, and do "
+        "not reduce elsewhere",
     ),
     Message(
         "no-setup-context",
@@ -151,7 +152,7 @@ CUSTOM_FUNCTIONS = (
                 torch.func.grad(lambda x: Double.apply(x).sum())(x)
             """,
         },
-        "torch.func needs a Function whose forward takes no ctx",
+        "torch.func needs a Function whose forward does not take ctx",
         "split forward(ctx, ...) into forward(...) and setup_context(ctx, inputs, output)",
         section="04_override_backward.ipynb#What-to-keep-for-backward",
     ),
@@ -176,7 +177,7 @@ CUSTOM_FUNCTIONS = (
                 slope.sum().backward()
             """,
         },
-        "the backward of a Function is marked as not differentiable, and is differentiated",
+        "the backward of a Function is differentiated, but marked as not differentiable",
         "remove @once_differentiable and write backward in differentiable operations of torch",
         section="04_override_backward.ipynb#Four-switches-for-special-cases",
     ),
@@ -203,8 +204,8 @@ CUSTOM_FUNCTIONS = (
                 torch.autograd.gradcheck(torch.square, x, raise_exception=False)
             """,
         },
-        "in float32, finite differences are too rough for gradcheck",
-        "give it float64: x.double()",
+        "in float32, finite differences are too coarse for gradcheck",
+        "pass float64: x.double()",
         section="04_override_backward.ipynb#Checking-the-gradient",
     ),
     Message(
@@ -215,9 +216,9 @@ CUSTOM_FUNCTIONS = (
                 inspect.signature(torch.round)  # as torch does where forward = torch.round
             """,
         },
-        "forward is a builtin, and torch cannot ask a builtin for its arguments",
-        "write forward as a def of your own",
-        in_function="write forward as a def of your own: torch cannot ask a builtin for its "
-        "arguments",
+        "forward is a builtin, and torch cannot read its signature",
+        "write forward as a Python function",
+        in_function="write forward as a Python function: torch cannot read the signature of this "
+        "builtin",
     ),
 )

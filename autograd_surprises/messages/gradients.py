@@ -26,13 +26,13 @@ GRADIENTS = (
             """,
         },
         "the loss is complex, and backward() starts from one real number",
-        "loss.abs() or loss.real",
+        "use loss.abs() or loss.real",
     ),
     Message(
         "vector-backward",
         {"grad can be implicitly created only for scalar outputs": "(x * 2).backward()"},
         "backward() needs a weight for each element; only a single number needs none",
-        "loss.mean() or loss.sum(), or backward(v) with a weight for each element",
+        "use loss.mean() or loss.sum(), or backward(v) with a weight for each element",
         section="02_backward_needs_a_gradient.ipynb#A-number-needs-no-weight",
     ),
     Message(
@@ -49,15 +49,16 @@ GRADIENTS = (
                 (x * 2).backward(torch.ones(3))
             """,
         },
-        "the v of backward(v) has a weight for each element of the output, so it has its shape",
-        "a v of the output's shape, such as torch.ones_like(output)",
+        "v in backward(v) holds a weight for each element of the output, so it needs the output's "
+        "shape",
+        "pass a v of the output's shape, such as torch.ones_like(output)",
         section="02_backward_needs_a_gradient.ipynb#The-shape-of-v",
         variants=("Mismatch in shape: grad_output[",),
     ),
     Message(
         "vector-not-a-tensor",
         {"gradients can be either Tensors or None, but got": "(x * 2).backward([1.0, 0.0])"},
-        "the v of backward(v) is a list or a number, and has to be a tensor",
+        "v in backward(v) is a list or a number, but has to be a tensor",
         "torch.tensor(v)",
         section="02_backward_needs_a_gradient.ipynb#The-shape-of-v",
     ),
@@ -72,8 +73,8 @@ GRADIENTS = (
         },
         "an earlier backward() freed what this graph had saved: backward() ran twice on one graph, "
         "or a tensor from an earlier step (a hidden state, a cache) brings the old graph along",
-        "detach what you carry over, compute the rest anew, or add the losses and call backward() "
-        "once; retain_graph=True only to go through one graph twice",
+        "detach what you carry over, recompute the rest, or add the losses and call backward() "
+        "once; use retain_graph=True only to run backward twice through one graph",
         section="02_backward_needs_a_gradient.ipynb#Calling-backward-again",
     ),
     Message(
@@ -96,7 +97,7 @@ GRADIENTS = (
                 torch.autograd.grad(x.sum(), torch.ones(2))
             """,
         },
-        "torch.autograd.grad was asked for the gradient of a tensor that requires none",
+        "torch.autograd.grad was asked for the gradient of a tensor that does not require one",
         "call x.requires_grad_() before the forward pass",
     ),
     Message(
@@ -106,8 +107,8 @@ GRADIENTS = (
                 torch.autograd.grad(inputs=x)
             """,
         },
-        "torch.autograd.grad has to know which result is differentiated",
-        "torch.autograd.grad(y, x): first the result, then the inputs",
+        "torch.autograd.grad has to know which result to differentiate",
+        "call torch.autograd.grad(y, x): first the result, then the inputs",
         section="05_gradients_of_gradients.ipynb#A-gradient-with-a-history",
     ),
     Message(
@@ -138,8 +139,8 @@ GRADIENTS = (
         "no-derivative",
         {"derivative for … is not implemented": "(x // 1).sum().backward()"},
         "this operation has no derivative, or none for this argument",
-        "use a differentiable relative: / for //, a sigmoid for a step",
-        in_function="an operation inside has no such derivative: write it with others",
+        "use a differentiable alternative: / for //, a sigmoid for a step",
+        in_function="an operation inside has no such derivative: use other operations",
         section="03_round_and_clamp.ipynb#No-derivative-at-all",
     ),
     Message(

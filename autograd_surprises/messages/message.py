@@ -1,4 +1,4 @@
-"""One message of torch: what it means, what helps, and how to make it happen."""
+"""One message of torch: what it means, what helps, and how to reproduce it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Message:
     """An error or a warning.
 
     cause        a slug such as "leaf-in-place"
-    examples     {part of torch's text: a few lines that make torch say it}. A text may stand
+    examples     {part of torch's text: a few lines that make torch print it}. A text may stand
                  inside a longer message, … stands for what differs, and case does not matter.
                  The lines run after PRELUDE, and a test runs them
     meaning      what happened

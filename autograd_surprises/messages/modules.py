@@ -13,7 +13,7 @@ MODULES = (
                 Layer()
             """,
         },
-        "a Parameter is assigned before Module.__init__ has made the place to register it",
+        "a Parameter is assigned before Module.__init__ has run, so the Module cannot register it",
         "call super().__init__() first",
         section="01_parameter_or_variable.ipynb#What-a-Parameter-adds",
     ),
@@ -26,7 +26,8 @@ MODULES = (
             """,
         },
         "a plain tensor would replace a registered Parameter",
-        "use a local name in forward: w = self.w * 2; to set values, self.w.copy_() in no_grad",
+        "use a local name in forward: w = self.w * 2; to set values, call self.w.copy_() in "
+        "no_grad",
         section="08_none_zero_nan.ipynb#Any-other-message",
         variants=("cannot assign '…' as parameter",),
     ),
@@ -37,7 +38,7 @@ MODULES = (
                 torch.optim.SGD(nn.Module().parameters(), lr=0.1)
             """,
         },
-        "no parameter is registered: they are plain tensors, or they are in a plain list",
+        "no parameter is registered: the weights are plain tensors, or they are in a plain list",
         "self.w = nn.Parameter(...), nn.ParameterList, nn.ModuleList",
         section="01_parameter_or_variable.ipynb#When-a-Parameter-does-not-work",
     ),

@@ -1,4 +1,4 @@
-"""Messages about making a tensor, changing it in place, and asking it for its gradient."""
+"""Messages about making a tensor, changing it in place, and reading its gradient."""
 
 from autograd_surprises.messages.message import Message
 
@@ -65,15 +65,15 @@ TENSORS = (
                 torch.ones(2).register_hook(print)
             """,
         },
-        "the tensor requires no gradient, so there is none to keep and none to call a hook with",
-        "let it require a gradient before the forward pass, or repair the cut in its history",
+        "the tensor does not require a gradient, so there is none to keep or to pass to a hook",
+        "call requires_grad_() on it before the forward pass, or repair the cut in its history",
     ),
     Message(
         "leaf-in-place",
         {"a leaf Variable that requires grad is being used in an in-place operation": "x += 1"},
         "an in-place operation changes a leaf that requires a gradient, which cannot be recorded",
         "update a weight inside torch.no_grad(); elsewhere change a clone: x = x.clone()",
-        in_function="do not write into what you are given: make a new tensor",
+        in_function="do not write into a tensor that you receive: make a new one",
         section="01_parameter_or_variable.ipynb#What-became-of-Variable",
         variants=("leaf Variable that requires grad",),
     ),
@@ -87,7 +87,7 @@ TENSORS = (
         },
         "this tensor is the result of an operation; whether it requires a gradient follows from "
         "its inputs",
-        "y.detach() for a copy without history, or freeze the inputs",
+        "use y.detach() for a copy without history, or freeze the inputs",
     ),
     Message(
         "numpy-of-tracked",
@@ -103,8 +103,9 @@ TENSORS = (
                 copy.deepcopy([x * 2])
             """,
         },
-        "what is copied contains a tensor with a history, and such a tensor cannot be copied",
-        "keep no result of forward as an attribute: use a local name, or store it with .detach()",
+        "the copied object contains a tensor with a history, and such a tensor cannot be copied",
+        "do not keep a result of forward as an attribute: use a local name, or store it with "
+        ".detach()",
     ),
     Message(
         "inference-tensor",
@@ -121,7 +122,7 @@ TENSORS = (
             """,
         },
         "a tensor made in torch.inference_mode() is used in a computation with gradients",
-        "clone it outside of inference mode, or make it under torch.no_grad() instead",
+        "clone it outside inference mode, or make it under torch.no_grad() instead",
     ),
     Message(
         "view-in-place",
@@ -139,7 +140,7 @@ TENSORS = (
         },
         "an in-place operation changes one of several views of a tensor: from unbind, split or a "
         "Function",
-        "write x = x + 1 for x += 1, or call .clone() first",
+        "write x = x + 1 instead of x += 1, or call .clone() first",
     ),
     Message(
         "overlapping-memory",
@@ -150,8 +151,8 @@ TENSORS = (
         },
         "an in-place operation writes into an expanded tensor. In a backward, that is often "
         "grad_output, which a backward must not change",
-        "return a new tensor: g * 2 for g.mul_(2); elsewhere, call .clone() before you write",
-        in_function="do not write into what you are given: make a new tensor",
+        "return a new tensor: g * 2, not g.mul_(2); elsewhere, call .clone() before you write",
+        in_function="do not write into a tensor that you receive: make a new one",
         section="08_none_zero_nan.ipynb#A-backward-that-writes-into-what-it-was-given",
     ),
     Message(
@@ -165,7 +166,8 @@ TENSORS = (
         },
         "backward needs a value of the forward pass, and an in-place operation has overwritten it "
         "since (+=, x[...] = ..., relu_, optimizer.step())",
-        "write x = x + 1 for x += 1, call .clone() before you write, or step after each backward()",
+        "write x = x + 1 instead of x += 1, call .clone() before you write, or call step() only "
+        "after backward()",
         section="08_none_zero_nan.ipynb#A-value-that-is-still-needed",
     ),
     Message(
@@ -175,7 +177,7 @@ TENSORS = (
                 torch.ones(2, 3).T.view(6)
             """,
         },
-        "view() needs the numbers in memory in the order in which they are to be read",
+        "view() needs the numbers to be in memory in the order in which it reads them",
         "use reshape() instead of view(), or call contiguous() first",
         variants=("view() cannot", "Use .reshape"),
     ),
@@ -201,9 +203,9 @@ TENSORS = (
         },
         "two tensors have different dtypes: often float64 from NumPy and float32 from torch, or "
         "bfloat16 under autocast",
-        "convert the data where it comes in: .float()",
-        in_function="bring what meets to one dtype: constants, and in backward saved tensors and "
-        "grad_output",
+        "convert the data as soon as it is loaded: .float()",
+        in_function="convert what is combined to one dtype: constants, and in backward saved "
+        "tensors and grad_output",
         section="10_functions_that_survive.ipynb#Mixed-precision",
         variants=("same dtype",),
     ),
@@ -213,7 +215,7 @@ TENSORS = (
             "not implemented for '": "torch.ones(2).to(torch.float8_e4m3fn) + 1",
             "Low precision dtypes not supported": "torch.linalg.inv(torch.eye(2).half())",
         },
-        "on this device, torch has no code of this operation for this dtype",
+        "on this device, torch does not implement this operation for this dtype",
         "compute in float32 and convert back: op(x.float()).to(x.dtype)",
     ),
 )

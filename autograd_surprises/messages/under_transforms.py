@@ -2,7 +2,7 @@
 
 from autograd_surprises.messages.message import Message
 
-WITHOUT_FUNCTION = "spell it without a Function: y = proxy.clone(); y.detach().copy_(value)"
+WITHOUT_FUNCTION = "write it without a Function: y = proxy.clone(); y.detach().copy_(value)"
 
 UNDER_TRANSFORMS = (
     Message(
@@ -16,7 +16,7 @@ UNDER_TRANSFORMS = (
                 torch.func.vmap(Double.apply)(x)
             """,
         },
-        "vmap does not look inside a Function, so the Function has to say how to map it",
+        "vmap does not look inside a Function, so the Function has to define how it is mapped",
         "add generate_vmap_rule = True to the class, or write a vmap staticmethod",
         section="10_functions_that_survive.ipynb#One-more-dimension-with-vmap",
     ),
@@ -31,7 +31,8 @@ UNDER_TRANSFORMS = (
                 torch.func.jvp(Double.apply, (x.detach(),), (x.detach(),))
             """,
         },
-        "forward mode (jvp, jacfwd, hessian) needs a Function that says how to carry a tangent",
+        "forward mode (jvp, jacfwd, hessian) needs a Function that defines how it passes tangents "
+        "on",
         f"write a staticmethod jvp(ctx, *tangents), or {WITHOUT_FUNCTION}",
         section="10_functions_that_survive.ipynb#Forward-mode",
         variants=("flat_bdims must not be None",),
@@ -48,9 +49,9 @@ UNDER_TRANSFORMS = (
                 torch.compile(Double.apply, fullgraph=True, backend="eager")(x)
             """,
         },
-        "torch.compile takes no Function with a jvp",
+        "torch.compile does not support a Function with a jvp",
         "take another path where torch.compiler.is_compiling() is True",
-        in_function="torch.compile takes no Function with a jvp: take another path where "
+        in_function="torch.compile does not support a Function with a jvp: take another path where "
         f"torch.compiler.is_compiling() is True, or {WITHOUT_FUNCTION}",
         section="10_functions_that_survive.ipynb#Both-ways-in-one-function",
         variants=("User defind jvp",),
@@ -65,7 +66,7 @@ UNDER_TRANSFORMS = (
         },
         "torch has no forward-mode derivative for this operation",
         "write it with other operations, or use reverse mode: torch.func.jacrev, backward()",
-        in_function="an operation inside has no such derivative: write it with others",
+        in_function="an operation inside has no such derivative: use other operations",
     ),
     Message(
         "no-single-number",
@@ -73,10 +74,10 @@ UNDER_TRANSFORMS = (
             ".item() on a Tensor": "torch.func.vmap(lambda v: v * v.item())(x)",
             "data-dependent control flow": "torch.func.vmap(lambda v: v if v > 0 else -v)(x)",
         },
-        "inside a transform a tensor has no single number, so Python cannot decide by it",
-        "torch.where(condition, a, b) instead of if and item()",
-        in_function="inside a transform a tensor has no single number: torch.where instead of if "
-        "and item()",
+        "inside a transform a tensor has no single value, so Python cannot branch on it",
+        "use torch.where(condition, a, b) instead of if and item()",
+        in_function="inside a transform a tensor has no single value: use torch.where instead of "
+        "if and item()",
         variants=("data-dependent", "data dependent"),
     ),
     Message(
@@ -91,10 +92,10 @@ UNDER_TRANSFORMS = (
                 torch.func.vmap(lambda row: torch.ones(2).mul_(row))(rows)
             """,
         },
-        "a function under torch.func changes in place what it is not allowed to change: a tensor "
-        "from outside, or one without the mapped dimension",
-        "make a new tensor: total + v for total.add_(v)",
-        in_function="do not write into what you are given: make a new tensor",
+        "a function under torch.func changes, in place, a tensor that it must not change: one from "
+        "outside, or one without the mapped dimension",
+        "make a new tensor: total + v instead of total.add_(v)",
+        in_function="do not write into a tensor that you receive: make a new one",
         variants=("in-place",),
     ),
 )

@@ -201,9 +201,9 @@ def _draw_link(ax, flows, cut, spots):
 
 
 def arranged(graph: BoxGraph) -> tuple[list[list], list[list]]:
-    """Rows of boxes, each below all that link to it, and for each link the stops on its way.
+    """Rows of boxes, each below all that link to it, and for each link the stops along it.
 
-    A link that passes by rows has a stop of its own in each of them: (link, row).
+    A link that passes rows has one stop in each of them: (link, row).
 
     >>> arranged(BoxGraph((Box("flows", ("y",)), Box("leaf", ("x",))), (Link(0, 1),)))
     ([[0], [1]], [[0, 1]])

@@ -31,7 +31,9 @@ def derivatives(fn: Callable, x: torch.Tensor, order: int = 2) -> list[torch.Ten
             found.append(last)
         else:
             found.append(torch.zeros_like(x))
-    return [derivative.detach() + 0.0 for derivative in found]  # what abs gives has no storage yet
+    return [
+        derivative.detach() + 0.0 for derivative in found
+    ]  # abs returns a tensor without storage
 
 
 def vector_jacobian_product(fn: Callable, x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:

@@ -61,7 +61,7 @@ class GradientCurve:
         """Intervals (start, stop) of x on which autograd's gradient is not the slope of y.
 
         At a kink every number between the two one-sided slopes agrees; where y is NaN no number
-        does. Where a jump leaves no slope to compare with, nothing is said. A single point has
+        does. Where a jump leaves no slope to compare with, nothing is reported. A single point has
         start == stop.
 
         >>> gradient_curve(lambda x: x + (x.round() - x).detach()).disagreement()
@@ -111,7 +111,7 @@ class GradientCurve:
         >>> curve.x[curve.jumps(curve.grad)]
         tensor([0.], dtype=torch.float64)
         """
-        steep = 1e4 * noise(values)  # what sqrt gains from 0 to its neighbour is no jump
+        steep = 1e4 * noise(values)  # the rise of sqrt from 0 to its neighbour is not a jump
         jump = self.touching & (values.diff().abs() > steep)
         return jump.nonzero().flatten().tolist()
 
@@ -162,9 +162,9 @@ def gradient_curve(
     """Measure fn(x, **params) on an interval: value, autograd's gradient, true slope.
 
     Samples `points` evenly spaced float64 numbers, 0, your `kinks`, and the jumps and kinks that
-    it finds between them, each with its float neighbours. (Of a peak narrower than the spacing
-    it may see nothing: ask for more `points`.) Raises TypeError or ValueError if fn is not
-    elementwise, changes shape or dtype, cuts the graph, or changes too fast for the spacing.
+    it finds between them, each with its float neighbours. (It may miss a peak narrower than the
+    spacing: ask for more `points`.) Raises TypeError or ValueError if fn is not elementwise,
+    changes shape or dtype, cuts the graph, or changes too fast for the spacing.
 
     >>> curve = gradient_curve(torch.clamp, (-2, 2), min=-1, max=1)
     >>> curve.grad[curve.x.abs() > 1].unique()
@@ -175,7 +175,7 @@ def gradient_curve(
         raise ValueError(f"points needs to be an integer of at least 2, got {points!r}")
     kinks = [float(kink) for kink in kinks]
     outside = [kink for kink in kinks if not low <= kink <= high]
-    if outside:  # a kink that nobody looks at is a mistake
+    if outside:  # a kink outside the interval is a mistake
         raise ValueError(f"kinks need to lie in x = ({low:g}, {high:g}), got {outside}")
     if not isinstance(grad_output, Real) or not math.isfinite(grad_output):
         raise TypeError(f"grad_output needs to be a finite number, got {grad_output!r}")
@@ -264,7 +264,7 @@ def _checked(fn, x, y):
 
 
 def _check_resolved(fn, curve):
-    """Between two points the value changes as its slopes say, or the points are too far apart."""
+    """Raise ValueError if the value changes between two points by more than its slopes say."""
     slope = (curve.slope_right[:-1] + curve.slope_left[1:]) / 2
     change = curve.y.diff()
     strange = (change - slope * curve.x.diff()).abs() > change.abs() / 2 + noise(curve.y)
@@ -285,7 +285,7 @@ def input_name(fn) -> str:
     """What fn calls its input: the name of its first parameter, or x."""
     try:
         first = next(iter(inspect.signature(fn).parameters.values()))
-    except (TypeError, ValueError, StopIteration):  # a builtin keeps the name to itself
+    except (TypeError, ValueError, StopIteration):  # a builtin does not reveal the name
         return "x"
     return "x" if first.kind is first.VAR_POSITIONAL else first.name
 

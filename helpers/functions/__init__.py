@@ -3,11 +3,11 @@
 Each is a class, a `torch.autograd.Function` with `forward` and `backward`, and a function that
 people call: `round_ste(x)`. All work under torch.func, forward mode, torch.compile and autocast,
 in float64, float32, bfloat16 and float16. Notebook 04 builds one of them step by step, and
-notebook 10 shows what each line of them is good for.
+notebook 10 shows what each of its lines is for.
 
-checks      what the functions accept, and what they say of the rest
+checks      what the functions accept, and the errors they raise for the rest
 anywhere    apply_anywhere: a Function under every transform; value_with_gradient_of: without one
-arithmetic  pieces of a backward that are quick and exact
+arithmetic  fast and exact pieces of a backward
 rounding    round, floor, ceil, trunc: the gradient of the identity
 upstream    the identity: its gradient scaled, reversed or clipped
 clamping    sign and clamp

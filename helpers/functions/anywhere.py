@@ -1,4 +1,4 @@
-"""What makes a Function work under every transform of torch, and cost little: apply_anywhere."""
+"""Makes a Function work under every transform of torch, at little cost: apply_anywhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from helpers.functions.checks import floating
 def apply_anywhere(function: type[Function], *inputs, proxy: Callable) -> torch.Tensor:
     """function.apply(*inputs), or the same without a Function, where torch cannot use one.
 
-    `proxy` takes the same inputs. It is a plain function, and torch differentiates it to what
+    `proxy` takes the same inputs. It is a plain function whose gradient, by autograd, is what
     `function.backward` returns: for a straight-through estimator, the identity. Where torch
     compiles or differentiates forwards, the result has the value of `function.forward` and the
     gradient of the proxy.
@@ -23,9 +23,10 @@ def apply_anywhere(function: type[Function], *inputs, proxy: Callable) -> torch.
     >>> apply_anywhere(RoundSTE, torch.tensor([0.4, 0.6]), proxy=identity)
     tensor([0., 1.])
     """
-    # torch.compile refuses a Function with a jvp, and inside torch.func.grad loses the backward of
-    # any (torch 2.13). Forward mode needs a jvp, and gets it wrong when nested. So none here has
-    # one. https://github.com/pytorch/pytorch/issues/193279 and 197867
+    # torch.compile refuses a Function with a jvp, and inside torch.func.grad it loses the backward
+    # of every Function (torch 2.13). Forward mode needs a jvp, and nested forward mode uses it
+    # wrongly. So no Function here has one.
+    # https://github.com/pytorch/pytorch/issues/193279 and 197867
     forward_mode = forward_ad._current_level >= 0  # inside torch.func.jvp, too
     if torch.compiler.is_compiling() or forward_mode:
         constants = [x.detach() if isinstance(x, torch.Tensor) else x for x in inputs]
@@ -33,7 +34,7 @@ def apply_anywhere(function: type[Function], *inputs, proxy: Callable) -> torch.
     if torch._C._are_functorch_transforms_active():
         return function.apply(*inputs)
     # What `apply` does without a transform, except that torch up to 2.13 looks up the signature of
-    # forward first, which takes 10 µs, twice as long as all the rest for 1,000 numbers.
+    # forward first, which takes 10 µs: for 1,000 numbers, twice as long as everything else.
     inputs = [unwrap_if_dead(x) if isinstance(x, torch.Tensor) else x for x in inputs]
     return super(Function, function).apply(*inputs)
 
@@ -67,6 +68,7 @@ def value_with_gradient_of(value: torch.Tensor, proxy: torch.Tensor) -> torch.Te
             f"{tuple(value.shape)} {value.dtype} and {tuple(proxy.shape)} {proxy.dtype}"
         )
     y = value.detach() + (proxy - proxy.detach())  # a zero with the gradient of proxy
-    # inf − inf is NaN, and −0 + 0 is 0. So once more, in the same memory, unseen by autograd:
+    # inf − inf is NaN, and −0 + 0 is 0. So write the value again, into the same memory, unseen by
+    # autograd:
     y.detach().copy_(value.detach())
     return y

@@ -1,6 +1,6 @@
-"""Pieces of a backward that are quick and exact.
+"""Fast and exact pieces of a backward.
 
-What a plainer spelling would cost is measured in benchmarks/arithmetic.py.
+benchmarks/arithmetic.py measures what a plainer spelling would cost.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ THRESHOLD_BACKWARD = torch.ops.aten.threshold_backward.default
 def where_inside(g: torch.Tensor, x: torch.Tensor, low: float, high: float) -> torch.Tensor:
     """g where low < x < high, else 0. At NaN, where nothing has a slope, g or 0.
 
-    Where a bound is infinite there is none, and infinity is inside. By torch's own kernels:
-    `torch.where` with a mask takes 2 to 18 times as long, and g * mask is NaN where g is infinite.
+    An infinite bound does not limit x: infinity is inside. Uses torch's own kernels: `torch.where`
+    with a mask takes 2 to 19 times as long, and g * mask is NaN where g is infinite.
 
     >>> where_inside(torch.tensor([3.0, 5.0]), torch.tensor([0.4, 1.0]), 0, 1)
     tensor([3., 0.])
@@ -48,8 +48,8 @@ def where_within(
     return with_bounds.mul_(at_bound).add_(where_inside(g, x, *inside), alpha=1 - at_bound)
 
 
-# The next three take 7 to 75 µs, and the rest of such a backward takes 20 for 1,000 numbers. So
-# they are computed once for each set of arguments.
+# The next three take 7 to 75 µs; for 1,000 numbers, the rest of such a backward takes 20. So they
+# are computed once for each set of arguments.
 
 
 @functools.lru_cache
@@ -81,7 +81,7 @@ def ends_of_bins(
 ) -> tuple[float, float]:
     """The numbers next to all x for which first ≤ round(x / scale) ≤ last: below them, and above.
 
-    In float32 at least, as `where_inside` compares x of half precision. Tried out, because the
+    In float32 at least, as `where_inside` compares x of half precision. Found by trial, because the
     division rounds, too.
 
     >>> ends_of_bins(0.5, -1, 1, torch.float32, torch.device("cpu"))  # 0.75 / 0.5 rounds to 2
@@ -105,8 +105,8 @@ def sum_of_products(a: torch.Tensor, b: torch.Tensor, shape: torch.Size) -> torc
     """
     if shape.numel() != 1 or a.numel() <= 2**17:
         return (a * b).sum_to_size(shape)
-    # For ten million numbers, six times as fast without a tensor of products. But in pieces, as
-    # torch.dot of so many is exact to 3 digits only.
+    # For ten million numbers, this is six times as fast as a tensor of products. In pieces, because
+    # torch.dot of so many numbers is exact to only 3 digits.
     pieces = map(torch.dot, a.reshape(-1).split(2**17), b.reshape(-1).split(2**17))
     return sum(pieces).reshape(shape)
 
@@ -121,7 +121,7 @@ def at_least_float32(x: torch.Tensor) -> torch.Tensor:
 
 
 def to_dtype(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """x.to(dtype), which takes 2 µs even where there is nothing to convert.
+    """x.to(dtype), without the µs that it takes even where there is nothing to convert.
 
     >>> to_dtype(torch.tensor(0.1), torch.float16)
     tensor(0.1000, dtype=torch.float16)

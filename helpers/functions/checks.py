@@ -1,4 +1,4 @@
-"""What the operations accept, and what they say of the rest."""
+"""What the operations accept, and the errors they raise for the rest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 
 def floating(x, name: str) -> torch.Tensor:
-    """x, or TypeError if it is no tensor of real numbers.
+    """x, or TypeError if it is not a tensor of floating-point numbers.
 
     >>> floating(torch.tensor(0.5), "round_ste")
     tensor(0.5000)
@@ -27,7 +27,7 @@ def floating(x, name: str) -> torch.Tensor:
 
 
 def real_number(value, label: str, name: str) -> float:
-    """value as torch takes it, or TypeError if it is no number.
+    """value in a form that torch accepts, or TypeError if it is not a number.
 
     >>> real_number(1, "max", "clamp")
     1.0
@@ -52,7 +52,7 @@ def finite_number(value, label: str, name: str) -> float:
 
 
 def integer_range(low, high, name: str) -> tuple[int, int]:
-    """Both ends, or TypeError if they are no integers, and ValueError if nothing is between.
+    """Both ends, or TypeError if they are not integers, ValueError if the range is empty.
 
     >>> integer_range(-8, 7, "fake_quantize")
     (-8, 7)
@@ -64,7 +64,7 @@ def integer_range(low, high, name: str) -> tuple[int, int]:
 
 
 def integer(value, label: str, name: str) -> int:
-    """value, or TypeError if it is no integer.
+    """value, or TypeError if it is not an integer.
 
     >>> integer(3, "zero_point", "fake_quantize")
     3
@@ -91,7 +91,7 @@ def one_per_channel(value: torch.Tensor, x: torch.Tensor, label: str, name: str)
 
 
 def holds_everywhere(condition: torch.Tensor) -> bool:
-    """False if some number breaks the condition; True if torch lets nobody look at the numbers.
+    """False if some number breaks the condition; True if torch does not let the numbers be read.
 
     >>> holds_everywhere(torch.tensor([0.1, 0.0]) > 0)
     False
@@ -105,5 +105,5 @@ def holds_everywhere(condition: torch.Tensor) -> bool:
 
 
 def _is_one_of(value, kind):
-    """Asked only where value is no plain number: abstract classes such as Real answer slowly."""
+    """Called only if value is not a plain number: isinstance is slow for classes such as Real."""
     return isinstance(value, kind) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""Sign and clamp: what is flat on the outside, and what gradient it gets there."""
+"""Sign and clamp: flat on the outside, with or without a gradient there."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SignSTE(Function):
 def sign_ste(x: torch.Tensor) -> torch.Tensor:
     """Take the sign (0 at 0) with the clipped straight-through gradient.
 
-    Value sign(x); gradient g where |x| ≤ 1, both bounds too, else 0, for upstream gradient g. Any
+    Value sign(x); gradient g where |x| ≤ 1, bounds included, else 0, for upstream gradient g. Any
     shape, any floating-point dtype; integers and other types raise TypeError. Source: Courbariaux
     et al. 2016, https://arxiv.org/abs/1602.02830.
 
@@ -122,7 +122,7 @@ def clamp(
     floating(x, "clamp")
     two_bounds = -torch.inf < low and high < torch.inf
     if bound_gradient == 0 and two_bounds and x.dtype in (torch.float32, torch.float64):
-        return F.hardtanh(x, low, high)  # the same, without the price of a Function
+        return F.hardtanh(x, low, high)  # the same, without the cost of a Function
     return apply_anywhere(Clamp, x, low, high, bound_gradient, proxy=clamp_proxy)
 
 
@@ -132,7 +132,7 @@ def _checked_bounds(low, high, name):
     low = -torch.inf if low is None else real_number(low, "min", name)
     high = torch.inf if high is None else real_number(high, "max", name)
     if not low <= high:  # also catches NaN
-        remedy = "swap them" if low > high else "NaN is no bound"
+        remedy = "swap them" if low > high else "NaN is not a bound"
         raise ValueError(f"{name} needs min ≤ max, got min={low:g} and max={high:g}: {remedy}")
     return low, high
 
@@ -147,7 +147,7 @@ def sign_proxy(x: torch.Tensor) -> torch.Tensor:
 
 def clamp_proxy(x: torch.Tensor, low: float, high: float, at_bound: float) -> torch.Tensor:
     """clamp(x, low, high), with slope at_bound at both bounds."""
-    is_bound = ((x == low) | (x == high)) & x.isfinite()  # infinity is no bound
+    is_bound = ((x == low) | (x == high)) & x.isfinite()  # an infinite bound does not limit x
     partly = x.detach()
     if at_bound:  # 0 · inf would be NaN
         partly = at_bound * x + (1 - at_bound) * partly

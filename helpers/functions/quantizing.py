@@ -69,7 +69,7 @@ def fake_quantize(
     and last bin included, else 0. Per channel: tensors that broadcast to x, such as (channels, 1).
     They get no gradient; `lsq_quantize` learns a scale. Any floating-point dtype; other inputs, and
     a zero point or range that is not of integers, raise TypeError; a scale that is not positive or
-    asks for a gradient, a zero point outside the range, an empty range or a wrong shape ValueError.
+    requires a gradient, a zero point outside the range, an empty range or a wrong shape ValueError.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.fake_quantize_per_tensor_affine.html
 
     >>> x = torch.tensor([0.12, 0.34, 9.0], requires_grad=True)
@@ -165,7 +165,7 @@ def lsq_quantize(
     Value s · round(clamp(x / s, quant_min, quant_max)). For upstream gradient g, x gets g where
     quant_min < x / s < quant_max, else 0; and s gets Σ g · r / sqrt(n · quant_max), where
     r = round(x / s) − x / s inside, quant_min below and quant_max above, and n numbers of x share
-    an s. Second derivatives take r for a constant, as the paper's own code does. Per channel: a
+    an s. Second derivatives treat r as a constant, as the paper's own code does. Per channel: a
     step_size that broadcasts to x, such as (channels, 1); keep it positive. Floating-point tensors;
     others raise TypeError, an empty range or a wrong shape ValueError.
     Source: Esser et al. 2020, https://arxiv.org/abs/1902.08153.

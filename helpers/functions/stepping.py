@@ -40,8 +40,8 @@ class Step(Function):
 def step(x: torch.Tensor, surrogate: str = "atan", width: float = 1.0) -> torch.Tensor:
     """Step from 0 to 1 at x = 0, with the gradient of a smooth or a wide step.
 
-    Value 1 where x ≥ 0, else 0. For upstream gradient g the gradient is g · slope;
-    each slope is 1 at x = 0, and a larger width w lets more of the neighbours learn:
+    Value 1 where x ≥ 0, else 0. For upstream gradient g, the gradient is g times the derivative of
+    the surrogate function. Each is 1 at x = 0, and with a larger width w it reaches more inputs:
 
         atan              1 / (1 + (x/w)²)
         sigmoid           4 · s · (1 − s) with s = sigmoid(x/w)
@@ -71,9 +71,9 @@ def step_proxy(x: torch.Tensor, surrogate: str, width: float) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Surrogate:
-    """A function instead of the step. Its derivative is 1 at x = 0, and stretched by a width w.
+    """A function whose derivative backward uses. It is 1 at x = 0; the width w stretches it.
 
-    formula   of the derivative, in words
+    formula   of the derivative, as text
     gradient  (g, x, w) -> g times the derivative at x
     function  (x, w) -> the value
     source    where it was proposed
@@ -85,7 +85,7 @@ class Surrogate:
     source: str
 
 
-# Few new tensors, and work in place: for large x, memory takes longer than arithmetic.
+# Few new tensors, much in place: for large x, memory takes longer than arithmetic.
 
 
 def _atan(g, x, w):
@@ -111,7 +111,7 @@ def _straight_through(g, x, w):
 
 
 def _odd(half):
-    """The odd function with value half(x, w) for x > 0, and slope 1 at 0."""
+    """The odd function with value half(x, w) for x > 0, and derivative 1 at 0."""
     return lambda x, w: torch.where(x == 0, x, x.sign() * half(x.abs(), w))
 
 

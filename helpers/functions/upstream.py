@@ -16,7 +16,7 @@ class ScaleGradient(Function):
 
     @staticmethod
     def forward(x, factor):
-        return x.clone()  # not x itself: what is done to y in place must not reach x
+        return x.clone()  # not x itself: a change of y in place must not reach x
 
     @staticmethod
     def setup_context(ctx, inputs, output):

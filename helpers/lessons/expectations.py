@@ -36,7 +36,7 @@ def expect_error(kind: type[Exception], match: str) -> Iterator[None]:
 
 @contextmanager
 def expect_warning(kind: type[Warning], match: str) -> Iterator[None]:
-    """Print the first sentence of the warning that the block gives. Others pass through.
+    """Print the first sentence of the warning that the block raises. Others pass through.
 
     Raises AssertionError if there is no warning of this kind with `match` in its message.
 
@@ -45,7 +45,7 @@ def expect_warning(kind: type[Warning], match: str) -> Iterator[None]:
     UserWarning: be careful
     """
     expected, before = [], torch.is_warn_always_enabled()
-    torch.set_warn_always(True)  # or a cell that is run again would get no warning
+    torch.set_warn_always(True)  # otherwise a cell that is run again would get no warning
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -28,7 +28,7 @@ class Prediction:
     def __init__(self, question, options, answer):
         import ipywidgets  # here, because checking exercises needs no widgets
 
-        if hasattr(answer, "tolist"):  # a tensor, or something of NumPy
+        if hasattr(answer, "tolist"):  # a tensor or a NumPy object
             answer = answer.tolist()
         right = [option for option in options if option == answer or str(option) == str(answer)]
         if len(right) != 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograd_surprises.messages import MESSAGES
 from autograd_surprises.show.table import Table
 
-ANY_OTHER = "08_none_zero_nan.ipynb#Any-other-message"  # teaches explain_error, which knows them
+ANY_OTHER = "08_none_zero_nan.ipynb#Any-other-message"  # on explain_error, which knows them
 
 
 def symptom_table() -> Table:

@@ -1,4 +1,4 @@
-"""What readers move: sliders and buttons with a picture that follows.
+"""Interactive parts: sliders and buttons with a picture that follows.
 
 controls       sliders, menus and checkboxes
 alert          an error in a callback, shown in red

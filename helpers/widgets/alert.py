@@ -21,8 +21,8 @@ class Alert(ipywidgets.HTML):
     def on_error(self, advice: str = "") -> Iterator[None]:
         """Show an error that is raised inside, with advice, and raise it again.
 
-        The browser that caused the callback would not learn of the error: it reaches only a log.
-        Without an error, the alert is cleared.
+        Otherwise the browser that caused the callback would not show the error: it reaches only a
+        log. Without an error, the alert is cleared.
         """
         try:
             yield

@@ -92,7 +92,7 @@ class Explorer(ipywidgets.VBox):
         return self.figure.summary
 
     def set(self, **values):
-        """Move controls as a hand would, all at once, or none of them.
+        """Move controls as a reader would, all at once, or none of them.
 
         Raises ValueError for a value that a control cannot take, TypeError for a name that is not
         a control, and whatever the function raises for these values.

@@ -79,7 +79,7 @@ class Laboratory(ipywidgets.VBox):
         return not self.stop_button.disabled
 
     def set(self, **values):
-        """Choose as a hand would, all at once, or nothing. Starts no training.
+        """Choose as a reader would, all at once, or nothing. Does not start a training.
 
         Raises ValueError for a value that is not in its menu, TypeError for a name without a menu.
         """
@@ -88,7 +88,7 @@ class Laboratory(ipywidgets.VBox):
     async def train(self):
         """Train as the controls say now, to the end or until Stop.
 
-        Raises RuntimeError while another training goes on, and any error of the training itself.
+        Raises RuntimeError while another training is running, and any error of the training itself.
         """
         if self.is_training:
             raise RuntimeError("this laboratory is training: wait until it is done, or press Stop")
@@ -103,7 +103,7 @@ class Laboratory(ipywidgets.VBox):
         self._stop_asked = True
 
     def _start(self):
-        """The run that the controls describe now; they may move while it goes on."""
+        """The run that the controls describe now; they may move while it is running."""
         bits, method, learning_rate = self.values.values()
         run = replace(self.ways[method], bits=bits, learning_rate=learning_rate)
         rounds = run.quantize is not WAYS["floating point"].quantize
@@ -117,7 +117,7 @@ class Laboratory(ipywidgets.VBox):
         self.message.value = self.progress.bar_style = ""
 
     async def _train(self, run):
-        advice = "The picture shows how far it came. Choose anew, and press Train."
+        advice = "The picture shows how far it got. Choose again, and press Train."
         try:
             with self.message.on_error(advice):
                 await self._follow(run)

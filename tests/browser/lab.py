@@ -83,7 +83,7 @@ def running_lab(home: Path, notebooks: Path | None = None) -> Iterator[Lab]:
     settings = home / "config" / "labconfig" / "default_setting_overrides.json"
     settings.parent.mkdir(parents=True)
     settings.write_text(json.dumps(LAB_SETTINGS))
-    # Or Node.js, where there is one, looks whether to build JupyterLab anew.
+    # Or Node.js, where there is one, checks whether to rebuild JupyterLab.
     settings.with_name("page_config.json").write_text('{"buildCheck": false}')
     environment = dict(
         os.environ,
@@ -252,7 +252,7 @@ class NotebookPage:
         self.notebook = nbformat.read(lab.folder / path, as_version=4)
         page.on("pageerror", self._hear)
         if page.url == "about:blank":
-            # In a workspace of its own, or JupyterLab opens the last one's notebooks, too.
+            # In its own workspace, or JupyterLab opens the last one's notebooks, too.
             workspace = f"{Path(path).stem}-{time.monotonic_ns()}"
             page.goto(f"{lab.url}lab/workspaces/{workspace}/tree/{quote(path)}?token={lab.token}")
         else:

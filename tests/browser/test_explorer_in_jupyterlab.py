@@ -153,7 +153,7 @@ def test_prediction_is_answered_and_explained(open_notebook):
     options[0].focus()
     said = [answer(options[0], lambda: opened.page.keyboard.press("Space"))]
     for option in options[1:]:
-        # to a browser, ipywidgets' radio buttons are no group: Tab goes from one to the next
+        # to a browser, ipywidgets' radio buttons are not a group: Tab goes from one to the next
         opened.page.keyboard.press("Tab")
         said.append(answer(option, lambda: opened.page.keyboard.press("Space")))
     assert [answer(option, option.click) for option in options] == said, "the mouse says otherwise"

@@ -387,7 +387,7 @@ def test_numbers_of_other_kinds_are_numbers():
     [
         (lambda x: clamp(x, 1, 0, bound_gradient=0), ValueError, "min=1 and max=0: swap them"),
         (lambda x: clamp_ste(x, 1, 0), ValueError, "min=1 and max=0: swap them"),
-        (lambda x: clamp_ste(x, float("nan"), 0), ValueError, "NaN is no bound"),
+        (lambda x: clamp_ste(x, float("nan"), 0), ValueError, "NaN is not a bound"),
         (lambda x: clamp_ste(x), ValueError, "needs min, max or both, got neither"),
         (lambda x: clamp_ste(x, x), TypeError, "clamp_ste needs a number as min, got Tensor"),
         (lambda x: clamp_ste(x, 0, "1"), TypeError, "clamp_ste needs a number as max, got str"),

@@ -31,7 +31,7 @@ NOT_LINEAR = {"clip_gradient": {"linear in grad_output": "silently wrong"}}
 
 @each_operator
 def test_report_card(name):
-    """28 questions, each with an expectation of its own; the proxy is checked in test_formulas."""
+    """28 questions, each with its own expectation; the proxy is checked in test_formulas."""
     card = report_card(OPERATORS[name].function, X, like=OPERATORS[name].proxy)
     others = {row.name: row.status for row in card.rows if row.status not in ("works", "skipped")}
     assert others == NOT_LINEAR.get(name, {}), str(card)

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises on what a gradient of your own survives."""
+"""Wrong answers to the exercises on what your own gradient survives."""
 
 import torch
 from torch.autograd import Function

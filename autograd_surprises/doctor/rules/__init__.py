@@ -1,11 +1,11 @@
-"""Every cause: when it holds, what is said of it, what helps, and which section teaches it.
+"""Every cause: when it applies, what it says, what helps, and which section teaches it.
 
-rule       one rule, and a book of them: the first that fits tells
-cuts       the history was lost: asked of a call in the forward pass
-zeros      the gradient became 0, or nearly: asked of a step of backward
-nonfinite  inf and NaN: asked of a step of backward, or of an operation in the forward pass
-missing    the gradient is None: asked of a tensor
+rule       one rule, and a book of rules: the first that fits applies
+cuts       the history was lost, at a call in the forward pass
+zeros      the gradient became 0, or nearly 0, at a step of backward
+nonfinite  inf and NaN, at a step of backward or at an operation in the forward pass
+missing    the gradient of a tensor is None
 losses     the loss itself
-wrong      a gradient that is probably not the one that was meant
+wrong      a gradient that is probably not the intended one
 training   a gradient that no optimizer uses
 """

@@ -1,4 +1,4 @@
-"""The history was lost in the forward pass: a call of torch gave a result without one."""
+"""The history was lost in the forward pass: a call of torch returned a result without one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RECORD = "record the forward pass: with trace() as t: loss = ...; then t.explain
 
 @dataclass(frozen=True)
 class Lost:
-    """A result without history, though an input had one, and the call of torch that gave it.
+    """A result without history, though an input had one, and the call of torch that returned it.
 
     call          the name of the function
     dtype         of the result
@@ -46,7 +46,7 @@ class Lost:
 
     @property
     def decides(self) -> bool:
-        """Did it only decide which way the program goes?"""
+        """Did it only decide which branch the program takes?"""
         return self.call in DECIDES
 
     @property
@@ -66,7 +66,7 @@ def _called(*names: str):
 
 @dataclass(frozen=True, kw_only=True)
 class CutRule(Rule):
-    """A rule about a call of torch that gave a result without history.
+    """A rule about a call of torch that returned a result without history.
 
     avoidable         if not, another cut behind the same tensor is blamed first
     names_the_switch  does it name the line that switched recording off?
@@ -78,7 +78,7 @@ class CutRule(Rule):
 
 @dataclass(frozen=True)
 class Cut:
-    """A loss of history: the rule that fits, and the facts that it is told with."""
+    """A loss of history: the rule that fits, and the facts that fill in its sentence."""
 
     rule: CutRule
     lost: Lost
@@ -92,9 +92,9 @@ CUTS = Rulebook(CutRule)
 
 CUTS.add(
     "inside-function",
-    "computed in {inside}.forward, where recording is off, and nothing that was passed to "
-    "{inside}.apply requires a gradient",
-    "pass what needs a gradient to .apply(); for checkpoint(...), use_reentrant=False",
+    "computed in {inside}.forward, where recording is off, and no argument of {inside}.apply "
+    "requires a gradient",
+    "pass what needs a gradient to .apply(); for checkpoint(...), set use_reentrant=False",
     "04_override_backward.ipynb#One-gradient-for-each-input",
     when=lambda lost: lost.inside != "",
 )
@@ -108,7 +108,7 @@ def _in_deepcopy(lost: Lost) -> bool:
 CUTS.add(
     "deepcopy",
     "copy.deepcopy() makes an independent tensor: what the copy does never reaches the original",
-    "train the copy (build the optimizer from it); to compute with other weights, "
+    "train the copy (build the optimizer from it); to compute with other weights, use "
     "torch.func.functional_call",
     when=_in_deepcopy,
     avoidable=False,
@@ -134,7 +134,7 @@ CUTS.add(
     "data",
     ".data returns the same numbers without their history, and autograd does not see what is "
     "written there",
-    "use the tensor itself; for an update by hand, torch.no_grad()",
+    "use the tensor itself; for an update by hand, use torch.no_grad()",
     "08_none_zero_nan.ipynb#A-cut-that-was-covered-up",
     when=_called("data", "data_"),
 )
@@ -142,7 +142,7 @@ CUTS.add(
 CUTS.add(
     "copy",
     "{operation}() copies the numbers into a new tensor, without their history",
-    "torch.stack or torch.cat to join tensors, .clone() to copy one",
+    "use torch.stack or torch.cat to join tensors, .clone() to copy one",
     "08_none_zero_nan.ipynb#A-mean-of-several-losses",
     when=_called(*COPIES),
 )
@@ -150,7 +150,7 @@ CUTS.add(
 CUTS.add(
     "branch",
     "it only decides which branch runs, and a decision has no derivative",
-    "torch.where, or a soft weight, instead of the if",
+    "use torch.where, or a soft weight, instead of the if",
     when=lambda lost: lost.decides,
 )
 
@@ -180,7 +180,7 @@ def _by_a_distribution(lost: Lost) -> bool:
 CUTS.add(
     "no-grad",
     "a sample is drawn while recording is off",
-    "rsample(), which lets the gradient through; if there is none, a score-function estimator",
+    "use rsample(), which lets the gradient through; if there is none, a score-function estimator",
     when=_by_a_distribution,
 )
 
@@ -195,8 +195,8 @@ CUTS.add(
 
 CUTS.add(
     "constant-gradient",
-    "this gradient has no history in spite of create_graph=True. Either the function is linear "
-    "there, or a Function on the way is once_differentiable or keeps tensors outside ctx",
+    "this gradient has no history, despite create_graph=True. Either the function is linear there, "
+    "or a Function on the path is once_differentiable or keeps tensors outside ctx",
     "write the backward of that Function in differentiable operations, with save_for_backward",
     "05_gradients_of_gradients.ipynb#Through-your-own-Function",
     when=lambda lost: lost.call == "grad" and lost.create_graph,
@@ -205,15 +205,15 @@ CUTS.add(
 CUTS.add(
     "no-create-graph",
     "torch.autograd.grad() without create_graph=True returns a gradient without history",
-    "torch.autograd.grad(..., create_graph=True)",
+    "use torch.autograd.grad(..., create_graph=True)",
     "05_gradients_of_gradients.ipynb#A-gradient-with-a-history",
     when=_called("grad"),
 )
 
 CUTS.add(
     "integer",
-    "{operation}() gives {dtype}, and integers and booleans carry no gradient",
-    "a soft form: softmax weights for argmax, a sigmoid for a comparison",
+    "{operation}() returns {dtype}; integers and booleans have no gradient",
+    "use a soft form: softmax weights for argmax, a sigmoid for a comparison",
     "08_none_zero_nan.ipynb#The-class-with-the-highest-score",
     when=lambda lost: not lost.real,
     avoidable=False,
@@ -222,7 +222,7 @@ CUTS.add(
 CUTS.add(
     "no-derivative",
     "{operation}() has no derivative in PyTorch",
-    "a differentiable relative: softmax weights for argmax, / for //, a soft histogram",
+    "use a differentiable alternative: softmax weights for argmax, / for //, a soft histogram",
     "03_round_and_clamp.ipynb#No-derivative-at-all",
     avoidable=False,
 )

@@ -45,25 +45,27 @@ LOSS = Rulebook(Rule)
 
 LOSS_IS_LEAF = LOSS.add(
     "loss-is-leaf",
-    "the loss is a leaf: requires_grad_() on it lets backward() run, but that reaches nothing. "
-    "The history was cut earlier",
-    "take the requires_grad_() away, and repair the cut",
+    "the loss is a leaf: requires_grad_() lets backward() run, but backward() reaches nothing. The "
+    "history was cut earlier",
+    "remove requires_grad_(), and repair the cut",
     "08_none_zero_nan.ipynb#A-cut-that-was-covered-up",
     when=lambda facts: not facts.has_history and facts.loss.requires_grad,
 )
 
 LOSS.add(
     "no-history",
-    "the loss has no history, so backward() raises: it was made in torch.inference_mode()",
-    "compute it outside of inference_mode",
+    "the loss has no history, so backward() raises an error: it was made in torch.inference_mode()",
+    "compute it outside inference_mode",
     "08_none_zero_nan.ipynb#A-helper-from-the-evaluation-code",
     when=lambda facts: not facts.has_history and facts.loss.is_inference(),
 )
 
 LOSS.add(
     "no-history",
-    "the loss has no history, so backward() raises: it is {dtype}, and integers carry no gradient",
-    "a loss in floating-point numbers, by operations that have a derivative{and_how_to_find_it}",
+    "the loss has no history, so backward() raises an error: it is {dtype}, and integers have no "
+    "gradient",
+    "compute the loss in floating point, with operations that have a "
+    "derivative{and_how_to_find_it}",
     "08_none_zero_nan.ipynb#The-class-with-the-highest-score",
     when=lambda facts: (
         not facts.has_history and not (facts.loss.is_floating_point() or facts.loss.is_complex())
@@ -72,8 +74,8 @@ LOSS.add(
 
 LOSS.add(
     "no-history",
-    "the loss has no history, so backward() raises: no input requires a gradient, or the history "
-    "was cut (detach, .data, .item(), torch.tensor(...), no_grad, argmax, ...)",
+    "the loss has no history, so backward() raises an error: no input requires a gradient, or the "
+    "history was cut (detach, .data, .item(), torch.tensor(...), no_grad, argmax, ...)",
     "repair the cut{and_how_to_find_it}",
     "08_none_zero_nan.ipynb#None:-no-path-from-the-loss",
     when=lambda facts: not facts.has_history,
@@ -81,8 +83,8 @@ LOSS.add(
 
 LOSS.add(
     "vector-loss",
-    "the loss has the shape {shape} and is not one number, so backward() raises",
-    "loss.mean() or loss.sum(), or backward(v) and explain(..., grad_outputs=v)",
+    "the loss has the shape {shape} and is not one number, so backward() raises an error",
+    "use loss.mean() or loss.sum(), or backward(v) and explain(..., grad_outputs=v)",
     "08_none_zero_nan.ipynb#One-loss-for-each-sample",
     when=lambda facts: facts.loss.numel() != 1 and not facts.has_weights,
 )

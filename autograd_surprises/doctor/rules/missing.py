@@ -1,4 +1,4 @@
-"""The gradient of a tensor, or of the loss, is None, and no cut says why: what is the tensor?"""
+"""The gradient of a tensor is None, and no recorded cut explains it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class TensorFacts:
 
     is_buffer    of the model
     recorded     was the forward pass recorded?
-    is_used      did a recorded call make something of it?
+    is_used      did a recorded call compute something from it?
     constant_of  the name of a step that keeps its numbers as a constant, or ""
 
     >>> UNREACHED.first(TensorFacts(torch.ones(2), recorded=True, is_used=False)).cause
@@ -47,8 +47,8 @@ UNTRACKED = Rulebook(Rule, INFERENCE_MODE)
 
 UNTRACKED.add(
     "frozen",
-    "it is a buffer: autograd does not track it, and no optimizer gets it",
-    "nn.Parameter(...) in place of register_buffer(...), if it is to be trained",
+    "it is a buffer: autograd does not track it, and parameters() does not list it",
+    "to train it, use nn.Parameter(...) instead of register_buffer(...)",
     "01_parameter_or_variable.ipynb#What-a-Parameter-adds",
     when=lambda facts: facts.is_buffer,
 )
@@ -57,7 +57,7 @@ UNTRACKED.add(
     "frozen",
     "requires_grad is False, so autograd does not track it; it is {dtype}, and integers have no "
     "gradient",
-    "floating-point numbers: .float(), then .requires_grad_(), before the forward pass",
+    "call .float(), then .requires_grad_(), before the forward pass",
     "01_parameter_or_variable.ipynb#Which-tensors-get-a-gradient",
     when=lambda facts: facts.is_integer,
 )
@@ -65,7 +65,7 @@ UNTRACKED.add(
 UNTRACKED.add(
     "frozen",
     "requires_grad is False, so autograd does not track it",
-    "call .requires_grad_() on it, before the forward pass",
+    "call .requires_grad_() on it before the forward pass",
     "08_none_zero_nan.ipynb#A-layer-that-is-still-frozen",
 )
 
@@ -74,8 +74,8 @@ UNREACHED = Rulebook(Rule)
 
 UNREACHED.add(
     "detach",
-    "{constant_of} took its numbers as a constant, so a .detach(), .data or no_grad copy was used "
-    "in place of the tensor itself",
+    "{constant_of} used its numbers as a constant, so a .detach(), .data or no_grad copy was used "
+    "instead of the tensor itself",
     f"use the tensor itself. Which line? {RECORD}",
     "08_none_zero_nan.ipynb#An-encoder-that-learns-nothing",
     when=lambda facts: not facts.recorded and facts.constant_of != "",
@@ -83,8 +83,9 @@ UNREACHED.add(
 
 UNREACHED.add(
     "unknown-cut",
-    "no path leads to it from the loss. Why cannot be known afterwards: detach, .data, .item(), "
-    "no_grad or argmax leave no mark in the graph, and what was never used looks the same",
+    "no path leads to it from the loss. The reason cannot be known afterwards: detach, .data, "
+    ".item(), no_grad and argmax leave no trace in the graph, and a tensor that was never used "
+    "looks the same",
     RECORD,
     "08_none_zero_nan.ipynb#None:-no-path-from-the-loss",
     when=lambda facts: not facts.recorded,
@@ -93,24 +94,24 @@ UNREACHED.add(
 UNREACHED.add(
     "unused",
     "the forward pass never used this tensor",
-    "use it in forward, or drop it. If you do use it: is it the same object, and not an old one "
-    "or a copy?",
+    "use it in forward, or remove it. If you do use it: is it the same object, not an old one or a "
+    "copy?",
     "08_none_zero_nan.ipynb#A-layer-that-is-never-called",
     when=lambda facts: not facts.is_used,
 )
 
 UNREACHED.add(
     "dead-branch",
-    "it is used, but nothing made of it is part of this loss",
-    "let the result of that line take part in the loss",
+    "it is used, but nothing computed from it is part of this loss",
+    "use the result of that line in the loss",
 )
 
-# A path leads to it, and yet there is no gradient.
+# A path leads to it, but there is no gradient.
 NOT_A_LEAF = Rule(
     "not-a-leaf",
-    "it is a non-leaf, the result of a computation, and autograd fills .grad of leaves only",
+    "it is a non-leaf, the result of an operation, and autograd fills .grad of leaves only",
     "{name}.retain_grad() before backward(), or torch.autograd.grad(loss, {name}); to train it, "
-    "compute first, then .requires_grad_()",
+    "compute it first, then call .requires_grad_()",
     "08_none_zero_nan.ipynb#A-weight-that-starts-small",
 )
 

@@ -1,4 +1,4 @@
-"""Inf and NaN: what the operation did that made them, in backward or in the forward pass."""
+"""Inf and NaN: which operation made them, in backward or in the forward pass, and how."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from autograd_surprises.doctor.rules.rule import Rule, Rulebook, StepRule, alway
 from autograd_surprises.doctor.rules.zeros import OWN_BACKWARD
 from autograd_surprises.doctor.steps import BackwardStep, readable
 
-# Kind of node -> its edge. In the forward pass, the same edges give inf or NaN.
+# Kind of node -> the edge of its domain. In the forward pass, the same edges produce inf or NaN.
 EDGES = {
     "Sqrt": "sqrt has the derivative 1/(2·sqrt(x)), infinite at 0",
     "Rsqrt": "rsqrt is infinite at 0",
@@ -19,13 +19,13 @@ EDGES = {
     "Log10": "log10 has an infinite derivative at 0",
     "Log1P": "log1p has an infinite derivative at -1",
     "Logit": "logit has infinite derivatives at 0 and 1",
-    "Pow": "a power below 1 is infinitely steep at 0, and a negative base has no real power",
+    "Pow": "an exponent below 1 is infinitely steep at 0, and a negative base has no real power",
     "Acos": "acos has an infinite derivative at -1 and 1",
     "Asin": "asin has an infinite derivative at -1 and 1",
     "Acosh": "acosh has an infinite derivative at 1",
     "Atanh": "atanh has an infinite derivative at -1 and 1",
     "Atan2": "atan2 has no derivative at (0, 0)",
-    "Std": "std has no derivative where all values are the same, or only one is there",
+    "Std": "std has no derivative where all values are equal, or there is only one",
     "Var": "the variance of a single element is 0/0",
     "LinalgVectorNorm": "a norm has no derivative at the zero vector",
     "Norm": "a norm has no derivative at the zero vector",
@@ -46,12 +46,12 @@ SOFTMAXES = (
     "ScaledDotProductEfficientAttention MultiHeadAttentionForward"
 )
 LOOK_AT_THE_DATA = (
-    "torch.isfinite(x).all() on the data and on the parameters, before the forward pass"
+    "check torch.isfinite(x).all() for the data and the parameters, before the forward pass"
 )
 SAFE_DIVISOR = "divide by a safe number: torch.where(d == 0, 1.0, d)"
 READY_MADE = (
-    "the ready-made function (sigmoid, softmax, logsumexp, cross_entropy), or another scale; a "
-    "wider type moves the limit"
+    "use the ready-made function (sigmoid, softmax, logsumexp, cross_entropy), or another scale; a "
+    "wider dtype only moves the limit"
 )
 
 
@@ -70,7 +70,7 @@ MASKED_TOO_LATE = StepRule(
     on={"": _is_masked_afterwards},
 )
 
-# An operation made inf or NaN of finite numbers in the forward pass.
+# An operation turned finite numbers into inf or NaN in the forward pass.
 FORWARD = Rulebook(StepRule)
 
 
@@ -98,16 +98,16 @@ FORWARD.add(
 
 FORWARD.add(
     "infinite-derivative",
-    "{operation} gave inf or NaN in the forward pass: its input lies on, or beyond, the edge "
-    "where it is defined",
-    "keep the input inside, or use a form made for the edge: xlogy, entr, log_softmax",
+    "{operation} returned inf or NaN in the forward pass: its input is at or beyond the edge of "
+    "its domain",
+    "keep the input inside, or use a form that handles the edge: xlogy, entr, log_softmax",
     "08_none_zero_nan.ipynb#The-entropy-of-a-model-that-is-sure",
     on={" ".join(EDGES): always},
 )
 
 FORWARD.add(
     "overflow",
-    "{operation} gave more than its type can hold, in the forward pass",
+    "{operation} overflowed in the forward pass: its result is more than its dtype can hold",
     READY_MADE,
     "08_none_zero_nan.ipynb#A-sigmoid-made-by-hand",
     on={OVERFLOWS: always},
@@ -115,8 +115,8 @@ FORWARD.add(
 
 FORWARD.add(
     "empty-softmax",
-    "{operation} gave inf or NaN in the forward pass: probably a whole row is -inf, all of it "
-    "masked, and a softmax over nothing is 0/0",
+    "{operation} returned inf or NaN in the forward pass: probably a whole row is masked (-inf), "
+    "and a softmax over nothing is 0/0",
     "leave out empty rows, or mask with a large negative number: torch.finfo(dtype).min",
     "08_none_zero_nan.ipynb#Attention-to-nobody",
     on={SOFTMAXES: always},
@@ -124,7 +124,7 @@ FORWARD.add(
 
 FORWARD.add(
     "division-by-zero",
-    "{operation} gave inf or NaN in the forward pass: the divisor is 0, or so small that the "
+    "{operation} returned inf or NaN in the forward pass: the divisor is 0, or so small that the "
     "quotient overflows",
     SAFE_DIVISOR,
     on={"Div Reciprocal": always},
@@ -132,7 +132,7 @@ FORWARD.add(
 
 UNKNOWN_OPERATION = FORWARD.add(
     "forward-nonfinite",
-    "the forward pass computed with inf or NaN, which {operation} gave",
+    "the forward pass computed with inf or NaN, which {operation} returned",
     LOOK_AT_THE_DATA,
     on={"": always},
 )
@@ -140,14 +140,14 @@ UNKNOWN_OPERATION = FORWARD.add(
 NAN_LEAF = Rule(
     "nan-leaf",
     "{name} itself holds NaN, so everything computed with it is NaN",
-    "look at what was written into it: data, or an update by a gradient that was NaN already",
+    "find what was written into it: data, or an update by a gradient that was already NaN",
     "08_none_zero_nan.ipynb#NaN:-zero-times-infinity",
 )
 
 UNKNOWN_ORIGIN = Rule(
     "forward-nonfinite",
-    "the forward pass computed with inf or NaN, and no operation that can be checked here gave "
-    "them: probably the data has them, or a parameter, or something overflowed",
+    "the forward pass computed with inf or NaN, and no operation that can be checked here produced "
+    "them: probably the data or a parameter has them, or something overflowed",
     LOOK_AT_THE_DATA,
 )
 
@@ -178,7 +178,7 @@ NOT_FINITE.add(
 
 
 def _gets_a_large_gradient(step: BackwardStep) -> bool:
-    """Near the end of its type?"""
+    """Is it near the largest number of its dtype?"""
     if step.sample is None or not step.sample.is_floating_point():
         return False
     largest = max(amount.mass for amount in step.arriving if amount)
@@ -187,7 +187,7 @@ def _gets_a_large_gradient(step: BackwardStep) -> bool:
 
 NOT_FINITE.add(
     "overflow",
-    "{operation} gives more than its type can hold",
+    "{operation} overflows: its result is more than its dtype can hold",
     READY_MADE,
     "08_none_zero_nan.ipynb#A-sigmoid-made-by-hand",
     on={f"Pow {OVERFLOWS}": always, "": _gets_a_large_gradient},
@@ -195,7 +195,7 @@ NOT_FINITE.add(
 
 NOT_FINITE.add(
     "unknown-nonfinite",
-    "a finite gradient went in and one that is not finite came out",
+    "the gradient that came in was finite, and the one that left is not",
     "look at the values that enter this operation",
     on={"": always},
 )
@@ -212,13 +212,13 @@ NOT_FINITE_SUM.add(
 
 NOT_FINITE_SUM.add(
     "overflow",
-    "a sum of {ways} finite contributions is more than its type can hold",
-    "another scale of the loss; a wider type moves the limit",
+    "the sum of {ways} finite contributions is more than its dtype can hold",
+    "scale the loss; a wider dtype only moves the limit",
     when=lambda total: len(total.steps) > 1,
 )
 
 NOT_FINITE_SUM.add(
     "nonfinite-start",
-    "the gradient that enters the graph is not finite already",
+    "the gradient that enters the graph is already not finite",
     "check grad_outputs, and what the loss is multiplied by",
 )

@@ -1,4 +1,4 @@
-"""A rule: all that the doctor knows of one cause, or of one story of it."""
+"""A rule: all that the doctor knows about one cause, or about one variant of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autograd_surprises.doctor.steps import BackwardStep
 
 
 def always(facts) -> bool:
-    """The condition of a rule that needs none."""
+    """The condition of a rule that always fits."""
     return True
 
 
@@ -23,14 +23,14 @@ def nothing(facts) -> str:
 
 @dataclass(frozen=True)
 class Rule:
-    """When a cause holds, what is said of it, what helps, and where it is taught.
+    """When a cause applies, what happened, what helps, and where it is taught.
 
-    cause     a slug; two stories of one cause are two rules
+    cause     a slug; two variants of one cause are two rules
     sentence  what happened; {names} in it, and in the fix, are attributes of the facts
     fix       what helps
     section   "08_none_zero_nan.ipynb#A-heading", or "" if no notebook teaches it
-    when      does it hold? asked of the facts
-    detail    what {detail} in the sentence is: usually a count
+    when      does it fit these facts?
+    detail    the text of {detail} in the sentence: usually a count
 
     >>> rule = Rule("dead-relu", "{detail}relu is flat there", "other inputs",
     ...             detail=lambda values: f"{sum(v <= 0 for v in values)} inputs are 0 or less; ")
@@ -49,7 +49,7 @@ class Rule:
         return self.when(facts)
 
     def finding(self, facts=None) -> Finding:
-        """This rule, told with these facts; `.about(name, ...)` says of which tensor."""
+        """The finding for these facts; `.about(name, ...)` adds which tensor it concerns."""
         text = self.sentence + self.fix
         names = {name for _, name, _, _ in Formatter().parse(text) if name} - {"detail"}
         names = {name: getattr(facts, name) for name in names} | {"detail": self.detail(facts)}
@@ -58,7 +58,7 @@ class Rule:
 
 
 class Named(NamedTuple):
-    """Facts of a rule that needs a name only."""
+    """Facts of a rule that needs only a name."""
 
     name: str
 
@@ -67,7 +67,7 @@ class Named(NamedTuple):
 class StepRule(Rule):
     """A rule about a step of backward.
 
-    on  kinds of graph nodes, separated by spaces ("" is every kind) -> when it holds for these
+    on  kinds of graph nodes, separated by spaces ("" is every kind) -> when it fits these
     """
 
     on: Mapping[str, Callable[[BackwardStep], bool]]
@@ -94,7 +94,7 @@ class Rulebook(list):
         self.kind = kind
 
     def add(self, *args, **kwargs) -> Rule:
-        """Make a rule of this kind and put it last."""
+        """Make a rule of this kind and append it."""
         self.append(self.kind(*args, **kwargs))
         return self[-1]
 

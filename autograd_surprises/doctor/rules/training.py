@@ -1,4 +1,4 @@
-"""A tensor gets a gradient, and no optimizer updates it."""
+"""A tensor gets a gradient, but no optimizer updates it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ UNREGISTERED = Rule(
     "unregistered",
     "it gets a gradient but is not in model.parameters(), so no optimizer updates it: nn.Module "
     "does not look into plain lists, dicts and attributes",
-    "nn.ParameterList or nn.ModuleList, or self.w = nn.Parameter(...), in __init__",
+    "use nn.ParameterList or nn.ModuleList, or self.w = nn.Parameter(...), in __init__",
     "08_none_zero_nan.ipynb#Scales-in-a-list",
 )
 
 MADE_IN_FORWARD = Rule(
     "new-parameter",
-    "it gets a gradient but is not in model.parameters(), so no optimizer updates it: it is made "
-    "anew in each forward",
+    "it gets a gradient but is not in model.parameters(), so no optimizer updates it: each forward "
+    "makes a new one",
     "create the Parameter once, in __init__",
     "01_parameter_or_variable.ipynb#When-a-Parameter-does-not-work",
 )
@@ -35,7 +35,7 @@ class Strangers(NamedTuple):
 
 STALE_OPTIMIZER = Rule(
     "stale-optimizer",
-    "it holds {count} tensors that are no parameters of the model: probably they were replaced "
+    "it holds {count} tensors that are not parameters of the model: probably they were replaced "
     "after it was built",
     "build the optimizer last, from model.parameters()",
     "08_none_zero_nan.ipynb#The-layer-that-came-later",

@@ -1,4 +1,4 @@
-"""A gradient arrives, but it is probably not the one that was meant."""
+"""A gradient arrives, but it is probably not the intended one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autograd_surprises.doctor.steps import BackwardStep
 
 
 class OldGradient(NamedTuple):
-    """.grad held this gradient so many times before."""
+    """How many times .grad already held this gradient."""
 
     times: int
 
@@ -27,8 +27,8 @@ ACCUMULATED = Rule(
 
 CHANGED_GRADIENT = StepRule(
     "changed-gradient",
-    "its backward changes the gradient that it gets in place, so whatever else uses that gradient "
-    "gets wrong numbers",
+    "its backward changes, in place, the gradient that it receives, so every other user of that "
+    "gradient gets wrong numbers",
     "return a new tensor: g * 2, not g.mul_(2)",
     "08_none_zero_nan.ipynb#A-backward-that-writes-into-what-it-was-given",
     on={"": lambda step: step.is_users and step.changed},
@@ -36,8 +36,8 @@ CHANGED_GRADIENT = StepRule(
 
 OWN_FUNCTION = StepRule(
     "own-function",
-    "a backward of your own: explain does not check whether it is the derivative",
-    "torch.autograd.gradcheck, in float64",
+    "your own backward: explain does not check whether it is the derivative",
+    "check it with torch.autograd.gradcheck, in float64",
     "04_override_backward.ipynb#Checking-the-gradient",
     on={"": lambda step: step.is_users},
 )
@@ -60,7 +60,7 @@ MEETS = {"sub", "rsub", "subtract", "add", "radd", "mul", "rmul", "multiply", "d
 
 
 class Meeting(NamedTuple):
-    """Two tensors of unlike shapes in one call; does exactly one of them require a gradient?
+    """Two tensors of different shapes in one call; does exactly one of them require a gradient?
 
     >>> BROADCAST.fits(Meeting("sub", True, (4, 1), (4,)))
     True
@@ -77,9 +77,9 @@ class Meeting(NamedTuple):
 
 
 def _crosses(meeting: Meeting) -> bool:
-    """(N, 1) meets (N,), which gives (N, N), and one of the two comes from data.
+    """(N, 1) and (N,) broadcast to (N, N), and one of the two comes from data.
 
-    (N, 1, k) and (N, k) are often meant to meet, each with each, unless in a loss function.
+    Broadcasting (N, 1, k) with (N, k) is often intended, except in a loss function.
     """
     operation, one_tracked, first, second = meeting
     sizes = [[n for n in shape if n != 1] for shape in (first, second)]
@@ -92,9 +92,9 @@ def _crosses(meeting: Meeting) -> bool:
 
 BROADCAST = Rule(
     "broadcast",
-    "probably unwanted: {operation} of the shapes {first} and {second} gives {result}: each "
-    "element of one with each of the other",
-    "bring both to one shape: squeeze(1), or unsqueeze(1) for the other",
+    "probably unwanted: {operation} broadcasts the shapes {first} and {second} to {result}: each "
+    "element of one is combined with each of the other",
+    "give both the same shape: squeeze(1), or unsqueeze(1) for the other",
     "08_none_zero_nan.ipynb#A-loss-over-too-many-pairs",
     when=_crosses,
 )

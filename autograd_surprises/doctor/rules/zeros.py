@@ -12,8 +12,8 @@ from autograd_surprises.doctor.steps import BackwardStep
 NORMS = "NativeLayerNorm NativeBatchNorm NativeGroupNorm FusedRmsNorm CudnnBatchNorm"
 SMOOTH_ENDS = "LogSigmoid Hardswish Erf Exp Softplus Gelu Silu Mish Elu"
 SMALLER_INPUTS = (
-    "smaller inputs: scale, normalise, another initialisation; as a loss, the form with logits "
-    "(cross_entropy, binary_cross_entropy_with_logits)"
+    "make the inputs smaller: scale, normalise, another initialisation; as a loss, use the form "
+    "with logits (cross_entropy, binary_cross_entropy_with_logits)"
 )
 
 # The gradient is 0, or a part of it: the first rule that fits the step where it became 0.
@@ -43,9 +43,9 @@ def _picks_the_nearest_pixel(step: BackwardStep) -> bool:
 
 ZERO.add(
     "staircase",
-    "{operation} is a staircase: its derivative is 0 everywhere",
-    "to train anyway, a straight-through estimator: x + (f(x) - x).detach(), or a Function of "
-    "your own",
+    "{operation} is a staircase: its gradient is 0 everywhere",
+    "to train anyway, use a straight-through estimator: x + (f(x) - x).detach(), or your own "
+    "Function",
     "08_none_zero_nan.ipynb#A-rounded-weight",
     on={
         "Round Floor Ceil Trunc Sign Sgn Bernoulli Heaviside FloorDivide": always,
@@ -74,7 +74,7 @@ ZERO.add(
 
 
 def _inputs_outside(step: BackwardStep) -> str:
-    """How many inputs lie outside the range, where the node keeps it."""
+    """How many inputs lie outside the range, if the node keeps it."""
     low, high = (step.saved.get(end, step.saved.get(f"{end}_val")) for end in ("min", "max"))
     low, high = {"Hardsigmoid": (-3.0, 3.0), "Relu6": (0.0, 6.0)}.get(step.kind, (low, high))
     values = step.saved.get("self")
@@ -101,8 +101,8 @@ def _bound(number, missing):
 ZERO.add(
     "outside-range",
     "{detail}{operation} is flat there, so its gradient is exactly 0",
-    "keep the inputs inside, use a soft limit such as tanh or sigmoid, or let the gradient "
-    "through with a Function of your own",
+    "keep the inputs inside, use a soft limit such as tanh or sigmoid, or let the gradient through "
+    "with your own Function",
     "08_none_zero_nan.ipynb#A-clamp-with-everything-outside",
     on={
         "Clamp ClampMin ClampMax Hardtanh Relu6 Hardsigmoid Hardshrink Softshrink Threshold": always
@@ -119,8 +119,8 @@ def _inputs_not_positive(step: BackwardStep) -> str:
 ZERO.add(
     "dead-relu",
     "{detail}{operation} is flat there, so its gradient is 0",
-    "if it is so for all samples: LeakyReLU or GELU, another bias or initialisation, a smaller "
-    "learning rate",
+    "if that is true of all samples: LeakyReLU or GELU, another bias or initialisation, or a "
+    "smaller learning rate",
     "08_none_zero_nan.ipynb#Units-that-never-switch-on",
     on={"Relu LeakyRelu": always},
     detail=_inputs_not_positive,
@@ -141,7 +141,7 @@ def _over_one_class(step: BackwardStep) -> bool:
 ZERO.add(
     "softmax-of-one",
     "a softmax over a dimension of size 1 is always 1",
-    "softmax over the dimension that holds the classes; sigmoid for a single output",
+    "take the softmax over the dimension that holds the classes; use sigmoid for a single output",
     "08_none_zero_nan.ipynb#A-softmax-that-cannot-move",
     on={"Softmax LogSoftmax": _over_one_class},
 )
@@ -158,8 +158,8 @@ def _arriving_gradient_is_the_same_for_all_classes(step: BackwardStep) -> bool:
 ZERO.add(
     "constant-sum",
     "a softmax sums to 1, and the arriving gradient is the same for all its entries: the loss "
-    "sees only that constant sum",
-    "a loss that tells the classes apart, such as cross_entropy",
+    "depends only on that constant sum",
+    "use a loss that tells the classes apart, such as cross_entropy",
     "08_none_zero_nan.ipynb#A-softmax-that-cannot-move",
     on={"Softmax": _arriving_gradient_is_the_same_for_all_classes},
 )
@@ -212,9 +212,9 @@ def _count_of_zero_inputs(step: BackwardStep) -> str:
 
 ZERO.add(
     "stationary",
-    "{detail}the input lies exactly where {operation} has the derivative 0, or has none and "
-    "PyTorch uses 0",
-    "nothing, if this is the minimum that you want; else start from other values",
+    "{detail}the input lies exactly where the derivative of {operation} is 0, or where it has none "
+    "and PyTorch uses 0",
+    "do nothing if this is the minimum that you want; otherwise start from other values",
     "09_gradient_atlas.ipynb#A-number-for-NaN",
     on={
         "Softmax LogSoftmax MseLoss SmoothL1Loss HuberLoss Cos Cosh Sinc": always,
@@ -268,7 +268,7 @@ def _is_a_product_with_zeros(step: BackwardStep) -> bool:
     return step.kind in PRODUCTS and _has_a_factor_of_zeros(step)
 
 
-LOOK_AT_THE_ZEROS = "look where those zeros come from: initialisation, a mask, an input, relu"
+LOOK_AT_THE_ZEROS = "find where those zeros come from: initialisation, a mask, an input, relu"
 ZERO.add(
     "zero-factor",
     "the gradient is multiplied by the other factor of {operation}, which is 0 in every element",
@@ -280,7 +280,7 @@ ZERO.add(
 NORMALISED = ZERO.add(
     "normalised",
     "normalised values have a fixed mean and size, and the loss probably depends on these only",
-    "another loss than the sum or mean (or mean square) of normalised values",
+    "use a loss other than the sum or mean (or mean square) of normalised values",
     on={NORMS: always},
 )
 
@@ -293,7 +293,7 @@ ZERO.add(
 
 ZERO.add(
     "underflow",
-    "the gradient is too small for the type of this tensor, so it is 0",
+    "the gradient is too small for the dtype of this tensor, so it is 0",
     "scale the loss (torch.amp.GradScaler), or use bfloat16",
     "10_functions_that_survive.ipynb#Mixed-precision",
     on={"ToCopy": always},
@@ -302,7 +302,7 @@ ZERO.add(
 ZERO.add(
     "not-picked",
     "only the elements that {operation} picked get a gradient",
-    "nothing, if that is meant; else a soft form such as logsumexp or a mean",
+    "do nothing if that is intended; otherwise use a soft form such as logsumexp or a mean",
     "09_gradient_atlas.ipynb#Which-input-gets-the-gradient-at-a-tie?",
     on={
         "Index Select Slice Gather IndexSelect Embedding Max Min Maximum Minimum Amax Amin Unbind "
@@ -313,8 +313,8 @@ ZERO.add(
 
 ZERO.add(
     "overwritten-values",
-    "{operation} replaced the values, and what was replaced gets no gradient",
-    "keep the old values out of the way, or write only where they are not needed",
+    "{operation} replaced the values, and the replaced values get no gradient",
+    "write into another tensor, or only where the old values are not needed",
     on={
         "Zero Fill FillScalar CopySlices Copy IndexFill IndexPut Scatter ConstantPadNd "
         "SetBackward": always
@@ -323,9 +323,9 @@ ZERO.add(
 
 ZERO.add(
     "part-is-zero",
-    "{operation} joined this tensor with others, and only zeros came back for its part; why is "
-    "not known here",
-    "ask about what the joined tensor is taken apart into, and look at each part",
+    "{operation} joined this tensor with others, and only zeros came back for its part; the reason "
+    "is not known here",
+    "call explain() for the tensors that the joined one is split into, and look at each part",
     on={"Cat Stack": always},
 )
 
@@ -383,12 +383,12 @@ ZERO.add(
 
 ZERO.add(
     "unknown-zero",
-    "{operation} let no gradient through; why is not known here",
+    "{operation} let no gradient through; the reason is not known here",
     "look at the values that enter this operation",
     on={"": always},
 )
 
-# No step let it become 0: contributions of healthy steps add up to 0.
+# No single step made it 0: contributions of healthy steps add up to 0.
 ZERO_SUM = Rulebook(Rule)
 
 ZERO_SUM.add(
@@ -400,7 +400,7 @@ ZERO_SUM.add(
 
 ZERO_SUM.add(
     "cancel",
-    "the contributions of {ways} ways to it cancel when they are added",
+    "the contributions along {ways} paths to it cancel when they are added",
     "look for a constant or symmetric loss: a term that is added and subtracted again",
     when=lambda total: len(total.steps) > 1,
 )
@@ -411,7 +411,7 @@ ZERO_SUM.add(
     "check grad_outputs, and what the loss is multiplied by",
 )
 
-# The gradient is nearly 0: the first rule that fits the step where most of it got lost.
+# The gradient is nearly 0: the first rule that fits the step where most of it was lost.
 TINY = Rulebook(StepRule, OWN_BACKWARD)
 
 TINY.add(
@@ -426,7 +426,7 @@ TINY.append(NORMALISED)
 
 TINY.add(
     "underflow",
-    "the gradient is so small that its type rounds most of it to 0",
+    "the gradient is so small that its dtype rounds most of it to 0",
     "scale the loss (torch.amp.GradScaler), or use bfloat16",
     "10_functions_that_survive.ipynb#Mixed-precision",
     on={"ToCopy": always},
@@ -455,6 +455,6 @@ class Shrinking(NamedTuple):
 SHRINKS = Rule(
     "shrinks",
     "it shrinks a little in each of many steps: {steps}",
-    "ReLU-like activations, residual connections, normalisation, another initialisation",
+    "use ReLU-like activations, residual connections, normalisation, or another initialisation",
     "08_none_zero_nan.ipynb#Units-that-go-flat",
 )

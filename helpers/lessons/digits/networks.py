@@ -94,7 +94,7 @@ class QuantizedLinear(nn.Module):
         self.weight_range, self.input_range = (-half, half - 1), (0, 2 * half - 1)
 
     def set_scales(self, inputs: torch.Tensor):
-        """Choose the scales by the weight and by inputs like those that it will get."""
+        """Choose the scales from the weight and from typical inputs."""
         self.weight_scale = self._scale(self.weight, self.weight_range)
         self.input_scale = self._scale(inputs, self.input_range)
 
@@ -109,7 +109,7 @@ class QuantizedLinear(nn.Module):
 
 
 def network(run: Run, generator: torch.Generator) -> nn.Sequential:
-    """Three layers, 64 to 32 to 32 to 10, with a relu between. Untrained.
+    """Three layers, 64 to 32 to 32 to 10, with a relu between two layers. Untrained.
 
     >>> len(network(WAYS["floating point"], torch.Generator()))
     5
@@ -121,7 +121,7 @@ def network(run: Run, generator: torch.Generator) -> nn.Sequential:
 
 
 def set_scales(layers: Sequence[QuantizedLinear]):
-    """Choose the scales of all layers by the inputs that they get in floating point.
+    """Choose the scales of all layers from the inputs that they get in floating point.
 
     >>> set_scales([QuantizedLinear(64, 10, WAYS["straight-through"], torch.Generator())])
     """

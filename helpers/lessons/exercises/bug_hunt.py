@@ -1,7 +1,7 @@
 """A repaired function against the right one: its value, and its gradient by finite differences.
 
-In float64, at several points. The names of what the learner's code calls tell why a gradient is
-wrong, and give away a hook or a replaced NaN that only hides the mistake.
+In float64, at several points. The names of the functions that the learner's code calls explain why
+a gradient is wrong, and reveal a hook or a replaced NaN that only hides the mistake.
 """
 
 import re
@@ -62,7 +62,7 @@ def measured_slopes(function, x):
 
 
 def expect_exact_value(where, yours, right, mistakes, dtypes):
-    """Closer than expect_close, so that a small number that was added shows."""
+    """Stricter than expect_close, so that a small number that was added is noticed."""
     expect_close(where, yours, right, mistakes)
     apart = (yours.detach().to(right.dtype) - right).abs().item()
     if apart <= 1e-12 * right.abs().item():
@@ -92,7 +92,7 @@ def gradients_of_loss(loss, leaves, calls):
 
 
 def refuse_replaced_nan(where, loss, leaf):
-    """Raise Wrong if backward makes a NaN on the way, though none arrives."""
+    """Raise Wrong if backward makes a NaN on the way, even if none arrives."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that detect_anomaly is slow, and where forward was

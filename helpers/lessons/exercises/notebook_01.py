@@ -11,7 +11,7 @@ def _check_scaled_line(answer):
     layer = call_answer(answer)
     tensors = _registered(layer)
     if type(layer).forward is nn.Module.forward:
-        raise Wrong("forward is missing: the three tensors are there, now compute with them.")
+        raise Wrong("forward is missing: the three tensors are registered, now compute with them.")
     with torch.no_grad():
         for name, value in (("weight", 3.0), ("bias", 1.0), ("scale", 0.5)):
             tensors[name].fill_(value)
@@ -82,7 +82,7 @@ EXERCISES = (
         "optimizer ever sees it. Each of the three holds one number.",
         (
             "Everything that is registered is assigned after `super().__init__()`.",
-            '`nn.Parameter(torch.ones(1))` for what is trained, `self.register_buffer("scale", '
+            'Use `nn.Parameter(torch.ones(1))` for what is trained, `self.register_buffer("scale", '
             "torch.ones(1))` for what is only kept.",
         ),
         _check_scaled_line,
@@ -97,10 +97,10 @@ EXERCISES = (
         (
             "After `loss.backward()`, `y.grad` is `None`: backward passed through y and "
             "kept nothing.",
-            "Either ask y to keep it, with `y.retain_grad()` before backward, or ask for it "
+            "Either call `y.retain_grad()` before backward, so that y keeps it, or ask for it "
             "directly, with `torch.autograd.grad(loss, y)`.",
         ),
         _check_middle_gradient,
-        "A non-leaf has a gradient, too, if you ask for it.",
+        "You can have the gradient of a non-leaf, if you ask for it.",
     ),
 )

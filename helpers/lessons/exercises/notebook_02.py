@@ -11,7 +11,7 @@ from helpers.lessons.exercises.old_grad import (
 )
 
 NO_WEIGHTS = {
-    "only for scalar outputs": "y has several numbers, and backward gets no weights for them: pass "
+    "only for scalar outputs": "y has several numbers, but backward got no weights for them: pass "
     "v, of the shape of y.",
 }
 
@@ -35,7 +35,7 @@ def _check_jacobian_row(answer):
         expect_new_gradient(where, yours, jacobian[i], mistakes)
         if len(walks) > 1:
             raise Wrong(
-                f"row {i} is right, but yours asks autograd {len(walks)} times: one call with a 1 "
+                f"row {i} is right, but yours calls autograd {len(walks)} times: one call with a 1 "
                 f"at {i} and zeros elsewhere is enough."
             )
         expect_kept("x.grad", x)
@@ -112,7 +112,7 @@ EXERCISES = (
         "One row of the Jacobian",
         4,
         "`y` is a vector, computed from the vector `x`. Write `jacobian_row(y, x, i)`: it returns "
-        "row `i` of the Jacobian, which is the gradient of `y[i]` with respect to `x`. Ask "
+        "row `i` of the Jacobian, which is the gradient of `y[i]` with respect to `x`. Call "
         "autograd once, and leave `x.grad` as it was.",
         (
             "`backward(v)` computes vᵀJ, a weighted sum of the rows. Which weights leave only row "
@@ -131,10 +131,11 @@ EXERCISES = (
         "`weighted_gradient(y, x, weights)`: it returns the gradient of the weighted sum "
         "Σᵢ weights[i] · Σⱼ y[i, j] with respect to `x`. Leave `x.grad` as it was.",
         (
-            "Written as a vector-Jacobian product, v has the shape of y, and `weights[i]` stands "
-            "everywhere in row i.",
+            "Written as a vector-Jacobian product, v has the shape of y, and every entry of its "
+            "row i is `weights[i]`.",
             "`weights[:, None]` is a column of shape (samples, 1), and broadcasts along the "
-            "features. If y is square, `weights` alone fits, too, along the wrong dimension.",
+            "features. If y is square, `weights` alone also broadcasts, but along the wrong "
+            "dimension.",
             "Or build the number, `(weights[:, None] * y).sum()`, and ask for its gradient.",
         ),
         _check_weighted_gradient,

@@ -70,10 +70,10 @@ EXERCISES = (
         "the same value for every x. At exactly one point their gradients differ. Which x is it?",
         (
             "Away from 0 and 1, both have one slope only, so both gradients equal it.",
-            "`hardtanh` gives 0 at both of its bounds. In the other spelling, which operation "
+            "`hardtanh` returns 0 at both of its bounds. In the other spelling, which operation "
             "decides at x = 0: relu or minimum? And at x = 1, where minimum has a tie?",
         ),
         _check_point_of_difference,
-        "Same values, another gradient: the spelling chooses the subgradient.",
+        "Same values, different gradients: the spelling chooses the subgradient.",
     ),
 )

@@ -17,7 +17,7 @@ from helpers.lessons.exercises.old_grad import (
 
 NO_GRAPH = "does not require grad and does not have a grad_fn"
 NO_CREATE_GRAPH = {
-    NO_GRAPH: "something that is differentiated has no graph. A gradient gets one by "
+    NO_GRAPH: "something that you differentiate has no graph. A gradient gets one from "
     "create_graph=True in the first call; f(x) has none if x was detached.",
 }
 NO_NUMBER = {
@@ -84,7 +84,7 @@ def _check_hessian_vector_product(answer):
     with CostRecorder() as cost:
         yours = call_answer(answer, f, x, v.clone(), cures={**NO_CREATE_GRAPH, **NO_NUMBER})
     if isinstance(yours, tuple) and len(yours) == 2:
-        raise Wrong("yours is a pair, expected a tensor. Of torch.func.jvp's pair take the second.")
+        raise Wrong("yours is a pair, expected a tensor. Take the second of jvp's pair.")
     expected = hessian @ v
     mistakes = {
         "That is H times ones, the sum of each row: v is not used.": hessian.sum(1),
@@ -145,7 +145,7 @@ def _penalties(model, x):
         "The - 1 is missing.": (norms**2).mean(),
         "That is (norm² - 1)², expected (norm - 1)².": ((norms**2 - 1) ** 2).mean(),
         "The square of (norm - 1) is missing.": (norms - 1).mean(),
-        "The mean comes first, the square has to.": (norms.mean() - 1) ** 2,
+        "The mean comes first; the square has to come first.": (norms.mean() - 1) ** 2,
         "A mean over the samples is asked for, not their sum.": ((norms - 1) ** 2).sum(),
         "The mean over the samples is missing.": (norms - 1) ** 2,
         "That is the gradient with respect to the weights, not to x.": (
@@ -176,7 +176,7 @@ def _check_repaired_penalty(answer):
             expect_kept(f"{name}.grad", leaf)
         if not yours.requires_grad:
             raise Wrong(
-                "the penalty is right and has no grad_fn, so it trains nothing: "
+                "the penalty is right but has no grad_fn, so it trains nothing: "
                 + (
                     "create_graph=True is there, but what comes after it cuts the graph."
                     if all(model.graph_recorded)
@@ -197,13 +197,13 @@ EXERCISES = (
         7,
         "`f` works on each number of its input separately, and `x` is a leaf of any shape that "
         "requires a gradient. Write `second_derivative(f, x)`: it returns f″(x), in the shape of "
-        "`x`. For a straight line that is zeros. Leave `x.grad` as it was.",
+        "`x`. For a straight line, it returns zeros. Leave `x.grad` as it was.",
         (
             "Each number of f(x) depends on one number of x, so the gradient of `f(x).sum()` is "
             "f′(x), and the gradient of `f′(x).sum()` is f″(x).",
             "The first call needs `create_graph=True`, or there is nothing to differentiate.",
             "The derivative of `3 * x` does not require a gradient. That of `weight * x` does, but "
-            "x is not in its graph: `materialize_grads=True` gives zeros for that.",
+            "x is not in its graph: `materialize_grads=True` returns zeros for that.",
         ),
         _check_second_derivative,
         "A gradient of a gradient, and zeros where there is nothing left to differentiate.",
@@ -214,12 +214,12 @@ EXERCISES = (
         4,
         "`f` maps the vector `x`, a leaf that requires a gradient, to a number. Write "
         "`hessian_vector_product(f, x, v)`: it returns H v, the Hessian of `f` at `x` times `v`, "
-        "and never builds H, neither whole nor row by row. Leave `x.grad` as it was.",
+        "without building H, neither whole nor row by row. Leave `x.grad` as it was.",
         (
             "H is the Jacobian of the gradient, and it is symmetric: H v is vᵀH.",
-            "The gradient of the number gradient · v is H v. So `v` comes in before the second "
-            "derivative is taken.",
-            "Or hand `v` to the second call, as the weights of the gradient's numbers.",
+            "The gradient of the number gradient · v is H v. So use `v` before you take the second "
+            "derivative.",
+            "Or pass `v` to the second call, as the weights of the gradient's numbers.",
         ),
         _check_hessian_vector_product,
         "A matrix of 3600 numbers times v, and no tensor longer than v.",
@@ -229,8 +229,8 @@ EXERCISES = (
         "A penalty that trains nothing",
         5,
         "`gradient_penalty`, in the cell below, returns the mean over the samples of (‖∇ₓ "
-        "model(x)‖ - 1)². The number is right, but training with it changes nothing. Write a "
-        "`repaired_penalty(model, x)` that trains. `x` has the shape (samples, features), and "
+        "model(x)‖ - 1)². The number is right, but training with it changes nothing. Write "
+        "`repaired_penalty(model, x)`, which trains. `x` has the shape (samples, features), and "
         "`model(x)` the shape (samples, 1). Leave `x` and each `.grad` as they were.",
         (
             "Print `gradient_penalty(model, x).requires_grad`. Is there a path from it to "

@@ -1,4 +1,4 @@
-"""Exercises on surrogate gradients: which inputs they reach, and a shape of your own."""
+"""Exercises on surrogate gradients: which inputs they reach, and your own shape."""
 
 import math
 
@@ -36,7 +36,7 @@ def _check_slope(answer):
     u = torch.arange(-1600, 1601, dtype=torch.float64) / 200  # 0 is one of them
     slopes = _slopes(answer, u)
     for wrong, story in (
-        (slopes > 1 + 1e-6, "is larger than 1. That is nothing but a larger learning rate."),
+        (slopes > 1 + 1e-6, "is larger than 1. That only means a larger learning rate."),
         (slopes < 0, "is negative: it points up where the stairs go down."),
     ):
         if wrong.any():
@@ -117,12 +117,12 @@ EXERCISES = (
     ),
     Exercise(
         "06.2",
-        "A shape of your own",
+        "Your own shape",
         8,
-        "Write `my_slope(u)`, a surrogate for the same stairs. It gets a tensor of `x - edge`, and "
-        "returns a slope from 0 to 1 for each. The ball starts at 1.5, 2.5, 3.5 and 4.5, and has "
-        f"to reach the bottom and rest there each time; from 4.5 in at most {MOST_STEPS} steps. (A "
-        "triangle of width 1 needs 6.) It need not be the same on both sides of an edge.",
+        "Write `my_slope(u)`, a surrogate for the same stairs. It gets a tensor of `x - edge`, "
+        "and returns a slope from 0 to 1 for each. The ball starts at 1.5, 2.5, 3.5 and 4.5, and "
+        f"has to reach the bottom and rest there each time; from 4.5 in at most {MOST_STEPS} "
+        "steps. (A triangle of width 1 needs 6.) It may differ between the two sides of an edge.",
         (
             "On a stair, u is positive for the edge that the ball should fall over.",
             "At the bottom, between -2 and 0, the wall is at u from 0 to 2, and the stairs are at "
@@ -137,10 +137,10 @@ EXERCISES = (
         "Half of them",
         3,
         "A step gets normally distributed inputs (mean 0, standard deviation 1), and a triangle as "
-        "its surrogate. With which width does exactly half of the inputs get a gradient? To two "
+        "its surrogate. At which width do exactly half of the inputs get a gradient? Give two "
         "decimals.",
         (
-            "The inputs between -w and w get one, so a quarter of all has to be above w.",
+            "The inputs between -w and w get one, so a quarter of all inputs has to be above w.",
             "`Normal(0.0, 1.0).icdf(p)` is the number below which a share p of them lies.",
         ),
         _check_half_width,

@@ -73,7 +73,7 @@ def _check_whole_bins(answer):
     # inside the middle bins, at their centres, in the outer half of the last ones, and beyond
     bins = torch.tensor([-0.9, 0.0, 0.4, -1.6, 1.0, -2.0, 1.45, -2.45, 1.6, -2.6, 2.0, -3.0])
     slope = torch.tensor([1.0, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0])
-    with (  # so that the answer is judged in the same way by every version of torch
+    with (  # so that the verdict is the same with every version of torch
         mock.patch.object(torch, "clamp", _since_2_14),
         mock.patch.object(torch.Tensor, "clamp", _since_2_14),
     ):
@@ -115,10 +115,10 @@ EXERCISES = (
         "looks at its gradients and trains a network of 2 bits with it, from a quarter of the good "
         f"scale: at least {ENOUGH} % of the held-out digits have to be right.",
         (
-            "Ask for the gradients of `broken(x, step, -2, 1).sum()`, for an x and a step that "
+            "Compute the gradients of `broken(x, step, -2, 1).sum()`, for an x and a step that "
             "require one.",
-            "`scale_gradient` is no bug: keep it. And clamp as it does, with `bound_gradient=1`.",
-            "Two `detach` have to go, and `round` needs another operation in its place.",
+            "`scale_gradient` is not a bug: keep it. And clamp as it does, with `bound_gradient=1`.",
+            "Remove the two `detach`, and replace `round` by another operation.",
         ),
         _check_repaired,
         "It learns its weights and its scale.",
@@ -129,9 +129,9 @@ EXERCISES = (
         6,
         "Write `whole_bins(x, scale, low, high, clamp)`, a quantizer with the value `clamp(round(x "
         "/ scale), low, high) * scale`, whose gradient is 1 wherever x rounds to a bin of the "
-        "range, and 0 outside. `clamp` is handed in, `clamp(x, low, high)`, and does what "
-        "torch.clamp does since 2.14: its gradient at a bound is 0. `round_ste` may be used; other "
-        "operators of helpers may not. (`check` asks no closer to an edge than 0.05 bins.)",
+        "range, and 0 outside. `clamp` is passed in as `clamp(x, low, high)` and behaves as "
+        "torch.clamp has since 2.14: its gradient at a bound is 0. `round_ste` may be used; other "
+        "operators of helpers may not. (`check` stays at least 0.05 bins away from each edge.)",
         (
             "What if you clamp first, and round then?",
             "Then the outermost bins keep their inner half. Where does the last bin end?",

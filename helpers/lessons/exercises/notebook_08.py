@@ -114,7 +114,7 @@ def _built(answer):
         raise Wrong("needs the class of a module with the methods forward and loss.")
     if type(model).parameters is not nn.Module.parameters:
         raise Wrong(
-            "parameters() is a method of yours, so the optimizer would find all four. But "
+            "parameters() is your own method, so the optimizer would find all four. But "
             "state_dict() and .to() would not: register them, and leave parameters() alone."
         )
     return model.double()
@@ -191,16 +191,15 @@ EXERCISES = (
         "Padding that makes NaN",
         8,
         "`direction_loss`, in the cell below, compares the directions of `tokens @ weight` with "
-        "`target`. Rows that are not `seen` are padding: zeros. The loss is a good number, and "
-        "every entry of `weight.grad` is NaN. Write "
-        "`repaired_direction_loss(weight, tokens, seen, target)` with exactly the same value, so "
-        "without a small number added, and the true gradient.",
+        "`target`. Rows that are not `seen` are padding: zeros. The loss is a good number, but "
+        "every entry of `weight.grad` is NaN. Write `repaired_direction_loss(weight, tokens, seen, "
+        "target)` with exactly the same value (do not add a small number) and the true gradient.",
         (
             "Which operation has an infinite gradient, or divides by zero, for a row of zeros?",
             "`torch.where` at the end comes too late: backward multiplies its 0 by infinity or by "
             "NaN. Two operations are unsafe for a row of zeros, the root and the division. Give "
             "*both* a safe input.",
-            "`torch.where(seen[:, None], squared, 1.0)` gives the padded rows the length 1.",
+            "With `torch.where(seen[:, None], squared, 1.0)`, the padded rows have the length 1.",
         ),
         _check_repaired_direction_loss,
         "No NaN, and the value has not changed.",
@@ -219,6 +218,6 @@ EXERCISES = (
             "`nn.ParameterList` for the first bug, `.squeeze(1)` in `loss` for the second.",
         ),
         _check_repaired_bumps,
-        "Four numbers trained, on the loss that was meant.",
+        "Four numbers trained, on the intended loss.",
     ),
 )

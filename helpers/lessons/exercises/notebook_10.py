@@ -1,4 +1,4 @@
-"""Exercises on what a gradient of your own survives: report card, memory, and no class."""
+"""Exercises on what your own gradient survives: report card, memory, and no class."""
 
 import torch
 from torch.autograd.function import BackwardCFunction
@@ -24,8 +24,8 @@ FORWARD_MODE = ("jvp", "jacfwd(jacfwd)", "jacfwd", "hessian")
 REMEDIES = {  # where this exercise knows more than the card
     ("slope", "silently wrong"): "the factor of grad_output has to be the slope of the value",
     ("double backward", "silently wrong"): (
-        "let backward compute the slope from the saved x itself; what setup_context computed, "
-        "a detached x or a number is a constant for autograd"
+        "let backward compute the slope from the saved x itself; what setup_context computed, a "
+        "detached x or a number is a constant to autograd"
     ),
 }
 
@@ -90,10 +90,10 @@ def _check_frugal_sign(answer):
     )
     kept, x_is_kept = bytes_kept(answer)
     if kept > 1:
-        what = "x itself is kept" if x_is_kept else "these are other numbers than bools"
+        what = "x itself is kept" if x_is_kept else "what is kept is not a tensor of bools"
         raise Wrong(
-            f"kept for backward: yours {kept:g} bytes for each number, expected 1: {what}. A yes "
-            "or a no is enough, and x.abs() <= 1 is a tensor of bools."
+            f"kept for backward: yours {kept:g} bytes for each number, expected 1: {what}. A bool "
+            "is enough, and x.abs() <= 1 is a tensor of bools."
         )
     if kept == 0:
         raise Wrong(
@@ -104,8 +104,8 @@ def _check_frugal_sign(answer):
 
 
 def _check_step_like_relu(answer):
-    rounded = "The 1 is rounded away beside a number as large as x: take no such detour."
-    not_a_number = "inf - inf is NaN: take no detour over a number as large as x."
+    rounded = "The 1 is rounded away beside a number as large as x: avoid that detour."
+    not_a_number = "inf - inf is NaN: avoid the detour over a number as large as x."
     extreme = ((LARGE.bfloat16(), rounded), (LARGE, rounded), (INFINITE, not_a_number))
     with CallRecorder() as calls:
         x, y = run_on_leaves(answer, X)
@@ -156,7 +156,7 @@ def _refuse_function(y):
             raise Wrong(
                 "value and gradient are right, but they come from a class, "
                 f"{node.name.removesuffix('Backward')}. Forward mode needs a jvp in it, and "
-                "torch.compile refuses a class with a jvp. Do without."
+                "torch.compile refuses a class with a jvp. Write it without a class."
             )
 
 
@@ -187,15 +187,15 @@ EXERCISES = (
         "names the first row that is not fine. Read the card again after each repair, because one "
         "fault can hide another.",
         (
-            "One row at a time: read its remedy, repair, and ask for the card again.",
+            "One row at a time: read its remedy, repair, and run the card again.",
             "`a.mul_(b)` writes into `a`, and `grad_output` belongs to others. `a * b` is a new "
             "tensor.",
-            "Autograd takes for a constant what `setup_context` computed. Save x alone, and "
-            "compute the sigmoid in `backward`.",
+            "To autograd, what `setup_context` computed is a constant. Save only x, and compute "
+            "the sigmoid in `backward`.",
             "The third fault is a missing line: `generate_vmap_rule = True`.",
         ),
         _check_repaired_gate,
-        "Every row that was asked for, and nothing kept but x.",
+        "Every required row is fine, and only x is kept.",
     ),
     Exercise(
         "10.2",
@@ -203,7 +203,7 @@ EXERCISES = (
         5,
         "`CostlySign`, in the cell below, has the value of `torch.sign(x)` and the gradient "
         "`grad_output` where |x| ≤ 1, else 0. For that it keeps x: four bytes for each number, "
-        "even when nobody else needs x any more. Write `frugal_sign(x)` with the same value and "
+        "even when nothing else needs x any more. Write `frugal_sign(x)` with the same value and "
         "gradient, also for an infinite `grad_output`, that keeps one byte for each number. To "
         "measure, call it inside `with saved_tensors() as saved:`, and read `saved.bytes` while "
         "the result is still there.",
@@ -211,8 +211,8 @@ EXERCISES = (
             "What does `backward` have to know about each number? Less than the number.",
             "`x.abs() <= 1` is a tensor of bools, a byte each. `setup_context` can make and save "
             "it.",
-            "`backward` gets it from `ctx.saved_tensors`. `torch.where(inside, grad_output, 0)` "
-            "is right where `grad_output` is infinite, too; a product gives NaN.",
+            "`backward` gets it from `ctx.saved_tensors`. `torch.where(inside, grad_output, 0)` is "
+            "right also where `grad_output` is infinite; a product returns NaN.",
         ),
         _check_frugal_sign,
         "A byte for each number, and no NaN.",
@@ -222,18 +222,18 @@ EXERCISES = (
         "Without a Function",
         5,
         "Write `step_like_relu(x)` in plain torch, without a class. Its value is 1 where x ≥ 0, "
-        "else 0. Its gradient is that of `torch.relu(x)`: `grad_output` where x > 0, else 0. "
-        "([Yin et al. 2019](https://arxiv.org/abs/1903.05662) train binary activations with it.) "
-        "The value is exact for every number, 300 in bfloat16 and infinity too, and "
-        "`torch.func.jvp` and `torch.func.vmap` work. (`value_with_gradient_of` would do it; do it "
-        "without.)",
+        "else 0. Its gradient is that of `torch.relu(x)`: `grad_output` where x > 0, else 0. ([Yin "
+        "et al. 2019](https://arxiv.org/abs/1903.05662) train binary activations with it.) The "
+        "value is exact for every number, including 300 in bfloat16 and infinity, and "
+        "`torch.func.jvp` and `torch.func.vmap` work. (`value_with_gradient_of` would do it; write "
+        "it without that function.)",
         (
-            "You want the numbers of one tensor and the graph of another. The one-line trick "
-            "`t + (step - t).detach()` has both, but its numbers come by a detour that rounds.",
+            "You want the numbers of one tensor and the graph of another. The one-line trick `t + "
+            "(step - t).detach()` has both, but its value goes through a sum that rounds.",
             "`y.detach()` is the memory of `y`, unseen by autograd in every mode. What you write "
             "into it with `copy_` is the value of `y`.",
-            "Let `y` be `torch.relu(x).clone()`: relu keeps its own result for backward, so that "
-            "must stay as it is.",
+            "Let `y` be `torch.relu(x).clone()`: relu keeps its own result for backward, so do not "
+            "overwrite it.",
         ),
         _check_step_like_relu,
         "Exact for every number, in reverse and in forward mode.",

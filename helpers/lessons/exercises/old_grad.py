@@ -32,9 +32,6 @@ def expect_kept(where: str, leaf: torch.Tensor) -> None:
 def expect_new_gradient(
     where: str, yours: object, expected: torch.Tensor, mistakes: Mapping[str, torch.Tensor]
 ) -> None:
-    """Like expect_close, and the old gradient added to it is a mistake, too."""
-    old = (
-        "It has what was in x.grad before added to it: backward() adds, torch.autograd.grad "
-        "does not."
-    )
+    """Like expect_close, and an old gradient that was added is reported as a mistake."""
+    old = "The old content of x.grad is added to it: backward() adds, torch.autograd.grad does not."
     expect_close(where, yours, expected, {**mistakes, old: expected + BEFORE})

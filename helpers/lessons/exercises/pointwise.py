@@ -108,7 +108,7 @@ def bytes_kept(answer: Callable) -> tuple[float, bool]:
             y = call_answer(answer, tensor)
         kept.append(saved.bytes / NUMBERS)
         del y
-    plain, in_part = kept  # a storage counts whole, so a kept x counts twice where it is a part
+    plain, in_part = kept  # a storage counts fully, so a kept x counts twice where it is a part
     return plain, in_part > plain
 
 

@@ -15,7 +15,7 @@ from helpers.widgets.drawings.drawing import Drawing, those_that_work
 
 MARKERS = {"a minimum": "v", "a saddle point": "X", "a maximum": "^"}
 FLOOR = 1e-12  # smaller heights are drawn here
-STYLES = (  # which differ without colour, too
+STYLES = (  # different without colour, too
     {"color": GRADIENT_COLOUR, "marker": "o", "ms": 4, "lw": 1.6},
     {"color": VALUE_COLOUR, "marker": "s", "ms": 4, "lw": 1.6, "ls": "--"},
     {"color": SLOPE_COLOUR, "marker": "D", "ms": 4, "lw": 1.6, "ls": ":"},

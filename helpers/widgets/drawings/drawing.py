@@ -22,7 +22,7 @@ class Drawing:
     figure      the figure
     moving      the parts that most moves change, in the order in which they are drawn
 
-    A change of anything else, such as the limits of an axis, is seen as well, but takes longer.
+    Other changes, such as new limits of an axis, show as well, but take longer.
     """
 
     name: str
@@ -77,7 +77,7 @@ def parameters_of(fn: Callable) -> tuple[dict[str, object], bool]:
     """
     try:
         parameters = inspect.signature(fn).parameters.values()
-    except (TypeError, ValueError):  # not callable, or a builtin that keeps its names to itself
+    except (TypeError, ValueError):  # not callable, or a builtin without a signature
         return {}, True
     names = {p.name: None if p.default is p.empty else p.default for p in parameters}
     return names, any(p.kind is p.VAR_KEYWORD for p in parameters)

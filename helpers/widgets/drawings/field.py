@@ -26,7 +26,7 @@ class FieldDrawing(Drawing):
     'at x = [0, 0], x.grad = [1, -2]'
     """
 
-    name = "What v makes of x.grad"
+    name = "How v changes x.grad"
 
     def __init__(self, fn: Callable, reach: float = 3.0):
         self.fn = fn
