@@ -95,7 +95,7 @@ WRONG = {
             lambda y, x, i: grad(y, x, one_hot(x, i))[0],
             "shape of y, here (3,)",
         ),
-        "no v": (lambda y, x, i: grad(y, x)[0], "gets no weights … pass v"),
+        "no v": (lambda y, x, i: grad(y, x)[0], "no weights … pass v"),
         "a column": (
             lambda y, x, i: all_rows(y, x)[:, i],
             "yours has shape (3,), expected (2,). That is column 1",
@@ -112,7 +112,7 @@ WRONG = {
         ),
         "backward, and x.grad": (
             row_added_to_old,
-            "yours 14, expected 4 … x.grad before",
+            "yours 14, expected 4 … x.grad … adds",
         ),
         "x.grad emptied": (row_in_emptied_grad, "x.grad after the call [0]: yours 4, expected 10"),
         "the tuple": (
@@ -162,7 +162,7 @@ WRONG = {
             lambda y, x, weights: grad(y, x, column(y, weights))[0].float(),
             "yours is torch.float32, expected torch.float64, as x is",
         ),
-        "backward, and x.grad": (weighted_added_to_old, "in x.grad before"),
+        "backward, and x.grad": (weighted_added_to_old, "x.grad … adds"),
         "x.grad emptied": (weighted_in_emptied_grad, "x.grad after the call [0, 0]: yours -12"),
     },
     "02.3": {
@@ -188,7 +188,7 @@ WRONG = {
             "yours 6, expected 3 … swapped",
         ),
         "x.grad twice": (both_are_x_grad, "the two are one tensor, x.grad"),
-        "on top of the old": (both_by_backward, "gradient of a … x.grad before"),
+        "on top of the old": (both_by_backward, "gradient of a … x.grad … adds"),
         "the second contains the first": (both_in_emptied_grad, "The gradient of a is in it, too"),
         "x.grad emptied": (emptied_in_between, "x.grad after the call [0]: yours 6, expected 10"),
         "what backward returns": (

@@ -156,7 +156,7 @@ WRONG = {
             lambda f, x: slope(f, slope(f, x)),
             "[0, 0]: yours 27, expected 6",
         ),
-        "backward, and x.grad": (second_by_backward, "x.grad before"),
+        "backward, and x.grad": (second_by_backward, "x.grad … adds"),
         "x.grad emptied": (second_in_emptied_grad, "x.grad after the call [0, 0]: yours 6"),
         "two backwards": (two_backwards, "That is what two calls of backward() add up in x.grad"),
         "by differences": (
@@ -217,7 +217,7 @@ WRONG = {
             lambda f, x, v: grad(grad(f(x), x)[0] @ v, x)[0],
             "has no graph",
         ),
-        "backward, and x.grad": (product_by_backward, "x.grad before"),
+        "backward, and x.grad": (product_by_backward, "x.grad … adds"),
         "x.grad emptied": (product_in_emptied_grad, "x.grad after the call [0]: yours "),
     },
     "05.3": {
@@ -260,7 +260,7 @@ WRONG = {
         ),
         "the mean first": (
             penalty(lambda gradients: (gradients.norm(dim=1).mean() - 1) ** 2),
-            "The mean comes first, the square has to",
+            "square … mean",
         ),
         "a sum": (
             penalty(lambda gradients: 3 * off_one(gradients)),

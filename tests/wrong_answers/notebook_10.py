@@ -234,7 +234,7 @@ WRONG = {
         "an attribute of ctx": (Attribute.apply, "the row 'in-place safety' is silently wrong"),
         "detached": (
             repaired(lambda g, x: g * slope(x.detach())),
-            "a constant for autograd",
+            "constant",
         ),
         "once differentiable": (Once.apply, "the row 'double backward' is refused"),
         "old form": (OldForm.apply, "What to change: split forward(ctx, ...)"),

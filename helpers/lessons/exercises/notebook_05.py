@@ -145,7 +145,7 @@ def _penalties(model, x):
         "The - 1 is missing.": (norms**2).mean(),
         "That is (norm² - 1)², expected (norm - 1)².": ((norms**2 - 1) ** 2).mean(),
         "The square of (norm - 1) is missing.": (norms - 1).mean(),
-        "The mean comes first; the square has to come first.": (norms.mean() - 1) ** 2,
+        "The square has to come before the mean.": (norms.mean() - 1) ** 2,
         "A mean over the samples is asked for, not their sum.": ((norms - 1) ** 2).sum(),
         "The mean over the samples is missing.": (norms - 1) ** 2,
         "That is the gradient with respect to the weights, not to x.": (

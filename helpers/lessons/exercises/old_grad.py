@@ -33,5 +33,7 @@ def expect_new_gradient(
     where: str, yours: object, expected: torch.Tensor, mistakes: Mapping[str, torch.Tensor]
 ) -> None:
     """Like expect_close, and an old gradient that was added is reported as a mistake."""
-    old = "The old content of x.grad is added to it: backward() adds, torch.autograd.grad does not."
+    old = (
+        "The old content of x.grad was added to it: backward() adds, torch.autograd.grad does not."
+    )
     expect_close(where, yours, expected, {**mistakes, old: expected + BEFORE})
