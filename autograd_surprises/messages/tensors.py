@@ -165,7 +165,7 @@ TENSORS = (
             """,
         },
         "backward needs a value of the forward pass, and an in-place operation has overwritten it "
-        "since (+=, x[...] = ..., relu_, optimizer.step())",
+        "(+=, x[...] = ..., relu_, optimizer.step())",
         "write x = x + 1 instead of x += 1, call .clone() before you write, or call step() only "
         "after backward()",
         section="08_none_zero_nan.ipynb#A-value-that-is-still-needed",

@@ -8,7 +8,7 @@ from healthy import healthy
 from torch import nn
 from torch.distributions import Categorical
 
-# What is true of a step and no alarm: findings beside "ok" and "partial", as (status, cause).
+# What is true of a step but not an alarm: findings beside "ok" and "partial", as (status, cause).
 EXPECTED = {
     "low_rank_adapter": {("none", "frozen"), ("zero", "zero-factor")},  # the base; a, while b is 0
     "own_straight_through": {("ok", "own-function")},  # a reminder: gradcheck is left to you

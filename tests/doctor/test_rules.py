@@ -1,4 +1,4 @@
-"""The rulebook: every rule can be told, is taught somewhere, and is reached by a test."""
+"""The rulebook: every rule can be reported, is taught somewhere, and is reached by a test."""
 
 import importlib
 import inspect
