@@ -117,7 +117,8 @@ EXERCISES = (
         (
             "Compute the gradients of `broken(x, step, -2, 1).sum()`, for an x and a step that "
             "require one.",
-            "`scale_gradient` is not a bug: keep it. And clamp as it does, with `bound_gradient=1`.",
+            "`scale_gradient` is not a bug: keep it. Clamp with `bound_gradient=1`, as `broken` "
+            "does.",
             "Remove the two `detach`, and replace `round` by another operation.",
         ),
         _check_repaired,

@@ -39,7 +39,7 @@ class JacobianDrawing(Drawing):
             )
         self.fn, self.x, self.jacobian = fn, x.detach(), torch.func.jacrev(fn)(x).detach()
         if not self.jacobian.isfinite().all():
-            raise ValueError(f"fn has slopes at x = {x.tolist()} that are not finite: move x")
+            raise ValueError(f"fn has derivatives at x = {x.tolist()} that are not finite: move x")
         self.parameters = {f"v{i + 1}": float(i == 0) for i in range(len(y))}
         self.figure = Picture(8, 3.4)
         self._draw_frame()
@@ -48,7 +48,7 @@ class JacobianDrawing(Drawing):
         rows, columns = self.jacobian.shape
         axes = self.figure.subplots(1, 4, width_ratios=[1, 1.2, 1.2, 1.5])
         weights, jacobian, weighted, result = axes
-        titles = ("v: the weights", "J: the slopes", "row of J times weight", "sum of the rows")
+        titles = ("v: the weights", "J: the derivatives", "row of J times weight", "sum of the rows")
         for ax, title in zip(axes, titles, strict=True):
             ax.set_title(title)
         for ax in (weights, jacobian, weighted):
