@@ -48,7 +48,12 @@ class JacobianDrawing(Drawing):
         rows, columns = self.jacobian.shape
         axes = self.figure.subplots(1, 4, width_ratios=[1, 1.2, 1.2, 1.5])
         weights, jacobian, weighted, result = axes
-        titles = ("v: the weights", "J: the derivatives", "row of J times weight", "sum of the rows")
+        titles = (
+            "v: the weights",
+            "J: the derivatives",
+            "row of J times weight",
+            "sum of the rows",
+        )
         for ax, title in zip(axes, titles, strict=True):
             ax.set_title(title)
         for ax in (weights, jacobian, weighted):
