@@ -68,7 +68,7 @@ class GradientCurve:
         [(-3.0, 3.0)]
         """
         wrong, right = self._judged()
-        told = wrong | right | self._may_end  # a slope that nobody knows ends no lie
+        told = wrong | right | self._may_end  # an unknown slope does not end a lie
         digits = 12 - math.floor(math.log10(self.x[-1] - self.x[0]))
         x = [round(x, digits) + 0.0 for x in self.x[told].tolist()]  # neighbours are one; no -0.0
         may_end = self._may_end[told].tolist()
