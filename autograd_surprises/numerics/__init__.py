@@ -1,6 +1,6 @@
 """Measuring functions by their values alone; every other part measures with these.
 
-text         numbers as text, with as few digits as needed
+number_text  numbers as text, with as few digits as needed
 threads      one_thread, for tensors as short as those measured here
 elementwise  is_elementwise
 differences  slopes by finite differences
@@ -15,12 +15,13 @@ from autograd_surprises.numerics.differences import (
 )
 from autograd_surprises.numerics.elementwise import is_elementwise
 from autograd_surprises.numerics.kinks import find_jumps, find_kinks, noise, special_points
-from autograd_surprises.numerics.text import distinct_digits, exact_digits, few_digits
+from autograd_surprises.numerics.number_text import distinct_digits, exact_digits, few_digits
 from autograd_surprises.numerics.threads import one_thread
 
 __all__ = [
-    "few_digits",
+    "distinct_digits",
     "exact_digits",
+    "few_digits",
     "find_jumps",
     "find_kinks",
     "is_elementwise",
@@ -31,5 +32,4 @@ __all__ = [
     "slope_and_limit",
     "slope_rounding",
     "special_points",
-    "distinct_digits",
 ]

@@ -98,5 +98,5 @@ def noise(values):
     finite = values[values.isfinite()].sort().values
     if not len(finite):
         return 0.0
-    tenth, middle, ninth = (finite[len(finite) * k // 10].item() for k in (1, 5, 9))
-    return 1e-9 * (ninth - tenth) + 1e-12 * abs(middle)
+    low, middle, high = (finite[len(finite) * k // 10].item() for k in (1, 5, 9))
+    return 1e-9 * (high - low) + 1e-12 * abs(middle)
