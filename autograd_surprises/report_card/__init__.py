@@ -1,8 +1,7 @@
 """What a custom Function supports, and where it is silently wrong.
 
-vectors       some tensors as one vector, and back
-verdict       how a check ends, if it does not work
-comparing     are these numbers right?
+vectors       tensors as vectors, and the vector to multiply them by
+verdict       what a check raises if it does not work
 isolation     isolates each check; restores torch's state
 example       a function and its example inputs
 sampling      where to ask an elementwise function
@@ -18,12 +17,11 @@ shapes        empty, 0-d, non-contiguous
 memory        what is kept for backward
 compiled      torch.compile
 processes     DistributedDataParallel
-questions     every question, and the check that answers it
 card          ReportCard, as text and as a table
-asking        report_card()
+questions     report_card(), and the check that answers each question
 """
 
-from autograd_surprises.report_card.asking import report_card
 from autograd_surprises.report_card.card import CardRow, ReportCard
+from autograd_surprises.report_card.questions import report_card
 
 __all__ = ["CardRow", "ReportCard", "report_card"]

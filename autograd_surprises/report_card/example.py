@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import torch
 
+from autograd_surprises.report_card.vectors import pattern
+
 
 @dataclass(frozen=True, eq=False)
 class Example:
@@ -77,12 +79,11 @@ class Example:
             upstream = (upstream or pattern)(y)
         return torch.autograd.grad(y, leaves, upstream.clone(), materialize_grads=True)
 
+    def value_on(self, x: torch.Tensor, function: Callable | None = None) -> torch.Tensor:
+        """fn(x) in float64, for an elementwise fn and float64 numbers x."""
+        return self.call([x.to(self.device)], function).detach().double().cpu()
 
-def pattern(tensor: torch.Tensor) -> torch.Tensor:
-    """An upstream gradient that hides nothing: both signs, no symmetry, no 0 and no 1.
-
-    >>> pattern(torch.zeros(3))
-    tensor([-2.2500,  1.2500, -0.7500])
-    """
-    numbers = (torch.arange(tensor.numel(), device=tensor.device) * 7 % 11 - 4.5) / 2
-    return numbers.to(tensor.dtype).reshape(tensor.shape)
+    def gradient_on(self, x: torch.Tensor, function: Callable | None = None) -> torch.Tensor:
+        """The gradient of an elementwise fn at the numbers x, for an upstream gradient of 1."""
+        x = x.to(self.device)
+        return self.gradients([x], torch.ones_like(x), function)[0].cpu()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from autograd_surprises.report_card.comparing import require_equal
-from autograd_surprises.report_card.example import pattern
 from autograd_surprises.report_card.subject import Subject
-from autograd_surprises.report_card.vectors import flat
+from autograd_surprises.report_card.vectors import flat, pattern
+from autograd_surprises.report_card.verdict import require_equal
 
 
-def input_untouched(subject: Subject) -> str:
+def input_untouched(subject: Subject) -> str | None:
     """Forward and backward leave the input as it was, unless fn says that it works in place.
 
     >>> input_untouched(Subject(torch.relu_, (torch.ones(2),)))
@@ -19,37 +18,28 @@ def input_untouched(subject: Subject) -> str:
     tensors = subject.tensors()
     inputs = [tensor.clone().requires_grad_().clone() for tensor in tensors]
     y = subject.apply(inputs)
-    changed = not torch.equal(flat(inputs)[0], flat(tensors)[0])
+    changed = not torch.equal(flat(inputs), flat(tensors))
     if changed and any(y is tensor for tensor in inputs):
         return "fn works in place, and tells autograd"
     torch.autograd.grad(y, inputs, pattern(y), allow_unused=True)
     where = subject.at(tensors, "fn writes into its input, {}")
     remedy = "make a new tensor, or say so with ctx.mark_dirty(x) and return x"
-    require_equal(flat(inputs)[0], flat(tensors)[0], where, remedy)
-    return ""
+    require_equal(flat(inputs), flat(tensors), where, remedy)
+    return None
 
 
-def grad_output_untouched(subject: Subject) -> str:
-    """Backward leaves grad_output as it was: others may be given the same tensor.
-
-    >>> grad_output_untouched(Subject(torch.exp, (torch.ones(2),)))
-    ''
-    """
+def grad_output_untouched(subject: Subject) -> None:
+    """Backward leaves grad_output as it was: others may be given the same tensor."""
     y, leaves = subject.run(subject.tensors())
     upstream = pattern(y)
     torch.autograd.grad(y, leaves, upstream, allow_unused=True)
     where = "backward writes into grad_output, number {}".format
     remedy = "make a new tensor: grad_output * 2 instead of grad_output.mul_(2)"
     require_equal(upstream, pattern(y), where, remedy)
-    return ""
 
 
-def in_place_safety(subject: Subject) -> str:
-    """Input or output changed after the call: the same gradient, or torch's own error.
-
-    >>> in_place_safety(Subject(torch.exp, (torch.ones(2),)))
-    ''
-    """
+def in_place_safety(subject: Subject) -> None:
+    """Input or output changed after the call: the same gradient, or torch's own error."""
     tensors = subject.tensors()
     upstream = pattern(subject.call(tensors))
     for what, change, factor in (("input", _overwrite, 1), ("output", _double, 2)):
@@ -63,8 +53,7 @@ def in_place_safety(subject: Subject) -> str:
         expected = subject.gradients(tensors, factor * upstream)
         where = subject.at(tensors, f"{what} changed in place after the call, {{}}")
         remedy = "keep tensors with ctx.save_for_backward, which notices: not as ctx.x = x"
-        require_equal(flat(grads)[0], flat(expected)[0], where, remedy)
-    return ""
+        require_equal(flat(grads), flat(expected), where, remedy)
 
 
 def _overwrite(inputs, y):

@@ -6,21 +6,24 @@ import torch
 
 from autograd_surprises.graph import nodes
 from autograd_surprises.numerics import few_digits
-from autograd_surprises.report_card.sampling import gradient_on
 from autograd_surprises.report_card.subject import Subject
 
 
-def memory(subject: Subject) -> str:
+def kept_for_backward(subject: Subject) -> str:
     """Bytes kept for backward, for each number of the input; no failure, whatever they are.
 
-    >>> memory(Subject(torch.exp, (torch.ones(2),)))
+    >>> kept_for_backward(Subject(torch.exp, (torch.ones(2),)))
     'keeps the output'
     """
     tensors = subject.given if subject.grid is None else [subject.grid.to(subject.dtype)]
     arguments = subject.arguments([tensor.requires_grad_().clone() for tensor in tensors])
     inputs = [given for given in arguments if isinstance(given, torch.Tensor)]
     kept = []
-    keep = lambda tensor: kept.append(tensor) or tensor  # noqa: E731
+
+    def keep(tensor):
+        kept.append(tensor)
+        return tensor
+
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         y = subject.fn(*arguments)
     for node in nodes(y.grad_fn):
@@ -39,7 +42,7 @@ def memory(subject: Subject) -> str:
 
 
 def _advice(subject, alive, more):
-    gradients = gradient_on(subject, subject.grid)
+    gradients = subject.gradient_on(subject.grid)
     different = torch.round(gradients[gradients.isfinite()], decimals=6).unique().numel()
     if different < 2:
         return "; it needs nothing, the slope is the same everywhere" if alive or more else ""

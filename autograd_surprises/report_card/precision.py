@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import torch
 
-from autograd_surprises.numerics import exact_digits
-from autograd_surprises.report_card.comparing import (
+from autograd_surprises.report_card.sampling import is_narrow
+from autograd_surprises.report_card.subject import Subject
+from autograd_surprises.report_card.vectors import flat, pattern
+from autograd_surprises.report_card.verdict import (
+    NotApplicable,
+    SilentlyWrong,
     in_words,
     require_between,
     require_equal,
     require_number,
     size,
 )
-from autograd_surprises.report_card.example import pattern
-from autograd_surprises.report_card.subject import Subject
-from autograd_surprises.report_card.vectors import flat
-from autograd_surprises.report_card.verdict import NotApplicable, SilentlyWrong
 
 LARGE = (300.0, 1e4, 1e8, 1e15)
 HUGE = 1e30
@@ -25,37 +25,28 @@ DETOUR = (
 )
 
 
-def in_dtype(dtype: torch.dtype):
-    """The question about this dtype: are value and gradient right, and do they keep the dtype?
+def in_dtype(subject: Subject, dtype: torch.dtype) -> None:
+    """Are value and gradient right in this dtype, and do they keep it?
 
-    >>> in_dtype(torch.float16).__name__
-    'float16'
+    >>> in_dtype(Subject(torch.exp, (torch.ones(2),)), torch.float16)
     """
-    name = in_words(dtype)
-
-    def check(subject: Subject) -> str:
-        tensors = subject.tensors(dtype)
-        y = subject.call(tensors).detach()
-        if y.dtype != dtype:
-            remedy = "convert the result, y.to(x.dtype), and make constants with dtype=x.dtype"
-            raise SilentlyWrong("dtype of the output", in_words(y.dtype), name, remedy)
-        grads = flat(subject.gradients(tensors))[0]
-        if dtype != torch.float64:
-            subject.doubles()
-            values, gradients = _values(subject), _gradients(subject)
-            scale = _scale(subject, values, tensors)
-            where = subject.at_output(tensors, y)
-            _require_near(y.flatten(), values, tensors, where, scale=scale)
-            scale = _scale(subject, gradients, tensors)
-            where = subject.at(tensors, "gradient {}")
-            _require_near(grads, gradients, tensors, where, scale=scale)
-        return ""
-
-    check.__name__ = name
-    return check
+    tensors = subject.tensors(dtype)
+    y = subject.call(tensors).detach()
+    if y.dtype != dtype:
+        remedy = "convert the result, y.to(x.dtype), and make constants with dtype=x.dtype"
+        raise SilentlyWrong("dtype of the output", in_words(y.dtype), in_words(dtype), remedy)
+    grads = flat(subject.gradients(tensors))
+    if dtype == torch.float64:
+        return
+    subject.doubles()
+    values, gradients = _values(subject), _gradients(subject)
+    scale = _scale(subject, values, tensors)
+    _require_near(y.flatten(), values, tensors, subject.at_output(tensors, y), scale=scale)
+    scale = _scale(subject, gradients, tensors)
+    _require_near(grads, gradients, tensors, subject.at(tensors, "gradient {}"), scale=scale)
 
 
-def autocast(subject: Subject) -> str:
+def autocast(subject: Subject) -> None:
     """Under torch.autocast to bfloat16: with a leaf, and with what a matmul made of it."""
     tensors = subject.tensors(torch.float32)
     subject.doubles()
@@ -72,39 +63,37 @@ def autocast(subject: Subject) -> str:
         where = subject.at(tensors, f"gradient {'of a bfloat16 input ' * matmul}{{}}")
         gradients = _gradients(subject)
         scale = _scale(subject, gradients, tensors)
-        _require_near(flat(grads)[0], gradients, tensors, where, torch.bfloat16, scale)
-    return ""
+        _require_near(flat(grads), gradients, tensors, where, torch.bfloat16, scale)
 
 
-def large_input(subject: Subject) -> str:
+def large_input(subject: Subject) -> None:
     """From 300 to 1e30, in float32 and bfloat16: the value of float64, and the gradient."""
     _require_wide(subject)
     for dtype in filter(subject.accepts, (torch.float32, torch.bfloat16)):
         for sign in (1, -1):
             x = sign * torch.tensor([*LARGE, HUGE], device=subject.device).to(dtype)
             _require_right_at(subject, x, _constant(subject, sign))
-    return ""
 
 
 def _require_right_at(subject, x, constant):
-    where = lambda i: f"at x = {exact_digits(x[i].item(), x.dtype)} ({in_words(x.dtype)})"  # noqa: E731
+    dtype = in_words(x.dtype)
+    where = subject.at([x], f"{{}} ({dtype})")
     y, grads = subject.call([x]).detach(), subject.gradients([x])[0]
     _require_near(y, _values(subject), [x], where, remedy=DETOUR)
     if constant is not None:  # then float64 at 1e30 need not be right itself
         require_equal(y, constant.to(y.dtype).expand(y.shape), where, DETOUR)
-    of_gradient = lambda i: f"gradient {where(i)}"  # noqa: E731
-    _require_near(grads, _gradients(subject, subject.like), [x], of_gradient)
+    where = subject.at([x], f"gradient {{}} ({dtype})")
+    _require_near(grads, _gradients(subject, subject.like), [x], where)
 
 
 def infinite_input(subject: Subject) -> str:
-    """At inf, -inf, -0, 0 and NaN: only what is surely wrong counts.
-
-    >>> infinite_input(Subject(torch.exp, (torch.ones(2),)))
-    ''
-    """
+    """At inf, -inf, -0, 0 and NaN: only what is surely wrong counts."""
     _require_wide(subject)
     x = torch.tensor([torch.inf, -torch.inf, -0.0, 0.0, torch.nan], device=subject.device)
-    where = lambda index: f"at x = {x[index]:g}"  # noqa: E731
+
+    def where(index):
+        return f"at x = {x[index]:g}"
+
     y = subject.call([x]).detach()
     _require_near(y[2:4], _values(subject), [x[2:4]], lambda index: where(index + 2))
     # a constant 0 is not sure: gelu and silu are NaN there, as 0 * inf is
@@ -122,7 +111,7 @@ def infinite_input(subject: Subject) -> str:
 def _require_wide(subject):
     if subject.grid is None:
         raise NotApplicable("fn is not elementwise: an extreme number would reach the others")
-    if subject.narrow:
+    if is_narrow(subject.grid):
         ends = f"{subject.grid[0]:g} to {subject.grid[-1]:g}"
         raise NotApplicable(f"fn refuses what lies outside of the example, {ends}")
     subject.doubles()
@@ -140,7 +129,7 @@ def _values(subject):
 
 
 def _gradients(subject, function=None):
-    return lambda tensors: flat(subject.gradients(tensors, None, function))[0]
+    return lambda tensors: flat(subject.gradients(tensors, None, function))
 
 
 def _require_near(yours, ask, tensors, where, dtype=None, scale=1.0, remedy=""):
@@ -154,7 +143,7 @@ def _require_near(yours, ask, tensors, where, dtype=None, scale=1.0, remedy=""):
     answers = [ask([x * (1 + k * eps * pattern(x).sign()) for x in doubles]) for k in range(-2, 3)]
     low, high = torch.stack(answers).amin(0), torch.stack(answers).amax(0)
     spread = torch.where(low == high, 0, high - low)
-    tolerance = 16 * eps * (torch.maximum(size(low), size(high)) + scale)
+    tolerance = 16 * eps * (size(low, high) + scale)
     low = (low - spread).to(dtype).double().masked_fill(spread > 2 * tolerance, torch.nan)
     high = (high + spread).to(dtype).double()
     require_between(yours.double(), low, high, tolerance, where, remedy)

@@ -17,11 +17,9 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from autograd_surprises.report_card.comparing import require_equal
-from autograd_surprises.report_card.example import pattern
 from autograd_surprises.report_card.subject import Subject
-from autograd_surprises.report_card.vectors import flat
-from autograd_surprises.report_card.verdict import NotApplicable, first_line
+from autograd_surprises.report_card.vectors import flat, pattern
+from autograd_surprises.report_card.verdict import NotApplicable, first_line, require_equal
 
 SHARES = (1.0, 0.75)  # what each process multiplies the inputs by: its part of the data
 SECONDS = 60
@@ -40,7 +38,7 @@ class Model(nn.Module):
         return self.subject.call([weight * share for weight in self.weights])
 
 
-def two_processes(subject: Subject) -> str:
+def two_processes(subject: Subject) -> None:
     """Does each process have the average of both gradients?"""
     if not (dist.is_available() and dist.is_gloo_available()):
         raise NotApplicable("this torch has no gloo")
@@ -52,11 +50,10 @@ def two_processes(subject: Subject) -> str:
     for share in SHARES:
         y = model(share)
         grads = torch.autograd.grad(y, list(model.weights), pattern(y), materialize_grads=True)
-        expected = expected + flat(grads)[0] / len(SHARES)
+        expected = expected + flat(grads) / len(SHARES)
     where = subject.at(subject.tensors(), "average gradient {}")
     for result in results:
         require_equal(result, expected, where)
-    return ""
 
 
 def work(rank: int, folder: str) -> None:
@@ -69,7 +66,7 @@ def work(rank: int, folder: str) -> None:
     parallel = nn.parallel.DistributedDataParallel(model)
     y = parallel(SHARES[rank])
     y.backward(pattern(y))
-    torch.save(flat([weight.grad for weight in model.weights])[0], f"{folder}/{rank}.saving")
+    torch.save(flat([weight.grad for weight in model.weights]), f"{folder}/{rank}.saving")
     os.rename(f"{folder}/{rank}.saving", f"{folder}/{rank}.pt")
     dist.barrier()
     os._exit(0)  # gloo's threads sometimes abort a process that ends in peace

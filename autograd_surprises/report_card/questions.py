@@ -1,13 +1,17 @@
-"""Every question of the card, by name: the check that answers it, given a Subject.
+"""report_card() asks every question: by name, and the check that answers it.
 
-A check returns a remark, or "" for none; it raises NotApplicable, SilentlyWrong, or what torch
-raises. Each runs alone.
+A check is given a Subject. It returns a remark, or None; it raises NotApplicable, SilentlyWrong, or
+what torch raises. Each runs alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 
+from autograd_surprises.messages import remedy_for
 from autograd_surprises.report_card import (
     compiled,
     first_order,
@@ -20,7 +24,21 @@ from autograd_surprises.report_card import (
     slopes,
     transforms,
 )
+from autograd_surprises.report_card.card import (
+    NOT_APPLICABLE,
+    REFUSED,
+    SKIPPED,
+    WORKS,
+    WRONG,
+    CardRow,
+    ReportCard,
+)
+from autograd_surprises.report_card.isolation import isolated
+from autograd_surprises.report_card.subject import Subject
+from autograd_surprises.report_card.validation import subject_of
+from autograd_surprises.report_card.verdict import NotApplicable, SilentlyWrong, first_line
 
+Check = Callable[[Subject], "str | None"]
 FIRST = "one gradient per input"
 ALWAYS = {
     FIRST: first_order.one_gradient_per_input,
@@ -41,22 +59,82 @@ ALWAYS = {
     "hessian": second_order.hessian,
     "jacfwd(jacfwd)": second_order.forward_twice,
     "autocast": precision.autocast,
-    "float64": precision.in_dtype(torch.float64),
-    "float32": precision.in_dtype(torch.float32),
-    "bfloat16": precision.in_dtype(torch.bfloat16),
-    "float16": precision.in_dtype(torch.float16),
+    "float64": partial(precision.in_dtype, dtype=torch.float64),
+    "float32": partial(precision.in_dtype, dtype=torch.float32),
+    "bfloat16": partial(precision.in_dtype, dtype=torch.bfloat16),
+    "float16": partial(precision.in_dtype, dtype=torch.float16),
     "large x": precision.large_input,
     "inf, NaN and -0": precision.infinite_input,
     "empty": shapes.empty,
     "0-d": shapes.zero_dimensional,
     "non-contiguous": shapes.non_contiguous,
-    "memory": memory.memory,
+    "memory": memory.kept_for_backward,
 }
 COMPILED = {
-    "compile(aot_eager)": compiled.compiled_with("aot_eager"),
-    "compile(inductor)": compiled.compiled_with("inductor"),
+    "compile(aot_eager)": partial(compiled.compiled_with, backend="aot_eager"),
+    "compile(inductor)": partial(compiled.compiled_with, backend="inductor"),
     "compile(grad)": compiled.compiled_grad,
     "compile(jvp)": compiled.compiled_jvp,
     "compile(vmap)": compiled.compiled_vmap,
 }
 PROCESSES = {"two processes": processes.two_processes}
+
+
+def report_card(
+    fn: Callable[..., torch.Tensor],
+    *inputs,
+    like: Callable[..., torch.Tensor] | None = None,
+    compile: bool = False,
+    processes: bool = False,
+) -> ReportCard:
+    """What a function with a gradient supports, and where it is silently wrong.
+
+    `inputs` are an example; the floating-point tensors that require a gradient are differentiated,
+    or all of them if none does. The gradient should be that of `like`, a function of the same
+    inputs, or the slope of fn by finite differences. `compile` and `processes` ask about
+    torch.compile and DistributedDataParallel too, which takes longer. Raises TypeError or
+    ValueError if fn does not turn the example into one floating-point tensor.
+
+    >>> card = report_card(torch.relu, torch.tensor([-1.0, 2.0]))
+    >>> card.passed, card["vmap"].status
+    (True, 'works')
+    """
+    with isolated(_device(inputs)):
+        subject = subject_of(fn, inputs, like)
+    rows = []
+    for questions, wanted, remedy in (
+        (ALWAYS, True, ""),
+        (COMPILED, compile, "pass compile=True"),
+        (PROCESSES, processes, "pass processes=True"),
+    ):
+        for name, check in questions.items():
+            if not wanted:
+                rows.append(CardRow(name, SKIPPED, remedy=remedy))
+            elif rows and rows[0].status == REFUSED:
+                rows.append(CardRow(name, NOT_APPLICABLE, f"not asked: see {FIRST!r}"))
+            else:
+                rows.append(ask(subject, name, check))
+    return ReportCard(subject.name, tuple(rows))
+
+
+def ask(subject: Subject, name: str, check: Check) -> CardRow:
+    """One row of the card: what this check finds, isolated.
+
+    >>> ask(Subject(torch.relu, (torch.ones(2),)), "slope", ALWAYS["slope"]).status
+    'works'
+    """
+    try:
+        with isolated(subject.device):
+            return CardRow(name, WORKS, check(subject) or "")
+    except NotApplicable as reason:
+        return CardRow(name, NOT_APPLICABLE, str(reason))
+    except SilentlyWrong as wrong:
+        return CardRow(name, WRONG, wrong.where, wrong.yours, wrong.expected, wrong.remedy)
+    except Exception as error:
+        message = f"{type(error).__name__}: {first_line(error)}"
+        return CardRow(name, REFUSED, message, remedy=remedy_for(str(error)))
+
+
+def _device(inputs):
+    tensors = [given for given in inputs if isinstance(given, torch.Tensor)]
+    return tensors[0].device if tensors else torch.device("cpu")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
@@ -29,25 +30,6 @@ class Samples:
     quiet: torch.Tensor
 
 
-def value_on(example: Example, x: torch.Tensor, function=None) -> torch.Tensor:
-    """function(x) for float64 numbers x, as float64 numbers.
-
-    >>> value_on(Example(torch.exp, (torch.ones(2),)), torch.zeros(1).double())
-    tensor([1.], dtype=torch.float64)
-    """
-    return example.call([x.to(example.device)], function).detach().double().cpu()
-
-
-def gradient_on(example: Example, x: torch.Tensor, function=None) -> torch.Tensor:
-    """What autograd returns for x and upstream gradient 1.
-
-    >>> gradient_on(Example(torch.exp, (torch.ones(2),)), torch.zeros(1).double())
-    tensor([1.], dtype=torch.float64)
-    """
-    x = x.to(example.device)
-    return example.gradients([x], torch.ones_like(x), function)[0].cpu()
-
-
 def elementwise_grid(example: Example) -> torch.Tensor | None:
     """From -3 to 3 and over the example, or only over the example if fn refuses that.
 
@@ -69,9 +51,9 @@ def elementwise_grid(example: Example) -> torch.Tensor | None:
 def _is_elementwise(example, grid):
     try:
         for function in filter(None, (example.fn, example.like)):
-            gradient_on(example, grid, function)
+            example.gradient_on(grid, function)
         kept = example.call(example.given).shape == example.given[0].shape
-        return kept and is_elementwise(lambda x: value_on(example, x), grid)
+        return kept and is_elementwise(example.value_on, grid)
     except Exception:  # whatever it says, it does not take these numbers
         return False
 
@@ -89,8 +71,8 @@ def find_samples(example: Example, grid: torch.Tensor) -> Samples:
     """Look for kinks on the grid, and for numbers away from them."""
     jumps, bends = [], []
     for function in filter(None, (example.fn, example.like)):
-        value = lambda x, f=function: value_on(example, x, f)  # noqa: E731
-        gradient = lambda x, f=function: gradient_on(example, x, f)  # noqa: E731
+        value = partial(example.value_on, function=function)
+        gradient = partial(example.gradient_on, function=function)
         jumps.append(find_jumps(gradient, grid))
         bends += [find_jumps(value, grid), find_kinks(value, grid)]
     found = _to_round_numbers(torch.cat([*jumps, *bends])).unique()
@@ -117,7 +99,7 @@ def _quiet(example, grid, kinks):
     evenly = torch.linspace(low, high, 385, dtype=torch.float64)
     candidates = evenly.bfloat16().double().unique()
     candidates = candidates[(candidates >= low) & (candidates <= high)]
-    finite = value_on(example, candidates).isfinite() & gradient_on(example, candidates).isfinite()
+    finite = example.value_on(candidates).isfinite() & example.gradient_on(candidates).isfinite()
     candidates = candidates[finite] if finite.any() else evenly
     kinks = torch.cat([kinks, torch.zeros(1, dtype=torch.float64)])
     away = (candidates[:, None] - kinks).abs().amin(1).clamp(max=0.05)

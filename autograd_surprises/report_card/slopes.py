@@ -5,27 +5,24 @@ from __future__ import annotations
 import torch
 
 from autograd_surprises.numerics import exact_digits, one_sided_slopes, partial_slopes
-from autograd_surprises.report_card.comparing import (
+from autograd_surprises.report_card.subject import Subject
+from autograd_surprises.report_card.vectors import flat, pattern, shaped
+from autograd_surprises.report_card.verdict import (
+    SilentlyWrong,
     in_words,
     outside,
     require_between,
     size,
     yours_and_expected,
 )
-from autograd_surprises.report_card.example import pattern
-from autograd_surprises.report_card.sampling import gradient_on, value_on
-from autograd_surprises.report_card.subject import Subject
-from autograd_surprises.report_card.vectors import flat
-from autograd_surprises.report_card.verdict import SilentlyWrong
 
 PASS_LIKE = "if this gradient is meant, pass like=, a function that has it"
 
 
-def gradient_is_slope(subject: Subject) -> str:
+def gradient_is_slope(subject: Subject) -> str | None:
     """On the grid, at kinks and one float beside them; or at the example.
 
     >>> gradient_is_slope(Subject(torch.relu, (torch.ones(2),)))
-    ''
     """
     remedy = "" if subject.like else PASS_LIKE
     if subject.grid is None:
@@ -34,7 +31,7 @@ def gradient_is_slope(subject: Subject) -> str:
     subject.doubles()
     for dtype in (torch.float64, torch.float32):
         _require_slope_on_samples(subject, dtype, remedy)
-    return ""
+    return None
 
 
 def _require_slope_on_samples(subject, dtype, remedy):
@@ -89,42 +86,42 @@ def _right_slopes(subject, x, side, special, dtype):
     info = torch.finfo(dtype)
     away = (8 * info.eps * x.abs()).clamp(min=info.tiny) * (special & (side == 0))
     if subject.like:
-        return [gradient_on(subject, at.to(dtype), subject.like).double()
+        return [subject.gradient_on(at.to(dtype), subject.like).double()
                 for at in (x - away, x, x + away)]  # fmt: skip
-    value, width = lambda x: value_on(subject, x), x.abs().clamp(min=6)
-    left = one_sided_slopes(value, x - away, width)[0]
-    right = one_sided_slopes(value, x + away, width)[1]
+    width = x.abs().clamp(min=6)
+    left = one_sided_slopes(subject.value_on, x - away, width)[0]
+    right = one_sided_slopes(subject.value_on, x + away, width)[1]
     return [left.where(side <= 0, right), right.where(side >= 0, left)]
 
 
 def _tolerance(subject, x, low, high, dtype):
-    steepest = torch.maximum(size(low), size(high))
+    steepest = size(low, high)
     if subject.like:
         return (1e-6 if dtype == torch.float64 else 1e-4) * (1 + steepest)
-    rounding = 1e-9 * size(value_on(subject, x))  # of y, divided by the step
+    rounding = 1e-9 * size(subject.value_on(x))  # of y, divided by the step
     return 1e-4 * (1 + steepest) + rounding
 
 
 def _require_slope_of_example(subject, remedy):
     for tensors in (subject.doubles(), [tensor.double() for tensor in subject.given]):
         low, high = _right_gradients(subject, tensors)
-        yours = flat(subject.gradients(tensors))[0]
-        steepest = torch.maximum(size(low), size(high))
+        yours = flat(subject.gradients(tensors))
+        steepest = size(low, high)
         tolerance = 1e-4 * (steepest + steepest.max()) + 1e-9
         require_between(yours, low, high, tolerance, subject.at(tensors), remedy)
 
 
 def _right_gradients(subject, tensors):
     """Between which numbers the gradients of these tensors are right, with upstream `pattern`."""
-    vector, shaped = flat(tensors)
+    vector = flat(tensors)
     if subject.like:
         nudge = 1e-9 * (1 + vector.abs())  # at a kink every slope is right
-        points = (shaped(x) for x in (vector, vector - nudge, vector + nudge))
-        grads = [flat(subject.gradients(point, None, subject.like))[0] for point in points]
+        points = (shaped(x, tensors) for x in (vector, vector - nudge, vector + nudge))
+        grads = [flat(subject.gradients(point, None, subject.like)) for point in points]
         return torch.stack(grads).amin(0), torch.stack(grads).amax(0)
 
     def weighted(x):
-        y = subject.call(shaped(x)).detach()
+        y = subject.call(shaped(x, tensors)).detach()
         return (y * pattern(y)).flatten()
 
     left, right = partial_slopes(weighted, vector)

@@ -10,13 +10,8 @@ import torch
 
 from autograd_surprises.numerics import exact_digits, partial_slopes
 from autograd_surprises.report_card.example import Example
-from autograd_surprises.report_card.sampling import (
-    Samples,
-    elementwise_grid,
-    find_samples,
-    is_narrow,
-)
-from autograd_surprises.report_card.vectors import flat
+from autograd_surprises.report_card.sampling import Samples, elementwise_grid, find_samples
+from autograd_surprises.report_card.vectors import flat, shaped
 from autograd_surprises.report_card.verdict import NotApplicable
 
 
@@ -37,11 +32,6 @@ class Subject(Example):
     def samples(self) -> Samples:
         """Where an elementwise fn has kinks, and where it has none."""
         return find_samples(self, self.grid)
-
-    @property
-    def narrow(self) -> bool:
-        """Does fn refuse numbers outside of the example's?"""
-        return is_narrow(self.grid)
 
     def tensors(self, dtype: torch.dtype | None = None) -> list[torch.Tensor]:
         """What to ask fn about: numbers away from kinks, or the example moved off its kinks."""
@@ -72,8 +62,8 @@ class Subject(Example):
 
         Three checks compare with them, and measuring them takes longer than the checks.
         """
-        vector, shaped = flat(self.doubles())
-        return partial_slopes(lambda x: flat(self.gradients(shaped(x)))[0], vector)
+        doubles = self.doubles()
+        return partial_slopes(lambda x: flat(self.gradients(shaped(x, doubles))), flat(doubles))
 
     def at(self, tensors, words: str = "{}") -> Callable[[int], str]:
         """The words for each number, counted through these tensors: its value, or its place.

@@ -7,20 +7,17 @@ from collections.abc import Callable
 import torch
 
 from autograd_surprises.numerics import exact_digits, partial_slopes
-from autograd_surprises.report_card.comparing import require_equal
-from autograd_surprises.report_card.example import pattern
 from autograd_surprises.report_card.subject import Subject
-from autograd_surprises.report_card.vectors import flat
-from autograd_surprises.report_card.verdict import SilentlyWrong
+from autograd_surprises.report_card.vectors import flat, pattern, shaped
+from autograd_surprises.report_card.verdict import SilentlyWrong, require_equal
 
 AGREE = "jvp multiplies by the Jacobian, backward by its transpose: make them agree"
 
 
-def vmap(subject: Subject) -> str:
+def vmap(subject: Subject) -> None:
     """vmap of fn, over all inputs and over each alone, against a loop.
 
     >>> vmap(Subject(torch.exp, (torch.ones(2),)))
-    ''
     """
     tensors = subject.tensors()
     batches = [torch.stack([tensor, tensor.flatten().flip(0).reshape(tensor.shape), tensor])
@@ -35,58 +32,37 @@ def vmap(subject: Subject) -> str:
         rows = [[batch[k] if b else t for t, batch, b in given] for k in range(3)]
         expected = torch.stack([subject.call(row).detach() for row in rows])
         require_equal(yours, expected, subject.at_output(batches, expected))
-    return ""
 
 
-def vmap_of_grad(subject: Subject) -> str:
-    """The gradient of each example of a batch, against a loop.
-
-    >>> vmap_of_grad(Subject(torch.exp, (torch.ones(2),)))
-    ''
-    """
+def vmap_of_grad(subject: Subject) -> None:
+    """The gradient of each example of a batch, against a loop."""
     tensors = subject.tensors()
     batches = [torch.stack([tensor, tensor]) for tensor in tensors]
     yours = torch.func.vmap(func_grad(subject, subject.call))(*batches)
-    expected = flat(subject.gradients(tensors))[0]
+    expected = flat(subject.gradients(tensors))
     for k in range(2):
-        require_equal(flat([grad[k] for grad in yours])[0], expected, subject.at(tensors))
-    return ""
+        require_equal(flat([grad[k] for grad in yours]), expected, subject.at(tensors))
 
 
 def jacrev(subject: Subject) -> str:
-    """The Jacobian in reverse mode, against one backward for each output.
-
-    >>> jacrev(Subject(torch.exp, (torch.ones(2),)))
-    ''
-    """
+    """The Jacobian in reverse mode, against one backward for each output."""
     tensors = subject.tensors()
-    vector, shaped = flat(tensors)
-    yours = torch.func.jacrev(lambda x: subject.call(shaped(x)).flatten())(vector)
-    place = subject.at(tensors)
+    vector, place = flat(tensors), subject.at(tensors)
+    yours = torch.func.jacrev(lambda x: subject.call(shaped(x, tensors)).flatten())(vector)
     require_equal(yours, jacobian(subject), lambda i: place(i % len(vector)))
-    return ""
 
 
-def jvp(subject: Subject) -> str:
-    """The derivative along a direction, in forward mode.
-
-    >>> jvp(Subject(torch.exp, (torch.ones(2),)))
-    ''
-    """
+def jvp(subject: Subject) -> None:
+    """The derivative along a direction, in forward mode."""
     require_product(subject, func_jvp(subject)(*subject.tensors()))
-    return ""
 
 
 def jacfwd(subject: Subject) -> str:
-    """The Jacobian in forward mode.
-
-    >>> jacfwd(Subject(torch.exp, (torch.ones(2),)))
-    ''
-    """
-    vector, shaped = flat(subject.tensors())
-    yours = torch.func.jacfwd(lambda x: subject.call(shaped(x)).flatten())(vector)
+    """The Jacobian in forward mode."""
+    tensors = subject.tensors()
+    vector = flat(tensors)
+    yours = torch.func.jacfwd(lambda x: subject.call(shaped(x, tensors)).flatten())(vector)
     require_product(subject, yours @ pattern(vector))
-    return ""
 
 
 def func_grad(subject: Subject, call: Callable) -> Callable:
@@ -103,8 +79,7 @@ def func_jvp(subject: Subject) -> Callable:
     """torch.func.jvp of fn along `pattern`, a function of the chosen tensors."""
 
     def along(*tensors):
-        vector, shaped = flat(tensors)
-        directions = tuple(shaped(pattern(vector)))
+        directions = tuple(shaped(pattern(flat(tensors)), tensors))
         return torch.func.jvp(lambda *some: subject.apply(some), tensors, directions)[1]
 
     return along
@@ -113,7 +88,7 @@ def func_jvp(subject: Subject) -> Callable:
 def require_product(subject: Subject, yours: torch.Tensor, remedy: str = AGREE) -> None:
     """It needs to be the Jacobian times `pattern`: of backward, or the true one."""
     tensors = subject.tensors()
-    yours, direction = yours.flatten(), pattern(flat(tensors)[0])
+    yours, direction = yours.flatten(), pattern(flat(tensors))
     place = subject.at_output(tensors, subject.call(tensors))
 
     def where(index):
@@ -132,11 +107,13 @@ def require_product(subject: Subject, yours: torch.Tensor, remedy: str = AGREE) 
 
 def _true_product(subject):
     if subject.like:
-        return jacobian(subject, subject.like) @ pattern(flat(subject.tensors())[0])
-    vector, shaped = flat(subject.doubles())
+        return jacobian(subject, subject.like) @ pattern(flat(subject.tensors()))
+    doubles = subject.doubles()
+    vector = flat(doubles)
 
     def moved(step):
-        return subject.call(shaped(vector + step * pattern(vector))).detach().flatten()
+        tensors = shaped(vector + step * pattern(vector), doubles)
+        return subject.call(tensors).detach().flatten()
 
     return torch.stack(partial_slopes(moved, vector.new_zeros(()))).mean(0)
 
@@ -149,5 +126,5 @@ def jacobian(subject: Subject, function: Callable | None = None) -> torch.Tensor
         grads = torch.autograd.grad(
             y, leaves, one.reshape(y.shape), retain_graph=True, materialize_grads=True
         )
-        rows.append(flat(grads)[0])
+        rows.append(flat(grads))
     return torch.stack(rows)

@@ -1,23 +1,36 @@
-"""Some tensors as one vector, and back."""
+"""Tensors as vectors: several as one and back, and the vector to multiply them by."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 
 
-def flat(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, Callable]:
-    """All numbers of these tensors as one vector, and the way back.
+def flat(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """All numbers of these tensors as one vector.
 
-    >>> vector, shaped = flat([torch.zeros(2), torch.ones(1, 1)])
-    >>> vector, shaped(vector)[1]
-    (tensor([0., 0., 1.]), tensor([[1.]]))
+    >>> flat([torch.zeros(2), torch.ones(1, 1)])
+    tensor([0., 0., 1.])
     """
-    sizes, shapes = [t.numel() for t in tensors], [t.shape for t in tensors]
+    return torch.cat([tensor.flatten() for tensor in tensors])
 
-    def shaped(vector):
-        parts = vector.split(sizes)
-        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
-    return torch.cat([tensor.flatten() for tensor in tensors]), shaped
+def shaped(vector: torch.Tensor, like: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """The way back: the numbers of a vector, in the shapes of these tensors.
+
+    >>> shaped(torch.arange(3), [torch.zeros(2), torch.ones(1, 1)])
+    [tensor([0, 1]), tensor([[2]])]
+    """
+    parts = vector.split([tensor.numel() for tensor in like])
+    return [part.reshape(tensor.shape) for part, tensor in zip(parts, like, strict=True)]
+
+
+def pattern(tensor: torch.Tensor) -> torch.Tensor:
+    """An upstream gradient that hides nothing: both signs, no symmetry, no 0 and no 1.
+
+    >>> pattern(torch.zeros(3))
+    tensor([-2.2500,  1.2500, -0.7500])
+    """
+    numbers = (torch.arange(tensor.numel(), device=tensor.device) * 7 % 11 - 4.5) / 2
+    return numbers.to(tensor.dtype).reshape(tensor.shape)

@@ -20,8 +20,7 @@ from autograd_surprises.report_card import (
     report_card,
     subject,
 )
-from autograd_surprises.report_card.asking import ask
-from autograd_surprises.report_card.questions import ALWAYS
+from autograd_surprises.report_card.questions import ALWAYS, ask
 from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.vectors import flat
 
@@ -245,7 +244,7 @@ def test_a_new_process_imports_the_module_from_where_it_is():
 def test_a_wrong_average_is_seen(monkeypatch):
     def zeros(folder):
         subject = Subject(*pickle.loads((folder / "given").read_bytes()))
-        return [torch.zeros_like(flat(subject.tensors())[0])] * 2
+        return [torch.zeros_like(flat(subject.tensors()))] * 2
 
     monkeypatch.setattr(processes, "_run", zeros)
     row = report_card(faulty.Square.apply, x, processes=True)["two processes"]
