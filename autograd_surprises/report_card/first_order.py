@@ -68,13 +68,12 @@ def shape_and_dtype(subject: Subject) -> str:
 
 def _returned(subject, y, leaves):
     """The gradients of the chosen inputs as a Function's backward returns them."""
-    grads = torch.autograd.grad(y, leaves, pattern(y), materialize_grads=True, retain_graph=True)
     is_apply = isinstance(getattr(subject.fn, "__self__", None), type)
     if is_apply and isinstance(y.grad_fn, torch.autograd.function.BackwardCFunction):
         returned = y.grad_fn.apply(pattern(y))
         returned = returned if isinstance(returned, tuple) else (returned,)
         return [returned[place] for place in subject.chosen]
-    return grads
+    return torch.autograd.grad(y, leaves, pattern(y), materialize_grads=True)
 
 
 def linear(subject: Subject) -> None:
@@ -108,7 +107,7 @@ def linear(subject: Subject) -> None:
     )
 
 
-def infinite_upstream(subject: Subject) -> str | None:
+def infinite_upstream(subject: Subject) -> None:
     """Where the slope is 0 because of a mask, an infinite grad_output must not give NaN."""
     if subject.grid is None:
         raise NotApplicable("fn is not elementwise: infinities of several numbers meet")
@@ -121,11 +120,10 @@ def infinite_upstream(subject: Subject) -> str | None:
         (expected,) = subject.gradients(tensors, torch.ones_like)
         expected = expected.masked_fill(expected != 0, torch.nan)
     else:  # no mask: where the slope is 0, a smooth one was rounded, as sigmoid's is
-        return None
+        return
 
     def where(index):
         return f"{subject.at(tensors)(index)} for grad_output = {infinite[index]:g}"
 
     remedy = "0 · inf is NaN: torch.where(mask, grad_output, 0) instead of mask * grad_output"
     require_number(yours, expected, where, remedy)
-    return None

@@ -150,6 +150,6 @@ def _require_near(yours, ask, tensors, where, dtype=None, scale=1.0, remedy=""):
 
 
 def _scale(subject, ask, tensors):
-    """What rounding is relative to: the largest answer anywhere, or 1 if that is larger."""
+    """What rounding is relative to: the largest answer anywhere, at most 1."""
     everywhere = tensors if subject.grid is None else [subject.grid.to(subject.device)]
     return size(ask([tensor.double() for tensor in everywhere])).max().clamp(max=1)

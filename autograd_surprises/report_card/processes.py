@@ -69,7 +69,7 @@ def work(rank: int, folder: str) -> None:
     torch.save(flat([weight.grad for weight in model.weights]), f"{folder}/{rank}.saving")
     os.rename(f"{folder}/{rank}.saving", f"{folder}/{rank}.pt")
     dist.barrier()
-    os._exit(0)  # gloo's threads sometimes abort a process that ends in peace
+    os._exit(0)  # gloo's threads sometimes abort a process that exits normally
 
 
 def pickled(subject: Subject) -> bytes:

@@ -18,7 +18,6 @@ from autograd_surprises.report_card import (
     in_place,
     memory,
     precision,
-    processes,
     second_order,
     shapes,
     slopes,
@@ -34,6 +33,7 @@ from autograd_surprises.report_card.card import (
     ReportCard,
 )
 from autograd_surprises.report_card.isolation import isolated
+from autograd_surprises.report_card.processes import two_processes
 from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.validation import subject_of
 from autograd_surprises.report_card.verdict import NotApplicable, SilentlyWrong, first_line
@@ -77,7 +77,7 @@ COMPILED = {
     "compile(jvp)": compiled.compiled_jvp,
     "compile(vmap)": compiled.compiled_vmap,
 }
-PROCESSES = {"two processes": processes.two_processes}
+PROCESSES = {"two processes": two_processes}
 
 
 def report_card(

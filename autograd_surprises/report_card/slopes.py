@@ -37,9 +37,8 @@ def gradient_is_slope(subject: Subject) -> str | None:
 def _require_slope_on_samples(subject, dtype, remedy):
     x, side, special = _where_to_look(subject, dtype)
     upstream = pattern(x)
-    (yours,) = subject.gradients(
-        [x.to(dtype).to(subject.device)], upstream.to(dtype).to(subject.device)
-    )
+    there = {"dtype": dtype, "device": subject.device}
+    (yours,) = subject.gradients([x.to(**there)], upstream.to(**there))
     yours = yours.cpu().double()
     slopes = torch.stack(_right_slopes(subject, x, side, special, dtype)) * upstream
     low, high = slopes.amin(0), slopes.amax(0)

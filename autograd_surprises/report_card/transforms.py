@@ -44,7 +44,7 @@ def vmap_of_grad(subject: Subject) -> None:
         require_equal(flat([grad[k] for grad in yours]), expected, subject.at(tensors))
 
 
-def jacrev(subject: Subject) -> str:
+def jacrev(subject: Subject) -> None:
     """The Jacobian in reverse mode, against one backward for each output."""
     tensors = subject.tensors()
     vector, place = flat(tensors), subject.at(tensors)
@@ -57,7 +57,7 @@ def jvp(subject: Subject) -> None:
     require_product(subject, func_jvp(subject)(*subject.tensors()))
 
 
-def jacfwd(subject: Subject) -> str:
+def jacfwd(subject: Subject) -> None:
     """The Jacobian in forward mode."""
     tensors = subject.tensors()
     vector = flat(tensors)

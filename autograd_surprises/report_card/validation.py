@@ -16,10 +16,13 @@ def subject_of(fn, inputs, like=None) -> Subject:
     >>> subject_of(torch.where, (torch.tensor(True), torch.ones(2), torch.ones(2))).chosen
     (1, 2)
     """
-    for name, function in (("fn", fn), ("like", like)):
-        if not callable(function) and (function is not None or name == "fn"):
-            hint = ": pass MyFunction.apply or a function" if name == "fn" else ""
-            raise TypeError(f"{name} needs to be a function, got {type(function).__name__}{hint}")
+    if not callable(fn):
+        raise TypeError(
+            f"fn needs to be a function, got {type(fn).__name__}: pass MyFunction.apply or a "
+            "function"
+        )
+    if like is not None and not callable(like):
+        raise TypeError(f"like needs to be a function, got {type(like).__name__}")
     if isinstance(fn, type) and issubclass(fn, torch.autograd.Function):
         raise TypeError(f"fn is the class {fn.__name__}: pass {fn.__name__}.apply")
     if isinstance(fn, torch.nn.Module) and any(True for _ in fn.parameters()):

@@ -100,4 +100,8 @@ def in_words(thing: torch.Size | torch.dtype) -> str:
     >>> in_words(torch.Size([2, 3])), in_words(torch.float32)
     ('shape (2, 3)', 'float32')
     """
-    return f"shape {tuple(thing)}" if isinstance(thing, torch.Size) else str(thing)[6:]
+    return (
+        f"shape {tuple(thing)}"
+        if isinstance(thing, torch.Size)
+        else str(thing).removeprefix("torch.")
+    )

@@ -3,15 +3,11 @@
 import faulty
 import pytest
 import torch
+from faulty import NESTED, identity
 
 from autograd_surprises.report_card import report_card
 
-NESTED = "jacfwd(jacfwd)"  # wrong for nearly every Function with a jvp, refused without
 WRONG = "silently wrong"
-
-
-def identity(x):
-    return x
 
 
 @pytest.mark.parametrize(

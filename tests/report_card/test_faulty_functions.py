@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import faulty
 import pytest
 import torch
+from faulty import NESTED, identity
 
 from autograd_surprises.report_card import report_card
 
@@ -12,10 +13,6 @@ FIRST = "one gradient per input"
 FORWARD_MODE = {"jvp", "jacfwd"}
 SECOND = {"double backward", "gradgradcheck"}
 FUNC = {"vmap", "vmap(grad)", "jacrev", "hessian"} | FORWARD_MODE
-
-
-def identity(x):
-    return x
 
 
 @dataclass(frozen=True)
@@ -155,9 +152,6 @@ def test_its_row_finds_the_fault(name, cards):
     assert row.status == found.status
     assert found.says in row.message
     assert found.remedy in row.remedy
-
-
-NESTED = "jacfwd(jacfwd)"  # wrong for nearly every Function with a jvp, refused without
 
 
 @each

@@ -5,6 +5,7 @@ import hypothesis.strategies as st
 import pytest
 import torch
 import torch.nn.functional as F
+from faulty import NESTED
 from hypothesis import given, settings
 
 from autograd_surprises.report_card import report_card
@@ -69,9 +70,6 @@ OTHERS = {
 }
 each = pytest.mark.parametrize
 with_like = each("with_like", [False, True], ids=["slope", "like"])
-
-
-NESTED = "jacfwd(jacfwd)"  # torch has bugs of its own there: issues 197867 and 198017
 
 
 def require_passed(card, but=()):

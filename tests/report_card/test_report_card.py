@@ -10,6 +10,7 @@ from pathlib import Path
 import faulty
 import pytest
 import torch
+from faulty import identity
 
 from autograd_surprises.numerics import partial_slopes
 from autograd_surprises.report_card import (
@@ -26,10 +27,6 @@ from autograd_surprises.report_card.vectors import flat
 
 x = torch.linspace(-2, 2, 9)
 TORCH = tuple(map(int, torch.__version__.split("+")[0].split(".")[:2]))
-
-
-def identity(x):
-    return x
 
 
 # ---- As text, as a table and as data
