@@ -81,7 +81,9 @@ def test_what_is_elementwise_is_seen(function):
 
 
 def test_one_row_and_one_vector_need_the_same():
-    rows = lambda x: x / x.norm(dim=-1, keepdim=True) if x.dim() == 2 else x  # noqa: E731
+    def rows(x):
+        return x / x.norm(dim=-1, keepdim=True) if x.dim() == 2 else x
+
     assert is_elementwise(rows, X) and not is_elementwise(rows, X.view(2, -1))
 
 

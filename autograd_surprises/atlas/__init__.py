@@ -12,13 +12,12 @@ measure      measures an operation; measure_tie several inputs that tie
 Inside, each imports only those above it:
 
 point             where something was measured, such as "<0.5"
-probe             the numbers at one point, and what they say
+probe             the numbers measured at one point, and what they say
 classes           all that was measured of an operation, and its classes
 expressions       the operations that need more than x
 operations        every elementwise operation of torch
 ties              several inputs at once, where they tie
 notes             why a gradient differs from the slope
-probing           measure at one point
 measuring_points  at which points to measure
 measuring         measure an operation or a tie
 record            the atlas of one version, as files store it

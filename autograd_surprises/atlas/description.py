@@ -43,19 +43,15 @@ def describe_tie(measured: Measured) -> str:
     if measured.error:
         return measured.error
     said = {
-        name: describe_probe(probe) or few_digits(probe.gradient)
+        name: _describe_probe(probe) or few_digits(probe.gradient)
         for name, probe in measured.probes.items()
     }
     lines = [f"{', '.join(names)}: {words}" for words, names in _grouped(said).items()]
     return "; ".join(lines + _note(measured))
 
 
-def describe_probe(probe: Probe) -> str:
-    """What happens at one point, in a few words; "" where the gradient is the slope.
-
-    >>> describe_probe(Probe(value=0, gradient=0, left=-1, right=1, below=0, above=0))
-    '0, slopes -1 and 1, their mean'
-    """
+def _describe_probe(probe):
+    """What happens at one point, in a few words; "" where the gradient is the slope."""
     gradient, value = few_digits(probe.gradient), f"value {few_digits(probe.value)}"
     slopes, jump = describe_slopes(probe), " to ".join(map(few_digits, probe.ends))
     return {
@@ -80,7 +76,7 @@ def describe_slopes(probe: Probe) -> str:
 
 
 def _at_points(measured, classes):
-    said = {p: describe_probe(measured.probes[p]) for points in classes.values() for p in points}
+    said = {p: _describe_probe(measured.probes[p]) for points in classes.values() for p in points}
     undefined = classes.get("NaN value", [])
     if len(undefined) > 3:
         said |= dict.fromkeys(undefined, "a number, value nan")

@@ -13,8 +13,7 @@ from autograd_surprises.atlas.classes import Measured
 from autograd_surprises.atlas.expressions import KINKS
 from autograd_surprises.atlas.measuring_points import GRID, points_to_measure, without_idle
 from autograd_surprises.atlas.operations import Operation
-from autograd_surprises.atlas.probe import close
-from autograd_surprises.atlas.probing import probe_at, rounded
+from autograd_surprises.atlas.probe import close, probe_at, rounded
 from autograd_surprises.atlas.ties import Tie
 from autograd_surprises.numerics import is_elementwise
 
@@ -42,7 +41,7 @@ def measure(operation: Operation) -> Measured:
             "depend on one number of x alone"
         )
     value, gradient = value_function(operation), gradient_function(operation)
-    backward, error = differentiable(operation, torch.full((1,), 0.3, dtype=torch.float64))
+    backward, error = _node_or_error(operation, torch.full((1,), 0.3, dtype=torch.float64))
     if error:
         return Measured(operation.expression, "", error, {}, {})
     known = KINKS.get(operation.expression, ())
@@ -91,7 +90,7 @@ def measure_tie(tie: Tie) -> Measured:
     [('x[0]', 0.5), ('x[1]', 0.5), ('together', 1.0)]
     """
     start = tie.start
-    backward, error = differentiable(tie, start)
+    backward, error = _node_or_error(tie, start)
     gradient = torch.full_like(start, math.nan) if error else _gradient(tie, start)
     directions = dict(zip(tie.labels, torch.eye(len(start), dtype=start.dtype), strict=True))
     if start.isfinite().all():
@@ -111,12 +110,8 @@ def _with_input(tie, start, moves, x):
     return tie(start.where(~moves, start + step)).view(1)
 
 
-def differentiable(operation: Callable, x: torch.Tensor) -> tuple[str, str]:
-    """(name of its node in the graph, "") or ("", why it has no derivative).
-
-    >>> differentiable(torch.special.airy_ai, torch.zeros(1))
-    ('', 'no error, but the result has no grad_fn')
-    """
+def _node_or_error(operation, x):
+    """(name of its node in the graph, "") or ("", why it has no derivative)."""
     try:
         y = operation(x.clone().requires_grad_())
         if not y.requires_grad:

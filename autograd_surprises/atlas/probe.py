@@ -1,9 +1,14 @@
-"""What was measured at one point, and what it says: is the gradient the slope?"""
+"""One point measured: value, gradient and the slopes beside it. Is the gradient the slope?"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import isfinite, isinf, isnan
+
+import torch
+
+from autograd_surprises.numerics import slope_and_limit
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,27 @@ class Probe:
                 return words
         between = min(self.left, self.right) < self.gradient < max(self.left, self.right)
         return "between them" if between else "outside of both"
+
+
+def probe_at(value: Callable, gradient: Callable, x: torch.Tensor, side: str = "") -> Probe:
+    """Measure at the number x, a float64 tensor of shape (1,); both take and return such tensors.
+
+    >>> probe_at(torch.abs, torch.sgn, torch.zeros(1).double())
+    Probe(value=0.0, gradient=0.0, left=-1.0, right=1.0, below=0.0, above=0.0)
+    """
+    (left, below), (right, above) = (slope_and_limit(value, x, sign) for sign in (-1, 1))
+    numbers = (value(x).item(), gradient(x).item(), left, right, below, above)
+    return Probe(*map(rounded, numbers), side)
+
+
+def rounded(number: float) -> float:
+    """Keep five significant digits, for further ones differ between processors; and no -0.0.
+
+    >>> rounded(2 / 3)
+    0.66667
+    """
+    short = float(f"{number:.4e}")
+    return (short if isfinite(short) else number) + 0.0  # the largest numbers would overflow
 
 
 def close(a: float, b: float) -> bool:

@@ -50,10 +50,9 @@ class Question:
     @property
     def options(self) -> dict[str, str]:
         probe = self.probe
-        slopes = [slope for slope in (probe.left, probe.right) if not isnan(slope)]
-        mean = [self._mean] if quickly_read(self._mean) and isfinite(self._mean) else []
+        mean = [self._mean] if _is_short(self._mean) and isfinite(self._mean) else []
         numbers = {}
-        for number in (probe.gradient, *slopes, *mean, 0.0, 1.0, nan, inf):
+        for number in (probe.gradient, *probe.slopes, *mean, 0.0, 1.0, nan, inf):
             numbers.setdefault(few_digits(number), number)
         chosen = sorted(list(numbers.values())[:OPTIONS], key=lambda n: (isnan(n), n))
         return {few_digits(number): self._why(number) for number in chosen}
@@ -110,15 +109,6 @@ class Question:
         }[few_digits(number)]
 
 
-def quickly_read(number: float) -> bool:
-    """Does it have few digits?
-
-    >>> quickly_read(-0.25), quickly_read(float("-inf")), quickly_read(1e12), quickly_read(1 / 3)
-    (True, True, False, False)
-    """
-    return len(few_digits(number).lstrip("-")) <= LENGTH
-
-
 def choose_questions(numbers: Atlas, count: int, seed: int) -> list[Question]:
     """So many questions, of several kinds, no operation twice; a seed always gives the same ones.
 
@@ -171,4 +161,8 @@ def askable(measured: Measured) -> list[Point]:
 
 def _is_clear(probe):
     jump = probe.kind == "jump" and not isnan(probe.below + probe.above)
-    return all(map(quickly_read, probe.numbers)) and (jump or not probe.jumps)
+    return all(map(_is_short, probe.numbers)) and (jump or not probe.jumps)
+
+
+def _is_short(number):
+    return len(few_digits(number).lstrip("-")) <= LENGTH

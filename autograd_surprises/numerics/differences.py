@@ -40,7 +40,7 @@ def one_sided_slopes(
 
 
 def slope_rounding(y: torch.Tensor, width: float | torch.Tensor) -> torch.Tensor:
-    """What rounding the values y makes of a slope of 0, in `one_sided_slopes`.
+    """How large a slope of 0 may look to `one_sided_slopes` because the values y are rounded.
 
     >>> slope_rounding(torch.tensor([6.0]).double(), 6.0)
     tensor([1.0000e-09], dtype=torch.float64)

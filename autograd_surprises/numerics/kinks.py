@@ -26,9 +26,9 @@ def special_points(value, gradient, grid, kinks=()):
     if len(jumps) > len(grid) / 4:  # so many that intervals may hide a second one
         jumps = torch.cat([jumps, find_jumps(value, torch.cat([grid, jumps]).unique())])
     given = torch.tensor([0.0, *kinks], dtype=torch.float64)
-    # a kink on a point of the grid is found between the points amid them
-    amid = torch.cat([low[None], (grid[:-1] + grid[1:]) / 2, high[None]])
-    kinks = [find_kinks(value, x) for x in (grid, amid)]
+    # a kink on a point of the grid lies between two midpoints, and is found there
+    midpoints = torch.cat([low[None], (grid[:-1] + grid[1:]) / 2, high[None]])
+    kinks = [find_kinks(value, x) for x in (grid, midpoints)]
     special = torch.cat([given, jumps, find_jumps(gradient, grid), *kinks])
     tiny = 1e-15 * (high - low)  # around 0 the float neighbours are absurdly close
     special = special.masked_fill(special.abs() <= tiny, 0)

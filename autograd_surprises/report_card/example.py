@@ -15,7 +15,7 @@ class Example:
     """fn and its inputs; `chosen` are the places of those to differentiate.
 
     `like`, if there is one, is a function of the same inputs that has the gradient which fn should
-    have. All methods take a function in place of fn.
+    have. Methods that call fn take another function in its place.
 
     >>> Example(torch.exp, (torch.zeros(1),)).gradients([torch.zeros(1)], torch.ones(1))
     (tensor([1.]),)

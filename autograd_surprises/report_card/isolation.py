@@ -13,9 +13,9 @@ from autograd_surprises.numerics import one_thread
 
 @contextmanager
 def isolated(device: torch.device) -> Iterator[None]:
-    """Gradients on, autocast off, one thread, seed 0, no warnings; all restored afterwards.
+    """Gradients on, autocast off, one thread, seed 0, no warnings.
 
-    So is the default dtype. After an error, too.
+    All of it is restored afterwards, and the default dtype; after an error, too.
 
     >>> with torch.no_grad(), isolated(torch.device("cpu")):
     ...     torch.is_grad_enabled()

@@ -10,7 +10,7 @@ from autograd_surprises.report_card.subject import Subject
 
 
 def kept_for_backward(subject: Subject) -> str:
-    """Bytes kept for backward, for each number of the input; no failure, whatever they are.
+    """Bytes kept for backward, for each number of the input; however many, no failure.
 
     >>> kept_for_backward(Subject(torch.exp, (torch.ones(2),)))
     'keeps the output'

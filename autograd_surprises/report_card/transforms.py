@@ -86,7 +86,7 @@ def func_jvp(subject: Subject) -> Callable:
 
 
 def require_product(subject: Subject, yours: torch.Tensor, remedy: str = AGREE) -> None:
-    """It needs to be the Jacobian times `pattern`: of backward, or the true one."""
+    """`yours` needs to be the Jacobian times `pattern`: that of backward, or the true one."""
     tensors = subject.tensors()
     yours, direction = yours.flatten(), pattern(flat(tensors))
     place = subject.at_output(tensors, subject.call(tensors))

@@ -34,7 +34,10 @@ def first_line(error: BaseException) -> str:
 def require_equal(
     yours: torch.Tensor, expected: torch.Tensor, where: Where, remedy: str = "", factor: float = 64
 ) -> None:
-    """Shape and dtype need to agree, and the numbers to `factor` roundings; NaN is unknown."""
+    """Shape and dtype need to agree, and the numbers to `factor` roundings.
+
+    Where NaN is expected, every number passes.
+    """
     for what in ("shape", "dtype"):
         mine, wanted = getattr(yours, what), getattr(expected, what)
         if mine != wanted:
@@ -65,7 +68,7 @@ def _refuse_first(wrong, yours, low, high, where, remedy):
 
 
 def outside(yours, low, high, tolerance) -> torch.Tensor:
-    """Where `yours` is not between low and high; where these are NaN, nobody knows.
+    """Where `yours` is not between low and high; nowhere if one of these is NaN.
 
     >>> one, two = torch.tensor([1.0, torch.nan]), torch.tensor([2.0, 2.0])
     >>> outside(torch.tensor([3.0, 3.0]), one, two, 0.5)

@@ -196,9 +196,12 @@ def test_elementwise_on_random_numbers(function, values):
 @few
 @given(data=st.data(), rows=st.integers(1, 3), inner=st.integers(1, 3), columns=st.integers(1, 3))
 def test_matmul_on_random_numbers(data, rows, inner, columns):
-    of = lambda count: st.lists(st.floats(-9, 9, width=16), min_size=count, max_size=count)  # noqa: E731
-    left = torch.tensor(data.draw(of(rows * inner))).reshape(rows, inner)
-    right = torch.tensor(data.draw(of(inner * columns))).reshape(inner, columns)
+    def matrix(*shape):
+        count = shape[0] * shape[1]
+        values = st.lists(st.floats(-9, 9, width=16), min_size=count, max_size=count)
+        return torch.tensor(data.draw(values)).reshape(shape)
+
+    left, right = matrix(rows, inner), matrix(inner, columns)
     require_passed(report_card(torch.matmul, left, right))
 
 

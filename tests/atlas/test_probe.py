@@ -12,8 +12,7 @@ from autograd_surprises.atlas import Measured, Operation, Probe, measure
 from autograd_surprises.atlas.measuring import gradient_function, value_function
 from autograd_surprises.atlas.measuring_points import points_to_measure
 from autograd_surprises.atlas.point import Point
-from autograd_surprises.atlas.probe import close
-from autograd_surprises.atlas.probing import probe_at, rounded
+from autograd_surprises.atlas.probe import close, probe_at, rounded
 from autograd_surprises.numerics import slope_and_limit
 
 
