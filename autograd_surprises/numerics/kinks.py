@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 
 import torch
 
@@ -15,7 +16,9 @@ CUTS = 16  # each interval is cut in 16, again and again
 SMOOTH_SHARE = 1 / 8  # a smooth function changes by about 1/16 of that in each part
 
 
-def special_points(value, gradient, grid, kinks=()):
+def special_points(
+    value: Callable, gradient: Callable, grid: torch.Tensor, kinks: Iterable[float] = ()
+) -> torch.Tensor:
     """The grid, 0, the kinks given and the jumps and kinks found, each with its neighbours.
 
     >>> len(special_points(torch.relu, torch.sign, torch.tensor([-1.0, 0.5]).double()))
@@ -40,7 +43,7 @@ def special_points(value, gradient, grid, kinks=()):
     return x[(x >= low) & (x <= high)].unique()
 
 
-def find_jumps(value, x):
+def find_jumps(value: Callable, x: torch.Tensor) -> torch.Tensor:
     """Both sides of the largest jump of `value` in each interval between two x.
 
     >>> find_jumps(torch.ceil, torch.tensor([0.5, 1.5]).double())
@@ -67,7 +70,7 @@ def find_jumps(value, x):
     return torch.cat([left, right])
 
 
-def find_kinks(value, x):
+def find_kinks(value: Callable, x: torch.Tensor) -> torch.Tensor:
     """Where the slope of `value` jumps between two x: their tangents meet on the curve.
 
     >>> find_kinks(lambda x: (x - 0.5).abs(), torch.tensor([-1.0, 0.7, 1.0]).double())
@@ -89,7 +92,7 @@ def find_kinks(value, x):
     return torch.round(kink[found], decimals=9 - math.floor(math.log10(size)))
 
 
-def noise(values):
+def noise(values: torch.Tensor) -> float:
     """The size of change that rounding alone can make.
 
     >>> noise(torch.tensor([0.0, 0.5, 1.0]).double()) < 1e-8

@@ -38,7 +38,7 @@ def in_dtype(subject: Subject, dtype: torch.dtype) -> None:
     grads = flat(subject.gradients(tensors))
     if dtype == torch.float64:
         return
-    subject.doubles()
+    subject.require_float64()
     values, gradients = _values(subject), _gradients(subject)
     scale = _scale(subject, values, tensors)
     _require_near(y.flatten(), values, tensors, subject.at_output(tensors, y), scale=scale)
@@ -49,7 +49,7 @@ def in_dtype(subject: Subject, dtype: torch.dtype) -> None:
 def autocast(subject: Subject) -> None:
     """Under torch.autocast to bfloat16: with a leaf, and with what a matmul made of it."""
     tensors = subject.tensors(torch.float32)
-    subject.doubles()
+    subject.require_float64()
     for matmul in (False, True):
         leaves = [tensor.clone().requires_grad_() for tensor in tensors]
         with torch.autocast(subject.device.type, torch.bfloat16):
@@ -114,7 +114,7 @@ def _require_wide(subject):
     if is_narrow(subject.grid):
         ends = f"{subject.grid[0]:g} to {subject.grid[-1]:g}"
         raise NotApplicable(f"fn refuses what lies outside of the example, {ends}")
-    subject.doubles()
+    subject.require_float64()
 
 
 def _constant(subject, sign):

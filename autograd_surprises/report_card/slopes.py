@@ -28,7 +28,7 @@ def gradient_is_slope(subject: Subject) -> str | None:
     if subject.grid is None:
         _require_slope_of_example(subject, remedy)
         return "at the example: fn is not elementwise, so there are no kinks to look for"
-    subject.doubles()
+    subject.require_float64()
     for dtype in (torch.float64, torch.float32):
         _require_slope_on_samples(subject, dtype, remedy)
     return None

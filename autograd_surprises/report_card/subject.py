@@ -43,9 +43,13 @@ class Subject(Example):
 
     def doubles(self) -> list[torch.Tensor]:
         """These in float64, which finite differences need."""
+        self.require_float64()
+        return self.tensors(torch.float64)
+
+    def require_float64(self) -> None:
+        """Raises NotApplicable if fn does not run in float64, which another question is about."""
         if not self.accepts(torch.float64):
             raise NotApplicable("this needs float64, which does not work: see there")
-        return self.tensors(torch.float64)
 
     def accepts(self, dtype: torch.dtype) -> bool:
         """Do forward and backward run in this dtype, and keep it?"""
