@@ -95,6 +95,7 @@ def test_each_check_runs_alone():
     for name, check in ALWAYS.items():
         row = ask(Subject(faulty.KeepsTooMuch.apply, (x,)), name, check)
         assert row == card[name]
+        assert isinstance(row.message, str), "a check without a remark returns None"
 
 
 def test_a_row_answers_to_its_name():
