@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from autograd_surprises.doctor.backward import Backward
@@ -36,7 +38,14 @@ def born_in_forward(
         bad = [name for name, kept in step.tensors().items() if not bool(kept.isfinite().all())]
         if bad:
             maker = step if RESULTS.intersection(bad) else _maker(steps, step)
-            return _made_by(maker.kind, maker.where) if maker else UNKNOWN_ORIGIN.finding()
+            if maker is None:
+                return UNKNOWN_ORIGIN.finding()
+            found = _made_by(maker.kind, maker.where)
+            kept = maker.tensors().get("self")  # else inf or NaN may only have come through it
+            proven = kept is not None and bool(kept.isfinite().all())
+            if proven or "probably" in found.sentence:
+                return found
+            return replace(found, sentence=f"probably {found.sentence}")
     return None
 
 

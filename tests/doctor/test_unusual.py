@@ -437,3 +437,27 @@ def test_a_backward_after_the_trace_is_explained_with_its_lines():
         loss.backward()
     assert explain_error(caught.value).cause == "overwritten"
     assert explain_error(caught.value, t).where.source == "y += 1.0"
+
+
+@pytest.mark.parametrize("lose", [lambda x: F.dropout(x, 0.5), lambda x: torch.where(x > 0, x, 0)])
+def test_of_a_part_nobody_says_that_all_of_it_is_lost(lose):
+    torch.manual_seed(0)
+    x = torch.randn(20, requires_grad=True)
+    with trace() as t:
+        loss = lose(x).sum()
+    found = t.explain(loss, {"x": x})["x"]
+    assert found.status == "partial" and found.cause in ("dropout", "other-branch")
+    assert "every" not in found.sentence
+
+
+@pytest.mark.parametrize("operation", [torch.exp, torch.sqrt, torch.tan, lambda x: x.softmax(0)])
+def test_an_operation_that_may_only_pass_nan_on_is_blamed_with_a_probably(operation):
+    x = leaf(1.0, 2.0)
+    loss = operation(x + torch.tensor([0.0, torch.nan])).sum()
+    assert "probably" in explain(loss, {"x": x})["loss"].sentence
+
+
+@pytest.mark.parametrize("operation", [torch.log, torch.lgamma, lambda x: torch.ones(2) / x])
+def test_an_operation_that_keeps_its_finite_input_is_blamed_without_a_doubt(operation):
+    loss = operation(leaf(0.0, 1.0)).square().sum()
+    assert "probably" not in explain(loss)["loss"].sentence

@@ -253,7 +253,7 @@ def _in_dropout(step: BackwardStep) -> bool:
 
 ZERO.add(
     "dropout",
-    "{detail}dropout dropped every element that has a gradient",
+    "{detail}dropout dropped the elements whose gradient is 0",
     "a lower p",
     on={"NativeDropout FusedDropout Dropout": always, "Mul": _in_dropout},
     detail=_zeros_in_the_factor,
@@ -286,7 +286,7 @@ NORMALISED = ZERO.add(
 
 ZERO.add(
     "other-branch",
-    "the condition or mask of {operation} covers every element that has a gradient",
+    "the condition or mask of {operation} covers the elements whose gradient is 0",
     "check the condition",
     on={"Where WhereSelf MaskedFill MaskedFillTensor MaskedScatter": always},
 )
