@@ -91,6 +91,14 @@ def test_every_module_is_listed_in_the_docstring_of_its_package(folder):
     assert set(order) == names
 
 
+def test_no_two_modules_share_a_name():
+    """Neither a file nor a folder, in both packages together."""
+    modules = [file.parent if file.name == "__init__.py" else file for file in FILES]
+    names = [module.stem for module in modules]
+    twice = [module for module in modules if names.count(module.stem) > 1]
+    assert twice == []
+
+
 @pytest.mark.parametrize(
     ("file", "source", "line"),
     [

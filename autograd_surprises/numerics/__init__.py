@@ -15,7 +15,12 @@ from autograd_surprises.numerics.differences import (
 )
 from autograd_surprises.numerics.elementwise import is_elementwise
 from autograd_surprises.numerics.kinks import find_jumps, find_kinks, noise, special_points
-from autograd_surprises.numerics.number_text import distinct_digits, exact_digits, few_digits
+from autograd_surprises.numerics.number_text import (
+    distinct_digits,
+    exact_digits,
+    few_digits,
+    short_number,
+)
 from autograd_surprises.numerics.threads import one_thread
 
 __all__ = [
@@ -29,6 +34,7 @@ __all__ = [
     "one_sided_slopes",
     "one_thread",
     "partial_slopes",
+    "short_number",
     "slope_and_limit",
     "slope_rounding",
     "special_points",

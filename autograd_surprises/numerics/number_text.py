@@ -14,6 +14,15 @@ def few_digits(number: float, digits: int = 5) -> str:
     return f"{float(number) + 0.0:.{digits}g}"
 
 
+def short_number(number: object, decimals: int = 3) -> str:
+    """A number with at most that many decimals, and without the sign of -0.
+
+    >>> short_number(torch.tensor(-0.00001)), short_number(1 / 3, decimals=2)
+    ('0', '0.33')
+    """
+    return f"{round(float(number), decimals) + 0.0:g}"
+
+
 def exact_digits(number: float, dtype: torch.dtype = torch.float64) -> str:
     """A number of this dtype with as few digits (but 6) as tell it from all others.
 

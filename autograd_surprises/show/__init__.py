@@ -1,6 +1,5 @@
 """How results are shown. Pictures need matplotlib and Pillow; the rest needs nothing.
 
-text           numbers as short text
 findings       what was found, of what, and why: as text and as a table
 table          a small table for notebooks and terminals
 colours        the colours of values, gradients and slopes

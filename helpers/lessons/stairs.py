@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from autograd_surprises.show.text import short_number
+from autograd_surprises.numerics import short_number
 from helpers.functions import step
 
 EDGES = torch.tensor([-2.0, 0.0, 1.0, 2.0, 3.0, 4.0], dtype=torch.float64)

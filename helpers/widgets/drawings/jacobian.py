@@ -7,9 +7,9 @@ from collections.abc import Callable
 import torch
 from matplotlib.colors import CenteredNorm
 
+from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
-from autograd_surprises.show.text import short_number
 from helpers.curves.axes import draw_light_grid
 from helpers.curves.derivatives import vector_jacobian_product
 from helpers.widgets.drawings.drawing import Drawing
