@@ -44,7 +44,7 @@ def probably_wrong(case: Case) -> list[Finding]:
     for name, step in own.items():
         places = (("applied at", step.where),)
         found.append(OWN_FUNCTION.finding(step).about(name, "ok", places))
-    for call in case.history.calls if case.history else ():
+    for call in case.history.calls:
         meeting = Meeting(call.operation, *call.shapes) if call.shapes else None
         if meeting and BROADCAST.fits(meeting):
             places = (("at", call.where),)
@@ -72,7 +72,7 @@ def not_trained(case: Case, targets: dict, optimizer) -> list[Finding]:
         return found
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}
     missing = [name for name, p in mine.items() if id(p) not in held and p.requires_grad]
-    made = {name: case.made_at(mine[name]) for name in missing}
+    made = {name: case.history.made_at(mine[name]) for name in missing}
     stale = len(held - {id(p) for p in mine.values()})
     if stale:
         places = (("new ones made at", made[missing[0]]),) if missing else ()
@@ -86,7 +86,7 @@ def not_trained(case: Case, targets: dict, optimizer) -> list[Finding]:
 
 def _stranger(case, leaf):
     """A leaf of the graph that is not among the model's parameters."""
-    made = case.made_at(leaf)
+    made = case.history.made_at(leaf)
     places = (("made at", made),)
     for name, module in case.model.named_modules():
         for attribute, value in vars(module).items():

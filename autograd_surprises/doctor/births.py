@@ -20,16 +20,16 @@ RESULTS = {"result", "output"}  # torch's names for the results that a node save
 
 
 def born_in_forward(
-    loss: torch.Tensor, backward: Backward | None, history: History | None
+    loss: torch.Tensor, backward: Backward | None, history: History
 ) -> Finding | None:
     """The finding, if inf or NaN appeared in the forward pass.
 
     >>> x = torch.tensor([0.0], requires_grad=True)
     >>> loss = (x.log() * x).sum()
-    >>> born_in_forward(loss, Backward(loss.grad_fn), None).cause
+    >>> born_in_forward(loss, Backward(loss.grad_fn), History()).cause
     'infinite-derivative'
     """
-    made = history.spoiled_before(loss, backward) if history else None
+    made = history.spoiled_before(loss, backward)
     if made is not None:
         return _made_by(kind_made_by(made.name), made.where)
     steps = backward.steps if backward else {}

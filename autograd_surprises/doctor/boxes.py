@@ -20,7 +20,7 @@ MANY = 4  # boxes of tensors that are cut off
 
 def box_graph(
     backward: Backward | None,
-    history: History | None,
+    history: History,
     findings: Sequence[Finding],
     names: dict[int, str],
     limit: int = 30,
@@ -32,7 +32,7 @@ def box_graph(
 
     names  of leaves, by id
 
-    >>> box_graph(None, None, (), {}).summary
+    >>> box_graph(None, History(), (), {}).summary
     'loss · no history'
     """
     cut = [f for f in findings if f.status == "none" and f.name != "loss"]
@@ -123,8 +123,7 @@ class _Boxes:
         if hasattr(step.node, "variable"):
             return self.leaf(step)
         kind = _kind(step)
-        place = self.history.line_of(step.node) if self.history else None
-        lines = [step.name, _code(place), SAYS.get(kind), _in_and_out(step)]
+        lines = [step.name, _code(step.where), SAYS.get(kind), _in_and_out(step)]
         return Box(kind, tuple(line for line in lines if line))
 
     def leaf(self, step):

@@ -12,7 +12,6 @@ from autograd_surprises.doctor.backward import Backward
 from autograd_surprises.doctor.births import born_in_forward
 from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.history import History
-from autograd_surprises.doctor.places import Where
 from autograd_surprises.doctor.rules.nonfinite import NAN_LEAF
 from autograd_surprises.doctor.rules.rule import Named, Rulebook
 from autograd_surprises.doctor.steps import BackwardStep, numbers_of
@@ -22,30 +21,30 @@ from autograd_surprises.doctor.steps import BackwardStep, numbers_of
 class Case:
     """One loss, its watched backward, its recorded forward pass, and names of tensors.
 
-    tiny  step -> the finding of the first tensor whose tiny gradient came through it
+    backward  None for a loss without a graph
+    history   of the forward pass; if it was not recorded, an empty one
+    recorded  was it recorded?
+    tiny      step -> the finding of the first tensor whose tiny gradient came through it
     """
 
     loss: torch.Tensor
     backward: Backward | None
-    history: History | None
+    history: History
+    recorded: bool
     names: dict[int, str]
     model: nn.Module | None
     tiny: dict[BackwardStep, Finding] = field(default_factory=dict)
     _told: dict = field(default_factory=dict)
 
     def __post_init__(self):
-        if self.backward is not None and self.history is not None:
-            for step in self.backward.steps.values():
-                call = self.history.call_of(step.node)
-                if call is not None:
-                    step.where = call.node_line
-                    step.called = "" if call.function else call.operation
+        for step in self.backward.steps.values() if self.backward else ():
+            call = self.history.call_of(step.node)
+            if call is not None:
+                step.where = call.node_line
+                step.called = "" if call.function else call.operation
 
     def name(self, tensor: torch.Tensor, i: int = 0) -> str:
         return self.names.get(id(tensor), f"leaf {i} of shape {tuple(tensor.shape)}")
-
-    def made_at(self, tensor: torch.Tensor) -> Where | None:
-        return self.history.made_at(tensor) if self.history else None
 
     def why(self, step: BackwardStep, rules: Rulebook) -> Finding:
         """The first rule that fits a step, reported once for all tensors that it concerns."""
@@ -68,9 +67,8 @@ class Case:
         """The finding about inf and NaN in the forward pass, if there are any."""
         for i, leaf in enumerate(self.leaves):
             if bool(numbers_of(leaf).isnan().any()):
-                written = self.history.written_at(leaf) if self.history else None
                 found = NAN_LEAF.finding(Named(self.name(leaf, i)))
-                return found.about("", "", (("written at", written),))
+                return found.about("", "", (("written at", self.history.written_at(leaf)),))
         return born_in_forward(self.loss, self.backward, self.history)
 
     @cached_property

@@ -56,9 +56,9 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recorder, frame) -> Repor
     targets = _targets(wrt, names)
     names.update((id(tensor), name) for name, tensor in targets.items())
     weights = _weights(loss, grad_outputs)
-    history = History(recorder) if recorder is not None else None
+    history = History(recorder)
     backward = Backward(loss.grad_fn) if loss.grad_fn is not None else None
-    case = Case(loss, backward, history, names, model)
+    case = Case(loss, backward, history, recorder is not None, names, model)
     with torch._C.DisableTorchFunction(), torch.inference_mode(False), torch.enable_grad():
         failed = walk(case, weights, targets, held)
         findings = about_loss(case, targets, grad_outputs)
@@ -162,9 +162,7 @@ def walk(case: Case, weights, targets: dict, held: Iterable[torch.Tensor]) -> Fi
     """Run the backward; what retain_grad() adds to .grad is removed. A Finding if it raises."""
     if case.backward is None:
         return None
-    known = [*targets.values(), *held]
-    if case.history is not None:
-        known += case.history.recorder.alive()
+    known = [*targets.values(), *held, *case.history.recorder.alive()]
     retained = [(t, t.grad) for t in {id(t): t for t in known}.values() if t.retains_grad]
     results = [t for t in targets.values() if t.grad_fn in case.backward.steps]
     devices = range(torch.cuda.device_count()) if case.loss.is_cuda else []
@@ -172,8 +170,7 @@ def walk(case: Case, weights, targets: dict, held: Iterable[torch.Tensor]) -> Fi
         with torch.random.fork_rng(devices), torch.autograd.set_detect_anomaly(False):
             case.backward.run(case.loss, weights, results)
     except Exception as error:
-        recorder = case.history and case.history.recorder
-        return finding_of_error(error.with_traceback(None), recorder, case.backward.failed)
+        return finding_of_error(error.with_traceback(None), case.history, case.backward.failed)
     finally:
         for tensor, grad in retained:
             tensor.grad = grad
@@ -185,7 +182,7 @@ def leaves(case: Case) -> dict[str, torch.Tensor]:
     if case.backward is not None:
         found = case.backward.leaves
     else:
-        seen = case.history.recorder.alive() if case.history else []
+        seen = case.history.recorder.alive()
         found = [t for t in seen if t.is_leaf and t.requires_grad and t is not case.loss]
     return _named_apart((case.name(tensor, i), tensor) for i, tensor in enumerate(found))
 

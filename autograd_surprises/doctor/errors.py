@@ -32,19 +32,19 @@ def explain_error(error: BaseException, recording: Recorder | None = None) -> Fi
     """
     if not isinstance(error, BaseException):
         raise TypeError(f"explain_error needs an exception, got {type(error).__name__}")
-    return finding_of_error(error, recording)
+    return finding_of_error(error, History(recording))
 
 
 def finding_of_error(
-    error: BaseException, recording: Recorder | None = None, failed: BackwardStep | None = None
+    error: BaseException, history: History, failed: BackwardStep | None = None
 ) -> Finding:
     """The same for an error of backward. `failed` is the step that raised it, if it is known."""
     said = str(error).strip()
     known = known_message(said)
     cause = known.cause if known else "unknown-error"
-    places = _lines(recording, cause, said, failed)
+    places = _lines(history, cause, said, failed)
     sentence = known.meaning if known else UNKNOWN
-    if cause == "second-backward" and recording is not None:
+    if cause == "second-backward" and places:
         sentence = OLD_GRAPH if len(places) > 1 else ONE_GRAPH
     raised = raised_at(error.__traceback__)
     if raised is not None and raised not in [where for _, where in places]:
@@ -63,16 +63,13 @@ def finding_of_error(
     )
 
 
-def _lines(recording, cause, said, failed):
+def _lines(history, cause, said, failed):
     """The places that an error concerns, the guilty one first."""
-    if recording is None:
-        return []
-    history = History(recording)
     needed = history.call_of(failed.node) if failed is not None else None
     search = SEARCHES.get(cause)
     places = search(history, said, needed) if search else []
     if needed is not None and cause != "second-backward":
-        places.append((f"needed by {failed.name}, made at", history.line_of(failed.node)))
+        places.append((f"needed by {failed.name}, made at", needed.node_line))
     return [(label, where) for label, where in places if where is not None]
 
 

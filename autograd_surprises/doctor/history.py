@@ -42,14 +42,17 @@ def _joined(fates, without=()):
 class History:
     """A recording with its indexes. `calls` in order; `makers` and `users` by state.
 
+    Without a recording, every answer is "not known": None or empty.
+
     >>> with Recorder() as recorder:
     ...     x = torch.ones(2, requires_grad=True); y = x.exp()
     >>> History(recorder).call_of(y.grad_fn).name
     'exp'
     """
 
-    def __init__(self, recorder: Recorder):
-        self.recorder, self.calls = recorder, recorder.calls
+    def __init__(self, recorder: Recorder | None = None):
+        self.recorder = recorder or Recorder()
+        self.calls = self.recorder.calls
         self.makers = {state: call for call in self.calls for state in call.outputs}
         self.users: dict[int, list[ForwardCall]] = {}
         for call in self.calls:
@@ -76,10 +79,6 @@ class History:
         # A Function is numbered just before its forward runs, and that makes no nodes.
         inner = self._in_functions.get(number + 1, ())
         return next((call for call in inner if issubclass(own, call.function[0])), None)
-
-    def line_of(self, node) -> Where | None:
-        call = self.call_of(node)
-        return call and call.node_line
 
     def made_at(self, tensor: torch.Tensor) -> Where | None:
         states = self.recorder.states(tensor)

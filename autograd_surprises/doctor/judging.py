@@ -10,7 +10,7 @@ import torch
 from autograd_surprises.doctor.backward import edge_of
 from autograd_surprises.doctor.case import Case, memory
 from autograd_surprises.doctor.finding import Finding
-from autograd_surprises.doctor.rules.losses import LOSS, LossFacts
+from autograd_surprises.doctor.rules.losses import LOSS, LOSS_IS_LEAF, LossFacts
 from autograd_surprises.doctor.rules.missing import (
     NOT_A_LEAF,
     RETURNED_NONE,
@@ -91,12 +91,13 @@ def in_and_out(step: BackwardStep) -> str:
 
 
 def _untracked(case, name, tensor):
-    cut = case.history and case.history.cut_when_made(tensor)
+    cut = case.history.cut_when_made(tensor)
     if cut:
         return _cut(name, *cut)
     is_buffer = case.model is not None and any(tensor is b for b in case.model.buffers())
-    switched_off = case.history and case.history.written_at(tensor, "requires_grad_")
-    places = (("set at", switched_off),) if switched_off else (("made at", case.made_at(tensor)),)
+    switched_off = case.history.written_at(tensor, "requires_grad_")
+    made_at = case.history.made_at(tensor)
+    places = (("set at", switched_off),) if switched_off else (("made at", made_at),)
     facts = TensorFacts(tensor, is_buffer=is_buffer)
     return UNTRACKED.first(facts).finding(facts).about(name, "none", places)
 
@@ -118,22 +119,20 @@ def _unreached(case, name, tensor):
     if twin is not None and twin is not tensor:
         also.append(f"the graph holds another leaf with the same numbers, {case.name(twin)}: "
                     "probably .detach(), .data or nn.Parameter(...) made it")  # fmt: skip
-    uses, places = [], ()
-    if case.history is not None:
-        fate = case.history.fate(tensor, case.loss, case.backward)
-        if fate.cut:
-            (call, cut, _), *more = fate.cut
-            found = _cut(name, call, cut, also)
-            others = [("and at", other.where) for other, _, _ in more]
-            return found.about(name, "none", (*found.places, *others), also=also)
-        if fate.left:
-            return _cut(name, *fate.left[0][:2], also, "probably here: ")
-        uses = case.history.uses(tensor)
-        if uses and all(set(call.outputs) <= set(call.cuts) for call in uses):
-            cut = next(iter(uses[0].cuts.values()))
-            return _cut(name, uses[0], cut, also, "only this was ever computed from it: ")
-        places = (("ends at", case.history.calls[fate.end].where),) if uses else ()
-    step = None if case.history else case.steps_by_constant.get(memory(tensor))
+    fate = case.history.fate(tensor, case.loss, case.backward)
+    if fate.cut:
+        (call, cut, _), *more = fate.cut
+        found = _cut(name, call, cut, also)
+        others = [("and at", other.where) for other, _, _ in more]
+        return found.about(name, "none", (*found.places, *others), also=also)
+    if fate.left:
+        return _cut(name, *fate.left[0][:2], also, "probably here: ")
+    uses = case.history.uses(tensor)
+    if uses and all(set(call.outputs) <= set(call.cuts) for call in uses):
+        cut = next(iter(uses[0].cuts.values()))
+        return _cut(name, uses[0], cut, also, "only this was ever computed from it: ")
+    places = (("ends at", case.history.calls[fate.end].where),) if uses else ()
+    step = None if case.recorded else case.steps_by_constant.get(memory(tensor))
     alike = [t for t in case.leaves_by_shape.get(tuple(tensor.shape), ()) if t is not tensor]
     if alike and step is None and not uses:
         also.append(
@@ -141,7 +140,7 @@ def _unreached(case, name, tensor):
         )
     facts = TensorFacts(
         tensor,
-        recorded=case.history is not None,
+        recorded=case.recorded,
         is_used=bool(uses),
         constant_of=step.name if step else "",
     )
@@ -173,7 +172,7 @@ def _zero(case, name, tensor, edge):
         leaf = case.leaves_by_memory.get(memory(kept))
         if leaf is not None and leaf is not tensor and not kept.any():
             also = [f"that factor is `{case.name(leaf)}`"]
-            places = (("set at", case.history and case.history.written_at(leaf)), *at(step))
+            places = (("set at", case.history.written_at(leaf)), *at(step))
     for other in others:
         line = f", at {other.where}" if other.where else ""
         also.append(f"on another path: {case.why(other, ZERO).sentence}{line}")
@@ -192,9 +191,9 @@ def _zero_sum(case, name, tensor, total):
 
 def _hooks_at(case, tensor):
     """Where a hook was registered, preferably on this very tensor."""
-    recorder = case.history and case.history.recorder
-    states = recorder.states(tensor) if recorder else ()
-    hooks = sorted(recorder.hooks if recorder else (), key=lambda hook: hook[0] not in states)
+    recorder = case.history.recorder
+    states = recorder.states(tensor)
+    hooks = sorted(recorder.hooks, key=lambda hook: hook[0] not in states)
     return tuple(("a hook was registered at", where) for _, where in hooks[:1])
 
 
@@ -287,10 +286,10 @@ def _first_spoiled(step, position, arrived):
 
 def about_loss(case: Case, targets: dict, grad_outputs: torch.Tensor | None) -> list[Finding]:
     """Findings about the loss itself: no history, not one number, not finite."""
-    facts = LossFacts(case.loss, case.history is not None, grad_outputs is not None)
+    facts = LossFacts(case.loss, case.recorded, grad_outputs is not None)
     rule = next((rule for rule in LOSS if rule.fits(facts)), None)
     if rule is not None:
-        status = "none" if rule.cause == "loss-is-leaf" else "error"
+        status = "none" if rule is LOSS_IS_LEAF else "error"
         return [rule.finding(facts).about("loss", status, _lost_at(case, targets))]
     if not bool(case.loss.isfinite().all()):
         status = "nan" if bool(case.loss.isnan().any()) else "inf"
@@ -303,8 +302,6 @@ def _lost_at(case, targets):
     """Where a loss lost its history or was made; otherwise, where frozen tensors were made."""
     if case.backward is not None:
         return at(case.backward.root, "made at")
-    if case.history is None:
-        return ()
     cuts = case.history.cuts(case.history.behind(case.loss, None))
     if cuts or case.loss.requires_grad:
         return cuts
@@ -326,7 +323,7 @@ def _of_old_gradient(case, found, leaf):
     times = round(ratio.median().item())  # a scaled loss gives far more
     if not 2 <= times <= 100 or not torch.allclose(ratio, torch.full_like(ratio, times), 1e-3):
         return found
-    calls = [c for c in case.history.calls if c.name == "backward"] if case.history else []
+    calls = [call for call in case.history.calls if call.name == "backward"]
     places = (("backward at", calls[-1].where),) if calls else ()
     told = ACCUMULATED.finding(OldGradient(times))
     return told.about(found.name, "wrong", places, found.node)

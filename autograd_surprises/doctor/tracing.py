@@ -7,6 +7,7 @@ import sys
 from autograd_surprises.doctor.diagnosis import examine
 from autograd_surprises.doctor.errors import finding_of_error
 from autograd_surprises.doctor.finding import Finding
+from autograd_surprises.doctor.history import History
 from autograd_surprises.doctor.recorder import Recorder
 from autograd_surprises.doctor.report import Report
 
@@ -36,7 +37,7 @@ class trace(Recorder):  # noqa: N801  a context manager, written like no_grad
     def __exit__(self, kind, error, traceback):
         super().__exit__(kind, error, traceback)
         if isinstance(error, Exception):
-            self.error = finding_of_error(error, self)
+            self.error = finding_of_error(error, History(self))
             if hasattr(error, "add_note") and self.error.cause != "unknown-error":  # Python 3.11
                 error.add_note(f"\n{self.error}")
 
