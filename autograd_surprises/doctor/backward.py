@@ -17,6 +17,14 @@ from autograd_surprises.doctor.steps import (
     name_of,
 )
 
+# Operations whose gradient may keep its shape, though its elements do not correspond.
+MIXES = {
+    "Mm", "Addmm", "Bmm", "Baddbmm", "Mv", "Dot", "Linear", "Convolution", "MkldnnConvolution",
+    "Embedding", "T", "Transpose", "Permute", "View", "UnsafeView", "ReshapeAlias", "Flip", "Roll",
+    "Sort", "Cumsum", "Index", "Gather", "CompiledFunction", "ScaledDotProductEfficientAttention",
+    "ScaledDotProductFlashAttentionForCpu",
+}  # fmt: skip
+
 # symptom: (is an amount ill?, is a gradient of several parts ill if all of them are, or if any is?)
 SYMPTOMS = {
     "lost": (lambda amount: amount is None or amount.nonzero == 0, all),
@@ -53,9 +61,8 @@ class Backward:
             node = waiting.popleft()
             if node in self.steps:
                 continue
-            edges = tuple(edge for edge in node.next_functions)
-            step = self.steps[node] = BackwardStep(node, name_of(node), edges)
-            for k, edge in enumerate(edges):
+            step = self.steps[node] = BackwardStep(node, name_of(node), node.next_functions)
+            for k, edge in enumerate(step.edges):
                 if edge[0] is not None:
                     self.into.setdefault(edge, []).append((step, k))
                     waiting.append(edge[0])
@@ -63,12 +70,12 @@ class Backward:
         self.leaves = [node.variable for node in self.steps if hasattr(node, "variable")]
         self.grads: dict[int, torch.Tensor | None] = {}
         self.failed: BackwardStep | None = None
+        self._count, self._measured = 0, {}  # steps that ran; amounts by id of the gradient
         self._origins: dict[str, dict[BackwardStep, list]] = {}
 
     def run(self, loss: torch.Tensor, grad_outputs, others: Iterable[torch.Tensor] = ()) -> None:
         """Walk with a hook on every node. `others` are results whose gradient is wanted, too."""
         wanted = list({id(t): t for t in [*self.leaves, *others] if t.requires_grad}.values())
-        self._count, self._measured = 0, {}
         handles = []
         try:
             for step in self.steps.values():
@@ -203,12 +210,3 @@ class Backward:
             sizes = {i: a.mass for i, a in enumerate(step.arriving) if a is not None}
             node = step.node  # of several gradients that arrived, go on with the most similar one
             nr = min(sizes, key=lambda i: abs(sizes[i] - least), default=0)
-
-
-# Operations whose gradient may keep its shape, though its elements do not correspond.
-MIXES = {
-    "Mm", "Addmm", "Bmm", "Baddbmm", "Mv", "Dot", "Linear", "Convolution", "MkldnnConvolution",
-    "Embedding", "T", "Transpose", "Permute", "View", "UnsafeView", "ReshapeAlias", "Flip", "Roll",
-    "Sort", "Cumsum", "Index", "Gather", "CompiledFunction", "ScaledDotProductEfficientAttention",
-    "ScaledDotProductFlashAttentionForCpu",
-}  # fmt: skip

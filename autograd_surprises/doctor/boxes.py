@@ -8,6 +8,8 @@ from autograd_surprises.doctor.backward import Backward
 from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.history import History
 from autograd_surprises.doctor.places import Where
+from autograd_surprises.doctor.steps import Amount
+from autograd_surprises.show.findings import by_story, listed
 from autograd_surprises.show.graph_picture import Box, BoxGraph, Link
 
 SAYS = {"partial": "stops a part", "dies": "dies here", "not finite": "not finite from here",
@@ -71,11 +73,10 @@ class _Boxes:
             for k, (node, _) in enumerate(step.edges):
                 below = self.backward.steps.get(node)
                 if below is not None:
-                    self.link(step, below, step.leaving[k : k + 1])
+                    self.link(self.add(step), self.add(below), step.leaving[k : k + 1])
 
-    def link(self, step, below, amounts):
-        flows = any(amount and amount.nonzero for amount in amounts)
-        self.links.append(Link(self.add(step), self.add(below), flows))
+    def link(self, upper, lower, amounts):
+        self.links.append(Link(upper, lower, _flows(amounts)))
 
     def ways(self, steps):
         """A few paths from the loss to leaves; long healthy stretches are folded."""
@@ -95,14 +96,13 @@ class _Boxes:
             for i, j in zip(keep, keep[1:], strict=False):
                 links[way[i], way[j]] = way[i + 1 : j]
         for (upper, lower), between in links.items():
-            amounts = [a for step in [*between, upper][:1] for a in step.leaving]
             if not between:
-                self.link(upper, lower, amounts)
+                self.link(self.add(upper), self.add(lower), upper.leaving)
                 continue
             self.boxes.append(Box("folded", (f"{len(between)} more steps",)))
             fold, self.covered = len(self.boxes) - 1, self.covered + len(between)
-            flows = any(amount and amount.nonzero for amount in amounts)
-            self.links += [Link(self.add(upper), fold, flows), Link(fold, self.add(lower), flows)]
+            self.link(self.add(upper), fold, between[0].leaving)
+            self.link(fold, self.add(lower), between[0].leaving)
 
     def cuts(self, findings):
         """Tensors that the graph does not reach, below the step that uses what was cut off."""
@@ -137,24 +137,28 @@ class _Boxes:
 
 
 def _of_one_story(findings):
-    """Findings that were cut off for the same reason, in one line."""
-    groups: dict = {}
-    for finding in findings:
-        groups.setdefault((finding.cause, finding.where), []).append(finding)
-    return list(groups.values())
+    """Findings with one cause at one line of code, together."""
+    return by_story(findings, lambda finding: (finding.cause, finding.where))
 
 
 def _cut_box(group: Sequence[Finding]) -> Box:
-    names = ", ".join(finding.name for finding in group[:3])
-    more = f" and {len(group) - 3} more" if len(group) > 3 else ""
+    names = listed([finding.name for finding in group], most=3)
     cause = CUT_BY.get(group[0].cause, group[0].cause.replace("-", " "))
-    lines = (names + more, f"gradient None: {cause}", _code(group[0].where))
+    lines = (names, f"gradient None: {cause}", _code(group[0].where))
     return Box("cut", tuple(line for line in lines if line))
 
 
 def _code(place: Where | None) -> str:
     text = f"{place.short}: {place.source}" if place else ""
     return text if len(text) <= 46 else text[:45] + "…"
+
+
+def _flows(amounts: Sequence[Amount | None]) -> bool:
+    return any(amount and amount.nonzero for amount in amounts)
+
+
+def _finite(amounts: Sequence[Amount | None]) -> bool:
+    return all(amount.finite for amount in amounts if amount)
 
 
 def _in_and_out(step):
@@ -164,14 +168,12 @@ def _in_and_out(step):
 
 
 def _kind(step):
-    arriving = [amount for amount in step.arriving if amount]
-    leaving = [amount for amount in step.leaving if amount]
-    if not any(amount.nonzero for amount in arriving):
+    if not _flows(step.arriving):
         return "dead"
-    if not all(amount.finite for amount in arriving):
+    if not _finite(step.arriving):
         return "carries"
-    if not all(amount.finite for amount in leaving):
+    if not _finite(step.leaving):
         return "not finite"
-    if not any(amount.nonzero for amount in leaving):
+    if not _flows(step.leaving):
         return "dies"
     return "partial" if step.stopped else "flows"

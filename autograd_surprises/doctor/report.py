@@ -6,9 +6,11 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from autograd_surprises.doctor.backward import Backward
 from autograd_surprises.doctor.boxes import box_graph
 from autograd_surprises.doctor.finding import Finding, table_of
-from autograd_surprises.show.findings import by_story
+from autograd_surprises.doctor.history import History
+from autograd_surprises.show.findings import by_story, listed
 from autograd_surprises.show.graph_picture import BoxGraph
 
 ORDER = ("error", "none", "nan", "inf", "zero", "tiny", "wrong", "not trained", "partial", "ok")
@@ -29,9 +31,9 @@ class Report:
 
     loss: str
     findings: tuple[Finding, ...]
-    backward: object = field(repr=False, compare=False)
-    history: object = field(repr=False, compare=False)
-    names: dict = field(repr=False, compare=False)
+    backward: Backward | None = field(repr=False, compare=False)
+    history: History = field(repr=False, compare=False)
+    names: dict[int, str] = field(repr=False, compare=False)
 
     @property
     def healthy(self) -> bool:
@@ -68,10 +70,7 @@ def told_once(findings: Sequence[Finding]) -> list[Finding]:
 
     told = []
     for group in by_story(sorted(findings, key=lambda f: ORDER.index(f.status)), story):
-        names = [found.name for found in group]
-        more = f" and {len(names) - 6} more" if len(names) > 7 else ""
+        names = listed([found.name for found in group], most=6)
         shared = {} if len(group) == 1 or group[0].cause else {"node": ""}
-        told.append(
-            replace(group[0], name=", ".join(names[:6] if more else names) + more, **shared)
-        )
+        told.append(replace(group[0], name=names, **shared))
     return told

@@ -26,6 +26,17 @@ def by_story(findings: Iterable, story: Callable[..., Hashable]) -> list[list]:
     return list(groups.values())
 
 
+def listed(names: Sequence[str], most: int) -> str:
+    """The names, or if they are many, the first ones and how many more.
+
+    >>> listed("abc", most=2), listed("abcd", most=2)
+    ('a, b, c', 'a, b and 2 more')
+    """
+    if len(names) <= most + 1:  # "and 1 more" is no shorter than a name
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
 def findings_text(head: str, sentences: Iterable[Sentence] = (), indent: int = 4) -> str:
     """A head and indented sentences below it, wrapped to the width of a page.
 

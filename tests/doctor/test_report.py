@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 
 import pytest
 import torch
@@ -118,6 +119,16 @@ def test_findings_of_one_story_are_told_once():
     report = dead_layer()
     assert len(report.findings) == 4
     assert "ZERO  0.weight, 0.bias\n" in str(report)
+
+
+@pytest.mark.parametrize("many, hidden", [(7, 0), (8, 2), (40, 34)])
+def test_names_that_a_story_leaves_out_are_counted(many, hidden):
+    weights = {f"w{i}": leaf(0.2) for i in range(many)}
+    report = explain(sum(w.round() for w in weights.values()).sum(), weights)
+    (head,) = [line for line in str(report).splitlines() if line.startswith("ZERO")]
+    shown = re.findall(r"w\d+", head)
+    assert shown == list(weights)[: many - hidden]
+    assert [int(n) for n in re.findall(r"and (\d+) more", head)] == [hidden] * (hidden > 0)
 
 
 def test_names_are_escaped_in_the_table():
