@@ -170,6 +170,7 @@ def walk(case: Case, weights, targets: dict, held: Iterable[torch.Tensor]) -> Fi
         with torch.random.fork_rng(devices), torch.autograd.set_detect_anomaly(False):
             case.backward.run(case.loss, weights, results)
     except Exception as error:
+        case.history.failed = case.history.recorder.states(case.loss)[-1:]
         return finding_of_error(error.with_traceback(None), case.history, case.backward.failed)
     finally:
         for tensor, grad in retained:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from autograd_surprises.doctor.finding import Finding
+from autograd_surprises.doctor.forward_calls import BACKWARDS
 from autograd_surprises.doctor.history import History
 from autograd_surprises.doctor.places import raised_at
 from autograd_surprises.doctor.recorder import Recorder
@@ -88,17 +89,19 @@ def _overwritten(history, said, needed):
 
 def _freed(history, said, needed):
     """The backward that freed the graph, and the call that used a part of it again."""
-    backward = next((c for c in history.calls if c.name in ("backward", "grad")), None)
-    if backward is None:
-        return []
-    freed = ("freed by", backward.where)
-    before = {state for call in history.calls[: backward.index] for state in call.outputs}
-    for call in history.calls[backward.index + 1 :]:
-        old = next((state for state in call.inputs if state in before), None)
-        if old is not None and call.last > call.first and call.name != "backward":
-            made = needed or history.makers[old]
-            return [("the old graph was made at", made.where), ("used again at", call.where), freed]
-    return [freed]
+    graph = history.graph_of(history.failed)
+    for backward in reversed([call for call in history.calls if call.name in BACKWARDS]):
+        before = graph & history.graph_of(backward.inputs)
+        if not before:
+            continue
+        freed = ("freed by", backward.where)
+        for call in history.calls[backward.index + 1 :]:
+            old = next((state for state in call.inputs if state in before), None)
+            if old is not None and call.makes_history and graph.intersection(call.outputs):
+                made = (needed or history.makers[old]).where
+                return [("the old graph was made at", made), ("used again at", call.where), freed]
+        return [freed]
+    return []
 
 
 def _cuts(history, said, needed):

@@ -15,6 +15,7 @@ from autograd_surprises.doctor.rules.cuts import DECIDES, LEAVES_TORCH, Cut
 
 SHAPE_ONLY = {"zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like",
               "randint_like", "new_zeros", "new_ones", "new_empty", "new_full"}  # fmt: skip
+BACKWARDS = {"backward", "grad"}
 ROLES = {
     "number": DECIDES | LEAVES_TORCH,
     "change": {"__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ipow__"},
@@ -66,6 +67,10 @@ class ForwardCall(NamedTuple):
     def node_line(self) -> Where | None:
         """The line that made its graph nodes; inside a Function, the line that called apply."""
         return self.function[1] if self.function else self.where
+
+    @property
+    def makes_history(self) -> bool:
+        return self.last > self.first or self.function is not None
 
     @property
     def operation(self) -> str:

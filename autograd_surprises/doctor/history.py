@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import torch
@@ -40,9 +41,11 @@ def _joined(fates, without=()):
 
 
 class History:
-    """A recording with its indexes. `calls` in order; `makers` and `users` by state.
+    """A recording with its indexes. Without a recording, every answer is None or empty.
 
-    Without a recording, every answer is "not known": None or empty.
+    calls           in order
+    makers, users   calls by state
+    failed          the states that the backward which raised started from
 
     >>> with Recorder() as recorder:
     ...     x = torch.ones(2, requires_grad=True); y = x.exp()
@@ -52,7 +55,7 @@ class History:
 
     def __init__(self, recorder: Recorder | None = None):
         self.recorder = recorder or Recorder()
-        self.calls = self.recorder.calls
+        self.calls, self.failed = self.recorder.calls, self.recorder.failed
         self.makers = {state: call for call in self.calls for state in call.outputs}
         self.users: dict[int, list[ForwardCall]] = {}
         for call in self.calls:
@@ -117,6 +120,15 @@ class History:
                     found.update(call.inputs)
             self._goal = loss, found
         return self._goal[1]
+
+    def graph_of(self, states: Iterable[int]) -> set[int]:
+        """The states that backward passes on its way from these, without the leaves."""
+        reached, passed = set(states), set()
+        for call in reversed(self.calls):
+            if call.makes_history and reached.intersection(call.outputs):
+                reached.update(call.inputs)
+                passed.update(call.outputs)
+        return passed
 
     def cuts(self, behind: set[int] | None = None) -> list[tuple[str, Where]]:
         """Where history was lost, at most three places; of these states, if they are given."""

@@ -14,6 +14,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from autograd_surprises.doctor.forward_calls import (
+    BACKWARDS,
     SHAPE_ONLY,
     SPOILS,
     ForwardCall,
@@ -36,6 +37,7 @@ class Recorder(TorchFunctionMode):
     calls    in order
     hooks    (state of the tensor, line) of each register_hook()
     spoiled  the first calls that turned finite numbers into inf or NaN
+    failed   states of the tensors passed to the last backward that raised
 
     >>> with Recorder() as recorder:
     ...     y = torch.ones(2).exp()
@@ -48,6 +50,7 @@ class Recorder(TorchFunctionMode):
         self.calls: list[ForwardCall] = []
         self.hooks: list[tuple[int, Where | None]] = []
         self.spoiled: list[ForwardCall] = []
+        self.failed: list[int] = []
         self._states: dict[int, tuple[weakref.ref, int]] = {}  # by id(tensor), the latest one
         self._earlier: dict[int, int] = {}
         self._sources: dict[int, weakref.ref] = {}  # state of a .data or .detach() -> its tensor
@@ -117,7 +120,12 @@ class Recorder(TorchFunctionMode):
         kwargs = kwargs or {}
         name, role = name_and_role(func)
         before = sequence_number()
-        result = func(*args, **kwargs)
+        try:
+            result = func(*args, **kwargs)
+        except Exception:
+            if name in BACKWARDS:
+                self.failed = [self._state(tensor) for tensor in tensors_in((args, kwargs))]
+            raise
         if role == "ignored":
             return result
         caller = sys._getframe(1)

@@ -422,6 +422,62 @@ def test_two_ways_to_a_second_backward_are_told_apart():
     assert again.error.where.source == "shared = x**2"
 
 
+def each_step_twice(w):
+    for _ in range(2):
+        loss = (w**2).sum()
+        loss.backward()  # frees
+    loss.backward()
+
+
+def one_retained(w):
+    loss = (w**2).sum()
+    loss.backward(retain_graph=True)
+    loss.backward()  # frees
+    loss.backward()
+
+
+def hidden_state(w):
+    hidden = torch.zeros(2)
+    while True:
+        hidden = torch.tanh(w * hidden + 1)  # old
+        hidden.sum().backward()  # frees
+
+
+def other_graph_before(w):
+    early = w.exp()
+    (w**2).sum().backward()
+    loss = (early * 2).sum()
+    torch.autograd.backward(loss)  # frees
+    torch.autograd.grad(loss, w)
+
+
+@pytest.mark.parametrize(
+    "steps, marks",
+    [
+        (each_step_twice, ["frees"]),
+        (one_retained, ["frees"]),
+        (hidden_state, ["old", "old", "frees"]),
+        (other_graph_before, ["frees"]),
+    ],
+)
+def test_a_second_backward_names_the_first_one_of_that_graph(steps, marks):
+    with pytest.raises(RuntimeError), trace() as t:
+        steps(leaf(1.0, 2.0))
+    assert t.error.cause == "second-backward"
+    places = [where.source.partition("  # ")[2] for _, where in t.error.places]
+    assert [place for place in places if place] == marks
+
+
+def test_what_freed_a_graph_before_the_trace_is_not_guessed():
+    shared = leaf(1.0, 2.0) ** 2
+    with pytest.raises(RuntimeError) as caught, trace() as t:
+        shared.sum().backward()
+        (shared * 2).sum().backward()
+    (only,) = t.error.places
+    assert only[0] == "raised at"
+    assert t.error.sentence == explain_error(caught.value).sentence
+
+
 def test_the_size_of_a_half_precision_gradient_is_measured():
     amount = measure(torch.full((2000,), 100.0, dtype=torch.float16))
     assert amount.mass == pytest.approx(200_000) and amount.finite
