@@ -199,7 +199,13 @@ def small_divisor():
     return (torch.ones(1) / x).sum(), x
 
 
+def power_too_large():
+    x = leaf(1e30)
+    return (x**2).square().sum(), x
+
+
 REACHED = [
+    (power_too_large, "inf", "infinite-derivative"),
     (small_divisor, "inf", "division-by-zero"),
     (integer_loss, "none", "unknown-cut"),
     (buffer, "none", "frozen"),
@@ -268,3 +274,11 @@ def test_a_checkpoint_that_is_not_reentrant_is_looked_into():
 
 def test_an_error_that_is_not_known_is_called_so():
     assert explain_error(ValueError("mine")).cause == "unknown-error"
+
+
+@pytest.mark.parametrize("operation", [torch.square, torch.linalg.vector_norm, torch.norm])
+def test_what_overflows_is_not_only_said_to_be_at_the_edge_of_its_domain(operation):
+    x = leaf(1e30, 1e30)
+    with trace() as t:
+        loss = operation(x).sum()
+    assert "dtype can hold" in t.explain(loss, {"x": x})["loss"].sentence

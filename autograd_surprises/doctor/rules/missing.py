@@ -93,7 +93,7 @@ UNREACHED.add(
 
 UNREACHED.add(
     "unused",
-    "the forward pass never used this tensor",
+    "the recorded forward pass never used this tensor",
     "use it in forward, or remove it. If you do use it: is it the same object, not an old one or a "
     "copy?",
     "08_none_zero_nan.ipynb#A-layer-that-is-never-called",

@@ -40,6 +40,7 @@ EDGES = {
     "Lgamma": "lgamma has poles",
     "Digamma": "digamma has poles",
 }
+NORMS = "LinalgVectorNorm Norm Cdist"  # finite, unless their sum overflows
 OVERFLOWS = "Exp Expm1 Exp2 Sinh Cosh ToCopy"
 SOFTMAXES = (
     "Softmax LogSoftmax Logsumexp SafeSoftmax ScaledDotProductFlashAttentionForCpu "
@@ -102,7 +103,15 @@ FORWARD.add(
     "its domain",
     "keep the input inside, or use a form that handles the edge: xlogy, entr, log_softmax",
     "08_none_zero_nan.ipynb#The-entropy-of-a-model-that-is-sure",
-    on={" ".join(EDGES): always},
+    on={" ".join(EDGES.keys() - {"Pow", *NORMS.split()}): always},
+)
+
+FORWARD.add(
+    "infinite-derivative",
+    "{operation} returned inf or NaN in the forward pass: its input is at or beyond the edge of "
+    "its domain, or its result is more than its dtype can hold",
+    "keep the input away from 0, or use another scale; a wider dtype moves the limit",
+    on={"Pow": always},
 )
 
 FORWARD.add(
@@ -110,7 +119,7 @@ FORWARD.add(
     "{operation} overflowed in the forward pass: its result is more than its dtype can hold",
     READY_MADE,
     "08_none_zero_nan.ipynb#A-sigmoid-made-by-hand",
-    on={OVERFLOWS: always},
+    on={f"{OVERFLOWS} {NORMS} Square": always},
 )
 
 FORWARD.add(

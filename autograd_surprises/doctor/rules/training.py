@@ -16,8 +16,8 @@ UNREGISTERED = Rule(
 
 MADE_IN_FORWARD = Rule(
     "new-parameter",
-    "it gets a gradient but is not in model.parameters(), so no optimizer updates it: each forward "
-    "makes a new one",
+    "it gets a gradient but is not in model.parameters(), so no optimizer updates it: probably "
+    "each forward makes a new one",
     "create the Parameter once, in __init__",
     "01_parameter_or_variable.ipynb#When-a-Parameter-does-not-work",
 )
