@@ -6,6 +6,7 @@ from torch import nn
 
 from autograd_surprises.doctor.case import Case
 from autograd_surprises.doctor.finding import Finding
+from autograd_surprises.doctor.judging import at
 from autograd_surprises.doctor.places import held_tensors
 from autograd_surprises.doctor.rules.training import (
     MADE_IN_FORWARD,
@@ -34,16 +35,15 @@ def probably_wrong(case: Case) -> list[Finding]:
     found, own = [], {}
     for step in case.backward.ran() if case.backward else ():
         if CHANGED_GRADIENT.fits(step):
-            places = (("applied at", step.where),)
-            found.append(CHANGED_GRADIENT.finding(step).about(step.own_name, "wrong", places))
+            found.append(
+                CHANGED_GRADIENT.finding(step).about(step.own_name, "wrong", at(step, "applied at"))
+            )
         if DOUBLE_SOFTMAX.fits(step):
-            places = (("at", step.where),)
-            found.append(DOUBLE_SOFTMAX.finding(step).about("loss", "wrong", places))
+            found.append(DOUBLE_SOFTMAX.finding(step).about("loss", "wrong", at(step)))
         if OWN_FUNCTION.fits(step):
             own.setdefault(step.own_name, step)
     for name, step in own.items():
-        places = (("applied at", step.where),)
-        found.append(OWN_FUNCTION.finding(step).about(name, "ok", places))
+        found.append(OWN_FUNCTION.finding(step).about(name, "ok", at(step, "applied at")))
     for call in case.history.calls:
         meeting = Meeting(call.operation, *call.shapes) if call.shapes else None
         if meeting and BROADCAST.fits(meeting):

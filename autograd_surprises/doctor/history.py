@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import torch
 
-from autograd_surprises.doctor.forward_calls import ForwardCall
+from autograd_surprises.doctor.forward_calls import BACKWARDS, ForwardCall
 from autograd_surprises.doctor.places import Where
 from autograd_surprises.doctor.recorder import Recorder
 from autograd_surprises.doctor.rules.cuts import Cut
@@ -100,7 +100,7 @@ class History:
         """The calls that computed something from this tensor."""
         states = self.recorder.states(tensor)
         calls = [call for state in states for call in self.users.get(state, ())]
-        idle = ("backward", "grad", "requires_grad_")
+        idle = BACKWARDS | {"requires_grad_"}
         return [c for c in calls if set(c.outputs) - set(states) and c.name not in idle]
 
     def cut_when_made(self, tensor: torch.Tensor) -> tuple[ForwardCall, Cut] | None:

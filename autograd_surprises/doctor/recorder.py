@@ -59,6 +59,7 @@ class Recorder(TorchFunctionMode):
         self._switches: list[tuple[CodeType, Where] | None] = []  # None for on
         self._modules: list[str] = []
         self._paths: dict[int, str] = {}  # by id of the module
+        self._thread: int | None = None  # in which it records
 
     def __enter__(self):
         with ExitStack() as undo:
@@ -130,7 +131,7 @@ class Recorder(TorchFunctionMode):
             return result
         caller = sys._getframe(1)
         inputs = []
-        for part in args:
+        for part in args:  # tensors_in((args, kwargs)) would make each call 15 % slower
             if isinstance(part, torch.Tensor):
                 inputs.append(part)
             elif isinstance(part, (list, tuple, dict)):

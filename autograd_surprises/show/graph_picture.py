@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 
 from autograd_surprises.graph import autograd_graph
+from autograd_surprises.show.colours import BLUE, INK, VERMILION
 
 if TYPE_CHECKING:  # the boxes alone need no matplotlib
     from autograd_surprises.show.picture import Picture
 
-BLUE, VERMILION, PURPLE, OCHRE, GREY = "#0072B2", "#D55E00", "#a3457d", "#9a6a00", "#888888"
+PURPLE, OCHRE, GREY = "#a3457d", "#9a6a00", "#888888"
 SQUARE, ROUND = "square,pad=0.45", "round,pad=0.5,rounding_size=0.9"
 SAW, WAVES = "sawtooth,pad=0.7,tooth_size=0.25", "roundtooth,pad=0.7"
 # kind: shape, fill, border, width of the border, its line
@@ -30,7 +31,6 @@ LOOKS = {
     "spoiled leaf": (ROUND, "#f9ecf3", PURPLE, 1.4, "-"),
     "cut": (ROUND, "#ffffff", VERMILION, 1.4, "--"),
 }
-INK = "#222222"
 ROW_GAP, GAP, MARGIN = 0.38, 0.35, 0.15  # inches: between rows, between boxes, around all
 WIDE = 9.0  # inches, about what a notebook shows without shrinking it
 
