@@ -15,7 +15,6 @@ import time
 from datetime import date
 
 import torch
-import torch.nn.functional as F
 
 from helpers.functions import RoundSTE, apply_anywhere
 from helpers.functions.anywhere import identity
@@ -26,6 +25,7 @@ from helpers.functions.arithmetic import (
     to_dtype,
     where_inside,
     where_within,
+    zero_or_one,
 )
 from helpers.functions.checks import real_number
 
@@ -72,8 +72,8 @@ PAIRS = [
         lambda g, x: (g * x).sum(),
     ),
     (
-        "Step.forward → (x >= 0).to(x.dtype)",
-        lambda g, x: F.hardtanh_(x.floor().add_(1), 0, 1),
+        "zero_or_one → (x >= 0).to(x.dtype)",
+        lambda g, x: zero_or_one(x),
         lambda g, x: (x >= 0).to(x.dtype),
     ),
     ("to_dtype → x.to", lambda g, x: to_dtype(x, FLOAT32), lambda g, x: x.to(FLOAT32)),

@@ -139,7 +139,7 @@ def browser_side(folder):
                     viewport={"width": 1300, "height": 900}, device_scale_factor=2
                 )
                 opened = NotebookPage(page, lab, "contender.ipynb")
-                opened.run_all()
+                opened.run()
                 page.evaluate(WATCH)
                 slider = page.get_by_role("slider").first
                 times = [press(page, slider, "ArrowRight") for _ in range(PRESSES + 3)]

@@ -7,7 +7,7 @@ notebook 10 shows what each of its lines is for.
 
 checks      what the functions accept, and the errors they raise for the rest
 anywhere    apply_anywhere: a Function under every transform; value_with_gradient_of: without one
-arithmetic  fast and exact pieces of a backward
+arithmetic  fast and exact pieces of a forward or backward
 rounding    round, floor, ceil, trunc: the gradient of the identity
 upstream    the identity: its gradient scaled, reversed or clipped
 clamping    sign and clamp

@@ -46,9 +46,10 @@ def finite_number(value, label: str, name: str) -> float:
     >>> finite_number(2, "factor", "scale_gradient")
     2.0
     """
-    if not abs(real_number(value, label, name)) < torch.inf:
+    number = real_number(value, label, name)
+    if not abs(number) < torch.inf:
         raise ValueError(f"{name} needs a finite {label}, got {value}")
-    return float(value)
+    return number
 
 
 def integer_range(low, high, name: str) -> tuple[int, int]:

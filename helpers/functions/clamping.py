@@ -22,7 +22,8 @@ class SignSTE(Function):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
+        (x,) = inputs
+        ctx.save_for_backward(x)
 
     @staticmethod
     def backward(ctx, grad_output):
@@ -117,13 +118,14 @@ def clamp(
     (tensor([1.0000, 0.5000, 0.0000]),)
     """
     low, high = _checked_bounds(min, max, "clamp")
-    if bound_gradient not in (0, 0.5, 1):
+    at_bound = real_number(bound_gradient, "bound_gradient", "clamp")
+    if at_bound not in (0, 0.5, 1):
         raise ValueError(f"clamp needs bound_gradient 0, 0.5 or 1, got {bound_gradient!r}")
     floating(x, "clamp")
     two_bounds = -torch.inf < low and high < torch.inf
-    if bound_gradient == 0 and two_bounds and x.dtype in (torch.float32, torch.float64):
+    if at_bound == 0 and two_bounds and x.dtype in (torch.float32, torch.float64):
         return F.hardtanh(x, low, high)  # the same, without the cost of a Function
-    return apply_anywhere(Clamp, x, low, high, bound_gradient, proxy=clamp_proxy)
+    return apply_anywhere(Clamp, x, low, high, at_bound, proxy=clamp_proxy)
 
 
 def _checked_bounds(low, high, name):

@@ -27,6 +27,7 @@ from helpers.functions.rounding import round_ste
 from helpers.functions.upstream import scale_gradient
 
 SCALES = torch.finfo(torch.float32).tiny, torch.finfo(torch.float32).max
+INTEGERS = torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64
 
 
 class FakeQuantize(Function):
@@ -45,13 +46,13 @@ class FakeQuantize(Function):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        x, *ctx.grid = inputs
+        x, ctx.scale, ctx.first, ctx.last = inputs
         ctx.save_for_backward(x)
 
     @staticmethod
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
-        below, above = ends_of_bins(*ctx.grid, x.dtype, x.device)
+        below, above = ends_of_bins(ctx.scale, ctx.first, ctx.last, x.dtype, x.device)
         return where_inside(grad_output, x, below, above), None, None, None
 
 
@@ -110,7 +111,7 @@ def _checked_scale(scale, x):
 
 def _checked_zero_point(zero_point, x, low, high):
     if isinstance(zero_point, torch.Tensor):
-        if zero_point.is_floating_point():
+        if zero_point.dtype not in INTEGERS:
             raise TypeError(
                 "fake_quantize needs an integer tensor as zero_point, got "
                 f"{zero_point.dtype}: convert with zero_point.round().int()"

@@ -11,7 +11,13 @@ import torch.nn.functional as F
 from torch.autograd import Function
 
 from helpers.functions.anywhere import apply_anywhere
-from helpers.functions.arithmetic import at_least_float32, to_dtype, where_inside, where_within
+from helpers.functions.arithmetic import (
+    at_least_float32,
+    to_dtype,
+    where_inside,
+    where_within,
+    zero_or_one,
+)
 from helpers.functions.checks import floating, real_number
 
 
@@ -22,7 +28,7 @@ class Step(Function):
 
     @staticmethod
     def forward(x, surrogate, width):
-        return F.hardtanh_(x.floor().add_(1), 0, 1)  # faster than x >= 0, and NaN stays NaN
+        return zero_or_one(x)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -31,9 +37,10 @@ class Step(Function):
 
     @staticmethod
     def backward(ctx, grad_output):
-        (x,) = map(at_least_float32, ctx.saved_tensors)  # in float16, 1 / 300² would be 0
+        (x,) = ctx.saved_tensors
         gradient = SURROGATES[ctx.surrogate].gradient
-        grad_x = gradient(at_least_float32(grad_output), x, ctx.width)
+        # in float16, 1 / 300² would be 0
+        grad_x = gradient(at_least_float32(grad_output), at_least_float32(x), ctx.width)
         return to_dtype(grad_x, grad_output.dtype), None, None
 
 

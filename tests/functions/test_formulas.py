@@ -393,6 +393,7 @@ def test_numbers_of_other_kinds_are_numbers():
         (lambda x: clamp_ste(x, 0, "1"), TypeError, "clamp_ste needs a number as max, got str"),
         (lambda x: clamp(x, 0, 1, bound_gradient=2), ValueError, "0, 0.5 or 1, got 2"),
         (lambda x: clamp(x, 0, 1), TypeError, "bound_gradient"),
+        (lambda x: clamp(x, 0, 1, bound_gradient=x), TypeError, "as bound_gradient, got Tensor"),
         (lambda x: step(x, "relu"), ValueError, "of atan, sigmoid, fast_sigmoid, .*; got 'relu'"),
         (lambda x: step(x, width=0), ValueError, "step needs a positive width, .*, got 0"),
         (lambda x: step(x, width=x), TypeError, "step needs a number as width, got Tensor"),
@@ -421,6 +422,11 @@ def test_numbers_of_other_kinds_are_numbers():
             lambda x: fake_quantize(x, 1, torch.tensor(0.5)),
             TypeError,
             "an integer tensor as zero_point, got torch.float32",
+        ),
+        (
+            lambda x: fake_quantize(x, 1, x > 0),
+            TypeError,
+            "an integer tensor as zero_point, got torch.bool",
         ),
         (
             lambda x: fake_quantize(x, 1, torch.tensor([0, 128])),
