@@ -295,7 +295,7 @@ WRONG = {
         ),
         "always float32": (
             frugal(masked, forward=lambda x: torch.where(x == 0, 0.0, x.sign()).float()),
-            "value: yours is float32, expected float64, as x is.",
+            "value: yours is float32, expected float64",
         ),
         "writes into grad_output": (frugal(in_place), "backward writes into grad_output"),
         "writes into its input": (
@@ -314,12 +314,12 @@ WRONG = {
             trick_the_other_way,
             "x = inf: yours nan … inf - inf",
         ),
-        "no gradient": (step, "no path leads back to x"),
+        "no gradient": (step, "no path leads back"),
         "a leaf": (
             lambda x: step(x.detach()).requires_grad_(),
             "no path leads from the result back to x",
         ),
-        "bools": (lambda x: x >= 0, "value: yours is bool, expected float32, as x is."),
+        "bools": (lambda x: x >= 0, "value: yours is bool, expected float32"),
         "integers": (lambda x: torch.where(x >= 0, 1, 0), "yours is int64, expected float32"),
         "always float32": (
             lambda x: copied(x).float(),

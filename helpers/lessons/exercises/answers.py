@@ -7,6 +7,7 @@ from numbers import Real
 
 import torch
 
+from autograd_surprises.numerics import short_number
 from helpers.lessons.exercises.exercise import NotDone, Wrong
 
 
@@ -38,6 +39,8 @@ def call_answer(answer: Callable, *args, cures: Mapping[str, str] | None = None)
 
 def as_number(yours: object, where: str = "") -> float:
     """An answer that is one number, as a float."""
+    if yours is ...:
+        raise NotDone
     if isinstance(yours, torch.Tensor) and yours.numel() == 1:
         yours = yours.item()
     if isinstance(yours, bool) or not isinstance(yours, Real) or yours != yours:
@@ -75,7 +78,7 @@ def expect_close(
     if different.any():
         i = different.nonzero()[0].tolist()
         place = f" {i}" if i else ""
-        numbers = [f"{round(t.detach()[tuple(i)].item(), 4):g}" for t in (yours, expected)]
+        numbers = [short_number(t.detach()[tuple(i)], 4) for t in (yours, expected)]
         raise Wrong(f"{where}{place}: yours {numbers[0]}, expected {numbers[1]}. {why}".strip())
 
 

@@ -36,8 +36,6 @@ def _check_five_gradients(answer):
 
 
 def _check_point_of_difference(answer):
-    if answer is ...:
-        raise NotDone
     x = as_number(answer)
     one = gradient_at(lambda x: F.hardtanh(x, 0.0, 1.0), x)
     other = gradient_at(lambda x: torch.minimum(torch.relu(x), torch.ones_like(x)), x)

@@ -5,7 +5,7 @@ import math
 import torch
 
 from helpers.lessons.exercises.answers import as_number, call_answer, expect_close, expect_tensor
-from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong
+from helpers.lessons.exercises.exercise import Exercise, Wrong
 from helpers.lessons.stairs import EDGES, RISES, Outcome, gradient_descent
 
 STARTS = (1.5, 2.5, 3.5, 4.5)
@@ -83,8 +83,6 @@ def _why_no_rest(found, way):
 
 
 def _check_half_width(answer):
-    if answer is ...:
-        raise NotDone
     yours = as_number(answer, "half_width: ")
     if abs(yours - 0.6745) <= 0.0051:
         return

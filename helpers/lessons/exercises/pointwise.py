@@ -17,7 +17,6 @@ from helpers.lessons.saved_tensors import saved_tensors
 
 # Upstream gradients: no two alike, none of them 1.
 UPSTREAM = torch.tensor([3.0, 8.0, -2.0, 0.5, 4.0, -5.0, 7.0, -3.0, -6.0, 9.0, 2.5, -8.0])
-NUMBERS = 1000  # in the tensor whose memory is measured
 
 
 def run_on_leaves(answer: object, *given: torch.Tensor, rest: tuple = ()) -> tuple:
@@ -37,7 +36,7 @@ def run_on_leaves(answer: object, *given: torch.Tensor, rest: tuple = ()) -> tup
         raise Wrong(f"returns a {type(y).__name__}, expected a tensor.")
     if y.dtype != x.dtype:
         kinds = f"yours is {_name(y.dtype)}, expected {_name(x.dtype)}"
-        raise Wrong(f"value: {kinds}, as x is. `.to(x.dtype)` converts.")
+        raise Wrong(f"value: {kinds}, as the input is. `.to` converts.")
     if y.shape != x.shape:
         raise Wrong(f"value: yours has shape {tuple(y.shape)}, expected {tuple(x.shape)}.")
     return *leaves, y
@@ -46,7 +45,7 @@ def run_on_leaves(answer: object, *given: torch.Tensor, rest: tuple = ()) -> tup
 def gradients_for(upstream: torch.Tensor, y: torch.Tensor, *leaves: torch.Tensor) -> tuple:
     """The gradient of each leaf for this upstream gradient; None where nothing leads to it."""
     if not y.requires_grad:
-        raise Wrong("the value is right, but the result has no grad_fn: no path leads back to x.")
+        raise Wrong("the value is right, but the result has no grad_fn: no path leads back.")
     upstream = upstream[: len(y)] if y.dim() else upstream
     given = upstream.to(y.dtype, copy=True)
     gradients = torch.autograd.grad(y, leaves, given, allow_unused=True, retain_graph=True)
@@ -100,13 +99,14 @@ def expect_slope(
 
 def bytes_kept(answer: Callable) -> tuple[float, bool]:
     """Bytes that the graph keeps for each number, and is x itself among them?"""
-    x = torch.linspace(-3, 3, NUMBERS).requires_grad_()
-    part = torch.linspace(-3, 3, 2 * NUMBERS)[:NUMBERS].requires_grad_()
+    n = 1000
+    x = torch.linspace(-3, 3, n).requires_grad_()
+    part = torch.linspace(-3, 3, 2 * n)[:n].requires_grad_()
     kept = []
     for tensor in (x, part):
         with saved_tensors() as saved:
             y = call_answer(answer, tensor)
-        kept.append(saved.bytes / NUMBERS)
+        kept.append(saved.bytes / n)
         del y
     plain, in_part = kept  # a storage counts fully, so a kept x counts twice where it is a part
     return plain, in_part > plain
