@@ -12,7 +12,6 @@ from helpers.lessons.digits import (
     TRAINING,
     WAYS,
     accuracy,
-    initial_scale,
     network,
     rounded_afterwards,
     three_seeds,
@@ -20,6 +19,7 @@ from helpers.lessons.digits import (
     training_steps,
 )
 from helpers.lessons.digits.figure import show_digits
+from helpers.lessons.digits.networks import initial_scale
 
 
 def test_each_image_is_for_training_or_held_out():

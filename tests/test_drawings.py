@@ -214,10 +214,12 @@ def test_descent_draws_each_path_and_says_where_it_ends():
     assert (drawing._start.get_xdata().item(), drawing._start.get_ydata().item()) == (4, -2)
 
 
-def test_stars_mark_the_lowest_values_that_are_defined():
+def test_two_kinds_of_marks_show_the_lowest_values_that_are_defined():
     plane = FieldDrawing(torch.sqrt).figure.axes[1]
-    stars = [line.get_xydata()[0] for line in plane.lines if line.get_marker() == "*"]
-    assert [star[k] for k, star in enumerate(stars)] == pytest.approx([0, 0], abs=0.11)
+    marks = [line for line in plane.lines if line.get_label().startswith("lowest")]
+    places = [mark.get_xydata()[0][k] for k, mark in enumerate(marks)]
+    assert places == pytest.approx([0, 0], abs=0.11)
+    assert marks[0].get_marker() != marks[1].get_marker()  # not told apart by colour alone
 
 
 SCALES = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)

@@ -3,7 +3,7 @@
 import torch
 
 from helpers import functions
-from helpers.curves.gallery import EXAMPLES, operators, plot_operators
+from helpers.curves.gallery import PARAMETERS, operators, plot_operators
 
 # The public name of each class that is not called by adding _ste
 NAMES = {
@@ -35,7 +35,7 @@ def test_a_new_operator_appears_by_itself(monkeypatch):
         def backward(ctx, grad_output):
             return grad_output, None
 
-    monkeypatch.setitem(EXAMPLES, "HalfSTE", [(0.5,), (0.25,)])
+    monkeypatch.setitem(PARAMETERS, "HalfSTE", [(0.5,), (0.25,)])
     monkeypatch.setattr(functions, "HalfSTE", HalfSTE, raising=False)
     monkeypatch.setattr(functions, "__all__", [*functions.__all__, "HalfSTE"])
     assert operators()["HalfSTE(0.25)"](torch.tensor(8.0)) == 2

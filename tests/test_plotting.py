@@ -10,7 +10,7 @@ from PIL import Image
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.graph_picture import plot_graph
 from autograd_surprises.show.picture import Picture
-from helpers.curves.figures import CurveArtists, curve_title, plot_gallery, plot_gradient_curve
+from helpers.curves.figures import CurveArtists, plot_gallery, plot_gradient_curve
 from helpers.curves.numbers import gradient_curve
 from helpers.functions import clamp, round_ste
 
@@ -188,9 +188,10 @@ def test_text_is_large_enough():
     assert min(text.get_fontsize() for text in texts) >= 9
 
 
-def test_curve_title():
-    params = {"min": -1.0, "max": 0.30000000000000004}
-    assert curve_title(torch.clamp, params) == "clamp, min=-1, max=0.3"
+def test_the_title_names_the_function_and_its_parameters():
+    figure = plot_gradient_curve(torch.clamp, min=-1.0, max=0.30000000000000004)
+    assert figure.summary.startswith("clamp, min=-1, max=0.3: ")
+    assert plot_gradient_curve(gradient_curve(torch.clamp, min=0)).summary.startswith("curve: ")
 
 
 def test_graph_figure_names_tensors_and_leaves():

@@ -8,7 +8,7 @@ figures             plot_gradient_curve, plot_gallery
 gallery             plot_operators: every Function of helpers.functions
 """
 
-from helpers.curves.derivatives import derivatives, kind_of_point, vector_jacobian_product
+from helpers.curves.derivatives import derivatives, kind_of_point
 from helpers.curves.figures import plot_gallery, plot_gradient_curve
 from helpers.curves.gallery import operators, plot_operators
 from helpers.curves.numbers import GradientCurve, gradient_curve
@@ -22,5 +22,4 @@ __all__ = [
     "plot_gallery",
     "plot_gradient_curve",
     "plot_operators",
-    "vector_jacobian_product",
 ]

@@ -10,6 +10,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 
+from autograd_surprises.numerics import few_digits
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import axis_limits, draw_light_grid
@@ -41,7 +42,8 @@ def plot_gradient_curve(
     """
     curve = _measured(curve_or_fn, measure)
     params = {name: value for name, value in measure.items() if name not in MEASURE_OPTIONS}
-    title = title or curve_title(curve_or_fn, params)
+    name = "curve" if isinstance(curve_or_fn, GradientCurve) else fn_name(curve_or_fn)
+    title = title or title_with(name, params)
     if ax is not None:
         artists = CurveArtists(*_two_axes(ax))
         artists.show(curve)
@@ -194,28 +196,27 @@ class CurveArtists:
         return all(_inside(ax.get_ylim(), curve.ordinary(values)) for ax, values in shown)
 
 
-def curve_title(fn, params: Mapping[str, object]) -> str:
-    """The name of a function and the values of its parameters, as a title.
-
-    >>> curve_title(torch.clamp, {"min": -1.0, "max": 0.30000000000000004})
-    'clamp, min=-1, max=0.3'
-    """
-    return title_with("curve" if isinstance(fn, GradientCurve) else fn_name(fn), params)
-
-
 def title_with(name: str, values: Mapping[str, object]) -> str:
     """A name and some values, as a title of one line or more.
 
     >>> title_with("paths", {"x1": 0.30000000000000004})
     'paths, x1=0.3'
     """
-    return textwrap.fill(", ".join([name, *(f"{k}={_in_title(v)}" for k, v in values.items())]), 85)
+    parts = [name, *(f"{key}={word_for(value)}" for key, value in values.items())]
+    return textwrap.fill(", ".join(parts), 85)
 
 
-def _in_title(value):
+def word_for(value: object) -> str:
+    """The value of a parameter in a title.
+
+    >>> word_for(0.30000000000000004), word_for(torch.tensor(-1.0)), word_for(torch.sin)
+    ('0.3', '-1', 'sin')
+    """
+    if isinstance(value, torch.Tensor) and value.numel() == 1:
+        value = value.item()
     if isinstance(value, float):
-        return f"{value:g}"
-    return fn_name(value) if callable(value) else f"{value}"
+        return few_digits(value, 6)
+    return fn_name(value) if callable(value) else str(value)
 
 
 def _measured(curve_or_fn, measure):
@@ -265,15 +266,10 @@ def _ends(x, jumps):
 
 def _slope_line(curve):
     """x and slope to draw: the left slope up to a kink, a gap, the right slope from there on."""
-    no = torch.tensor([False])
-    right_neighbour, left_neighbour = (
-        torch.cat([curve.touching, no]),
-        torch.cat([no, curve.touching]),
-    )
-    slope = torch.where(right_neighbour, curve.slope_left, curve.slope)
-    slope = torch.where(left_neighbour, curve.slope_right, slope) * curve.grad_output
-    edge = ~(left_neighbour & right_neighbour)
-    x, slope, starts_kink = curve.x[edge], slope[edge], right_neighbour[edge][:-1]
+    slope = torch.where(curve.touches_right, curve.slope_left, curve.slope)
+    slope = torch.where(curve.touches_left, curve.slope_right, slope) * curve.grad_output
+    edge = ~(curve.touches_left & curve.touches_right)
+    x, slope, starts_kink = curve.x[edge], slope[edge], curve.touches_right[edge][:-1]
     bends = slope.diff().abs() > 1e-3 * (1 + slope[1:].abs())
     kinks = (starts_kink & bends).nonzero().flatten().tolist()
     return with_gaps(x, kinks), with_gaps(slope, kinks)

@@ -9,10 +9,10 @@ from torch.autograd import Function
 
 from autograd_surprises.show.picture import Picture
 from helpers import functions
-from helpers.curves.figures import plot_gallery
+from helpers.curves.figures import plot_gallery, word_for
 
 # Parameters after x, for each Function that has some. Each tuple is one picture.
-EXAMPLES = {
+PARAMETERS = {
     "Clamp": [(-1.0, 1.0, 0.5)],
     "ClampSTE": [(-1.0, 1.0)],
     "ClipGradient": [(0.5,)],
@@ -24,7 +24,7 @@ EXAMPLES = {
 
 
 def operators() -> dict[str, Callable]:
-    """Each Function of helpers.functions with the parameters of `EXAMPLES`, as a function of x.
+    """Each Function of helpers.functions with the parameters in `PARAMETERS`, as a function of x.
 
     >>> operators()["ClampSTE(-1, 1)"](torch.tensor(3.0))
     tensor(1.)
@@ -33,8 +33,8 @@ def operators() -> dict[str, Callable]:
     for name in functions.__all__:
         cls = getattr(functions, name)
         if isinstance(cls, type) and issubclass(cls, Function):
-            for parameters in EXAMPLES.get(name, [()]):
-                label = f"{name}({', '.join(map(_word, parameters))})"
+            for parameters in PARAMETERS.get(name, [()]):
+                label = f"{name}({', '.join(map(word_for, parameters))})"
                 found[label] = lambda x, cls=cls, parameters=parameters: cls.apply(x, *parameters)
     return found
 
@@ -47,9 +47,3 @@ def plot_operators() -> Picture:
     """
     title = "Each operator: its value and its surrogate function (above), its gradient (below)"
     return plot_gallery(operators(), title=title, surrogate=True, x=(-2.5, 2.5))
-
-
-def _word(parameter):
-    if isinstance(parameter, torch.Tensor):
-        parameter = parameter.item()
-    return f"{parameter:g}" if isinstance(parameter, float) else str(parameter)

@@ -11,6 +11,7 @@ from itertools import groupby
 from numbers import Real
 
 import torch
+import torch.nn.functional as F
 
 from autograd_surprises.numerics import (
     few_digits,
@@ -51,11 +52,20 @@ class GradientCurve:
         rounding = 1e-15 * self.x[1:].abs()
         return self.x.diff() <= 1e-12 * (self.x[-1] - self.x[0]) + rounding
 
+    @property
+    def touches_left(self) -> torch.Tensor:
+        """For each x: does it touch the one before?"""
+        return F.pad(self.touching, (1, 0))
+
+    @property
+    def touches_right(self) -> torch.Tensor:
+        """For each x: does it touch the next one?"""
+        return F.pad(self.touching, (0, 1))
+
     @cached_property
     def special(self) -> torch.Tensor:
         """For each x: does it touch another, at a jump or a kink?"""
-        no = torch.tensor([False])
-        return torch.cat([no, self.touching]) | torch.cat([self.touching, no])
+        return self.touches_left | self.touches_right
 
     def disagreement(self) -> list[tuple[float, float]]:
         """Intervals (start, stop) of x on which autograd's gradient is not the slope of y.

@@ -114,7 +114,7 @@ class AtlasBrowser(ipywidgets.VBox):
 
     def _repr_mimebundle_(self, **kwargs):
         # for readers without a kernel: the page as text, and the opened operation as a picture
-        picture, metadata = ({}, {})
+        picture, metadata = {}, {}
         if self.explorer:
             picture, metadata = self.explorer._repr_mimebundle_()
         text = "\n".join([self.summary, picture.get("text/plain", "")])

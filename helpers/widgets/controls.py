@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from collections.abc import Iterator, Mapping
 
@@ -13,11 +12,12 @@ from ipywidgets.widgets.interaction import interactive
 from autograd_surprises.show.picture import CSS_DPI
 
 
-def control(name: str, range_: object, default: object = inspect.Parameter.empty):
+def control(name: str, range_: object, default: object = None):
     """A slider for (min, max) or (min, max, step), a menu for a list, a checkbox for a bool.
 
-    It starts at `default`. Raises ValueError for a range without values to choose from or a
-    default outside it, TypeError for anything else that does not describe a control.
+    It starts at `default`, if there is one. Raises ValueError for a range without values to choose
+    from or a default outside it, TypeError for anything else that does not describe
+    a control.
 
     >>> control("bits", (2, 8), 4).value
     4
@@ -44,7 +44,7 @@ def control(name: str, range_: object, default: object = inspect.Parameter.empty
     if isinstance(made, ipywidgets.FloatSlider):
         digits = max(2, _decimals(made.min), _decimals(made.step))  # or 0.125 would read 0.13
         made.readout_format = f".{digits}f"
-    if default is not inspect.Parameter.empty and default is not None:
+    if default is not None:
         try:
             move(made, name, default)
         except ValueError as error:

@@ -9,7 +9,7 @@ import torch
 from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_light_grid
+from helpers.curves.axes import draw_light_grid, limits_around_zero
 from helpers.curves.derivatives import vector_jacobian_product
 from helpers.widgets.drawings.drawing import Drawing
 
@@ -18,8 +18,8 @@ class FieldDrawing(Drawing):
     """On the left v as an arrow, on the right what backward(v) puts into x.grad at many points.
 
     fn maps x of shape (..., 2) to y of shape (..., 2). Along a solid line y1 is constant, along a
-    dashed line y2; the stars mark where each is smallest. The arrows are -x.grad, the way down;
-    those longer than 1 are drawn with length 1.
+    dashed line y2; a star marks where y1 is smallest, a cross where y2 is. The arrows are -x.grad,
+    the way down; those longer than 1 are drawn with length 1.
 
     >>> two = FieldDrawing(lambda x: torch.stack([x[..., 0], x[..., 1]], -1))
     >>> two.show(v1=1.0, v2=-2.0)
@@ -47,7 +47,8 @@ class FieldDrawing(Drawing):
         plane.set(
             title="the way down: -x.grad after y.backward(v)", xlabel="x1", ylabel="x2", aspect=1
         )
-        for k, (colour, style) in enumerate(((VALUE_COLOUR, "solid"), (SLOPE_COLOUR, "dashed"))):
+        looks = ((VALUE_COLOUR, "solid", "*"), (SLOPE_COLOUR, "dashed", "P"))
+        for k, (colour, style, mark) in enumerate(looks):
             plane.contour(
                 line.numpy(), line.numpy(), y[:, k].reshape(61, 61).T.numpy(), 6,
                 colors=colour, linestyles=style, linewidths=0.9,
@@ -55,7 +56,7 @@ class FieldDrawing(Drawing):
             plane.plot([], [], color=colour, ls=style, lw=0.9, label=f"equal y{k + 1}")
             defined = torch.where(y[:, k].isnan(), torch.inf, y[:, k])
             lowest = torch.cartesian_prod(line, line)[defined.argmin()].tolist()
-            plane.plot(*lowest, "*", color=colour, mec="white", ms=15, label=f"lowest y{k + 1}")
+            plane.plot(*lowest, mark, color=colour, mec="white", ms=15, label=f"lowest y{k + 1}")
         flat = torch.zeros(len(self._points))
         self._arrows = plane.quiver(
             *self._points.T.numpy(), flat.numpy(), flat.numpy(), color=GRADIENT_COLOUR, angles="xy",
@@ -73,8 +74,8 @@ class FieldDrawing(Drawing):
 
     def fit(self, settings):
         vs = torch.tensor([[*self.with_defaults(values).values()] for values in settings])
-        reach = 1.15 * vs.abs().max().item() or 1.0
-        self._weights_ax.set(xlim=(-reach, reach), ylim=(-reach, reach))
+        limits = limits_around_zero(vs)
+        self._weights_ax.set(xlim=limits, ylim=limits)
 
     def show(self, v1=1.0, v2=0.0):
         v = torch.tensor([v1, v2], dtype=torch.float32)

@@ -10,7 +10,7 @@ from matplotlib.colors import CenteredNorm
 from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_light_grid
+from helpers.curves.axes import draw_light_grid, limits_around_zero
 from helpers.curves.derivatives import vector_jacobian_product
 from helpers.widgets.drawings.drawing import Drawing
 
@@ -88,8 +88,8 @@ class JacobianDrawing(Drawing):
 
     def fit(self, settings):
         vs = torch.stack([self._weights(values) for values in settings])
-        self._weights_ax.set_xlim(_around_zero(vs))
-        self._result_ax.set_ylim(_around_zero(vs @ self.jacobian))
+        self._weights_ax.set_xlim(limits_around_zero(vs))
+        self._result_ax.set_ylim(limits_around_zero(vs @ self.jacobian))
         weighted = vs.abs().amax(0)[:, None] * self.jacobian
         reach = 1.3 * max(self.jacobian.abs().max(), weighted.abs().max()).item()
         for image in self._images:  # one scale for both, and no shade that hides a number
@@ -111,8 +111,3 @@ class JacobianDrawing(Drawing):
 
     def _weights(self, values):
         return torch.tensor([*self.with_defaults(values).values()], dtype=self.x.dtype)
-
-
-def _around_zero(values):
-    reach = 1.1 * values.abs().max().item() or 1.0
-    return -reach, reach

@@ -7,6 +7,7 @@ import torch
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import draw_light_grid
+from helpers.curves.derivatives import derivatives
 from helpers.widgets.drawings.drawing import Drawing
 
 ACTIVATIONS = {"tanh": torch.tanh, "sigmoid": torch.sigmoid, "relu": torch.relu}
@@ -94,18 +95,13 @@ class SaturationDrawing(Drawing):
     def _measure(self, activation, scale):
         """Two lists with a number for each layer: the gradient's size, the share of flat units."""
         function, before = ACTIVATIONS[activation], []
-        steepest = _slope(function, torch.tensor([0.0, 1.0])).max()
+        steepest = derivatives(function, torch.tensor([0.0, 1.0]), 1)[1].max()
         hidden = torch.zeros_like(self._upstream)
         for weight, inputs in zip(self._weights, self._inputs, strict=True):
             before.append((hidden @ weight + scale * inputs).requires_grad_())
             hidden = function(before[-1])
         gradients = torch.autograd.grad(hidden, before, self._upstream)
         sizes = torch.stack([gradient.abs().mean() for gradient in gradients])
-        slopes = torch.stack([_slope(function, each) for each in before])
+        slopes = torch.stack([derivatives(function, each, 1)[1] for each in before])
         flat = (slopes < FLAT_BELOW * steepest).float().mean((1, 2))
         return (sizes / self._upstream.abs().mean()).tolist(), flat.tolist()
-
-
-def _slope(function, x):
-    x = x.detach().requires_grad_()
-    return torch.autograd.grad(function(x).sum(), x)[0]

@@ -9,6 +9,7 @@ from matplotlib.colors import LinearSegmentedColormap
 
 from autograd_surprises.show.colours import SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
+from helpers.curves.axes import draw_light_grid
 
 # From vermilion for mistakes to blue for right answers, light enough for black numbers on them.
 SHADES = LinearSegmentedColormap.from_list("mistakes", ["#EFA679", "white", "#8CC3E3"])
@@ -38,7 +39,7 @@ class TrainingChart:
         ax.set(title="loss of each batch", xlabel="trained so far, %", xlim=(0, 100))
         ax.set(yscale="log", ylim=(1e-3, 1e2))
         ax.yaxis.set_major_formatter("{x:g}")
-        ax.grid(color="0.9")
+        draw_light_grid(ax)
         ax.axhline(math.log(10), color=SLOPE_COLOUR, ls="--", lw=1)
         ax.text(99, 4, "guessing: ln 10", ha="right", va="bottom")
         (self.line,) = ax.plot([], [], color=VALUE_COLOUR, lw=1)
