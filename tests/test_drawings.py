@@ -328,6 +328,11 @@ def test_flat_units_are_drawn_in_percent():
             ValueError,
             r"last needs to return points of shape \(steps \+ 1, 2\), got \(2,\)",
         ),
+        (
+            lambda: DescentDrawing(bowl, {"none": lambda fn, x: x[None][:0]}).show(x1=1.0),
+            ValueError,
+            r"none needs to return points of shape \(steps \+ 1, 2\), got \(0, 2\)",
+        ),
         (lambda: CurvatureDrawing(torch.log, (1, 5)), ValueError, "with at in it, got x="),
         (lambda: CurvatureDrawing(lambda x, at=1: x * at), ValueError, "another name"),
         (lambda: FieldDrawing(lambda x: x * torch.nan), ValueError, "NaN everywhere"),

@@ -1,12 +1,10 @@
 """Exercises on default gradients: a NaN to avoid, and a gradient that no slope explains."""
 
 import torch
-from torch.autograd.function import BackwardCFunction
-from torch.overrides import TorchFunctionMode
 
-from autograd_surprises.graph import nodes
+from helpers.lessons.exercises.bug_hunt import CallRecorder
 from helpers.lessons.exercises.exercise import Exercise, Wrong
-from helpers.lessons.exercises.pointwise import gradients_for, run_on_leaves
+from helpers.lessons.exercises.pointwise import gradients_for, own_functions, run_on_leaves
 
 float32, float64 = torch.float32, torch.float64
 PAIRS = (  # a, b and upstream gradients, none of them 1
@@ -112,14 +110,16 @@ AT_ZERO = {
 
 def _check_flat_at_zero(answer):
     for dtype in (float32, float64):
-        with NoDetach():
+        with CallRecorder() as calls:
             x, y = run_on_leaves(answer, torch.tensor(ON_THE_LINE, dtype=dtype))
+        if calls.called & {"detach", "detach_", "data"}:
+            raise Wrong("it cuts the graph with detach. Here no cut is needed.")
         for number, yours in zip(ON_THE_LINE, y.tolist(), strict=True):
             if not abs(yours - number) <= 1e-6 * abs(number):
                 value = f"value at x = {number:g}: yours {yours:g}, expected {number:g}."
                 raise Wrong(value + _what_is_lost(number, yours))
         (gradient,) = gradients_for(LINE_UPSTREAM, y, x)
-        if y.grad_fn and any(isinstance(n, BackwardCFunction) for n in nodes(y.grad_fn)):
+        if own_functions(y):
             raise Wrong("it contains a Function of your own. torch's own operations suffice.")
         if gradient is None:
             raise Wrong("gradient: yours None. Nothing leads from the value to x.")
@@ -149,16 +149,6 @@ def _what_is_lost(number, yours):
     if number < 0 and yours == 0:
         return " The negative half is lost."
     return " x goes further than that: it has no bounds." if abs(yours) < abs(number) else ""
-
-
-class NoDetach(TorchFunctionMode):
-    """Raises Wrong where the answer detaches a tensor."""
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        data = getattr(function, "__self__", None) is torch.Tensor.data
-        if data or getattr(function, "__name__", "") in ("detach", "detach_"):
-            raise Wrong("it cuts the graph with detach. Here no cut is needed.")
-        return function(*args, **(kwargs or {}))
 
 
 EXERCISES = (

@@ -1,9 +1,7 @@
 """Exercises on what your own gradient survives: report card, memory, and no class."""
 
 import torch
-from torch.autograd.function import BackwardCFunction
 
-from autograd_surprises.graph import autograd_graph
 from autograd_surprises.report_card import report_card
 from helpers.lessons.exercises.answers import expect_close
 from helpers.lessons.exercises.bug_hunt import CallRecorder
@@ -14,6 +12,7 @@ from helpers.lessons.exercises.pointwise import (
     expect_each,
     expect_slope,
     gradients_for,
+    own_functions,
     run_on_leaves,
 )
 
@@ -151,13 +150,11 @@ def _relu_gradient(x, y):
 
 
 def _refuse_function(y):
-    for node in autograd_graph(y):
-        if isinstance(node.function, BackwardCFunction):
-            raise Wrong(
-                "value and gradient are right, but they come from a class, "
-                f"{node.name.removesuffix('Backward')}. Forward mode needs a jvp in it, and "
-                "torch.compile refuses a class with a jvp. Write it without a class."
-            )
+    for name in own_functions(y):
+        raise Wrong(
+            f"value and gradient are right, but they come from a class, {name}. Forward mode needs "
+            "a jvp in it, and torch.compile refuses a class with a jvp. Write it without a class."
+        )
 
 
 def _check_transforms(answer):

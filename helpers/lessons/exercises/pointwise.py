@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import torch
+from torch.autograd.function import BackwardCFunction
 
+from autograd_surprises.graph import nodes
 from helpers.lessons.exercises.answers import (
     call_answer,
     expect_close,
@@ -95,6 +97,13 @@ def expect_slope(
     wrong = {reason: wrong_slope * upstream for reason, wrong_slope in mistakes.items()}
     wrong["backward ignores grad_output."] = slope
     expect_each(what, x, gradient, slope * upstream, mistakes=wrong, upstream=upstream)
+
+
+def own_functions(y: torch.Tensor) -> list[str]:
+    """The names of the learner's own Functions in the graph of y."""
+    found = nodes(y.grad_fn) if y.grad_fn else []
+    own = [type(node).__name__ for node in found if isinstance(node, BackwardCFunction)]
+    return [name.removesuffix("Backward") for name in own]
 
 
 def bytes_kept(answer: Callable) -> tuple[float, bool]:

@@ -109,7 +109,7 @@ class DescentDrawing(Drawing):
         start = torch.tensor([*self.with_defaults(values).values()], dtype=torch.float64)
         paths = [method(self.fn, start.clone()).detach() for method in self.methods.values()]
         for name, path in zip(self.methods, paths, strict=True):
-            if path.dim() != 2 or path.shape[1] != 2:
+            if path.dim() != 2 or path.shape[1] != 2 or not len(path):
                 raise ValueError(
                     f"{name} needs to return points of shape (steps + 1, 2), got "
                     f"{tuple(path.shape)}"
