@@ -217,6 +217,8 @@ def test_a_refused_value_leaves_everything_as_it_was(explorer):
         ({"step": (1, 1)}, ValueError, "is an empty range"),
         ({"step": (0.5, 2.0, 0.0)}, ValueError, "never moves: its step needs to be more than 0"),
         ({"step": (1.0, 2.0)}, ValueError, "step needs to be from 1.0 to 2.0, got 0.5"),
+        ({"step": (0.5, torch.inf)}, ValueError, r"step=\(0.5, inf\) is an infinite range"),
+        ({"step": (0.5, 1.0, None)}, TypeError, r"step=\(0.5, 1.0, None\) makes no control"),
         ({"rounding": []}, ValueError, "leaves nothing to choose from"),
         ({"rounding": "round"}, TypeError, "rounding='round' makes no control"),
         ({"step": None}, TypeError, "step=None makes no control"),

@@ -126,7 +126,8 @@ class _Row:
         self.expression = None
         self.name = ipywidgets.Button(layout={"width": "290px", "min_width": "290px"})
         self.name.on_click(lambda _: opens(self.expression))
-        self.picture = LiveImage(format="png", layout={"width": f"{WIDTH}px", "min_width": "150px"})
+        width = f"{WIDTH}px"
+        self.picture = LiveImage(format="png", layout={"width": width, "min_width": width})
         self.words = ipywidgets.HTML(layout={"flex": "1 1 250px"})  # wraps below in narrow pages
         self.box = ipywidgets.HBox(
             [self.name, self.picture, self.words],

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping
+from numbers import Real
 
 import ipywidgets
 import traitlets
@@ -22,23 +24,28 @@ def control(name: str, range_: object, default: object = None):
     >>> control("bits", (2, 8), 4).value
     4
     """
-    if isinstance(range_, tuple) and len(range_) >= 2 and not range_[0] < range_[1]:
-        raise ValueError(f"{name}={range_} is an empty range: it needs (min, max) with min < max")
-    if isinstance(range_, tuple) and len(range_) == 3 and not range_[2] > 0:
-        raise ValueError(f"{name}={range_} never moves: its step needs to be more than 0")
-    if isinstance(range_, list) and not range_:
-        raise ValueError(f"{name}=[] leaves nothing to choose from")
-    made = None
-    if isinstance(range_, (tuple, list, bool)):
-        made = interactive.widget_from_abbrev(range_)
-    if made is None:
+    is_range = (
+        isinstance(range_, tuple)
+        and len(range_) in (2, 3)
+        and all(isinstance(number, Real) for number in range_)
+    )
+    if not is_range and not isinstance(range_, (list, bool)):
         raise TypeError(
             f"{name}={range_!r} makes no control: it needs (min, max), (min, max, step), "
             "a list of choices, True or False"
         )
+    if is_range and not range_[0] < range_[1]:
+        raise ValueError(f"{name}={range_} is an empty range: it needs (min, max) with min < max")
+    if is_range and not all(map(math.isfinite, range_)):
+        raise ValueError(f"{name}={range_} is an infinite range: it needs finite numbers")
+    if is_range and not all(step > 0 for step in range_[2:]):
+        raise ValueError(f"{name}={range_} never moves: its step needs to be more than 0")
+    if range_ == []:
+        raise ValueError(f"{name}=[] leaves nothing to choose from")
+    made = interactive.widget_from_abbrev(range_)
     made.description = name
     made.style.description_width = "initial"
-    if isinstance(range_, tuple):
+    if is_range:
         made.layout.width = f"{CSS_DPI * 6}px"  # a default slider has fewer pixels than steps
         made.layout.max_width = "100%"
     if isinstance(made, ipywidgets.FloatSlider):
