@@ -69,7 +69,7 @@ def atan(x):
     return x.float().atan().half() if x.dtype == torch.float16 else x.atan()
 
 
-def where_inside(x, low, high):
+def one_within(x, low, high):
     return ((low <= x) & (x <= high)).to(x.dtype)
 
 
@@ -128,7 +128,7 @@ def grid_value(x):
 
 
 def grid_slope(x):
-    return where_inside((x / SCALE).round() + ZERO_POINT, LOW, HIGH)
+    return one_within((x / SCALE).round() + ZERO_POINT, LOW, HIGH)
 
 
 def one_per_row(value, x, dtype=None):
@@ -152,7 +152,7 @@ OPERATORS = {
     "ceil_ste": straight_through(ceil_ste, torch.ceil),
     "trunc_ste": straight_through(trunc_ste, torch.trunc),
     "sign_ste": Operator(
-        sign_ste, torch.sign, lambda x: where_inside(x, -1, 1), [-1, 0, 1], sign_proxy, saves=4
+        sign_ste, torch.sign, lambda x: one_within(x, -1, 1), [-1, 0, 1], sign_proxy, saves=4
     ),
     "clamp_ste": straight_through(
         clamp_ste, lambda x: x.clamp(-1, 2), kinks=[-1, 2], min=-1, max=2
@@ -166,7 +166,7 @@ OPERATORS = {
     "step, sigmoid": with_step("sigmoid", lambda u: 4 * u.sigmoid() * (-u).sigmoid()),
     "step, fast_sigmoid": with_step("fast_sigmoid", lambda u: 1 / (1 + u.abs()) ** 2),
     "step, triangle": with_step("triangle", lambda u: (1 - u.abs()).clamp(min=0)),
-    "step, straight_through": with_step("straight_through", lambda u: where_inside(u, -1, 1)),
+    "step, straight_through": with_step("straight_through", lambda u: one_within(u, -1, 1)),
     "fake_quantize": Operator(
         lambda x: fake_quantize(x, SCALE, ZERO_POINT, LOW, HIGH),
         grid_value,
