@@ -22,8 +22,8 @@ def draw_light_grid(*axes: Axes, along: str = "both"):
 def limits_around_zero(values: torch.Tensor) -> tuple[float, float]:
     """Limits of an axis that hold these numbers, with 0 in the middle.
 
-    >>> limits_around_zero(torch.tensor([1.0, -3.0]))
-    (-3.3, 3.3)
+    >>> limits_around_zero(torch.tensor([1.0, -2.0]))
+    (-2.2, 2.2)
     """
     reach = 1.1 * values.abs().max().item() or 1.0
     return -reach, reach
