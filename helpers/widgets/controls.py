@@ -18,8 +18,7 @@ def control(name: str, range_: object, default: object = None):
     """A slider for (min, max) or (min, max, step), a menu for a list, a checkbox for a bool.
 
     It starts at `default`, if there is one. Raises ValueError for a range without values to choose
-    from or a default outside it, TypeError for anything else that does not describe
-    a control.
+    from or a default outside it, TypeError for anything else that does not describe a control.
 
     >>> control("bits", (2, 8), 4).value
     4
