@@ -15,8 +15,8 @@ from typing import NamedTuple
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from rules import Notebook, calls, text_of, tree
-from rules.form import OPT_OUTS
+from notebook_rules import Notebook, calls, text_of, tree
+from notebook_rules.form import OPT_OUTS
 
 from tools.notebooks import ROOT, notebook_files
 

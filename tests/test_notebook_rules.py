@@ -1,4 +1,4 @@
-"""Every notebook obeys every rule of tests/rules/, and every rule can complain."""
+"""Every notebook obeys every rule of tests/notebook_rules/, and every rule can complain."""
 
 import base64
 import functools
@@ -7,7 +7,7 @@ import re
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from rules import RULES, Notebook, content, form
+from notebook_rules import RULES, Notebook, content, form
 
 from helpers.lessons.exercises import EXERCISES
 from tools.notebooks import IGNORED, METADATA, ROOT, normalise, notebook_files, stored_text

@@ -13,7 +13,7 @@ from autograd_surprises.doctor.steps import (
     BackwardStep,
     GradientSum,
     Node,
-    measure,
+    amount_of,
     name_of,
 )
 
@@ -107,13 +107,13 @@ class Backward:
             return None
         seen, version, amount = self._measured.get(id(gradient), (None, 0, None))
         if seen is None or seen() is not gradient or version != gradient._version:
-            amount = measure(gradient)
+            amount = amount_of(gradient)
             self._measured[id(gradient)] = ref(gradient), gradient._version, amount
         return amount
 
     def _before(self, step):
         def look(arrived):
-            step.arriving = [None if g is None else measure(g) for g in arrived]
+            step.arriving = [None if g is None else amount_of(g) for g in arrived]
             step.versions = [g is not None and g._version for g in arrived]
 
         return look

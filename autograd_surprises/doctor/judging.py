@@ -27,7 +27,7 @@ from autograd_surprises.doctor.rules.nonfinite import (
 from autograd_surprises.doctor.rules.rule import Named
 from autograd_surprises.doctor.rules.wrong import ACCUMULATED, OldGradient
 from autograd_surprises.doctor.rules.zeros import SHRINKS, TINY, ZERO, ZERO_SUM, Shrinking
-from autograd_surprises.doctor.steps import BackwardStep, GradientSum, Node, measure
+from autograd_surprises.doctor.steps import BackwardStep, GradientSum, Node, amount_of
 
 TINY_MASS, DROP, VANISHED = 1e-5, 1e-3, 1e-9  # of what entered; in one step; in many steps
 NEAR = 50  # how many steps above a tensor are searched for what blocks a part of its gradient
@@ -60,7 +60,7 @@ def _judge_gradient(case, name, tensor, edge):
         step = next((o for o in origins if isinstance(o, BackwardStep)), None)
         found = RETURNED_NONE.finding(step or Named("a backward on the way"))
         return found.about(name, "none", at(step) if step else ())
-    amount = measure(gradient)
+    amount = amount_of(gradient)
     if not amount.finite:
         return _not_finite(case, name, gradient, edge)
     if not amount.total:

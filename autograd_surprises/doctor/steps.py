@@ -170,10 +170,10 @@ def numbers_of(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if tensor.layout is torch.strided else tensor.values()
 
 
-def measure(gradient: torch.Tensor) -> Amount:
+def amount_of(gradient: torch.Tensor) -> Amount:
     """The amount of one gradient.
 
-    >>> str(measure(torch.tensor([0.0, 2.0])))
+    >>> str(amount_of(torch.tensor([0.0, 2.0])))
     '1/2'
     """
     gradient = numbers_of(gradient)

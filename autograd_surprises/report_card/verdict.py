@@ -11,7 +11,7 @@ import torch
 
 from autograd_surprises.numerics import distinct_digits
 
-Where = Callable[[int], str]
+NameOfPlace = Callable[[int], str]  # index -> where that number is
 
 
 class SilentlyWrong(Exception):
@@ -32,7 +32,11 @@ def first_line(error: BaseException) -> str:
 
 
 def require_equal(
-    yours: torch.Tensor, expected: torch.Tensor, where: Where, remedy: str = "", factor: float = 64
+    yours: torch.Tensor,
+    expected: torch.Tensor,
+    where: NameOfPlace,
+    remedy: str = "",
+    factor: float = 64,
 ) -> None:
     """Shape and dtype need to agree, and the numbers to `factor` roundings.
 
@@ -49,12 +53,12 @@ def require_equal(
     require_between(yours, expected, expected, tolerance, where, remedy)
 
 
-def require_between(yours, low, high, tolerance, where: Where, remedy: str = "") -> None:
+def require_between(yours, low, high, tolerance, where: NameOfPlace, remedy: str = "") -> None:
     """Each number needs to lie between low and high."""
     _refuse_first(outside(yours, low, high, tolerance), yours, low, high, where, remedy)
 
 
-def require_number(yours, expected, where: Where, remedy: str = "") -> None:
+def require_number(yours, expected, where: NameOfPlace, remedy: str = "") -> None:
     """NaN is wrong where another number is expected."""
     spoiled = yours.isnan() & ~expected.isnan()
     _refuse_first(spoiled, yours, expected, expected, where, remedy)

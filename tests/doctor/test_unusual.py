@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from autograd_surprises.doctor import explain, explain_error, trace
-from autograd_surprises.doctor.steps import measure
+from autograd_surprises.doctor.steps import amount_of
 
 ZEROS_AND_FOURS = torch.tensor([0.0, 4.0])
 
@@ -479,7 +479,7 @@ def test_what_freed_a_graph_before_the_trace_is_not_guessed():
 
 
 def test_the_size_of_a_half_precision_gradient_is_measured():
-    amount = measure(torch.full((2000,), 100.0, dtype=torch.float16))
+    amount = amount_of(torch.full((2000,), 100.0, dtype=torch.float16))
     assert amount.mass == pytest.approx(200_000) and amount.finite
 
 

@@ -3,7 +3,7 @@
 import ast
 import re
 
-from rules import calls, is_call, rule, text_of, tree
+from notebook_rules import calls, is_call, rule, text_of, tree
 from tools.notebooks import CODE_BLOCK, headings
 
 

@@ -3,7 +3,7 @@
 import copy
 import re
 
-from rules import rule, text_of
+from notebook_rules import rule, text_of
 from tools.notebooks import IGNORED, normalise, stored_text
 
 REMEDY = "run `make notebooks`"
