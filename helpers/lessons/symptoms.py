@@ -5,19 +5,18 @@ from __future__ import annotations
 from autograd_surprises.messages import MESSAGES
 from autograd_surprises.show.table import Table
 
-ANY_OTHER = "08_none_zero_nan.ipynb#Any-other-message"  # on explain_error, which knows them
-
 
 def symptom_table() -> Table:
-    """All messages with a link to the section that explains each, in the order of the notebooks.
+    """The messages that a notebook explains, with a link to the section, in the notebooks' order.
 
     >>> symptom_table().headings
     ('PyTorch says', 'Explained in')
     """
     sections: dict[str, list[str]] = {}
     for message in MESSAGES:
-        sections.setdefault(message.section or ANY_OTHER, []).extend(message.examples)
-    by_notebook = sorted(sections, key=lambda section: (section[:2], section == ANY_OTHER))
+        if message.section:
+            sections.setdefault(message.section, []).extend(message.examples)
+    by_notebook = sorted(sections, key=lambda section: section[:2])
     return Table(
         ("PyTorch says", "Explained in"),
         tuple((_code(text), _link(name)) for name in by_notebook for text in sections[name]),
