@@ -447,7 +447,7 @@ def other_graph_before(w):
     early = w.exp()
     (w**2).sum().backward()
     loss = (early * 2).sum()
-    torch.autograd.backward(loss)  # frees
+    loss.backward()  # frees
     torch.autograd.grad(loss, w)
 
 
