@@ -5,5 +5,5 @@ curves     a function and its gradient, as numbers and as figures
 lessons    predict, expect_error, exercise, check, and the data of the lessons
 widgets    explore: sliders, and a picture that follows
 
-What people take into their own code is in the package autograd_surprises.
+For your own code, use the package autograd_surprises.
 """

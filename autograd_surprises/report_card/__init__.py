@@ -4,7 +4,7 @@ vectors       tensors as vectors, and the vector to multiply them by
 verdict       what a check raises if it does not work
 isolation     isolates each check; restores torch's state
 example       a function and its example inputs
-sampling      where to ask an elementwise function
+sampling      where to evaluate an elementwise function
 subject       what every check is given
 validation    bad input is refused
 slopes        is the gradient the slope?
