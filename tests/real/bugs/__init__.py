@@ -1,0 +1,1 @@
+"""Steps with one fault each, as somebody reported it, one module per family of faults."""

@@ -1,0 +1,1 @@
+"""Healthy training steps, one module per family of models."""
