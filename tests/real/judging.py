@@ -1,0 +1,116 @@
+"""Are the doctor's claims true? Decided by plain torch, on the same step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+
+from autograd_surprises.doctor import diagnosis
+from autograd_surprises.doctor.case import Case
+
+HALF = 0.5  # of the zeros of a gradient have to vanish where the blamed step passes noise instead
+GROWS = 100  # times as large a tiny gradient has to become where the blamed step passes noise
+
+
+@contextmanager
+def noting_blame() -> Iterator[dict[str, object]]:
+    """While this is active, note for each tensor that is judged the step of backward blamed last."""
+    why, judge = Case.why, diagnosis.judge
+    asked, blamed, told = [], {}, {}
+
+    def noted_why(case, step, *args, **kwargs):
+        asked.append(step)
+        return why(case, step, *args, **kwargs)
+
+    def noted_judge(case, name, tensor):
+        asked.clear()
+        found = judge(case, name, tensor)
+        story = found.status, found.sentence, found.places
+        if asked and found.cause:
+            told[story] = asked[0]
+        if story in told:  # another tensor may have had the same story, found once
+            blamed[name] = told[story]
+        return found
+
+    Case.why, diagnosis.judge = noted_why, noted_judge
+    try:
+        yield blamed
+    finally:
+        Case.why, diagnosis.judge = why, judge
+
+
+def untrue(report, loss: torch.Tensor, tensors: dict[str, torch.Tensor], blamed: dict) -> list[str]:
+    """What is untrue in a report about these tensors, one text for each finding."""
+    asked = {name: tensor for name, tensor in tensors.items() if tensor.requires_grad}
+    grads = _gradients(loss, asked)
+    return [
+        f"{found.status.upper()} {found.name}, {found.cause or 'no cause'}: {wrong}"
+        for found in report.findings
+        if found.name in tensors and (wrong := _wrong(found, loss, tensors, grads, blamed))
+    ]
+
+
+def _gradients(loss, tensors):
+    known = torch.autograd.grad(
+        loss, list(tensors.values()), retain_graph=True, allow_unused=True, materialize_grads=False
+    )
+    return dict(zip(tensors, known, strict=True))
+
+
+STATUS: dict[str, Callable[[torch.Tensor | None], bool]] = {
+    "none": lambda g: g is None,
+    "zero": lambda g: g is not None and not g.any(),
+    "partial": lambda g: g is not None and bool((g == 0).any()) and bool(g.any()),
+    "tiny": lambda g: g is not None and bool(g.any()),
+    "nan": lambda g: g is not None and bool(g.isnan().any()),
+    "inf": lambda g: g is not None and bool(g.isinf().any()),
+    "ok": lambda g: g is not None and bool(g.isfinite().all()),
+}
+
+
+def _wrong(found, loss, tensors, grads, blamed):
+    """Why this finding is untrue, or "" if it is not known to be."""
+    gradient = grads.get(found.name)
+    gradient = None if gradient is None else gradient.to_dense() if gradient.is_sparse else gradient
+    if found.status in STATUS and not STATUS[found.status](gradient):
+        return "that is not its gradient"
+    step = blamed.get(found.name)
+    if step is None or not found.cause or found.status not in ("partial", "zero", "tiny"):
+        return ""
+    changed = _with_noise(loss, tensors[found.name], step, everywhere=found.status == "tiny")
+    if changed is None:
+        return ""
+    if found.status == "tiny":
+        growth = float(changed.abs().sum() / gradient.abs().sum())
+        return "" if growth >= GROWS else f"it grows {growth:.3g} times with noise after that step"
+    zeros = gradient == 0
+    vanished = float((changed[zeros] != 0).float().mean())
+    return "" if vanished >= HALF else f"{vanished:.0%} of its zeros vanish with noise there"
+
+
+def _with_noise(loss, tensor, step, everywhere):
+    """The gradient of the tensor if the step passed on noise where it passed on zeros."""
+    generator = torch.Generator().manual_seed(0)
+
+    def noisy(left, arrived):
+        sizes = [g.abs().mean() for g in arrived if g is not None and g.numel()]
+        size = torch.stack([s.float() for s in sizes]).max() if sizes else torch.tensor(1.0)
+        return tuple(None if g is None else add_noise(g, size) for g in left)
+
+    def add_noise(gradient, size):
+        if gradient.layout is not torch.strided or not gradient.is_floating_point():
+            return gradient
+        noise = torch.randn(gradient.shape, generator=generator).to(gradient.dtype)
+        noise = noise * (size if float(size) > 0 else 1.0)
+        return torch.where(gradient == 0, noise, gradient) if not everywhere else noise
+
+    handle = step.node.register_hook(noisy)
+    try:
+        (changed,) = torch.autograd.grad(loss, [tensor], retain_graph=True, allow_unused=True)
+    except RuntimeError:  # this graph cannot be walked twice
+        return None
+    finally:
+        handle.remove()
+    return changed.to_dense() if changed is not None and changed.is_sparse else changed
