@@ -13,7 +13,7 @@ INSTALL = $(RUN) -m pip install --disable-pip-version-check \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help lab test lint unit nb browser notebooks atlas bench clean
+.PHONY: help lab test lint unit nb browser notebooks atlas bench real clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -57,8 +57,12 @@ bench: $(VENV)/ready-test $(VENV)/ready-bench $(VENV)/ready-peers ## time a slid
 	$(RUN) benchmarks/arithmetic.py
 	$(RUN) benchmarks/cards.py
 
+real: ## examine training steps and bugs of other libraries, and write docs/real_models.md
+	$(MAKE) VENV=.venv-real .venv-real/ready-real
+	PYTHONPATH=tests OMP_NUM_THREADS=1 .venv-real/bin/python -m real --write docs/real_models.md
+
 clean: ## remove the environments and all that tests leave behind
-	rm -rf .venv .venv-torch-* build *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-torch-* .venv-real build *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Prints the first Python that can build the environment, or "no", why, and what to do.

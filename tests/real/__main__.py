@@ -71,22 +71,12 @@ def line(result: Score) -> str:
     if result.crashed:
         return f"CRASHED  {result.name}: {result.crashed[:150]}"
     if result.kind == "bug":
-        mark = (
-            "found" if result.found else "line" if result.line else "cause" if result.cause else "-"
-        )
+        marks = {"found": result.found, "line": result.line, "cause": result.cause, "missed": True}
+        mark = next(mark for mark, fits in marks.items() if fits)
         return f"{mark:8} {result.name}" + f"  second: {result.second}" * bool(result.second)
-    bad = [
-        f"{len(part)} {what}: {part[:2]}"
-        for what, part in (
-            ("alarms", result.alarms),
-            ("untrue", result.untrue),
-            ("changed", result.changed),
-        )
-        if part
-    ]
-    return (
-        f"{'quiet' if not bad else 'NOT':8} {result.name}, {result.lines} lines  {'; '.join(bad)}"
-    )
+    kinds = {"alarms": result.alarms, "untrue": result.untrue, "changed": result.changed}
+    bad = "; ".join(f"{len(part)} {kind}: {part[:2]}" for kind, part in kinds.items() if part)
+    return f"{'WRONG' if bad else 'quiet':8} {result.name}, {result.lines} lines  {bad}"
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ GROWS = 100  # times as large a tiny gradient has to become where the blamed ste
 
 @contextmanager
 def noting_blame() -> Iterator[dict[str, object]]:
-    """While this is active, note for each tensor that is judged the step of backward blamed last."""
+    """Notes, for each tensor judged while this is active, which step of backward is blamed."""
     why, judge = Case.why, diagnosis.judge
     asked, blamed, told = [], {}, {}
 

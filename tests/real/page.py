@@ -60,7 +60,7 @@ def page(results: list[Score]) -> str:
         "",
         "| | first score | now |",
         "|---|---|---|",
-        *(f"| {name} | {first['figures'].get(name, '')} | {count} |" for name, count in last.items()),
+        *(f"| {name} | {first['figures'][name]} | {count} |" for name, count in last.items()),
         "",
         "## Healthy steps",
         "",

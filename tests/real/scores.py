@@ -1,4 +1,4 @@
-"""Run each step with and without the doctor, and note what it says, what is untrue, what changed."""
+"""One step with and without the doctor: what it says, what of that is untrue, what changed."""
 
 from __future__ import annotations
 
@@ -159,11 +159,6 @@ def state(step: Step) -> dict[str, str]:
         for name, module in model.named_modules()
     ]
     random_state = torch.get_rng_state(), random.getstate(), numpy.random.get_state()
-    switches = (
-        torch.is_grad_enabled(),
-        torch.is_anomaly_enabled(),
-        torch.is_inference_mode_enabled(),
-    )
     return {
         "parameters": _hash(dict(model.named_parameters())),
         "buffers": _hash(dict(model.named_buffers())),
@@ -172,8 +167,13 @@ def state(step: Step) -> dict[str, str]:
         "modes": repr(modes),
         "hooks": repr(hooks),
         "random numbers": _hash_of(repr([str(part) for part in random_state]).encode()),
-        "switches": repr((switches, torch.nn.Module.__call__.__qualname__)),
+        "switches": repr(_switches()),
     }
+
+
+def _switches():
+    patched = torch.nn.Module.__call__.__qualname__, torch.Tensor.backward.__qualname__
+    return torch.is_grad_enabled(), torch.is_anomaly_enabled(), patched
 
 
 def _hash(tensors):
