@@ -1,0 +1,172 @@
+"""What does the doctor cost on models of realistic size, beside anomaly mode and TorchLens?
+
+    python benchmarks/steps.py             about ten minutes, on a machine that does nothing else
+    python benchmarks/steps.py --short     one turn of each way, as a test
+
+The ways take turns in one process, on one thread. Memory is measured in a process for each way:
+the highest resident memory, less what the model alone takes. It runs on Linux and needs the
+packages of the extra `real`. benchmarks/README.md says what is measured, and holds the last result.
+"""
+
+import argparse
+import gc
+import os
+import platform
+import random
+import re
+import statistics
+import subprocess
+import sys
+import time
+from datetime import date
+from pathlib import Path
+
+from real import libraries  # noqa: F401  before torchvision
+
+import timm
+import torch
+import torchlens
+import torchvision
+import transformers
+
+from autograd_surprises.doctor import trace
+
+TURNS = 9
+PLAIN, ANOMALY, DOCTOR, LENS = "plain", "anomaly mode", "trace + explain", "TorchLens, forward"
+
+
+def images(model, size, batch):
+    return model, (torch.randn(batch, 3, size, size),)
+
+
+def tokens(model, length, batch):
+    return model, (torch.randint(model.config.vocab_size, (batch, length)),)
+
+
+def resnet18():
+    return torchvision.models.resnet18(num_classes=10)
+
+
+def gpt2_small():
+    return transformers.AutoModelForCausalLM.from_config(transformers.GPT2Config())
+
+
+def llama_50m():
+    sizes = {"hidden_size": 512, "intermediate_size": 1408, "num_hidden_layers": 8}
+    heads = {"num_attention_heads": 8, "num_key_value_heads": 8, "vocab_size": 24000}
+    config = transformers.LlamaConfig(**sizes, **heads)
+    return transformers.AutoModelForCausalLM.from_config(config)
+
+
+CASES = {
+    "ResNet18, 64²": lambda: images(resnet18(), 64, 32),
+    "ResNet18, 224²": lambda: images(resnet18(), 224, 8),
+    "ViT tiny, 224²": lambda: images(timm.create_model("vit_tiny_patch16_224"), 224, 8),
+    "GPT-2 small, 4 × 128": lambda: tokens(gpt2_small(), 128, 4),
+    "Llama, 50 M, 4 × 128": lambda: tokens(llama_50m(), 128, 4),
+}
+
+
+def built(case):
+    torch.manual_seed(0)
+    model, inputs = CASES[case]()
+    model.train()
+
+    def loss():
+        result = model(*inputs)
+        return getattr(result, "logits", result).float().square().mean()
+
+    return model, inputs, loss
+
+
+def ways(model, inputs, loss):
+    def plain():
+        model.zero_grad()
+        loss().backward()
+
+    def anomaly():
+        model.zero_grad()
+        with torch.autograd.set_detect_anomaly(True):
+            loss().backward()
+
+    def doctor():
+        with trace() as t:
+            value = loss()
+        t.explain(value, model)
+
+    def lens():
+        torchlens.trace(model, inputs[0])
+
+    return {PLAIN: plain, ANOMALY: anomaly, DOCTOR: doctor, LENS: lens}
+
+
+def times(case, turns):
+    """Median seconds of each way."""
+    chosen = ways(*built(case))
+    taken = {name: [] for name in chosen}
+    for turn in range(turns + 1):
+        for name in random.sample(list(chosen), len(chosen)):
+            gc.collect()
+            start = time.perf_counter()
+            chosen[name]()
+            if turn or turns == 1:  # the first one warms up
+                taken[name].append(time.perf_counter() - start)
+    return {name: statistics.median(values) for name, values in taken.items()}
+
+
+def memory(case, way):
+    """Mebibytes that three turns take in a new process, beyond the model and its gradients."""
+    command = [sys.executable, __file__, "--memory", case, way]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def print_memory(case, way):
+    model, inputs, loss = built(case)
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    torch.zeros(1000, 1000) @ torch.zeros(1000, 1000)  # the library for products is loaded
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5")  # forgets the highest value so far
+    before = highest_memory()
+    for _ in range(3):
+        ways(model, inputs, loss)[way]()
+    print((highest_memory() - before) / 1024)
+
+
+def highest_memory():
+    """Of this process, in KiB; Linux only."""
+    return int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1])
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--short", action="store_true")
+    arguments.add_argument("--only", default="")
+    arguments.add_argument("--memory", nargs=2, metavar=("CASE", "WAY"))
+    asked = arguments.parse_args()
+    torch.set_num_threads(1)
+    if asked.memory:
+        return print_memory(*asked.memory)
+    random.seed(0)
+    versions = f"torch {torch.__version__}, TorchLens {torchlens.__version__}"
+    print(f"{date.today()}, Python {platform.python_version()}, {versions}, 1 thread, "
+          f"{os.cpu_count()} cores\n")  # fmt: skip
+    print("| | plain step | " + " | ".join([ANOMALY, DOCTOR, LENS]) + " | memory, plain |"
+          + " | ".join([ANOMALY, DOCTOR, LENS]) + " |")  # fmt: skip
+    print("|---" * 9 + "|")
+    for case in CASES:
+        if asked.only in case:
+            row(case, times(case, 1 if asked.short else TURNS))
+
+
+def row(case, taken):
+    used = {name: memory(case, name) for name in taken}
+    cells = [f"{1000 * taken[PLAIN]:.0f} ms"]
+    cells += [f"{taken[name] / taken[PLAIN]:.2f} ×" for name in (ANOMALY, DOCTOR, LENS)]
+    cells += [f"{used[PLAIN]:.0f} MiB"]
+    cells += [f"{used[name] / used[PLAIN]:.2f} ×" for name in (ANOMALY, DOCTOR, LENS)]
+    print(f"| {case} | " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
