@@ -41,14 +41,15 @@ def noting_blame() -> Iterator[dict[str, object]]:
         Case.why, diagnosis.judge = why, judge
 
 
-def untrue(report, loss: torch.Tensor, tensors: dict[str, torch.Tensor], blamed: dict) -> list[str]:
-    """What is untrue in a report about these tensors, one text for each finding."""
+def untrue(report, loss: torch.Tensor, step, blamed: dict) -> list[str]:
+    """What is untrue in a report about the model of a step, one text for each finding."""
+    tensors = dict(step.model.named_parameters())
     asked = {name: tensor for name, tensor in tensors.items() if tensor.requires_grad}
     grads = _gradients(loss, asked)
     return [
         f"{found.status.upper()} {found.name}, {found.cause or 'no cause'}: {wrong}"
         for found in report.findings
-        if found.name in tensors and (wrong := _wrong(found, loss, tensors, grads, blamed))
+        if found.name in tensors and (wrong := _wrong(found, loss, step, tensors, grads, blamed))
     ]
 
 
@@ -70,12 +71,15 @@ STATUS: dict[str, Callable[[torch.Tensor | None], bool]] = {
 }
 
 
-def _wrong(found, loss, tensors, grads, blamed):
+def _wrong(found, loss, training, tensors, grads, blamed):
     """Why this finding is untrue, or "" if it is not known to be."""
     gradient = grads.get(found.name)
     gradient = None if gradient is None else gradient.to_dense() if gradient.is_sparse else gradient
     if found.status in STATUS and not STATUS[found.status](gradient):
         return "that is not its gradient"
+    if found.cause == "cancel":
+        same = _may_be_shifted(training, tensors[found.name])
+        return "" if same else "the loss changes when it is shifted"
     step = blamed.get(found.name)
     if step is None or not found.cause or found.status not in ("partial", "zero", "tiny"):
         return ""
@@ -88,6 +92,18 @@ def _wrong(found, loss, tensors, grads, blamed):
     zeros = gradient == 0
     vanished = float((changed[zeros] != 0).float().mean())
     return "" if vanished >= HALF else f"{vanished:.0%} of its zeros vanish with noise there"
+
+
+def _may_be_shifted(training, tensor):
+    """Does the loss stay the same when the numbers of this parameter change?"""
+    shift = 0.1 * torch.randn(tensor.shape, generator=torch.Generator().manual_seed(0))
+    losses = []
+    for change in (0.0, shift, -shift):  # the last one undoes it
+        with torch.no_grad():
+            tensor += change
+        torch.manual_seed(0)
+        losses.append(float(training.compute()))
+    return abs(losses[1] - losses[0]) <= 1e-4 * max(1.0, abs(losses[0]))
 
 
 def _with_noise(loss, tensor, step, everywhere):

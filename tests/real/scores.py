@@ -74,7 +74,7 @@ def score_healthy(case: Healthy, result: Score) -> None:
     result.alarms = sorted(f"{status} {cause}" for status, cause in alarms)
     result.text = str(report)
     result.lines = len(result.text.splitlines())
-    result.untrue = untrue(report, loss, dict(step.model.named_parameters()), blamed)
+    result.untrue = untrue(report, loss, step, blamed)
     del step, loss, report, t
     plain, watched = (fingerprint(case.build, look) for look in (False, True))
     result.changed = [part for part in plain if plain[part] != watched[part]]

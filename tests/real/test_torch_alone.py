@@ -60,7 +60,7 @@ def claims(model, batch, blame):
         report = t.explain(loss, model)
     step = next(s for s in report.backward.steps.values() if s.kind == blame)
     blamed.update(dict.fromkeys(blamed, step))
-    return untrue(report, loss, dict(model.named_parameters()), blamed)
+    return untrue(report, loss, Step(model, lambda: loss), blamed)
 
 
 def test_the_judge_accepts_the_step_that_stopped_the_gradient():
