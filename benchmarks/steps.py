@@ -21,7 +21,9 @@ import time
 from datetime import date
 from pathlib import Path
 
-from real import libraries  # noqa: F401  before torchvision
+from real import libraries  # noqa: F401  comes before torchvision
+
+# isort: split
 
 import timm
 import torch

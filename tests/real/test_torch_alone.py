@@ -5,13 +5,13 @@ import pkgutil
 
 import pytest
 import torch
+from torch import nn
+
+from autograd_surprises.doctor import trace
 from real import bugs, healthy, scores
 from real.judging import noting_blame, untrue
 from real.step import BUGS, HEALTHY, Step
 from real.step import healthy as register
-from torch import nn
-
-from autograd_surprises.doctor import trace
 
 for package in (healthy, bugs):
     for module in pkgutil.iter_modules(package.__path__):
