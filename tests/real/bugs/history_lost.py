@@ -567,6 +567,7 @@ def frozen_backbone_of_a_depth_head():
                 out_features=["stage1", "stage3"], reshape_hidden_states=True,
             )  # fmt: skip
             self.backbone = Dinov2Backbone(config).requires_grad_(False)
+            self.projects = nn.ModuleList(nn.Conv2d(48, 48, 1) for _ in range(2))
             self.decode_head = nn.Sequential(
                 nn.Conv2d(96, 32, 3, padding=1), nn.ReLU(), nn.Upsample(scale_factor=14),
                 nn.Conv2d(32, 1, 3, padding=1), nn.Softplus(),
