@@ -107,17 +107,18 @@ def pruned_layers_of_a_network():
 def embeddings_resized_after_the_optimizer():
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    model = GPT2LMHeadModel(
-        GPT2Config(
-            vocab_size=150,
-            n_positions=64,
-            n_embd=48,
-            n_layer=2,
-            n_head=4,
-            bos_token_id=0,
-            eos_token_id=0,
-        )
-    )
+    def resize_token_embeddings(model, count):
+        """As the library did then: a new module. Today it keeps the parameter."""
+        old, new = model.get_input_embeddings(), nn.Embedding(count, model.config.n_embd)
+        new.weight.data.normal_(std=0.02)
+        new.weight.data[: len(old.weight)] = old.weight.data
+        model.config.vocab_size = count
+        model.set_input_embeddings(new)
+        model.tie_weights()
+
+    config = GPT2Config(vocab_size=150, n_positions=64, n_embd=48, n_layer=2, n_head=4,
+                        bos_token_id=0, eos_token_id=0)  # fmt: skip
+    model = GPT2LMHeadModel(config)
     no_decay = ("bias", "ln_1.weight", "ln_2.weight", "ln_f.weight")
     named = list(model.named_parameters())
     groups = [
@@ -125,7 +126,7 @@ def embeddings_resized_after_the_optimizer():
         {"params": [p for n, p in named if n.endswith(no_decay)], "weight_decay": 0.0},
     ]
     optimizer = torch.optim.AdamW(groups, lr=5e-5)  #!
-    model.resize_token_embeddings(157)  #!
+    resize_token_embeddings(model, 157)  #!
     tokens = torch.randint(157, (4, 24))
     return Step(model, lambda: model(input_ids=tokens, labels=tokens).loss, optimizer)
 
@@ -227,7 +228,7 @@ def one_of_two_discriminators():
             return loss
 
     model = UniverseGAN()
-    optimizer = torch.optim.AdamW(dict.fromkeys(model.disc_params()), lr=2e-4)
+    optimizer = torch.optim.AdamW(model.disc_params(), lr=2e-4)
     real, fake = torch.randn(2, 2, 960)
     return Step(model, lambda: model.discriminator_loss(real, fake), optimizer)
 
@@ -496,18 +497,21 @@ def discriminator_without_an_optimizer():
         Conv2dNormActivation(32, 64, 4, 2, 1, activation_layer=nn.LeakyReLU),
         nn.Conv2d(64, 1, 4),
     )
-    rates = {"lr": 5e-4, "betas": (0.5, 0.999)}
-    optimizer_g = torch.optim.Adam(generator.parameters(), **rates)
-    optimizer_d = torch.optim.Adam(generator.parameters(), **rates)  #!
+
+    def create_optimizers(**rates):
+        optm_g = torch.optim.Adam(generator.parameters(), **rates)
+        optm_d = torch.optim.Adam(generator.parameters(), **rates)  #!
+        return optm_g, optm_d
+
+    _, optm_d = create_optimizers(lr=5e-4, betas=(0.5, 0.999))
     source, target = torch.rand(2, 4, 3, 32, 32)
-    optimizer_g.zero_grad()
 
     def compute():
         real, fake = discriminator(target), discriminator(generator(source).detach())
         good = F.binary_cross_entropy_with_logits(real, torch.ones_like(real))
         return (good + F.binary_cross_entropy_with_logits(fake, torch.zeros_like(fake))) / 2
 
-    return Step(discriminator, compute, optimizer_d)
+    return Step(discriminator, compute, optm_d)
 
 
 @bug("torchvision", "https://github.com/nttcslab/byol-a/issues/7", "frozen")

@@ -160,6 +160,24 @@ def log_probabilities_against_a_column():
     return Step(policy, compute, policy.optimizer)
 
 
+@bug("stable_baselines3", "https://github.com/DLR-RM/stable-baselines3/issues/2096", "cancel")
+def score_of_a_reparameterised_sample():
+    from gymnasium.spaces import Box
+
+    policy = _policy(Box(-1.0, 1.0, (2,)))
+    obs, returns = torch.rand(16, 6), torch.randn(16)
+
+    def compute():
+        normal = policy.get_distribution(obs).distribution
+        actions = normal.rsample()  #!
+        log_prob = normal.log_prob(actions).sum(dim=1)
+        values = policy.predict_values(obs).flatten()
+        advantage = (returns - values).detach()
+        return -(log_prob * advantage).mean() + 0.5 * F.mse_loss(values, returns)
+
+    return Step(policy, compute, policy.optimizer)
+
+
 @bug(
     "torch",
     "https://github.com/PacktPublishing/Deep-Reinforcement-Learning-Hands-On/issues/33",
