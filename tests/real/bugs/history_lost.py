@@ -585,3 +585,70 @@ def frozen_backbone_of_a_depth_head():
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-4)
     image, depth = torch.rand(2, 3, 56, 56), 10 * torch.rand(2, 1, 56, 56)
     return Step(model, lambda: F.l1_loss(model(image), depth), optimizer)
+
+
+@bug("kornia", "https://github.com/sharif-apu/BJDD_CVPR21/issues/11", ("detach", "escape", "copy"))
+def colours_compared_in_numpy():
+    from kornia.color import rgb_to_lab
+    from kornia.losses import ssim_loss
+
+    class DeltaColorLoss(nn.Module):
+        def forward(self, gen, target):
+            gen = torch.from_numpy(gen.detach().cpu().numpy().clip(0, 1))  #!
+            return (rgb_to_lab(gen) - rgb_to_lab(target)).norm(dim=1).mean() / 100
+
+    class Demosaic(nn.Module):
+        def __init__(self, width=24):
+            super().__init__()
+            self.head, self.tail = (
+                nn.Conv2d(1, width, 3, padding=1),
+                nn.Conv2d(width, 3, 3, padding=1),
+            )
+            self.blocks = nn.ModuleList(
+                nn.Sequential(
+                    nn.Conv2d(width, width, 3, padding=1),
+                    nn.BatchNorm2d(width),
+                    nn.PReLU(),
+                    nn.Conv2d(width, width, 3, padding=1),
+                )
+                for _ in range(3)
+            )
+
+        def forward(self, raw):
+            x = self.head(raw)
+            for block in self.blocks:
+                x = x + block(x)
+            return torch.sigmoid(self.tail(x))
+
+    model, color_loss = Demosaic(), DeltaColorLoss()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.5, 0.99))
+    target = torch.rand(2, 3, 32, 32)
+    raw = target.mean(1, keepdim=True)
+
+    def compute():
+        gen = model(raw)
+        return F.l1_loss(gen, target) + color_loss(gen, target) + ssim_loss(gen, target, 5)
+
+    return Step(model, compute, optimizer)
+
+
+@bug(
+    "segmentation_models_pytorch",
+    "https://github.com/qubvel-org/segmentation_models.pytorch/pull/611",
+    ("integer", "copy"),
+)
+def thresholded_dice_loss():
+    import segmentation_models_pytorch as smp
+
+    def threshold(x, limit=0.5):
+        return torch.tensor((x > limit).type(x.dtype), requires_grad=True)  #!
+
+    def dice_loss(prediction, mask, eps=1.0):
+        prediction = threshold(torch.sigmoid(prediction))
+        both = (prediction * mask).sum()
+        return 1 - (2 * both + eps) / (prediction.sum() + mask.sum() + eps)
+
+    model = smp.FPN("resnet18", encoder_weights=None)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+    image, mask = torch.rand(2, 3, 64, 64), torch.randint(2, (2, 1, 64, 64)).float()
+    return Step(model, lambda: dice_loss(model(image), mask), optimizer)
