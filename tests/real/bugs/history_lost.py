@@ -1,6 +1,7 @@
 """The loss does not depend on what it should: a line of somebody's code dropped the history.
 
-Each function follows the thread that it cites; the model around the line is a library's.
+Each function follows the thread that it cites; the model around the line comes from a
+library, or resembles the thread's own.
 """
 
 import copy
@@ -600,10 +601,8 @@ def colours_compared_in_numpy():
     class Demosaic(nn.Module):
         def __init__(self, width=24):
             super().__init__()
-            self.head, self.tail = (
-                nn.Conv2d(1, width, 3, padding=1),
-                nn.Conv2d(width, 3, 3, padding=1),
-            )
+            self.head = nn.Conv2d(1, width, 3, padding=1)
+            self.tail = nn.Conv2d(width, 3, 3, padding=1)
             self.blocks = nn.ModuleList(
                 nn.Sequential(
                     nn.Conv2d(width, width, 3, padding=1),

@@ -1,6 +1,7 @@
 """A parameter gets no update: it is frozen, unregistered, unused, or no optimizer holds it.
 
-Each function follows the thread that it cites; the model around the line is a library's.
+Each function follows the thread that it cites; the model around the line comes from a
+library, or resembles the thread's own.
 """
 
 import copy
@@ -273,18 +274,11 @@ def adapters_of_a_text_encoder():
         down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"),
         up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"),
     )  # fmt: skip
-    text_encoder = CLIPTextModel(
-        CLIPTextConfig(
-            vocab_size=100,
-            hidden_size=32,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            intermediate_size=64,
-            max_position_embeddings=16,
-            bos_token_id=98,
-            eos_token_id=99,
-        )  # fmt: skip
-    )
+    config = CLIPTextConfig(
+        vocab_size=100, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+        intermediate_size=64, max_position_embeddings=16, bos_token_id=98, eos_token_id=99,
+    )  # fmt: skip
+    text_encoder = CLIPTextModel(config)
     unet.requires_grad_(False)
     unet.add_adapter(LoraConfig(r=4, target_modules=["to_k", "to_q", "to_v", "to_out.0"]))
     text_encoder.add_adapter(LoraConfig(r=4, target_modules=["q_proj", "k_proj", "v_proj"]))
@@ -355,13 +349,6 @@ def prompt_moved_to_a_device():
     return Step(model, lambda: F.cross_entropy(model(images), labels), optimizer)
 
 
-def _saved_adapter(base, config, folder):
-    from peft import get_peft_model
-
-    get_peft_model(base, config).save_pretrained(folder)
-    return folder
-
-
 def _small_llama():
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -374,12 +361,12 @@ def _small_llama():
 
 @bug("peft", "https://github.com/huggingface/peft/issues/282", "frozen", also=("no-history",))
 def adapter_loaded_for_inference():
-    from peft import LoraConfig, PeftModel
+    from peft import LoraConfig, PeftModel, get_peft_model
 
     config = LoraConfig(r=4, target_modules=["q_proj", "v_proj"], init_lora_weights=False)
     with tempfile.TemporaryDirectory() as folder:
-        path = _saved_adapter(_small_llama(), config, folder)
-        model = PeftModel.from_pretrained(_small_llama(), path)  #!
+        get_peft_model(_small_llama(), config).save_pretrained(folder)
+        model = PeftModel.from_pretrained(_small_llama(), folder)  #!
     model.train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     tokens = torch.randint(200, (2, 16))
