@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import re
+import sys
 from pathlib import Path
 
 import torch
@@ -30,9 +31,18 @@ def import_torchvision():
             continue
 
 
+def leave_out_torchaudio():
+    """torchaudio beside a torch without CUDA cannot be imported, and transformers would try."""
+    try:
+        import torchaudio  # noqa: F401
+    except (ImportError, OSError):
+        sys.modules["torchaudio"] = None
+
+
 def _is_complete():
     return hasattr(torch.ops.torchvision, "nms")
 
 
 _library: list = []  # torch forgets the operations of a library object that is gone
 import_torchvision()
+leave_out_torchaudio()
