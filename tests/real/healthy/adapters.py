@@ -54,9 +54,7 @@ def lora():
 
 @healthy("peft", DOCS + "developer_guides/lora")
 def dora():
-    return tuned(
-        LoraConfig(r=4, target_modules=ATTENTION, use_dora=True, task_type="CAUSAL_LM")
-    )
+    return tuned(LoraConfig(r=4, target_modules=ATTENTION, use_dora=True, task_type="CAUSAL_LM"))
 
 
 @healthy("peft", DOCS + "package_reference/ia3")
@@ -114,7 +112,7 @@ def lora_with_a_trained_head():
     return Step(model, lambda: model(input_ids=ids, labels=labels).loss, optimizer)
 
 
-@healthy("peft", "https://huggingface.co/docs/peft/main/en/task_guides/semantic_segmentation_lora")
+@healthy("peft", "https://huggingface.co/docs/transformers/grad_checkpointing")
 def lora_checkpointed():
     model = llama()
     model.gradient_checkpointing_enable()

@@ -247,7 +247,9 @@ def x_transformers_autoregressive():
     return Step(model, lambda: model(ids), torch.optim.Adam(model.parameters(), lr=1e-3))
 
 
-@healthy("transformers", "https://sbert.net/docs/package_reference/sentence_transformer/losses.html")
+@healthy(
+    "transformers", "https://sbert.net/docs/package_reference/sentence_transformer/losses.html"
+)
 def sentences_in_batch_negatives():
     """Mean pooling and MultipleNegativesRankingLoss; the pooler of BERT is there, and not used."""
     model = tf.AutoModel.from_config(tf.BertConfig(**ENCODER)).train()

@@ -6,19 +6,21 @@ import numpy as np
 import torch
 import transformers as tf
 from gymnasium import spaces
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.policies import ActorCriticPolicy
-from stable_baselines3.dqn.policies import QNetwork
+from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from stable_baselines3.sac.policies import SACPolicy
 from stable_baselines3.td3.policies import TD3Policy
 from torch import nn
-from torch.distributions import Categorical, Normal
 from torch.nn import functional as F
 from trl.trainer.utils import selective_log_softmax
 
 from real.step import Step, healthy
 
 SB3 = "https://github.com/DLR-RM/stable-baselines3/blob/master/stable_baselines3/"
-CLEANRL = "https://github.com/vwxyzjn/cleanrl/blob/master/cleanrl/"
+CONTRIB = (
+    "https://github.com/Stable-Baselines-Team/stable-baselines3-contrib/blob/master/sb3_contrib/"  # noqa: E501
+)
 TRL = "https://github.com/huggingface/trl/blob/main/trl/trainer/"
 SEEN = spaces.Box(-1, 1, (6,), np.float32)
 ACTS = spaces.Box(-1, 1, (2,), np.float32)
@@ -35,27 +37,19 @@ def transitions(n=16):
     return torch.randn(n, 6), torch.randn(n, 6), rewards, dones
 
 
-def mlp(n_in, n_out):
-    return nn.Sequential(
-        nn.Linear(n_in, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, n_out)
-    )
-
-
-@healthy("cleanrl's form", CLEANRL + "dqn.py")
+@healthy("stable_baselines3", SB3 + "dqn/dqn.py")
 def dqn_target_network():
-    model = nn.ModuleDict({"q": mlp(6, 4), "target": mlp(6, 4)})
-    model["target"].load_state_dict(model["q"].state_dict())
+    policy = DQNPolicy(SEEN, FOUR, rate, net_arch=[32, 32])
     seen, later, rewards, dones = transitions()
     actions = torch.randint(0, 4, (16, 1))
 
     def compute():
         with torch.no_grad():
-            best, _ = model["target"](later).max(dim=1)
-            goal = rewards.flatten() + 0.99 * best * (1 - dones.flatten())
-        value = model["q"](seen).gather(1, actions).squeeze()
-        return F.mse_loss(goal, value)
+            best = policy.q_net_target(later).max(dim=1).values.reshape(-1, 1)
+            goal = rewards + (1 - dones) * 0.99 * best
+        return F.smooth_l1_loss(policy.q_net(seen).gather(1, actions), goal)
 
-    return Step(model, compute, torch.optim.Adam(model["q"].parameters(), lr=1e-3))
+    return Step(policy, compute, policy.optimizer)
 
 
 @healthy("stable_baselines3", "https://arxiv.org/abs/1509.06461")
@@ -129,18 +123,23 @@ def td3_actor():
     """Only the first critic judges the actor; the second one and the targets take no part."""
     policy = TD3Policy(SEEN, ACTS, rate, net_arch=[32, 32])
     seen, *_ = transitions()
-    compute = lambda: -policy.critic.q1_forward(seen, policy.actor(seen)).mean()  # noqa: E731
+
+    def compute():
+        return -policy.critic.q1_forward(seen, policy.actor(seen)).mean()
+
     return Step(policy, compute, policy.actor.optimizer)
 
 
-@healthy("cleanrl's form", CLEANRL + "ddpg_continuous_action.py")
+@healthy("stable_baselines3", SB3 + "ddpg/ddpg.py")
 def ddpg_actor():
-    actor, critic = nn.Sequential(mlp(6, 2), nn.Tanh()), mlp(8, 1)
-    model = nn.ModuleDict({"actor": actor, "critic": critic})
-    model["target"] = copy.deepcopy(actor)
+    """DDPG is TD3 with one critic."""
+    policy = TD3Policy(SEEN, ACTS, rate, net_arch=[32, 32], n_critics=1)
     seen, *_ = transitions()
-    compute = lambda: -critic(torch.cat([seen, actor(seen)], 1)).mean()  # noqa: E731
-    return Step(model, compute, torch.optim.Adam(actor.parameters(), lr=1e-3))
+
+    def compute():
+        return -policy.critic.q1_forward(seen, policy.actor(seen)).mean()
+
+    return Step(policy, compute, policy.actor.optimizer)
 
 
 @healthy("stable_baselines3", SB3 + "ppo/ppo.py")
@@ -164,7 +163,7 @@ def ppo_clipped():
 
 @healthy("stable_baselines3", SB3 + "a2c/a2c.py")
 def a2c_continuous():
-    policy = ActorCriticPolicy(SEEN, ACTS, rate, ortho_init=True, optimizer_class=torch.optim.RMSprop)
+    policy = ActorCriticPolicy(SEEN, ACTS, rate, optimizer_class=torch.optim.RMSprop)
     seen, returns, advantages = torch.randn(20, 6), torch.randn(20), torch.randn(20)
     actions = torch.randn(20, 2)
 
@@ -177,43 +176,23 @@ def a2c_continuous():
     return Step(policy, compute, policy.optimizer)
 
 
-@healthy("torch.distributions", "https://arxiv.org/abs/2006.14171")
+@healthy("sb3_contrib", CONTRIB + "ppo_mask/ppo_mask.py")
 def ppo_masked_actions():
-    """Invalid actions get a large finite negative logit, and so a probability of 0."""
-    agent = nn.ModuleDict({"actor": mlp(6, 5), "critic": mlp(6, 1)})
+    """Invalid actions have probability 0, and take no part in the entropy."""
+    policy = MaskableActorCriticPolicy(SEEN, spaces.Discrete(5), rate)
     seen, advantages, returns = torch.randn(24, 6), torch.randn(24), torch.randn(24)
     valid = torch.rand(24, 5) < 0.6
     valid[:, 0] = True
     with torch.no_grad():
-        logits = agent["actor"](seen).masked_fill(~valid, -1e8)
-        actions = Categorical(logits=logits).sample()
-        old = Categorical(logits=logits).log_prob(actions)
+        actions, _, old = policy(seen, action_masks=valid.numpy())
 
     def compute():
-        logits = torch.where(valid, agent["actor"](seen), torch.tensor(-1e8))
-        policy = Categorical(logits=logits)
-        entropy = -(policy.logits * policy.probs).masked_fill(~valid, 0).sum(-1)
-        ratio = (policy.log_prob(actions) - old).exp()
-        gain = torch.max(-advantages * ratio, -advantages * ratio.clamp(0.8, 1.2)).mean()
-        value_loss = 0.5 * (agent["critic"](seen).view(-1) - returns).pow(2).mean()
-        return gain - 0.01 * entropy.mean() + 0.5 * value_loss
+        values, log_prob, entropy = policy.evaluate_actions(seen, actions, action_masks=valid)
+        ratio = torch.exp(log_prob - old)
+        gain = torch.min(advantages * ratio, advantages * ratio.clamp(0.8, 1.2)).mean()
+        return -gain - 0.01 * entropy.mean() + 0.5 * F.mse_loss(returns, values.flatten())
 
-    return Step(agent, compute, torch.optim.Adam(agent.parameters(), lr=2.5e-4, eps=1e-5))
-
-
-@healthy("torch.distributions", "https://docs.pytorch.org/docs/stable/distributions.html")
-def reinforce_squashed_gaussian():
-    policy = mlp(6, 4)
-    seen, rewards = torch.randn(32, 6), torch.randn(32)
-
-    def compute():
-        mean, log_std = policy(seen).chunk(2, dim=1)
-        normal = Normal(mean, log_std.clamp(-5, 2).exp())
-        actions = normal.sample()
-        log_prob = normal.log_prob(actions) - torch.log(1 - torch.tanh(actions) ** 2 + 1e-6)
-        return -(log_prob.sum(1) * (rewards - rewards.mean())).mean()
-
-    return Step(policy, compute, torch.optim.Adam(policy.parameters(), lr=1e-3))
+    return Step(policy, compute, policy.optimizer)
 
 
 def small_gpt2():
