@@ -135,7 +135,7 @@ def bitfit():
 
 
 @healthy("timm", "https://docs.pytorch.org/tutorials/beginner/transfer_learning_tutorial.html")
-def frozen_resnet_with_a_new_head():
+def new_head_on_a_frozen_resnet():
     model = timm.create_model("resnet18", num_classes=0)
     for parameter in model.parameters():
         parameter.requires_grad = False

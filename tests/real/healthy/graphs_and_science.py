@@ -117,17 +117,19 @@ class Encoder(nn.Module):
 def graph_autoencoder():
     x, edges, _ = graph()
     model = GAE(Encoder(variational=False))
-    return Step(model, lambda: model.recon_loss(model.encode(x, edges), edges), adam(model))
+    others = torch.randint(0, 20, (2, 50))
+    return Step(model, lambda: model.recon_loss(model.encode(x, edges), edges, others), adam(model))
 
 
 @healthy("torch_geometric", PYG + "autoencoder.py")
 def variational_graph_autoencoder():
     x, edges, _ = graph()
+    others = torch.randint(0, 20, (2, 50))
     model = VGAE(Encoder(variational=True))
 
     def compute():
         z = model.encode(x, edges)
-        return model.recon_loss(z, edges) + model.kl_loss() / 20
+        return model.recon_loss(z, edges, others) + model.kl_loss() / 20
 
     return Step(model, compute, adam(model))
 
@@ -297,7 +299,7 @@ def siren_picture():
     return Step(net, lambda: F.mse_loss(net(where), colours), adam(net, lr=1e-4))
 
 
-@healthy("siren_pytorch", "https://www.vincentsitzmann.com/siren/")
+@healthy("siren_pytorch", "https://arxiv.org/abs/2006.09661")
 def siren_poisson_equation():
     """The Laplacian of the network meets the right side: second derivatives, then the loss."""
     net = SirenNet(dim_in=2, dim_hidden=32, dim_out=1, num_layers=2, w0_initial=5.0)

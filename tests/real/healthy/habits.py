@@ -12,7 +12,7 @@ import transformers as tf
 from accelerate import Accelerator
 from pytorch_metric_learning import losses
 from pytorch_revgrad import RevGrad
-from timm.utils import ModelEmaV3
+from timm.utils import ModelEmaV3, freeze
 from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils.parametrizations import spectral_norm
@@ -71,7 +71,7 @@ def lightning_training_step():
 
 @healthy("accelerate", "https://huggingface.co/docs/accelerate/basic_tutorials/migration")
 def accelerate_prepared():
-    accelerator = Accelerator(cpu=True, mixed_precision="bf16")
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
     model = small_vit()
     model, optimizer = accelerator.prepare(model, adam(model))
     images, labels = photos()
@@ -198,11 +198,15 @@ def losses_weighted_by_uncertainty():
     return Step(model, compute, adam(model))
 
 
-@healthy("timm", "https://kevinmusgrave.github.io/pytorch-metric-learning/losses/#contrastiveloss")
+@healthy(
+    "pytorch_metric_learning",
+    "https://kevinmusgrave.github.io/pytorch-metric-learning/losses/#contrastiveloss",
+)
 def siamese_pairs():
     """One network sees both pictures of a pair."""
     model = timm.create_model("resnet18", num_classes=16)
-    left, right, kinds = *photos(6)[:1], torch.randn(6, 3, 32, 32), torch.tensor([0, 0, 1, 1, 2, 2])
+    left, right = torch.randn(6, 3, 32, 32), torch.randn(6, 3, 32, 32)
+    kinds = torch.tensor([0, 0, 1, 1, 2, 2])
     loss_fn = losses.ContrastiveLoss(pos_margin=0, neg_margin=1)
 
     def compute():
@@ -329,16 +333,13 @@ def domain_adversarial():
 
 
 @healthy(
-    "torchvision",
-    "https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html",
-)  # noqa: E501
-def finetuning_with_frozen_batchnorm():
-    """BatchNorm stays as it is, statistics and scale; two rates of learning for the rest."""
-    model = torchvision.models.resnet18(weights=None, num_classes=5)
-    for module in model.modules():
-        if isinstance(module, nn.BatchNorm2d):
-            module.eval().requires_grad_(False)
-    body = [p for n, p in model.named_parameters() if p.requires_grad and not n.startswith("fc")]
+    "timm", "https://github.com/huggingface/pytorch-image-models/blob/main/timm/utils/model.py"
+)
+def first_half_frozen():
+    """The first layers stay as they are, statistics included; the rest learns at two rates."""
+    model = timm.create_model("resnet18", num_classes=5)
+    freeze(model, ["conv1", "bn1", "layer1", "layer2"])
+    body = [*model.layer3.parameters(), *model.layer4.parameters()]
     groups = [{"params": body, "lr": 1e-4}, {"params": model.fc.parameters(), "lr": 1e-3}]
     images, labels = photos()
     return Step(model, lambda: F.cross_entropy(model(images), labels), torch.optim.AdamW(groups))

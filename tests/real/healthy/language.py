@@ -240,7 +240,7 @@ def neox_autocast_bfloat16():
 
 @healthy("x_transformers", "https://github.com/lucidrains/x-transformers#usage")
 def x_transformers_autoregressive():
-    decoder = Decoder(dim=32, depth=2, heads=2, attn_dim_head=32, rotary_pos_emb=True)
+    decoder = Decoder(dim=32, depth=2, heads=2, attn_dim_head=64, rotary_pos_emb=True)
     net = TransformerWrapper(num_tokens=100, max_seq_len=32, attn_layers=decoder)
     model = AutoregressiveWrapper(net)
     ids = words(2, 17)

@@ -4,7 +4,7 @@ import torch
 import transformers as tf
 from pytorch_tabnet.tab_network import TabNet
 from rtdl_num_embeddings import PeriodicEmbeddings, PiecewiseLinearEmbeddings, compute_bins
-from rtdl_revisiting_models import MLP, FTTransformer, ResNet
+from rtdl_revisiting_models import MLP, CategoricalEmbeddings, FTTransformer, ResNet
 from torch import nn
 from torch.nn import functional as F
 from torch_geometric.nn import DeepSetsAggregation, DistMult, LightGCN, RotatE, TransE
@@ -129,6 +129,23 @@ def piecewise_linear_embeddings_of_numbers():
     numbers = everything[:16]
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     return Step(model, lambda: F.mse_loss(model(numbers).squeeze(-1), numbers.sum(1)), optimizer)
+
+
+@healthy("rtdl_revisiting_models", "https://arxiv.org/abs/1606.07792")
+def wide_and_deep():
+    """Crossed features have a weight each; numbers and categories go through the deep part."""
+    model = nn.ModuleDict({"wide": nn.EmbeddingBag(1000, 1, mode="sum")})
+    model["embed"] = CategoricalEmbeddings([3, 50], 4)
+    model["deep"] = MLP(d_in=13, d_out=1, n_blocks=2, d_block=16, dropout=0.1)
+    (numbers, categories), crosses = table(), torch.randint(0, 1000, (32, 3))
+    bought = (torch.rand(32) < 0.3).float()
+
+    def compute():
+        embedded = model["embed"](categories).flatten(1)
+        logits = model["wide"](crosses) + model["deep"](torch.cat([numbers, embedded], dim=1))
+        return F.binary_cross_entropy_with_logits(logits.squeeze(1), bought)
+
+    return Step(model, compute, torch.optim.Adagrad(model.parameters(), lr=0.05))
 
 
 @healthy("pytorch_tabnet", "https://github.com/dreamquark-ai/tabnet")
