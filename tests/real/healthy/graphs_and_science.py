@@ -137,7 +137,7 @@ def variational_graph_autoencoder():
 @healthy(
     "torch_geometric",
     "https://pytorch-geometric.readthedocs.io/en/latest/generated/torch_geometric.nn.models.SchNet.html",
-)  # noqa: E501
+)
 def schnet_energies_and_forces():
     """The forces are the gradient of the energy, and part of the loss."""
     atoms, molecules = torch.tensor([8, 1, 1, 6, 1, 1, 8]), torch.tensor([0, 0, 0, 1, 1, 1, 1])
@@ -235,7 +235,7 @@ class ExactGP(gpytorch.models.ExactGP):
 
 @healthy(
     "gpytorch", "https://docs.gpytorch.ai/en/stable/examples/01_Exact_GPs/Simple_GP_Regression.html"
-)  # noqa: E501
+)
 def gaussian_process():
     x = torch.linspace(0, 1, 30)
     y = torch.sin(x * 6.28) + torch.randn(30) * 0.2
@@ -260,7 +260,7 @@ class SparseGP(gpytorch.models.ApproximateGP):
 @healthy(
     "gpytorch",
     "https://docs.gpytorch.ai/en/stable/examples/04_Variational_and_Approximate_GPs/SVGP_Regression_CUDA.html",
-)  # noqa: E501
+)
 def sparse_variational_gaussian_process():
     x = torch.rand(40, 2)
     y = torch.sin(x.sum(1) * 3)
@@ -428,7 +428,7 @@ def snntorch_leaky_neurons():
 @healthy(
     "spikingjelly",
     "https://github.com/fangwei123456/spikingjelly/blob/master/docs/source/activation_based/4_conv_fashion_mnist.rst",
-)  # noqa: E501
+)
 def spikingjelly_convolutions():
     """Four time steps; the rate of the spikes is what should be 1 for the right class."""
     atan = surrogate.ATan()
@@ -468,7 +468,7 @@ def brevitas_low_precision():
 @healthy(
     "vector_quantize_pytorch",
     "https://github.com/lucidrains/vector-quantize-pytorch/blob/master/examples/autoencoder.py",
-)  # noqa: E501
+)
 def vector_quantized_autoencoder():
     """The codebook follows a moving average: no gradient trains it."""
     down, up = nn.Conv2d(1, 16, 4, stride=4), nn.ConvTranspose2d(16, 1, 4, stride=4)
@@ -501,7 +501,7 @@ def residual_vector_quantization():
 @healthy(
     "vector_quantize_pytorch",
     "https://github.com/lucidrains/vector-quantize-pytorch/blob/master/examples/autoencoder_fsq.py",
-)  # noqa: E501
+)
 def finite_scalar_quantization():
     model = nn.ModuleDict({"in": nn.Linear(8, 4), "out": nn.Linear(4, 8), "fsq": FSQ([8, 5, 5, 5])})
     x = torch.randn(2, 12, 8)

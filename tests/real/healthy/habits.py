@@ -113,7 +113,7 @@ def scaled_loss_on_the_cpu():
 
 @healthy(
     "timm", "https://docs.pytorch.org/vision/stable/auto_examples/transforms/plot_cutmix_mixup.html"
-)  # noqa: E501
+)
 def mixup_and_dropped_paths():
     model = timm.create_model("resnet18", num_classes=5, drop_rate=0.1, drop_path_rate=0.1)
     images, soft = v2.MixUp(num_classes=5)(*photos(8))

@@ -57,7 +57,7 @@ def rotate_knowledge_graph():
 
 @healthy(
     "torch_geometric", "https://docs.pytorch.org/docs/stable/generated/torch.optim.SparseAdam.html"
-)  # noqa: E501
+)
 def distmult_sparse_gradients():
     model = DistMult(200, 10, hidden_channels=16, sparse=True)
     facts = triplets()
@@ -150,7 +150,7 @@ def wide_and_deep():
 
 @healthy("pytorch_tabnet", "https://github.com/dreamquark-ai/tabnet")
 def tabnet():
-    """The loss of TabModel: cross-entropy, less a reward for sparse masks."""
+    """The loss of the library's fit(). The library never calls the layer `tabnet.initial_bn`."""
     numbers, categories = table(64)
     model = TabNet(
         7, 3, n_d=8, n_a=8, n_steps=3, cat_idxs=[5, 6], cat_dims=[3, 50], cat_emb_dim=[2, 2],

@@ -19,7 +19,7 @@ from real.step import Step, healthy
 
 SB3 = "https://github.com/DLR-RM/stable-baselines3/blob/master/stable_baselines3/"
 CONTRIB = (
-    "https://github.com/Stable-Baselines-Team/stable-baselines3-contrib/blob/master/sb3_contrib/"  # noqa: E501
+    "https://github.com/Stable-Baselines-Team/stable-baselines3-contrib/blob/master/sb3_contrib/"
 )
 TRL = "https://github.com/huggingface/trl/blob/main/trl/trainer/"
 SEEN = spaces.Box(-1, 1, (6,), np.float32)
@@ -255,6 +255,7 @@ def grpo():
 
 @healthy("trl", TRL + "reward_trainer.py")
 def reward_model():
+    """Two scores are compared, so the last bias cancels: its gradient is 0."""
     config = tf.GPT2Config(
         vocab_size=100, n_embd=32, n_layer=2, n_head=2, n_positions=64, num_labels=1, pad_token_id=0
     )
