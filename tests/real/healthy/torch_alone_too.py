@@ -1,0 +1,143 @@
+"""Steps that need only torch, after well-known examples: a part of `make test`."""
+
+import torch
+from torch import nn
+from torch.distributions import Categorical
+from torch.func import functional_call
+from torch.nn import functional as F
+
+from real.step import Step, healthy
+
+
+class DLRM(nn.Module):
+    """Bags of categories and a few numbers; a pair of features counts by its dot product."""
+
+    def __init__(self):
+        super().__init__()
+        self.bags = nn.ModuleList(nn.EmbeddingBag(n, 8, mode="sum", sparse=True) for n in (30, 90))
+        self.bottom = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 8), nn.ReLU())
+        self.top = nn.Sequential(nn.Linear(11, 16), nn.ReLU(), nn.Linear(16, 1))
+
+    def forward(self, numbers, bags):
+        dense = self.bottom(numbers)
+        looked_up = [layer(*bag) for layer, bag in zip(self.bags, bags, strict=True)]
+        parts = torch.stack([dense, *looked_up], dim=1)
+        i, j = torch.tril_indices(3, 3, offset=-1)
+        pairs = (parts @ parts.transpose(1, 2))[:, i, j]
+        return self.top(torch.cat([dense, pairs], dim=1)).squeeze(1)
+
+
+@healthy("torch", "https://github.com/facebookresearch/dlrm/blob/main/dlrm_s_pytorch.py")
+def dlrm_sparse_bags():
+    """Sparse gradients, rows that are not looked up, and one bag that is empty."""
+    model, numbers = DLRM(), torch.rand(6, 4)
+    offsets = torch.tensor([0, 3, 3, 7, 9, 12])
+    bags = [(torch.randint(0, n, (16,)), offsets) for n in (30, 90)]
+    clicked = (torch.rand(6) < 0.5).float()
+
+    def compute():
+        return F.binary_cross_entropy_with_logits(model(numbers, bags), clicked)
+
+    return Step(model, compute, torch.optim.SGD(model.parameters(), lr=0.1))
+
+
+@healthy("torch", "https://docs.pytorch.org/docs/stable/generated/torch.optim.SparseAdam.html")
+def matrix_factorization():
+    """Ratings of few users for few items; the biases start at 0."""
+    model = nn.ModuleDict({"user": nn.Embedding(50, 8, sparse=True)})
+    model["item"] = nn.Embedding(80, 8, sparse=True)
+    model["bias"] = nn.Embedding(80, 1, sparse=True)
+    nn.init.zeros_(model["bias"].weight)
+    users, items, stars = torch.randint(50, (12,)), torch.randint(80, (12,)), torch.rand(12) * 5
+
+    def compute():
+        match = (model["user"](users) * model["item"](items)).sum(1)
+        return F.mse_loss(match + model["bias"](items).squeeze(1), stars)
+
+    return Step(model, compute, torch.optim.SparseAdam(list(model.parameters()), lr=0.01))
+
+
+@healthy(
+    "torch", "https://github.com/pytorch/examples/blob/main/reinforcement_learning/reinforce.py"
+)
+def reinforce_cartpole():
+    policy = nn.Sequential(
+        nn.Linear(4, 128), nn.Dropout(p=0.6), nn.ReLU(), nn.Linear(128, 2), nn.Softmax(dim=1)
+    )
+    states, rewards = torch.randn(20, 4), torch.ones(20)
+    returns = rewards.flip(0).cumsum(0).flip(0)
+    returns = (returns - returns.mean()) / (returns.std() + 1e-6)
+
+    def compute():
+        log_probs = []
+        for state in states:
+            chances = Categorical(policy(state.unsqueeze(0)))
+            log_probs.append(-chances.log_prob(chances.sample()))
+        return (torch.cat(log_probs) * returns).sum()
+
+    return Step(policy, compute, torch.optim.Adam(policy.parameters(), lr=1e-2))
+
+
+@healthy("torch", "https://docs.pytorch.org/docs/stable/generated/torch.func.functional_call.html")
+def maml_inner_loop():
+    """Sine waves: one step of gradient descent on a task, then the loss of what came out."""
+    hidden = nn.Linear(40, 40)
+    model = nn.Sequential(nn.Linear(1, 40), nn.ReLU(), hidden, nn.ReLU(), nn.Linear(40, 1))
+    x, phase = torch.rand(2, 10, 1) * 10 - 5, 0.7
+
+    def compute():
+        weights = dict(model.named_parameters())
+        loss = F.mse_loss(functional_call(model, weights, x[0]), torch.sin(x[0] + phase))
+        grads = torch.autograd.grad(loss, list(weights.values()), create_graph=True)
+        weights = {n: w - 0.01 * g for (n, w), g in zip(weights.items(), grads, strict=True)}
+        return F.mse_loss(functional_call(model, weights, x[1]), torch.sin(x[1] + phase))
+
+    return Step(model, compute, torch.optim.Adam(model.parameters(), lr=1e-3))
+
+
+@healthy("torch", "https://github.com/maziarraissi/PINNs")
+def burgers_equation():
+    """u_t + u u_x = 0.01 / pi u_xx inside, and the known values at the start."""
+    net = nn.Sequential(nn.Linear(2, 20), nn.Tanh(), nn.Linear(20, 20), nn.Tanh(), nn.Linear(20, 1))
+    inside = torch.rand(40, 2) * torch.tensor([1.0, 2.0]) - torch.tensor([0.0, 1.0])
+    x0 = torch.linspace(-1, 1, 20).unsqueeze(1)
+    start, known = torch.cat([torch.zeros(20, 1), x0], dim=1), -torch.sin(torch.pi * x0)
+
+    def compute():
+        t, x = (column.clone().requires_grad_() for column in inside.split(1, dim=1))
+        u = net(torch.cat([t, x], dim=1))
+        u_t, u_x = torch.autograd.grad(u.sum(), (t, x), create_graph=True)
+        (u_xx,) = torch.autograd.grad(u_x.sum(), x, create_graph=True)
+        residual = u_t + u * u_x - 0.01 / torch.pi * u_xx
+        return (net(start) - known).pow(2).mean() + residual.pow(2).mean()
+
+    return Step(net, compute, torch.optim.Adam(net.parameters(), lr=1e-3))
+
+
+class NeRF(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(15, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU())
+        self.density, self.colour = nn.Linear(32, 1), nn.Linear(32, 3)
+
+    def forward(self, points):
+        waves = [f(2**k * points) for k in range(2) for f in (torch.sin, torch.cos)]
+        hidden = self.body(torch.cat([points, *waves], dim=-1))
+        return self.density(hidden).squeeze(-1).relu(), self.colour(hidden).sigmoid()
+
+
+@healthy("torch", "https://github.com/yenchenlin/nerf-pytorch/blob/master/run_nerf.py")
+def radiance_field():
+    """Colours along a ray, weighted by what light comes through; density is a relu."""
+    model, depth = NeRF(), torch.linspace(2, 6, 16)
+    origins, colours = torch.randn(12, 1, 3), torch.rand(12, 3)
+    directions = F.normalize(torch.randn(12, 1, 3), dim=-1)
+
+    def compute():
+        density, colour = model(origins + directions * depth[None, :, None])
+        alpha = 1 - torch.exp(-density * (depth[1] - depth[0]))
+        clear = torch.cumprod(torch.cat([torch.ones(12, 1), 1 - alpha + 1e-10], -1), -1)[:, :-1]
+        seen = ((alpha * clear).unsqueeze(-1) * colour).sum(dim=1)
+        return F.mse_loss(seen, colours)
+
+    return Step(model, compute, torch.optim.Adam(model.parameters(), lr=5e-4))
