@@ -100,10 +100,8 @@ def score_bug(case: Bug, result: Score) -> None:
     result.line = any(named(f) for f in alarms)
     result.found = any(named(f) for f in right)
     known = {*case.causes, *case.also}
-    result.second = sorted(
-        {f"{f.status} {f.name}: {f.cause} at {f.where}" for f in alarms
-         if f.cause not in known and not named(f, most=9)}
-    )  # fmt: skip
+    others = [f for f in alarms if f.cause not in known and not named(f, most=9)]
+    result.second = sorted({f"{f.status} {f.cause}" for f in others})
 
 
 def findings_of(case, result):
