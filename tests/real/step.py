@@ -28,9 +28,7 @@ class Healthy:
     library: str
     source: str  # the example or the documentation that it follows: an address
     build: Callable[[], Step]
-    true: frozenset[
-        tuple[str, str]
-    ]  # (status, cause) of alarms that are true of it, each with a reason
+    true: frozenset[tuple[str, str]]  # (status, cause) of alarms that are true of it, each with a reason
 
 
 @dataclass(frozen=True)

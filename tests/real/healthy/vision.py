@@ -1,5 +1,8 @@
 """Image classifiers of torchvision and timm, with the training habits of their own scripts."""
 
+import real.libraries  # noqa: F401
+
+# isort: split
 import timm
 import torch
 from timm.data import Mixup
@@ -11,7 +14,6 @@ from torch.nn import functional as F
 from torchvision import models
 from torchvision.models.resnet import BasicBlock, Bottleneck, ResNet
 
-import real.libraries  # noqa: F401
 from real.step import Step, healthy
 
 TORCHVISION = "https://github.com/pytorch/vision/blob/main/references/classification/train.py"
