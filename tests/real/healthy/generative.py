@@ -258,16 +258,16 @@ def finite_scalar_quantization():
 
 @healthy("vector_quantize_pytorch", "https://github.com/lucidrains/vector-quantize-pytorch")
 def residual_quantizers_with_kmeans():
+    encoder, decoder = nn.Sequential(nn.Linear(24, 16), nn.GELU()), nn.Linear(16, 24)
     quantizer = ResidualVQ(
-        dim=16, codebook_size=32, num_quantizers=3, accept_image_fmap=True, kmeans_init=True,
-        threshold_ema_dead_code=2,
-    )  # fmt: skip
-    model = VQAutoencoder(quantizer)
-    images = torch.rand(4, 1, 28, 28) * 2 - 1
+        dim=16, num_quantizers=3, codebook_size=32, kmeans_init=True, threshold_ema_dead_code=2
+    )
+    model = nn.ModuleDict({"encoder": encoder, "quantizer": quantizer, "decoder": decoder})
+    frames = torch.randn(4, 20, 24)
 
     def compute():
-        out, (_, commit_losses) = model(images)
-        return F.mse_loss(out, images) + commit_losses.sum()
+        quantized, _, commit_losses = quantizer(encoder(frames))
+        return F.mse_loss(decoder(quantized), frames) + commit_losses.sum()
 
     return Step(model, compute, torch.optim.AdamW(model.parameters(), lr=3e-4))
 
@@ -315,9 +315,8 @@ def dcgan_generator_step():
         fake = generator(torch.randn(8, 16, 1, 1))
         return criterion(discriminator(fake), torch.full((8,), 1.0))
 
-    model = nn.ModuleDict({"netG": generator, "netD": discriminator})  # an optimizer for each
     optimizer = torch.optim.Adam(generator.parameters(), lr=2e-4, betas=(0.5, 0.999))
-    return Step(model, compute, optimizer)
+    return Step(generator, compute, optimizer)
 
 
 @healthy("torch", GAN + "wgan_gp/wgan_gp.py")
