@@ -1,4 +1,4 @@
-"""Learning without labels, and learning distances: lightly, pytorch_metric_learning, transformers."""
+"""Learning without labels, and learning of distances between embeddings."""
 
 import copy
 
