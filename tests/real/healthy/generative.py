@@ -180,18 +180,28 @@ def flow_matching_with_sd3():
     return Step(model, compute, torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=1e-4))
 
 
-@healthy("diffusers", DIFFUSERS + "autoencoderkl/train_autoencoderkl.py")
-def autoencoder_kl():
+@healthy("diffusers", DIFFUSERS + "research_projects/autoencoderkl/train_autoencoderkl.py")
+def autoencoder_kl_with_adaptive_adversarial_weight():
     vae = AutoencoderKL(
         block_out_channels=(16, 32), norm_num_groups=8, latent_channels=4, layers_per_block=1,
         down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2,
     )  # fmt: skip
+    discriminator = nn.Sequential(
+        nn.Conv2d(3, 16, 4, 2, 1), nn.LeakyReLU(0.2, True), nn.Conv2d(16, 32, 4, 2, 1, bias=False),
+        nn.BatchNorm2d(32), nn.LeakyReLU(0.2, True), nn.Conv2d(32, 1, 4, 1, 1),
+    )  # fmt: skip
     images = torch.rand(2, 3, 32, 32) * 2 - 1
+    last_layer = vae.decoder.conv_out.weight
 
     def compute():
         posterior = vae.encode(images).latent_dist
         reconstructed = vae.decode(posterior.sample()).sample
-        return F.mse_loss(reconstructed, images) + 1e-6 * posterior.kl().mean()
+        nll_loss = F.mse_loss(reconstructed, images, reduction="none").sum() / len(images)
+        g_loss = -discriminator(reconstructed).mean()
+        nll_grad = torch.autograd.grad(nll_loss, last_layer, retain_graph=True)[0]
+        g_grad = torch.autograd.grad(g_loss, last_layer, retain_graph=True)[0]
+        weight = (nll_grad.norm() / (g_grad.norm() + 1e-4)).clamp(0.0, 1e4).detach()
+        return nll_loss + 1e-6 * posterior.kl().mean() + weight * g_loss
 
     return Step(vae, compute, torch.optim.AdamW(vae.parameters(), lr=4.5e-6, weight_decay=1e-2))
 
@@ -244,7 +254,7 @@ def vector_quantization_with_moving_averages():
 
 
 @healthy("vector_quantize_pytorch", VQ + "autoencoder_fsq.py")
-def finite_scalar_quantization():
+def finite_scalar_quantizer():
     levels = [8, 6, 5]
     model = VQAutoencoder(FSQ(levels), width=len(levels))
     images = torch.rand(4, 1, 28, 28) * 2 - 1
