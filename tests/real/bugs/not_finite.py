@@ -1,17 +1,8 @@
 """The gradient is NaN or infinite."""
 
-import gymnasium as gym
-import segmentation_models_pytorch as smp
-import timm
 import torch
-import transformers as tf
-from diffusers import DDPMScheduler, UNet2DModel
-from lightning import LightningModule
-from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 from torch.nn import functional as F
-from torch_geometric.nn import GCNConv
-from torchvision.models import resnet18
 
 from real.step import Step, bug
 
@@ -19,6 +10,8 @@ END = {"bos_token_id": 1, "eos_token_id": 2}
 
 
 def tiny_bert(**more):
+    import transformers as tf
+
     return tf.BertConfig(
         vocab_size=100,
         hidden_size=32,
@@ -61,6 +54,8 @@ def attention_to_nobody():
     "lightning", "https://github.com/pytorch/pytorch/issues/68425", ("masked-too-late", "overflow")
 )
 def where_does_not_protect():
+    from lightning import LightningModule
+
     class Counts(LightningModule):
         """The rate of a Poisson distribution, positive by elu(x) + 1."""
 
@@ -91,6 +86,9 @@ def where_does_not_protect():
     "forward-nonfinite",
 )
 def one_transition_left():
+    import gymnasium as gym
+    from stable_baselines3.common.policies import ActorCriticPolicy
+
     space = gym.spaces.Box(-1.0, 1.0, (4,)), gym.spaces.Discrete(2)
     policy = ActorCriticPolicy(*space, lambda _: 3e-4)
     states, actions, old = torch.rand(65, 4), torch.randint(2, (65,)), torch.full((65,), -0.7)
@@ -139,6 +137,8 @@ def label_longer_than_the_image():
 
 @bug("torchvision", "https://github.com/pytorch/pytorch/issues/61810", "infinite-derivative")
 def rotation_by_nothing():
+    from torchvision.models import resnet18
+
     model = resnet18(num_classes=6)
     nn.init.zeros_(model.fc.weight)
     model.fc.bias.data.copy_(torch.tensor([1.0, 0, 0, 0, 1, 0]))  # it starts at the identity
@@ -191,6 +191,8 @@ def weight_norm_of_zeros():
     ("division-by-zero", "empty-selection"),  # the loss is NaN, the gradient is 0
 )
 def no_object_in_the_batch():
+    from torchvision.models import resnet18
+
     class SSD(nn.Module):
         def __init__(self):
             super().__init__()
@@ -225,6 +227,8 @@ def no_object_in_the_batch():
     ("zero-times-infinity", "forward-nonfinite"),
 )
 def entropy_of_masked_logits():
+    import transformers as tf
+
     config = tf.GPT2Config(vocab_size=60, n_positions=32, n_embd=32, n_layer=2, n_head=2, **END)
     model, ids = tf.GPT2LMHeadModel(config), torch.randint(50, (2, 12))
     gain = torch.randn(2, 1)
@@ -242,6 +246,8 @@ def entropy_of_masked_logits():
 
 @bug("timm", "https://github.com/HobbitLong/SupContrast/pull/142", "division-by-zero")
 def class_with_one_image():
+    import timm
+
     model = timm.create_model("test_resnet", num_classes=32)
     image, label = torch.rand(8, 3, 64, 64), torch.tensor([0, 0, 0, 1, 1, 2, 3, 3])
 
@@ -296,6 +302,8 @@ def log_of_a_softmax():
     "division-by-zero",
 )
 def terminal_snr_is_zero():
+    from diffusers import DDPMScheduler, UNet2DModel
+
     model = UNet2DModel(
         sample_size=16, in_channels=3, out_channels=3, layers_per_block=1,
         block_out_channels=(16, 32), norm_num_groups=8,
@@ -327,6 +335,8 @@ def terminal_snr_is_zero():
     ("infinite-derivative", "masked-too-late"),
 )
 def positive_equals_anchor():
+    import transformers as tf
+
     config = tiny_bert(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     model = tf.BertModel(config, add_pooling_layer=False)
     anchor, negative = torch.randint(3, 100, (4, 10)), torch.randint(3, 100, (4, 10))
@@ -349,6 +359,8 @@ def positive_equals_anchor():
     "infinite-derivative",
 )
 def focal_loss_with_a_small_gamma():
+    import segmentation_models_pytorch as smp
+
     model = smp.Unet("resnet18", encoder_weights=None, classes=1)
     with torch.no_grad():
         model.segmentation_head[0].weight.mul_(500)  # late in training: very sure of itself
@@ -373,6 +385,8 @@ def focal_loss_with_a_small_gamma():
     also=("forward-nonfinite",),
 )
 def learning_rate_for_a_larger_batch():
+    import timm
+
     model = timm.create_model("test_vit", num_classes=10)
     optimizer = torch.optim.RMSprop(model.parameters(), lr=4.0, momentum=0.9)  #!
     image, label = torch.rand(4, 3, 160, 160), torch.randint(10, (4,))
@@ -397,6 +411,8 @@ def learning_rate_for_a_larger_batch():
     ("nan-target", "forward-nonfinite"),
 )
 def missing_targets():
+    from torch_geometric.nn import GCNConv
+
     class Properties(nn.Module):
         def __init__(self):
             super().__init__()
@@ -452,6 +468,8 @@ def log_of_a_scaled_action():
 
 @bug("transformers", "https://github.com/pytorch/pytorch/issues/70348", "empty-selection")
 def prompt_longer_than_the_window():
+    import transformers as tf
+
     config = tf.GPT2Config(vocab_size=60, n_positions=32, n_embd=32, n_layer=2, n_head=2, **END)
     model, ids = tf.GPT2LMHeadModel(config), torch.randint(50, (2, 24))
     labels = ids.clone()

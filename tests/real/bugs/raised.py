@@ -2,19 +2,17 @@
 
 import math
 
-import peft
-import snntorch as snn
 import torch
-import transformers as tf
 from torch import nn
 from torch.nn import functional as F
-from torchvision.models import DenseNet, resnet18
 
 from real.step import Step, bug
 
 
 @bug("torchvision", "https://github.com/pytorch/vision/issues/4164", "view-in-place")
 def backward_hook_before_an_in_place_relu():
+    from torchvision.models import DenseNet
+
     model = DenseNet(growth_rate=8, block_config=(2, 2), num_init_features=16, num_classes=5)
     gradients = []
     model.features.register_full_backward_hook(lambda m, i, o: gradients.append(o[0]))  #!
@@ -48,6 +46,8 @@ def discriminator_steps_too_early():
 
 @bug("snntorch", "https://github.com/jeshraghian/snntorch/issues/250", "second-backward")
 def neurons_that_are_not_reset():
+    import snntorch as snn
+
     model = nn.Sequential(
         nn.Conv2d(1, 4, 5), nn.MaxPool2d(2), snn.Leaky(beta=0.9, init_hidden=True),
         nn.Flatten(), nn.Linear(4 * 12 * 12, 10),
@@ -96,27 +96,6 @@ def hidden_state_of_the_last_batch():
     return Step(model, compute, optimizer)
 
 
-@bug(
-    "peft",
-    "https://github.com/huggingface/transformers/issues/26334",
-    ("not-connected", "inside-function"),
-)
-def checkpoint_of_a_frozen_embedding():
-    config = tf.LlamaConfig(
-        vocab_size=100, hidden_size=32, intermediate_size=64, num_hidden_layers=2,
-        num_attention_heads=4,
-    )  # fmt: skip
-    adapter = peft.LoraConfig(r=4, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM")
-    model = peft.get_peft_model(tf.LlamaForCausalLM(config), adapter)
-    model.base_model.model.gradient_checkpointing_enable({"use_reentrant": True})  #!
-    ids = torch.randint(3, 100, (4, 12))
-
-    def compute():
-        return model(input_ids=ids, labels=ids).loss  #!
-
-    return Step(model, compute, torch.optim.AdamW(model.parameters(), 1e-4))
-
-
 @bug("torch", "https://github.com/DataXujing/YOLO-v5/issues/23", "leaf-in-place")
 def bias_of_a_detector():
     class Detect(nn.Module):
@@ -148,6 +127,8 @@ def bias_of_a_detector():
 
 @bug("transformers", "https://github.com/learnables/learn2learn/issues/363", "unused-input")
 def inner_step_of_maml():
+    import transformers as tf
+
     config = tf.ViTConfig(
         image_size=32, patch_size=8, hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
         intermediate_size=64,
@@ -173,6 +154,8 @@ def inner_step_of_maml():
 
 @bug("transformers", "https://github.com/z814081807/DeepNER/issues/19", "vector-backward")
 def loss_of_each_token():
+    import transformers as tf
+
     class Tagger(nn.Module):
         def __init__(self, config):
             super().__init__()
@@ -199,6 +182,8 @@ def loss_of_each_token():
 # A new slug: a compiled backward reuses the memory of what it saved, so it can run once only.
 @bug("torchvision", "https://github.com/bytetriper/RAE/issues/74", "donated-buffer")
 def adaptive_weight_of_a_compiled_model():
+    from torchvision.models import resnet18
+
     decoder = nn.Sequential(
         nn.Conv2d(8, 16, 3, padding=1), nn.GELU(), nn.Upsample(scale_factor=2),
         nn.Conv2d(16, 3, 3, padding=1),
@@ -244,3 +229,49 @@ def embedding_with_a_largest_norm():
         return F.cross_entropy(ranking, second) - F.logsigmoid(pair).mean()
 
     return Step(model, compute, torch.optim.Adam(model.parameters(), 1e-3))
+
+
+@bug("diffusers", "https://github.com/huggingface/diffusers/issues/5678", "no-derivative")
+def slope_of_a_slope_of_attention():
+    from diffusers import UNet2DModel
+
+    model = UNet2DModel(
+        sample_size=16, in_channels=3, out_channels=3, layers_per_block=1,
+        block_out_channels=(16, 32), norm_num_groups=8,
+        down_block_types=("DownBlock2D", "AttnDownBlock2D"),
+        up_block_types=("AttnUpBlock2D", "UpBlock2D"),
+    )  # fmt: skip
+    noisy, noise, time = torch.randn(2, 3, 16, 16), torch.randn(2, 3, 16, 16), torch.tensor([3, 90])
+
+    def compute():
+        x = noisy.clone().requires_grad_()
+        predicted = model(x, time).sample  #!
+        (slope,) = torch.autograd.grad((predicted * noise).sum(), x, create_graph=True)  #!
+        return F.mse_loss(predicted, noise) + slope.square().mean()
+
+    return Step(model, compute, torch.optim.AdamW(model.parameters(), 1e-4))
+
+
+@bug("torch", "https://github.com/tamarott/SinGAN/issues/148", "overwritten")
+def one_fake_for_all_steps_of_the_generator():
+    def block(channels, out):
+        return nn.Sequential(
+            nn.Conv2d(channels, out, 3, 1, 1), nn.BatchNorm2d(out), nn.LeakyReLU(0.2)
+        )
+
+    generator = nn.Sequential(block(3, 16), block(16, 16), nn.Conv2d(16, 3, 3, 1, 1), nn.Tanh())
+    critic = nn.Sequential(block(3, 16), block(16, 16), nn.Conv2d(16, 1, 3, 1, 1))
+    optimizer = torch.optim.Adam(generator.parameters(), 5e-4, betas=(0.5, 0.999))
+    real, fixed = torch.rand(1, 3, 24, 24) * 2 - 1, torch.randn(1, 3, 24, 24)
+
+    def compute():
+        fake = generator(torch.randn(1, 3, 24, 24))  # made for the critic  #!
+        for step in range(2):
+            loss = -critic(fake).mean() + 10 * F.mse_loss(generator(fixed), real)  #!
+            if step == 0:
+                optimizer.zero_grad()
+                loss.backward(retain_graph=True)
+                optimizer.step()
+        return loss
+
+    return Step(generator, compute, optimizer)

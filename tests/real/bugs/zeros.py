@@ -1,25 +1,15 @@
 """The gradient is 0, or nearly, where a model should learn."""
 
-import gymnasium as gym
-import kornia
-import numpy as np
-import peft
-import timm
 import torch
-import torchvision
-import transformers as tf
-from pytorch_metric_learning.losses import TripletMarginLoss
-from stable_baselines3.sac.policies import SACPolicy
-from stable_baselines3.td3.policies import TD3Policy
 from torch import nn
 from torch.nn import functional as F
-from torch_geometric.nn import GATConv
-from torchvision.models import resnet18
 
 from real.step import Step, bug
 
 
 def tiny_bert(**more):
+    import transformers as tf
+
     return tf.BertConfig(
         vocab_size=100,
         hidden_size=32,
@@ -40,6 +30,8 @@ def tokens(batch=4, length=12):
     "staircase",
 )
 def rounded_rating():
+    import transformers as tf
+
     model = tf.BertForSequenceClassification(tiny_bert(num_labels=1))
     ids, stars = tokens(), torch.tensor([1.0, 4.0, 3.0, 5.0])
 
@@ -53,6 +45,9 @@ def rounded_rating():
 
 @bug("kornia", "https://github.com/kornia/kornia/issues/827", "staircase")
 def nearest_pixel():
+    import kornia
+    from torchvision.models import resnet18
+
     class WarpRegressor(nn.Module):
         """Finds the homography between an image and a template."""
 
@@ -80,6 +75,9 @@ def nearest_pixel():
 
 @bug("peft", "https://github.com/Guitaricet/relora/issues/18", "zero-factor")
 def both_lora_factors_zero():
+    import peft
+    import transformers as tf
+
     config = tf.LlamaConfig(
         vocab_size=100,
         hidden_size=32,
@@ -113,7 +111,7 @@ def relu_on_the_output():
 
         def forward(self, peptide):
             states, _ = self.lstm(self.acids(peptide))
-            hidden = F.relu(self.hidden(states[:, -1]))
+            hidden = F.relu(self.hidden(states.mean(1)))
             return F.relu(self.out(hidden)).squeeze(-1)  #!
 
     model = RetentionTime()
@@ -126,23 +124,26 @@ def relu_on_the_output():
     return Step(model, compute, torch.optim.Adam(model.parameters(), 1e-3))
 
 
-class Detector(nn.Module):
-    """A box, its objectness and its class for each cell of a grid."""
-
-    def __init__(self, classes):
-        super().__init__()
-        self.backbone = nn.Sequential(*list(resnet18().children())[:-2])
-        self.box = nn.Conv2d(512, 4, 1)
-        self.object = nn.Conv2d(512, 1, 1)
-        self.kind = nn.Conv2d(512, classes, 1)
-
-    def forward(self, image):
-        x = self.backbone(image)
-        return self.box(x), self.object(x), self.kind(x)
-
-
 @bug("torchvision", "https://github.com/ultralytics/yolov3/issues/191", "softmax-of-one")
 def detector_of_one_class():
+    from torchvision.models import resnet18
+
+    class Detector(nn.Module):
+        from torchvision.models import resnet18
+
+        """A box, its objectness and its class for each cell of a grid."""
+
+        def __init__(self, classes):
+            super().__init__()
+            self.backbone = nn.Sequential(*list(resnet18().children())[:-2])
+            self.box = nn.Conv2d(512, 4, 1)
+            self.object = nn.Conv2d(512, 1, 1)
+            self.kind = nn.Conv2d(512, classes, 1)
+
+        def forward(self, image):
+            x = self.backbone(image)
+            return self.box(x), self.object(x), self.kind(x)
+
     model = Detector(classes=1)  #!
     image, boxes = torch.rand(2, 3, 96, 96), torch.rand(2, 4, 3, 3)
     objects, kinds = torch.ones(2, 1, 3, 3), torch.zeros(2, 3, 3, dtype=torch.long)
@@ -178,6 +179,9 @@ def raw_counts():
 
 @bug("torchvision", "https://github.com/lilanxiao/Rotated_IoU/issues/9", "outside-range")
 def boxes_that_do_not_overlap():
+    import torchvision
+    from torchvision.models import resnet18
+
     def iou_loss(box, target):
         top_left = torch.maximum(box[:, :2], target[:, :2])
         bottom_right = torch.minimum(box[:, 2:], target[:, 2:])
@@ -198,6 +202,8 @@ def boxes_that_do_not_overlap():
 
 @bug("transformers", "https://github.com/pytorch/pytorch/issues/63541", "normalised")
 def sum_of_a_layer_norm():
+    import transformers as tf
+
     model = tf.BertModel(tiny_bert(), add_pooling_layer=False)
     ids = tokens()
 
@@ -215,6 +221,8 @@ def sum_of_a_layer_norm():
     also=("zero-factor",),  # the output layer sees zeros only
 )
 def dropout_is_true():
+    from torch_geometric.nn import GATConv
+
     class GAT(nn.Module):
         def __init__(self, features, hidden, classes, dropout):
             super().__init__()
@@ -238,6 +246,10 @@ def dropout_is_true():
 
 @bug("stable_baselines3", "https://github.com/floodsung/DDPG/issues/6", "saturated")
 def saturated_actor():
+    import gymnasium as gym
+    import numpy as np
+    from stable_baselines3.td3.policies import TD3Policy
+
     space = gym.spaces.Box(-np.inf, np.inf, (29,)), gym.spaces.Box(-1.0, 1.0, (3,))
     policy = TD3Policy(*space, lambda _: 1e-4, net_arch=[64, 64])
     observation = torch.rand(32, 29) * 20_000  # rounds per minute, metres  #!
@@ -255,6 +267,9 @@ def saturated_actor():
     "outside-range",
 )
 def log_std_beyond_its_limit():
+    import gymnasium as gym
+    from stable_baselines3.sac.policies import SACPolicy
+
     space = gym.spaces.Box(-1.0, 1.0, (8,)), gym.spaces.Box(-1.0, 1.0, (2,))
     policy = SACPolicy(*space, lambda _: 3e-4, net_arch=[32, 32])
     nn.init.constant_(policy.actor.log_std.bias, 3.0)  # the policy clamps it at 2  #!
@@ -270,6 +285,8 @@ def log_std_beyond_its_limit():
 
 @bug("timm", "https://github.com/engichang1467/Open-Rig3R/issues/35", "underflow")
 def float16_without_a_scaler():
+    import timm
+
     model = timm.create_model("test_vit", num_classes=48)
     image = torch.rand(2, 3, 160, 160)
     rays = F.normalize(torch.rand(2, 16, 3), dim=-1)
@@ -289,6 +306,8 @@ def float16_without_a_scaler():
     ("zero-factor", "empty-selection"),
 )
 def no_triplet_left():
+    from pytorch_metric_learning.losses import TripletMarginLoss
+
     model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 8))
     criterion = TripletMarginLoss(margin=0.05)  #!
     label = torch.arange(2).repeat_interleave(8)
@@ -298,3 +317,36 @@ def no_triplet_left():
         return criterion(model(x), label)  #!
 
     return Step(model, compute, torch.optim.Adam(model.parameters(), 1e-4))
+
+
+@bug("torchvision", "https://github.com/Hiyuur/SR-TOD/issues/5", "staircase")
+def learnable_threshold():
+    from torchvision.models import resnet18
+
+    class DifferenceMap(nn.Module):
+        """Marks where a reconstruction differs from the image, and strengthens these features."""
+
+        def __init__(self):
+            super().__init__()
+            self.features = nn.Sequential(*list(resnet18().children())[:6])
+            self.reconstruct = nn.Sequential(nn.Conv2d(128, 48, 1), nn.PixelShuffle(4))
+            self.threshold = nn.Parameter(torch.tensor(0.2))
+            self.head = nn.Linear(128, 5)
+
+        def forward(self, image):
+            features = self.features(image)
+            half = F.interpolate(image, scale_factor=0.5)
+            again = self.reconstruct(features)
+            difference = (again - half).abs().mean(1, keepdim=True)
+            mask = (torch.sign(difference - self.threshold) + 1) * 0.5  #!
+            mask = F.interpolate(mask, features.shape[-2:])
+            return self.head((features * (1 + mask)).mean((2, 3))), F.mse_loss(again, half)
+
+    model = DifferenceMap()
+    image, label = torch.rand(4, 3, 64, 64), torch.randint(5, (4,))
+
+    def compute():
+        scores, reconstruction = model(image)
+        return F.cross_entropy(scores, label) + reconstruction
+
+    return Step(model, compute, torch.optim.SGD(model.parameters(), 0.01))
