@@ -1,4 +1,10 @@
-"""The gradient is NaN or infinite."""
+"""The gradient or the loss is NaN or infinite.
+
+Each function follows the thread that it cites; the model around the line is small. Slugs that no
+rule has yet: "target-too-long" (a label needs more steps than the input has),
+"zero-times-infinity" (the product is where NaN is born, its factors are right) and "nan-target"
+(the data holds NaN on purpose, and a mask of 0 and 1 does not remove it).
+"""
 
 import torch
 from torch import nn
@@ -106,7 +112,6 @@ def one_transition_left():
     return Step(policy, compute, policy.optimizer)
 
 
-# A new slug: no existing one says that a label needs more steps than there are.
 @bug("torch", "https://github.com/meijieru/crnn.pytorch/issues/235", "target-too-long")
 def label_longer_than_the_image():
     class CRNN(nn.Module):
@@ -220,7 +225,6 @@ def no_object_in_the_batch():
     return Step(model, compute, torch.optim.SGD(model.parameters(), 1e-3, momentum=0.9))
 
 
-# A new slug, zero-times-infinity: the product is where NaN is born, log_softmax is right.
 @bug(
     "transformers",
     "https://github.com/huggingface/trl/pull/7251",
@@ -404,7 +408,6 @@ def learning_rate_for_a_larger_batch():
     return Step(model, compute, optimizer)
 
 
-# A new slug, nan-target: the data holds NaN on purpose, and a mask of 0 and 1 does not remove it.
 @bug(
     "torch_geometric",
     "https://github.com/chemprop/chemprop/issues/960",
@@ -508,3 +511,56 @@ def long_recording_in_float16():
         return F.ctc_loss(log_p, text, torch.full((2,), len(log_p)), letters)
 
     return Step(model, compute, torch.optim.SGD(model.parameters(), 1e-3))
+
+
+@bug("gpytorch", "https://github.com/cornellius-gp/gpytorch/pull/455", "infinite-derivative")
+def root_of_the_squared_distance():
+    import gpytorch
+
+    class Exponential(gpytorch.kernels.Kernel):
+        """The Matern kernel of order 1/2."""
+
+        has_lengthscale = True
+
+        def forward(self, x1, x2, diag=False, **params):
+            x1, x2 = x1 / self.lengthscale, x2 / self.lengthscale
+            squared = ((x1[..., :, None, :] - x2[..., None, :, :]) ** 2).sum(-1)
+            return torch.exp(-squared.sqrt())  #!
+
+    class GP(gpytorch.models.ExactGP):
+        def __init__(self, x, y):
+            super().__init__(x, y, gpytorch.likelihoods.GaussianLikelihood())
+            self.mean = gpytorch.means.ConstantMean()
+            self.kernel = gpytorch.kernels.ScaleKernel(Exponential())
+
+        def forward(self, x):
+            return gpytorch.distributions.MultivariateNormal(self.mean(x), self.kernel(x))
+
+    x = torch.linspace(0, 1, 20)[:, None]
+    y = torch.sin(6 * x[:, 0]) + 0.1 * torch.randn(20)
+    model = GP(x, y)
+    marginal = gpytorch.mlls.ExactMarginalLogLikelihood(model.likelihood, model)
+    return Step(model, lambda: -marginal(model(x), y), torch.optim.Adam(model.parameters(), 0.1))
+
+
+@bug(
+    "transformers",
+    "https://github.com/MakazhanAlpamys/Soup/issues/719",
+    ("infinite-derivative", "masked-too-late"),
+)
+def student_as_the_target():
+    import transformers as tf
+
+    config = tf.GPT2Config(vocab_size=60, n_positions=32, n_embd=32, n_layer=2, n_head=2, **END)
+    teacher, student = tf.GPT2LMHeadModel(config).eval(), tf.GPT2LMHeadModel(config)
+    with torch.no_grad():
+        student.transformer.wte.weight.mul_(40)  # pretrained: much surer than a new model
+    ids, temperature = torch.randint(3, 60, (2, 12)), 0.05
+
+    def compute():
+        with torch.no_grad():
+            teacher_log_p = (teacher(ids).logits / temperature).log_softmax(-1)
+        student_p = (student(ids).logits / temperature).softmax(-1)
+        return F.kl_div(teacher_log_p, student_p, reduction="batchmean")  #!
+
+    return Step(student, compute, torch.optim.AdamW(student.parameters(), 1e-5))

@@ -1,4 +1,9 @@
-"""autograd raises an error: in the forward pass, or in backward()."""
+"""autograd raises an error: in the forward pass, or in backward().
+
+Each function follows the thread that it cites; the model around the line is small. A slug that no
+rule has yet: "donated-buffer" (a compiled backward reuses the memory of what it saved, so it can
+run once only).
+"""
 
 import math
 
@@ -28,6 +33,7 @@ def backward_hook_before_an_in_place_relu():
 def discriminator_steps_too_early():
     artist = nn.Sequential(nn.Linear(5, 128), nn.ReLU(), nn.Linear(128, 15))
     critic = nn.Sequential(nn.Linear(15, 128), nn.ReLU(), nn.Linear(128, 1), nn.Sigmoid())
+    optimizer = torch.optim.Adam(artist.parameters(), 1e-4)
     critic_optimizer = torch.optim.Adam(critic.parameters(), 1e-4)
     paintings = torch.sin(torch.linspace(-1, 1, 15) * math.pi) + 0.02 * torch.randn(64, 15)
 
@@ -39,9 +45,10 @@ def discriminator_steps_too_early():
         critic_optimizer.zero_grad()
         critic_loss.backward(retain_graph=True)
         critic_optimizer.step()  #!
+        optimizer.zero_grad()
         return artist_loss
 
-    return Step(artist, compute, torch.optim.Adam(artist.parameters(), 1e-4))
+    return Step(artist, compute, optimizer)
 
 
 @bug("snntorch", "https://github.com/jeshraghian/snntorch/issues/250", "second-backward")
@@ -61,8 +68,9 @@ def neurons_that_are_not_reset():
         return sum(F.cross_entropy(membrane, label) for membrane in membranes)
 
     def compute():
-        optimizer.zero_grad()
         loss_of(*batches[0]).backward()
+        optimizer.step()
+        optimizer.zero_grad()
         return loss_of(*batches[1])
 
     return Step(model, compute, optimizer)
@@ -91,6 +99,7 @@ def hidden_state_of_the_last_batch():
             loss = F.binary_cross_entropy_with_logits(model(x), sex)
             if x is not batches[-1][0]:
                 loss.backward()
+                optimizer.step()
         return loss
 
     return Step(model, compute, optimizer)
@@ -179,7 +188,6 @@ def loss_of_each_token():
     return Step(model, lambda: model(ids, mask, labels), torch.optim.AdamW(model.parameters()))
 
 
-# A new slug: a compiled backward reuses the memory of what it saved, so it can run once only.
 @bug("torchvision", "https://github.com/bytetriper/RAE/issues/74", "donated-buffer")
 def adaptive_weight_of_a_compiled_model():
     from torchvision.models import resnet18
@@ -192,6 +200,7 @@ def adaptive_weight_of_a_compiled_model():
     compiled = torch.compile(decoder, backend="aot_eager")  #!
     latent, image = torch.randn(2, 8, 16, 16), torch.rand(2, 3, 32, 32)
     F.l1_loss(compiled(latent), image).backward()  # the first epochs, without the critic
+    decoder.zero_grad()
 
     def norm(loss):
         (slope,) = torch.autograd.grad(loss, decoder[-1].weight, retain_graph=True)  #!
@@ -268,8 +277,8 @@ def one_fake_for_all_steps_of_the_generator():
         fake = generator(torch.randn(1, 3, 24, 24))  # made for the critic  #!
         for step in range(2):
             loss = -critic(fake).mean() + 10 * F.mse_loss(generator(fixed), real)  #!
+            optimizer.zero_grad()
             if step == 0:
-                optimizer.zero_grad()
                 loss.backward(retain_graph=True)
                 optimizer.step()
         return loss

@@ -1,4 +1,7 @@
-"""The gradient is 0, or nearly, where a model should learn."""
+"""The gradient is 0, or nearly, where a model should learn.
+
+Each function follows the thread that it cites; the model around the line is small.
+"""
 
 import torch
 from torch import nn
@@ -350,3 +353,50 @@ def learnable_threshold():
         return F.cross_entropy(scores, label) + reconstruction
 
     return Step(model, compute, torch.optim.SGD(model.parameters(), 0.01))
+
+
+@bug("torch", "https://github.com/ssui-liu/learnable-embed-sizes-for-RecSys/issues/4", "saturated")
+def pruning_threshold_of_an_embedding():
+    class PrunedEmbedding(nn.Module):
+        """Shrinks each number by a threshold that is learned for each feature."""
+
+        def __init__(self, features, width):
+            super().__init__()
+            self.values = nn.Parameter(torch.randn(features, width))
+            self.s = nn.Parameter(torch.full((features, 1), -150.0))  #!
+
+        def forward(self, ids):
+            shrunk = self.values.sign() * F.relu(self.values.abs() - self.s.sigmoid())  #!
+            return shrunk[ids]
+
+    class ClickRate(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = PrunedEmbedding(60, 8)
+            self.layers = nn.Sequential(nn.Linear(40, 32), nn.Tanh(), nn.Linear(32, 1))
+
+        def forward(self, ids):
+            return self.layers(self.embedding(ids).flatten(1)).squeeze(-1)
+
+    model = ClickRate()
+    ids, clicked = torch.randint(60, (256, 5)), torch.randint(2, (256,)).float()
+
+    def compute():
+        return F.binary_cross_entropy_with_logits(model(ids), clicked)
+
+    return Step(model, compute, torch.optim.Adam(model.parameters(), 1e-3))
+
+
+@bug("torch", "https://github.com/torch/torch7/issues/1092", "shrinks")
+def regression_by_many_sigmoids():
+    widths = [28, 56, 58, 112, 114, 112, 114, 112, 58, 56, 58, 56, 28, 28]
+    layers = []
+    for inputs, outputs in zip(widths, widths[1:], strict=False):
+        layers += [nn.Linear(inputs, outputs), nn.Sigmoid()]  #!
+    model = nn.Sequential(*layers, nn.Linear(28, 1))
+    x, y = torch.rand(64, 28), torch.rand(64, 1)
+
+    def compute():
+        return F.mse_loss(model(x), y)  #!
+
+    return Step(model, compute, torch.optim.SGD(model.parameters(), 0.1))
