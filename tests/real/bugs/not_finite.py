@@ -148,7 +148,8 @@ def rotation_by_nothing():
     nn.init.zeros_(model.fc.weight)
     model.fc.bias.data.copy_(torch.tensor([1.0, 0, 0, 0, 1, 0]))  # it starts at the identity
     image, true = torch.rand(3, 3, 64, 64), torch.eye(3).repeat(3, 1, 1)
-    true[1:] = torch.linalg.qr(torch.randn(2, 3, 3))[0]
+    spin = torch.randn(2, 3, 3)
+    true[1:] = torch.linalg.matrix_exp(spin - spin.mT)
 
     def rotation(six):
         x, y = F.normalize(six[:, :3], dim=-1), six[:, 3:]

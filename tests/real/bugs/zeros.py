@@ -132,8 +132,6 @@ def detector_of_one_class():
     from torchvision.models import resnet18
 
     class Detector(nn.Module):
-        from torchvision.models import resnet18
-
         """A box, its objectness and its class for each cell of a grid."""
 
         def __init__(self, classes):
