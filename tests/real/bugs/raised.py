@@ -161,7 +161,11 @@ def inner_step_of_maml():
     return Step(model, compute, torch.optim.Adam(model.parameters(), 1e-4))
 
 
-@bug("transformers", "https://github.com/z814081807/DeepNER/issues/19", "vector-backward")
+@bug(
+    "transformers",
+    "https://github.com/z814081807/DeepNER/issues/19",
+    ("vector-backward", "vector-loss"),
+)
 def loss_of_each_token():
     import transformers as tf
 

@@ -253,7 +253,7 @@ def saturated_actor():
 
     space = gym.spaces.Box(-np.inf, np.inf, (29,)), gym.spaces.Box(-1.0, 1.0, (3,))
     policy = TD3Policy(*space, lambda _: 1e-4, net_arch=[64, 64])
-    observation = torch.rand(32, 29) * 20_000  # rounds per minute, metres  #!
+    observation = torch.rand(32, 29) * 1_000_000  # pascals, not normalised  #!
 
     def compute():
         action = policy.actor(observation)  #!
