@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
-from types import CodeType, FrameType
+from types import FrameType
 from typing import NamedTuple
 
 import torch
 
-from autograd_surprises.doctor.places import Where, user_frame, where_is
+from autograd_surprises.doctor.places import CodeLine, Where, place_of, where_from
 from autograd_surprises.doctor.rules.cuts import DECIDES, LEAVES_TORCH, Cut
 
 SHAPE_ONLY = {"zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like",
@@ -38,6 +38,8 @@ SPOILS = frozenset(
 class ForwardCall(NamedTuple):
     """One call of torch from Python.
 
+    line             of the user, and of the library that it led to
+    module           the path of the module whose forward was running, or ""
     first, last      numbers of the graph nodes that it made: first <= number < last
     inputs, outputs  the states of tensors that went in and came out, each state a number
     cuts             {output: why it has no history}
@@ -48,7 +50,8 @@ class ForwardCall(NamedTuple):
 
     index: int
     name: str
-    line: tuple[CodeType, int, str]
+    line: CodeLine
+    module: str
     first: int
     last: int
     inputs: Sequence[int]
@@ -60,8 +63,7 @@ class ForwardCall(NamedTuple):
 
     @property
     def where(self) -> Where:
-        code, line, module = self.line
-        return Where(code.co_filename, line, module)
+        return place_of(self.line, self.module)
 
     @property
     def node_line(self) -> Where | None:
@@ -112,7 +114,7 @@ def function_around(frame: FrameType | None) -> tuple[type, Where | None] | None
     while frame is not None:
         function = _function_of(frame.f_code) if frame.f_code.co_name == "forward" else None
         if function is not None:
-            return function, where_is(user_frame(frame.f_back))
+            return function, where_from(frame.f_back)
         frame = frame.f_back
     return None
 

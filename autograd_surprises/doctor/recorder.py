@@ -22,7 +22,15 @@ from autograd_surprises.doctor.forward_calls import (
     is_finite,
     name_and_role,
 )
-from autograd_surprises.doctor.places import Where, owner, tensors_in, user_frame, where_is
+from autograd_surprises.doctor.places import (
+    Where,
+    code_line,
+    owner,
+    tensors_in,
+    user_frame,
+    where_from,
+    where_is,
+)
 from autograd_surprises.doctor.rules.cuts import CUTS, Cut, Lost
 
 sequence_number = torch.autograd._get_sequence_nr
@@ -146,7 +154,7 @@ class Recorder(TorchFunctionMode):
         elif role == "switch":
             self._note_switch(caller, args[0])
         elif role == "hook":
-            self.hooks.append((self._state(args[0]), where_is(user_frame(caller))))
+            self.hooks.append((self._state(args[0]), where_from(caller)))
         elif outputs or role == "event":
             self._note(caller, name, inputs, outputs, before, kwargs)
         return result
@@ -157,7 +165,7 @@ class Recorder(TorchFunctionMode):
         if any(f.f_code.co_name == "__exit__" for f in (caller, caller.f_back) if f is not None):
             del self._switches[-1:]
         else:
-            self._switches.append(None if on else (user.f_code, _switched_at(caller, user)))
+            self._switches.append(None if on else (user.f_code, _switched_at(caller)))
 
     def _note_number(self, caller, name, inputs, before):
         """A number that left torch, if the user's code read it, and from a tracked tensor."""
@@ -234,11 +242,10 @@ class Recorder(TorchFunctionMode):
     def _append(
         self, caller, name, before, states, made, cuts, function=None, in_place=False, shapes=()
     ):
-        frame = user_frame(caller) or caller
-        line = frame.f_code, frame.f_lineno, self._modules[-1] if self._modules else ""
+        module = self._modules[-1] if self._modules else ""
         call = ForwardCall(
-            len(self.calls), name, line, before, sequence_number(), tuple(states), tuple(made),
-            cuts, function, in_place, shapes,
+            len(self.calls), name, code_line(caller), module, before, sequence_number(),
+            tuple(states), tuple(made), cuts, function, in_place, shapes,
         )  # fmt: skip
         self.calls.append(call)
         if function:
@@ -252,7 +259,8 @@ class Recorder(TorchFunctionMode):
             frame = caller
             while frame is not None and frame.f_code is not code:
                 frame = frame.f_back
-            lost = replace(lost, around=where_is(frame), switched=switched)
+            around = where_from(caller) if frame is user_frame(caller) else where_is(frame)
+            lost = replace(lost, around=around, switched=switched)
         return Cut(rule, lost)
 
 
@@ -268,7 +276,7 @@ def _lost(name, result, kwargs, caller):
     )
 
 
-def _switched_at(caller, user):
+def _switched_at(caller):
     """Where recording is switched off: a line, or the decorator of a function."""
     frame = caller
     while frame is not None and owner(frame.f_code) == "torch":
@@ -276,7 +284,7 @@ def _switched_at(caller, user):
             code = frame.f_locals["func"].__code__
             return Where(code.co_filename, code.co_firstlineno)
         frame = frame.f_back
-    return where_is(user)
+    return where_from(caller)
 
 
 # A TorchFunctionMode sees neither which module is running nor nn.Parameter(...), so both are
