@@ -58,7 +58,8 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recorder, frame) -> Repor
     weights = _weights(loss, grad_outputs)
     history = History(recorder)
     backward = Backward(loss.grad_fn) if loss.grad_fn is not None else None
-    case = Case(loss, backward, history, recorder is not None, names, model)
+    named = [(names[id(tensor)], tensor) for tensor in held]
+    case = Case(loss, backward, history, recorder is not None, names, model, named)
     with torch._C.DisableTorchFunction(), torch.inference_mode(False), torch.enable_grad():
         failed = walk(case, weights, targets, held)
         findings = about_loss(case, targets, grad_outputs)

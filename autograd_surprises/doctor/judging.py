@@ -8,7 +8,7 @@ from itertools import islice
 import torch
 
 from autograd_surprises.doctor.backward import edge_of
-from autograd_surprises.doctor.case import Case, memory
+from autograd_surprises.doctor.case import Case
 from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.rules.losses import LOSS, LOSS_IS_LEAF, LossFacts
 from autograd_surprises.doctor.rules.missing import (
@@ -27,7 +27,7 @@ from autograd_surprises.doctor.rules.nonfinite import (
 from autograd_surprises.doctor.rules.rule import Named
 from autograd_surprises.doctor.rules.wrong import ACCUMULATED, OldGradient
 from autograd_surprises.doctor.rules.zeros import SHRINKS, TINY, ZERO, ZERO_SUM, Shrinking
-from autograd_surprises.doctor.steps import BackwardStep, GradientSum, Node, amount_of
+from autograd_surprises.doctor.steps import BackwardStep, GradientSum, Node, amount_of, memory
 
 TINY_MASS, DROP, VANISHED = 1e-5, 1e-3, 1e-9  # of what entered; in one step; in many steps
 NEAR = 50  # how many steps above a tensor are searched for what blocks a part of its gradient

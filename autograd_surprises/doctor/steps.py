@@ -185,3 +185,17 @@ def amount_of(gradient: torch.Tensor) -> Amount:
     if math.isfinite(mass):
         return amount
     return replace(amount, inf=int(gradient.isinf().sum()), nan=int(gradient.isnan().sum()))
+
+
+def memory(tensor: torch.Tensor) -> tuple[int, int]:
+    """Where its numbers lie, and how many there are: the same only for a view of all of them.
+
+    >>> x = torch.ones(2)
+    >>> memory(x) == memory(x.detach()), memory(x) == memory(x.clone())
+    (True, False)
+    """
+    try:
+        pointer = tensor.data_ptr()
+    except (RuntimeError, NotImplementedError):  # a tensor without storage
+        pointer = 0
+    return (pointer or -id(tensor)), tensor.numel()

@@ -204,6 +204,11 @@ def power_too_large():
     return (x**2).square().sum(), x
 
 
+def masked_target():
+    scores = torch.tensor([[1.0, -torch.inf, 2.0]], requires_grad=True)
+    return F.cross_entropy(scores, torch.tensor([1])) * 2, scores
+
+
 REACHED = [
     (power_too_large, "inf", "infinite-derivative"),
     (small_divisor, "inf", "division-by-zero"),
@@ -233,10 +238,11 @@ REACHED = [
     (nothing_selected, "zero", "empty-selection"),
     (all_ignored, "zero", "empty-selection"),
     (too_small_for_half, "zero", "underflow"),
-    (infinite_constant, "nan", "forward-nonfinite"),
+    (infinite_constant, "nan", "nonfinite-data"),
     (cut_without_a_trace, "none", "unknown-cut"),
     (other_branch, "zero", "other-branch"),
     (everything_padded_away, "zero", "overwritten-values"),
+    (masked_target, "ok", ""),
     (not_known, "zero", "unknown-zero"),
 ]
 
@@ -270,6 +276,11 @@ def test_a_checkpoint_that_is_not_reentrant_is_looked_into():
     layer, x = nn.Linear(2, 2), torch.ones(1, 2, requires_grad=True)
     loss = checkpoint(lambda v: layer(v).round(), x, use_reentrant=False).sum()
     assert explain(loss, layer)["weight"].cause == "staircase"
+
+
+def test_a_target_that_is_masked_is_not_called_an_empty_row():
+    loss, _ = masked_target()
+    assert explain(loss)["loss"].cause == "masked-class"
 
 
 def test_an_error_that_is_not_known_is_called_so():

@@ -517,3 +517,37 @@ def test_an_operation_that_may_only_pass_nan_on_is_blamed_with_a_probably(operat
 def test_an_operation_that_keeps_its_finite_input_is_blamed_without_a_doubt(operation):
     loss = operation(leaf(0.0, 1.0)).square().sum()
     assert "probably" not in explain(loss)["loss"].sentence
+
+
+@pytest.mark.parametrize("mode", ["alone", "traced"])
+def test_data_that_hold_nan_are_named(mode):
+    model, x, target = nn.Linear(2, 1), torch.ones(3, 2), torch.tensor([[1.0], [torch.nan], [2.0]])
+    with trace() as t:
+        loss = F.l1_loss(model(x), target)
+    found = (t.explain if mode == "traced" else explain)(loss, model)["loss"]
+    assert found.sentence.removeprefix("probably this: ").startswith("target holds inf or NaN in 1")
+    x[0, 1] = torch.inf
+    with trace() as t:
+        loss = model(x).square().sum()
+    found = (t.explain if mode == "traced" else explain)(loss, model)["loss"]
+    assert found.sentence.startswith("x holds inf or NaN in 1 of 6")
+    assert [place.source for _, place in found.places] == (
+        ["loss = model(x).square().sum()"] if mode == "traced" else []
+    )
+
+
+def test_a_mask_of_minus_infinity_is_not_blamed_for_what_overflows():
+    x = leaf(100.0, 1.0, 2.0)
+    mask = torch.tensor([False, True, False])
+    p = x.masked_fill(mask, -torch.inf).log_softmax(0)
+    loss = p.exp().sum() + x.exp().pow(2).sum()
+    assert explain(loss, {"x": x})["loss"].cause == "overflow"
+
+
+def test_a_masked_categorical_is_healthy():
+    torch.manual_seed(0)
+    policy = nn.Linear(4, 5)
+    scores = policy(torch.randn(6, 4)).masked_fill(torch.eye(6, 5).bool(), -torch.inf)
+    choice = torch.distributions.Categorical(logits=scores, validate_args=False)
+    loss = choice.log_prob(choice.sample()).mean() - choice.entropy().mean()
+    assert explain(loss, policy).healthy
