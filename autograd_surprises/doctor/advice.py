@@ -44,9 +44,11 @@ def probably_wrong(case: Case) -> list[Finding]:
             own.setdefault(step.own_name, step)
     for name, step in own.items():
         found.append(OWN_FUNCTION.finding(step).about(name, "ok", at(step, "applied at")))
-    for call in case.history.calls:
-        meeting = Meeting(call.operation, *call.shapes) if call.shapes else None
-        if meeting and BROADCAST.fits(meeting):
+    steps = case.backward.steps.values() if case.backward else ()
+    names = {step.node._sequence_nr(): step.name for step in steps}
+    for call in [call for call in case.history.calls if call.shapes]:
+        meeting = Meeting(call.operation, *call.shapes, case.history.is_loss(call, names))
+        if BROADCAST.fits(meeting):
             places = (("at", call.where),)
             found.append(BROADCAST.finding(meeting).about("loss", "wrong", places))
     return found

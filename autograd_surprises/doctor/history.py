@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import torch
@@ -12,6 +12,11 @@ from autograd_surprises.doctor.forward_calls import BACKWARDS, ForwardCall
 from autograd_surprises.doctor.places import Where
 from autograd_surprises.doctor.recorder import Recorder
 from autograd_surprises.doctor.rules.cuts import Cut
+
+
+SIZES = {"square", "pow", "abs"}  # of a difference
+BY_HAND = {"unsqueeze", "getitem", "sum", "mean"}  # (N, 1) made by one of these is meant
+TOTALS = {"MeanBackward0", "SumBackward0"}  # over all elements; MeanBackward1 is along a dimension
 
 
 class Fate(NamedTuple):
@@ -138,6 +143,29 @@ class History:
             for state, cut in call.cuts.items()
             if not cut.lost.decides and (behind is None or state in behind)
         ][:3]
+
+    def is_loss(self, call: ForwardCall, names: Mapping[int, str]) -> bool:
+        """Is the result of a subtraction squared, or made positive, and averaged at once?
+
+        names  of the nodes of the graph, by number
+        """
+        if call.operation not in {"sub", "rsub", "subtract"} or len(call.inputs) != 2:
+            return False
+        longer = call.inputs[len(call.shapes[1]) < len(call.shapes[2])]
+        maker = self.makers.get(longer)
+        size = self._only_use(call)
+        total = size and self._only_use(size)
+        return bool(
+            total
+            and size.operation in SIZES
+            and not (maker and maker.operation in BY_HAND)
+            and {names.get(n) for n in range(total.first, total.last)} & TOTALS
+        )
+
+    def _only_use(self, call):
+        """The one call that used the result of this one."""
+        uses = [use for state in call.outputs for use in self.users.get(state, ())]
+        return uses[0] if len(uses) == 1 else None
 
     def spoiled_before(self, loss: torch.Tensor, backward) -> ForwardCall | None:
         """The first call behind the loss that turned finite numbers into inf or NaN."""

@@ -551,3 +551,45 @@ def test_a_masked_categorical_is_healthy():
     choice = torch.distributions.Categorical(logits=scores, validate_args=False)
     loss = choice.log_prob(choice.sample()).mean() - choice.entropy().mean()
     assert explain(loss, policy).healthy
+
+
+def matching_costs(x):
+    return (x - torch.tensor([0.0, 2.0, 1.0])).abs().amin(1).sum()
+
+
+def kmeans(x):
+    rows = x.expand(3, 2)
+    size = rows.square().sum(1, keepdim=True) + torch.ones(3)
+    return (size - 2 * rows @ torch.ones(2, 3)).amin(1).mean()
+
+
+def all_pairs(x):
+    return (x[:, 0].unsqueeze(1) - torch.ones(3)).square().mean()
+
+
+def kernel(x):
+    return (x - torch.linspace(0, 1, 3)).square().neg().exp().mean()
+
+
+@pytest.mark.parametrize("loss_of", [matching_costs, kmeans, all_pairs, kernel])
+def test_pairs_outside_of_a_loss_are_meant(loss_of):
+    x = torch.tensor([[1.5], [2.5], [4.5]], requires_grad=True)
+    with trace() as t:
+        loss = loss_of(x * 2)
+    assert t.explain(loss, {"x": x}).healthy
+
+
+@pytest.mark.parametrize(
+    "loss_of",
+    [
+        lambda x, y: (x - y).abs().mean(),
+        lambda x, y: torch.sqrt(torch.mean((y - x).pow(2))),
+        lambda x, y: F.l1_loss(x, y, reduction="sum"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Using a target size:UserWarning")
+def test_pairs_in_a_loss_are_not(loss_of):
+    x = torch.tensor([[1.5], [2.5], [4.5]], requires_grad=True)
+    with trace() as t:
+        loss = loss_of(x * 2, torch.ones(3))
+    assert t.explain(loss, {"x": x})["loss"].cause == "broadcast"

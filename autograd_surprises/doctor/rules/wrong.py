@@ -55,14 +55,15 @@ DOUBLE_SOFTMAX = StepRule(
     on={"LogSoftmax": _gets_probabilities},
 )
 
-MEETS = {"sub", "rsub", "subtract", "add", "radd", "mul", "rmul", "multiply", "div", "truediv",
-         "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}  # fmt: skip
+LOSSES = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}
 
 
 class Meeting(NamedTuple):
     """Two tensors of different shapes in one call; does exactly one of them require a gradient?
 
-    >>> BROADCAST.fits(Meeting("sub", True, (4, 1), (4,)))
+    is_loss  is it a difference that is squared, or made positive, and averaged at once?
+
+    >>> BROADCAST.fits(Meeting("mse_loss", True, (4, 1), (4,)))
     True
     """
 
@@ -70,6 +71,7 @@ class Meeting(NamedTuple):
     one_tracked: bool
     first: tuple[int, ...]
     second: tuple[int, ...]
+    is_loss: bool = False
 
     @property
     def result(self) -> tuple[int, ...]:
@@ -77,15 +79,13 @@ class Meeting(NamedTuple):
 
 
 def _crosses(meeting: Meeting) -> bool:
-    """(N, 1) and (N,) broadcast to (N, N), and one of the two comes from data.
+    """In a loss, (N, 1) and (N,) broadcast to (N, N), and one of the two comes from data.
 
-    Broadcasting (N, 1, k) with (N, k) is often intended, except in a loss function.
+    Elsewhere that is how all pairs are computed: distances, costs, masks.
     """
-    operation, one_tracked, first, second = meeting
+    operation, one_tracked, first, second, is_loss = meeting
     sizes = [[n for n in shape if n != 1] for shape in (first, second)]
-    longer, shorter = sorted((first, second), key=len, reverse=True)
-    suspect = operation.endswith("_loss") or longer == (*shorter, 1)
-    if not (one_tracked and suspect and operation in MEETS and sizes[0] == sizes[1] != []):
+    if not (one_tracked and (is_loss or operation in LOSSES) and sizes[0] == sizes[1] != []):
         return False
     return math.prod(meeting.result) > math.prod(first)
 
