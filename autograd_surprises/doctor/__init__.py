@@ -18,6 +18,7 @@ advice         what a gradient does not show
 errors         explain_error(), and the lines that an error is about
 boxes          one backward as boxes and links, for a picture
 report         findings as text, table and data
+unchanged      what a backward changes beside gradients, put back
 diagnosis      explain()
 tracing        trace()
 """

@@ -200,13 +200,7 @@ def variables(frame: FrameType | None) -> tuple[dict[int, str], list[torch.Tenso
     """The tensors that the user's variables on the stack hold: the shortest name by id, and all."""
     names: dict[int, str] = {}
     tensors: dict[int, torch.Tensor] = {}
-    spaces = {}
-    while frame is not None:
-        if owner(frame.f_code) == "user":
-            spaces[id(frame.f_globals)] = frame.f_globals
-            spaces[id(frame)] = frame.f_locals
-        frame = frame.f_back
-    for space in spaces.values():
+    for space in _spaces(frame):
         for variable, value in list(space.items()):
             if SHELL.fullmatch(variable):  # IPython's own copies of cells and results
                 continue
@@ -216,3 +210,27 @@ def variables(frame: FrameType | None) -> tuple[dict[int, str], list[torch.Tenso
                     if len(name) < len(names.get(id(tensor), name + " ")):
                         names[id(tensor)] = name
     return names, list(tensors.values())
+
+
+def modules(frame: FrameType | None) -> list[torch.nn.Module]:
+    """The modules that the user's variables on the stack hold, or attributes of these."""
+    found = {}
+    for space in _spaces(frame):
+        for value in list(space.values()):
+            held = [value]
+            if not isinstance(value, (ModuleType, type)):
+                with suppress(Exception):  # an object without attributes, or one that is shy
+                    held += vars(value).values()
+            found.update((id(m), m) for m in held if isinstance(m, torch.nn.Module))
+    return list(found.values())
+
+
+def _spaces(frame):
+    """The local and global variables of the user's frames."""
+    spaces = {}
+    while frame is not None:
+        if owner(frame.f_code) == "user":
+            spaces[id(frame.f_globals)] = frame.f_globals
+            spaces[id(frame)] = frame.f_locals
+        frame = frame.f_back
+    return list(spaces.values())
