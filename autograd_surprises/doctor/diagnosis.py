@@ -25,9 +25,10 @@ def explain(loss, wrt=None, *, model=None, optimizer=None, grad_outputs=None) ->
     """Say for each tensor in `wrt` whether a gradient of `loss` arrives, and if not, why.
 
     Call it after the forward pass. It walks through the graph once, with torch.autograd.grad, and
-    leaves .grad, hooks, buffers, random numbers and the graph as they were. Your hooks and Functions
-    run, and checkpoints recompute; what hooks of modules keep in these or in closures is put back. What retain_grad() adds is removed again for every tensor that the
-    variables on the stack lead to, also through lists, dicts, closures and attributes.
+    leaves .grad, hooks, buffers, random numbers and the graph as they were. Your hooks and
+    Functions run, and checkpoints recompute. What retain_grad() adds is removed again for every
+    tensor that the variables on the stack lead to, also through lists, dicts, closures and
+    attributes; so is what backward hooks write into these.
 
     wrt           a module, an optimizer, a tensor, a list of tensors or {name: tensor}; without
                   it: every leaf that the graph reaches

@@ -13,7 +13,6 @@ from autograd_surprises.doctor.places import Where
 from autograd_surprises.doctor.recorder import Recorder
 from autograd_surprises.doctor.rules.cuts import Cut
 
-
 SIZES = {"square", "pow", "abs"}  # of a difference
 BY_HAND = {"unsqueeze", "getitem", "sum", "mean"}  # (N, 1) made by one of these is meant
 TOTALS = {"MeanBackward0", "SumBackward0"}  # over all elements; MeanBackward1 is along a dimension
