@@ -24,7 +24,7 @@ class Case:
     backward  None for a loss without a graph
     history   of the forward pass; if it was not recorded, an empty one
     recorded  was it recorded?
-    held      the names of the tensors that the user's variables hold, and the tensors
+    named     the names of the tensors that the user's variables hold, and the tensors
     tiny      step -> the finding of the first tensor whose tiny gradient came through it
 
     >>> x = torch.ones(2, requires_grad=True)
@@ -40,7 +40,7 @@ class Case:
     recorded: bool
     names: dict[int, str]
     model: nn.Module | None
-    held: list[tuple[str, torch.Tensor]] = field(default_factory=list)
+    named: list[tuple[str, torch.Tensor]] = field(default_factory=list)
     tiny: dict[BackwardStep, Finding] = field(default_factory=dict)
     _told: dict = field(default_factory=dict)
 
@@ -77,7 +77,7 @@ class Case:
             if bool(numbers_of(leaf).isnan().any()):
                 found = NAN_LEAF.finding(Named(self.name(leaf, i)))
                 return found.about("", "", (("written at", self.history.written_at(leaf)),))
-        return born_in_forward(self.loss, self.backward, self.history, self.held)
+        return born_in_forward(self.loss, self.backward, self.history, self.named)
 
     @cached_property
     def leaves_by_memory(self) -> dict[tuple, torch.Tensor]:

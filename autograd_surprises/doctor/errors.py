@@ -12,6 +12,7 @@ from autograd_surprises.doctor.recorder import Recorder
 from autograd_surprises.doctor.steps import BackwardStep
 from autograd_surprises.messages import known_message
 
+LONG = 500  # characters: torch's own remedy often stands last
 UNKNOWN = "the doctor does not know this message"
 ONE_GRAPH = "backward() runs a second time on one graph, and the first time freed what it had saved"
 OLD_GRAPH = (
@@ -59,7 +60,7 @@ def finding_of_error(
         places=tuple(places),
         fix=known.fix if known else "",
         node=f"raised in {failed.name}" if failed is not None else "",
-        also=(first if len(first) <= 110 else f"{first[:110]}…",),
+        also=(first if len(first) <= LONG else f"{first[:LONG]}…",),
         section=known.section if known else "",
     )
 

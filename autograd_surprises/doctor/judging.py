@@ -12,6 +12,7 @@ from autograd_surprises.doctor.case import Case
 from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.rules.losses import LOSS, LOSS_IS_LEAF, LossFacts
 from autograd_surprises.doctor.rules.missing import (
+    HIDDEN,
     NOT_A_LEAF,
     RETURNED_NONE,
     UNREACHED,
@@ -52,6 +53,8 @@ def judge(case: Case, name: str, tensor: torch.Tensor) -> Finding:
 
 def _judge_gradient(case, name, tensor, edge):
     reached = case.backward and (edge in case.backward.into or edge[0] is case.backward.root.node)
+    if not reached and case.backward and id(tensor) in case.backward.hidden:
+        return _hidden(name, case.backward.grads[id(tensor)])
     if not reached:
         return _unreached(case, name, tensor)
     gradient = case.backward.grads.get(id(tensor))
@@ -71,6 +74,16 @@ def _judge_gradient(case, name, tensor, edge):
     if found is None and amount.nonzero < amount.total:
         found = _partial(case, name, amount, edge)
     return found or Finding(name, "ok", node=f"{amount.in_words()} not 0")
+
+
+def _hidden(name, gradient):
+    """What can be said of a gradient from inside a reentrant checkpoint: its numbers."""
+    amount = amount_of(gradient)
+    node = f"{amount.in_words()} not 0"
+    if amount.finite and amount.nonzero:
+        return Finding(name, "ok" if amount.nonzero == amount.total else "partial", node=node)
+    status = "zero" if amount.finite else "nan" if amount.nan else "inf"
+    return HIDDEN.finding().about(name, status, node=node)
 
 
 def at(step: BackwardStep, label: str = "at") -> tuple:

@@ -211,7 +211,8 @@ class Recorder(TorchFunctionMode):
             for tensor, state in zip(inputs, states, strict=True):
                 maker = self._in_function.get(state)
                 if maker is not None and not tensor.requires_grad:
-                    inside = Lost(name, inside=maker.function[0].__name__)
+                    function, applied = maker.function
+                    inside = Lost(name, inside=function.__name__, around=applied)
                     maker.cuts[state] = self._cut(inside, caller)
 
     def _note_change(self, caller, name, inputs, outputs, before, kwargs):

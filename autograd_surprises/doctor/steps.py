@@ -101,6 +101,11 @@ class BackwardStep:
         """Is it a Function that the user, not torch, wrote?"""
         return self.own is not None and not self.own.__module__.startswith("torch.")
 
+    @property
+    def is_reentrant_checkpoint(self) -> bool:
+        """Does it hide a part of the graph, and refuse torch.autograd.grad?"""
+        return self.own is not None and self.own_name == "CheckpointFunction"
+
     @cached_property  # reading may recompute a checkpoint; forget() frees the memory
     def saved(self) -> dict[str, object]:
         """What the node saved in the forward pass, as far as torch shows it; tensors made dense."""

@@ -121,3 +121,10 @@ RETURNED_NONE = Rule(
     "a backward returns a gradient for every input that needs one",
     "04_override_backward.ipynb#One-gradient-for-each-input",
 )
+
+# Its gradient is known, but nothing of the way there.
+HIDDEN = Rule(
+    "reentrant-checkpoint",
+    "its gradient comes from inside a reentrant checkpoint, where explain cannot see why",
+    "checkpoint(..., use_reentrant=False), then explain again",
+)
