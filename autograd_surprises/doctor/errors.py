@@ -106,7 +106,7 @@ def _freed(history, said, needed):
 
 
 def _cuts(history, said, needed):
-    return history.cuts()
+    return history.cuts(history.failed)
 
 
 def _operation(history, said, needed):

@@ -15,6 +15,7 @@ from autograd_surprises.doctor.rules.cuts import DECIDES, LEAVES_TORCH, Cut
 
 SHAPE_ONLY = {"zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like",
               "randint_like", "new_zeros", "new_ones", "new_empty", "new_full"}  # fmt: skip
+LIKE_ANOTHER = {"view_as", "reshape_as", "expand_as", "type_as"}  # of the second, the form alone
 BACKWARDS = {"backward", "grad"}
 ROLES = {
     "number": DECIDES | LEAVES_TORCH,

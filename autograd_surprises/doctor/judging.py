@@ -139,12 +139,11 @@ def _unreached(case, name, tensor):
         others = [("and at", other.where) for other, _, _ in more]
         return found.about(name, "none", (*found.places, *others), also=also)
     if fate.left:
-        return _cut(name, *fate.left[0][:2], also, "probably here: ")
+        return _cut(name, *fate.left[0][:2], also, "maybe here: ")
     uses = case.history.uses(tensor)
-    if uses and all(set(call.outputs) <= set(call.cuts) for call in uses):
-        cut = next(iter(uses[0].cuts.values()))
-        return _cut(name, uses[0], cut, also, "only this was ever computed from it: ")
-    places = (("ends at", case.history.calls[fate.end].where),) if uses else ()
+    is_copied = bool(uses) and all(set(call.outputs) <= set(call.cuts) for call in uses)
+    lives = uses and not is_copied
+    places = (("ends at", case.history.calls[fate.end].where),) if lives else ()
     step = None if case.recorded else case.steps_by_constant.get(memory(tensor))
     alike = [t for t in case.leaves_by_shape.get(tuple(tensor.shape), ()) if t is not tensor]
     if alike and step is None and not uses:
@@ -155,6 +154,7 @@ def _unreached(case, name, tensor):
         tensor,
         recorded=case.recorded,
         is_used=bool(uses),
+        is_copied=is_copied,
         constant_of=step.name if step else "",
     )
     return UNREACHED.first(facts).finding(facts).about(name, "none", places, also=also)
@@ -315,7 +315,7 @@ def _lost_at(case, targets):
     """Where a loss lost its history or was made; otherwise, where frozen tensors were made."""
     if case.backward is not None:
         return at(case.backward.root, "made at")
-    cuts = case.history.cuts(case.history.behind(case.loss, None))
+    cuts = case.history.cuts(case.history.recorder.states(case.loss))
     if cuts or case.loss.requires_grad:
         return cuts
     return [

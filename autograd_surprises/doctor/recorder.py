@@ -15,6 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from autograd_surprises.doctor.forward_calls import (
     BACKWARDS,
+    LIKE_ANOTHER,
     SHAPE_ONLY,
     SPOILS,
     ForwardCall,
@@ -180,6 +181,8 @@ class Recorder(TorchFunctionMode):
         """A call that returns new tensors."""
         if name in SHAPE_ONLY:
             inputs = []
+        elif name in LIKE_ANOTHER:
+            inputs = inputs[:1]
         states, tracked = [], False
         for tensor in inputs:
             states.append(self._state(tensor))

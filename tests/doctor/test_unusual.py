@@ -1,5 +1,6 @@
 """What is rare, and must neither break explain() and trace() nor leave anything behind."""
 
+import copy
 import subprocess
 import sys
 import time
@@ -593,3 +594,54 @@ def test_pairs_in_a_loss_are_not(loss_of):
     with trace() as t:
         loss = loss_of(x * 2, torch.ones(3))
     assert t.explain(loss, {"x": x})["loss"].cause == "broadcast"
+
+
+class WithPooler(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.pooler, self.head = nn.Linear(4, 3), nn.Linear(3, 3), nn.Linear(3, 2)
+        with torch.no_grad():
+            for weight in (self.body.weight, self.pooler.weight, self.head.weight):
+                weight.copy_(weight / weight.norm())
+
+    def forward(self, x):
+        return self.head(self.body(x).tanh())
+
+
+def saved(model):
+    model.load_state_dict({name: value.clone() for name, value in model.state_dict().items()})
+    return 0
+
+
+def averaged(model):
+    average = copy.deepcopy(model)
+    with torch.no_grad():
+        for old, new in zip(average.parameters(), model.parameters(), strict=True):
+            old.mul_(0.9).add_(new.data, alpha=0.1)
+    return average.requires_grad_(False)(torch.ones(1, 4)).mean()
+
+
+def logged(model):
+    return sum(p.detach().norm().item() for p in model.parameters())
+
+
+@pytest.mark.parametrize("use", [lambda model: 0, saved, averaged, logged])
+def test_a_copy_of_all_parameters_is_not_blamed_for_one_that_is_not_used(use):
+    with trace() as t:
+        model = WithPooler()
+        aside = use(model)
+        loss = model(torch.ones(2, 4)).pow(2).mean() + aside
+    found = t.explain(loss, model)["pooler.weight"]
+    assert found.status == "none" and found.cause in ("unused", "dead-branch")
+    assert all("cut" not in label for label, _ in found.places)
+
+
+@pytest.mark.parametrize("use", [lambda model: 0, saved, logged])
+def test_what_was_lost_lies_on_the_way_to_the_loss(use):
+    with pytest.raises(RuntimeError), trace() as t:
+        model = WithPooler()
+        use(model)
+        best = model(torch.ones(2, 4)).argmax(1).float()
+        best.mean().backward()
+    lost = [where.source for label, where in t.error.places if label == "history lost at"]
+    assert lost == ["best = model(torch.ones(2, 4)).argmax(1).float()"]

@@ -17,6 +17,7 @@ class TensorFacts:
     is_buffer    of the model
     recorded     was the forward pass recorded?
     is_used      did a recorded call compute something from it?
+    is_copied    did such calls only return numbers without history?
     constant_of  the name of a step that keeps its numbers as a constant, or ""
 
     >>> UNREACHED.first(TensorFacts(torch.ones(2), recorded=True, is_used=False)).cause
@@ -27,6 +28,7 @@ class TensorFacts:
     is_buffer: bool = False
     recorded: bool = False
     is_used: bool = False
+    is_copied: bool = False
     constant_of: str = ""
 
     @property
@@ -98,6 +100,15 @@ UNREACHED.add(
     "copy?",
     "08_none_zero_nan.ipynb#A-layer-that-is-never-called",
     when=lambda facts: not facts.is_used,
+)
+
+UNREACHED.add(
+    "unused",
+    "only copies of its numbers were used (detach, no_grad, deepcopy, a log), and from a copy no "
+    "gradient flows back",
+    "use it in forward, or remove it",
+    "08_none_zero_nan.ipynb#A-layer-that-is-never-called",
+    when=lambda facts: facts.is_copied,
 )
 
 UNREACHED.add(
