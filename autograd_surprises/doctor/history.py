@@ -46,8 +46,8 @@ def _joined(fates, without=()):
 
 
 def _is_update(call):
-    """Did it write into a tensor while recording was off?"""
-    return call.in_place and any(not cut.lost.recording for cut in call.cuts.values())
+    """Did it write into a tensor in place, and autograd did not record that?"""
+    return call.in_place and not call.makes_history
 
 
 def _is_incidental(cut, call):
@@ -162,7 +162,7 @@ class History:
     def cuts(self, states: Iterable[int]) -> list[tuple[str, Where]]:
         """Where history was lost on the way to these states, at most three places.
 
-        Without any states: anywhere. What was written in place while recording was off, as by an
+        Without any states: anywhere. What was written in place and not recorded, as by an
         initialisation or an optimizer, counts only if nothing else does.
         """
         for updates in (False, True):
