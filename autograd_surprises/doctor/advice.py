@@ -18,7 +18,7 @@ from autograd_surprises.doctor.rules.training import (
 from autograd_surprises.doctor.rules.wrong import (
     BROADCAST,
     CHANGED_GRADIENT,
-    DOUBLE_SOFTMAX,
+    EXPECTED,
     OWN_FUNCTION,
     Meeting,
 )
@@ -38,8 +38,9 @@ def probably_wrong(case: Case) -> list[Finding]:
             found.append(
                 CHANGED_GRADIENT.finding(step).about(step.own_name, "wrong", at(step, "applied at"))
             )
-        if DOUBLE_SOFTMAX.fits(step):
-            found.append(DOUBLE_SOFTMAX.finding(step).about("loss", "wrong", at(step)))
+        for rule in EXPECTED:
+            if rule.fits(step):
+                found.append(rule.finding(step).about("loss", "wrong", at(step)))
         if OWN_FUNCTION.fits(step):
             own.setdefault(step.own_name, step)
     for name, step in own.items():

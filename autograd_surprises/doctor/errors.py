@@ -123,7 +123,14 @@ def _function(history, said, needed):
     return [(f"{inner.function[0].__name__}.apply at", inner.function[1])] if inner else []
 
 
+def _last(history, said, needed):
+    """The last call before the one that raised."""
+    made = [call for call in history.calls if call.makes_history]
+    return [("what it changes was made at", made[-1].where)] if made else []
+
+
 SEARCHES = {
+    "hooked-in-place": _last,
     "overwritten": _overwritten,
     "second-backward": _freed,
     "not-connected": _cuts,

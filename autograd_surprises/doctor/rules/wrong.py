@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import torch
 
-from autograd_surprises.doctor.rules.rule import Rule, StepRule
-from autograd_surprises.doctor.steps import BackwardStep
+from autograd_surprises.doctor.rules.rule import Rule, Rulebook, StepRule
+from autograd_surprises.doctor.steps import BackwardStep, kind_of, name_of
 
 
 class OldGradient(NamedTuple):
@@ -43,16 +43,46 @@ OWN_FUNCTION = StepRule(
 )
 
 
-def _gets_probabilities(step: BackwardStep) -> bool:
-    return step.own is None and step.kinds_below[:1] in (["Softmax"], ["Sigmoid"])
+SHAPERS = {"Squeeze", "Unsqueeze", "View", "UnsafeView", "ReshapeAlias", "Expand", "ToCopy",
+           "Select", "Slice"}  # fmt: skip
 
 
-DOUBLE_SOFTMAX = StepRule(
+def _made_by(*kinds: str):
+    """Is the input the result of one of these, of another shape perhaps?"""
+
+    def fits(step: BackwardStep) -> bool:
+        node = step.edges[0][0] if step.own is None and step.edges else None
+        while node is not None and kind_of(name_of(node)) in SHAPERS:
+            node = node.next_functions[0][0]
+        return node is not None and kind_of(name_of(node)) in kinds
+
+    return fits
+
+
+# What goes into a loss is not what that loss expects.
+EXPECTED = Rulebook(StepRule)
+
+EXPECTED.add(
     "double-softmax",
     "a softmax or sigmoid goes into log_softmax, which cross_entropy contains: that flattens "
     "the gradient",
     "pass the raw scores (logits) to cross_entropy",
-    on={"LogSoftmax": _gets_probabilities},
+    on={"LogSoftmax": _made_by("Softmax", "Sigmoid")},
+)
+
+EXPECTED.add(
+    "double-sigmoid",
+    "a sigmoid or softmax goes into binary_cross_entropy_with_logits, which contains a sigmoid: "
+    "that flattens the gradient",
+    "pass the raw scores (logits), or use binary_cross_entropy",
+    on={"BinaryCrossEntropyWithLogits": _made_by("Sigmoid", "Softmax")},
+)
+
+EXPECTED.add(
+    "no-logarithm",
+    "probabilities go into nll_loss, which expects their logarithms",
+    "use log_softmax instead of softmax, or pass the raw scores to cross_entropy",
+    on={"NllLoss NllLoss2D": _made_by("Softmax")},
 )
 
 LOSSES = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}
