@@ -10,6 +10,7 @@ rules          every cause: when it applies, what it says, what helps, which sec
 forward_calls  one call of torch in the forward pass
 recorder       what the forward pass did
 history        queries on a recording
+by_backward    gradients by backward(), where torch.autograd.grad cannot work
 backward       one backward, watched
 births         where inf and NaN of the forward pass came from
 case           one loss and what is known about it
@@ -18,6 +19,7 @@ advice         what a gradient does not show
 errors         explain_error(), and the lines that an error is about
 boxes          one backward as boxes and links, for a picture
 report         findings as text, table and data
+unchanged      what a backward changes beside gradients, put back
 diagnosis      explain()
 tracing        trace()
 """

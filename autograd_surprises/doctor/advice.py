@@ -18,7 +18,7 @@ from autograd_surprises.doctor.rules.training import (
 from autograd_surprises.doctor.rules.wrong import (
     BROADCAST,
     CHANGED_GRADIENT,
-    DOUBLE_SOFTMAX,
+    EXPECTED,
     OWN_FUNCTION,
     Meeting,
 )
@@ -38,15 +38,18 @@ def probably_wrong(case: Case) -> list[Finding]:
             found.append(
                 CHANGED_GRADIENT.finding(step).about(step.own_name, "wrong", at(step, "applied at"))
             )
-        if DOUBLE_SOFTMAX.fits(step):
-            found.append(DOUBLE_SOFTMAX.finding(step).about("loss", "wrong", at(step)))
+        for rule in EXPECTED:
+            if rule.fits(step):
+                found.append(rule.finding(step).about("loss", "wrong", at(step)))
         if OWN_FUNCTION.fits(step):
             own.setdefault(step.own_name, step)
     for name, step in own.items():
         found.append(OWN_FUNCTION.finding(step).about(name, "ok", at(step, "applied at")))
-    for call in case.history.calls:
-        meeting = Meeting(call.operation, *call.shapes) if call.shapes else None
-        if meeting and BROADCAST.fits(meeting):
+    steps = case.backward.steps.values() if case.backward else ()
+    names = {step.node._sequence_nr(): step.name for step in steps}
+    for call in [call for call in case.history.calls if call.shapes]:
+        meeting = Meeting(call.operation, *call.shapes, case.history.is_loss(call, names))
+        if BROADCAST.fits(meeting):
             places = (("at", call.where),)
             found.append(BROADCAST.finding(meeting).about("loss", "wrong", places))
     return found

@@ -8,6 +8,7 @@ from weakref import ref
 
 import torch
 
+from autograd_surprises.doctor.by_backward import gradients_by_backward
 from autograd_surprises.doctor.steps import (
     Amount,
     BackwardStep,
@@ -69,6 +70,7 @@ class Backward:
         self.root = self.steps[root]
         self.leaves = [node.variable for node in self.steps if hasattr(node, "variable")]
         self.grads: dict[int, torch.Tensor | None] = {}
+        self.hidden: set[int] = set()  # ids of leaves inside reentrant checkpoints
         self.failed: BackwardStep | None = None
         self._count, self._measured = 0, {}  # steps that ran; amounts by id of the gradient
         self._origins: dict[str, dict[BackwardStep, list]] = {}
@@ -79,9 +81,15 @@ class Backward:
         handles = []
         try:
             for step in self.steps.values():
+                if hasattr(step.node, "variable"):
+                    continue
                 if step.own is not None:  # may write into the gradient it gets, so measure first
                     handles.append(step.node.register_prehook(self._before(step)))
                 handles.append(step.node.register_hook(self._after(step)))
+            if any(step.is_reentrant_checkpoint for step in self.steps.values()):
+                self.grads = gradients_by_backward(loss, grad_outputs, others)
+                self.hidden = set(self.grads) - set(map(id, wanted))
+                return
             grads = torch.autograd.grad(
                 loss, wanted, grad_outputs, retain_graph=True, allow_unused=True
             )

@@ -14,7 +14,7 @@ from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.history import History
 from autograd_surprises.doctor.rules.nonfinite import NAN_LEAF
 from autograd_surprises.doctor.rules.rule import Named, Rulebook
-from autograd_surprises.doctor.steps import BackwardStep, numbers_of
+from autograd_surprises.doctor.steps import BackwardStep, memory, numbers_of
 
 
 @dataclass
@@ -24,7 +24,14 @@ class Case:
     backward  None for a loss without a graph
     history   of the forward pass; if it was not recorded, an empty one
     recorded  was it recorded?
+    named     the names of the tensors that the user's variables hold, and the tensors
     tiny      step -> the finding of the first tensor whose tiny gradient came through it
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> loss = x.sum()
+    >>> case = Case(loss, Backward(loss.grad_fn), History(), False, {id(x): "x"}, None)
+    >>> case.name(case.leaves[0])
+    'x'
     """
 
     loss: torch.Tensor
@@ -33,6 +40,7 @@ class Case:
     recorded: bool
     names: dict[int, str]
     model: nn.Module | None
+    named: list[tuple[str, torch.Tensor]] = field(default_factory=list)
     tiny: dict[BackwardStep, Finding] = field(default_factory=dict)
     _told: dict = field(default_factory=dict)
 
@@ -69,7 +77,7 @@ class Case:
             if bool(numbers_of(leaf).isnan().any()):
                 found = NAN_LEAF.finding(Named(self.name(leaf, i)))
                 return found.about("", "", (("written at", self.history.written_at(leaf)),))
-        return born_in_forward(self.loss, self.backward, self.history)
+        return born_in_forward(self.loss, self.backward, self.history, self.named)
 
     @cached_property
     def leaves_by_memory(self) -> dict[tuple, torch.Tensor]:
@@ -95,17 +103,3 @@ class Case:
             if id(leaf) not in mine:
                 found.setdefault(tuple(leaf.shape), []).append(leaf)
         return found
-
-
-def memory(tensor: torch.Tensor) -> tuple[int, int]:
-    """Where its numbers lie, and how many there are: the same only for a view of all of them.
-
-    >>> x = torch.ones(2)
-    >>> memory(x) == memory(x.detach()), memory(x) == memory(x.clone())
-    (True, False)
-    """
-    try:
-        pointer = tensor.data_ptr()
-    except (RuntimeError, NotImplementedError):  # a tensor without storage
-        pointer = 0
-    return (pointer or -id(tensor)), tensor.numel()

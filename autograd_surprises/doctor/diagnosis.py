@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import chain, count
 
 import torch
@@ -16,17 +17,19 @@ from autograd_surprises.doctor.errors import finding_of_error
 from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.history import History
 from autograd_surprises.doctor.judging import about_loss, judge
-from autograd_surprises.doctor.places import variables
+from autograd_surprises.doctor.places import modules, variables
 from autograd_surprises.doctor.report import Report
+from autograd_surprises.doctor.unchanged import unchanged
 
 
 def explain(loss, wrt=None, *, model=None, optimizer=None, grad_outputs=None) -> Report:
     """Say for each tensor in `wrt` whether a gradient of `loss` arrives, and if not, why.
 
     Call it after the forward pass. It walks through the graph once, with torch.autograd.grad, and
-    leaves .grad, hooks, random numbers and the graph as they were. Your hooks and Functions run,
-    and checkpoints recompute. What retain_grad() adds is removed again for every tensor that the
-    variables on the stack lead to, also through lists, dicts, closures and attributes.
+    leaves .grad, hooks, buffers, random numbers and the graph as they were. Your hooks and
+    Functions run, and checkpoints recompute. What retain_grad() adds is removed again for every
+    tensor that the variables on the stack lead to, also through lists, dicts, closures and
+    attributes; so is what backward hooks write into these.
 
     wrt           a module, an optimizer, a tensor, a list of tensors or {name: tensor}; without
                   it: every leaf that the graph reaches
@@ -58,8 +61,17 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recorder, frame) -> Repor
     weights = _weights(loss, grad_outputs)
     history = History(recorder)
     backward = Backward(loss.grad_fn) if loss.grad_fn is not None else None
-    case = Case(loss, backward, history, recorder is not None, names, model)
-    with torch._C.DisableTorchFunction(), torch.inference_mode(False), torch.enable_grad():
+    named = [(names[id(tensor)], tensor) for tensor in held]
+    case = Case(loss, backward, history, recorder is not None, names, model, named)
+    touched = [*modules(frame), *([model] if model is not None else [])]
+    devices = range(torch.cuda.device_count()) if loss.is_cuda else []
+    with (
+        torch._C.DisableTorchFunction(),
+        torch.inference_mode(False),
+        torch.enable_grad(),
+        torch.random.fork_rng(devices),
+        unchanged(touched, held),
+    ):
         failed = walk(case, weights, targets, held)
         findings = about_loss(case, targets, grad_outputs)
         if wrt is None:
@@ -165,13 +177,15 @@ def walk(case: Case, weights, targets: dict, held: Iterable[torch.Tensor]) -> Fi
     known = [*targets.values(), *held, *case.history.recorder.alive()]
     retained = [(t, t.grad) for t in {id(t): t for t in known}.values() if t.retains_grad]
     results = [t for t in targets.values() if t.grad_fn in case.backward.steps]
-    devices = range(torch.cuda.device_count()) if case.loss.is_cuda else []
     try:
-        with torch.random.fork_rng(devices), torch.autograd.set_detect_anomaly(False):
+        with torch.autograd.set_detect_anomaly(False):
             case.backward.run(case.loss, weights, results)
     except Exception as error:
         case.history.failed = case.history.recorder.states(case.loss)[-1:]
-        return finding_of_error(error.with_traceback(None), case.history, case.backward.failed)
+        found = finding_of_error(error.with_traceback(None), case.history, case.backward.failed)
+        if found.cause == "compiled-for-one-backward":  # the user's own backward works
+            return replace(found, name="gradients", status="not examined", also=())
+        return found
     finally:
         for tensor, grad in retained:
             tensor.grad = grad

@@ -12,6 +12,7 @@ from autograd_surprises.doctor.recorder import Recorder
 from autograd_surprises.doctor.steps import BackwardStep
 from autograd_surprises.messages import known_message
 
+LONG = 500  # characters: torch's own remedy often stands last
 UNKNOWN = "the doctor does not know this message"
 ONE_GRAPH = "backward() runs a second time on one graph, and the first time freed what it had saved"
 OLD_GRAPH = (
@@ -59,7 +60,7 @@ def finding_of_error(
         places=tuple(places),
         fix=known.fix if known else "",
         node=f"raised in {failed.name}" if failed is not None else "",
-        also=(first if len(first) <= 110 else f"{first[:110]}…",),
+        also=(first if len(first) <= LONG else f"{first[:LONG]}…",),
         section=known.section if known else "",
     )
 
@@ -105,7 +106,7 @@ def _freed(history, said, needed):
 
 
 def _cuts(history, said, needed):
-    return history.cuts()
+    return history.cuts(history.failed)
 
 
 def _operation(history, said, needed):
@@ -122,7 +123,14 @@ def _function(history, said, needed):
     return [(f"{inner.function[0].__name__}.apply at", inner.function[1])] if inner else []
 
 
+def _last(history, said, needed):
+    """The last call before the one that raised."""
+    made = [call for call in history.calls if call.makes_history]
+    return [("what it changes was made at", made[-1].where)] if made else []
+
+
 SEARCHES = {
+    "hooked-in-place": _last,
     "overwritten": _overwritten,
     "second-backward": _freed,
     "not-connected": _cuts,

@@ -9,7 +9,7 @@ from autograd_surprises.doctor.places import Where
 from autograd_surprises.show.findings import findings_table, findings_text
 
 SAID = {"none": "None", "nan": "NaN", "error": "ERROR", "zero": "ZERO", "tiny": "TINY",
-        "wrong": "WRONG", "not trained": "NOT TRAINED"}  # fmt: skip
+        "wrong": "WRONG", "not trained": "NOT TRAINED", "not examined": "NOT EXAMINED"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,8 @@ class Finding:
     """What happened to the gradient of one tensor.
 
     name      of the tensor; "loss" or "backward()" for what concerns all of them
-    status    ok, partial, none, zero, tiny, nan, inf, wrong, not trained or error
+    status    ok, partial, none, zero, tiny, nan, inf, wrong, not trained, not examined or
+              error
     cause     a slug such as "detach", or "" if there is nothing to say
     sentence  the cause in words
     places    (label, Where), the line to blame first

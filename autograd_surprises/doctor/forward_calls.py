@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
-from types import CodeType, FrameType
+from types import FrameType
 from typing import NamedTuple
 
 import torch
 
-from autograd_surprises.doctor.places import Where, user_frame, where_is
+from autograd_surprises.doctor.places import CodeLine, Where, place_of, where_from
 from autograd_surprises.doctor.rules.cuts import DECIDES, LEAVES_TORCH, Cut
 
 SHAPE_ONLY = {"zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like",
               "randint_like", "new_zeros", "new_ones", "new_empty", "new_full"}  # fmt: skip
+LIKE_ANOTHER = {"view_as", "reshape_as", "expand_as", "type_as"}  # of the second, the form alone
 BACKWARDS = {"backward", "grad"}
 ROLES = {
     "number": DECIDES | LEAVES_TORCH,
@@ -38,6 +39,8 @@ SPOILS = frozenset(
 class ForwardCall(NamedTuple):
     """One call of torch from Python.
 
+    line             of the user, and of the library that it led to
+    module           the path of the module whose forward was running, or ""
     first, last      numbers of the graph nodes that it made: first <= number < last
     inputs, outputs  the states of tensors that went in and came out, each state a number
     cuts             {output: why it has no history}
@@ -48,7 +51,8 @@ class ForwardCall(NamedTuple):
 
     index: int
     name: str
-    line: tuple[CodeType, int, str]
+    line: CodeLine
+    module: str
     first: int
     last: int
     inputs: Sequence[int]
@@ -60,8 +64,7 @@ class ForwardCall(NamedTuple):
 
     @property
     def where(self) -> Where:
-        code, line, module = self.line
-        return Where(code.co_filename, line, module)
+        return place_of(self.line, self.module)
 
     @property
     def node_line(self) -> Where | None:
@@ -112,7 +115,7 @@ def function_around(frame: FrameType | None) -> tuple[type, Where | None] | None
     while frame is not None:
         function = _function_of(frame.f_code) if frame.f_code.co_name == "forward" else None
         if function is not None:
-            return function, where_is(user_frame(frame.f_back))
+            return function, where_from(frame.f_back)
         frame = frame.f_back
     return None
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import torch
 
 from autograd_surprises.doctor.forward_calls import BACKWARDS, ForwardCall
-from autograd_surprises.doctor.places import Where
+from autograd_surprises.doctor.places import CodeLine, Where
 from autograd_surprises.doctor.recorder import Recorder
 from autograd_surprises.doctor.rules.cuts import Cut
+
+COPIED = {"deepcopy", "detach", "data", "escape"}  # causes of cuts by loops over all parameters
+SIZES = {"square", "pow", "abs"}  # of a difference
+BY_HAND = {"unsqueeze", "getitem", "sum", "mean"}  # (N, 1) made by one of these is meant
+TOTALS = {"MeanBackward0", "SumBackward0"}  # over all elements; MeanBackward1 is along a dimension
 
 
 class Fate(NamedTuple):
@@ -38,6 +43,16 @@ def _joined(fates, without=()):
         best((t for fate in fates for t in fate.left), lambda cut: cut.lost.decides),
         max((fate.end for fate in fates), default=-1),
     )
+
+
+def _is_update(call):
+    """Did it write into a tensor in place, and autograd did not record that?"""
+    return call.in_place and not call.makes_history
+
+
+def _is_incidental(cut, call):
+    """Does code that goes through all parameters do this: copies, updates, logs?"""
+    return call.in_place or not cut.lost.recording or cut.cause in COPIED
 
 
 class History:
@@ -69,6 +84,7 @@ class History:
         self._firsts = [call.first for call in self._with_nodes]
         self._goal: tuple[torch.Tensor, set[int]] | None = None
         self._fates: dict[int, Fate] | None = None
+        self._incidental: set[CodeLine] = set()
 
     def call_of(self, node) -> ForwardCall | None:
         """The call that made this node of the graph."""
@@ -114,12 +130,25 @@ class History:
         """The states that the value of the loss, and the leaves of its graph, come from."""
         if self._goal is None or self._goal[0] is not loss:
             leaves = backward.leaves if backward is not None else ()
-            found = {state for t in (loss, *leaves) for state in self.recorder.states(t)}
-            for call in reversed(self.calls):
-                if found.intersection(call.outputs):
-                    found.update(call.inputs)
-            self._goal = loss, found
+            states = [state for t in (loss, *leaves) for state in self.recorder.states(t)]
+            if backward is not None and not self.recorder.states(loss):  # made after the recording
+                made = [self.call_of(node) for node in backward.steps]
+                states += [state for call in made if call for state in call.outputs]
+            self._goal = loss, self.values_behind(states)
         return self._goal[1]
+
+    def values_behind(self, states: Iterable[int], updates: bool = True) -> set[int]:
+        """These states, and all that their values were computed from.
+
+        updates  also through what was written in place while recording was off?
+        """
+        found = set(states)
+        for call in reversed(self.calls):
+            if not updates and _is_update(call):
+                continue
+            if found.intersection(call.outputs):
+                found.update(call.inputs)
+        return found
 
     def graph_of(self, states: Iterable[int]) -> set[int]:
         """The states that backward passes on its way from these, without the leaves."""
@@ -130,14 +159,47 @@ class History:
                 passed.update(call.outputs)
         return passed
 
-    def cuts(self, behind: set[int] | None = None) -> list[tuple[str, Where]]:
-        """Where history was lost, at most three places; of these states, if they are given."""
-        return [
-            ("history lost at", cut.lost.around or call.where)
-            for call in self.calls
-            for state, cut in call.cuts.items()
-            if not cut.lost.decides and (behind is None or state in behind)
-        ][:3]
+    def cuts(self, states: Iterable[int]) -> list[tuple[str, Where]]:
+        """Where history was lost on the way to these states, at most three places.
+
+        Without any states: anywhere. What was written in place and not recorded, as by an
+        initialisation or an optimizer, counts only if nothing else does.
+        """
+        for updates in (False, True):
+            behind = self.values_behind(states, updates) if states else None
+            found = [
+                ("history lost at", cut.lost.around or call.where)
+                for call in self.calls
+                if updates or not _is_update(call)
+                for state, cut in call.cuts.items()
+                if not cut.lost.decides and (behind is None or state in behind)
+            ]
+            if found:
+                break
+        return list(dict.fromkeys(found))[:3]
+
+    def is_loss(self, call: ForwardCall, names: Mapping[int, str]) -> bool:
+        """Is the result of a subtraction squared, or made positive, and averaged at once?
+
+        names  of the nodes of the graph, by number
+        """
+        if call.operation not in {"sub", "rsub", "subtract"} or len(call.inputs) != 2:
+            return False
+        longer = call.inputs[len(call.shapes[1]) < len(call.shapes[2])]
+        maker = self.makers.get(longer)
+        size = self._only_use(call)
+        total = size and self._only_use(size)
+        return bool(
+            total
+            and size.operation in SIZES
+            and not (maker and maker.operation in BY_HAND)
+            and {names.get(n) for n in range(total.first, total.last)} & TOTALS
+        )
+
+    def _only_use(self, call):
+        """The one call that used the result of this one."""
+        uses = [use for state in call.outputs for use in self.users.get(state, ())]
+        return uses[0] if len(uses) == 1 else None
 
     def spoiled_before(self, loss: torch.Tensor, backward) -> ForwardCall | None:
         """The first call behind the loss that turned finite numbers into inf or NaN."""
@@ -148,8 +210,22 @@ class History:
         """What became of what was computed from this tensor."""
         if self._fates is None:
             self._fates = self._all_fates(self.behind(loss, backward))
-        states = self.recorder.states(tensor)
+            leaves = backward.leaves if backward is not None else ()
+            reached = [self._fate_of(self.recorder.states(leaf)) for leaf in leaves]
+            met = [t for fate in reached for t in (*fate.cut, *fate.left)]
+            self._incidental = {call.line for call, cut, _ in met if _is_incidental(cut, call)}
+        fate = self._fate_of(self.recorder.states(tensor))
+        return Fate(self._meant(fate.cut), self._meant(fate.left), fate.end)
+
+    def _fate_of(self, states):
         return _joined([self._fates.get(state, Fate()) for state in states], without=states)
+
+    def _meant(self, triples):
+        """Without the lines that do the same to tensors that have a gradient: log, copy, update."""
+        return tuple(
+            t for t in triples
+            if not (t[0].line in self._incidental and _is_incidental(t[1], t[0]))
+        )  # fmt: skip
 
     def _all_fates(self, behind):
         """One walk from the last call back to the first: many tensors cost no more than one."""

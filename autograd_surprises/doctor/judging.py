@@ -8,10 +8,11 @@ from itertools import islice
 import torch
 
 from autograd_surprises.doctor.backward import edge_of
-from autograd_surprises.doctor.case import Case, memory
+from autograd_surprises.doctor.case import Case
 from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.rules.losses import LOSS, LOSS_IS_LEAF, LossFacts
 from autograd_surprises.doctor.rules.missing import (
+    HIDDEN,
     NOT_A_LEAF,
     RETURNED_NONE,
     UNREACHED,
@@ -27,7 +28,7 @@ from autograd_surprises.doctor.rules.nonfinite import (
 from autograd_surprises.doctor.rules.rule import Named
 from autograd_surprises.doctor.rules.wrong import ACCUMULATED, OldGradient
 from autograd_surprises.doctor.rules.zeros import SHRINKS, TINY, ZERO, ZERO_SUM, Shrinking
-from autograd_surprises.doctor.steps import BackwardStep, GradientSum, Node, amount_of
+from autograd_surprises.doctor.steps import BackwardStep, GradientSum, Node, amount_of, memory
 
 TINY_MASS, DROP, VANISHED = 1e-5, 1e-3, 1e-9  # of what entered; in one step; in many steps
 NEAR = 50  # how many steps above a tensor are searched for what blocks a part of its gradient
@@ -52,6 +53,8 @@ def judge(case: Case, name: str, tensor: torch.Tensor) -> Finding:
 
 def _judge_gradient(case, name, tensor, edge):
     reached = case.backward and (edge in case.backward.into or edge[0] is case.backward.root.node)
+    if not reached and case.backward and id(tensor) in case.backward.hidden:
+        return _hidden(name, case.backward.grads[id(tensor)])
     if not reached:
         return _unreached(case, name, tensor)
     gradient = case.backward.grads.get(id(tensor))
@@ -71,6 +74,16 @@ def _judge_gradient(case, name, tensor, edge):
     if found is None and amount.nonzero < amount.total:
         found = _partial(case, name, amount, edge)
     return found or Finding(name, "ok", node=f"{amount.in_words()} not 0")
+
+
+def _hidden(name, gradient):
+    """What can be said of a gradient from inside a reentrant checkpoint: its numbers."""
+    amount = amount_of(gradient)
+    node = f"{amount.in_words()} not 0"
+    if amount.finite and amount.nonzero:
+        return Finding(name, "ok" if amount.nonzero == amount.total else "partial", node=node)
+    status = "zero" if amount.finite else "nan" if amount.nan else "inf"
+    return HIDDEN.finding().about(name, status, node=node)
 
 
 def at(step: BackwardStep, label: str = "at") -> tuple:
@@ -126,12 +139,11 @@ def _unreached(case, name, tensor):
         others = [("and at", other.where) for other, _, _ in more]
         return found.about(name, "none", (*found.places, *others), also=also)
     if fate.left:
-        return _cut(name, *fate.left[0][:2], also, "probably here: ")
+        return _cut(name, *fate.left[0][:2], also, "maybe here: ")
     uses = case.history.uses(tensor)
-    if uses and all(set(call.outputs) <= set(call.cuts) for call in uses):
-        cut = next(iter(uses[0].cuts.values()))
-        return _cut(name, uses[0], cut, also, "only this was ever computed from it: ")
-    places = (("ends at", case.history.calls[fate.end].where),) if uses else ()
+    is_copied = bool(uses) and all(set(call.outputs) <= set(call.cuts) for call in uses)
+    lives = uses and not is_copied
+    places = (("ends at", case.history.calls[fate.end].where),) if lives else ()
     step = None if case.recorded else case.steps_by_constant.get(memory(tensor))
     alike = [t for t in case.leaves_by_shape.get(tuple(tensor.shape), ()) if t is not tensor]
     if alike and step is None and not uses:
@@ -142,6 +154,7 @@ def _unreached(case, name, tensor):
         tensor,
         recorded=case.recorded,
         is_used=bool(uses),
+        is_copied=is_copied,
         constant_of=step.name if step else "",
     )
     return UNREACHED.first(facts).finding(facts).about(name, "none", places, also=also)
@@ -302,7 +315,7 @@ def _lost_at(case, targets):
     """Where a loss lost its history or was made; otherwise, where frozen tensors were made."""
     if case.backward is not None:
         return at(case.backward.root, "made at")
-    cuts = case.history.cuts(case.history.behind(case.loss, None))
+    cuts = case.history.cuts(case.history.recorder.states(case.loss))
     if cuts or case.loss.requires_grad:
         return cuts
     return [

@@ -9,7 +9,7 @@ import sysconfig
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
@@ -21,7 +21,8 @@ TORCH_FOLDER, HERE = (str(Path(file).parent) + os.sep for file in (torch.__file_
 OURS = [
     str(Path(HERE).parent.with_name(name)) + os.sep for name in ("autograd_surprises", "helpers")
 ]
-LIBRARIES = (*OURS, "site-packages" + os.sep, sysconfig.get_paths()["stdlib"] + os.sep)
+INSTALLED = "site-packages" + os.sep
+LIBRARIES = (*OURS, INSTALLED, sysconfig.get_paths()["stdlib"] + os.sep)
 
 LIMIT = 5000  # objects visited at most per variable
 SHELL = re.compile(r"_+|_i?\d+|_i+|_[oid]h|In|Out|__\w+__")  # what IPython and Python add
@@ -29,11 +30,15 @@ SHELL = re.compile(r"_+|_i?\d+|_i+|_[oid]h|In|Out|__\w+__")  # what IPython and 
 
 @dataclass(frozen=True)
 class Where:
-    """A line of Python code, and the path of the module whose forward was running, or ""."""
+    """A line of Python code, and the path of the module whose forward was running, or "".
+
+    inside  the line in a library where it happened, if the user's line only led there
+    """
 
     file: str
     line: int
     module: str = ""
+    inside: Where | None = None
 
     @property
     def source(self) -> str:
@@ -46,8 +51,9 @@ class Where:
         return f"line {self.line}" if in_notebook else f"{Path(self.file).name}:{self.line}"
 
     def __str__(self):
+        inside = f", inside {self.inside}" if self.inside else ""
         module = f"  (in {self.module})" if self.module else ""
-        return f"{self.short}: {self.source}{module}" if self.source else f"{self.short}{module}"
+        return f"{self.short}{f': {self.source}' if self.source else ''}{inside}{module}"
 
 
 _owners: dict[int, tuple[CodeType, str]] = {}  # by id: hashing the code of a long function is slow
@@ -65,17 +71,47 @@ def owner(code: CodeType) -> str:
     return known[1]
 
 
+def _is_installed(code: CodeType) -> bool:
+    return owner(code) == "library" and INSTALLED in code.co_filename
+
+
 def user_frame(frame: FrameType | None) -> FrameType | None:
     """The innermost frame of the user, from `frame` outwards; else the innermost outside torch."""
-    outside = None
+    return _frames(frame)[0]
+
+
+def _frames(frame):
+    """That frame, and the innermost frame of an installed library that it led to, or None."""
+    outside = library = None
     while frame is not None:
         whose = owner(frame.f_code)
         if whose == "user":
-            return frame
-        if whose == "library" and outside is None:
-            outside = frame
+            return frame, library
+        if whose == "library":
+            outside = outside or frame
+            if library is None and _is_installed(frame.f_code):
+                library = frame
         frame = frame.f_back
-    return outside
+    return outside, library if library is not outside else None
+
+
+CodeLine = tuple[CodeType, int, CodeType | None, int]
+
+
+def code_line(frame: FrameType) -> CodeLine:
+    """The user's line that led to `frame`, and the library's, as cheap as can be: no text yet."""
+    user, library = _frames(frame)
+    user = user or frame
+    if library is None:
+        return user.f_code, user.f_lineno, None, 0
+    return user.f_code, user.f_lineno, library.f_code, library.f_lineno
+
+
+def place_of(line: CodeLine, module: str = "") -> Where:
+    """The place that a code line stands for."""
+    code, number, inner, inner_number = line
+    inside = Where(inner.co_filename, inner_number) if inner else None
+    return Where(code.co_filename, number, module, inside)
 
 
 def where_is(frame: FrameType | None) -> Where | None:
@@ -83,13 +119,21 @@ def where_is(frame: FrameType | None) -> Where | None:
     return frame and Where(frame.f_code.co_filename, frame.f_lineno)
 
 
+def where_from(frame: FrameType | None) -> Where | None:
+    """The user's line that led to a frame, and the library's."""
+    return frame and place_of(code_line(frame))
+
+
 def raised_at(traceback: TracebackType | None) -> Where | None:
-    """The innermost line of the user that an exception passed through."""
+    """The innermost line of the user that an exception passed through, and a library's in it."""
     place = None
     while traceback is not None:
         code = traceback.tb_frame.f_code
+        here = Where(code.co_filename, traceback.tb_lineno)
         if owner(code) == "user":
-            place = Where(code.co_filename, traceback.tb_lineno)
+            place = here
+        elif place is not None and _is_installed(code):
+            place = replace(place, inside=here)
         traceback = traceback.tb_next
     return place
 
@@ -156,13 +200,7 @@ def variables(frame: FrameType | None) -> tuple[dict[int, str], list[torch.Tenso
     """The tensors that the user's variables on the stack hold: the shortest name by id, and all."""
     names: dict[int, str] = {}
     tensors: dict[int, torch.Tensor] = {}
-    spaces = {}
-    while frame is not None:
-        if owner(frame.f_code) == "user":
-            spaces[id(frame.f_globals)] = frame.f_globals
-            spaces[id(frame)] = frame.f_locals
-        frame = frame.f_back
-    for space in spaces.values():
+    for space in _spaces(frame):
         for variable, value in list(space.items()):
             if SHELL.fullmatch(variable):  # IPython's own copies of cells and results
                 continue
@@ -172,3 +210,27 @@ def variables(frame: FrameType | None) -> tuple[dict[int, str], list[torch.Tenso
                     if len(name) < len(names.get(id(tensor), name + " ")):
                         names[id(tensor)] = name
     return names, list(tensors.values())
+
+
+def modules(frame: FrameType | None) -> list[torch.nn.Module]:
+    """The modules that the user's variables on the stack hold, or attributes of these."""
+    found = {}
+    for space in _spaces(frame):
+        for value in list(space.values()):
+            held = [value]
+            if not isinstance(value, (ModuleType, type)):
+                with suppress(Exception):  # an object without attributes, or one that is shy
+                    held += vars(value).values()
+            found.update((id(m), m) for m in held if isinstance(m, torch.nn.Module))
+    return list(found.values())
+
+
+def _spaces(frame):
+    """The local and global variables of the user's frames."""
+    spaces = {}
+    while frame is not None:
+        if owner(frame.f_code) == "user":
+            spaces[id(frame.f_globals)] = frame.f_globals
+            spaces[id(frame)] = frame.f_locals
+        frame = frame.f_back
+    return list(spaces.values())

@@ -15,6 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from autograd_surprises.doctor.forward_calls import (
     BACKWARDS,
+    LIKE_ANOTHER,
     SHAPE_ONLY,
     SPOILS,
     ForwardCall,
@@ -22,7 +23,15 @@ from autograd_surprises.doctor.forward_calls import (
     is_finite,
     name_and_role,
 )
-from autograd_surprises.doctor.places import Where, owner, tensors_in, user_frame, where_is
+from autograd_surprises.doctor.places import (
+    Where,
+    code_line,
+    owner,
+    tensors_in,
+    user_frame,
+    where_from,
+    where_is,
+)
 from autograd_surprises.doctor.rules.cuts import CUTS, Cut, Lost
 
 sequence_number = torch.autograd._get_sequence_nr
@@ -146,7 +155,7 @@ class Recorder(TorchFunctionMode):
         elif role == "switch":
             self._note_switch(caller, args[0])
         elif role == "hook":
-            self.hooks.append((self._state(args[0]), where_is(user_frame(caller))))
+            self.hooks.append((self._state(args[0]), where_from(caller)))
         elif outputs or role == "event":
             self._note(caller, name, inputs, outputs, before, kwargs)
         return result
@@ -157,7 +166,7 @@ class Recorder(TorchFunctionMode):
         if any(f.f_code.co_name == "__exit__" for f in (caller, caller.f_back) if f is not None):
             del self._switches[-1:]
         else:
-            self._switches.append(None if on else (user.f_code, _switched_at(caller, user)))
+            self._switches.append(None if on else (user.f_code, _switched_at(caller)))
 
     def _note_number(self, caller, name, inputs, before):
         """A number that left torch, if the user's code read it, and from a tracked tensor."""
@@ -172,6 +181,8 @@ class Recorder(TorchFunctionMode):
         """A call that returns new tensors."""
         if name in SHAPE_ONLY:
             inputs = []
+        elif name in LIKE_ANOTHER:
+            inputs = inputs[:1]
         states, tracked = [], False
         for tensor in inputs:
             states.append(self._state(tensor))
@@ -203,7 +214,8 @@ class Recorder(TorchFunctionMode):
             for tensor, state in zip(inputs, states, strict=True):
                 maker = self._in_function.get(state)
                 if maker is not None and not tensor.requires_grad:
-                    inside = Lost(name, inside=maker.function[0].__name__)
+                    function, applied = maker.function
+                    inside = Lost(name, inside=function.__name__, around=applied)
                     maker.cuts[state] = self._cut(inside, caller)
 
     def _note_change(self, caller, name, inputs, outputs, before, kwargs):
@@ -234,11 +246,10 @@ class Recorder(TorchFunctionMode):
     def _append(
         self, caller, name, before, states, made, cuts, function=None, in_place=False, shapes=()
     ):
-        frame = user_frame(caller) or caller
-        line = frame.f_code, frame.f_lineno, self._modules[-1] if self._modules else ""
+        module = self._modules[-1] if self._modules else ""
         call = ForwardCall(
-            len(self.calls), name, line, before, sequence_number(), tuple(states), tuple(made),
-            cuts, function, in_place, shapes,
+            len(self.calls), name, code_line(caller), module, before, sequence_number(),
+            tuple(states), tuple(made), cuts, function, in_place, shapes,
         )  # fmt: skip
         self.calls.append(call)
         if function:
@@ -252,7 +263,8 @@ class Recorder(TorchFunctionMode):
             frame = caller
             while frame is not None and frame.f_code is not code:
                 frame = frame.f_back
-            lost = replace(lost, around=where_is(frame), switched=switched)
+            around = where_from(caller) if frame is user_frame(caller) else where_is(frame)
+            lost = replace(lost, around=around, switched=switched)
         return Cut(rule, lost)
 
 
@@ -268,7 +280,7 @@ def _lost(name, result, kwargs, caller):
     )
 
 
-def _switched_at(caller, user):
+def _switched_at(caller):
     """Where recording is switched off: a line, or the decorator of a function."""
     frame = caller
     while frame is not None and owner(frame.f_code) == "torch":
@@ -276,7 +288,7 @@ def _switched_at(caller, user):
             code = frame.f_locals["func"].__code__
             return Where(code.co_filename, code.co_firstlineno)
         frame = frame.f_back
-    return where_is(user)
+    return where_from(caller)
 
 
 # A TorchFunctionMode sees neither which module is running nor nn.Parameter(...), so both are

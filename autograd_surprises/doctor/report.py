@@ -13,7 +13,8 @@ from autograd_surprises.doctor.history import History
 from autograd_surprises.show.findings import by_story, listed
 from autograd_surprises.show.graph_picture import BoxGraph
 
-ORDER = ("error", "none", "nan", "inf", "zero", "tiny", "wrong", "not trained", "partial", "ok")
+ORDER = ("error", "none", "nan", "inf", "zero", "tiny", "wrong", "not trained", "not examined",
+         "partial", "ok")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Report:
     @property
     def healthy(self) -> bool:
         """Is every gradient there, finite and not all zero, and is every parameter trained?"""
-        return all(found.status in ("ok", "partial") for found in self.findings)
+        return all(found.status in ("ok", "partial", "not examined") for found in self.findings)
 
     def __getitem__(self, name: str) -> Finding:
         """The worst finding about this tensor."""

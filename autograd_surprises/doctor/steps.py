@@ -101,6 +101,11 @@ class BackwardStep:
         """Is it a Function that the user, not torch, wrote?"""
         return self.own is not None and not self.own.__module__.startswith("torch.")
 
+    @property
+    def is_reentrant_checkpoint(self) -> bool:
+        """Does it hide a part of the graph, and refuse torch.autograd.grad?"""
+        return self.own is not None and self.own_name == "CheckpointFunction"
+
     @cached_property  # reading may recompute a checkpoint; forget() frees the memory
     def saved(self) -> dict[str, object]:
         """What the node saved in the forward pass, as far as torch shows it; tensors made dense."""
@@ -185,3 +190,17 @@ def amount_of(gradient: torch.Tensor) -> Amount:
     if math.isfinite(mass):
         return amount
     return replace(amount, inf=int(gradient.isinf().sum()), nan=int(gradient.isnan().sum()))
+
+
+def memory(tensor: torch.Tensor) -> tuple[int, int]:
+    """Where its numbers lie, and how many there are: the same only for a view of all of them.
+
+    >>> x = torch.ones(2)
+    >>> memory(x) == memory(x.detach()), memory(x) == memory(x.clone())
+    (True, False)
+    """
+    try:
+        pointer = tensor.data_ptr()
+    except (RuntimeError, NotImplementedError):  # a tensor without storage
+        pointer = 0
+    return (pointer or -id(tensor)), tensor.numel()

@@ -164,9 +164,23 @@ GRADIENTS = (
                 torch.autograd.grad(y.sum(), x)
             """,
         },
-        "a reentrant checkpoint hides what is inside and works with a plain backward() only, so "
-        "explain cannot look into it",
+        "a reentrant checkpoint hides what is inside and works with a plain backward() only, not "
+        "with torch.autograd.grad or backward(inputs=...)",
         "checkpoint(..., use_reentrant=False)",
         variants=("Checkpointing is not compatible with",),
+    ),
+    Message(
+        "compiled-for-one-backward",
+        {
+            "compiled with non-empty donated buffers which requires": """
+                fast = torch.compile(lambda v: v.sin().exp().sum(), backend="aot_eager")
+                fast(x).backward()
+                fast(x).backward(retain_graph=True)
+            """,
+        },
+        "torch.compile compiled this backward to run once for each forward pass: it writes over "
+        "what was saved (donated buffers), so it cannot run again, and explain cannot look into it",
+        "to explain gradients, record the forward pass with trace(), which runs it eagerly; to run "
+        "backward twice, set torch._functorch.config.donated_buffer = False before you compile",
     ),
 )

@@ -125,6 +125,20 @@ TENSORS = (
         "clone it outside inference mode, or make it under torch.no_grad() instead",
     ),
     Message(
+        "hooked-in-place",
+        {
+            "BackwardHookFunction is a view and is being modified inplace": """
+                model = nn.Sequential(nn.Linear(2, 2), nn.ReLU(inplace=True))
+                model[0].register_full_backward_hook(lambda *_: None)
+                model(x)
+            """,
+        },
+        "a module with a full backward hook returns views, and an operation changes one in place: "
+        "the next module, or this one itself",
+        "nn.ReLU(inplace=False), or x = x + y instead of x += y, in and after a module with a hook",
+        variants=("BackwardHookFunctionBackward is a view and is being modified inplace",),
+    ),
+    Message(
         "view-in-place",
         {
             "is a view and is being modified inplace": """

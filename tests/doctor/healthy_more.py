@@ -179,3 +179,25 @@ def truncated_sequence():
         return F.mse_loss(head(hidden), x[:, 1:])
 
     return nn.ModuleList([cell, head]), loss
+
+
+@healthy
+def speech():
+    model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 5))
+    x, labels = torch.randn(10, 2, 6), torch.randint(1, 5, (2, 4))
+    frames, lengths = torch.tensor([10, 8]), torch.tensor([4, 2])
+    return model, lambda: F.ctc_loss(model(x).log_softmax(-1), labels, frames, lengths)
+
+
+@healthy
+def masked_policy():
+    policy = nn.Linear(4, 5)
+    state, allowed, reward = torch.randn(8, 4), torch.rand(8, 5) > 0.3, torch.randn(8)
+    allowed[:, 0] = True
+
+    def loss():
+        choice = Categorical(logits=policy(state).masked_fill(~allowed, -torch.inf))
+        action = choice.sample()
+        return -(choice.log_prob(action) * reward).mean() - 0.01 * choice.entropy().mean()
+
+    return policy, loss

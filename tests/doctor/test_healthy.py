@@ -1,11 +1,14 @@
 """The doctor raises no false alarm, and changes nothing: training goes on to the last bit."""
 
+import functools
+
 import pytest
 import torch
 import torch.nn.functional as F
 from healthy import HEALTHY
 from healthy_more import EXPECTED
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from autograd_surprises.doctor import explain, trace
 
@@ -186,6 +189,71 @@ def accumulated_gradients(look):
             loss.backward()
         optimizer.step()
     return model, optimizer, []
+
+
+@loop
+def checkpointed_batch_norm(look):
+    """The checkpoint runs its block again in backward, and the norm then counts a second time."""
+    block = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Dropout(0.5))
+    model = nn.ModuleList([block, nn.Linear(8, 1)])
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(3):
+        x, target = data()
+        with look:
+            loss = F.mse_loss(model[1](checkpoint(block, x, use_reentrant=False)), target)
+        look(loss, model)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return model, optimizer, []
+
+
+@loop
+def checkpoint_with_nan(look):
+    """Where a NaN is explained, what the steps keep is read, and the checkpoint runs many times."""
+    block = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.ReLU())
+    model = nn.ModuleList([block, nn.Linear(8, 1)])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    with look:
+        loss = model[1](checkpoint(block, data()[0], use_reentrant=False)).log().sum()
+    look(loss, model)
+    loss.backward()
+    return model, optimizer, []
+
+
+class PerSample:
+    """Gradients of each sample, as opacus computes them: a forward hook pushes, backward pops."""
+
+    def __init__(self, model):
+        for module in model:
+            if isinstance(module, nn.Linear):
+                module.kept, module.weight.grads = [], []
+                module.register_forward_hook(self.push)
+                module.register_full_backward_hook(functools.partial(self.pop, scale=2.0))
+
+    def push(self, module, inputs, output):
+        module.kept.append(inputs[0].detach())
+
+    def pop(self, module, grad_input, grad_output, scale):
+        x = module.kept.pop()
+        module.weight.grads.append(scale * torch.einsum("bo,bi->boi", grad_output[0], x))
+
+
+@loop
+def per_sample_gradients(look):
+    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+    optimizer, sizes = torch.optim.Adam(model.parameters()), []
+    PerSample(model)
+    model[1].register_full_backward_hook(lambda module, inner, outer: sizes.append(outer[0].norm()))
+    for _ in range(3):
+        x, target = data()
+        with look:
+            loss = F.mse_loss(model(x.requires_grad_()), target)
+        look(loss, model)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return model, optimizer, [*sizes, *model[0].weight.grads]
 
 
 class NoDoctor:

@@ -1,5 +1,6 @@
 """What is rare, and must neither break explain() and trace() nor leave anything behind."""
 
+import copy
 import subprocess
 import sys
 import time
@@ -517,3 +518,130 @@ def test_an_operation_that_may_only_pass_nan_on_is_blamed_with_a_probably(operat
 def test_an_operation_that_keeps_its_finite_input_is_blamed_without_a_doubt(operation):
     loss = operation(leaf(0.0, 1.0)).square().sum()
     assert "probably" not in explain(loss)["loss"].sentence
+
+
+@pytest.mark.parametrize("mode", ["alone", "traced"])
+def test_data_that_hold_nan_are_named(mode):
+    model, x, target = nn.Linear(2, 1), torch.ones(3, 2), torch.tensor([[1.0], [torch.nan], [2.0]])
+    with trace() as t:
+        loss = F.l1_loss(model(x), target)
+    found = (t.explain if mode == "traced" else explain)(loss, model)["loss"]
+    assert found.sentence.removeprefix("probably this: ").startswith("target holds inf or NaN in 1")
+    x[0, 1] = torch.inf
+    with trace() as t:
+        loss = model(x).square().sum()
+    found = (t.explain if mode == "traced" else explain)(loss, model)["loss"]
+    assert found.sentence.startswith("x holds inf or NaN in 1 of 6")
+    assert [place.source for _, place in found.places] == (
+        ["loss = model(x).square().sum()"] if mode == "traced" else []
+    )
+
+
+def test_a_mask_of_minus_infinity_is_not_blamed_for_what_overflows():
+    x = leaf(100.0, 1.0, 2.0)
+    mask = torch.tensor([False, True, False])
+    p = x.masked_fill(mask, -torch.inf).log_softmax(0)
+    loss = p.exp().sum() + x.exp().pow(2).sum()
+    assert explain(loss, {"x": x})["loss"].cause == "overflow"
+
+
+def test_a_masked_categorical_is_healthy():
+    torch.manual_seed(0)
+    policy = nn.Linear(4, 5)
+    scores = policy(torch.randn(6, 4)).masked_fill(torch.eye(6, 5).bool(), -torch.inf)
+    choice = torch.distributions.Categorical(logits=scores, validate_args=False)
+    loss = choice.log_prob(choice.sample()).mean() - choice.entropy().mean()
+    assert explain(loss, policy).healthy
+
+
+def matching_costs(x):
+    return (x - torch.tensor([0.0, 2.0, 1.0])).abs().amin(1).sum()
+
+
+def kmeans(x):
+    rows = x.expand(3, 2)
+    size = rows.square().sum(1, keepdim=True) + torch.ones(3)
+    return (size - 2 * rows @ torch.ones(2, 3)).amin(1).mean()
+
+
+def all_pairs(x):
+    return (x[:, 0].unsqueeze(1) - torch.ones(3)).square().mean()
+
+
+def kernel(x):
+    return (x - torch.linspace(0, 1, 3)).square().neg().exp().mean()
+
+
+@pytest.mark.parametrize("loss_of", [matching_costs, kmeans, all_pairs, kernel])
+def test_pairs_outside_of_a_loss_are_meant(loss_of):
+    x = torch.tensor([[1.5], [2.5], [4.5]], requires_grad=True)
+    with trace() as t:
+        loss = loss_of(x * 2)
+    assert t.explain(loss, {"x": x}).healthy
+
+
+@pytest.mark.parametrize(
+    "loss_of",
+    [
+        lambda x, y: (x - y).abs().mean(),
+        lambda x, y: torch.sqrt(torch.mean((y - x).pow(2))),
+        lambda x, y: F.l1_loss(x, y, reduction="sum"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Using a target size:UserWarning")
+def test_pairs_in_a_loss_are_not(loss_of):
+    x = torch.tensor([[1.5], [2.5], [4.5]], requires_grad=True)
+    with trace() as t:
+        loss = loss_of(x * 2, torch.ones(3))
+    assert t.explain(loss, {"x": x})["loss"].cause == "broadcast"
+
+
+class WithPooler(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.pooler, self.head = nn.Linear(4, 3), nn.Linear(3, 3), nn.Linear(3, 2)
+        with torch.no_grad():
+            for weight in (self.body.weight, self.pooler.weight, self.head.weight):
+                weight.copy_(weight / weight.norm())
+
+    def forward(self, x):
+        return self.head(self.body(x).tanh())
+
+
+def saved(model):
+    model.load_state_dict({name: value.clone() for name, value in model.state_dict().items()})
+    return 0
+
+
+def averaged(model):
+    average = copy.deepcopy(model)
+    with torch.no_grad():
+        for old, new in zip(average.parameters(), model.parameters(), strict=True):
+            old.mul_(0.9).add_(new.data, alpha=0.1)
+    return average.requires_grad_(False)(torch.ones(1, 4)).mean()
+
+
+def logged(model):
+    return sum(p.detach().norm().item() for p in model.parameters())
+
+
+@pytest.mark.parametrize("use", [lambda model: 0, saved, averaged, logged])
+def test_a_copy_of_all_parameters_is_not_blamed_for_one_that_is_not_used(use):
+    with trace() as t:
+        model = WithPooler()
+        aside = use(model)
+        loss = model(torch.ones(2, 4)).pow(2).mean() + aside
+    found = t.explain(loss, model)["pooler.weight"]
+    assert found.status == "none" and found.cause in ("unused", "dead-branch")
+    assert all("cut" not in label for label, _ in found.places)
+
+
+@pytest.mark.parametrize("use", [lambda model: 0, saved, logged])
+def test_what_was_lost_lies_on_the_way_to_the_loss(use):
+    with pytest.raises(RuntimeError), trace() as t:
+        model = WithPooler()
+        use(model)
+        best = model(torch.ones(2, 4)).argmax(1).float()
+        best.mean().backward()
+    lost = [where.source for label, where in t.error.places if label == "history lost at"]
+    assert lost == ["best = model(torch.ones(2, 4)).argmax(1).float()"]

@@ -50,3 +50,60 @@ def test_whose_file_it_is(file, is_the_users):
     with trace() as t:
         y = space["cut"](w).sum()
     assert t.explain(y, {"w": w})["w"].where.file == (file if is_the_users else __file__)
+
+
+# ---- A loop or a model of a library: the user's line, and the library's
+
+SITE = "/venv/lib/site-packages/trainer/loop.py"
+LIBRARY = """
+import torch
+def fit(model, x):
+    return model(x)
+def fails(x):
+    return x + torch.ones(3)
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = torch.nn.ModuleDict({"first": Block()})
+    def forward(self, x):
+        return self.body["first"](x)
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(2))
+    def forward(self, x):
+        return (self.weight.detach() * x).sum()
+"""
+
+
+def library(file=SITE):
+    space = {"__name__": "loop"}
+    exec(compile(LIBRARY, file, "exec"), space)
+    return space
+
+
+def test_inside_a_library_both_lines_are_named_and_the_module():
+    space = library()
+    model, x = space["Model"](), torch.ones(2, requires_grad=True)
+    with trace() as t:
+        loss = space["fit"](model, x)
+    where = t.explain(loss, model)["body.first.weight"].where
+    assert line_of(where) == (__file__, 'loss = space["fit"](model, x)')
+    assert (where.inside.file, where.inside.line, where.module) == (SITE, 18, "body.first")
+    assert f"{where}".endswith(", inside loop.py:18  (in body.first)")
+
+
+def test_an_error_inside_a_library_is_at_both_lines():
+    with pytest.raises(RuntimeError) as caught:
+        library()["fails"](torch.ones(2))
+    where = explain_error(caught.value).where
+    assert (line_of(where)[1], where.inside.line) == ('library()["fails"](torch.ones(2))', 6)
+
+
+def test_the_users_own_line_stays_alone():
+    space = library("/home/me/project/loop.py")
+    model, x = space["Model"](), torch.ones(2, requires_grad=True)
+    with trace() as t:
+        loss = space["fit"](model, x)
+    where = t.explain(loss, model)["body.first.weight"].where
+    assert (where.file, where.line, where.inside) == ("/home/me/project/loop.py", 18, None)

@@ -26,7 +26,8 @@ class Lost:
     create_graph  torch.autograd.grad's argument
     caller        the code that called the function: of the user, a library or torch
     inside        the autograd.Function in whose forward it was made, by name
-    around        the line that led to the call, where the same function had switched recording off
+    around        the line that led to the call: that of apply, or in the function that had switched
+                  recording off
     switched      the line that switched recording off
 
     >>> CUTS.first(Lost("tensor")).finding(Lost("tensor")).sentence
@@ -91,10 +92,18 @@ class Cut:
 CUTS = Rulebook(CutRule)
 
 CUTS.add(
+    "reentrant-checkpoint",
+    "checkpoint(..., use_reentrant=True) records nothing unless one of its inputs requires a "
+    "gradient, and none does: the parameters inside do not count",
+    "checkpoint(..., use_reentrant=False); or let its input require a gradient: x.requires_grad_()",
+    when=lambda lost: lost.inside == "CheckpointFunction",
+)
+
+CUTS.add(
     "inside-function",
     "computed in {inside}.forward, where recording is off, and no argument of {inside}.apply "
     "requires a gradient",
-    "pass what needs a gradient to .apply(); for checkpoint(...), set use_reentrant=False",
+    "pass what needs a gradient to .apply()",
     "04_override_backward.ipynb#One-gradient-for-each-input",
     when=lambda lost: lost.inside != "",
 )

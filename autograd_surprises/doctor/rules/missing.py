@@ -17,6 +17,7 @@ class TensorFacts:
     is_buffer    of the model
     recorded     was the forward pass recorded?
     is_used      did a recorded call compute something from it?
+    is_copied    did such calls only return numbers without history?
     constant_of  the name of a step that keeps its numbers as a constant, or ""
 
     >>> UNREACHED.first(TensorFacts(torch.ones(2), recorded=True, is_used=False)).cause
@@ -27,6 +28,7 @@ class TensorFacts:
     is_buffer: bool = False
     recorded: bool = False
     is_used: bool = False
+    is_copied: bool = False
     constant_of: str = ""
 
     @property
@@ -101,6 +103,15 @@ UNREACHED.add(
 )
 
 UNREACHED.add(
+    "unused",
+    "only copies of its numbers were used (detach, no_grad, deepcopy, a log), and from a copy no "
+    "gradient flows back",
+    "use it in forward, or remove it",
+    "08_none_zero_nan.ipynb#A-layer-that-is-never-called",
+    when=lambda facts: facts.is_copied,
+)
+
+UNREACHED.add(
     "dead-branch",
     "it is used, but nothing computed from it is part of this loss",
     "use the result of that line in the loss",
@@ -120,4 +131,11 @@ RETURNED_NONE = Rule(
     "{name} got a gradient and returned None for this input",
     "a backward returns a gradient for every input that needs one",
     "04_override_backward.ipynb#One-gradient-for-each-input",
+)
+
+# Its gradient is known, but nothing of the way there.
+HIDDEN = Rule(
+    "reentrant-checkpoint",
+    "its gradient comes from inside a reentrant checkpoint, where explain cannot see why",
+    "checkpoint(..., use_reentrant=False), then explain again",
 )

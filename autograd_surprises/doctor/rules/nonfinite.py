@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
@@ -35,11 +36,13 @@ EDGES = {
     "LinalgInvEx": "a singular matrix has no inverse",
     "LinalgSlogdet": "log|det| has an infinite derivative at a singular matrix",
     "LinalgDet": "the derivative of det uses the inverse, which is infinite at a singular matrix",
+    "SpecialEntr": "entr has the derivative -log(x) - 1, infinite at 0",
     "Xlogy": "xlogy(x, y) has the derivative log(y), infinite at y = 0",
     "Tan": "tan has poles",
     "Lgamma": "lgamma has poles",
     "Digamma": "digamma has poles",
 }
+CTC = "CtcLoss"
 NORMS = "LinalgVectorNorm Norm Cdist"  # finite, unless their sum overflows
 OVERFLOWS = "Exp Expm1 Exp2 Sinh Cosh ToCopy"
 SOFTMAXES = (
@@ -79,16 +82,110 @@ FORWARD = Rulebook(StepRule)
 class Birth:
     """The first inf or NaN of the forward pass, and the kind of operation that made it.
 
+    step  of backward, if the search in the graph found it
+
     >>> FORWARD.first(Birth("Exp")).cause
     'overflow'
     """
 
     kind: str
+    step: BackwardStep | None = None
 
     @property
     def operation(self) -> str:
         return readable(self.kind)
 
+
+def _lengths(step: BackwardStep) -> list[tuple[int, int, int]]:
+    """Of each sample of a CTC loss: the frames, the labels, and the frames that these need."""
+    saved = step.saved
+    frames, labels = ([int(n) for n in saved[name]] for name in ("input_lengths", "target_lengths"))
+    targets, start, found = saved["targets"], 0, []
+    for k, (have, length) in enumerate(zip(frames, labels, strict=True)):
+        own = targets[k, :length] if targets.dim() == 2 else targets[start : start + length]
+        start += length
+        repeats = int((own[1:] == own[:-1]).sum())  # a blank has to stand between two equal labels
+        found.append((have, length, length + repeats))
+    return found
+
+
+def _is_too_short(step: BackwardStep) -> bool:
+    """Is a target of a CTC loss longer than its input, and not ignored?"""
+    if step.kind not in CTC or step.saved.get("zero_infinity"):
+        return False
+    return any(needed > have for have, _, needed in _lengths(step))
+
+
+def _the_shortest(birth: Birth) -> str:
+    lengths = _lengths(birth.step)
+    short = [k for k, (have, _, needed) in enumerate(lengths) if needed > have]
+    have, labels, needed = lengths[short[0]]
+    more = f" ({len(short)} of {len(lengths)} samples)" if len(short) > 1 else ""
+    return (
+        f"sample {short[0]} has {labels} labels, which need {needed} frames, and its input has "
+        f"{have}{more}"
+    )
+
+
+def _multiplies_zero_by_infinity(factors: list[torch.Tensor | None]) -> bool:
+    one, other = factors
+    if one is None or other is None:
+        return False
+    product = one * other
+    return bool((product.isnan() & ~one.isnan() & ~other.isnan() & (product != torch.inf)).any())
+
+
+def _divides_by_a_norm_of_0(step: BackwardStep) -> bool:
+    return step.kind == "WeightNormInterface" and not bool(step.saved["result1"].all())
+
+
+def makes_nan(step: BackwardStep, operands: list[torch.Tensor | None]) -> bool:
+    """Do the values that a step keeps prove that it made inf or NaN of others?"""
+    if step.kind == "Mul":
+        return _multiplies_zero_by_infinity(operands)
+    return _is_too_short(step) or _divides_by_a_norm_of_0(step)
+
+
+def divides_by_0(step: BackwardStep) -> bool:
+    """Is a divisor that it keeps 0?"""
+    divisor = step.saved.get("other") if step.kind == "Div" else None
+    return isinstance(divisor, torch.Tensor) and not bool(divisor.all())
+
+
+FORWARD.add(
+    "target-too-long",
+    "ctc_loss is inf, since no alignment exists: {detail}",
+    "give it longer inputs (less downsampling) or shorter targets, or leave such samples out with "
+    "zero_infinity=True",
+    on={CTC: lambda birth: birth.step is not None and _is_too_short(birth.step)},
+    detail=_the_shortest,
+)
+
+FORWARD.add(
+    "zero-times-infinity",
+    "{operation} multiplies 0 by infinity, which is NaN: probably a masked probability, 0, by its "
+    "logarithm, -inf",
+    "mask the logarithm, too, before the product: p * logp.masked_fill(p == 0, 0.0); or mask the "
+    "scores with torch.finfo(dtype).min instead of -inf",
+    on={"Mul": lambda birth: birth.step is not None},
+)
+
+FORWARD.add(
+    "division-by-zero",
+    "weight_norm divides by the norm of a weight that is 0, and 0/0 is NaN",
+    "initialise the weight with other numbers; to start from 0, set the gain "
+    "(weight_g, parametrizations.weight.original0) to 0",
+    on={"WeightNormInterface": always},
+)
+
+FORWARD.add(
+    "division-by-zero",
+    "normalize divides by 0: a vector is 0, and its eps rounds to 0 in its dtype, as 1e-12 does in "
+    "float16",
+    "normalize in float32, F.normalize(x.float(), dim=-1), or pass an eps that the dtype can hold: "
+    "1e-6 in float16",
+    on={"Normalize": always},
+)
 
 FORWARD.add(
     "forward-nonfinite",
@@ -101,7 +198,8 @@ FORWARD.add(
     "infinite-derivative",
     "{operation} returned inf or NaN in the forward pass: its input is at or beyond the edge of "
     "its domain",
-    "keep the input inside, or use a form that handles the edge: xlogy, entr, log_softmax",
+    "keep the input inside: x.clamp_min(1e-8) before a log; for the logarithm of a softmax, "
+    "log_softmax",
     "08_none_zero_nan.ipynb#The-entropy-of-a-model-that-is-sure",
     on={" ".join(EDGES.keys() - {"Pow", *NORMS.split()}): always},
 )
@@ -120,6 +218,19 @@ FORWARD.add(
     READY_MADE,
     "08_none_zero_nan.ipynb#A-sigmoid-made-by-hand",
     on={f"{OVERFLOWS} {NORMS} Square": always},
+)
+
+
+def _is_sure(birth: Birth) -> bool:
+    """Does a log_softmax hold -inf, but no NaN?"""
+    return birth.step is not None and not bool(birth.step.saved["result"].isnan().any())
+
+
+FORWARD.add(
+    "masked-class",
+    "log_softmax is -inf for a class: probably its score is masked with -inf, and the loss uses it",
+    "check that no target is masked, or mask with a large negative number: torch.finfo(dtype).min",
+    on={"LogSoftmax": _is_sure},
 )
 
 FORWARD.add(
@@ -150,6 +261,26 @@ NAN_LEAF = Rule(
     "nan-leaf",
     "{name} itself holds NaN, so everything computed with it is NaN",
     "find what was written into it: data, or an update by a gradient that was already NaN",
+    "08_none_zero_nan.ipynb#NaN:-zero-times-infinity",
+)
+
+
+class Data(NamedTuple):
+    """Data that hold inf or NaN, and how many of their elements do.
+
+    >>> NAN_DATA.finding(Data("target", "1 of 6")).sentence.partition(",")[0]
+    'target holds inf or NaN in 1 of 6 elements'
+    """
+
+    name: str
+    bad: str
+
+
+NAN_DATA = Rule(
+    "nonfinite-data",
+    "{name} holds inf or NaN in {bad} elements, so everything computed with them is NaN or inf. It "
+    "requires no gradient: it is data, or was computed from data",
+    "repair or leave out these samples when the data are read: torch.isfinite(x).all()",
     "08_none_zero_nan.ipynb#NaN:-zero-times-infinity",
 )
 

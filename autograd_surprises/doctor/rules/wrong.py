@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import torch
 
-from autograd_surprises.doctor.rules.rule import Rule, StepRule
-from autograd_surprises.doctor.steps import BackwardStep
+from autograd_surprises.doctor.rules.rule import Rule, Rulebook, StepRule
+from autograd_surprises.doctor.steps import BackwardStep, kind_of, name_of
 
 
 class OldGradient(NamedTuple):
@@ -43,26 +43,57 @@ OWN_FUNCTION = StepRule(
 )
 
 
-def _gets_probabilities(step: BackwardStep) -> bool:
-    return step.own is None and step.kinds_below[:1] in (["Softmax"], ["Sigmoid"])
+SHAPERS = {"Squeeze", "Unsqueeze", "View", "UnsafeView", "ReshapeAlias", "Expand", "ToCopy",
+           "Select", "Slice"}  # fmt: skip
 
 
-DOUBLE_SOFTMAX = StepRule(
+def _made_by(*kinds: str):
+    """Is the input the result of one of these, of another shape perhaps?"""
+
+    def fits(step: BackwardStep) -> bool:
+        node = step.edges[0][0] if step.own is None and step.edges else None
+        while node is not None and kind_of(name_of(node)) in SHAPERS:
+            node = node.next_functions[0][0]
+        return node is not None and kind_of(name_of(node)) in kinds
+
+    return fits
+
+
+# What goes into a loss is not what that loss expects.
+EXPECTED = Rulebook(StepRule)
+
+EXPECTED.add(
     "double-softmax",
     "a softmax or sigmoid goes into log_softmax, which cross_entropy contains: that flattens "
     "the gradient",
     "pass the raw scores (logits) to cross_entropy",
-    on={"LogSoftmax": _gets_probabilities},
+    on={"LogSoftmax": _made_by("Softmax", "Sigmoid")},
 )
 
-MEETS = {"sub", "rsub", "subtract", "add", "radd", "mul", "rmul", "multiply", "div", "truediv",
-         "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}  # fmt: skip
+EXPECTED.add(
+    "double-sigmoid",
+    "a sigmoid or softmax goes into binary_cross_entropy_with_logits, which contains a sigmoid: "
+    "that flattens the gradient",
+    "pass the raw scores (logits), or use binary_cross_entropy",
+    on={"BinaryCrossEntropyWithLogits": _made_by("Sigmoid", "Softmax")},
+)
+
+EXPECTED.add(
+    "no-logarithm",
+    "probabilities go into nll_loss, which expects their logarithms",
+    "use log_softmax instead of softmax, or pass the raw scores to cross_entropy",
+    on={"NllLoss NllLoss2D": _made_by("Softmax")},
+)
+
+LOSSES = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}
 
 
 class Meeting(NamedTuple):
     """Two tensors of different shapes in one call; does exactly one of them require a gradient?
 
-    >>> BROADCAST.fits(Meeting("sub", True, (4, 1), (4,)))
+    is_loss  is it a difference that is squared, or made positive, and averaged at once?
+
+    >>> BROADCAST.fits(Meeting("mse_loss", True, (4, 1), (4,)))
     True
     """
 
@@ -70,6 +101,7 @@ class Meeting(NamedTuple):
     one_tracked: bool
     first: tuple[int, ...]
     second: tuple[int, ...]
+    is_loss: bool = False
 
     @property
     def result(self) -> tuple[int, ...]:
@@ -77,15 +109,13 @@ class Meeting(NamedTuple):
 
 
 def _crosses(meeting: Meeting) -> bool:
-    """(N, 1) and (N,) broadcast to (N, N), and one of the two comes from data.
+    """In a loss, (N, 1) and (N,) broadcast to (N, N), and one of the two comes from data.
 
-    Broadcasting (N, 1, k) with (N, k) is often intended, except in a loss function.
+    Elsewhere that is how all pairs are computed: distances, costs, masks.
     """
-    operation, one_tracked, first, second = meeting
+    operation, one_tracked, first, second, is_loss = meeting
     sizes = [[n for n in shape if n != 1] for shape in (first, second)]
-    longer, shorter = sorted((first, second), key=len, reverse=True)
-    suspect = operation.endswith("_loss") or longer == (*shorter, 1)
-    if not (one_tracked and suspect and operation in MEETS and sizes[0] == sizes[1] != []):
+    if not (one_tracked and (is_loss or operation in LOSSES) and sizes[0] == sizes[1] != []):
         return False
     return math.prod(meeting.result) > math.prod(first)
 

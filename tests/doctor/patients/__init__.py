@@ -13,6 +13,7 @@ from patients import (  # noqa: F401 (importing them fills PATIENTS and CURED)
     raised_by_backward,
     threads_errors,
     threads_nan,
+    threads_nan_of_losses,
     threads_none,
     threads_none_other,
     threads_not_trained,

@@ -202,22 +202,56 @@ def backward_returns():
     return Visit(Double.apply(weight * 3).sum(), {"weight": weight})
 
 
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.inner(x).tanh()
+
+
 @patient(
     "a reentrant checkpoint of an untracked input",
     status="none",
-    cause="inside-function",
+    cause="reentrant-checkpoint",
     missed_alone=CUT,
 )
 def reentrant_checkpoint():
-    layer = nn.Linear(2, 2)
+    block = Block()
     bias = torch.zeros(1, requires_grad=True)
-    hidden = checkpoint(layer, torch.ones(1, 2), use_reentrant=True)  #!
+    hidden = checkpoint(block, torch.ones(1, 2), use_reentrant=True)  #!
     loss = (hidden + bias).sum()
-    return Visit(loss, {"weight": layer.weight})
+    return Visit(loss, {"weight": block.inner.weight})
 
 
 @cured("reentrant_checkpoint")
 def checkpoint_not_reentrant():
-    layer = nn.Linear(2, 2)
-    hidden = checkpoint(layer, torch.ones(1, 2), use_reentrant=False)
-    return Visit(hidden.sum(), {"weight": layer.weight})
+    block = Block()
+    hidden = checkpoint(block, torch.ones(1, 2), use_reentrant=False)
+    return Visit(hidden.sum(), {"weight": block.inner.weight})
+
+
+class Applied(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, module, x):
+        return module(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return None, grad_output
+
+
+@patient("a Function that is given a module", status="none", cause="inside-function",
+         missed_alone=CUT)  # fmt: skip
+def module_in_a_function():
+    block, bias = Block(), torch.zeros(1, requires_grad=True)
+    hidden = Applied.apply(block, torch.ones(1, 2))  #!
+    loss = (hidden + bias).sum()
+    return Visit(loss, {"weight": block.inner.weight})
+
+
+@cured("module_in_a_function")
+def module_called():
+    block = Block()
+    return Visit(block(torch.ones(1, 2)).sum(), {"weight": block.inner.weight})

@@ -192,3 +192,27 @@ def copy_of_the_weights():
     loss = F.mse_loss(net(torch.randn(6, 4)), torch.randn(6, 1))
     copy.deepcopy(net)
     return Visit(loss, {"weight": net.encode.weight})
+
+
+def normalised(inplace):
+    norm, relu = nn.BatchNorm1d(4), nn.ReLU(inplace=inplace)
+    sizes = []
+    norm.register_full_backward_hook(lambda module, inner, outer: sizes.append(outer[0].norm()))
+    return nn.Linear(4, 4), norm, relu
+
+
+@patient("a full backward hook before `ReLU(inplace=True)`", status="error",
+         cause="hooked-in-place")  # fmt: skip
+def hook_before_in_place():
+    layer, norm, relu = normalised(inplace=True)
+    hidden = norm(layer(torch.randn(6, 4)))  #!
+    hidden = relu(hidden)  #!
+    return Visit(hidden.pow(2).mean(), {"weight": layer.weight})
+
+
+@cured("hook_before_in_place")
+def hook_before_a_new_tensor():
+    layer, norm, relu = normalised(inplace=False)
+    hidden = norm(layer(torch.randn(6, 4)))
+    hidden = relu(hidden)
+    return Visit(hidden.pow(2).mean(), {"weight": layer.weight})

@@ -11,7 +11,7 @@ from patients.patient import Visit, cured, patient
 @patient(
     "advantages of one transition, divided by their `std`",
     status="nan",
-    cause=("forward-nonfinite", "division-by-zero"),
+    cause=("forward-nonfinite", "division-by-zero", "nonfinite-data"),
 )
 def one_transition():
     policy, state = nn.Linear(3, 2), torch.randn(1, 3)
@@ -105,7 +105,7 @@ class Table(torch.utils.data.Dataset):
 @patient(
     "a constant column is standardised",
     status="nan",
-    cause=("division-by-zero", "forward-nonfinite"),
+    cause=("division-by-zero", "forward-nonfinite", "nonfinite-data"),
 )
 def constant_column():
     class Standardised(Table):

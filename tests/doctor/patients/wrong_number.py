@@ -114,3 +114,35 @@ def loss_of_equal_shapes():
     target = torch.arange(4.0)
     loss = ((model(torch.rand(4, 2)).squeeze(1) - target) ** 2).mean()
     return Visit(loss, {"weight": model.weight}, model=model)
+
+
+@patient("a sigmoid, then a loss that contains one", status="wrong", cause="double-sigmoid")
+def sigmoid_twice():
+    model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+    x, label = torch.randn(6, 4), torch.tensor([0.0, 1.0, 1.0, 0.0, 1.0, 0.0])
+    score = model(x)
+    loss = nn.BCEWithLogitsLoss()(score.squeeze(1), label)  #!
+    return Visit(loss, {"weight": model[0].weight})
+
+
+@cured("sigmoid_twice")
+def sigmoid_once():
+    model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+    x, label = torch.randn(6, 4), torch.tensor([0.0, 1.0, 1.0, 0.0, 1.0, 0.0])
+    score = model(x)
+    loss = nn.BCELoss()(score.squeeze(1), label)
+    return Visit(loss, {"weight": model[0].weight})
+
+
+@patient("`nll_loss` of probabilities", status="wrong", cause="no-logarithm")
+def likelihood_of_probabilities():
+    model, x, label = nn.Linear(4, 3), torch.randn(6, 4), torch.tensor([0, 1, 2, 0, 1, 2])
+    loss = nn.functional.nll_loss(model(x).softmax(1), label)  #!
+    return Visit(loss, {"weight": model.weight})
+
+
+@cured("likelihood_of_probabilities")
+def likelihood_of_logarithms():
+    model, x, label = nn.Linear(4, 3), torch.randn(6, 4), torch.tensor([0, 1, 2, 0, 1, 2])
+    loss = nn.functional.nll_loss(model(x).log_softmax(1), label)
+    return Visit(loss, {"weight": model.weight})

@@ -1,0 +1,129 @@
+"""What a backward changes beside gradients: buffers of recomputed blocks, and what hooks keep."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import torch
+from torch import nn
+
+DEEP = 3  # containers in containers of what hooks keep
+LARGE = 2**20  # elements: larger tensors that hooks keep are activations, which hooks only read
+
+
+@contextmanager
+def unchanged(modules: Iterable[nn.Module], tensors: Iterable[torch.Tensor] = ()) -> Iterator[None]:
+    """Put back what a backward inside changes in modules and in the state of backward hooks.
+
+    A checkpoint calls its modules again, which updates the statistics of a BatchNorm once more. A
+    backward hook may take what a forward hook has kept, as opacus does.
+
+    tensors  whose hooks count, too; those of the modules' parameters always do
+
+    >>> norm = nn.BatchNorm1d(2)
+    >>> with unchanged([norm]): _ = norm(torch.randn(4, 2))
+    >>> norm.running_mean
+    tensor([0., 0.])
+    """
+    parts = list({id(part): part for module in modules for part in module.modules()}.values())
+    with ExitStack() as undo:
+        tensors = [*tensors, *(p for part in parts for p in part.parameters(recurse=False))]
+        for owner in _owners(parts, tensors):
+            undo.callback(_remember(owner))
+        seen: set[int] = set()
+
+        def before_forward(module, inputs):
+            for part in [module] if seen else [module, *parts]:
+                if id(part) not in seen:
+                    seen.add(id(part))
+                    for name, buffer in part._buffers.items():
+                        undo.callback(_remember_buffer(part, name, buffer))
+
+        with nn.modules.module.register_module_forward_pre_hook(before_forward):
+            yield
+
+
+def _owners(modules, tensors):
+    """The dicts and containers that backward hooks keep their state in."""
+    found = []
+    for holder in [*modules, *tensors]:
+        hooks = [
+            hook
+            for kind in ("_backward_hooks", "_backward_pre_hooks")
+            for hook in (getattr(holder, kind, None) or {}).values()
+        ]
+        if not hooks:
+            continue
+        if isinstance(holder, nn.Module):
+            found += [vars(holder), *map(vars, holder.parameters(recurse=False))]
+        found += [state for hook in hooks for state in _state_of(hook)]
+    return {id(owner): owner for owner in found}.values()
+
+
+def _state_of(hook):
+    """What a function may write into: the object it belongs to, and what its closure holds."""
+    while isinstance(hook, functools.partial):
+        hook = hook.func
+    state = [vars(hook.__self__)] if hasattr(getattr(hook, "__self__", None), "__dict__") else []
+    for cell in getattr(hook, "__closure__", None) or ():
+        try:
+            held = cell.cell_contents
+        except ValueError:  # not filled yet
+            continue
+        if isinstance(held, (list, dict, set, deque)):
+            state.append(held)
+        elif inspect.isfunction(held) and held is not hook:
+            state += _state_of(held)
+    return state
+
+
+def _remember(value, depth=DEEP) -> Callable[[], None]:
+    """A function that puts back what is in a container now, and the numbers of its tensors."""
+    if isinstance(value, torch.Tensor):
+        passive = isinstance(value, nn.Parameter) or value.numel() > LARGE
+        return _nothing if passive else _remember_tensor(value)
+    if not isinstance(value, (list, dict, set, deque)) or not depth:
+        return _nothing
+    kept = value.copy()
+    parts = kept.values() if isinstance(kept, dict) else kept
+    inner = [put for part in parts if (put := _remember(part, depth - 1)) is not _nothing]
+
+    def put_back():
+        value.clear()
+        (value.extend if isinstance(value, (list, deque)) else value.update)(kept)
+        for put in inner:
+            put()
+
+    return put_back
+
+
+def _nothing():
+    pass
+
+
+def _remember_tensor(tensor):
+    if tensor.requires_grad or tensor.is_inference() or tensor.is_meta:
+        return _nothing
+    numbers = tensor.detach().clone()
+    version = torch.autograd._unsafe_preserve_version_counter(tensor)
+    version.__enter__()
+
+    def put_back():
+        tensor.data.copy_(numbers)  # .data: autograd need not know of it
+        version.__exit__(None, None, None)
+
+    return put_back
+
+
+def _remember_buffer(module, name, buffer):
+    put = _nothing if buffer is None else _remember_tensor(buffer)
+
+    def put_back():
+        module._buffers[name] = buffer
+        put()
+
+    return put_back
