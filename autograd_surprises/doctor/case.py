@@ -103,3 +103,21 @@ class Case:
             if id(leaf) not in mine:
                 found.setdefault(tuple(leaf.shape), []).append(leaf)
         return found
+
+    def used_instead_of(self, tensor: torch.Tensor) -> str:
+        """The path of the last layer of the model, if a layer like it was added, but is not used.
+
+        As where `model.fc = nn.Linear(8, 2)` meets a model whose last layer is called `head`.
+        """
+        children = list(self.model.named_children()) if self.model is not None else []
+        added, layer = children[-1] if len(children) > 1 else ("", None)
+        if layer is None or all(p is not tensor for p in layer.parameters(recurse=False)):
+            return ""
+        used = {
+            id(m.weight): (path, m)
+            for path, m in self.model.named_modules()
+            if type(m) is type(layer) and isinstance(getattr(m, "weight", None), torch.Tensor)
+        }
+        last = next((used[id(leaf)] for leaf in self.leaves if id(leaf) in used), None)
+        alike = last and last[1].weight.shape[1:] == layer.weight.shape[1:]
+        return last[0] if alike and added != last[0] else ""

@@ -141,6 +141,9 @@ def _unreached(case, name, tensor):
     if fate.left:
         return _cut(name, *fate.left[0][:2], also, "maybe here: ")
     uses = case.history.uses(tensor)
+    other = "" if uses else case.used_instead_of(tensor)
+    if other:
+        also.append(f"maybe forward calls `{other}` in its place: is it named differently there?")
     is_copied = bool(uses) and all(set(call.outputs) <= set(call.cuts) for call in uses)
     lives = uses and not is_copied
     places = (("ends at", case.history.calls[fate.end].where),) if lives else ()
@@ -181,7 +184,9 @@ def _zero(case, name, tensor, edge):
         return _zero_sum(case, name, tensor, origins[0])
     step, *others = steps
     places, also = at(step), []
-    for kept in step.tensors().values():  # is the factor that is zero a parameter?
+    for key, kept in step.tensors().items():  # is the factor that is zero a parameter?
+        if key == "bias":  # is kept by a layer norm, and is no factor
+            continue
         leaf = case.leaves_by_memory.get(memory(kept))
         if leaf is not None and leaf is not tensor and not kept.any():
             also = [f"that factor is `{case.name(leaf)}`"]

@@ -645,3 +645,35 @@ def test_what_was_lost_lies_on_the_way_to_the_loss(use):
         best.mean().backward()
     lost = [where.source for label, where in t.error.places if label == "history lost at"]
     assert lost == ["best = model(torch.ones(2, 4)).argmax(1).float()"]
+
+
+class Classifier(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.norm, self.head = nn.Linear(4, 8), nn.LayerNorm(8), nn.Linear(8, 10)
+
+    def forward(self, x):
+        return self.head(self.norm(self.body(x).tanh()))
+
+
+@pytest.mark.parametrize("mode", ["alone", "traced"])
+def test_a_head_of_another_name_is_named(mode):
+    model = Classifier()
+    model.fc = nn.Linear(8, 2)
+    with trace() as t:
+        loss = F.cross_entropy(model(torch.randn(5, 4)), torch.zeros(5, dtype=torch.long))
+    found = (t.explain if mode == "traced" else explain)(loss, model)["fc.weight"]
+    assert found.status == "none" and any("maybe forward calls `head`" in s for s in found.also)
+
+
+def test_another_layer_that_is_not_used_is_not_taken_for_a_head():
+    model = Classifier()
+    model.pooler = nn.Linear(4, 2)
+    loss = F.cross_entropy(model(torch.randn(5, 4)), torch.zeros(5, dtype=torch.long))
+    assert not explain(loss, model)["pooler.weight"].also
+
+
+def test_a_layer_norm_of_zeros_is_not_blamed_on_its_bias():
+    model = nn.Sequential(nn.LayerNorm(4), nn.Linear(4, 2))
+    found = explain(model(torch.zeros(3, 4)).square().sum(), model)["0.weight"]
+    assert found.status == "zero" and "bias" not in f"{found}"

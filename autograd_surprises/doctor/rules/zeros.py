@@ -291,6 +291,14 @@ ZERO.add(
     on={"Where WhereSelf MaskedFill MaskedFillTensor MaskedScatter": always},
 )
 
+
+ZERO.add(
+    "second-derivative",
+    "the second derivative of relu is 0 everywhere, so nothing comes back through its derivative",
+    "use tanh, softplus or gelu where the loss contains second derivatives",
+    on={"ThresholdBackward": always},
+)
+
 ZERO.add(
     "underflow",
     "the gradient is too small for the dtype of this tensor, so it is 0",

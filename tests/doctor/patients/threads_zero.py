@@ -205,3 +205,28 @@ def all_pixels():
     depth, target = torch.rand(4, 4).add(1).requires_grad_(), torch.randn(4, 4)
     loss = F.l1_loss(depth, target.clamp(min=0))
     return Visit(loss, {"depth": depth})
+
+
+def curvature(net):
+    x = torch.linspace(0, 1, 12)[:, None].requires_grad_()
+    (slope,) = torch.autograd.grad(net(x).sum(), x, create_graph=True)
+    return torch.autograd.grad(slope.sum(), x, create_graph=True)[0]  #!
+
+
+@patient(
+    "PINN: the curvature of a network with `relu`",
+    status="zero",
+    cause="second-derivative",
+    missed_line="it is in a function of the cured twin, too",
+)
+def curvature_of_relu():
+    net = nn.Sequential(nn.Linear(1, 6), nn.ReLU(), nn.Linear(6, 1))
+    loss = (curvature(net) + 1).pow(2).mean()
+    return Visit(loss, {"0.bias": net[0].bias})
+
+
+@cured("curvature_of_relu")
+def curvature_of_tanh():
+    net = nn.Sequential(nn.Linear(1, 6), nn.Tanh(), nn.Linear(6, 1))
+    loss = (curvature(net) + 1).pow(2).mean()
+    return Visit(loss, {"0.bias": net[0].bias})
