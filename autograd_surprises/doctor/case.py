@@ -105,7 +105,7 @@ class Case:
         return found
 
     def used_instead_of(self, tensor: torch.Tensor) -> str:
-        """The path of the last layer of the model, if a layer like it was added, but is not used.
+        """The path of the last layer of the model, if a layer like it was set, but is not used.
 
         As where `model.fc = nn.Linear(8, 2)` meets a model whose last layer is called `head`.
         """
@@ -113,6 +113,9 @@ class Case:
         added, layer = children[-1] if len(children) > 1 else ("", None)
         if layer is None or all(p is not tensor for p in layer.parameters(recurse=False)):
             return ""
+        makers = [vars(kind).get("__init__") for kind in type(self.model).__mro__]
+        if any(added in maker.__code__.co_names for maker in makers if hasattr(maker, "__code__")):
+            return ""  # the model's own class made it
         used = {
             id(m.weight): (path, m)
             for path, m in self.model.named_modules()

@@ -12,7 +12,7 @@ from autograd_surprises.doctor.recorder import Recorder
 from autograd_surprises.doctor.steps import BackwardStep
 from autograd_surprises.messages import known_message
 
-LONG = 500  # characters: torch's own remedy often stands last
+SHORT, LONG = 110, 500  # characters: torch's own remedy often stands last
 UNKNOWN = "the doctor does not know this message"
 ONE_GRAPH = "backward() runs a second time on one graph, and the first time freed what it had saved"
 OLD_GRAPH = (
@@ -51,7 +51,7 @@ def finding_of_error(
     raised = raised_at(error.__traceback__)
     if raised is not None and raised not in [where for _, where in places]:
         places.append(("raised at", raised))
-    first = said.partition("\n")[0]
+    first, length = said.partition("\n")[0], SHORT if known else LONG
     return Finding(
         name=type(error).__name__,
         status="error",
@@ -60,7 +60,7 @@ def finding_of_error(
         places=tuple(places),
         fix=known.fix if known else "",
         node=f"raised in {failed.name}" if failed is not None else "",
-        also=(first if len(first) <= LONG else f"{first[:LONG]}…",),
+        also=(first if len(first) <= length else f"{first[:length]}…",),
         section=known.section if known else "",
     )
 

@@ -677,3 +677,8 @@ def test_a_layer_norm_of_zeros_is_not_blamed_on_its_bias():
     model = nn.Sequential(nn.LayerNorm(4), nn.Linear(4, 2))
     found = explain(model(torch.zeros(3, 4)).square().sum(), model)["0.weight"]
     assert found.status == "zero" and "bias" not in f"{found}"
+
+
+def test_a_message_that_is_not_known_is_shown_with_its_remedy():
+    said = "it does not work " + 10 * "because of this and that " + "but this helps"
+    assert explain_error(RuntimeError(said)).also == (said,)
