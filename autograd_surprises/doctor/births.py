@@ -77,7 +77,7 @@ def _born_at(steps, step, is_bad, held):
     if makes_nan(step, _operands(steps, step)):
         makers = [steps.get(node) for node, _ in step.edges]
         edges = [m for m in makers if m is not None and m.kind in EDGES]  # that made the infinity
-        birth = Birth(edges[0].kind if edges else step.kind, step)
+        birth = Birth(edges[0].kind if edges else step.kind, step, proven=True)
         return _made_by(birth, (edges[0] if edges else step).where)
     values = {k: v for k, v in step.tensors().items() if k not in NOT_VALUES}
     bad = [name for name, kept in values.items() if is_bad(kept)]
@@ -124,7 +124,7 @@ def _maker(steps, step):
     below = [steps.get(node) for node, _ in step.edges]
     while below:
         maker = below.pop(0)
-        if maker is not None and FORWARD.first(maker) is not UNKNOWN_OPERATION:
+        if maker is not None and FORWARD.first(Birth(maker.kind, maker)) is not UNKNOWN_OPERATION:
             return maker
         if maker is not None and not maker.tensors():
             below += [steps.get(node) for node, _ in maker.edges]

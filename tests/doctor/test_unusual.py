@@ -682,3 +682,18 @@ def test_a_layer_norm_of_zeros_is_not_blamed_on_its_bias():
 def test_a_message_that_is_not_known_is_shown_with_its_remedy():
     said = "it does not work " + 10 * "because of this and that " + "but this helps"
     assert explain_error(RuntimeError(said)).also == (said,)
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        lambda x: x.log_softmax(0),
+        lambda x: x * leaf(1.0, 2.0),
+        lambda x: torch._weight_norm(x[:, None], leaf(1.0, 1.0)[:, None], 0),
+    ],
+)
+def test_an_operation_that_nan_only_went_through_is_not_blamed_for_making_it(between):
+    x = leaf(1.0, 2.0) + torch.tensor([0.0, torch.nan])
+    found = explain(between(x).square().sum())["loss"]
+    assert found.cause not in ("zero-times-infinity", "division-by-zero", "masked-class")
+    assert "probably" in found.sentence

@@ -82,7 +82,8 @@ FORWARD = Rulebook(StepRule)
 class Birth:
     """The first inf or NaN of the forward pass, and the kind of operation that made it.
 
-    step  of backward, if the search in the graph found it
+    step    of backward, if the search in the graph found it
+    proven  do the values that this step keeps show that it made them?
 
     >>> FORWARD.first(Birth("Exp")).cause
     'overflow'
@@ -90,6 +91,7 @@ class Birth:
 
     kind: str
     step: BackwardStep | None = None
+    proven: bool = False
 
     @property
     def operation(self) -> str:
@@ -129,10 +131,13 @@ def _the_shortest(birth: Birth) -> str:
 
 def _multiplies_zero_by_infinity(factors: list[torch.Tensor | None]) -> bool:
     one, other = factors
-    if one is None or other is None:
+    if one is None or other is None or not (one.isinf().any() or other.isinf().any()):
         return False
-    product = one * other
-    return bool((product.isnan() & ~one.isnan() & ~other.isnan() & (product != torch.inf)).any())
+    try:
+        product = one * other
+    except RuntimeError:  # what was kept below has another shape
+        return False
+    return bool((product.isnan() & ~one.isnan() & ~other.isnan()).any())
 
 
 def _divides_by_a_norm_of_0(step: BackwardStep) -> bool:
@@ -157,7 +162,7 @@ FORWARD.add(
     "ctc_loss is inf, since no alignment exists: {detail}",
     "give it longer inputs (less downsampling) or shorter targets, or leave such samples out with "
     "zero_infinity=True",
-    on={CTC: lambda birth: birth.step is not None and _is_too_short(birth.step)},
+    on={CTC: lambda birth: birth.proven},
     detail=_the_shortest,
 )
 
@@ -167,7 +172,7 @@ FORWARD.add(
     "logarithm, -inf",
     "mask the logarithm, too, before the product: p * logp.masked_fill(p == 0, 0.0); or mask the "
     "scores with torch.finfo(dtype).min instead of -inf",
-    on={"Mul": lambda birth: birth.step is not None},
+    on={"Mul": lambda birth: birth.proven},
 )
 
 FORWARD.add(
@@ -175,7 +180,7 @@ FORWARD.add(
     "weight_norm divides by the norm of a weight that is 0, and 0/0 is NaN",
     "initialise the weight with other numbers; to start from 0, set the gain "
     "(weight_g, parametrizations.weight.original0) to 0",
-    on={"WeightNormInterface": always},
+    on={"WeightNormInterface": lambda birth: birth.proven},
 )
 
 FORWARD.add(
