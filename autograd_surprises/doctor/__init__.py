@@ -6,12 +6,14 @@ rule that fits. Each module imports only those above it:
 places         lines of code, and the tensors that the variables there hold
 finding        what happened to the gradient of one tensor
 steps          what backward did at one node of the graph
+factors        which parameter is a factor
 rules          every cause: when it applies, what it says, what helps, which section teaches it
 forward_calls  one call of torch in the forward pass
 recorder       what the forward pass did
 history        queries on a recording
 by_backward    gradients by backward(), where torch.autograd.grad cannot work
 backward       one backward, watched
+noise          what if something else had arrived? The proof of a cause
 births         where inf and NaN of the forward pass came from
 case           one loss and what is known about it
 judging        what happened to the gradient of each tensor

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+
+import torch
 from torch import nn
 
 from autograd_surprises.doctor.case import Case
@@ -22,6 +25,7 @@ from autograd_surprises.doctor.rules.wrong import (
     OWN_FUNCTION,
     Meeting,
 )
+from autograd_surprises.doctor.steps import numbers_of
 
 
 def probably_wrong(case: Case) -> list[Finding]:
@@ -55,7 +59,7 @@ def probably_wrong(case: Case) -> list[Finding]:
     return found
 
 
-def not_trained(case: Case, targets: dict, optimizer) -> list[Finding]:
+def not_trained(case: Case, targets: dict) -> list[Finding]:
     """Tensors that get a gradient but no update.
 
     >>> layer = torch.nn.Linear(2, 1)
@@ -68,23 +72,42 @@ def not_trained(case: Case, targets: dict, optimizer) -> list[Finding]:
         return []
     mine = dict(case.model.named_parameters())
     known = {id(tensor) for tensor in (*mine.values(), *targets.values())}
-    strangers = [leaf for leaf in case.leaves if id(leaf) not in known]
-    found = [f for leaf in strangers for f in _stranger(case, leaf)]
+    missing = {n: p for n, p in mine.items() if id(p) not in case.held and _moves(case, p)}
+    strangers = [leaf for leaf in case.leaves if id(leaf) not in known | case.held]
+    others = held_elsewhere() if strangers or missing else set()
+    found = [f for leaf in strangers if id(leaf) not in others for f in _stranger(case, leaf)]
     found.sort(key=lambda finding: finding.name)
-    if optimizer is None:
+    if case.optimizer is None:
         return found
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    missing = [name for name, p in mine.items() if id(p) not in held and p.requires_grad]
-    made = {name: case.history.made_at(mine[name]) for name in missing}
-    stale = len(held - {id(p) for p in mine.values()})
-    if stale:
-        places = (("new ones made at", made[missing[0]]),) if missing else ()
-        told = STALE_OPTIMIZER.finding(Strangers(stale))
+    missing = {name: p for name, p in missing.items() if id(p) not in others}
+    made = {name: case.history.made_at(parameter) for name, parameter in missing.items()}
+    stale = case.held - {id(p) for p in (*mine.values(), *case.leaves)} - case.names.keys()
+    if missing and stale:
+        places = (("new ones made at", made[next(iter(missing))]),)
+        told = STALE_OPTIMIZER.finding(Strangers(len(stale)))
         found.append(told.about("optimizer", "not trained", places))
     for name in missing:
         places = (("made at", made[name]),)
         found.append(NOT_IN_OPTIMIZER.finding().about(name, "not trained", places))
     return found
+
+
+def held_elsewhere() -> set[int]:
+    """The ids of what any living optimizer holds: a GAN has two.
+
+    >>> layer = torch.nn.Linear(2, 1)
+    >>> optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    >>> id(layer.bias) in held_elsewhere()
+    True
+    """
+    optimizers = [o for o in gc.get_objects() if issubclass(type(o), torch.optim.Optimizer)]
+    return {id(p) for o in optimizers for group in o.param_groups for p in group["params"]}
+
+
+def _moves(case, parameter):
+    """Does a gradient that is not 0 arrive at it?"""
+    gradient = case.backward.grads.get(id(parameter)) if case.backward else None
+    return gradient is not None and bool(numbers_of(gradient).any())
 
 
 def _stranger(case, leaf):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
 from weakref import ref
 
 import torch
@@ -41,6 +43,10 @@ def edge_of(tensor: torch.Tensor) -> tuple[Node | None, int]:
     return edge.node, edge.output_nr
 
 
+def _like(tensor):
+    return tensor.shape, tensor.dtype, tensor.device
+
+
 class Backward:
     """The graph behind `root`, and one walk through it.
 
@@ -48,6 +54,7 @@ class Backward:
     leaves   the leaf tensors that the graph reaches
     grads    after run(): the gradient of each tensor asked for, by id
     failed   after run(): the step whose backward raised, if it can be told
+    like     after run(): edge -> shape, dtype and device of the gradient that arrived there
 
     >>> x = torch.tensor([0.2, 1.7], requires_grad=True)
     >>> [step.name for step in Backward(x.round().sum().grad_fn).steps.values()]
@@ -72,6 +79,10 @@ class Backward:
         self.grads: dict[int, torch.Tensor | None] = {}
         self.hidden: set[int] = set()  # ids of leaves inside reentrant checkpoints
         self.failed: BackwardStep | None = None
+        self.like = {(leaf_node, 0): _like(leaf_node.variable) for leaf_node in self.steps
+                     if hasattr(leaf_node, "variable")}  # fmt: skip
+        self.retained: list[torch.Tensor] = []  # whose .grad each backward writes
+        self.hooked = False  # is a hook of the user in the graph?
         self._count, self._measured = 0, {}  # steps that ran; amounts by id of the gradient
         self._origins: dict[str, dict[BackwardStep, list]] = {}
 
@@ -102,6 +113,27 @@ class Backward:
                 handle.remove()
             self._measured = {}
 
+    @cached_property
+    def may_run_again(self) -> bool:
+        """Can a part of it run with other numbers, seen by nobody?"""
+        return not self.hooked and not any(
+            step.is_users or step.kind in ("BackwardHookFunction", "CompiledFunction")
+            for step in self.steps.values()
+        )
+
+    @contextmanager
+    def unnoticed(self) -> Iterator[None]:
+        """Run the graph: random numbers, and what retain_grad() adds to .grad, are put back."""
+        kept = [(tensor, tensor.grad) for tensor in self.retained]
+        on_gpu = any(device.type == "cuda" for _, _, device in self.like.values())
+        devices = range(torch.cuda.device_count()) if on_gpu else []
+        try:
+            with torch.random.fork_rng(devices), torch.autograd.set_detect_anomaly(False):
+                yield
+        finally:
+            for tensor, grad in kept:
+                tensor.grad = grad
+
     def forget(self) -> None:
         """Release every tensor; numbers and the nodes of the graph stay."""
         self.grads = {}
@@ -129,6 +161,9 @@ class Backward:
     def _after(self, step):
         def look(left, arrived):
             step.order, self._count = self._count, self._count + 1
+            for i, gradient in enumerate(arrived):
+                if gradient is not None:
+                    self.like[step.node, i] = _like(gradient)
             if step.own is not None:
                 versions = [g is not None and g._version for g in arrived]
                 step.changed = versions != step.versions
@@ -149,7 +184,7 @@ class Backward:
             dense = arrived.layout is torch.strided and gradient.layout is torch.strided
             alike = dense and arrived.shape == gradient.shape
             if after.nonzero < nonzero and alike and step.kind not in MIXES:
-                stopped = int(((arrived != 0) & (gradient == 0)).sum())
+                stopped = int(torch.count_nonzero(arrived.bool() & ~gradient.bool()))
                 step.stopped = max(step.stopped, stopped)
             if finite and not after.finite and step.spoiled is None and dense:
                 bad = ~torch.isfinite(gradient.detach())

@@ -14,7 +14,7 @@ from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.history import History
 from autograd_surprises.doctor.rules.nonfinite import NAN_LEAF
 from autograd_surprises.doctor.rules.rule import Named, Rulebook
-from autograd_surprises.doctor.steps import BackwardStep, memory, numbers_of
+from autograd_surprises.doctor.steps import Amount, BackwardStep, memory, numbers_of
 
 
 @dataclass
@@ -25,7 +25,9 @@ class Case:
     history   of the forward pass; if it was not recorded, an empty one
     recorded  was it recorded?
     named     the names of the tensors that the user's variables hold, and the tensors
-    tiny      step -> the finding of the first tensor whose tiny gradient came through it
+    optimizer  the one that was given
+    asked     by name, or with a whole model?
+    tiny      (step, what left it) -> the finding of the first tensor whose gradient got tiny there
 
     >>> x = torch.ones(2, requires_grad=True)
     >>> loss = x.sum()
@@ -41,7 +43,9 @@ class Case:
     names: dict[int, str]
     model: nn.Module | None
     named: list[tuple[str, torch.Tensor]] = field(default_factory=list)
-    tiny: dict[BackwardStep, Finding] = field(default_factory=dict)
+    optimizer: torch.optim.Optimizer | None = None
+    asked: bool = True
+    tiny: dict[tuple[BackwardStep, Amount], Finding] = field(default_factory=dict)
     _told: dict = field(default_factory=dict)
 
     def __post_init__(self):
@@ -60,6 +64,26 @@ class Case:
         if key not in self._told:
             self._told[key] = rules.first(step).finding(step)
         return self._told[key]
+
+    @cached_property
+    def held(self) -> set[int]:
+        """The ids of what the optimizer holds."""
+        groups = self.optimizer.param_groups if self.optimizer is not None else ()
+        return {id(p) for group in groups for p in group["params"]}
+
+    @cached_property
+    def only_frozen(self) -> set[int]:
+        """The ids of frozen parameters that are all of a model, or of a group of the optimizer."""
+        groups = self.optimizer.param_groups if self.optimizer is not None else ()
+        together = [group["params"] for group in groups]
+        together += [list(self.model.parameters())] if self.model is not None else []
+        return {id(p) for some in together if not any(p.requires_grad for p in some) for p in some}
+
+    def trains(self, leaf: torch.Tensor) -> bool:
+        """Does it get a gradient that is not 0, and will the optimizer use it?"""
+        gradient = self.backward.grads.get(id(leaf))
+        held = self.optimizer is None or id(leaf) in self.held
+        return held and gradient is not None and bool(numbers_of(gradient).any())
 
     @property
     def leaves(self) -> list[torch.Tensor]:

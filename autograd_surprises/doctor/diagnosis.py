@@ -16,7 +16,7 @@ from autograd_surprises.doctor.case import Case
 from autograd_surprises.doctor.errors import finding_of_error
 from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.history import History
-from autograd_surprises.doctor.judging import about_loss, judge
+from autograd_surprises.doctor.judging import about_loss, judge, without_idle_experts
 from autograd_surprises.doctor.places import modules, variables
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.unchanged import unchanged
@@ -61,8 +61,12 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recorder, frame) -> Repor
     weights = _weights(loss, grad_outputs)
     history = History(recorder)
     backward = Backward(loss.grad_fn) if loss.grad_fn is not None else None
+    asked = wrt is not None and not isinstance(wrt, (nn.Module, torch.optim.Optimizer))
+    if optimizer is None and isinstance(wrt, torch.optim.Optimizer):
+        optimizer = wrt
     named = [(names[id(tensor)], tensor) for tensor in held]
-    case = Case(loss, backward, history, recorder is not None, names, model, named)
+    recorded = recorder is not None
+    case = Case(loss, backward, history, recorded, names, model, named, optimizer, asked)
     touched = [*modules(frame), *([model] if model is not None else [])]
     devices = range(torch.cuda.device_count()) if loss.is_cuda else []
     with (
@@ -79,9 +83,10 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recorder, frame) -> Repor
         if failed is not None:
             findings.append(failed)
         else:
-            findings += [judge(case, name, tensor) for name, tensor in targets.items()]
+            judged = [judge(case, name, tensor) for name, tensor in targets.items()]
+            findings += without_idle_experts(judged, targets)
             findings += probably_wrong(case)
-        findings += not_trained(case, targets, optimizer)
+        findings += not_trained(case, targets)
     if backward is not None:
         backward.forget()
     return Report(description(loss), tuple(findings), case.backward, history, names)
@@ -175,10 +180,13 @@ def walk(case: Case, weights, targets: dict, held: Iterable[torch.Tensor]) -> Fi
     if case.backward is None:
         return None
     known = [*targets.values(), *held, *case.history.recorder.alive()]
-    retained = [(t, t.grad) for t in {id(t): t for t in known}.values() if t.retains_grad]
+    tensors = {id(t): t for t in known}.values()
+    case.backward.retained = [t for t in tensors if t.retains_grad]
+    recorded = bool(case.history.recorder.hooks)
+    case.backward.hooked = recorded or any(t._backward_hooks for t in tensors)
     results = [t for t in targets.values() if t.grad_fn in case.backward.steps]
     try:
-        with torch.autograd.set_detect_anomaly(False):
+        with case.backward.unnoticed():
             case.backward.run(case.loss, weights, results)
     except Exception as error:
         case.history.failed = case.history.recorder.states(case.loss)[-1:]
@@ -186,9 +194,6 @@ def walk(case: Case, weights, targets: dict, held: Iterable[torch.Tensor]) -> Fi
         if found.cause == "compiled-for-one-backward":  # the user's own backward works
             return replace(found, name="gradients", status="not examined", also=())
         return found
-    finally:
-        for tensor, grad in retained:
-            tensor.grad = grad
     return None
 
 

@@ -10,6 +10,7 @@ from autograd_surprises.show.findings import findings_table, findings_text
 
 SAID = {"none": "None", "nan": "NaN", "error": "ERROR", "zero": "ZERO", "tiny": "TINY",
         "wrong": "WRONG", "not trained": "NOT TRAINED", "not examined": "NOT EXAMINED"}  # fmt: skip
+NORMAL = ("ok", "partial", "not examined")
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class Finding:
     node      what the graph node did: "died in RoundBackward0: 3 of 3 in, 0 of 3 out"
     also      more sentences
     section   where a notebook teaches it: "08_none_zero_nan.ipynb#A-heading", or ""
+    alarm     is there something to repair? A zero may be normal; ok and partial always are
+    story     the sentence without its numbers and names, to tell findings of one cause together
 
     >>> print(Finding("w", "zero", "dropout", "dropout dropped every element", fix="a lower p"))
     ZERO  w
@@ -42,6 +45,8 @@ class Finding:
     node: str = ""
     also: tuple[str, ...] = ()
     section: str = ""
+    alarm: bool = True
+    story: str = field(default="", repr=False, compare=False)
     call: object = field(default=None, repr=False, compare=False)  # that cut it, for the picture
 
     def about(
@@ -70,6 +75,20 @@ class Finding:
     def where(self) -> Where | None:
         return self.places[0][1] if self.places else None
 
+    @property
+    def said(self) -> str:
+        """The status in words, and whether it is normal.
+
+        >>> Finding("w", "zero").said, Finding("w", "zero", alarm=False).said
+        ('ZERO', 'ZERO (normal)')
+        """
+        normal = not self.alarm and self.status not in NORMAL
+        return SAID.get(self.status, self.status) + (" (normal)" if normal else "")
+
+    @property
+    def alarming(self) -> bool:
+        return self.alarm and self.status not in NORMAL
+
     def lines(self) -> list[tuple[str, str]]:
         """(label, text) for everything that is known, the cause first."""
         rows = [("cause", self.sentence)]
@@ -78,7 +97,7 @@ class Finding:
         return [(label, text) for label, text in [*rows, ("fix", self.fix)] if text]
 
     def __str__(self):
-        return findings_text(f"{SAID.get(self.status, self.status)}  {self.name}", self.lines())
+        return findings_text(f"{self.said}  {self.name}", self.lines())
 
     def _repr_html_(self):
         return table_of((self,))
@@ -87,5 +106,5 @@ class Finding:
 def table_of(findings: Iterable[Finding]) -> str:
     """Findings as an HTML table."""
     columns = {"tensor": "code", "gradient": "", "why": ""}
-    rows = [(each.name, SAID.get(each.status, each.status), each.lines()) for each in findings]
+    rows = [(each.name, each.said, each.lines()) for each in findings]
     return findings_table(columns, rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import islice
 
@@ -9,7 +10,9 @@ import torch
 
 from autograd_surprises.doctor.backward import edge_of
 from autograd_surprises.doctor.case import Case
+from autograd_surprises.doctor.factors import added_at, parameter_at, zero_parameters
 from autograd_surprises.doctor.finding import Finding
+from autograd_surprises.doctor.noise import arriving_at, lets_through, maker_of_zeros, sent
 from autograd_surprises.doctor.rules.losses import LOSS, LOSS_IS_LEAF, LossFacts
 from autograd_surprises.doctor.rules.missing import (
     HIDDEN,
@@ -27,11 +30,35 @@ from autograd_surprises.doctor.rules.nonfinite import (
 )
 from autograd_surprises.doctor.rules.rule import Named
 from autograd_surprises.doctor.rules.wrong import ACCUMULATED, OldGradient
-from autograd_surprises.doctor.rules.zeros import SHRINKS, TINY, ZERO, ZERO_SUM, Shrinking
-from autograd_surprises.doctor.steps import BackwardStep, GradientSum, Node, amount_of, memory
+from autograd_surprises.doctor.rules.zeros import (
+    NO_TOKEN,
+    PARTIAL,
+    PRODUCTS,
+    SHIFT,
+    SHRINKS,
+    STARTS_AT_ZERO,
+    STARTS_SMALL,
+    TINY,
+    ZERO,
+    ZERO_SUM,
+    Factor,
+    Shrinking,
+    has_empty_inputs,
+)
+from autograd_surprises.doctor.steps import (
+    BackwardStep,
+    GradientSum,
+    Node,
+    amount_of,
+    memory,
+    numbers_of,
+)
 
 TINY_MASS, DROP, VANISHED = 1e-5, 1e-3, 1e-9  # of what entered; in one step; in many steps
-NEAR = 50  # how many steps above a tensor are searched for what blocks a part of its gradient
+NEAR = 20  # how many steps above a tensor are searched for what blocks a part of its gradient
+FEW = 0.9  # if more than that is not 0, the cause is searched only for a tensor asked for by name
+NOISE_SIZE = 0.8  # the mean of |noise|
+LAST_DIGITS = 100  # rounding errors that may add up in a sum of contributions that cancel
 
 
 def judge(case: Case, name: str, tensor: torch.Tensor) -> Finding:
@@ -63,16 +90,17 @@ def _judge_gradient(case, name, tensor, edge):
         step = next((o for o in origins if isinstance(o, BackwardStep)), None)
         found = RETURNED_NONE.finding(step or Named("a backward on the way"))
         return found.about(name, "none", at(step) if step else ())
-    amount = amount_of(gradient)
+    amount = _amount(case, tensor, gradient, edge)
     if not amount.finite:
         return _not_finite(case, name, gradient, edge)
     if not amount.total:
         return Finding(name, "ok", node="it has no elements")
     if amount.nonzero == 0:
         return _zero(case, name, tensor, edge)
-    found = _tiny(case, name, amount, edge) if amount.mass < TINY_MASS * case.entered else None
+    tiny = amount.mass < TINY_MASS * case.entered
+    found = _tiny(case, name, tensor, amount, edge) if tiny else None
     if found is None and amount.nonzero < amount.total:
-        found = _partial(case, name, amount, edge)
+        found = _partial(case, name, gradient, amount, edge)
     return found or Finding(name, "ok", node=f"{amount.in_words()} not 0")
 
 
@@ -84,6 +112,16 @@ def _hidden(name, gradient):
         return Finding(name, "ok" if amount.nonzero == amount.total else "partial", node=node)
     status = "zero" if amount.finite else "nan" if amount.nan else "inf"
     return HIDDEN.finding().about(name, status, node=node)
+
+
+def _amount(case, tensor, gradient, edge):
+    """Of a leaf that one step leads to, it was measured when it left that step."""
+    above = case.backward.into.get(edge, ())
+    if len(above) == 1 and tensor.is_leaf and not tensor._backward_hooks:
+        step, k = above[0]
+        if k < len(step.leaving) and step.leaving[k] is not None:
+            return step.leaving[k]
+    return amount_of(gradient)
 
 
 def at(step: BackwardStep, label: str = "at") -> tuple:
@@ -111,7 +149,8 @@ def _untracked(case, name, tensor):
     switched_off = case.history.written_at(tensor, "requires_grad_")
     made_at = case.history.made_at(tensor)
     places = (("set at", switched_off),) if switched_off else (("made at", made_at),)
-    facts = TensorFacts(tensor, is_buffer=is_buffer)
+    on_purpose = not case.asked and id(tensor) not in case.only_frozen
+    facts = TensorFacts(tensor, is_buffer=is_buffer, on_purpose=on_purpose)
     return UNTRACKED.first(facts).finding(facts).about(name, "none", places)
 
 
@@ -183,18 +222,26 @@ def _zero(case, name, tensor, edge):
     if not steps:
         return _zero_sum(case, name, tensor, origins[0])
     step, *others = steps
+    node = f"died in {in_and_out(step)}"
+    if _shifts(case, step, edge):
+        return SHIFT.finding().about(name, "zero", at(step), node)
     places, also = at(step), []
-    for key, kept in step.tensors().items():  # is the factor that is zero a parameter?
-        if key == "bias":  # is kept by a layer norm, and is no factor
-            continue
-        leaf = case.leaves_by_memory.get(memory(kept))
-        if leaf is not None and leaf is not tensor and not kept.any():
-            also = [f"that factor is `{case.name(leaf)}`"]
-            places = (("set at", case.history.written_at(leaf)), *at(step))
+    factors = [next((p for p in zero_parameters(o) if p is not tensor), None) for o in steps]
+    if factors[0] is not None:  # the factor that is zero is a parameter
+        places = (("set at", case.history.written_at(factors[0])), *at(step))
+        facts = Factor(case.name(factors[0]), 0.0)
+        if all(factor is not None and case.trains(factor) for factor in factors):
+            return STARTS_AT_ZERO.finding(facts).about(name, "zero", places, node)
+        itself = any(parameter_at(edge) is factors[0] for edge in step.edges)
+        is_it = f"is `{facts.name}`" if itself else f"is 0 because `{facts.name}` is"
+        also = [f"that factor {is_it}"]
+    if step.lets_through is None:
+        dead = [e for e, a in zip(step.edges, step.leaving, strict=True) if a and not a.nonzero]
+        tried = [lets_through(case.backward, step, end) for end in dead]
+        step.lets_through = None if None in tried else any(tried)
     for other in others:
         line = f", at {other.where}" if other.where else ""
         also.append(f"on another path: {case.why(other, ZERO).sentence}{line}")
-    node = f"died in {in_and_out(step)}"
     return case.why(step, ZERO).about(name, "zero", places, node, also)
 
 
@@ -215,51 +262,112 @@ def _hooks_at(case, tensor):
     return tuple(("a hook was registered at", where) for _, where in hooks[:1])
 
 
-def _tiny(case, name, amount, edge):
+def _tiny(case, name, tensor, amount, edge):
     """One large drop, or many small ones. What two tensors have in common is judged once."""
     also = (f"the sum of |g| is {amount.mass:.1e}, and {case.entered:.1e} entered at the loss",)
-    ratios = {}
+    ratios, kept = {}, {}
     for step, left in case.backward.main_way(*edge):
-        if step in case.tiny:
-            return replace(case.tiny[step], name=name, also=also)
+        if (step, left) in case.tiny:
+            return replace(case.tiny[step, left], name=name, also=also)
         arrived = sum(a.mass for a in step.arriving if a)
         if arrived > 0 and step.kind not in ("Cat", "Stack"):  # each of these passes on a part
-            ratios[step] = left.mass / arrived
+            ratios[step], kept[step] = left.mass / arrived, left
     worst = min(ratios, key=ratios.get, default=None)
+    steps = list(ratios)
     if worst is not None and ratios[worst] < DROP:
         node = f"shrinks to {ratios[worst]:.1e} of it in {worst.name}"
-        found = case.why(worst, TINY).about(name, "tiny", at(worst), node, also)
-        steps = list(ratios)
-        case.tiny.update(dict.fromkeys(steps[: steps.index(worst) + 1], found))
-        return found
-    if amount.mass >= VANISHED * case.entered:
+        if _shifts(case, worst, edge):
+            return SHIFT.finding().about(name, "tiny", at(worst), node, also)
+        found = _small_parameter(case, worst, amount.mass / ratios[worst], tensor)
+        if found is None:
+            below = steps[steps.index(worst) - 1].node if worst is not steps[0] else edge[0]
+            worst.lets_through = _shrinks_less(case, worst, below, 30 * ratios[worst])
+            found = case.why(worst, TINY)
+        found = found.about(name, "tiny", at(worst), node, also)
+        passed = steps[: steps.index(worst) + 1]
+    elif amount.mass >= VANISHED * case.entered:
         return None
+    else:
+        found = _many_drops(ratios).about(name, "tiny", at(min(ratios, key=ratios.get)), also=also)
+        passed = steps
+    case.tiny.update(((step, kept[step]), found) for step in passed)
+    return found
+
+
+def _many_drops(ratios):
     shares: dict[str, tuple[float, int]] = {}
     for step, ratio in ratios.items():
         product, count = shares.get(step.name, (1.0, 0))
         shares[step.name] = product * ratio, count + 1
     smallest = sorted(shares, key=lambda name: shares[name][0])[:2]
     parts = [f"{shares[n][1]} {n} together to {shares[n][0]:.0e}" for n in smallest]
-    step = next(step for step in ratios if step.name == smallest[0])
-    found = SHRINKS.finding(Shrinking(", ".join(parts))).about(name, "tiny", at(step), also=also)
-    case.tiny.update(dict.fromkeys(ratios, found))
-    return found
+    return SHRINKS.finding(Shrinking(", ".join(parts)))
 
 
-def _partial(case, name, amount, edge):
+def _shrinks_less(case, step, below, ratio):
+    """Would another gradient keep more than this share of its size in this step?"""
+    end = next((edge for edge in step.edges if edge[0] is below), None)
+    arrived = end and sent(case.backward, arriving_at(step), end)
+    if arrived is None:
+        return None
+    elements = sum(amount.total for amount in step.arriving if amount)
+    return amount_of(arrived).mass > ratio * elements * NOISE_SIZE
+
+
+def _small_parameter(case, step, without, tensor):
+    """The finding, if a step multiplies by a parameter that starts small, as a layer scale does.
+
+    without  the size of the gradient if it were not for this factor
+    """
+    if step.kind not in PRODUCTS or without < TINY_MASS * case.entered:
+        return None
+    for edge in step.edges:
+        factor = parameter_at(edge)
+        if factor is not None and factor is not tensor and case.trains(factor):
+            largest = float(numbers_of(factor).abs().max())
+            if largest <= DROP:
+                return STARTS_SMALL.finding(Factor(case.name(factor), largest))
+    return None
+
+
+def _shifts(case, step, edge):
+    """Is it added in many places, and do their gradients cancel, but not those of other tensors?"""
+    k, (arrived, *more) = added_at(step, edge[0]), step.arriving
+    if k is None or not arrived or any(more) or step.leaving[k].total >= arrived.total:
+        return False
+    _, dtype, _ = case.backward.like[step.node, 0]
+    cancels = step.leaving[k].mass <= LAST_DIGITS * torch.finfo(dtype).eps * arrived.mass
+    others = [amount for i, amount in enumerate(step.leaving) if amount and i != k]
+    return cancels and any(amount.nonzero for amount in others)
+
+
+def _partial(case, name, gradient, amount, edge):
+    """The step that made the zeros is named if that can be proven."""
     node = f"{amount.in_words()} not 0"
-    way = islice(case.backward.main_way(*edge), NEAR)
-    blockers = [step for step, _ in way if step.stopped or _loses(step)]
-    if not blockers:
-        return Finding(name, "partial", node=node)
-    worst = max(blockers, key=lambda step: step.stopped)
-    stops = f"{worst.stopped} stop in {worst.name}" if worst.stopped else f"see {worst.name}"
-    return case.why(worst, ZERO).about(name, "partial", at(worst), f"{node}; {stops}")
+    found = Finding(name, "partial", node=node)
+    few = not case.asked and amount.nonzero > FEW * amount.total
+    if few or gradient.layout is not torch.strided:
+        return found
+    step = maker_of_zeros(case.backward, ~gradient.bool(), edge, _suspects(case, edge))
+    if step is None or not any(rule.fits(step) for rule in PARTIAL):
+        return found
+    stops = f"; {step.stopped} stop in {step.name}" if step.stopped else ""
+    return case.why(step, PARTIAL).about(name, "partial", at(step), node + stops)
+
+
+def _suspects(case, edge):
+    """The steps above a tensor that may have made zeros, the nearest first."""
+    for step, amount in islice(case.backward.main_way(*edge), NEAR):
+        if amount.nonzero == amount.total:
+            return
+        if step.stopped or _loses(step) or has_empty_inputs(step):
+            yield step
 
 
 def _loses(step):
-    whole = all(a.nonzero == a.total for a in step.arriving if a)
-    return whole and any(a.nonzero < a.total for a in step.leaving if a)
+    """Is a larger share 0 of what leaves it than of what arrived?"""
+    share = max((a.nonzero / a.total for a in step.arriving if a and a.total), default=0)
+    return any(a.nonzero < share * a.total for a in step.leaving if a)
 
 
 # Inf and NaN
@@ -297,6 +405,43 @@ def _first_spoiled(step, position, arrived):
             kept.append(f"its {NAMES.get(name, name)} was {value[position].item():g}")
     values = f" ({', '.join(kept)})" if kept else ""
     return [", ".join(said) + values] if said else []
+
+
+# Experts
+
+
+def without_idle_experts(findings: list[Finding], targets: dict) -> list[Finding]:
+    """The findings, where an expert that no sample was sent to is no alarm.
+
+    It is told by a sibling of the same shape, whose path differs in one number, with a gradient.
+
+    >>> model = torch.nn.Module()
+    >>> model.experts = torch.nn.ModuleList(torch.nn.Linear(2, 2) for _ in range(2))
+    >>> loss = model.experts[1](torch.ones(1, 2)).sum()
+    >>> explain(loss, model).healthy
+    True
+    """
+    trained: dict[tuple, str] = {}
+    for found in findings:
+        if found.status in ("ok", "partial") and found.name in targets:
+            trained.setdefault(_place(found.name, targets), found.name)
+    return [_without_sample(found, targets, trained) for found in findings]
+
+
+def _without_sample(found, targets, trained):
+    unused = found.cause in ("unused", "unknown-cut", "dead-branch") and "expert" in found.name
+    if found.name not in targets or not (unused or found.cause == "empty-selection"):
+        return found
+    sibling = trained.get(_place(found.name, targets))
+    if sibling is None:
+        return found
+    told = NO_TOKEN.finding(Named(sibling))
+    return told.about(found.name, found.status, found.places, found.node)
+
+
+def _place(name, targets):
+    """A path without its numbers, and the shape of the tensor there."""
+    return re.sub(r"(^|(?<=\.))\d+(?=\.)", "*", name), targets[name].shape
 
 
 # The loss, and a number that is not the one you want

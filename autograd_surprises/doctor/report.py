@@ -38,8 +38,12 @@ class Report:
 
     @property
     def healthy(self) -> bool:
-        """Is every gradient there, finite and not all zero, and is every parameter trained?"""
-        return all(found.status in ("ok", "partial", "not examined") for found in self.findings)
+        """Is there nothing to repair?
+
+        Each gradient is there, finite and not all 0, and each parameter is trained, except where
+        that is normal: frozen on purpose, or multiplied by a parameter that starts at 0.
+        """
+        return not any(found.alarming for found in self.findings)
 
     def __getitem__(self, name: str) -> Finding:
         """The worst finding about this tensor."""
@@ -62,16 +66,34 @@ class Report:
 
 
 def told_once(findings: Sequence[Finding]) -> list[Finding]:
-    """Findings that say the same, merged into one, the worst first."""
+    """Findings of one cause, merged into one: what to repair first, and the worst first of that."""
 
     def story(found):
-        if not found.cause:
-            return found.status
-        return found.status, found.cause, found.sentence, found.places, found.also
+        where = [(label, at.file, at.line) for label, at in found.places if found.alarming]
+        return found.status, found.cause, found.story or found.sentence, found.alarming, *where
 
-    told = []
-    for group in by_story(sorted(findings, key=lambda f: ORDER.index(f.status)), story):
-        names = listed([found.name for found in group], most=6)
-        shared = {} if len(group) == 1 or group[0].cause else {"node": ""}
-        told.append(replace(group[0], name=names, **shared))
-    return told
+    worst = sorted(findings, key=lambda f: (not f.alarming, ORDER.index(f.status)))
+    return [_told(group) for group in by_story(worst, story)]
+
+
+def _told(group):
+    """One finding for all: what is true only of the first is said of the first."""
+    first = group[0]
+    if len(group) == 1:
+        return first
+    names = listed([found.name for found in group], most=6 if first.alarming else 2)
+
+    def same(part):
+        return all(part(found) == part(first) for found in group)
+
+    said = (
+        first.sentence if same(lambda f: f.sentence) else f"{first.sentence} (the first of these)"
+    )
+    return replace(
+        first,
+        name=names,
+        sentence=said,
+        places=first.places if same(lambda f: f.where) else (),
+        node=first.node if first.cause and same(lambda f: f.node) else "",
+        also=first.also if same(lambda f: f.also) else (),
+    )

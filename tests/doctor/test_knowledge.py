@@ -214,8 +214,100 @@ def nothing_out_of_a_checkpoint():
     return (checkpoint(lambda v: v * weight, x, use_reentrant=True) * 0).sum(), weight
 
 
+def shift_before_layer_norm():
+    torch.manual_seed(0)
+    x, shift = torch.randn(4, 6), torch.randn(4, 1, requires_grad=True)
+    return F.layer_norm(x * 1 + shift.exp(), (6,)).pow(3).mean() / 100, shift
+
+
+def batch_norm_of_two():
+    torch.manual_seed(0)
+    x = torch.randn(2, 3, requires_grad=True)
+    return F.batch_norm(x, None, None, training=True, eps=1e-12).pow(3).sum(), x
+
+
+def layer_norm_with_a_hook():
+    x = torch.tensor([[1.0, 2.0, 4.0, 8.0]], requires_grad=True)
+    y = F.layer_norm(x, (4,))
+    y.register_hook(lambda gradient: gradient)
+    return y.sum(), x, {"model": Holds(y)}
+
+
+class Holds(nn.Module):
+    def __init__(self, tensor):
+        super().__init__()
+        self.tensor = tensor
+
+
+def small_factor_with_a_hook():
+    x = leaf(1.0, 2.0)
+    y = x * 1e-8
+    y.register_hook(lambda gradient: gradient)
+    return y.sum() + leaf(1.0).sum(), x, {"model": Holds(y)}
+
+
+def rows_of_a_table():
+    table = torch.ones(6, 2, requires_grad=True)
+    return F.embedding(torch.tensor([1, 1, 4]), table).sum(), table
+
+
+def rows_of_padding():
+    table = torch.ones(3, 2, requires_grad=True)
+    return F.embedding(torch.tensor([1, 0, 0, 2]), table, padding_idx=0).sum(), table
+
+
+def empty_pixels():
+    torch.manual_seed(0)
+    image, layer = torch.rand(5, 4), nn.Linear(4, 3)
+    image[:, :3] = 0
+    return layer(image).pow(2).sum(), layer.weight
+
+
+def empty_channel():
+    torch.manual_seed(0)
+    image, layer = torch.rand(2, 3, 5, 5), nn.Conv2d(3, 2, 3)
+    image[:, :2] = 0
+    return layer(image).pow(2).sum(), layer.weight
+
+
+def one_class_of_three():
+    scores = torch.randn(2, 3, requires_grad=True)
+    return F.nll_loss(scores, torch.tensor([1, -100])), scores
+
+
+def packed_sequence():
+    x = torch.ones(2, 5, 3, requires_grad=True)
+    packed = nn.utils.rnn.pack_padded_sequence(x, [5, 1], batch_first=True)
+    return packed.data.sum(), x
+
+
+def units_that_never_switch_on():
+    torch.manual_seed(0)
+    layer = nn.Linear(3, 4)
+    nn.init.constant_(layer.bias, -10.0)
+    nn.init.constant_(layer.bias[0], 10.0)
+    return layer(torch.rand(5, 3)).relu().sum(), layer.weight
+
+
+def mean_of_a_symmetric_batch():
+    x, weight = torch.tensor([[1.0, 2.0], [-1.0, -2.0]]), torch.ones(2, 1, requires_grad=True)
+    return (x @ weight).sum(), weight
+
+
 REACHED = [
     (nothing_out_of_a_checkpoint, "zero", "reentrant-checkpoint"),
+    (shift_before_layer_norm, "tiny", "cancel"),
+    (batch_norm_of_two, "tiny", "normalised"),
+    (layer_norm_with_a_hook, "zero", "normalised"),
+    (small_factor_with_a_hook, "tiny", "small-factor"),
+    (rows_of_a_table, "partial", "not-looked-up"),
+    (rows_of_padding, "partial", "not-looked-up"),
+    (empty_pixels, "partial", "zero-input"),
+    (empty_channel, "partial", "zero-input"),
+    (one_class_of_three, "partial", "not-picked"),
+    (packed_sequence, "partial", "padding"),
+    (units_that_never_switch_on, "partial", "dead-relu"),
+    (mean_of_a_symmetric_batch, "zero", "cancel"),
     (power_too_large, "inf", "infinite-derivative"),
     (small_divisor, "inf", "division-by-zero"),
     (integer_loss, "none", "unknown-cut"),
@@ -334,3 +426,17 @@ def test_what_overflows_is_not_only_said_to_be_at_the_edge_of_its_domain(operati
     with trace() as t:
         loss = operation(x).sum()
     assert "dtype can hold" in t.explain(loss, {"x": x})["loss"].sentence
+
+
+def said_of(make):
+    loss, tensor = make()
+    return explain(loss, {"tensor": tensor})["tensor"].sentence
+
+
+def test_counts_of_a_proven_cause_are_true():
+    assert said_of(rows_of_a_table).startswith("4 of 6 rows")
+    assert said_of(rows_of_padding).startswith("1 of 3 rows")
+    assert said_of(empty_pixels).startswith("3 of 4 inputs")
+    assert said_of(empty_channel).startswith("2 of 3 inputs")
+    assert said_of(one_class_of_three).startswith("1 of 2 targets are ignored")
+    assert "15 of 20 inputs are 0 or less, 3 of 4 units" in said_of(units_that_never_switch_on)

@@ -19,6 +19,7 @@ class TensorFacts:
     is_used      did a recorded call compute something from it?
     is_copied    did such calls only return numbers without history?
     constant_of  the name of a step that keeps its numbers as a constant, or ""
+    on_purpose   frozen, as a part of a model may be: others beside it are trained
 
     >>> UNREACHED.first(TensorFacts(torch.ones(2), recorded=True, is_used=False)).cause
     'unused'
@@ -30,6 +31,7 @@ class TensorFacts:
     is_used: bool = False
     is_copied: bool = False
     constant_of: str = ""
+    on_purpose: bool = False
 
     @property
     def inference(self) -> bool:
@@ -53,6 +55,15 @@ UNTRACKED.add(
     "to train it, use nn.Parameter(...) instead of register_buffer(...)",
     "01_parameter_or_variable.ipynb#What-a-Parameter-adds",
     when=lambda facts: facts.is_buffer,
+)
+
+UNTRACKED.add(
+    "frozen",
+    "it is frozen: its requires_grad is False, and other parameters are trained",
+    "do nothing if you froze it on purpose",
+    "08_none_zero_nan.ipynb#A-layer-that-is-still-frozen",
+    when=lambda facts: facts.on_purpose,
+    alarm=False,
 )
 
 UNTRACKED.add(

@@ -31,6 +31,7 @@ class Rule:
     section   "08_none_zero_nan.ipynb#A-heading", or "" if no notebook teaches it
     when      does it fit these facts?
     detail    the text of {detail} in the sentence: usually a count
+    alarm     is there something to repair? If not, it is normal
 
     >>> rule = Rule("dead-relu", "{detail}relu is flat there", "other inputs",
     ...             detail=lambda values: f"{sum(v <= 0 for v in values)} inputs are 0 or less; ")
@@ -44,6 +45,7 @@ class Rule:
     section: str = ""
     when: Callable[..., bool] = always
     detail: Callable[..., str] = nothing
+    alarm: bool = True
 
     def fits(self, facts) -> bool:
         return self.when(facts)
@@ -54,7 +56,8 @@ class Rule:
         names = {name for _, name, _, _ in Formatter().parse(text) if name} - {"detail"}
         names = {name: getattr(facts, name) for name in names} | {"detail": self.detail(facts)}
         sentence, fix = self.sentence.format(**names), self.fix.format(**names)
-        return Finding("", "", self.cause, sentence, fix=fix, section=self.section)
+        told = {"fix": fix, "section": self.section, "alarm": self.alarm, "story": self.sentence}
+        return Finding("", "", self.cause, sentence, **told)
 
 
 class Named(NamedTuple):

@@ -41,7 +41,7 @@ def _picks_the_nearest_pixel(step: BackwardStep) -> bool:
     return step.saved.get("interpolation_mode") == 1
 
 
-ZERO.add(
+STAIRCASE = ZERO.add(
     "staircase",
     "{operation} is a staircase: its gradient is 0 everywhere",
     "to train anyway, use a straight-through estimator: x + (f(x) - x).detach(), or your own "
@@ -98,7 +98,7 @@ def _bound(number, missing):
     return missing if number is None else f"{number:g}"
 
 
-ZERO.add(
+OUTSIDE_RANGE = ZERO.add(
     "outside-range",
     "{detail}{operation} is flat there, so its gradient is exactly 0",
     "keep the inputs inside, use a soft limit such as tanh or sigmoid, or let the gradient through "
@@ -113,10 +113,18 @@ ZERO.add(
 
 def _inputs_not_positive(step: BackwardStep) -> str:
     values = step.saved.get("result", step.saved.get("self"))
-    return f"{int((values <= 0).sum())} of {values.numel()} inputs are 0 or less; "
+    off = values <= 0
+    said = f"{int(off.sum())} of {values.numel()} inputs are 0 or less"
+    if values.dim() not in (2, 4):  # (sample, unit), (sample, channel, height, width)
+        return f"{said}; "
+    units = off.transpose(0, 1).flatten(1).all(1)
+    never = 0 < int(units.sum()) < units.numel()
+    return said + (
+        f", {int(units.sum())} of {units.numel()} units in all samples; " if never else "; "
+    )
 
 
-ZERO.add(
+DEAD_RELU = ZERO.add(
     "dead-relu",
     "{detail}{operation} is flat there, so its gradient is 0",
     "if that is true of all samples: LeakyReLU or GELU, another bias or initialisation, or a "
@@ -178,7 +186,7 @@ def _outputs_at_the_end(step: BackwardStep) -> str:
     return f"{int(ends.sum())} of {result.numel()} outputs are rounded to the end of its range; "
 
 
-ZERO.add(
+SATURATED = ZERO.add(
     "saturated",
     "{detail}{operation} is nearly flat there: its derivative is too small for a float",
     SMALLER_INPUTS,
@@ -210,7 +218,7 @@ def _count_of_zero_inputs(step: BackwardStep) -> str:
     return f"{zeros} of {total} inputs are 0; " if zeros else ""
 
 
-ZERO.add(
+STATIONARY = ZERO.add(
     "stationary",
     "{detail}the input lies exactly where the derivative of {operation} is 0, or where it has none "
     "and PyTorch uses 0",
@@ -251,7 +259,7 @@ def _in_dropout(step: BackwardStep) -> bool:
     return step.called == "dropout" and _has_zeros_in_a_factor(step)
 
 
-ZERO.add(
+DROPOUT = ZERO.add(
     "dropout",
     "{detail}dropout dropped the elements whose gradient is 0",
     "a lower p",
@@ -277,14 +285,42 @@ ZERO.add(
     on={NORMS: _has_a_factor_of_zeros, "": _is_a_product_with_zeros},
 )
 
+
+def _normalises_two_values(step: BackwardStep) -> bool:
+    """Does it make -1 and 1 of any two values?"""
+    values, axis = step.saved.get("input"), step.saved.get("normalized_shape")
+    if not isinstance(values, torch.Tensor) or step.kind not in NORMALISES:
+        return False
+    if axis is not None:
+        return values.shape[values.dim() - len(axis) :].numel() == 2
+    trained = step.saved.get("training", False)
+    return trained and values.dim() > 1 and values.numel() == 2 * values.shape[1]
+
+
+NORMALISES = {"NativeLayerNorm", "NativeBatchNorm", "CudnnBatchNorm"}
+TWO_VALUES = ZERO.add(
+    "normalised",
+    "{operation} normalises over only two values, and makes -1 and 1 of any two",
+    "a larger batch, or normalisation over more values",
+    on={NORMS: _normalises_two_values},
+)
+
 NORMALISED = ZERO.add(
+    "normalised",
+    "normalised values have a fixed mean and size, and to first order the loss depends on these "
+    "only: {operation} would let another gradient through",
+    "use a loss other than the sum or mean (or mean square) of normalised values",
+    on={NORMS: lambda step: step.lets_through is True},
+)
+
+PROBABLY_NORMALISED = ZERO.add(
     "normalised",
     "normalised values have a fixed mean and size, and the loss probably depends on these only",
     "use a loss other than the sum or mean (or mean square) of normalised values",
-    on={NORMS: always},
+    on={NORMS: lambda step: step.lets_through is None},
 )
 
-ZERO.add(
+OTHER_BRANCH = ZERO.add(
     "other-branch",
     "the condition or mask of {operation} covers the elements whose gradient is 0",
     "check the condition",
@@ -299,7 +335,7 @@ ZERO.add(
     on={"ThresholdBackward": always},
 )
 
-ZERO.add(
+UNDERFLOW = ZERO.add(
     "underflow",
     "the gradient is too small for the dtype of this tensor, so it is 0",
     "scale the loss (torch.amp.GradScaler), or use bfloat16",
@@ -307,7 +343,7 @@ ZERO.add(
     on={"ToCopy": always},
 )
 
-ZERO.add(
+NOT_PICKED = ZERO.add(
     "not-picked",
     "only the elements that {operation} picked get a gradient",
     "do nothing if that is intended; otherwise use a soft form such as logsumexp or a mean",
@@ -319,7 +355,7 @@ ZERO.add(
     },
 )
 
-ZERO.add(
+OVERWRITTEN = ZERO.add(
     "overwritten-values",
     "{operation} replaced the values, and the replaced values get no gradient",
     "write into another tensor, or only where the old values are not needed",
@@ -357,7 +393,7 @@ def _multiplies_by_the_number_0(step: BackwardStep) -> bool:
     return any(type(number) in (int, float) and number == 0 for number in numbers)
 
 
-ZERO.add(
+ZERO_NUMBER = ZERO.add(
     "zero-factor",
     "the gradient is multiplied by the other factor of {operation}, which is the number 0",
     LOOK_AT_THE_ZEROS,
@@ -366,21 +402,26 @@ ZERO.add(
 
 
 def _cancels(step: BackwardStep) -> bool:
-    """One input got fewer elements than arrived, and nearly nothing: they were added up."""
-    most = max((amount.total for amount in step.arriving if amount), default=0)
-    mass = sum(amount.mass for amount in step.arriving if amount)
-    return any(left and 0 < left.total < most and left.mass < 1e-4 * mass for left in step.leaving)
+    """Another gradient would get through, but the parts of this one add up to 0, or nearly."""
+    return step.lets_through is True and not step.stopped
 
+
+CANCEL_SHIFT = ZERO.add(
+    "cancel",
+    "the contributions cancel when {operation} adds them up: adding a constant here changes "
+    "nothing, as before BatchNorm or softmax",
+    "leave it out, or add it after the normalisation",
+    on={"Add Sub": _cancels},
+)
 
 CANCEL = ZERO.add(
     "cancel",
-    "the contributions cancel when they are added: probably adding a constant here changes "
-    "nothing, as for a bias before BatchNorm or softmax",
-    "if it is such a bias, leave it out; otherwise look for a constant or symmetric loss",
+    "the contributions cancel when {operation} adds them up: another gradient would get through",
+    "look for a constant or symmetric loss, or a minimum that is reached",
     on={"": _cancels},
 )
 
-ZERO.add(
+ZEROS_IN_A_FACTOR = ZERO.add(
     "zero-factor",
     "{detail}the gradient is multiplied by the other factor of {operation}, which is 0 in places",
     LOOK_AT_THE_ZEROS,
@@ -419,6 +460,80 @@ ZERO_SUM.add(
     "check grad_outputs, and what the loss is multiplied by",
 )
 
+# A part of the gradient is 0, and it is proven that this step made it so: the first rule that fits,
+# if any does.
+PARTIAL = Rulebook(StepRule)
+
+
+def _rows_not_looked_up(step: BackwardStep) -> str:
+    rows = step.leaving[0].total // (step.arriving[0].total // step.saved["indices"].numel())
+    used = step.saved["indices"].unique()
+    used = used[used != step.saved.get("padding_idx", -1)]
+    return f"{rows - used.numel()} of {rows} rows"
+
+
+PARTIAL.add(
+    "not-looked-up",
+    "{detail} of the embedding were not looked up in this batch, or belong to the padding",
+    "do nothing: each batch trains the rows that it uses",
+    on={"Embedding": always},
+    detail=_rows_not_looked_up,
+)
+
+
+def _empty_inputs(step: BackwardStep) -> tuple[int, int]:
+    """How many inputs of a layer are 0 in the whole batch, and of how many."""
+    for name in ("mat1", "input", "self"):  # its other factor is the weight
+        values = step.saved.get(name)
+        if isinstance(values, torch.Tensor) and values.dim() >= 2:
+            features = 1 if "Convolution" in step.kind else values.dim() - 1
+            empty = ~(values != 0).transpose(0, features).flatten(1).any(1)
+            if bool(empty.any()):
+                return int(empty.sum()), empty.numel()
+    return 0, 0
+
+
+def has_empty_inputs(step: BackwardStep) -> bool:
+    """Does a layer get inputs that are 0 in the whole batch?"""
+    return step.kind in PRODUCTS - {"Mul"} and _empty_inputs(step)[0] > 0
+
+
+PARTIAL.add(
+    "zero-input",
+    "{detail} that enter {operation} are 0 in the whole batch, so the weights that they are "
+    "multiplied by get no gradient",
+    "do nothing if that is so in the data; otherwise find where those zeros come from",
+    on={"": has_empty_inputs},
+    detail=lambda step: "{} of {} inputs".format(*_empty_inputs(step)),
+)
+
+
+def _ignored_targets(step: BackwardStep) -> str:
+    target, ignored = step.saved["target"], step.saved["ignore_index"]
+    ignored = ignored if ignored < 2**63 else ignored - 2**64  # stored without sign
+    return f"{int((target == ignored).sum())} of {target.numel()} targets are ignored; "
+
+
+PARTIAL.add(
+    "not-picked",
+    "{detail}{operation} picks the score of the target class, and only that gets a gradient",
+    "do nothing: it is how this loss works",
+    on={"NllLoss NllLoss2D": always},
+    detail=_ignored_targets,
+)
+
+PARTIAL.add(
+    "padding",
+    "these elements lie beyond the length of their sequence",
+    "do nothing: the padding is not part of the data",
+    on={"PackPaddedSequence": always},
+)
+
+PARTIAL += [
+    STAIRCASE, OUTSIDE_RANGE, DEAD_RELU, SATURATED, STATIONARY, DROPOUT, OTHER_BRANCH, UNDERFLOW,
+    NOT_PICKED, OVERWRITTEN, ZERO_NUMBER, ZEROS_IN_A_FACTOR,
+]  # fmt: skip
+
 # The gradient is nearly 0: the first rule that fits the step where most of it was lost.
 TINY = Rulebook(StepRule, OWN_BACKWARD)
 
@@ -427,10 +542,13 @@ TINY.add(
     "{operation} is nearly flat there: its derivative is very small",
     SMALLER_INPUTS,
     "08_none_zero_nan.ipynb#Units-that-go-flat",
-    on={f"Sigmoid Tanh Softmax LogSoftmax {SMOOTH_ENDS}": always},
+    on={
+        f"Sigmoid Tanh {SMOOTH_ENDS}": always,
+        "Softmax LogSoftmax": lambda step: step.lets_through is not True,
+    },
 )
 
-TINY.append(NORMALISED)
+TINY += [TWO_VALUES, NORMALISED, PROBABLY_NORMALISED]
 
 TINY.add(
     "underflow",
@@ -440,11 +558,18 @@ TINY.add(
     on={"ToCopy": always},
 )
 
-TINY.append(CANCEL)
+TINY += [CANCEL_SHIFT, CANCEL]
 
 TINY.add(
     "small-factor",
     "the gradient is multiplied by a small factor in {operation}",
+    "look at the size of what enters this operation: scale it, or the loss",
+    on={"": lambda step: step.lets_through is False},
+)
+
+TINY.add(
+    "small-factor",
+    "most of the gradient is lost in {operation}, probably because a factor is small there",
     "look at the size of what enters this operation: scale it, or the loss",
     on={"": always},
 )
@@ -465,4 +590,51 @@ SHRINKS = Rule(
     "it shrinks a little in each of many steps: {steps}",
     "use ReLU-like activations, residual connections, normalisation, or another initialisation",
     "08_none_zero_nan.ipynb#Units-that-go-flat",
+)
+
+# The gradient is 0 or nearly 0, and there is nothing to repair.
+
+
+class Factor(NamedTuple):
+    """A parameter that the gradient of another tensor is multiplied by.
+
+    >>> STARTS_SMALL.finding(Factor("gamma", 1e-6)).alarm
+    False
+    """
+
+    name: str
+    largest: float
+
+
+STARTS_AT_ZERO = Rule(
+    "zero-factor",
+    "the gradient is multiplied by 0, because the parameter `{name}` is 0 in every element. That "
+    "one gets a gradient, so its first update ends this",
+    "do nothing if it starts at 0 on purpose, as in LoRA and in the last layer of a residual "
+    "block; otherwise initialise it",
+    "08_none_zero_nan.ipynb#All-weights-start-at-zero",
+    alarm=False,
+)
+
+STARTS_SMALL = Rule(
+    "small-factor",
+    "the gradient is multiplied by `{name}`, a parameter of which no element is larger than "
+    "{largest:.0e}, and which gets a gradient itself",
+    "do nothing if it starts small on purpose, as a layer scale does",
+    alarm=False,
+)
+
+SHIFT = Rule(
+    "cancel",
+    "its contributions cancel to the last digits when they are added: adding a constant here "
+    "changes nothing, as for a bias before BatchNorm, or a bias of the keys in attention",
+    "do nothing, or leave out this bias",
+    alarm=False,
+)
+
+NO_TOKEN = Rule(
+    "empty-selection",
+    "nothing was selected for it in this batch, while {name}, of the same shape, got some samples",
+    "do nothing if the model sends each sample to a few of its experts",
+    alarm=False,
 )
