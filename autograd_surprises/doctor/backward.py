@@ -117,7 +117,9 @@ class Backward:
     def may_run_again(self) -> bool:
         """Can a part of it run with other numbers, seen by nobody?"""
         return not self.hooked and not any(
-            step.is_users or step.kind in ("BackwardHookFunction", "CompiledFunction")
+            step.is_users
+            or step.is_reentrant_checkpoint
+            or step.kind in ("BackwardHookFunction", "CompiledFunction")
             for step in self.steps.values()
         )
 
