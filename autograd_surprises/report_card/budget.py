@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
+import ctypes
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
-
-_end = ContextVar("end", default=math.inf)
 
 
 class TimeIsUp(BaseException):
@@ -17,19 +15,27 @@ class TimeIsUp(BaseException):
 
 @contextmanager
 def until(end: float) -> Iterator[None]:
-    """Inside the block, `require_time` raises TimeIsUp once time.monotonic() has passed `end`.
+    """TimeIsUp inside the block as soon as time.monotonic() has passed `end`.
+
+    It is raised between two lines of Python, as KeyboardInterrupt is: one call of a function, such
+    as a solver of differential equations, may take longer than all questions should.
 
     >>> with until(time.monotonic() + 60):
-    ...     require_time()
+    ...     print("in time")
+    in time
     """
-    token = _end.set(end)
+    thread = ctypes.c_ulong(threading.get_ident())
+    left = min(max(0.0, end - time.monotonic()), threading.TIMEOUT_MAX)
+    timer = threading.Timer(left, _raise_in, [thread, ctypes.py_object(TimeIsUp)])
+    timer.daemon = True
+    timer.start()
     try:
         yield
     finally:
-        _end.reset(token)
+        timer.cancel()
+        timer.join()
+        _raise_in(thread, None)  # not later, if it has not been raised yet
 
 
-def require_time() -> None:
-    """Raises TimeIsUp if none is left; one call of a function is not interrupted."""
-    if time.monotonic() > _end.get():
-        raise TimeIsUp
+def _raise_in(thread, error):
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, error)

@@ -6,6 +6,7 @@ what torch raises. Each runs alone.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,7 +26,7 @@ from autograd_surprises.report_card import (
     slopes,
     transforms,
 )
-from autograd_surprises.report_card.budget import TimeIsUp, require_time, until
+from autograd_surprises.report_card.budget import TimeIsUp, until
 from autograd_surprises.report_card.card import (
     NOT_APPLICABLE,
     NOT_ASKED,
@@ -107,10 +108,13 @@ def report_card(
     >>> card.passed, card["vmap"].status
     (True, 'works')
     """
-    with isolated(_device(inputs)):
-        subject = subject_of(fn, inputs, like)
-    rows, late = [], f"pass more than seconds={seconds:g}, or a smaller example"
     end = time.monotonic() + seconds
+    rows, late = [], f"pass more than seconds={seconds:g}, or a smaller example"
+    try:
+        with isolated(_device(inputs)), until(end), progress("looking at the example"):
+            subject = subject_of(fn, inputs, like)
+    except TimeIsUp:
+        raise ValueError(f"fn is too slow for its example: {late}") from None
     for questions, wanted, remedy in (
         (ALWAYS, True, ""),
         (COMPILED, compile, "pass compile=True"),
@@ -122,30 +126,33 @@ def report_card(
             elif rows and rows[0].status == REFUSED:
                 rows.append(CardRow(name, NOT_APPLICABLE, f"not asked: see {FIRST!r}"))
             else:
-                with until(end), progress(f"{len(rows) + 1}: {name}"):
-                    row = ask(subject, name, check)
+                with progress(f"{len(rows) + 1}: {name}"):
+                    row = ask(subject, name, check, end)
                 rows.append(replace(row, remedy=late) if row.status == NOT_ASKED else row)
     return ReportCard(subject.name, tuple(rows))
 
 
-def ask(subject: Subject, name: str, check: Check) -> CardRow:
+def ask(subject: Subject, name: str, check: Check, end: float = math.inf) -> CardRow:
     """One row of the card: what this check finds, isolated, and how long it took.
+
+    It is not asked any longer than until time.monotonic() is `end`.
 
     >>> ask(Subject(torch.relu, (torch.ones(2),)), "slope", ALWAYS["slope"]).status
     'works'
     """
     start = time.monotonic()
-    row = _answer(subject, name, check)
+    try:
+        with until(end):
+            row = _answer(subject, name, check)
+    except TimeIsUp:
+        row = CardRow(name, NOT_ASKED, "the time is up")
     return replace(row, seconds=time.monotonic() - start)
 
 
 def _answer(subject, name, check):
     try:
-        require_time()
         with isolated(subject.device):
             return CardRow(name, WORKS, check(subject) or "")
-    except TimeIsUp:
-        return CardRow(name, NOT_ASKED, "the time is up")
     except NotApplicable as reason:
         return CardRow(name, NOT_APPLICABLE, str(reason))
     except SilentlyWrong as wrong:

@@ -219,6 +219,27 @@ def test_compiled(name, inputs):
     assert {row.status for row in card.rows if row.name.startswith("compile")} == {"works"}
 
 
+def test_a_gradient_is_not_judged_where_there_is_no_value():
+    class SafeLog(faulty.Square):
+        """As in pyro: the slope is bounded by a number that each dtype has its own of."""
+
+        @staticmethod
+        def forward(x):
+            return x.log()
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output / x.clamp(min=torch.finfo(x.dtype).eps)
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            (x,) = ctx.saved_tensors
+            return tangent / x.clamp(min=torch.finfo(x.dtype).eps)
+
+    require_passed(report_card(SafeLog.apply, positive), but={NESTED})
+
+
 @each("kink", [1.0, 2.0, 0.75])
 def test_a_second_gradient_is_not_judged_where_the_first_has_a_kink(kink):
     """torch.autograd.gradgradcheck would take the mean of both sides for the slope."""

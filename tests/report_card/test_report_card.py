@@ -1,5 +1,6 @@
 """The card itself: as text, as a table and as data; torch.compile and processes."""
 
+import contextlib
 import importlib.util
 import logging
 import pickle
@@ -167,9 +168,30 @@ def test_what_the_time_did_not_reach_is_not_asked_and_does_not_pass():
     assert report_card(torch.relu, x).passed, "the next card has its own time"
 
 
-def test_a_single_question_is_cut_off_too():
-    with budget.until(0.0), pytest.raises(budget.TimeIsUp):
-        Subject(torch.relu, (x,)).accepts(torch.float64)
+def test_a_function_that_is_too_slow_for_its_example_is_told_so():
+    with pytest.raises(ValueError, match="too slow for its example: pass more than seconds=0"):
+        report_card(torch.relu, x, seconds=0)
+
+
+def test_a_single_call_is_cut_off_too():
+    def endless(x):
+        while x.dtype == torch.float16:
+            pass
+        return x * x
+
+    start = time.monotonic()
+    card = report_card(endless, x, seconds=2)
+    assert 2 < time.monotonic() - start < 5
+    assert (card["slope"].status, card["float16"].status) == ("not asked", "not asked")
+    assert report_card(torch.relu, x, seconds=60).passed
+
+
+def test_time_that_is_up_is_not_told_later():
+    for _ in range(20):
+        with contextlib.suppress(budget.TimeIsUp), budget.until(time.monotonic() + 1e-3):
+            time.sleep(1e-3)
+        for _ in range(1000):
+            pass
 
 
 @pytest.mark.parametrize("terminal", [True, False])
