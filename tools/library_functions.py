@@ -86,7 +86,8 @@ ENTRIES = [
     of_snntorch("SparseFastSigmoid", "25, 1", f"lambda x: torch.where(x > 1, ({FAST})(x), 0 * x)"),
     of_snntorch("LeakySpikeOperator", "0.1", "lambda x: torch.where(x > 0, x, 0.1 * x)"),
     of_snntorch(
-        "SpikeRateEscape", "1, 25", "lambda x: -25 * torch.sign(x - 1) * torch.expm1(-(x - 1).abs())"
+        "SpikeRateEscape", "1, 25",
+        "lambda x: -25 * torch.sign(x - 1) * torch.expm1(-(x - 1).abs())",
     ),
     # ---- spikingjelly
     of_spikingjelly("piecewise_quadratic", "PiecewiseQuadratic", "1.0"),
@@ -160,7 +161,8 @@ ENTRIES = [
         "lambda x: x / 0.1", STE,
     ),
     Entry(
-        "peft", "BlockCircularConvolution", "from peft.tuners.c3a.utils import BlockCircularConvolution",
+        "peft", "BlockCircularConvolution",
+        "from peft.tuners.c3a.utils import BlockCircularConvolution",
         "BlockCircularConvolution.apply", "torch.randn(3, 8), torch.randn(2, 2, 4)",
     ),
     Entry(
@@ -176,7 +178,8 @@ ENTRIES = [
     Entry(
         "peft", "UniqueBaseGrad", "from peft.tuners.randlora.layer import UniqueBaseGrad",
         "UniqueBaseGrad.apply",
-        "torch.randn(3, 1, 4), torch.randn(3, 2).requires_grad_(), torch.randn(2, 4).requires_grad_()",
+        "torch.randn(3, 1, 4), torch.randn(3, 2).requires_grad_(), "
+        "torch.randn(2, 4).requires_grad_()",
     ),
     # ---- sparse probabilities
     *(Entry("entmax", name, f"from entmax import {name}", name, "torch.randn(2, 5)")
@@ -228,7 +231,8 @@ ENTRIES = [
     )),
     Entry(
         "kornia", "_TargetLogSoftmax", "from kornia.losses.focal import _TargetLogSoftmax",
-        "lambda x: _TargetLogSoftmax.apply(x, torch.tensor([[0, 2]]).mT, None)", "torch.randn(2, 4)",
+        "lambda x: _TargetLogSoftmax.apply(x, torch.tensor([[0, 2]]).mT, None)",
+        "torch.randn(2, 4)",
     ),
     # ---- others
     ours(
