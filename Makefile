@@ -13,7 +13,7 @@ INSTALL = $(RUN) -m pip install --disable-pip-version-check \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help lab test lint unit nb browser notebooks atlas bench real clean
+.PHONY: help lab test lint unit nb browser notebooks atlas bench real cards clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -60,6 +60,10 @@ bench: $(VENV)/ready-test $(VENV)/ready-bench $(VENV)/ready-peers ## time a slid
 real: ## examine training steps and bugs of other libraries, and write docs/real_models.md
 	$(MAKE) VENV=.venv-real .venv-real/ready-real
 	PYTHONPATH=tests OMP_NUM_THREADS=1 .venv-real/bin/python -m real --write docs/real_models.md
+
+cards: ## make report cards of other libraries' functions, and write docs/report_cards.md
+	$(MAKE) VENV=.venv-real .venv-real/ready-real
+	OMP_NUM_THREADS=1 .venv-real/bin/python tools/library_cards.py --store
 
 clean: ## remove the environments and all that tests leave behind
 	rm -rf .venv .venv-torch-* .venv-real build *.egg-info .pytest_cache .ruff_cache .hypothesis

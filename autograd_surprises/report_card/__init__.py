@@ -2,6 +2,8 @@
 
 vectors       tensors as vectors, and the vector to multiply them by
 verdict       what a check raises if it does not work
+budget        how long the questions may take
+progress      what is asked now, on a terminal
 isolation     isolates each check; restores torch's state
 example       a function and its example inputs
 sampling      where to evaluate an elementwise function
@@ -19,6 +21,7 @@ compiled      torch.compile
 processes     DistributedDataParallel
 card          ReportCard, as text and as a table
 questions     report_card(), and the check that answers each question
+terminal      python -m autograd_surprises card
 """
 
 from autograd_surprises.report_card.card import CardRow, ReportCard

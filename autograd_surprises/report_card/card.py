@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from autograd_surprises.show.findings import Sentence, by_story, findings_table, findings_text
 
 WRONG, REFUSED, WORKS = "silently wrong", "refused", "works"
-NOT_APPLICABLE, SKIPPED = "not applicable", "skipped"
-SHOWN = {WRONG: "SILENTLY WRONG", REFUSED: "REFUSED", WORKS: WORKS, NOT_APPLICABLE: NOT_APPLICABLE}
+NOT_APPLICABLE, SKIPPED, NOT_ASKED = "not applicable", "skipped", "not asked"
+SHOWN = {
+    WRONG: "SILENTLY WRONG",
+    REFUSED: "REFUSED",
+    NOT_ASKED: "NOT ASKED",
+    WORKS: WORKS,
+    NOT_APPLICABLE: NOT_APPLICABLE,
+}
 
 
 @dataclass(frozen=True)
@@ -18,10 +24,11 @@ class CardRow:
     """The answer to one question.
 
     name             of the question
-    status           works, refused, silently wrong, not applicable or skipped
+    status           works, refused, silently wrong, not applicable, skipped or not asked
     message          torch's first line if it refused, where it is wrong, why it does not apply
     yours, expected  numbers, if silently wrong
     remedy           what to change
+    seconds          what the question took
     """
 
     name: str
@@ -30,10 +37,11 @@ class CardRow:
     yours: str = ""
     expected: str = ""
     remedy: str = ""
+    seconds: float = field(default=0.0, compare=False, repr=False)  # differs from call to call
 
     @property
     def fine(self) -> bool:
-        return self.status not in (REFUSED, WRONG)
+        return self.status not in (REFUSED, WRONG, NOT_ASKED)
 
     def sentences(self) -> list[Sentence]:
         """What happened, and what to change."""
@@ -56,7 +64,7 @@ class ReportCard:
 
     @property
     def passed(self) -> bool:
-        """Is nothing refused and nothing silently wrong?"""
+        """Is nothing refused, nothing silently wrong, and was there time for every question?"""
         return all(row.fine for row in self.rows)
 
     @property
@@ -64,7 +72,9 @@ class ReportCard:
         count = Counter(row.status for row in self.rows)
         asked = count[WORKS] + count[REFUSED] + count[WRONG]
         works = f"{count[WORKS]} of {asked} {'works' if count[WORKS] == 1 else 'work'}"
-        others = [f"{count[s]} {s}" for s in (REFUSED, WRONG, NOT_APPLICABLE) if count[s]]
+        others = [
+            f"{count[s]} {s}" for s in (REFUSED, WRONG, NOT_APPLICABLE, NOT_ASKED) if count[s]
+        ]
         skipped = [row.remedy.removeprefix("pass ") for row in self.rows if row.status == SKIPPED]
         keywords = " and ".join(dict.fromkeys(skipped))
         said = f"report card of {self.name}: {', '.join([works, *others])}"

@@ -48,8 +48,13 @@ class Example:
         return self.inputs[self.chosen[0]].device
 
     def call(self, tensors, function: Callable | None = None) -> torch.Tensor:
-        """fn of copies of these tensors, because it may write into them."""
-        return self.apply([tensor.clone() for tensor in tensors], function)
+        """fn of copies of these tensors, because it may write into them; in their dtype.
+
+        Which dtype fn itself returns is a question of its own; see there.
+        """
+        y = self.apply([tensor.clone() for tensor in tensors], function)
+        real = isinstance(y, torch.Tensor) and y.is_floating_point()
+        return y.to(tensors[0].dtype) if real else y
 
     def apply(self, tensors, function: Callable | None = None, dtype=None) -> torch.Tensor:
         """fn of these tensors themselves."""

@@ -14,7 +14,10 @@ from autograd_surprises.report_card.verdict import (
     in_words,
     require_equal,
     require_number,
+    size,
 )
+
+DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 
 def one_gradient_per_input(subject: Subject) -> str:
@@ -76,6 +79,22 @@ def _returned(subject, y, leaves):
     return torch.autograd.grad(y, leaves, pattern(y), materialize_grads=True)
 
 
+def output_dtype(subject: Subject) -> None:
+    """Does fn return the dtype that it is given?"""
+    others: dict[torch.dtype, list[str]] = {}
+    for dtype in filter(subject.accepts, DTYPES):
+        returned = subject.apply(subject.tensors(dtype)).dtype
+        if returned != dtype:
+            others.setdefault(returned, []).append(in_words(dtype))
+    for returned, given in others.items():
+        raise SilentlyWrong(
+            f"for an input of {', '.join(given)}",
+            in_words(returned),
+            "the dtype of the input",
+            "convert the result, y.to(x.dtype), and make constants with dtype=x.dtype",
+        )
+
+
 def linear(subject: Subject) -> None:
     """Does 2.5·u - 1.5·v for grad_output give 2.5 and -1.5 times what u and v give?"""
     tensors = subject.tensors()
@@ -111,15 +130,15 @@ def infinite_upstream(subject: Subject) -> None:
     """Where the slope is 0 because of a mask, an infinite grad_output must not give NaN."""
     if subject.grid is None:
         raise NotApplicable("fn is not elementwise: infinities of several numbers meet")
-    tensors = subject.doubles()
+    tensors = [torch.cat([subject.doubles()[0], subject.outer(torch.float64)])]
     infinite = torch.inf * pattern(tensors[0]).sign()
     (yours,) = subject.gradients(tensors, infinite)
     if subject.like:
         (expected,) = subject.gradients(tensors, infinite, subject.like)
-    elif len(subject.samples.jumps):
+    elif _is_masked(subject):
         (expected,) = subject.gradients(tensors, torch.ones_like)
         expected = expected.masked_fill(expected != 0, torch.nan)
-    else:  # no mask: where the slope is 0, a smooth one was rounded, as sigmoid's is
+    else:  # no mask: where the slope is 0, a smooth one was rounded, as that of sigmoid is
         return
 
     def where(index):
@@ -127,3 +146,13 @@ def infinite_upstream(subject: Subject) -> None:
 
     remedy = "0 · inf is NaN: torch.where(mask, grad_output, 0) instead of mask * grad_output"
     require_number(yours, expected, where, remedy)
+
+
+def _is_masked(subject):
+    """Does the gradient jump to exactly 0, and not just fade into it by rounding?"""
+    if not len(subject.samples.jumps):
+        return False
+    left, right = subject.gradient_on(subject.samples.jumps).abs().chunk(2)
+    steepest = size(subject.gradient_on(subject.grid)).max()
+    ends = torch.minimum(left, right) == 0
+    return (ends & (torch.maximum(left, right) > 1e-6 * steepest)).any()

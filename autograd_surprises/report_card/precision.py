@@ -9,7 +9,6 @@ from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.vectors import flat, pattern
 from autograd_surprises.report_card.verdict import (
     NotApplicable,
-    SilentlyWrong,
     in_words,
     require_between,
     require_equal,
@@ -23,27 +22,40 @@ DETOUR = (
     "no detour over numbers larger than the result: x + (f(x) - x).detach() rounds f(x) away, and "
     "is NaN at infinity"
 )
+OVERFLOW = (
+    "inf / inf and 0 · inf are NaN: use a formula in which nothing overflows, such as "
+    "sigmoid(x) * sigmoid(-x) instead of exp(-x) / (1 + exp(-x)) ** 2"
+)
 
 
 def in_dtype(subject: Subject, dtype: torch.dtype) -> None:
-    """Are value and gradient right in this dtype, and do they keep it?
+    """Are value and gradient right in this dtype?
 
     >>> in_dtype(Subject(torch.exp, (torch.ones(2),)), torch.float16)
     """
     tensors = subject.tensors(dtype)
     y = subject.call(tensors).detach()
-    if y.dtype != dtype:
-        remedy = "convert the result, y.to(x.dtype), and make constants with dtype=x.dtype"
-        raise SilentlyWrong("dtype of the output", in_words(y.dtype), in_words(dtype), remedy)
     grads = flat(subject.gradients(tensors))
+    subject.require_float64()
+    if subject.grid is not None:
+        _require_gradient_wherever_value(subject, dtype)
     if dtype == torch.float64:
         return
-    subject.require_float64()
     values, gradients = _values(subject), _gradients(subject)
     scale = _scale(subject, values, tensors)
     _require_near(y.flatten(), values, tensors, subject.at_output(tensors, y), scale=scale)
     scale = _scale(subject, gradients, tensors)
     _require_near(grads, gradients, tensors, subject.at(tensors, "gradient {}"), scale=scale)
+
+
+def _require_gradient_wherever_value(subject, dtype):
+    """No NaN where the value is a number, and the gradient in float64 one too."""
+    x = subject.outer(dtype)
+    (yours,) = subject.gradients([x], torch.ones_like)
+    (expected,) = subject.gradients([x.double()], torch.ones_like, subject.like)
+    expected[~subject.call([x]).isfinite()] = torch.nan
+    where = subject.at([x], "gradient {} for grad_output = 1")
+    require_number(yours, expected, where, OVERFLOW)
 
 
 def autocast(subject: Subject) -> None:
@@ -83,7 +95,15 @@ def _require_right_at(subject, x, constant):
     if constant is not None:  # then float64 at 1e30 need not be right itself
         require_equal(y, constant.to(y.dtype).expand(y.shape), where, DETOUR)
     where = subject.at([x], f"gradient {{}} ({dtype})")
-    _require_near(grads, _gradients(subject, subject.like), [x], where)
+    grads = grads.masked_fill(y.isnan(), 0)  # outside of where fn is defined
+    gradients = _gradients(subject, subject.like)
+
+    def ask(tensors):
+        return gradients(tensors).masked_fill(y.isnan(), 0)
+
+    _require_near(grads, ask, [x], where)
+    if constant is not None:
+        require_number(grads, 0 * x, where, OVERFLOW)
 
 
 def infinite_input(subject: Subject) -> str:

@@ -6,7 +6,10 @@ what torch raises. Each runs alone.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -23,8 +26,10 @@ from autograd_surprises.report_card import (
     slopes,
     transforms,
 )
+from autograd_surprises.report_card.budget import TimeIsUp, until
 from autograd_surprises.report_card.card import (
     NOT_APPLICABLE,
+    NOT_ASKED,
     REFUSED,
     SKIPPED,
     WORKS,
@@ -34,6 +39,7 @@ from autograd_surprises.report_card.card import (
 )
 from autograd_surprises.report_card.isolation import isolated
 from autograd_surprises.report_card.processes import two_processes
+from autograd_surprises.report_card.progress import progress
 from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.validation import subject_of
 from autograd_surprises.report_card.verdict import NotApplicable, SilentlyWrong, first_line
@@ -43,6 +49,7 @@ FIRST = "one gradient per input"
 ALWAYS = {
     FIRST: first_order.one_gradient_per_input,
     "gradient shape and dtype": first_order.shape_and_dtype,
+    "output dtype": first_order.output_dtype,
     "linear in grad_output": first_order.linear,
     "slope": slopes.gradient_is_slope,
     "input untouched": in_place.input_untouched,
@@ -86,22 +93,28 @@ def report_card(
     like: Callable[..., torch.Tensor] | None = None,
     compile: bool = False,
     processes: bool = False,
+    seconds: float = 120.0,
 ) -> ReportCard:
     """What a function with a gradient supports, and where it is silently wrong.
 
     `inputs` are an example; the floating-point tensors that require a gradient are differentiated,
     or all of them if none does. The gradient should be that of `like`, a function of the same
     inputs, or the slope of fn by finite differences. `compile` and `processes` ask about
-    torch.compile and DistributedDataParallel too, which takes longer. Raises TypeError or
-    ValueError if fn does not turn the example into one floating-point tensor.
+    torch.compile and DistributedDataParallel too, which takes longer. After `seconds`, the
+    questions that are left are not asked. Raises TypeError or ValueError if fn does not turn the
+    example into one floating-point tensor.
 
     >>> card = report_card(torch.relu, torch.tensor([-1.0, 2.0]))
     >>> card.passed, card["vmap"].status
     (True, 'works')
     """
-    with isolated(_device(inputs)):
-        subject = subject_of(fn, inputs, like)
-    rows = []
+    end = time.monotonic() + seconds
+    rows, late = [], f"pass more than seconds={seconds:g}, or a smaller example"
+    try:
+        with isolated(_device(inputs)), until(end), progress("looking at the example"):
+            subject = subject_of(fn, inputs, like)
+    except TimeIsUp:
+        raise ValueError(f"fn is too slow for its example: {late}") from None
     for questions, wanted, remedy in (
         (ALWAYS, True, ""),
         (COMPILED, compile, "pass compile=True"),
@@ -113,16 +126,30 @@ def report_card(
             elif rows and rows[0].status == REFUSED:
                 rows.append(CardRow(name, NOT_APPLICABLE, f"not asked: see {FIRST!r}"))
             else:
-                rows.append(ask(subject, name, check))
+                with progress(f"{len(rows) + 1}: {name}"):
+                    row = ask(subject, name, check, end)
+                rows.append(replace(row, remedy=late) if row.status == NOT_ASKED else row)
     return ReportCard(subject.name, tuple(rows))
 
 
-def ask(subject: Subject, name: str, check: Check) -> CardRow:
-    """One row of the card: what this check finds, isolated.
+def ask(subject: Subject, name: str, check: Check, end: float = math.inf) -> CardRow:
+    """One row of the card: what this check finds, isolated, and how long it took.
+
+    It is not asked any longer than until time.monotonic() is `end`.
 
     >>> ask(Subject(torch.relu, (torch.ones(2),)), "slope", ALWAYS["slope"]).status
     'works'
     """
+    start = time.monotonic()
+    try:
+        with until(end):
+            row = _answer(subject, name, check)
+    except TimeIsUp:
+        row = CardRow(name, NOT_ASKED, "the time is up")
+    return replace(row, seconds=time.monotonic() - start)
+
+
+def _answer(subject, name, check):
     try:
         with isolated(subject.device):
             return CardRow(name, WORKS, check(subject) or "")

@@ -12,6 +12,7 @@ from autograd_surprises.numerics import find_jumps, find_kinks, is_elementwise
 from autograd_surprises.report_card.example import Example
 
 WIDE, FAR = 3.0, 30.0
+BEYOND = 12.0  # past the ends of hardswish, relu6 and the like, at 3 and 6
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Samples:
     kinks     where value or gradient of fn or like jumps or bends, and every half integer
     ordinary  all others of the grid and of the example
     jumps     of fn's own gradient: where a mask begins
-    quiet     at most 8, far from kinks, finite, and the same in float64 and bfloat16
+    quiet     at most 8 from -3 to 3, away from kinks, finite, the same in float64 and bfloat16
     """
 
     kinks: torch.Tensor
@@ -31,7 +32,9 @@ class Samples:
 
 
 def elementwise_grid(example: Example) -> torch.Tensor | None:
-    """From -3 to 3 and over the example, or only over the example if fn refuses that.
+    """From -12 to 12 and over the example, or only over the example if fn refuses that.
+
+    Densely from -3 to 3, where most kinks are.
 
     None if fn is not elementwise, or has more than one input to differentiate.
     """
@@ -39,13 +42,19 @@ def elementwise_grid(example: Example) -> torch.Tensor | None:
         return None
     x = example.given[0].double()
     low, high = x.min().item(), x.max().item()
-    wide = max(min(low, -WIDE), -FAR), min(max(high, WIDE), FAR)
+    dense = _evenly(max(min(low, -WIDE), -FAR), min(max(high, WIDE), FAR), 401)
+    beyond = _evenly(-BEYOND, BEYOND, 193)
+    outside = (beyond < dense[0]) | (beyond > dense[-1])
     inset = 2e-4 + 1e-3 * (high - low)  # finite differences take a step to both sides
-    for start, stop in (wide, (low + inset, high - inset)):
-        grid = torch.linspace(start, stop, 401, dtype=torch.float64)
-        if start < stop and _is_elementwise(example, grid):
+    narrow = _evenly(low + inset, high - inset, 401)
+    for grid in (torch.cat([dense, beyond[outside]]).sort().values, narrow):
+        if grid[0] < grid[-1] and _is_elementwise(example, grid):
             return grid
     return None
+
+
+def _evenly(start, stop, count):
+    return torch.linspace(start, stop, count, dtype=torch.float64)
 
 
 def _is_elementwise(example, grid):
@@ -69,13 +78,13 @@ def is_narrow(grid: torch.Tensor) -> bool:
 
 def find_samples(example: Example, grid: torch.Tensor) -> Samples:
     """Look for kinks on the grid, and for numbers away from them."""
-    jumps, bends = [], []
+    jumps, others = [], []
     for function in filter(None, (example.fn, example.like)):
         value = partial(example.value_on, function=function)
         gradient = partial(example.gradient_on, function=function)
         jumps.append(find_jumps(gradient, grid))
-        bends += [find_jumps(value, grid), find_kinks(value, grid)]
-    found = _to_round_numbers(torch.cat([*jumps, *bends])).unique()
+        others += [find_jumps(value, grid), find_kinks(value, grid), find_kinks(gradient, grid)]
+    found = _to_round_numbers(torch.cat([*jumps, *others])).unique()
     first, last = math.ceil(2 * grid[0].item()), math.floor(2 * grid[-1].item())
     halves = torch.arange(first, last + 1, dtype=torch.float64) / 2
     kinks = torch.cat([found, halves]).unique()
@@ -96,7 +105,7 @@ def _to_round_numbers(x):
 def _quiet(example, grid, kinks):
     low, high = (grid[0], grid[-1]) if is_narrow(grid) else (-WIDE, WIDE)
     # from -3 to 3 these are 64 to each unit, round numbers among them
-    evenly = torch.linspace(low, high, 385, dtype=torch.float64)
+    evenly = _evenly(low, high, 385)
     candidates = evenly.bfloat16().double().unique()
     candidates = candidates[(candidates >= low) & (candidates <= high)]
     finite = example.value_on(candidates).isfinite() & example.gradient_on(candidates).isfinite()

@@ -16,6 +16,7 @@ from autograd_surprises.report_card.verdict import (
     yours_and_expected,
 )
 
+STEP = 4e-6  # of finite differences, at least
 PASS_LIKE = "if this gradient is meant, pass like=, a function that has it"
 
 
@@ -87,7 +88,7 @@ def _right_slopes(subject, x, side, special, dtype):
     if subject.like:
         return [subject.gradient_on(at.to(dtype), subject.like).double()
                 for at in (x - away, x, x + away)]  # fmt: skip
-    width = x.abs().clamp(min=6)
+    width = (x.abs() / 4).clamp(min=6)  # a longer step is less exact where the slope changes
     left = one_sided_slopes(subject.value_on, x - away, width)[0]
     right = one_sided_slopes(subject.value_on, x + away, width)[1]
     return [left.where(side <= 0, right), right.where(side >= 0, left)]
@@ -96,8 +97,10 @@ def _right_slopes(subject, x, side, special, dtype):
 def _tolerance(subject, x, low, high, dtype):
     steepest = size(low, high)
     if subject.like:
-        return (1e-6 if dtype == torch.float64 else 1e-4) * (1 + steepest)
-    rounding = 1e-9 * size(subject.value_on(x))  # of y, divided by the step
+        exact = dtype == torch.float64 and not subject.coarse
+        return (1e-6 if exact else 1e-4) * (1 + steepest)
+    # of y, divided by the step
+    rounding = (1e-9 + subject.coarse / STEP) * size(subject.value_on(x))
     return 1e-4 * (1 + steepest) + rounding
 
 
@@ -106,7 +109,8 @@ def _require_slope_of_example(subject, remedy):
         low, high = _right_gradients(subject, tensors)
         yours = flat(subject.gradients(tensors))
         steepest = size(low, high)
-        tolerance = 1e-4 * (steepest + steepest.max()) + 1e-9
+        rounding = subject.coarse / STEP * size(flat([subject.call(tensors).detach()])).sum()
+        tolerance = 1e-4 * (steepest + steepest.max()) + 1e-9 + 3 * rounding
         require_between(yours, low, high, tolerance, subject.at(tensors), remedy)
 
 

@@ -10,9 +10,16 @@ import torch
 
 from autograd_surprises.numerics import exact_digits, partial_slopes
 from autograd_surprises.report_card.example import Example
-from autograd_surprises.report_card.sampling import Samples, elementwise_grid, find_samples
+from autograd_surprises.report_card.sampling import (
+    Samples,
+    elementwise_grid,
+    find_samples,
+    is_narrow,
+)
 from autograd_surprises.report_card.vectors import flat, shaped
 from autograd_surprises.report_card.verdict import NotApplicable
+
+OUTER = (0.0, 1.0, -1.0, 4.0, -4.0, 10.0, -10.0, 100.0, -100.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +48,21 @@ class Subject(Example):
             chosen = [_moved(tensor) for tensor in self.given]
         return [tensor.to(dtype or self.dtype, copy=True) for tensor in chosen]
 
+    def outer(self, dtype: torch.dtype) -> torch.Tensor:
+        """Ordinary numbers to ask an elementwise fn about: 0 to 100, if it takes them."""
+        numbers = [] if is_narrow(self.grid) else OUTER
+        return torch.tensor(numbers, dtype=dtype, device=self.device)
+
     def doubles(self) -> list[torch.Tensor]:
         """These in float64, which finite differences need."""
         self.require_float64()
         return self.tensors(torch.float64)
+
+    @cached_property
+    def coarse(self) -> float:
+        """The eps of what fn returns for float64 numbers, and 0 if that is float64."""
+        y = self.apply(self.doubles())
+        return 0.0 if y.dtype == torch.float64 else torch.finfo(y.dtype).eps
 
     def require_float64(self) -> None:
         """Raises NotApplicable if fn does not run in float64, which another question is about."""
@@ -52,13 +70,12 @@ class Subject(Example):
             raise NotApplicable("this needs float64, which does not work: see there")
 
     def accepts(self, dtype: torch.dtype) -> bool:
-        """Do forward and backward run in this dtype, and keep it?"""
-        tensors = self.tensors(dtype)
+        """Do forward and backward run in this dtype?"""
         try:
-            self.gradients(tensors)
-            return self.call(tensors).dtype == dtype
+            self.gradients(self.tensors(dtype))
         except Exception:
             return False
+        return True
 
     @cached_property
     def slopes_of_gradient(self) -> tuple[torch.Tensor, torch.Tensor]:

@@ -142,12 +142,12 @@ def _checked_bounds(low, high, name):
 
 
 def sign_proxy(x: torch.Tensor) -> torch.Tensor:
-    """clamp(x, −1, 1), with slope 1 at both bounds."""
+    """clamp(x, −1, 1), with gradient 1 at both bounds."""
     return torch.where(x.abs() <= 1, x, x.sign())
 
 
 def clamp_proxy(x: torch.Tensor, low: float, high: float, at_bound: float) -> torch.Tensor:
-    """clamp(x, low, high), with slope at_bound at both bounds."""
+    """clamp(x, low, high), with gradient at_bound at both bounds."""
     is_bound = ((x == low) | (x == high)) & x.isfinite()  # an infinite bound does not limit x
     partly = x.detach()
     if at_bound:  # 0 · inf would be NaN

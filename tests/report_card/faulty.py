@@ -439,6 +439,82 @@ class MasksByMultiplying(Square):
         return (x > 0) * tangent
 
 
+class MasksBeyondThree(Square):
+    """y = hardsigmoid(x), as in timm's activations_me.py: flat below -3 and above 3."""
+
+    @staticmethod
+    def forward(x):
+        return (x + 3).clamp(0, 6) / 6
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * (torch.ones_like(x) * (x.abs() <= 3) / 6)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (x,) = ctx.saved_tensors
+        return tangent * (torch.ones_like(x) * (x.abs() <= 3) / 6)
+
+
+class OverflowsAtFour(RoundStraightThrough):
+    """y = sign(x) with the gradient of sigmoid(25 x): exp(100) is infinite in float32."""
+
+    @staticmethod
+    def forward(x):
+        return x.sign()
+
+    setup_context = staticmethod(Square.setup_context)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        power = torch.exp(-25 * x)
+        return grad_output * 25 * power / (1 + power) ** 2
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (x,) = ctx.saved_tensors
+        slope = torch.sigmoid(25 * x)
+        return tangent * 25 * slope * (1 - slope)
+
+
+def like_overflows_at_four(x):
+    return torch.sigmoid(25 * x)
+
+
+class NanFarOut(OverflowsAtFour):
+    """y = sign(x) and its true slope 0, but NaN below -200 in every dtype."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 0 / (x >= -200)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (x,) = ctx.saved_tensors
+        return tangent * 0 / (x >= -200)
+
+
+class AnswersInFloat32(Square):
+    """Twice the slope, which float32 answers show as well as those in float64."""
+
+    @staticmethod
+    def forward(x):
+        return (x * x).float()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 4 * x * grad_output
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (x,) = ctx.saved_tensors
+        return 4 * x * tangent
+
+
 class RefusesEmpty(Square):
     @staticmethod
     def forward(x):

@@ -38,7 +38,7 @@ class Found:
 
 WRONG, REFUSED = "silently wrong", "refused"
 FAULTS = {
-    "SlopeOfAnother": Found("slope", WRONG, "at x = 1.8, grad_output = 0.75", "pass like="),
+    "SlopeOfAnother": Found("slope", WRONG, "at x = 1.8, grad_output = -1.25", "pass like="),
     "ClampGradient": Found(
         "linear in grad_output", WRONG, "for grad_output = 0", "numbers of its own", {"slope"},
         may={"vmap(grad)"},  # indexing with a mask
@@ -110,14 +110,24 @@ FAULTS = {
         "vmap(grad)", REFUSED, "data-dependent control flow", "torch.where instead of if",
         {"jacrev", "hessian"},
     ),
-    "WrongAtItsKink": Found("slope", WRONG, "only at kinks, at x = 0, grad_output = 0.75"),
+    "WrongAtItsKink": Found("slope", WRONG, "only at kinks, at x = 0, grad_output = -1.25"),
     "WrongInFloat16": Found("float16", WRONG, "gradient at x = -3"),
     "ValueWrongInFloat16": Found("float16", WRONG, "at x = -3"),
     "AlwaysFloat32": Found(
-        "float64", WRONG, "dtype of the output", "y.to(x.dtype)", {"bfloat16", "float16"}
+        "output dtype", WRONG, "for an input of float64, bfloat16, float16", "y.to(x.dtype)"
     ),
     "OverflowsInBackward": Found("large x", WRONG, "gradient at x = 1e+30 (float32)"),
     "MasksByMultiplying": Found("inf upstream", WRONG, "grad_output = -inf", "torch.where(mask"),
+    "MasksBeyondThree": Found(
+        "inf upstream", WRONG, "at x = 4 for grad_output = -inf", "torch.where(mask"
+    ),
+    "OverflowsAtFour": Found(
+        "float32", WRONG, "gradient at x = -4 for grad_output = 1", "in which nothing overflows",
+        {"slope", "float64", "bfloat16", "float16", "large x", "inf, NaN and -0"},
+        like=faulty.like_overflows_at_four,
+    ),
+    "NanFarOut": Found("large x", WRONG, "gradient at x = -300 (float32)", "nothing overflows"),
+    "AnswersInFloat32": Found("slope", WRONG, "at x = 1.8", "pass like=", {"output dtype"}),
     "RefusesEmpty": Found("empty", REFUSED, "ValueError: nothing to square"),
     "UsesView": Found("non-contiguous", REFUSED, "view size is not", "use reshape"),
     "AssumesContiguous": Found("non-contiguous", WRONG, "gradient at x = "),

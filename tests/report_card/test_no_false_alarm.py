@@ -47,6 +47,13 @@ ELEMENTWISE = {
     "steep": lambda x: torch.sigmoid(25 * x),
     "jump": lambda x: torch.where(x > 0.25, x * x, -x),
     "identity": lambda x: x,
+    "hardswish": F.hardswish,
+    "relu6": F.relu6,
+    "celu": F.celu,
+    "square with a bend in its slope": lambda x: x.clamp(-1, 1) * (2 - x.clamp(-1, 1).abs()),
+    "straight, then a logarithm": lambda x: torch.where(x > 1, 1 + x.clamp(min=1).log(), x),
+    "quartic": lambda x: x**4,
+    "steep far out": lambda x: torch.sigmoid(25 * (x - 8)),
     "in place": lambda x: x.relu_(),
 }
 OTHERS = {
@@ -210,3 +217,61 @@ def test_compiled(name, inputs):
     card = report_card(getattr(torch, name), *inputs, compile=True)
     require_passed(card)
     assert {row.status for row in card.rows if row.name.startswith("compile")} == {"works"}
+
+
+def test_a_gradient_is_not_judged_where_there_is_no_value():
+    class SafeLog(faulty.Square):
+        """As in pyro: the slope is bounded by a number that each dtype has its own of."""
+
+        @staticmethod
+        def forward(x):
+            return x.log()
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output / x.clamp(min=torch.finfo(x.dtype).eps)
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            (x,) = ctx.saved_tensors
+            return tangent / x.clamp(min=torch.finfo(x.dtype).eps)
+
+    require_passed(report_card(SafeLog.apply, positive), but={NESTED})
+
+
+@each("kink", [1.0, 2.0, 0.75])
+def test_a_second_gradient_is_not_judged_where_the_first_has_a_kink(kink):
+    """torch.autograd.gradgradcheck would take the mean of both sides for the slope."""
+
+    def bends(x):  # a slope of 1 up to the kink, and of kink / x beyond it
+        return torch.where(x > kink, kink * (1 + (x / kink).clamp(min=1).log()), x)
+
+    example = torch.tensor([-kink, kink, 3 * kink])
+    require_passed(report_card(bends, example))
+    card = report_card(lambda x, scale: bends(x) * scale, torch.full((3,), kink), x[-1])
+    require_passed(card)
+    assert card["gradgradcheck"].status == "not applicable"
+
+
+def test_a_surrogate_in_float32_is_compared_with_like_in_float32_too():
+    """Only its dtype is wrong: the numbers are those of like, to what float32 can hold."""
+
+    class Spike(faulty.Square):
+        @staticmethod
+        def forward(x):
+            return (x > 0).float()
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output / (1 + x * x)
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            (x,) = ctx.saved_tensors
+            return (tangent / (1 + x * x)).float()
+
+    card = report_card(Spike.apply, x, like=torch.atan)
+    require_passed(card, but={"output dtype", NESTED})
+    assert card["double backward"].status == card["slope"].status == "works"

@@ -1,10 +1,12 @@
 """The card itself: as text, as a table and as data; torch.compile and processes."""
 
+import contextlib
 import importlib.util
 import logging
 import pickle
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import faulty
@@ -16,12 +18,13 @@ from autograd_surprises.numerics import partial_slopes
 from autograd_surprises.report_card import (
     CardRow,
     ReportCard,
+    budget,
     compiled,
     processes,
     report_card,
     subject,
 )
-from autograd_surprises.report_card.questions import ALWAYS, ask
+from autograd_surprises.report_card.questions import ALWAYS, FIRST, ask
 from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.vectors import flat
 
@@ -39,7 +42,7 @@ def test_a_card_is_text():
     text = " ".join(str(card).split())
     for row in card.rows:
         assert (row.name in text) == (row.status != "skipped")
-    assert card.summary in text and "24 of 28 work, 4 refused" in card.summary
+    assert card.summary in text and "25 of 29 work, 4 refused" in card.summary
     assert "REFUSED jvp, jacfwd, hessian: NotImplementedError" in text
     assert f"what to change: {card['jvp'].remedy}" in text
 
@@ -139,6 +142,65 @@ def test_a_new_process_gives_the_same_text():
         capture_output=True, text=True, cwd=Path(faulty.__file__).parent,
     )  # fmt: skip
     assert answer.stdout.rstrip() == str(report_card(faulty.SavesItsOutput.apply, x)), answer.stderr
+
+
+# ---- What it costs, and how long it may take
+
+
+def test_each_row_tells_what_it_costs():
+    card = report_card(torch.relu, x)
+    assert all((row.seconds > 0) == (row.status != "skipped") for row in card.rows)
+    assert sum(row.seconds for row in card.rows) < 60
+
+
+def test_what_the_time_did_not_reach_is_not_asked_and_does_not_pass():
+    def slow(x):
+        time.sleep(0.02)
+        return x * x
+
+    start = time.monotonic()
+    card = report_card(slow, x, seconds=0.5)
+    assert time.monotonic() - start < 3
+    assert card[FIRST].status == "works" and not card.passed
+    late = [row for row in card.rows if row.status == "not asked"]
+    assert late and f"{len(late)} not asked" in card.summary
+    assert "NOT ASKED" in str(card) and "pass more than seconds=0.5" in late[0].remedy
+    assert report_card(torch.relu, x).passed, "the next card has its own time"
+
+
+def test_a_function_that_is_too_slow_for_its_example_is_told_so():
+    with pytest.raises(ValueError, match="too slow for its example: pass more than seconds=0"):
+        report_card(torch.relu, x, seconds=0)
+
+
+def test_a_single_call_is_cut_off_too():
+    def endless(x):
+        while x.dtype == torch.float16:
+            pass
+        return x * x
+
+    start = time.monotonic()
+    card = report_card(endless, x, seconds=2)
+    assert 2 < time.monotonic() - start < 5
+    assert (card["slope"].status, card["float16"].status) == ("not asked", "not asked")
+    assert report_card(torch.relu, x, seconds=60).passed
+
+
+def test_time_that_is_up_is_not_told_later():
+    for _ in range(20):
+        with contextlib.suppress(budget.TimeIsUp), budget.until(time.monotonic() + 1e-3):
+            time.sleep(1e-3)
+        for _ in range(1000):
+            pass
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_progress_is_shown_on_a_terminal_only(monkeypatch, capsys, terminal):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    report_card(torch.relu, x)
+    said = capsys.readouterr()
+    assert not said.out and ("1: one gradient per input" in said.err) == terminal
+    assert said.err.endswith("\r\x1b[K") or not terminal
 
 
 # ---- torch.compile

@@ -1,0 +1,117 @@
+"""The report card in a terminal: python -m autograd_surprises card module:function --shape 4,3."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+
+import torch
+
+from autograd_surprises.report_card.card import ReportCard
+from autograd_surprises.report_card.questions import report_card
+
+USAGE = "python -m autograd_surprises card"
+COSTLIEST = 3
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the card of a function. 0 if it passed, 1 if not, 2 if it cannot be asked.
+
+    >>> main(["ops:MyFunction", "--shape", "4,3"])  # doctest: +SKIP
+    """
+    try:
+        given = _parser().parse_args(arguments)
+    except SystemExit as stop:  # argparse has printed what is wrong
+        return stop.code
+    try:
+        with torch.random.fork_rng([]):
+            torch.default_generator.manual_seed(0)
+            inputs = [torch.randn(shape, dtype=given.dtype) for shape in given.shape or [(9,)]]
+        card = report_card(
+            given.function,
+            *inputs,
+            like=given.like,
+            compile=given.compile,
+            processes=given.processes,
+            seconds=given.seconds,
+        )
+    except (TypeError, ValueError) as error:
+        print(f"{USAGE}: {error}", file=sys.stderr)
+        return 2
+    print(card)
+    print(_costs(card))
+    return 0 if card.passed else 1
+
+
+def _parser():
+    parser = argparse.ArgumentParser(USAGE, description=report_card.__doc__.partition("\n")[0])
+    parser.add_argument(
+        "function", type=_function, metavar="module:function",
+        help="what to examine, such as ops:MyFunction; of a Function, its apply",
+    )  # fmt: skip
+    parser.add_argument(
+        "--shape", type=_shape, action="append", metavar="4,3",
+        help="of a random example input; once for each input (default: one of 9 numbers)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--like", type=_function, metavar="module:function",
+        help="a function that has the gradient which this one should have",
+    )  # fmt: skip
+    parser.add_argument(
+        "--dtype", type=_dtype, default=torch.float32, metavar="float64",
+        help="of the example (default: float32)",
+    )  # fmt: skip
+    parser.add_argument("--compile", action="store_true", help="ask about torch.compile, too")
+    parser.add_argument("--processes", action="store_true", help="ask about two processes, too")
+    parser.add_argument(
+        "--seconds", type=float, default=120.0, help="how long it may take (default: 120)"
+    )
+    return parser
+
+
+def _function(text: str) -> Callable:
+    """The function of this name, or the apply of the Function.
+
+    >>> _function("torch.nn.functional:relu").__name__
+    'relu'
+    """
+    module, _, name = text.partition(":")
+    if not name:
+        raise argparse.ArgumentTypeError(f"{text!r} needs to be module:function, such as ops:gelu")
+    try:
+        found = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    is_class = isinstance(found, type) and issubclass(found, torch.autograd.Function)
+    return found.apply if is_class else found
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    """The sizes; of a single number, none.
+
+    >>> _shape("4,3"), _shape("")
+    ((4, 3), ())
+    """
+    try:
+        shape = tuple(int(size) for size in text.split(",") if size)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} needs to be sizes, such as 4,3") from error
+    return shape
+
+
+def _dtype(text: str) -> torch.dtype:
+    dtype = getattr(torch, text, None)
+    if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
+        raise argparse.ArgumentTypeError(f"{text!r} needs to be a floating dtype, such as float64")
+    return dtype
+
+
+def _costs(card: ReportCard) -> str:
+    """The seconds in all, and of what took longest."""
+    rows = sorted(card.rows, key=lambda row: -row.seconds)[:COSTLIEST]
+    most = ", ".join(f"{row.name} {row.seconds:.2g} s" for row in rows)
+    return f"{sum(row.seconds for row in card.rows):.2g} s; most of it: {most}"

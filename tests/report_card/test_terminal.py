@@ -1,0 +1,48 @@
+"""python -m autograd_surprises card, and its exit codes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autograd_surprises.report_card.terminal import main
+
+
+@pytest.mark.parametrize(
+    "arguments, code, says",
+    [
+        ("faulty:RoundStraightThrough --like faulty:identity --shape 2,3", 0, "29 of 29 work"),
+        ("faulty:RoundStraightThrough.apply", 1, "silently wrong"),
+        ("torch.nn.functional:linear --shape 2,3 --shape 4,3 --dtype float64", 0, "card of linear"),
+        ("faulty:Square --shape", 2, "expected one argument"),
+        ("faulty:Square --shape 2,x", 2, "'2,x' needs to be sizes, such as 4,3"),
+        ("faulty:Square --dtype int64", 2, "'int64' needs to be a floating dtype"),
+        ("faulty:Squire", 2, "module 'faulty' has no attribute 'Squire'"),
+        ("no_such_module:f", 2, "No module named 'no_such_module'"),
+        ("faulty", 2, "'faulty' needs to be module:function"),
+        ("faulty:NoGradientForAnInput", 2, "needs to run on the example"),
+        ("faulty:NESTED", 2, "fn needs to be a function, got str"),
+    ],
+)
+def test_the_exit_code_says_whether_it_passed(arguments, code, says, capsys):
+    assert main(arguments.split()) == code
+    printed = capsys.readouterr()
+    assert says in " ".join((printed.out + printed.err).split())
+    assert ("most of it: " in printed.out) == (code < 2)
+
+
+@pytest.mark.parametrize(
+    "arguments, code, says",
+    [
+        (["card", "faulty:identity", "--shape", "3"], 0, "report card of identity: 29 of 29 work"),
+        (["card", "--help"], 0, "--shape 4,3"),
+        ([], 2, "card module:function"),
+    ],
+)
+def test_the_current_folder_is_importable(arguments, code, says):
+    answer = subprocess.run(
+        [sys.executable, "-m", "autograd_surprises", *arguments],
+        capture_output=True, text=True, cwd=Path(__file__).parent,
+    )  # fmt: skip
+    assert (answer.returncode, says in answer.stdout + answer.stderr) == (code, True), answer

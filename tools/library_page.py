@@ -1,0 +1,177 @@
+"""docs/report_cards.md, from what tools/library_cards.py found."""
+
+from __future__ import annotations
+
+from datetime import date
+from importlib.metadata import version
+
+import torch
+
+LOW = "The first derivative is right. Gradient penalties and Hessians through it are "
+FLOAT32 = (
+    "A step with a documented surrogate gradient, which is right. The answer is float32 for every "
+    "input, so a model in bfloat16 or float64 stops at the next layer, or goes on in float32."
+)
+MASK = (
+    "Right for finite gradients. Where nothing should pass, an infinite upstream gradient becomes "
+    "NaN instead of 0, because the mask is a factor. A loss scaler skips such a step either way."
+)
+TWICE = (
+    "A surrogate gradient: with a parameter of 1, twice the slope of the function in its "
+    "docstring. That scales the learning rate of what lies below."
+)
+SEES = {
+    "BlockCircularConvolution": (
+        "The gradient for the input is that of a convolution in the other direction: wrong for "
+        "blocks longer than 2. The adapter's own weight gets the right gradient, but whatever lies "
+        "below a C3A layer does not."
+    ),
+    "HadaWeightCP": (
+        "The gradients of w1a and w2a are wrong, as each is computed with the other's factor. It "
+        "is used by LoHa for convolutions with use_effective_conv2d=True."
+    ),
+    "LogNormalCDF": (
+        "Below -1, value and gradient are approximations: at -1 the value jumps by 0.002, and at "
+        "-1.02 the gradient is 0.6 % off the slope of the value. The second derivative there is 0, "
+        "without an error."
+    ),
+    "HeaviErfc": TWICE,
+    "HeaviTanh": TWICE,
+    "HeaviCirc": TWICE + " Beyond 1e19 in float32, x² is infinite, and the gradient NaN.",
+    "SuperSpike": (
+        "The surrogate gradient of the paper is 1 / (β·abs(x) + 1)². `alpha` should be that β, but "
+        "is not used: every alpha gives the gradient for 1."
+    ),
+    "Sigmoid": (
+        "With the default slope 25, the surrogate gradient is NaN below -3.55 in float32, where "
+        "exp(25 · 3.55) overflows, and below -0.44 in float16. One such membrane potential "
+        "puts NaN into the weights. The answer is float32 for every input."
+    ),
+    "Heaviside": (
+        FLOAT32 + " An infinite upstream gradient becomes NaN where nothing should pass. Its "
+        "second derivative is not 0: it differentiates through the saved output."
+    ),
+    "LeakySpikeOperator": (
+        "backward returns one gradient for two inputs: every training step stops with an error."
+    ),
+    "s2nn": "The first derivative is right. At x = -1, the second is NaN: 0 · inf in torch.where.",
+    "_SoftUnitStep": (
+        "For x from 0 to 1e-23 in float32 (to 1e-162 in float64), x · x is 0, and the gradient "
+        "0 / 0 is NaN instead of 0."
+    ),
+    "GeLUFunction": "Beyond 1e19 in float32, x² is infinite, and the gradient NaN instead of 1.",
+    "SymmetricQuantFunction": (
+        "Straight-through, documented. With a half-precision input the answer is float32, and a "
+        "0-d input comes back with one dimension."
+    ),
+    "entmax15": LOW + "NaN where a probability is 0: the slope of a square root at 0.",
+    "entmax_bisect": LOW + "NaN where a probability is 0: the slope of a power at 0.",
+    "sparsemax_loss": LOW + "silently 0.",
+    "entmax15_loss": LOW + "silently 0.",
+    "RBFCovariance": LOW + "silently wrong: backward uses a tensor that forward computed.",
+    "MaternCovariance": LOW + "silently wrong: backward uses a tensor that forward computed.",
+    "_SoftTargetCrossEntropy": LOW + "silently 0: backward uses a tensor that forward computed.",
+    "_CategoricalKL": LOW + "silently 0: backward uses a tensor that forward computed.",
+    "_SoftTargetBinaryCrossEntropy": LOW + "silently 0: backward uses what forward computed.",
+    **dict.fromkeys(
+        ["StraightThroughEstimator", "Triangular", "FastSigmoid", "ATan", "SparseFastSigmoid",
+         "SpikeRateEscape"],
+        FLOAT32,
+    ),
+    **dict.fromkeys(
+        ["ClampATGF", "Triangle", "HardSigmoidAutoFn", "HardSwishAutoFn", "HardMishAutoFn"], MASK
+    ),
+}  # fmt: skip
+
+
+def page_of(found) -> str:
+    """The page as Markdown: what is wrong, what is meant, and what is healthy."""
+    picture = [each for each in found if "no gradient" in each[0].intent]
+    wrong = [each for each in found if each[2] and each not in picture]
+    wrong.sort(key=lambda each: rank(each[2]))
+    fine = [each for each in found if not each[2]]
+    unproven = [(entry.name, f.row.name) for entry, _, fs in found for f in fs if not f.confirmed]
+    assert not unproven, f"not confirmed, so not for the page: {unproven}"
+    packages = len({entry.package for entry, _, _ in found})
+    texts = [
+        "# Report cards of released libraries",
+        f"`report_card` was given {len(found)} functions with a backward of their own, from "
+        f"{packages} libraries as released, with torch {torch.__version__}, on {date.today()}. "
+        "`python tools/library_cards.py --store` writes this page; `make cards` installs what it "
+        "needs. For each row that is silently wrong it runs three lines that do without the "
+        "report card: torch's own gradcheck and gradgradcheck in float64, or the numbers. The "
+        "page is not written unless all of them agree.",
+        "A surrogate gradient is no fault: where a library documents one, it was passed as "
+        "`like=`, and the gradient compared with it. Nearly all of these are older than "
+        "`torch.func`, which refuses them with an error; only silent answers are listed. Some are "
+        "far from ordinary training, and say so.",
+        f"## Silently wrong, or refused in training: {len(wrong)}",
+        table(
+            ["function", "version", "rows", "what a user sees", "confirmed by"],
+            [
+                [f"`{entry.name}`", release(entry), rows_of(findings), SEES[entry.name],
+                 proof(findings)]
+                for entry, card, findings in wrong
+            ],
+        ),
+        f"## Meant so: {len(picture)}",
+        table(
+            ["function", "version", "rows", "why"],
+            [[f"`{entry.name}`", release(entry), rows_of(findings), entry.intent]
+             for entry, card, findings in picture],
+        ),
+        f"## Nothing wrong: {len(fine)}",
+        table(
+            ["function", "version", "works", "refused", "gradient"],
+            [[f"`{entry.name}`", release(entry), str(count(card, "works")),
+              str(count(card, "refused")), entry.intent or "that of its value"]
+             for entry, card, _ in fine],
+        ),
+        "## The three lines",
+        *(lines_of(entry, findings) for entry, _, findings in wrong + picture),
+    ]  # fmt: skip
+    return "\n\n".join(texts) + "\n"
+
+
+def rank(findings):
+    """What breaks training comes first, then second derivatives."""
+    rows = {finding.row.name for finding in findings}
+    if rows & {"slope", "one gradient per input"}:
+        return 0
+    return 1 if "double backward" in rows else 2
+
+
+def table(head, rows):
+    return "\n".join(
+        "| " + " | ".join(cells) + " |" for cells in [head, ["---"] * len(head), *rows]
+    )
+
+
+def release(entry):
+    return f"{entry.package} {version(entry.package)}"
+
+
+def rows_of(findings):
+    return ", ".join(finding.row.name for finding in findings)
+
+
+def proof(findings):
+    """How: by torch's own checks, or by the numbers."""
+    texts = "".join(line for finding in findings for line in finding.lines)
+    ways = [way for way in ("gradcheck", "gradgradcheck") if f"autograd.{way}(" in texts]
+    return " and ".join(ways) or "the numbers"
+
+
+def count(card, status):
+    return sum(row.status == status for row in card.rows)
+
+
+def lines_of(entry, findings):
+    """The lines of each finding; those that are the same, once."""
+    blocks = {finding.lines: finding for finding in findings}
+    code = [
+        "\n".join([*lines, *(f"# {text}" for text in finding.printed.splitlines())])
+        for lines, finding in blocks.items()
+    ]
+    shown = "\n\n".join(code)
+    return f"### {entry.name}, {release(entry)}\n\n```python\n{shown}\n```"
