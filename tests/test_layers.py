@@ -53,7 +53,7 @@ def module_parts(name, root=ROOT):
 def upward_imports(file, root=ROOT):
     """The lines of a file that import what is not listed below it, or import its own package."""
     own = list(file.relative_to(root).with_suffix("").parts)
-    is_face = own[-1] == "__init__"
+    is_face = own[-1] in ("__init__", "__main__")
     own = own[:-1] if is_face else own
     complaints = []
     for line, name in imports(file.read_text(encoding="utf-8")):
