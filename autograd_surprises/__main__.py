@@ -1,15 +1,132 @@
-"""python -m autograd_surprises card module:function --shape 4,3"""
+"""python -m autograd_surprises train.py: run a training script, and say which gradients are bad."""
 
+from __future__ import annotations
+
+import argparse
+import os
 import sys
+import time
+
+from autograd_surprises.doctor.watching import StepReport, watch
+from autograd_surprises.report_card import terminal
+from autograd_surprises.report_files import write_html, write_json
+from autograd_surprises.script import run_module, run_script, without_ours
+
+STOPPED = 3  # the exit code of --stop
+INTERRUPTED = 130  # what a shell makes of Ctrl-C
+DESCRIPTION = """\
+Run a training script unchanged, and say which gradients are bad and which line made them so.
+
+The first training step is examined, and each step in which something turns bad: the loss or a
+gradient is not finite, a gradient that was there stays away, or the gradients explode. Reports go
+to stderr; output and exit code are the script's own.
+"""
+EXAMPLES = """\
+examples:
+  python -m autograd_surprises train.py --epochs 3
+  python -m autograd_surprises --steps 1,100 --stop --html report.html -m package.train
+  python -m autograd_surprises card package.module:function --shape 4,3
+"""
 
 
-def main(arguments: list[str]) -> int:
-    if arguments[:1] == ["card"]:
-        from autograd_surprises.report_card.terminal import main
+def arguments() -> argparse.ArgumentParser:
+    """What the command understands."""
+    parser = argparse.ArgumentParser(
+        prog="python -m autograd_surprises",
+        usage="%(prog)s [options] (train.py | -m package.module) [arguments of the script]",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("script", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does"
+    )
+    parser.add_argument(
+        "--steps", type=_steps, default=(1,), metavar="1,100",
+        help="examine these steps in any case (default: 1)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--stop", action="store_true", help=f"stop at the first alarm, with exit code {STOPPED}"
+    )
+    parser.add_argument(
+        "--json", type=os.path.abspath, metavar="FILE", help="write all reports as data"
+    )
+    parser.add_argument(
+        "--html",
+        type=os.path.abspath,
+        metavar="FILE",
+        help="write all reports as a page, with pictures of the graph",
+    )
+    return parser
 
-        return main(arguments[1:])
-    print(__doc__, file=sys.stderr)
-    return 2
+
+def _steps(text):
+    steps = [int(part) for part in text.split(",")]
+    if min(steps) < 1:
+        raise argparse.ArgumentTypeError("steps are counted from 1")
+    return steps
+
+
+class WatchedScript(watch):
+    """A watch that prints each report to stderr, and shows the step on a terminal."""
+
+    def __init__(self, options: argparse.Namespace):
+        super().__init__(steps=options.steps)
+        self._stop, self._with_graphs = options.stop, bool(options.html)
+        self._stderr, self._shown = sys.stderr, 0.0
+        self._on_terminal = sys.stderr.isatty()
+        self.graphs: list[tuple] = []
+
+    def say(self, text: str) -> None:
+        """Print to stderr, over the line that shows the step."""
+        clear = "\r\x1b[K" if self._on_terminal else ""
+        print(f"{clear}autograd_surprises: {text}", file=self._stderr, flush=True)
+
+    def told(self, report: StepReport) -> None:
+        self.say(str(report))
+        if self._with_graphs:
+            self.graphs.append((report, report.report.graph()))
+        if self._stop and not report.healthy:
+            raise SystemExit(STOPPED)
+
+    def stepped(self) -> None:
+        now = time.monotonic()
+        if self._on_terminal and now - self._shown > 0.5:
+            self._shown = now
+            line = f"autograd_surprises: step {self.step}, loss {float(self.loss.sum()):.4g}"
+            print(f"\r\x1b[K{line}\r", end="", file=self._stderr, flush=True)
+
+
+def main(words: list[str]) -> int | str | None:
+    """Run the script, and return its exit code."""
+    if words[:1] == ["card"]:
+        return terminal.main(words[1:])
+    parser = arguments()
+    options = parser.parse_args(words)
+    target = options.module or options.script
+    if not target:
+        parser.error("which script? For example: python -m autograd_surprises train.py")
+    if not options.module and not os.path.isfile(target[0]):
+        parser.error(f"there is no file {target[0]}")
+    run, code = (run_module if options.module else run_script), None
+    watched = WatchedScript(options)
+    try:
+        with watched:
+            run(target[0], target[1:])
+    except SystemExit as left:
+        code = left.code
+    except BaseException as error:
+        error.__traceback__ = without_ours(error.__traceback__)
+        sys.excepthook(type(error), error, error.__traceback__)
+        code = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+    watched.say(watched.summary)
+    if options.json:
+        write_json(options.json, watched)
+    if options.html:
+        write_html(options.html, watched, watched.graphs, f"Gradients of {target[0]}")
+    return code
 
 
 if __name__ == "__main__":

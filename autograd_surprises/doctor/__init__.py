@@ -9,6 +9,7 @@ steps          what backward did at one node of the graph
 factors        which parameter is a factor
 rules          every cause: when it applies, what it says, what helps, which section teaches it
 forward_calls  one call of torch in the forward pass
+forgetting     which calls of a recording are still needed
 recorder       what the forward pass did
 history        queries on a recording
 by_backward    gradients by backward(), where torch.autograd.grad cannot work
@@ -24,6 +25,11 @@ report         findings as text, table and data
 unchanged      what a backward changes beside gradients, put back
 diagnosis      explain()
 tracing        trace()
+same_graph      lines of a recorded step, for a later one with the same graph
+gradient_sizes  how large the gradients of an optimizer are
+trained         the model and the optimizers of a loss
+interception    calls of backward() and of step()
+watching        watch()
 """
 
 from autograd_surprises.doctor.diagnosis import explain
@@ -31,5 +37,6 @@ from autograd_surprises.doctor.errors import explain_error
 from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.tracing import trace
+from autograd_surprises.doctor.watching import watch
 
-__all__ = ["Finding", "Report", "explain", "explain_error", "trace"]
+__all__ = ["Finding", "Report", "explain", "explain_error", "trace", "watch"]

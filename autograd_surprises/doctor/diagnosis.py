@@ -18,6 +18,7 @@ from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.history import History
 from autograd_surprises.doctor.judging import about_loss, judge, without_idle_experts
 from autograd_surprises.doctor.places import modules, variables
+from autograd_surprises.doctor.recorder import Recorder
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.unchanged import unchanged
 
@@ -47,7 +48,7 @@ def explain(loss, wrt=None, *, model=None, optimizer=None, grad_outputs=None) ->
 
 
 def examine(loss, wrt, model, optimizer, grad_outputs, recorder, frame) -> Report:
-    """explain(), with a recording of the forward pass if there is one."""
+    """explain(), with a recording of the forward pass if there is one, or only with its history."""
     _expect(loss, torch.Tensor, "the loss", "a tensor", HINTS.get(type(loss), ""))
     _expect(model, (nn.Module, type(None)), "model", "an nn.Module")
     _expect(optimizer, (torch.optim.Optimizer, type(None)), "optimizer", "a torch.optim.Optimizer")
@@ -59,13 +60,13 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recorder, frame) -> Repor
     targets = _targets(wrt, names)
     names.update((id(tensor), name) for name, tensor in targets.items())
     weights = _weights(loss, grad_outputs)
-    history = History(recorder)
+    history = recorder if isinstance(recorder, History) else History(recorder)
     backward = Backward(loss.grad_fn) if loss.grad_fn is not None else None
     asked = wrt is not None and not isinstance(wrt, (nn.Module, torch.optim.Optimizer))
     if optimizer is None and isinstance(wrt, torch.optim.Optimizer):
         optimizer = wrt
     named = [(names[id(tensor)], tensor) for tensor in held]
-    recorded = recorder is not None
+    recorded = isinstance(recorder, Recorder)
     case = Case(loss, backward, history, recorded, names, model, named, optimizer, asked)
     touched = [*modules(frame), *([model] if model is not None else [])]
     devices = range(torch.cuda.device_count()) if loss.is_cuda else []

@@ -9,7 +9,8 @@ from autograd_surprises.doctor.places import Where
 from autograd_surprises.show.findings import findings_table, findings_text
 
 SAID = {"none": "None", "nan": "NaN", "error": "ERROR", "zero": "ZERO", "tiny": "TINY",
-        "wrong": "WRONG", "not trained": "NOT TRAINED", "not examined": "NOT EXAMINED"}  # fmt: skip
+        "exploding": "EXPLODING", "wrong": "WRONG", "not trained": "NOT TRAINED",
+        "not examined": "NOT EXAMINED"}  # fmt: skip
 NORMAL = ("ok", "partial", "not examined")
 
 

@@ -105,7 +105,9 @@ def is_finite(tensor: torch.Tensor) -> bool:
     if not tensor.is_floating_point() or tensor.is_sparse:
         return True
     try:
-        return math.isfinite(tensor.detach().sum()) or bool(tensor.detach().isfinite().all())
+        with torch._C.DisableTorchFunction():  # another recorder is not to see this
+            tensor = tensor.detach()
+            return math.isfinite(tensor.sum()) or bool(tensor.isfinite().all())
     except RuntimeError:  # inside vmap and similar transforms, numbers cannot be read
         return True
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from types import CodeType, FrameType
 
 import torch
 from torch import nn
-from torch.overrides import TorchFunctionMode
+from torch._C import _len_torch_function_stack
+from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
 
+from autograd_surprises.doctor.forgetting import living_nodes, needed
 from autograd_surprises.doctor.forward_calls import (
     BACKWARDS,
     LIKE_ANOTHER,
@@ -34,19 +36,24 @@ from autograd_surprises.doctor.places import (
 )
 from autograd_surprises.doctor.rules.cuts import CUTS, Cut, Lost
 
+FEW, MANY = 2000, 100_000  # calls: fewer are never dropped, more are not kept for their values
+
 sequence_number = torch.autograd._get_sequence_nr
 
 
 class Recorder(TorchFunctionMode):
     """A context that records each call of torch from Python, in this thread.
 
-    It keeps lines and numbers, no tensors. What torch.compile compiled earlier runs eagerly
-    inside. Each method takes the frame of the caller: that of the code that called torch.
+    It keeps lines and numbers, no tensors, and forgets a step when its graph is gone. What
+    torch.compile compiled earlier runs eagerly inside; without `eager`, the
+    recording ends where compiled code begins. Each method takes the frame of the caller: that of
+    the code that called torch.
 
     calls    in order
     hooks    (state of the tensor, line) of each register_hook()
     spoiled  the first calls that turned finite numbers into inf or NaN
     failed   states of the tensors passed to the last backward that raised
+    ended    did it end because compiled code began?
 
     >>> with Recorder() as recorder:
     ...     y = torch.ones(2).exp()
@@ -54,8 +61,9 @@ class Recorder(TorchFunctionMode):
     ['ones', 'exp']
     """
 
-    def __init__(self):
+    def __init__(self, eager: bool = True):
         super().__init__()
+        self.eager, self.ended = eager, False
         self.calls: list[ForwardCall] = []
         self.hooks: list[tuple[int, Where | None]] = []
         self.spoiled: list[ForwardCall] = []
@@ -69,21 +77,30 @@ class Recorder(TorchFunctionMode):
         self._modules: list[str] = []
         self._paths: dict[int, str] = {}  # by id of the module
         self._thread: int | None = None  # in which it records
+        self._full = FEW  # calls at which to forget
 
     def __enter__(self):
         with ExitStack() as undo:
             _watch(self)
             undo.callback(_unwatch, self)
-            if "torch._dynamo" in sys.modules:  # else nothing can be compiled yet
+            self.ended = False
+            if not self.eager:
+                undo.enter_context(_before_compiled_code(self._end))
+            elif "torch._dynamo" in sys.modules:  # else nothing can be compiled yet
                 undo.enter_context(torch.compiler.set_stance("force_eager"))
             super().__enter__()
+            undo.callback(_pop, self)
             self._undo = undo.pop_all()
         return self
 
     def __exit__(self, *error):
         with self._undo:
-            super().__exit__(*error)
             self._switches = []
+
+    def _end(self):
+        if self._thread == threading.get_ident():
+            self.ended = True
+            self.__exit__()
 
     def _path_of(self, module):
         if not self._modules and id(module) not in self._paths:
@@ -123,6 +140,33 @@ class Recorder(TorchFunctionMode):
         earlier = self._state(tensor)
         self._earlier[self._new_state(tensor)] = earlier
         return self._count
+
+    def forget(self) -> None:
+        """Drop the calls of earlier steps, except those that made tensors or graphs that live."""
+        living = self.alive()
+        chains = [self.states(tensor) for tensor in living]
+        states = {state for chain in chains for state in (chain[0], chain[-1])}
+        nodes = living_nodes(living)
+        backwards = [i for i, call in enumerate(self.calls) if call.name == "backward"]
+        kept = needed(self.calls, states, nodes, backwards[-1] + 1 if backwards else 0)
+        if len(kept) > MANY:
+            kept = needed(self.calls, states, nodes, len(self.calls))
+        known = states.union(*(call.inputs for call in kept), *(call.outputs for call in kept))
+        now = {id(call.cuts): call._replace(index=i) for i, call in enumerate(kept)}
+        self.calls = list(now.values())
+        self._full = max(FEW, 2 * len(self.calls))
+        self._states = {id(t): self._states[id(t)] for t in living}
+        self._earlier = {}
+        for chain in chains:
+            chain = [state for state in chain if state in known]
+            self._earlier.update(zip(chain[1:], chain, strict=False))
+        self._sources = {s: t for s, t in self._sources.items() if s in known}
+        self._in_function = {
+            s: now[id(c.cuts)] for s, c in self._in_function.items() if id(c.cuts) in now
+        }
+        self.spoiled = [now[id(call.cuts)] for call in self.spoiled if id(call.cuts) in now]
+        self.hooks = [hook for hook in self.hooks if hook[0] in known]
+        del self._switches[:-100]  # set_grad_enabled() outside of a with block is never undone
 
     # Each call.
 
@@ -246,6 +290,8 @@ class Recorder(TorchFunctionMode):
     def _append(
         self, caller, name, before, states, made, cuts, function=None, in_place=False, shapes=()
     ):
+        if len(self.calls) >= self._full:
+            self.forget()
         module = self._modules[-1] if self._modules else ""
         call = ForwardCall(
             len(self.calls), name, code_line(caller), module, before, sequence_number(),
@@ -319,28 +365,61 @@ def _unwatch(recorder):
             nn.Module.__call__, nn.Parameter.__new__ = _originals[0], staticmethod(_originals[1])
 
 
-def _recorder_of_this_thread():
+def _pop(recorder):
+    """Take this mode off, also if others were put on after it and are still there."""
+    above = []
+    while _len_torch_function_stack():
+        mode = _pop_mode()
+        if mode is recorder:
+            break
+        above.append(mode)
+    for mode in reversed(above):
+        _push_mode(mode)
+
+
+@contextmanager
+def _before_compiled_code(act):
+    """Call `act` when code that torch.compile has compiled, or is to compile, begins to run.
+
+    Dynamo would trace this recorder, too. An optimizer imports dynamo in any case.
+    """
+    from torch._dynamo import eval_frame
+
+    def begins(callback):
+        if callback not in (None, False):  # which stand for "runs as it is"
+            act()
+        return original(callback)
+
+    original, eval_frame._callback_from_stance = eval_frame._callback_from_stance, begins
+    try:
+        yield
+    finally:
+        eval_frame._callback_from_stance = original
+
+
+def _recorders_of_this_thread():
     thread = threading.get_ident()
-    return next((r for r in reversed(_active) if r._thread == thread), None)
+    return [recorder for recorder in _active if recorder._thread == thread]
 
 
 def _call_module(module, *args, **kwargs):
     call, _ = _originals
-    recorder = _recorder_of_this_thread()
-    if recorder is None:
+    if not _active:  # a module compiled meanwhile still calls this; dynamo understands that much
         return call(module, *args, **kwargs)
-    recorder._modules.append(recorder._path_of(module))
+    recorders = _recorders_of_this_thread()
+    for recorder in recorders:
+        recorder._modules.append(recorder._path_of(module))
     try:
         return call(module, *args, **kwargs)
     finally:
-        recorder._modules.pop()
+        for recorder in recorders:
+            recorder._modules.pop()
 
 
 def _new_parameter(cls, data=None, requires_grad=True):
     _, new = _originals
     before = sequence_number()
     parameter = new(cls, data, requires_grad)
-    recorder = _recorder_of_this_thread()
-    if recorder is not None and isinstance(data, torch.Tensor):
+    for recorder in _recorders_of_this_thread() if isinstance(data, torch.Tensor) else ():
         recorder._note(sys._getframe(1), "Parameter", [data], [parameter], before, {})
     return parameter

@@ -16,7 +16,6 @@ from real.judging import noting_blame, untrue
 from real.step import Bug, Healthy, Step
 
 SCREEN = 40  # lines that fit on one
-QUIET = {"ok", "partial"}
 
 
 @dataclass
@@ -70,7 +69,7 @@ def score_healthy(case: Healthy, result: Score) -> None:
     with noting_blame() as blamed, trace() as t:
         loss = step.compute()
         report = t.explain(loss, step.model, optimizer=step.optimizer)
-    alarms = {(f.status, f.cause) for f in report.findings if alarming(report, f)} - case.true
+    alarms = {(f.status, f.cause) for f in report.findings if f.alarming} - case.true
     result.alarms = sorted(f"{status} {cause}" for status, cause in alarms)
     result.text = str(report)
     result.lines = len(result.text.splitlines())
@@ -80,14 +79,9 @@ def score_healthy(case: Healthy, result: Score) -> None:
     result.changed = [part for part in plain if plain[part] != watched[part]]
 
 
-def alarming(report, finding) -> bool:
-    """Does this finding make the report unhealthy?"""
-    return not report.healthy and getattr(finding, "alarm", finding.status not in QUIET)
-
-
 def score_bug(case: Bug, result: Score) -> None:
     findings = findings_of(case, result)
-    alarms = [f for f in findings if getattr(f, "alarm", f.status not in QUIET)]
+    alarms = [f for f in findings if f.alarming]
 
     def named(found, most=1):
         places = [where for _, where in found.places[:most]]

@@ -1,0 +1,121 @@
+"""Calls of backward() and of an optimizer's step(), seen from outside."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from types import FrameType
+
+import torch
+from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
+
+
+class Interception:
+    """A context that is told of each backward() and each step() of an optimizer in this thread.
+
+    A child process that is forked inside is not watched.
+
+    >>> class Count(Interception):
+    ...     seen = 0
+    ...     def before_backward(self, *what): self.seen += 1
+    >>> with Count() as count:
+    ...     torch.ones(1, requires_grad=True).sum().backward()
+    >>> count.seen
+    1
+    """
+
+    _busy = False  # a backward runs: what happens inside is its own
+
+    def before_backward(self, roots: Sequence[torch.Tensor], weights, inputs, frame: FrameType):
+        """Backward is about to run; `frame` called it."""
+
+    def backward_failed(self, error: Exception):
+        """It raised an error."""
+
+    def after_backward(self):
+        """It is done."""
+
+    def after_optimizer(self, optimizer: Optimizer):
+        """An optimizer's step() is done."""
+
+    def abandon(self):
+        """Stop without a word, in a child process."""
+        Interception.__exit__(self)
+
+    def __enter__(self):
+        global _originals
+        with _lock:
+            if self in _active:
+                raise RuntimeError("this watch() is active already: make another one")
+            if not _active:
+                _originals = torch.Tensor.backward, torch.autograd.backward
+                torch.Tensor.backward, torch.autograd.backward = map(_watched, _originals)
+            self._thread = threading.get_ident()
+            self._hook = register_optimizer_step_post_hook(self._step_done)
+            _active.append(self)
+        return self
+
+    def __exit__(self, *error):
+        with _lock:
+            if self not in _active:  # in a child process, which has abandoned it
+                return
+            self._hook.remove()
+            _active.remove(self)
+            if not _active:
+                torch.Tensor.backward, torch.autograd.backward = _originals
+
+    def _step_done(self, optimizer, args, kwargs):
+        if self._thread == threading.get_ident() and not self._busy:
+            with _unseen():
+                self.after_optimizer(optimizer)
+
+
+_unseen = torch._C.DisableTorchFunction  # by a recorder, and by the user's own modes
+_active: list[Interception] = []  # of all threads, the innermost last
+_lock = threading.Lock()
+_originals = torch.Tensor.backward, torch.autograd.backward
+
+
+def _watched(original):
+    @functools.wraps(original)
+    def backward(roots, *args, **kwargs):
+        thread = threading.get_ident()
+        mine = [each for each in _active if each._thread == thread and not each._busy]
+        if not mine:
+            return original(roots, *args, **kwargs)
+        watching = mine[-1]
+        weights = args[0] if args else kwargs.get("gradient", kwargs.get("grad_tensors"))
+        tensors = [roots] if isinstance(roots, torch.Tensor) else list(roots)
+        with _unseen():
+            watching.before_backward(tensors, weights, kwargs.get("inputs"), sys._getframe(1))
+        watching._busy = True
+        try:
+            result = backward(roots, *args, **kwargs)  # for the others
+        except Exception as error:
+            with _unseen():
+                watching.backward_failed(error)
+            raise
+        finally:
+            watching._busy = False
+        with _unseen():
+            watching.after_backward()
+        return result
+
+    return backward
+
+
+def _leave():
+    """In a child process nothing is watched: its steps, if there are any, are others."""
+    global _lock
+    _lock = threading.Lock()
+    for watching in list(_active):
+        with suppress(Exception):
+            watching.abandon()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave)

@@ -1,0 +1,134 @@
+"""What one loss trains: the model and the optimizers whose parameters are leaves of its graph."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable
+from contextlib import suppress
+from types import FrameType
+from typing import NamedTuple
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from autograd_surprises.doctor.places import user_frame
+
+WRAPPERS = {"OptimizedModule", "DataParallel", "DistributedDataParallel"}
+
+
+class Trained(NamedTuple):
+    """What a loss trains.
+
+    wrt        an optimizer with the parameters that its optimizers hold and that can be trained;
+               without any: the model, or None
+    model      the modules that hold them, as one
+    optimizer  one that holds what its optimizers hold; None if there are none
+    others     parameters of further optimizers
+    scaled     is there a GradScaler? It skips a step whose gradient is not finite
+    """
+
+    wrt: Optimizer | nn.Module | None
+    model: nn.Module | None
+    optimizer: Optimizer | None
+    others: list[list[torch.Tensor]]
+    scaled: bool
+
+
+def trained_by(
+    leaves: Iterable[torch.Tensor],
+    frame: FrameType | None = None,
+    model: nn.Module | None = None,
+    optimizer: Optimizer | None = None,
+) -> Trained:
+    """Find what a loss with these leaves trains, among all objects that exist, unless it is given.
+
+    >>> layer = nn.Linear(2, 1)
+    >>> sgd = torch.optim.SGD(layer.parameters(), lr=0.1)
+    >>> trained_by(layer.parameters()).model is layer
+    True
+    """
+    known = {id(leaf) for leaf in leaves}
+    optimizers, modules, scalers = _things(Optimizer, nn.Module, torch.amp.GradScaler)
+    held = [parameters_of(o) for o in (optimizers if optimizer is None else [optimizer])]
+    used = [parameters for parameters in held if known.intersection(map(id, parameters))]
+    others = [parameters for parameters in held if not known.intersection(map(id, parameters))]
+    if model is None:
+        model = _joined(_outermost(modules, known), frame)
+    own = set() if model is None else {id(p) for p in model.parameters()}
+    mine = {id(p): p for several in used for p in several if p.requires_grad}
+    wrt = torch.optim.SGD(list(mine.values())) if mine else model
+    # What other optimizers hold of this model is trained; a leaf outside of it is no stranger.
+    trained = {id(p): p for several in others for p in several if id(p) in own}
+    trained |= {id(p): p for p in mine.values() if id(p) in own or id(p) not in known}
+    one = torch.optim.SGD(list(trained.values())) if mine and trained else None
+    return Trained(wrt, model, one, others, any(scaler.is_enabled() for scaler in scalers))
+
+
+def parameters_of(optimizer: Optimizer) -> list[torch.Tensor]:
+    """The parameters that an optimizer holds; none if it is a wrapper that is not set up yet."""
+    with suppress(Exception):
+        return [p for group in optimizer.param_groups for p in group["params"]]
+    return []
+
+
+def _things(*kinds):
+    """All objects of each of these kinds."""
+    found: dict[type, list] = {kind: [] for kind in kinds}
+    for thing in gc.get_objects():
+        for kind in kinds:
+            if issubclass(type(thing), kind):  # isinstance() would wake up lazy proxies
+                found[kind].append(thing)
+    return found.values()
+
+
+def _outermost(modules, known):
+    """Those that are part of no other and hold parameters that are known, the largest first."""
+    parts, tops = set(), []
+    for module in modules:
+        with suppress(Exception):
+            parts.update(id(part) for part in module._modules.values())
+    for module in modules:
+        with suppress(Exception):
+            mine = {id(p) for p in module.parameters()}
+            if id(module) not in parts and known & mine:
+                tops.append((module, mine))
+    tops.sort(key=lambda pair: -len(pair[1]))
+    found = []
+    for module, mine in tops:
+        if known & mine:
+            known = known - mine
+            found.append(module)
+    return found
+
+
+def _joined(modules, frame):
+    """Several modules as one, under the names of the user's variables."""
+    modules = [_unwrapped(module) for module in modules]
+    if len(modules) < 2:
+        return modules[0] if modules else None
+    labels = _variables(frame, modules)
+    joined = nn.ModuleDict()
+    for i, module in enumerate(modules):
+        label = labels.get(id(module), type(module).__name__)
+        joined._modules[label if label not in joined else f"{label}_{i + 1}"] = module
+    return joined
+
+
+def _unwrapped(module):
+    while type(module).__name__ in WRAPPERS:
+        module = next(module.children())
+    return module
+
+
+def _variables(frame, modules):
+    """The name of a variable for each module, by id."""
+    wanted, names = {id(module) for module in modules}, {}
+    frame = user_frame(frame)
+    while frame is not None:
+        for space in (frame.f_locals, frame.f_globals):
+            for name, value in list(space.items()):
+                if id(value) in wanted:
+                    names.setdefault(id(value), name)
+        frame = frame.f_back
+    return names

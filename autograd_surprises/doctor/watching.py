@@ -1,0 +1,336 @@
+"""watch(): examines the first training step, and each step in which something turns bad."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
+
+import torch
+
+from autograd_surprises.doctor.backward import Backward
+from autograd_surprises.doctor.diagnosis import description, examine
+from autograd_surprises.doctor.errors import finding_of_error
+from autograd_surprises.doctor.finding import SAID, Finding
+from autograd_surprises.doctor.forward_calls import is_finite
+from autograd_surprises.doctor.gradient_sizes import GradientSizes, not_finite, sizes
+from autograd_surprises.doctor.history import History
+from autograd_surprises.doctor.interception import Interception
+from autograd_surprises.doctor.recorder import Recorder
+from autograd_surprises.doctor.report import Report
+from autograd_surprises.doctor.same_graph import SameGraph
+from autograd_surprises.doctor.trained import parameters_of, trained_by
+from autograd_surprises.show.findings import by_story, listed
+
+WAIT = 10  # steps, at most, for the first loss of a second optimizer
+BORROWED = "; not recorded, so the lines are those of an earlier step with the same graph"
+DEAD = ("none", "zero", "tiny", "not trained")
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """The report of one step: its number, why it was examined, and what was found."""
+
+    step: int
+    why: str
+    report: Report
+
+    @property
+    def healthy(self) -> bool:
+        return self.report.healthy
+
+    def headlines(self) -> list[str]:
+        """A line for each cause of bad gradients."""
+        bad = [found for found in self.report.findings if found.alarming]
+        lines = []
+        for group in by_story(bad, lambda found: (found.status, found.sentence, found.where)):
+            first, names = group[0], listed([found.name for found in group], most=3)
+            why = f": {first.sentence}" if first.sentence else ""
+            where = f" [{first.where}]" if first.where else ""
+            lines.append(f"{SAID.get(first.status, first.status)} {names}{why}{where}")
+        return lines
+
+    def __str__(self):
+        head = f"step {self.step} ({self.why})"
+        if self.healthy:
+            return f"{head}: healthy, loss {self.report.loss}"
+        return f"{head}\n{self.report}"
+
+    __repr__ = __str__
+
+
+class watch(Interception):  # noqa: N801  a context manager, written like no_grad
+    """Watch a training loop: examine its first step, and each step in which something turns bad.
+
+    Bad is: the loss or a gradient is not finite; a gradient that was there is None or zero for two
+    steps in a row; the gradients are 1,000 times their usual size. A step is everything up to an
+    optimizer's step(), in this thread. Only steps that are examined are recorded; of the others,
+    the loss and the norm of each gradient are read.
+
+    model      without it: the modules whose parameters the loss reaches
+    optimizer  without it: all of them
+    steps      numbers of steps that are examined in any case
+
+    reports    what was found, a StepReport for each step that was examined
+    step, loss the number of the latest step, and its loss
+
+    >>> layer = torch.nn.Linear(2, 1)
+    >>> sgd = torch.optim.SGD(layer.parameters(), lr=0.1)
+    >>> with watch(layer, sgd) as w:
+    ...     layer(torch.ones(1, 2)).sum().backward(); sgd.step()
+    >>> print(w)
+    1 step, examined: 1; nothing bad was found
+    """
+
+    def __init__(self, model=None, optimizer=None, *, steps: Collection[int] = (1,)):
+        self.model, self.optimizer, self.steps = model, optimizer, frozenset(steps)
+        self.reports: list[StepReport] = []
+        self.step = 0
+        self.loss: torch.Tensor | None = None
+        self._troubles: list[str] = []  # steps that could not be examined
+        self._recorder = Recorder(eager=False)
+        self._recording = self._busy = False
+        self._why = ""  # if there is a reason, reports of this step are told even if healthy
+        self._suspects: set[int] = set()  # else, only if it finds these bad: ids of parameters
+        self._stepped = True  # since the latest backward
+        self._backwards = 0  # in this step
+        self._pending: list[tuple[Report, dict[str, torch.Tensor]]] = []  # of this step
+        self._reached: set[int] = set()  # ids of leaves whose gradients were examined
+        self._reached_now: set[int] = set()  # in this step
+        self._more = False  # is the first loss of another optimizer still to come?
+        self._by_hand = False  # is there no optimizer?
+        self._bad = False  # was the latest loss or gradient not finite?
+        self._sizes: WeakKeyDictionary = WeakKeyDictionary()  # by optimizer
+        self._graphs: list[SameGraph] = []  # of the latest losses that were recorded
+        self._borrowed = False  # did it name lines of a step that was not recorded?
+        self._names: dict[int, str] = {}  # of parameters, by id
+        self._known_dead: set[tuple[str, str]] = set()  # status and name of what was told
+
+    @property
+    def healthy(self) -> bool:
+        """Was nothing bad found, and could every step be examined?"""
+        return all(each.healthy for each in self.reports) and not self._troubles
+
+    @property
+    def summary(self) -> str:
+        """How many steps there were, which were examined, and what was found."""
+        if not self.step:
+            return "no training step was seen: nothing called backward()"
+        steps = f"{self.step} {'step' if self.step == 1 else 'steps'}"
+        examined = [str(step) for step in sorted({each.step for each in self.reports})]
+        rows = [f"{steps}, examined: {listed(examined, most=8) or 'none'}"]
+        bad = [each for each in self.reports if not each.healthy]
+        if bad:
+            rows.append(f"first bad step: {bad[0].step} ({bad[0].why})")
+        elif self.healthy:
+            rows[0] += "; nothing bad was found"
+        for each in bad:
+            rows += [f"  step {each.step}: {line}" for line in each.headlines()]
+        return "\n".join([*rows, *self._troubles])
+
+    def __str__(self):
+        return self.summary
+
+    __repr__ = __str__
+
+    def told(self, report: StepReport) -> None:
+        """Called with each new report; for a subclass."""
+
+    def stepped(self) -> None:
+        """Called after each step; for a subclass."""
+
+    def __enter__(self):
+        super().__enter__()
+        self._prepare(1)
+        return self
+
+    def __exit__(self, *error):
+        self._record(False)
+        super().__exit__(*error)
+        self._tell()
+
+    def abandon(self):
+        self._pending = []
+        self._record(False)
+        super().abandon()
+
+    # Recording has to begin before the forward pass of the step that is to be examined.
+
+    def _prepare(self, step):
+        self._why = ("the first one" if step == 1 else "asked for") if step in self.steps else ""
+        self._record(bool(self._why or self._suspects or self._more))
+
+    def _record(self, on):
+        if on and not self._recording:
+            self._recorder.forget()
+            self._recorder.__enter__()
+        elif self._recording and not on:
+            self._recorder.__exit__(None, None, None)
+        self._recording = on
+
+    # A step is one backward or several, then an optimizer's step().
+
+    def before_backward(self, roots, weights, inputs, frame):
+        if self._stepped:
+            self.step, self._stepped, self._backwards = self.step + 1, False, 0
+            self._reached_now = set()
+        self._backwards += 1
+        self.loss = roots[0].detach()
+        finite = self._finite = all(map(is_finite, roots))
+        turned, self._bad = not finite and not self._bad, self._bad or not finite
+        if (turned or self._recording) and len(roots) == 1:
+            with self._careful():
+                self._examine(roots[0], weights, inputs, frame, finite)
+        if turned and self._pending:
+            self._why = f"the loss is {'nan' if self.loss.isnan().any() else 'inf'}"
+            self._why += BORROWED if self._borrowed else ""
+            self._tell()
+
+    def backward_failed(self, error):
+        history = History(self._recorder if self._recording else None)
+        found = finding_of_error(error, history)
+        if found.cause != "unknown-error":
+            self._why = "backward raised an error"
+            report = Report(description(self.loss), (found,), None, history, {})
+            self._pending = [(report, {})]
+            self._tell()
+
+    def after_backward(self):
+        if self._by_hand:
+            self._end_of_step(set())
+
+    def after_optimizer(self, optimizer):
+        if not self.step or (self.optimizer is not None and optimizer is not self.optimizer):
+            return
+        parameters = parameters_of(optimizer)
+        if optimizer not in self._sizes:
+            mine = self.model is None or not ids_of(self.model.parameters()).isdisjoint(
+                map(id, parameters)
+            )
+            self._sizes[optimizer] = GradientSizes() if mine else None
+        if self._sizes[optimizer] is not None:
+            suspects = set()
+            with self._careful():
+                suspects = self._look_at_gradients(self._sizes[optimizer], optimizer, parameters)
+            self._end_of_step(suspects)
+
+    def _end_of_step(self, suspects):
+        self._tell()
+        self._suspects = suspects | self._suspects if self._stepped else suspects
+        self._stepped = True
+        self._prepare(self.step + 1)
+        self.stepped()
+
+    def _look_at_gradients(self, seen, optimizer, parameters):
+        """Alarms, and the parameters that the next step has to be examined for."""
+        with torch.no_grad():
+            now = sizes(parameters)
+        # A fused optimizer gets scaled gradients, and skips a step with inf or NaN by itself.
+        skipped = getattr(optimizer, "found_inf", None) is not None
+        spoiled = [] if skipped else not_finite(now)
+        if spoiled and not self._bad and not self._pending:
+            of_all = f"{len(spoiled)} of {len(now)} gradients are not finite, though the loss is"
+            self._alarm("gradients are not finite", "nan", of_all, spoiled, parameters)
+        self._bad = bool(spoiled) or not self._finite
+        times = 0.0 if spoiled else seen.exploded(now)
+        if times:
+            largest = sorted(range(len(now)), key=lambda i: -(now[i] or 0.0))[:3]
+            said = f"the gradients are {times:,.0f} times their usual size; these are the largest"
+            self._alarm("the gradients exploded", "exploding", said, largest, parameters)
+        died = seen.died(now)
+        return set() if self._bad else {id(parameters[i]) for i in died}
+
+    # Reports.
+
+    def _examine(self, loss, weights, inputs, frame, finite):
+        leaves = Backward(loss.grad_fn).leaves if loss.grad_fn is not None else []
+        ids = {id(leaf) for leaf in leaves}
+        if self.model is not None and ids and ids.isdisjoint(map(id, self.model.parameters())):
+            return
+        examined = self._reached_now if self._why or self._suspects else self._reached
+        if finite and ids and ids <= examined:
+            return
+        self._reached |= ids
+        self._reached_now |= ids
+        trained = trained_by(leaves, frame, self.model, self.optimizer)
+        self._by_hand = trained.optimizer is None
+        if self._more and not self._why:
+            self._why = "the first one of its optimizer"
+        if self._more or self.step in self.steps:
+            new = [several for several in trained.others if not self._reached & ids_of(several)]
+            self._more = self.step < WAIT and bool(new)
+        if not self._recording:
+            found = (graph.history_of(loss.grad_fn) for graph in self._graphs)
+            source = next((history for history in found if history is not None), None)
+        elif self._recorder.ended:  # what it has not seen may be there all the same
+            source = History(self._recorder)
+        else:
+            source = self._recorder
+        self._borrowed = not self._recording and source is not None
+        wrt = inputs or trained.wrt
+        report = examine(loss, wrt, trained.model, trained.optimizer, weights, source, frame)
+        if self._recording and loss.grad_fn is not None:
+            self._graphs = [SameGraph(loss.grad_fn, report.history), *self._graphs[:WAIT]]
+        held = parameters_of(trained.optimizer) if trained.optimizer is not None else []
+        tensors = [*(trained.model.parameters() if trained.model is not None else ()), *held]
+        tensors += leaves
+        named = {report.names[id(each)]: each for each in tensors if id(each) in report.names}
+        self._names.update((id(tensor), name) for name, tensor in named.items())
+        findings = [
+            found
+            for found in report.findings
+            if not (trained.scaled and finite and found.status in ("nan", "inf"))
+            and not (found.status == "not trained" and id(named.get(found.name, loss)) not in ids)
+        ]
+        self._pending.append((replace(report, findings=tuple(findings)), named))
+
+    def _tell(self):
+        """The reports of this step, now that the gradients of all its losses are known."""
+        pending, self._pending = self._pending, []
+        for report, named in pending:
+            findings = report.findings
+            if self._backwards > 1:  # another loss may train what this one does not
+                findings = [f for f in findings if f.status not in DEAD or not alive(named, f.name)]
+            if self.step not in self.steps:  # what was told is not told again
+                findings = [f for f in findings if (f.status, f.name) not in self._known_dead]
+            if not self._why:
+                findings = [f for f in findings if id(named.get(f.name)) in self._suspects]
+            if self._why or any(found.alarming for found in findings):
+                report = replace(report, findings=tuple(findings))
+                why = self._why or f"gradients have died since step {self.step - 1}"
+                self._add(StepReport(self.step, why, report))
+
+    def _alarm(self, why, status, sentence, positions, parameters):
+        """A report without an examination."""
+        names = [self._names.get(id(parameters[i]), f"parameter {i}") for i in positions]
+        fix = f"--steps {self.step} or watch(steps=[{self.step}]) examines this step with its lines"
+        found = Finding(listed(names, most=6), status, why.replace(" ", "-"), sentence, fix=fix)
+        report = Report(description(self.loss), (found,), None, History(), {})
+        self._add(StepReport(self.step, why, report))
+
+    def _add(self, report):
+        dead = [f for f in report.report.findings if f.status in DEAD]
+        self._known_dead.update((found.status, found.name) for found in dead)
+        self.reports.append(report)
+        self.told(report)
+
+    @contextmanager
+    def _careful(self):
+        """What goes wrong in here must not end the training."""
+        try:
+            yield
+        except Exception as error:
+            said = f"step {self.step} could not be examined: {type(error).__name__}: {error}"
+            self._troubles = [*self._troubles[:4], said]
+
+
+def ids_of(tensors: Iterable[torch.Tensor]) -> set[int]:
+    """The ids of these tensors."""
+    return {id(tensor) for tensor in tensors}
+
+
+def alive(named: dict[str, torch.Tensor], name: str) -> bool:
+    """Has the tensor with this name a gradient other than zero?"""
+    gradient = named[name].grad if name in named else None
+    return gradient is not None and bool(gradient.any())

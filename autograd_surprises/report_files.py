@@ -1,0 +1,101 @@
+"""What was found in a training loop, as a JSON file and as a page."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autograd_surprises.doctor.watching import StepReport, watch
+
+if TYPE_CHECKING:
+    from autograd_surprises.show.graph_picture import BoxGraph
+
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto }}
+table {{ border-collapse: collapse }} td, th {{ padding: .4rem .8rem; vertical-align: top }}
+tr + tr {{ border-top: 1px solid #ccc }} pre {{ white-space: pre-wrap }} img {{ max-width: 100% }}
+</style></head><body>
+<h1>{title}</h1>
+<pre>{summary}</pre>
+{reports}
+</body></html>
+"""
+
+
+def write_json(file: str | Path, watched: watch) -> None:
+    """Write the reports as data."""
+    data = {
+        "steps": watched.step,
+        "healthy": watched.healthy,
+        "summary": watched.summary,
+        "reports": [as_data(report) for report in watched.reports],
+    }
+    Path(file).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+
+def as_data(report: StepReport) -> dict:
+    """One report as numbers, texts, lists and dicts.
+
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> as_data(StepReport(1, "the first one", explain(x.sum(), {"x": x})))["findings"][0]["status"]
+    'ok'
+    """
+    return {
+        "step": report.step,
+        "why": report.why,
+        "loss": report.report.loss,
+        "healthy": report.healthy,
+        "findings": [
+            {
+                "name": found.name,
+                "status": found.status,
+                "cause": found.cause,
+                "sentence": found.sentence,
+                "fix": found.fix,
+                "gradient": found.node,
+                "also": list(found.also),
+                "places": [
+                    {
+                        "label": label,
+                        "file": where.file,
+                        "line": where.line,
+                        "source": where.source,
+                        "module": where.module,
+                    }
+                    for label, where in found.places
+                ],
+            }
+            for found in report.report.findings
+        ],
+    }
+
+
+def write_html(
+    file: str | Path, watched: watch, graphs: list[tuple[StepReport, BoxGraph]], title: str
+) -> None:
+    """Write the reports as a page, each with its graph: a picture, or text without matplotlib."""
+    parts = []
+    for report, graph in graphs:
+        parts.append(f"<h2>step {report.step}: {html.escape(report.why)}</h2>")
+        parts += [report.report._repr_html_(), _picture(graph)]
+    page = PAGE.format(
+        title=html.escape(title), summary=html.escape(watched.summary), reports="\n".join(parts)
+    )
+    Path(file).write_text(page, encoding="utf-8")
+
+
+def _picture(graph):
+    try:
+        from autograd_surprises.show.graph_picture import draw
+
+        picture = draw(graph)
+        picture.canvas.draw()
+        data = base64.b64encode(picture.png()).decode()
+    except ImportError:
+        return f"<pre>{html.escape(graph.summary)}</pre>"
+    alt = html.escape(graph.summary, quote=True)
+    return f'<p><img alt="{alt}" src="data:image/png;base64,{data}"></p>'

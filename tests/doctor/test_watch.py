@@ -1,0 +1,432 @@
+"""watch(): a training loop, examined where something turns bad, and changed by nothing."""
+
+import multiprocessing
+import threading
+from contextlib import nullcontext
+
+import pytest
+import torch
+import torch._dynamo
+from torch import nn
+from torch.optim.optimizer import _global_optimizer_post_hooks
+
+from autograd_surprises import trace, watch
+from autograd_surprises.doctor.gradient_sizes import sizes
+from autograd_surprises.doctor.history import History
+from autograd_surprises.doctor.recorder import FEW
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm = nn.Linear(4, 8, bias=False), nn.BatchNorm1d(8)
+        self.drop, self.last = nn.Dropout(0.2), nn.Linear(8, 1)
+
+    def forward(self, x):
+        return self.last(self.drop(torch.relu(self.norm(self.first(x)))))
+
+
+def started(make=Net):
+    torch.manual_seed(0)
+    model = make()
+    return model, torch.optim.SGD(model.parameters(), lr=0.01)
+
+
+def train(model, optimizer, steps, loss_of=None, at=None):
+    """`at` is {step: what happens before it}."""
+    for step in range(1, steps + 1):
+        if at and step in at:
+            at[step]()
+        y = model(torch.rand(16, 4))
+        loss = loss_of(y, step) if loss_of else y.square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def switches():
+    return (
+        torch.Tensor.backward,
+        torch.autograd.backward,
+        nn.Module.__call__,
+        nn.Parameter.__new__,
+        dict(_global_optimizer_post_hooks),
+        torch.overrides._get_current_function_mode_stack(),
+    )
+
+
+# ---- What it says
+
+
+def test_a_healthy_loop_is_examined_once():
+    model, optimizer = started()
+    with watch(model, optimizer) as w:
+        train(model, optimizer, 5)
+    assert w.healthy and w.step == 5
+    assert [(each.step, each.why) for each in w.reports] == [(1, "the first one")]
+    assert str(w) == "5 steps, examined: 1; nothing bad was found"
+
+
+def test_a_loss_that_turns_inf_is_examined_at_once_with_its_line():
+    model, optimizer = started()
+    with watch() as w:
+        train(model, optimizer, 9, lambda y, step: (y * (step != 7)).abs().log().mean())  # here
+    assert [each.step for each in w.reports if not each.healthy] == [7], "told once"
+    bad = w.reports[-1]
+    assert bad.why.startswith("the loss is inf")
+    found = bad.report["first.weight"]
+    assert (found.cause, found.where.source[-6:]) == ("infinite-derivative", "# here")
+    assert "first bad step: 7" in str(w) and "test_watch.py" in str(w)
+
+
+def test_a_graph_with_other_operations_borrows_no_lines():
+    def loss_of(y, step):
+        return (y.abs() * 0).log().mean() if step == 3 else y.square().mean()
+
+    model, optimizer = started()
+    with watch() as w:
+        train(model, optimizer, 3, loss_of)
+    assert w.reports[-1].why == "the loss is inf"
+    assert not w.reports[-1].report["first.weight"].places
+
+
+def test_a_gradient_that_dies_is_explained_in_the_next_step():
+    model, optimizer = started()
+    kill = {4: lambda: nn.init.constant_(model.norm.bias, -100.0)}
+    with watch(model, optimizer) as w:
+        train(model, optimizer, 8, at=kill)
+    assert [each.step for each in w.reports] == [1, 5]
+    found = w.reports[-1].report["first.weight"]
+    assert found.cause == "dead-relu" and "torch.relu" in found.where.source
+
+
+def test_a_gradient_that_comes_and_goes_is_no_alarm():
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b, self.turn = nn.Linear(4, 1), nn.Linear(4, 1), 0
+
+        def forward(self, x):
+            self.turn += 1
+            if self.turn == 1:
+                return self.a(x) + self.b(x)
+            return self.a(x) if self.turn % 2 else self.b(x)
+
+    model, optimizer = started(Two)
+    with watch() as w:
+        train(model, optimizer, 12)
+    assert w.healthy, str(w)
+
+
+def test_gradients_that_are_not_finite_though_the_loss_is():
+    def loss_of(y, step):
+        return (y.relu() * (step != 4)).sqrt().mean() if step > 2 else y.square().mean()
+
+    model, optimizer = started()
+    with watch() as w:
+        train(model, optimizer, 4, loss_of)
+    assert "not-finite" in w.reports[-1].report.findings[0].cause
+    assert w.reports[-1].step in (3, 4) and "--steps" in str(w.reports[-1])
+
+
+def test_an_explosion():
+    model, optimizer = started()
+    optimizer.param_groups[0]["lr"] = 0.0
+    with watch() as w:
+        train(model, optimizer, 30, lambda y, step: y.square().mean() * (1e6 if step == 25 else 1))
+    (alarm,) = [each for each in w.reports if not each.healthy]
+    assert (alarm.step, alarm.report.findings[0].status) == (25, "exploding")
+
+
+def test_steps_that_are_asked_for():
+    model, optimizer = started()
+    with watch(model, optimizer, steps=(2, 4)) as w:
+        train(model, optimizer, 5)
+    assert [(each.step, each.why) for each in w.reports] == [(2, "asked for"), (4, "asked for")]
+
+
+def test_an_error_of_backward_is_explained_and_goes_on():
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError), watch() as w:
+        (x.detach() * 2).sum().backward()
+    assert w.reports[-1].report.findings[0].cause == "not-connected" and not w.healthy
+
+
+# ---- What counts as a step
+
+
+def test_several_backwards_are_one_step_and_are_judged_together():
+    class Heads(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 1), nn.Linear(4, 1)
+
+    model, optimizer = started(Heads)
+    with watch() as w:
+        for _ in range(3):
+            optimizer.zero_grad()
+            for head in (model.a, model.b):
+                head(model.body(torch.rand(5, 4))).square().mean().backward()
+            optimizer.step()
+    assert w.healthy and w.step == 3, str(w)
+    assert len(w.reports) == 2, "each loss of step 1"
+
+
+def test_accumulation_is_examined_once():
+    model, optimizer = started()
+    with watch() as w:
+        for step in range(1, 9):
+            (model(torch.rand(16, 4)).square().mean() / 4).backward()
+            if step % 4 == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+    assert w.healthy and (w.step, len(w.reports)) == (2, 1)
+
+
+def test_two_networks_with_an_optimizer_each():
+    torch.manual_seed(0)
+    maker, judge = nn.Linear(2, 4), nn.Linear(4, 1)
+    optimizers = [torch.optim.Adam(m.parameters()) for m in (judge, maker)]
+    with watch() as w:
+        for _ in range(3):
+            fake = maker(torch.rand(8, 2))
+            for optimizer, score in zip(optimizers, (-judge(fake.detach()), None), strict=True):
+                optimizer.zero_grad()
+                (judge(fake) if score is None else score).sigmoid().mean().backward()
+                optimizer.step()
+    assert w.healthy, str(w)
+    assert [each.step for each in w.reports] == [1, 2], "the first loss of each"
+    assert [f.name for f in w.reports[1].report.findings][:2] == ["judge.weight", "judge.bias"]
+
+
+def test_a_closure_runs_backward_inside_of_the_step():
+    model, _ = started()
+    optimizer = torch.optim.LBFGS(model.parameters(), max_iter=4)
+    x = torch.rand(16, 4)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        return loss
+
+    with watch() as w:
+        optimizer.step(closure)
+        optimizer.step(closure)
+    assert w.healthy and w.step == 2 and len(w.reports) == 1
+
+
+def test_without_an_optimizer_each_backward_is_a_step():
+    weight = torch.ones(3, requires_grad=True)
+    with watch() as w:
+        for _ in range(4):
+            (weight**2).sum().backward()
+            with torch.no_grad():
+                weight -= 0.1 * weight.grad
+                weight.grad = None
+    assert w.healthy and w.step == 4 and len(w.reports) == 1
+
+
+def test_a_grad_scaler_that_skips_steps():
+    model, optimizer = started()
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**100)
+    with watch() as w:
+        for _ in range(4):
+            with torch.autocast("cpu", torch.float16):
+                loss = model(torch.rand(16, 4)).square().mean()
+            optimizer.zero_grad()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update(2.0**10)
+    assert w.healthy, str(w)
+
+
+def test_other_models_and_optimizers_are_not_its_business():
+    model, optimizer = started()
+    other, others = started()
+    with watch(model, optimizer) as w:
+        train(other, others, 2)
+        train(model, optimizer, 2)
+    assert w.healthy and len(w.reports) == 1
+
+
+# ---- It changes nothing
+
+
+def test_training_is_the_same_to_the_bit():
+    ends = []
+    for watched in (False, True):
+        model, optimizer = started()
+        if watched:
+            with watch(model, optimizer, steps=(1, 5, 6)) as w:
+                train(model, optimizer, 20)
+            assert len(w.reports) == 3
+        else:
+            train(model, optimizer, 20)
+        state = [*model.state_dict().values(), torch.get_rng_state()]
+        ends.append([*state, *(p.grad for p in model.parameters())])
+    assert all(map(torch.equal, *ends))
+
+
+@pytest.mark.parametrize("what", ["module", "in place", "function"])
+def test_what_is_compiled_runs_compiled_and_is_not_compiled_twice(what):
+    ends = []
+    for watched in (False, True):
+        torch._dynamo.reset()
+        graphs = []
+
+        def backend(graph, inputs, graphs=graphs):
+            graphs.append(graph)
+            return graph
+
+        model, optimizer = started()
+        with watch(steps=(1, 3)) if watched else nullcontext() as w:
+            run = model
+            if what == "in place":
+                model.compile(backend=backend, fullgraph=True)
+            else:
+                made = model if what == "module" else lambda x, model=model: model(x)
+                run = torch.compile(made, backend=backend, fullgraph=True)
+            train(run, optimizer, 4)
+        ends.append([*model.state_dict().values(), torch.tensor(len(graphs))])
+    assert all(map(torch.equal, *ends)) and ends[0][-1] == 1
+    assert w.healthy and len(w.reports) == 2
+
+
+def test_everything_is_put_back_also_after_an_error():
+    before = switches()
+    model, optimizer = started()
+    with pytest.raises(ZeroDivisionError), watch(model, optimizer):
+        train(model, optimizer, 1)
+        raise ZeroDivisionError
+    assert switches() == before
+
+
+def test_a_watch_cannot_be_entered_twice_and_two_may_be_nested():
+    model, optimizer = started()
+    before = switches()
+    with watch() as outer, watch() as inner:
+        with pytest.raises(RuntimeError, match="active already"), inner:
+            pass
+        train(model, optimizer, 2)
+    assert outer.step == inner.step == 2 and outer.healthy and inner.healthy
+    assert switches() == before
+
+
+def test_another_thread_is_not_watched():
+    model, optimizer = started()
+    with watch() as w:
+        thread = threading.Thread(target=train, args=(model, optimizer, 2))
+        thread.start()
+        thread.join()
+    assert w.step == 0 and "no training step" in str(w)
+
+
+def in_a_child(queue):
+    queue.put(torch.overrides._len_torch_function_stack())
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+def test_a_forked_child_is_not_watched():
+    context = multiprocessing.get_context("fork")
+    with watch():
+        queue = context.SimpleQueue()
+        child = context.Process(target=in_a_child, args=(queue,))
+        child.start()
+        assert queue.get() == 0
+        child.join()
+
+
+def test_what_cannot_be_examined_is_said_and_ends_nothing(monkeypatch):
+    def broken(*args):
+        raise KeyError("here")
+
+    monkeypatch.setattr("autograd_surprises.doctor.watching.examine", broken)
+    model, optimizer = started()
+    with watch() as w:
+        train(model, optimizer, 2)
+    assert not w.healthy and "step 1 could not be examined: KeyError: 'here'" in str(w)
+
+
+def test_gradients_of_all_kinds_have_a_size():
+    def leaf(*values, dtype=torch.float32):
+        return torch.tensor(values, dtype=dtype, requires_grad=True)
+
+    tiny, huge, half = leaf(1.0), leaf(1.0, 1.0), leaf(1.0, 1.0, dtype=torch.float16)
+    table, none = nn.Embedding(3, 2, sparse=True), leaf(1.0)
+    ((tiny * 1e-30).sum() + (huge * 1e30).sum() + (half * 6e4).float().sum()).backward()
+    table(torch.tensor([1])).sum().backward()
+    found = sizes([tiny, huge, half, table.weight, none])
+    assert found[0] > 0 and found[1] < float("inf") and found[2] > 6e4
+    assert found[3] == pytest.approx(2**0.5) and found[4] is None
+
+
+# ---- A recording forgets
+
+
+def test_the_calls_of_a_long_loop_are_forgotten_and_lines_stay():
+    lengths = []
+    with trace() as t:
+        model, optimizer = started()
+        for _ in range(12):
+            train(model, optimizer, 40)
+            lengths.append(len(t.calls))
+        made = nn.Parameter(torch.ones(1))
+        loss = model(torch.rand(16, 4)).mean() + made.detach().sum()
+    assert max(lengths) <= FEW + 100
+    assert len(t._switches) < 400 and max(len(t._states), len(t._earlier)) < FEW
+    assert [call.index for call in t.calls] == list(range(len(t.calls)))
+    report = t.explain(loss, {"made": made, **dict(model.named_parameters())})
+    assert report["made"].cause == "detach"
+    assert report["first.weight"].status in ("ok", "partial")
+    assert History(t).made_at(model.first.weight).source.startswith("self.first, self.norm")
+
+
+def test_a_graph_that_lives_keeps_its_lines():
+    x = torch.ones(2, requires_grad=True)
+    with trace() as t:
+        root = (x * 0).sqrt()  # this one
+        kept = root * 2
+        del root  # its node lives on
+        for _ in range(FEW):
+            torch.ones(2, requires_grad=True).exp().sum().backward()
+        loss = kept.sum()
+    assert len(t.calls) < 2 * FEW
+    assert t.explain(loss, {"x": x})["x"].where.source == "root = (x * 0).sqrt()  # this one"
+
+
+def test_a_recurrent_loop_without_a_graph_is_forgotten():
+    with trace() as t, torch.no_grad():
+        for _ in range(FEW):
+            (torch.ones(2) * 2).sum().exp()
+    assert len(t.calls) <= FEW + 10
+
+
+def test_a_watch_leaves_no_trace_of_itself_in_a_trace():
+    model, optimizer = started()
+    with trace() as alone:
+        train(model, optimizer, 2)
+    with trace() as beside, watch(model, optimizer):
+        train(model, optimizer, 2)
+    assert [call.name for call in beside.calls] == [call.name for call in alone.calls]
+
+
+def test_the_lines_of_each_loss_are_kept_for_later():
+    torch.manual_seed(0)
+    maker, judge = nn.Linear(2, 4), nn.Linear(4, 1)
+    optimizers = [torch.optim.SGD(m.parameters(), lr=0.01) for m in (judge, maker)]
+    with watch() as w:
+        for step in range(1, 5):
+            fake = maker(torch.rand(8, 2))
+            for optimizer in optimizers:
+                optimizer.zero_grad()
+                if optimizer is optimizers[0]:
+                    score = judge(fake.detach()) * (step != 4)
+                    loss = score.abs().log().mean()  # the first one
+                else:
+                    loss = judge(fake).mean()
+                loss.backward()
+                optimizer.step()
+    (bad,) = [each for each in w.reports if not each.healthy]
+    assert bad.step == 7
+    assert bad.report["weight"].where.source.endswith("# the first one")

@@ -1,0 +1,186 @@
+"""python -m autograd_surprises: a script runs as it does without, and its gradients are watched."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autograd_surprises.__main__ import STOPPED, arguments
+from autograd_surprises.script import run_module
+
+ROOT = Path(__file__).parent.parent
+WATCH = [sys.executable, "-m", "autograd_surprises"]
+
+TRAIN = """
+import os, signal, sys
+import torch
+from torch import nn
+import neighbour
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(4, 8), nn.Linear(8, 1)
+
+    def forward(self, x):
+        return self.last(torch.tanh(self.first(x)))
+
+
+def main(steps, end):
+    torch.manual_seed(0)
+    model = Net()
+    optimizer = torch.optim.Adam(model.parameters())
+    for step in range(1, steps + 1):
+        loss = (model(torch.rand(8, 4)) * (step != 7)).abs().log().mean()  # bad
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(step, loss.item())
+    print(__name__, __file__, sys.argv, sys.path[0], __spec__ and __spec__.name)
+    print(sys.modules["__main__"].main is main, neighbour.__name__, torch.rand(1).item())
+    if end == "raise":
+        raise ValueError("the end")
+    if end == "interrupt":
+        os.kill(os.getpid(), signal.SIGINT)
+    sys.exit(int(end))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2])
+"""
+WORKERS = """
+import multiprocessing
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+
+class Data(Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        print("modes", torch.overrides._len_torch_function_stack(), flush=True)
+        return torch.ones(3)
+
+
+def child(queue):
+    weight = torch.ones(2, requires_grad=True)
+    (weight * float("nan")).sum().backward()
+    queue.put(torch.Tensor.backward.__module__)
+
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    queue = context.SimpleQueue()
+    process = context.Process(target=child, args=(queue,))
+    process.start()
+    print("child", queue.get())
+    process.join()
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch in DataLoader(Data(), batch_size=4, num_workers=1):
+        model(batch).sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "package").mkdir()
+    (folder / "package" / "__init__.py").touch()
+    (folder / "package" / "train.py").write_text(TRAIN)
+    (folder / "train.py").write_text(TRAIN)
+    (folder / "workers.py").write_text(WORKERS)
+    (folder / "neighbour.py").touch()
+    return folder
+
+
+def run(folder, *command):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MPLCONFIGDIR": str(folder)}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_script_runs_as_without_and_its_bad_step_is_explained(folder):
+    files = "--json", "found.json", "--html", "found.html"
+    plain = run(folder, sys.executable, "train.py", "9", "5")
+    code, out, err = run(folder, *WATCH, *files, "train.py", "9", "5")
+    assert (code, out) == (5, plain[1]) and plain[0] == 5 and plain[2] == ""
+    assert "step 1 (the first one): healthy" in err
+    assert err.count("infinite at 0 [train.py:22: loss = ") == 1, "once, in the summary"
+    assert "9 steps, examined: 1, 7\nfirst bad step: 7 (the loss is inf" in err
+
+    found = json.loads((folder / "found.json").read_text())
+    assert (found["steps"], found["healthy"]) == (9, False)
+    assert [each["step"] for each in found["reports"]] == [1, 7]
+    bad = {each["name"]: each for each in found["reports"][1]["findings"]}["first.weight"]
+    assert (bad["status"], bad["cause"]) == ("nan", "infinite-derivative")
+    assert bad["places"][0]["source"].endswith("# bad")
+
+    page = (folder / "found.html").read_text()
+    assert page.count('src="data:image/png;base64,') == 2
+    assert "LogBackward0" in page and "step 7: the loss is inf" in page
+
+
+def test_a_module_runs_as_without_and_its_traceback_is_its_own(folder):
+    plain = run(folder, sys.executable, "-m", "package.train", "2", "raise")
+    code, out, err = run(folder, *WATCH, "-m", "package.train", "2", "raise")
+    assert (code, out) == (1, plain[1]) and plain[0] == 1
+    raised = err[err.index("Traceback") : err.index("ValueError: the end")]
+    assert raised.count("  File ") == 2 and raised.count("train.py") == 2
+    assert "2 steps, examined: 1; nothing bad was found" in err
+
+
+def test_it_stops_at_the_first_alarm(folder):
+    code, out, err = run(folder, *WATCH, "--steps", "2,3", "--stop", "train.py", "9", "0")
+    assert code == STOPPED and len(out.splitlines()) == 6
+    assert "7 steps, examined: 2, 3, 7" in err and "Traceback" not in err
+
+
+def test_an_interrupt_ends_with_a_summary(folder):
+    code, out, err = run(folder, *WATCH, "train.py", "1", "interrupt")
+    assert code == 130 and "KeyboardInterrupt" in err and "1 step, examined: 1" in err
+
+
+def test_child_processes_are_not_watched(folder):
+    code, out, err = run(folder, *WATCH, "workers.py")
+    assert code == 0, err
+    assert out.splitlines() == ["child torch._tensor", *["modes 0"] * 8]
+    assert err.count("autograd_surprises:") == 2 and "2 steps" in err
+
+
+def test_a_script_that_is_not_there(folder):
+    code, _, err = run(folder, *WATCH, "missing.py")
+    assert code == 2 and "missing.py" in err and "Traceback" not in err
+    with pytest.raises(ImportError, match="No module named nowhere"):
+        run_module("nowhere")
+
+
+@pytest.mark.parametrize(
+    "line, script, module, steps",
+    [
+        ("train.py --steps 3", ["train.py", "--steps", "3"], None, (1,)),
+        ("--steps 1,100 train.py", ["train.py"], None, [1, 100]),
+        ("--stop -m package.train --stop", [], ["package.train", "--stop"], (1,)),
+    ],
+)
+def test_options_end_where_the_script_begins(line, script, module, steps):
+    options = arguments().parse_args(line.split())
+    assert (options.script, options.module, options.steps) == (script, module, steps)
+
+
+@pytest.mark.parametrize("line", ["--steps 0 train.py", "--steps x train.py", "--step 1 train.py"])
+def test_options_that_make_no_sense_are_refused(line, capsys):
+    with pytest.raises(SystemExit):
+        arguments().parse_args(line.split())
+    assert "error" in capsys.readouterr().err
+
+
+def test_help_shows_two_examples():
+    assert arguments().format_help().count("  python -m autograd_surprises ") == 2
