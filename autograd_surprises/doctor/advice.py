@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+
+import torch
 from torch import nn
 
 from autograd_surprises.doctor.case import Case
@@ -13,6 +16,7 @@ from autograd_surprises.doctor.rules.training import (
     NOT_IN_OPTIMIZER,
     STALE_OPTIMIZER,
     UNREGISTERED,
+    UNREGISTERED_RESULT,
     Strangers,
 )
 from autograd_surprises.doctor.rules.wrong import (
@@ -22,6 +26,9 @@ from autograd_surprises.doctor.rules.wrong import (
     OWN_FUNCTION,
     Meeting,
 )
+from autograd_surprises.doctor.setup_lines import built_at, stored_at
+
+REGISTERED = set(vars(nn.Module()))  # attributes that every module has
 
 
 def probably_wrong(case: Case) -> list[Finding]:
@@ -69,34 +76,66 @@ def not_trained(case: Case, targets: dict, optimizer) -> list[Finding]:
     mine = dict(case.model.named_parameters())
     known = {id(tensor) for tensor in (*mine.values(), *targets.values())}
     strangers = [leaf for leaf in case.leaves if id(leaf) not in known]
-    found = [f for leaf in strangers for f in _stranger(case, leaf)]
+    found = [_stored(case, leaf) or _made_in_forward(case, leaf) for leaf in strangers]
+    found = [finding for finding in found if finding is not None]
     found.sort(key=lambda finding: finding.name)
     if optimizer is None:
         return found
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    built = ("the optimizer was built at", built_at(optimizer))
     missing = [name for name, p in mine.items() if id(p) not in held and p.requires_grad]
     made = {name: case.history.made_at(mine[name]) for name in missing}
     stale = len(held - {id(p) for p in mine.values()})
     if stale:
-        places = (("new ones made at", made[missing[0]]),) if missing else ()
+        places = (built, ("new ones made at", made[missing[0]])) if missing else (built,)
         told = STALE_OPTIMIZER.finding(Strangers(stale))
         found.append(told.about("optimizer", "not trained", places))
     for name in missing:
-        places = (("made at", made[name]),)
+        places = (built, ("made at", made[name]))
         found.append(NOT_IN_OPTIMIZER.finding().about(name, "not trained", places))
     return found
 
 
-def _stranger(case, leaf):
-    """A leaf of the graph that is not among the model's parameters."""
-    made = case.history.made_at(leaf)
-    places = (("made at", made),)
+def _stored(case, leaf):
+    """A leaf that is not a parameter of the model, but is in one of its attributes."""
+    made = ("made at", case.history.made_at(leaf))
     for name, module in case.model.named_modules():
         for attribute, value in vars(module).items():
-            for path, tensor in () if attribute[0] == "_" else held_tensors(value, attribute):
-                if tensor is leaf:
+            for path, tensor in () if attribute in REGISTERED else held_tensors(value, attribute):
+                if tensor is leaf or _source(tensor) is leaf:
+                    rule = UNREGISTERED if tensor is leaf else UNREGISTERED_RESULT
                     path = f"{name}.{path}" if name else path
-                    return [UNREGISTERED.finding().about(path, "not trained", places)]
-    if isinstance(leaf, nn.Parameter) and id(leaf) not in case.names and made and made.module:
-        return [MADE_IN_FORWARD.finding().about(case.name(leaf), "not trained", places)]
-    return []  # probably belongs to another model
+                    places = ("stored at", stored_at(module, attribute)), made
+                    return rule.finding().about(path, "not trained", places)
+    return None
+
+
+def _source(tensor):
+    """The one leaf that a non-leaf was computed from."""
+    node = tensor.grad_fn
+    while node is not None and not hasattr(node, "variable"):
+        nodes = [edge for edge, _ in node.next_functions if edge is not None]
+        node = nodes[0] if len(nodes) == 1 else None
+    return None if node is None else node.variable
+
+
+def _made_in_forward(case, leaf):
+    """A recorded Parameter that no module, no optimizer and no variable of the user holds."""
+    made = case.history.made_at(leaf)
+    if made is None or not isinstance(leaf, nn.Parameter) or id(leaf) in case.names:
+        return None
+    if id(leaf) in _held():
+        return None
+    return MADE_IN_FORWARD.finding().about(case.name(leaf), "not trained", (("made at", made),))
+
+
+def _held():
+    """The ids of the parameters of all living modules and optimizers."""
+    held = set()
+    for thing in gc.get_objects():  # isinstance() would wake up lazy proxies
+        if issubclass(type(thing), nn.Module):
+            held.update(map(id, vars(thing).get("_parameters", {}).values()))
+        elif issubclass(type(thing), torch.optim.Optimizer):
+            groups = vars(thing).get("param_groups", ())
+            held.update(id(p) for group in groups for p in group["params"])
+    return held

@@ -33,6 +33,7 @@ from autograd_surprises.doctor.places import (
     where_is,
 )
 from autograd_surprises.doctor.rules.cuts import CUTS, Cut, Lost
+from autograd_surprises.doctor.setup_lines import noting_setup
 
 sequence_number = torch.autograd._get_sequence_nr
 
@@ -74,6 +75,7 @@ class Recorder(TorchFunctionMode):
         with ExitStack() as undo:
             _watch(self)
             undo.callback(_unwatch, self)
+            undo.enter_context(noting_setup())
             if "torch._dynamo" in sys.modules:  # else nothing can be compiled yet
                 undo.enter_context(torch.compiler.set_stance("force_eager"))
             super().__enter__()
