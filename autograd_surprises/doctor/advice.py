@@ -10,7 +10,8 @@ from torch import nn
 from autograd_surprises.doctor.case import Case
 from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.judging import at
-from autograd_surprises.doctor.places import held_tensors
+from autograd_surprises.doctor.places import Where, held_tensors, owner
+from autograd_surprises.doctor.rules.rule import Named
 from autograd_surprises.doctor.rules.training import (
     MADE_IN_FORWARD,
     NOT_IN_OPTIMIZER,
@@ -23,8 +24,10 @@ from autograd_surprises.doctor.rules.wrong import (
     BROADCAST,
     CHANGED_GRADIENT,
     EXPECTED,
+    MODULE_BACKWARD,
     OWN_FUNCTION,
     Meeting,
+    probabilities_made_by,
 )
 from autograd_surprises.doctor.setup_lines import built_at, stored_at
 
@@ -47,7 +50,8 @@ def probably_wrong(case: Case) -> list[Finding]:
             )
         for rule in EXPECTED:
             if rule.fits(step):
-                found.append(rule.finding(step).about("loss", "wrong", at(step)))
+                places = _of_probabilities(case, step)
+                found.append(rule.finding(step).about("loss", "wrong", places))
         if OWN_FUNCTION.fits(step):
             own.setdefault(step.own_name, step)
     for name, step in own.items():
@@ -59,7 +63,34 @@ def probably_wrong(case: Case) -> list[Finding]:
         if BROADCAST.fits(meeting):
             places = (("at", call.where),)
             found.append(BROADCAST.finding(meeting).about("loss", "wrong", places))
+    return found + _never_called(case)
+
+
+def _of_probabilities(case, step):
+    """The line of the softmax, unless something else needs its result: then that of the loss."""
+    made = case.backward.steps.get(probabilities_made_by(step.node))
+    if made is None:
+        return at(step)
+    places = (*at(made, "probabilities made at"), *at(step))
+    return places if len(case.backward.into[made.node, 0]) == 1 else places[::-1]
+
+
+def _never_called(case):
+    """The backward() of the user's modules that gets a gradient or a context, as a Function's."""
+    found = []
+    for kind in {type(m): None for m in (case.model.modules() if case.model is not None else ())}:
+        code = getattr(getattr(kind, "backward", None), "__code__", None)
+        if code is not None and owner(code) == "user" and _gets_gradient(code):
+            places = (("at", Where(code.co_filename, code.co_firstlineno)),)
+            told = MODULE_BACKWARD.finding(Named(kind.__name__))
+            found.append(told.about(kind.__name__, "wrong", places))
     return found
+
+
+def _gets_gradient(code):
+    """Not so the inverse of a flow, nor a method that calls loss.backward()."""
+    arguments = code.co_varnames[: code.co_argcount]
+    return any("grad" in name or name == "ctx" for name in arguments)
 
 
 def not_trained(case: Case, targets: dict, optimizer) -> list[Finding]:
