@@ -16,6 +16,7 @@ backward       one backward, watched
 births         where inf and NaN of the forward pass came from
 case           one loss and what is known about it
 judging        what happened to the gradient of each tensor
+constant_terms  terms of the loss that train nothing
 advice         what a gradient does not show
 errors         explain_error(), and the lines that an error is about
 boxes          one backward as boxes and links, for a picture

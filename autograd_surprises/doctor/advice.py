@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from autograd_surprises.doctor.case import Case
+from autograd_surprises.doctor.constant_terms import constant_terms
 from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.judging import at
 from autograd_surprises.doctor.places import Where, held_tensors, owner
@@ -63,7 +64,7 @@ def probably_wrong(case: Case) -> list[Finding]:
         if BROADCAST.fits(meeting):
             places = (("at", call.where),)
             found.append(BROADCAST.finding(meeting).about("loss", "wrong", places))
-    return found + _never_called(case)
+    return found + _never_called(case) + constant_terms(case)
 
 
 def _of_probabilities(case, step):

@@ -165,3 +165,10 @@ BROADCAST = Rule(
     "08_none_zero_nan.ipynb#A-loss-over-too-many-pairs",
     when=_crosses,
 )
+
+CONSTANT_TERM = Rule(
+    "constant-term",
+    "a term that is added to the loss has no history: it changes the value and trains nothing. "
+    "{name}",
+    "compute it with operations that have a derivative, or leave it out of the loss",
+)

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from patients.patient import Visit, cured, patient
+from patients.patient import CUT, Visit, cured, patient
 
 
 @patient("`zero_grad()` forgotten: gradients add up", status="wrong", cause="accumulated")
@@ -195,3 +195,47 @@ def reversal_function():
     model = nn.Linear(3, 2)
     loss = Reversal.apply(model(torch.ones(1, 3))).sum()
     return Visit(loss, {"weight": model.weight}, model=model)
+
+
+@patient(
+    "a term of the loss that was copied into a new tensor",
+    status="wrong",
+    cause="copy",
+    missed_alone=CUT,
+)
+def copied_term():
+    weight = torch.tensor([1.0, 2.0], requires_grad=True)
+    penalties = [value.abs() for value in weight]
+    loss = weight.exp().sum() + 0.1 * torch.tensor(penalties).mean()  #!
+    return Visit(loss, {"weight": weight})
+
+
+@cured("copied_term")
+def stacked_term():
+    weight = torch.tensor([1.0, 2.0], requires_grad=True)
+    penalties = [value.abs() for value in weight]
+    loss = weight.exp().sum() + 0.1 * torch.stack(penalties).mean()
+    return Visit(loss, {"weight": weight})
+
+
+@patient(
+    "a term of the loss that counts wrong decisions",
+    status="wrong",
+    cause="integer",
+    missed_alone=CUT,
+)
+def counted_term():
+    scores = torch.tensor([[1.0, 2.0], [0.5, 0.0]], requires_grad=True)
+    target = torch.tensor([0, 0])
+    errors = (scores.argmax(1) != target).float().mean()  #!
+    loss = nn.functional.cross_entropy(scores, target) + errors
+    return Visit(loss, {"scores": scores})
+
+
+@cured("counted_term")
+def expected_errors():
+    scores = torch.tensor([[1.0, 2.0], [0.5, 0.0]], requires_grad=True)
+    target = torch.tensor([0, 0])
+    errors = 1 - scores.softmax(1)[:, 0].mean()
+    loss = nn.functional.cross_entropy(scores, target) + errors
+    return Visit(loss, {"scores": scores})
