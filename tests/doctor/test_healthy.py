@@ -360,3 +360,11 @@ def test_a_trace_that_ends_with_an_error_leaves_nothing_behind():
         1 / 0  # noqa: B018
     assert (nn.Parameter.__new__, torch.from_numpy, global_hooks()) == before
     assert torch.overrides._get_current_function_mode_stack() == []
+
+
+def test_a_value_that_is_corrected_by_a_detached_term_is_meant():
+    weight = torch.tensor([1.0, 2.0], requires_grad=True)
+    with trace() as t:
+        surrogate, value = weight.exp().sum(), weight.abs().sum()
+        loss = surrogate + (value - surrogate).detach() + 0.1 * value.detach()
+    assert t.explain(loss, {"weight": weight}).healthy

@@ -166,9 +166,24 @@ BROADCAST = Rule(
     when=_crosses,
 )
 
+
+class ConstantTerm(NamedTuple):
+    """What is said about the cut behind a term of the loss that has no history."""
+
+    sentence: str
+    fix: str
+
+
 CONSTANT_TERM = Rule(
     "constant-term",
     "a term that is added to the loss has no history: it changes the value and trains nothing. "
-    "{name}",
-    "compute it with operations that have a derivative, or leave it out of the loss",
+    "{sentence}",
+    "{fix}",
+)
+
+MAYBE_CONSTANT_TERM = Rule(
+    "constant-term",
+    "a term that is added to the loss has no history, maybe by mistake: it changes the value and "
+    "trains nothing. {sentence}",
+    "{fix}; if it is meant, add the term to what you log, not to the loss",
 )

@@ -239,3 +239,19 @@ def expected_errors():
     errors = 1 - scores.softmax(1)[:, 0].mean()
     loss = nn.functional.cross_entropy(scores, target) + errors
     return Visit(loss, {"scores": scores})
+
+
+@patient("a term of the loss on detached scores", status="wrong", cause="detach", missed_alone=CUT)
+def detached_term():
+    weight = torch.tensor([1.0, 2.0], requires_grad=True)
+    verdict = torch.tanh(weight.detach())  #!
+    loss = weight.exp().sum() + 0.1 * nn.functional.mse_loss(verdict, torch.ones(2))
+    return Visit(loss, {"weight": weight})
+
+
+@cured("detached_term")
+def attached_term():
+    weight = torch.tensor([1.0, 2.0], requires_grad=True)
+    verdict = torch.tanh(weight)
+    loss = weight.exp().sum() + 0.1 * nn.functional.mse_loss(verdict, torch.ones(2))
+    return Visit(loss, {"weight": weight})
