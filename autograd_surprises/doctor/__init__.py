@@ -8,6 +8,7 @@ finding        what happened to the gradient of one tensor
 steps          what backward did at one node of the graph
 rules          every cause: when it applies, what it says, what helps, which section teaches it
 forward_calls  one call of torch in the forward pass
+leftovers      gradients that an optimizer used twice
 setup_lines    where optimizers were built, and tensors stored as attributes
 recorder       what the forward pass did
 history        queries on a recording

@@ -27,6 +27,7 @@ from autograd_surprises.doctor.rules.wrong import (
     EXPECTED,
     MODULE_BACKWARD,
     OWN_FUNCTION,
+    USED_TWICE,
     Meeting,
     probabilities_made_by,
 )
@@ -64,7 +65,18 @@ def probably_wrong(case: Case) -> list[Finding]:
         if BROADCAST.fits(meeting):
             places = (("at", call.where),)
             found.append(BROADCAST.finding(meeting).about("loss", "wrong", places))
-    return found + _never_called(case) + constant_terms(case)
+    return found + _used_twice(case) + _never_called(case) + constant_terms(case)
+
+
+def _used_twice(case):
+    """Leaves whose gradients add up over several steps."""
+    found = []
+    for i, leaf in enumerate(case.leaves):
+        again = case.history.recorder.leftovers.used_again(leaf)
+        if again is not None:
+            places = zip(("backward at", "used at"), again, strict=True)
+            found.append(USED_TWICE.finding().about(case.name(leaf, i), "wrong", places))
+    return found
 
 
 def _of_probabilities(case, step):

@@ -23,6 +23,7 @@ from autograd_surprises.doctor.forward_calls import (
     is_finite,
     name_and_role,
 )
+from autograd_surprises.doctor.leftovers import Leftovers
 from autograd_surprises.doctor.places import (
     Where,
     code_line,
@@ -61,6 +62,7 @@ class Recorder(TorchFunctionMode):
         self.hooks: list[tuple[int, Where | None]] = []
         self.spoiled: list[ForwardCall] = []
         self.failed: list[int] = []
+        self.leftovers = Leftovers()
         self._states: dict[int, tuple[weakref.ref, int]] = {}  # by id(tensor), the latest one
         self._earlier: dict[int, int] = {}
         self._sources: dict[int, weakref.ref] = {}  # state of a .data or .detach() -> its tensor
@@ -76,6 +78,7 @@ class Recorder(TorchFunctionMode):
             _watch(self)
             undo.callback(_unwatch, self)
             undo.enter_context(noting_setup())
+            undo.enter_context(self.leftovers.watching())
             if "torch._dynamo" in sys.modules:  # else nothing can be compiled yet
                 undo.enter_context(torch.compiler.set_stance("force_eager"))
             super().__enter__()
@@ -132,6 +135,8 @@ class Recorder(TorchFunctionMode):
         kwargs = kwargs or {}
         name, role = name_and_role(func)
         before = sequence_number()
+        if name == "backward":
+            self.leftovers.before_backward(sys._getframe(1))
         try:
             result = func(*args, **kwargs)
         except Exception:

@@ -25,6 +25,14 @@ ACCUMULATED = Rule(
     "08_none_zero_nan.ipynb#A-gradient-that-keeps-growing",
 )
 
+USED_TWICE = Rule(
+    "accumulated",
+    "backward() added to a gradient that the optimizer had used already, and the optimizer used "
+    "the sum: probably zero_grad() was forgotten",
+    "optimizer.zero_grad(), or .grad = None, before each backward()",
+    "08_none_zero_nan.ipynb#A-gradient-that-keeps-growing",
+)
+
 CHANGED_GRADIENT = StepRule(
     "changed-gradient",
     "its backward changes, in place, the gradient that it receives, so every other user of that "

@@ -255,3 +255,29 @@ def attached_term():
     verdict = torch.tanh(weight)
     loss = weight.exp().sum() + 0.1 * nn.functional.mse_loss(verdict, torch.ones(2))
     return Visit(loss, {"weight": weight})
+
+
+@patient(
+    "`zero_grad()` forgotten over several batches",
+    status="wrong",
+    cause="accumulated",
+    missed_alone="what earlier steps did is seen by a trace only",
+)
+def batches_added_up():
+    weight = torch.ones(2, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    for batch in torch.tensor([[1.0, 2.0], [0.5, 1.0]]):
+        (weight * batch).square().sum().backward()  #!
+        optimizer.step()
+    return Visit((weight * torch.tensor([2.0, 1.0])).square().sum(), {"weight": weight})
+
+
+@cured("batches_added_up")
+def batch_by_batch():
+    weight = torch.ones(2, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    for batch in torch.tensor([[1.0, 2.0], [0.5, 1.0]]):
+        optimizer.zero_grad()
+        (weight * batch).square().sum().backward()
+        optimizer.step()
+    return Visit((weight * torch.tensor([2.0, 1.0])).square().sum(), {"weight": weight})
