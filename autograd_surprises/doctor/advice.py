@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from functools import cache
 
 import torch
 from torch import nn
@@ -118,14 +119,16 @@ def not_trained(case: Case, targets: dict, optimizer) -> list[Finding]:
     if case.model is None:
         return []
     mine = dict(case.model.named_parameters())
-    known = {id(tensor) for tensor in (*mine.values(), *targets.values())}
+    groups = optimizer.param_groups if optimizer is not None else ()
+    held = {id(p) for group in groups for p in group["params"]}
+    known = held | {id(tensor) for tensor in (*mine.values(), *targets.values())}
     strangers = [leaf for leaf in case.leaves if id(leaf) not in known]
-    found = [_stored(case, leaf) or _made_in_forward(case, leaf) for leaf in strangers]
+    anywhere = cache(_held)  # looking at every object takes a moment
+    found = [_stored(case, leaf) or _made_in_forward(case, leaf, anywhere) for leaf in strangers]
     found = [finding for finding in found if finding is not None]
     found.sort(key=lambda finding: finding.name)
     if optimizer is None:
         return found
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
     built = ("the optimizer was built at", built_at(optimizer))
     missing = [name for name, p in mine.items() if id(p) not in held and p.requires_grad]
     made = {name: case.history.made_at(mine[name]) for name in missing}
@@ -163,12 +166,12 @@ def _source(tensor):
     return None if node is None else node.variable
 
 
-def _made_in_forward(case, leaf):
+def _made_in_forward(case, leaf, anywhere):
     """A recorded Parameter that no module, no optimizer and no variable of the user holds."""
     made = case.history.made_at(leaf)
     if made is None or not isinstance(leaf, nn.Parameter) or id(leaf) in case.names:
         return None
-    if id(leaf) in _held():
+    if id(leaf) in anywhere():
         return None
     return MADE_IN_FORWARD.finding().about(case.name(leaf), "not trained", (("made at", made),))
 
