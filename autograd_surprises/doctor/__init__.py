@@ -10,6 +10,8 @@ factors        which parameter is a factor
 rules          every cause: when it applies, what it says, what helps, which section teaches it
 forward_calls  one call of torch in the forward pass
 forgetting     which calls of a recording are still needed
+leftovers      gradients that an optimizer used twice
+setup_lines    where optimizers were built, and tensors stored as attributes
 recorder       what the forward pass did
 history        queries on a recording
 by_backward    gradients by backward(), where torch.autograd.grad cannot work
@@ -18,6 +20,7 @@ noise          what if something else had arrived? The proof of a cause
 births         where inf and NaN of the forward pass came from
 case           one loss and what is known about it
 judging        what happened to the gradient of each tensor
+constant_terms  terms of the loss that train nothing
 advice         what a gradient does not show
 errors         explain_error(), and the lines that an error is about
 boxes          one backward as boxes and links, for a picture

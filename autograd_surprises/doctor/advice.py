@@ -8,24 +8,33 @@ import torch
 from torch import nn
 
 from autograd_surprises.doctor.case import Case
+from autograd_surprises.doctor.constant_terms import constant_terms
 from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.judging import at
-from autograd_surprises.doctor.places import held_tensors
+from autograd_surprises.doctor.places import Where, held_tensors, owner
+from autograd_surprises.doctor.rules.rule import Named
 from autograd_surprises.doctor.rules.training import (
     MADE_IN_FORWARD,
     NOT_IN_OPTIMIZER,
     STALE_OPTIMIZER,
     UNREGISTERED,
+    UNREGISTERED_RESULT,
     Strangers,
 )
 from autograd_surprises.doctor.rules.wrong import (
     BROADCAST,
     CHANGED_GRADIENT,
     EXPECTED,
+    MODULE_BACKWARD,
     OWN_FUNCTION,
+    USED_TWICE,
     Meeting,
+    probabilities_made_by,
 )
+from autograd_surprises.doctor.setup_lines import built_at, stored_at
 from autograd_surprises.doctor.steps import numbers_of
+
+REGISTERED = set(vars(nn.Module()))  # attributes that every module has
 
 
 def probably_wrong(case: Case) -> list[Finding]:
@@ -44,7 +53,8 @@ def probably_wrong(case: Case) -> list[Finding]:
             )
         for rule in EXPECTED:
             if rule.fits(step):
-                found.append(rule.finding(step).about("loss", "wrong", at(step)))
+                places = _of_probabilities(case, step)
+                found.append(rule.finding(step).about("loss", "wrong", places))
         if OWN_FUNCTION.fits(step):
             own.setdefault(step.own_name, step)
     for name, step in own.items():
@@ -56,7 +66,45 @@ def probably_wrong(case: Case) -> list[Finding]:
         if BROADCAST.fits(meeting):
             places = (("at", call.where),)
             found.append(BROADCAST.finding(meeting).about("loss", "wrong", places))
+    return found + _used_twice(case) + _never_called(case) + constant_terms(case)
+
+
+def _used_twice(case):
+    """Leaves whose gradients add up over several steps."""
+    found = []
+    for i, leaf in enumerate(case.leaves):
+        again = case.history.recorder.leftovers.used_again(leaf)
+        if again is not None:
+            places = zip(("backward at", "used at"), again, strict=True)
+            found.append(USED_TWICE.finding().about(case.name(leaf, i), "wrong", places))
     return found
+
+
+def _of_probabilities(case, step):
+    """The line of the softmax, unless something else needs its result: then that of the loss."""
+    made = case.backward.steps.get(probabilities_made_by(step.node))
+    if made is None:
+        return at(step)
+    places = (*at(made, "probabilities made at"), *at(step))
+    return places if len(case.backward.into[made.node, 0]) == 1 else places[::-1]
+
+
+def _never_called(case):
+    """The backward() of the user's modules that gets a gradient or a context, as a Function's."""
+    found = []
+    for kind in {type(m): None for m in (case.model.modules() if case.model is not None else ())}:
+        code = getattr(getattr(kind, "backward", None), "__code__", None)
+        if code is not None and owner(code) == "user" and _gets_gradient(code):
+            places = (("at", Where(code.co_filename, code.co_firstlineno)),)
+            told = MODULE_BACKWARD.finding(Named(kind.__name__))
+            found.append(told.about(kind.__name__, "wrong", places))
+    return found
+
+
+def _gets_gradient(code):
+    """Not so the inverse of a flow, nor a method that calls loss.backward()."""
+    arguments = code.co_varnames[: code.co_argcount]
+    return any("grad" in name or name == "ctx" for name in arguments)
 
 
 def not_trained(case: Case, targets: dict) -> list[Finding]:
@@ -74,34 +122,44 @@ def not_trained(case: Case, targets: dict) -> list[Finding]:
     known = {id(tensor) for tensor in (*mine.values(), *targets.values())}
     missing = {n: p for n, p in mine.items() if id(p) not in case.held and _moves(case, p)}
     strangers = [leaf for leaf in case.leaves if id(leaf) not in known | case.held]
-    others = held_elsewhere() if strangers or missing else set()
-    found = [f for leaf in strangers if id(leaf) not in others for f in _stranger(case, leaf)]
+    by_optimizers, by_modules = holders() if strangers or missing else (set(), set())
+    strangers = [leaf for leaf in strangers if id(leaf) not in by_optimizers]
+    found = [_stored(case, leaf) or _made_in_forward(case, leaf, by_modules) for leaf in strangers]
+    found = [finding for finding in found if finding is not None]
     found.sort(key=lambda finding: finding.name)
     if case.optimizer is None:
         return found
-    missing = {name: p for name, p in missing.items() if id(p) not in others}
+    missing = {name: p for name, p in missing.items() if id(p) not in by_optimizers}
+    built = ("the optimizer was built at", built_at(case.optimizer))
     made = {name: case.history.made_at(parameter) for name, parameter in missing.items()}
     stale = case.held - {id(p) for p in (*mine.values(), *case.leaves)} - case.names.keys()
     if missing and stale:
-        places = (("new ones made at", made[next(iter(missing))]),)
+        places = (built, ("new ones made at", made[next(iter(missing))]))
         told = STALE_OPTIMIZER.finding(Strangers(len(stale)))
         found.append(told.about("optimizer", "not trained", places))
     for name in missing:
-        places = (("made at", made[name]),)
+        places = (built, ("made at", made[name]))
         found.append(NOT_IN_OPTIMIZER.finding().about(name, "not trained", places))
     return found
 
 
-def held_elsewhere() -> set[int]:
-    """The ids of what any living optimizer holds: a GAN has two.
+def holders() -> tuple[set[int], set[int]]:
+    """The ids of what living optimizers hold, and of what living modules hold as parameters.
 
     >>> layer = torch.nn.Linear(2, 1)
-    >>> optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
-    >>> id(layer.bias) in held_elsewhere()
-    True
+    >>> optimizer = torch.optim.SGD([layer.bias], lr=0.1)
+    >>> [(id(p) in by_one, id(p) in by_other) for by_one, by_other in [holders()]
+    ...  for p in (layer.weight, layer.bias)]
+    [(False, True), (True, True)]
     """
-    optimizers = [o for o in gc.get_objects() if issubclass(type(o), torch.optim.Optimizer)]
-    return {id(p) for o in optimizers for group in o.param_groups for p in group["params"]}
+    by_optimizers, by_modules = set(), set()
+    for thing in gc.get_objects():  # isinstance() would wake up lazy proxies
+        if issubclass(type(thing), torch.optim.Optimizer):
+            groups = vars(thing).get("param_groups", ())
+            by_optimizers.update(id(p) for group in groups for p in group["params"])
+        elif issubclass(type(thing), nn.Module):
+            by_modules.update(map(id, vars(thing).get("_parameters", {}).values()))
+    return by_optimizers, by_modules
 
 
 def _moves(case, parameter):
@@ -110,16 +168,34 @@ def _moves(case, parameter):
     return gradient is not None and bool(numbers_of(gradient).any())
 
 
-def _stranger(case, leaf):
-    """A leaf of the graph that is not among the model's parameters."""
-    made = case.history.made_at(leaf)
-    places = (("made at", made),)
+def _stored(case, leaf):
+    """A leaf that is not a parameter of the model, but is in one of its attributes."""
+    made = ("made at", case.history.made_at(leaf))
     for name, module in case.model.named_modules():
         for attribute, value in vars(module).items():
-            for path, tensor in () if attribute[0] == "_" else held_tensors(value, attribute):
-                if tensor is leaf:
+            for path, tensor in () if attribute in REGISTERED else held_tensors(value, attribute):
+                if tensor is leaf or _source(tensor) is leaf:
+                    rule = UNREGISTERED if tensor is leaf else UNREGISTERED_RESULT
                     path = f"{name}.{path}" if name else path
-                    return [UNREGISTERED.finding().about(path, "not trained", places)]
-    if isinstance(leaf, nn.Parameter) and id(leaf) not in case.names and made and made.module:
-        return [MADE_IN_FORWARD.finding().about(case.name(leaf), "not trained", places)]
-    return []  # probably belongs to another model
+                    places = ("stored at", stored_at(module, attribute)), made
+                    return rule.finding().about(path, "not trained", places)
+    return None
+
+
+def _source(tensor):
+    """The one leaf that a non-leaf was computed from."""
+    node = tensor.grad_fn
+    while node is not None and not hasattr(node, "variable"):
+        nodes = [edge for edge, _ in node.next_functions if edge is not None]
+        node = nodes[0] if len(nodes) == 1 else None
+    return None if node is None else node.variable
+
+
+def _made_in_forward(case, leaf, by_modules):
+    """A recorded Parameter that no module, no optimizer and no variable of the user holds."""
+    made = case.history.made_at(leaf)
+    if made is None or not isinstance(leaf, nn.Parameter) or id(leaf) in case.names:
+        return None
+    if id(leaf) in by_modules:
+        return None
+    return MADE_IN_FORWARD.finding().about(case.name(leaf), "not trained", (("made at", made),))

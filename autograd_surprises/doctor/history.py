@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import torch
+from torch import nn
 
 from autograd_surprises.doctor.forward_calls import BACKWARDS, ForwardCall
 from autograd_surprises.doctor.places import CodeLine, Where
@@ -111,6 +112,13 @@ class History:
         met = [*made, *(call for state in states for call in self.users.get(state, ()))]
         met = [call for call in met if (call.name in names if names else call.in_place)]
         return max(met, key=lambda call: call.index).where if met else None
+
+    def ended_at(self, path: str, module: nn.Module) -> Where | None:
+        """The last recorded line of the forward of the module that was called by this path."""
+        code = getattr(type(module).forward, "__code__", None)
+        places = [call.where for call in self.calls if call.line[0] is code]
+        inside = [p for p in places if not path or f"{p.module}.".startswith(f"{path}.")]
+        return inside[-1] if inside else None
 
     def uses(self, tensor: torch.Tensor) -> list[ForwardCall]:
         """The calls that computed something from this tensor."""

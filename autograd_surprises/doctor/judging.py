@@ -185,7 +185,8 @@ def _unreached(case, name, tensor):
         also.append(f"maybe forward calls `{other}` in its place: is it named differently there?")
     is_copied = bool(uses) and all(set(call.outputs) <= set(call.cuts) for call in uses)
     lives = uses and not is_copied
-    places = (("ends at", case.history.calls[fate.end].where),) if lives else ()
+    ends = (("ends at", case.history.calls[fate.end].where),) if lives else ()
+    places = ends if uses else _forward_without(case, tensor)
     step = None if case.recorded else case.steps_by_constant.get(memory(tensor))
     alike = [t for t in case.leaves_by_shape.get(tuple(tensor.shape), ()) if t is not tensor]
     if alike and step is None and not uses:
@@ -200,6 +201,17 @@ def _unreached(case, name, tensor):
         constant_of=step.name if step else "",
     )
     return UNREACHED.first(facts).finding(facts).about(name, "none", places, also=also)
+
+
+def _forward_without(case, tensor):
+    """Where the forward that left a parameter out ended: that of the nearest module around it."""
+    modules = list(case.model.named_modules()) if case.recorded and case.model is not None else ()
+    for path, module in reversed(modules):  # a module comes before its parts
+        if any(tensor is p for p in module.parameters()):
+            ended = case.history.ended_at(path, module)
+            if ended is not None:
+                return (("a forward without it, up to", ended),)
+    return ()
 
 
 def _of_non_leaf(case, found, tensor):

@@ -354,3 +354,29 @@ def test_a_trace_that_ends_with_an_error_leaves_nothing_behind():
         1 / 0  # noqa: B018
     assert (nn.Parameter.__new__, torch.from_numpy, global_hooks()) == before
     assert torch.overrides._get_current_function_mode_stack() == []
+
+
+def test_a_value_that_is_corrected_by_a_detached_term_is_meant():
+    weight = torch.tensor([1.0, 2.0], requires_grad=True)
+    with trace() as t:
+        surrogate, value = weight.exp().sum(), weight.abs().sum()
+        loss = surrogate + (value - surrogate).detach() + 0.1 * value.detach()
+    assert t.explain(loss, {"weight": weight}).healthy
+
+
+@pytest.mark.parametrize("set_to_none", [True, False])
+def test_gradients_are_cleared_late_or_belong_to_another_step(set_to_none):
+    with trace() as t:
+        generator, critic = nn.Linear(2, 3), nn.Linear(3, 1)
+        steps = [torch.optim.SGD(part.parameters(), lr=0.1) for part in (critic, generator)]
+        for _ in range(3):
+            for optimizer, sign in zip(steps, (1, -1), strict=True):
+                loss = sign * critic(generator(torch.rand(4, 2))).square().mean()
+                optimizer.zero_grad(set_to_none)
+                loss.backward()
+                optimizer.step()
+        for _ in range(2):  # accumulated on purpose
+            critic(generator(torch.rand(4, 2))).square().mean().backward()
+        loss = critic(generator(torch.rand(4, 2))).square().mean()
+    report = t.explain(loss, critic)
+    assert "accumulated" not in {found.cause for found in report.findings}

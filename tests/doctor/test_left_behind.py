@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch._dynamo
 from torch import nn
+from torch.optim.optimizer import _global_optimizer_post_hooks
 
 from autograd_surprises.doctor import explain, trace
 from autograd_surprises.doctor.backward import Backward
@@ -95,6 +96,9 @@ def switches():
     return (
         nn.Module.__call__,
         nn.Parameter.__new__,
+        nn.Module.__setattr__,
+        torch.optim.Optimizer.__init__,
+        dict(_global_optimizer_post_hooks),
         torch._dynamo.eval_frame._stance.stance,
         torch.overrides._get_current_function_mode_stack(),
     )

@@ -14,6 +14,14 @@ UNREGISTERED = Rule(
     "08_none_zero_nan.ipynb#Scales-in-a-list",
 )
 
+UNREGISTERED_RESULT = Rule(
+    "unregistered",
+    "it is a non-leaf, computed from a tensor that is not in model.parameters(): the gradient goes "
+    "to that tensor, and no optimizer updates it",
+    "register the result, nn.Parameter(p.to(device)), or register p and move the whole module",
+    "01_parameter_or_variable.ipynb#When-a-Parameter-does-not-work",
+)
+
 MADE_IN_FORWARD = Rule(
     "new-parameter",
     "it gets a gradient but is not in model.parameters(), so no optimizer updates it: probably "

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 
 from autograd_surprises.doctor.rules.rule import Rule, Rulebook, StepRule
-from autograd_surprises.doctor.steps import BackwardStep, kind_of, name_of
+from autograd_surprises.doctor.steps import BackwardStep, Node, kind_of, name_of
 
 
 class OldGradient(NamedTuple):
@@ -21,6 +21,14 @@ ACCUMULATED = Rule(
     "accumulated",
     ".grad already holds {times} times this gradient, and backward() adds to it: probably "
     "zero_grad() was forgotten",
+    "optimizer.zero_grad(), or .grad = None, before each backward()",
+    "08_none_zero_nan.ipynb#A-gradient-that-keeps-growing",
+)
+
+USED_TWICE = Rule(
+    "accumulated",
+    "backward() added to a gradient that the optimizer had used already, and the optimizer used "
+    "the sum: probably zero_grad() was forgotten",
     "optimizer.zero_grad(), or .grad = None, before each backward()",
     "08_none_zero_nan.ipynb#A-gradient-that-keeps-growing",
 )
@@ -43,20 +51,48 @@ OWN_FUNCTION = StepRule(
 )
 
 
-SHAPERS = {"Squeeze", "Unsqueeze", "View", "UnsafeView", "ReshapeAlias", "Expand", "ToCopy",
-           "Select", "Slice"}  # fmt: skip
+# Between two operations these only arrange elements.
+ARRANGES = {"View", "UnsafeView", "ReshapeAlias", "Expand", "Transpose", "T", "Permute", "Squeeze",
+            "Unsqueeze", "Select", "Slice", "Index", "Clone", "ToCopy", "Alias"}  # fmt: skip
 
 
-def _made_by(*kinds: str):
-    """Is the input the result of one of these, of another shape perhaps?"""
+def probabilities_made_by(node: Node) -> Node | None:
+    """The softmax or sigmoid whose results, as they are, arrive at the input of a node.
 
-    def fits(step: BackwardStep) -> bool:
-        node = step.edges[0][0] if step.own is None and step.edges else None
-        while node is not None and kind_of(name_of(node)) in SHAPERS:
-            node = node.next_functions[0][0]
-        return node is not None and kind_of(name_of(node)) in kinds
+    >>> scores = torch.zeros(2, 3, requires_grad=True)
+    >>> loss = torch.log_softmax(scores.softmax(1).T, 0)
+    >>> probabilities_made_by(loss.grad_fn).name()
+    'SoftmaxBackward0'
+    """
+    node = node.next_functions[0][0]
+    while node is not None:
+        kind = kind_of(name_of(node))
+        if kind in ("Softmax", "Sigmoid"):
+            return node
+        if kind not in ARRANGES and not (kind in ("Mm", "Bmm") and _averages(node)):
+            return None
+        node = node.next_functions[0][0]
+    return None
 
-    return fits
+
+def _averages(node):
+    """Does it multiply by a constant matrix whose rows sum to 1? Probabilities remain such."""
+    matrix = getattr(node, "_saved_mat2", None)
+    if node.next_functions[1][0] is not None or matrix is None or not bool((matrix >= 0).all()):
+        return False
+    return torch.allclose(matrix.sum(-1), torch.ones_like(matrix[..., 0]))
+
+
+def _gets_probabilities(step: BackwardStep) -> bool:
+    return step.own is None and probabilities_made_by(step.node) is not None
+
+
+def _are_probabilities(step: BackwardStep) -> bool:
+    """Are they between 0 and 1, with a sum of 1 for each sample? Logarithms are negative."""
+    values = step.tensors().get("self")
+    if values is None or values.dim() < 2 or values.shape[1] < 2 or bool((values < 0).any()):
+        return False
+    return torch.allclose(values.sum(1), torch.ones_like(values[:, 0]), atol=1e-3)
 
 
 # What goes into a loss is not what that loss expects.
@@ -67,22 +103,31 @@ EXPECTED.add(
     "a softmax or sigmoid goes into log_softmax, which cross_entropy contains: that flattens "
     "the gradient",
     "pass the raw scores (logits) to cross_entropy",
-    on={"LogSoftmax": _made_by("Softmax", "Sigmoid")},
+    on={"LogSoftmax": _gets_probabilities},
 )
 
 EXPECTED.add(
-    "double-sigmoid",
+    "double-softmax",
     "a sigmoid or softmax goes into binary_cross_entropy_with_logits, which contains a sigmoid: "
     "that flattens the gradient",
     "pass the raw scores (logits), or use binary_cross_entropy",
-    on={"BinaryCrossEntropyWithLogits": _made_by("Sigmoid", "Softmax")},
+    on={"BinaryCrossEntropyWithLogits": _gets_probabilities},
 )
 
 EXPECTED.add(
-    "no-logarithm",
-    "probabilities go into nll_loss, which expects their logarithms",
+    "nll-of-probabilities",
+    "nll_loss gets probabilities: each row sums to 1. It expects their logarithms, so the loss is "
+    "-p, not -log p, and a sample that is far off gets almost no gradient",
     "use log_softmax instead of softmax, or pass the raw scores to cross_entropy",
-    on={"NllLoss NllLoss2D": _made_by("Softmax")},
+    on={"NllLoss NllLoss2D": _are_probabilities},
+)
+
+MODULE_BACKWARD = Rule(
+    "module-backward",
+    "{name} is a module and defines backward(), which autograd never calls: the gradient is that "
+    "of forward()",
+    "write a torch.autograd.Function with this backward, and call its apply() in forward",
+    "04_override_backward.ipynb#One-gradient-for-each-input",
 )
 
 LOSSES = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}
@@ -127,4 +172,26 @@ BROADCAST = Rule(
     "give both the same shape: squeeze(1), or unsqueeze(1) for the other",
     "08_none_zero_nan.ipynb#A-loss-over-too-many-pairs",
     when=_crosses,
+)
+
+
+class ConstantTerm(NamedTuple):
+    """What is said about the cut behind a term of the loss that has no history."""
+
+    sentence: str
+    fix: str
+
+
+CONSTANT_TERM = Rule(
+    "constant-term",
+    "a term that is added to the loss has no history: it changes the value and trains nothing. "
+    "{sentence}",
+    "{fix}",
+)
+
+MAYBE_CONSTANT_TERM = Rule(
+    "constant-term",
+    "a term that is added to the loss has no history, maybe by mistake: it changes the value and "
+    "trains nothing. {sentence}",
+    "{fix}; if it is meant, add the term to what you log, not to the loss",
 )

@@ -59,9 +59,6 @@ class TwoLayers(nn.Module):
         super().__init__()
         self.first, self.second = nn.Linear(2, 1), nn.Linear(2, 1)
 
-    def forward(self, x):
-        return self.first(x)
-
 
 class BothLayers(TwoLayers):
     def forward(self, x):
@@ -73,10 +70,14 @@ class BothLayers(TwoLayers):
     status="none",
     cause="unused",
     missed_alone="an unused parameter and a cut look alike",
-    missed_line="no line is guilty: one is not there",
 )
-def unused_layer():  # no line is guilty: the call that would help is not there
-    model = TwoLayers()
+def unused_layer():
+    class FirstLayer(TwoLayers):
+        def forward(self, x):
+            x = x * 2
+            return self.first(x)  #!
+
+    model = FirstLayer()
     loss = model(torch.ones(4, 2)).sum()
     return Visit(loss, {"second.weight": model.second.weight}, model=model)
 

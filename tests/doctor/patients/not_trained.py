@@ -42,6 +42,64 @@ def parameter_list():
     return Visit(loss, model, model=model)
 
 
+@patient("a parameter moved before it is registered", status="not trained", cause="unregistered")
+def moved_parameter():
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.head = nn.Linear(3, 1)
+            scale = nn.Parameter(torch.ones(3, dtype=torch.float64))
+            self.scale = scale.to(torch.float32)  #!
+
+        def forward(self, x):
+            return self.head(x * self.scale)
+
+    model = Scaled()
+    loss = model(torch.ones(4, 3)).sum()
+    return Visit(loss, model, model=model)
+
+
+@cured("moved_parameter")
+def moved_values():
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.head = nn.Linear(3, 1)
+            scale = torch.ones(3, dtype=torch.float64)
+            self.scale = nn.Parameter(scale.to(torch.float32))
+
+        def forward(self, x):
+            return self.head(x * self.scale)
+
+    model = Scaled()
+    loss = model(torch.ones(4, 3)).sum()
+    return Visit(loss, model, model=model)
+
+
+@patient(
+    "a Parameter made in a loss function",
+    status="not trained",
+    cause="new-parameter",
+    missed_alone="somebody may hold it: only a trace knows where it was made",
+)
+def temperature_in_the_loss():
+    def contrast(left, right):
+        temperature = nn.Parameter(torch.ones([]))  #!
+        return (left @ right.T * temperature.exp()).logsumexp(1).sum()
+
+    model = nn.Linear(3, 2)
+    loss = contrast(model(torch.rand(4, 3)), model(torch.rand(4, 3)))
+    return Visit(loss, model, model=model)
+
+
+@cured("temperature_in_the_loss")
+def temperature_in_the_model():
+    model = nn.ParameterDict({"weight": torch.rand(2, 3), "temperature": torch.ones([])})
+    left, right = (torch.rand(4, 3) @ model["weight"].T for _ in range(2))
+    loss = (left @ right.T * model["temperature"].exp()).logsumexp(1).sum()
+    return Visit(loss, model, model=model)
+
+
 @patient(
     "a layer replaced after the optimizer was built",
     status="not trained",
@@ -50,7 +108,7 @@ def parameter_list():
 )
 def layer_replaced():
     model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)  #!
     model[2] = nn.Linear(3, 2)  #!
     loss = model(torch.ones(4, 2)).sum()
     return Visit(loss, optimizer, model=model, optimizer=optimizer)

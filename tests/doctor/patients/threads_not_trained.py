@@ -56,7 +56,7 @@ def trained_elsewhere(model):
 )
 def loaded_by_assignment():
     model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)  #!
     model.load_state_dict(trained_elsewhere(model), assign=True)  #!
     loss = F.mse_loss(model(torch.randn(6, 3)), torch.randn(6, 1))
     return Visit(loss, model, model=model, optimizer=optimizer)
@@ -75,7 +75,6 @@ def loaded_in_place():
     "weight decay: the group without it is forgotten",
     status="not trained",
     cause="not-in-optimizer",
-    missed_line="a line can hold what is not there: it names where the parameter was made",
 )
 def forgotten_group():
     model = nn.Sequential(nn.Linear(4, 6), nn.LayerNorm(6), nn.Linear(6, 1))

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from patients.patient import Visit, cured, patient
+from patients.patient import CUT, Visit, cured, patient
 
 
 @patient("`zero_grad()` forgotten: gradients add up", status="wrong", cause="accumulated")
@@ -116,11 +116,11 @@ def loss_of_equal_shapes():
     return Visit(loss, {"weight": model.weight}, model=model)
 
 
-@patient("a sigmoid, then a loss that contains one", status="wrong", cause="double-sigmoid")
+@patient("a sigmoid, then a loss that contains one", status="wrong", cause="double-softmax")
 def sigmoid_twice():
     model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
     x, label = torch.randn(6, 4), torch.tensor([0.0, 1.0, 1.0, 0.0, 1.0, 0.0])
-    score = model(x)
+    score = model(x)  #!
     loss = nn.BCEWithLogitsLoss()(score.squeeze(1), label)  #!
     return Visit(loss, {"weight": model[0].weight})
 
@@ -134,7 +134,7 @@ def sigmoid_once():
     return Visit(loss, {"weight": model[0].weight})
 
 
-@patient("`nll_loss` of probabilities", status="wrong", cause="no-logarithm")
+@patient("`nll_loss` of probabilities", status="wrong", cause="nll-of-probabilities")
 def likelihood_of_probabilities():
     model, x, label = nn.Linear(4, 3), torch.randn(6, 4), torch.tensor([0, 1, 2, 0, 1, 2])
     loss = nn.functional.nll_loss(model(x).softmax(1), label)  #!
@@ -146,3 +146,138 @@ def likelihood_of_logarithms():
     model, x, label = nn.Linear(4, 3), torch.randn(6, 4), torch.tensor([0, 1, 2, 0, 1, 2])
     loss = nn.functional.nll_loss(model(x).log_softmax(1), label)
     return Visit(loss, {"weight": model.weight})
+
+
+@patient("a vote of probabilities, then cross_entropy", status="wrong", cause="double-softmax")
+def vote_of_neighbours():
+    similarities = torch.tensor([[1.0, 2.0, 3.0], [0.5, 0.0, 0.0]], requires_grad=True)
+    labels = nn.functional.one_hot(torch.tensor([0, 1, 1]), 2).float()
+    votes = torch.softmax(similarities, dim=1) @ labels  #!
+    loss = nn.functional.cross_entropy(votes.reshape(-1, 2), torch.tensor([0, 1]))
+    return Visit(loss, {"similarities": similarities})
+
+
+@cured("vote_of_neighbours")
+def logarithm_of_a_vote():
+    similarities = torch.tensor([[1.0, 2.0, 3.0], [0.5, 0.0, 0.0]], requires_grad=True)
+    labels = nn.functional.one_hot(torch.tensor([0, 1, 1]), 2).float()
+    votes = torch.softmax(similarities, dim=1) @ labels
+    loss = nn.functional.nll_loss(votes.log(), torch.tensor([0, 1]))
+    return Visit(loss, {"similarities": similarities})
+
+
+class Reversal(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return -grad_output
+
+
+@patient("a module with a backward of its own", status="wrong", cause="module-backward")
+def reversal_module():
+    class Reversal(nn.Module):
+        def forward(self, x):
+            return x * 1
+
+        def backward(self, grad_output):  #!
+            return -grad_output
+
+    model = nn.Sequential(nn.Linear(3, 2), Reversal())
+    loss = model(torch.ones(1, 3)).sum()
+    return Visit(loss, {"weight": model[0].weight}, model=model)
+
+
+@cured("reversal_module")
+def reversal_function():
+    model = nn.Linear(3, 2)
+    loss = Reversal.apply(model(torch.ones(1, 3))).sum()
+    return Visit(loss, {"weight": model.weight}, model=model)
+
+
+@patient(
+    "a term of the loss that was copied into a new tensor",
+    status="wrong",
+    cause="copy",
+    missed_alone=CUT,
+)
+def copied_term():
+    weight = torch.tensor([1.0, 2.0], requires_grad=True)
+    penalties = [value.abs() for value in weight]
+    loss = weight.exp().sum() + 0.1 * torch.tensor(penalties).mean()  #!
+    return Visit(loss, {"weight": weight})
+
+
+@cured("copied_term")
+def stacked_term():
+    weight = torch.tensor([1.0, 2.0], requires_grad=True)
+    penalties = [value.abs() for value in weight]
+    loss = weight.exp().sum() + 0.1 * torch.stack(penalties).mean()
+    return Visit(loss, {"weight": weight})
+
+
+@patient(
+    "a term of the loss that counts wrong decisions",
+    status="wrong",
+    cause="integer",
+    missed_alone=CUT,
+)
+def counted_term():
+    scores = torch.tensor([[1.0, 2.0], [0.5, 0.0]], requires_grad=True)
+    target = torch.tensor([0, 0])
+    errors = (scores.argmax(1) != target).float().mean()  #!
+    loss = nn.functional.cross_entropy(scores, target) + errors
+    return Visit(loss, {"scores": scores})
+
+
+@cured("counted_term")
+def expected_errors():
+    scores = torch.tensor([[1.0, 2.0], [0.5, 0.0]], requires_grad=True)
+    target = torch.tensor([0, 0])
+    errors = 1 - scores.softmax(1)[:, 0].mean()
+    loss = nn.functional.cross_entropy(scores, target) + errors
+    return Visit(loss, {"scores": scores})
+
+
+@patient("a term of the loss on detached scores", status="wrong", cause="detach", missed_alone=CUT)
+def detached_term():
+    weight = torch.tensor([1.0, 2.0], requires_grad=True)
+    verdict = torch.tanh(weight.detach())  #!
+    loss = weight.exp().sum() + 0.1 * nn.functional.mse_loss(verdict, torch.ones(2))
+    return Visit(loss, {"weight": weight})
+
+
+@cured("detached_term")
+def attached_term():
+    weight = torch.tensor([1.0, 2.0], requires_grad=True)
+    verdict = torch.tanh(weight)
+    loss = weight.exp().sum() + 0.1 * nn.functional.mse_loss(verdict, torch.ones(2))
+    return Visit(loss, {"weight": weight})
+
+
+@patient(
+    "`zero_grad()` forgotten over several batches",
+    status="wrong",
+    cause="accumulated",
+    missed_alone="what earlier steps did is seen by a trace only",
+)
+def batches_added_up():
+    weight = torch.ones(2, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    for batch in torch.tensor([[1.0, 2.0], [0.5, 1.0]]):
+        (weight * batch).square().sum().backward()  #!
+        optimizer.step()
+    return Visit((weight * torch.tensor([2.0, 1.0])).square().sum(), {"weight": weight})
+
+
+@cured("batches_added_up")
+def batch_by_batch():
+    weight = torch.ones(2, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    for batch in torch.tensor([[1.0, 2.0], [0.5, 1.0]]):
+        optimizer.zero_grad()
+        (weight * batch).square().sum().backward()
+        optimizer.step()
+    return Visit((weight * torch.tensor([2.0, 1.0])).square().sum(), {"weight": weight})

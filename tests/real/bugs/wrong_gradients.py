@@ -1,9 +1,7 @@
 """A gradient arrives, but not the intended one.
 
 Each function follows the thread that it cites; the model around the line comes from a
-library, or resembles the thread's own. Slugs
-that no rule has yet: "nll-of-probabilities" (nll_loss got a softmax without its logarithm) and
-"module-backward" (a module defines backward(), which autograd never calls).
+library, or resembles the thread's own.
 """
 
 import torch
