@@ -10,7 +10,7 @@ from types import FrameType
 from weakref import ref
 
 import torch
-from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from autograd_surprises.doctor.places import Where, where_from
 
@@ -43,7 +43,8 @@ class Leftovers:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        handle = register_optimizer_step_post_hook(self._after_step)
+        # Before a step, not after it: watch() ends a recording there, while torch calls its hooks.
+        handle = register_optimizer_step_pre_hook(self._before_step)
         try:
             yield
         finally:
@@ -57,7 +58,7 @@ class Leftovers:
             elif used.added_at is None:
                 used.added_at = where_from(caller)
 
-    def _after_step(self, optimizer, args, kwargs):
+    def _before_step(self, optimizer, args, kwargs):
         where = None
         for parameter in (p for group in optimizer.param_groups for p in group["params"]):
             used = self._used.get(id(parameter))
