@@ -18,6 +18,7 @@ from autograd_surprises.doctor.steps import (
     Node,
     amount_of,
     name_of,
+    parts_of,
 )
 
 # Operations whose gradient may keep its shape, though its elements do not correspond.
@@ -45,6 +46,14 @@ def edge_of(tensor: torch.Tensor) -> tuple[Node | None, int]:
 
 def _like(tensor):
     return tensor.shape, tensor.dtype, tensor.device
+
+
+def _stopped(arrived, gradient):
+    """How many elements arrived and left as 0."""
+    if arrived.stride() != gradient.stride():
+        arrived, gradient = arrived.contiguous(), gradient.contiguous()
+    pairs = zip(parts_of(arrived), parts_of(gradient), strict=True)
+    return sum(int(torch.count_nonzero(there.bool() & ~here.bool())) for there, here in pairs)
 
 
 class Backward:
@@ -186,8 +195,7 @@ class Backward:
             dense = arrived.layout is torch.strided and gradient.layout is torch.strided
             alike = dense and arrived.shape == gradient.shape
             if after.nonzero < nonzero and alike and step.kind not in MIXES:
-                stopped = int(torch.count_nonzero(arrived.bool() & ~gradient.bool()))
-                step.stopped = max(step.stopped, stopped)
+                step.stopped = max(step.stopped, _stopped(arrived, gradient))
             if finite and not after.finite and step.spoiled is None and dense:
                 bad = ~torch.isfinite(gradient.detach())
                 position = tuple(bad.nonzero()[0].tolist())
