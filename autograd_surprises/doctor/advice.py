@@ -25,7 +25,6 @@ from autograd_surprises.doctor.rules.wrong import (
     OWN_FUNCTION,
     Meeting,
 )
-from autograd_surprises.doctor.steps import numbers_of
 
 
 def probably_wrong(case: Case) -> list[Finding]:
@@ -72,7 +71,8 @@ def not_trained(case: Case, targets: dict) -> list[Finding]:
         return []
     mine = dict(case.model.named_parameters())
     known = {id(tensor) for tensor in (*mine.values(), *targets.values())}
-    missing = {n: p for n, p in mine.items() if id(p) not in case.held and _moves(case, p)}
+    unheld = mine.items() if case.optimizer is not None else ()
+    missing = {n: p for n, p in unheld if id(p) not in case.held and _moves(case, p)}
     strangers = [leaf for leaf in case.leaves if id(leaf) not in known | case.held]
     others = held_elsewhere() if strangers or missing else set()
     found = [f for leaf in strangers if id(leaf) not in others for f in _stranger(case, leaf)]
@@ -107,7 +107,7 @@ def held_elsewhere() -> set[int]:
 def _moves(case, parameter):
     """Does a gradient that is not 0 arrive at it?"""
     gradient = case.backward.grads.get(id(parameter)) if case.backward else None
-    return gradient is not None and bool(numbers_of(gradient).any())
+    return gradient is not None and bool(gradient.amount.nonzero)
 
 
 def _stranger(case, leaf):
