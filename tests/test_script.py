@@ -182,5 +182,5 @@ def test_options_that_make_no_sense_are_refused(line, capsys):
     assert "error" in capsys.readouterr().err
 
 
-def test_help_shows_two_examples():
-    assert arguments().format_help().count("  python -m autograd_surprises ") == 2
+def test_help_shows_examples():
+    assert arguments().format_help().count("  python -m autograd_surprises ") == 3

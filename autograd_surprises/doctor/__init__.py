@@ -6,6 +6,7 @@ rule that fits. Each module imports only those above it:
 places         lines of code, and the tensors that the variables there hold
 finding        what happened to the gradient of one tensor
 steps          what backward did at one node of the graph
+arrived        what is kept of the gradient of one tensor
 factors        which parameter is a factor
 rules          every cause: when it applies, what it says, what helps, which section teaches it
 forward_calls  one call of torch in the forward pass

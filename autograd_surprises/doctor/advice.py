@@ -32,7 +32,6 @@ from autograd_surprises.doctor.rules.wrong import (
     probabilities_made_by,
 )
 from autograd_surprises.doctor.setup_lines import built_at, stored_at
-from autograd_surprises.doctor.steps import numbers_of
 
 REGISTERED = set(vars(nn.Module()))  # attributes that every module has
 
@@ -120,7 +119,8 @@ def not_trained(case: Case, targets: dict) -> list[Finding]:
         return []
     mine = dict(case.model.named_parameters())
     known = {id(tensor) for tensor in (*mine.values(), *targets.values())}
-    missing = {n: p for n, p in mine.items() if id(p) not in case.held and _moves(case, p)}
+    unheld = mine.items() if case.optimizer is not None else ()
+    missing = {n: p for n, p in unheld if id(p) not in case.held and _moves(case, p)}
     strangers = [leaf for leaf in case.leaves if id(leaf) not in known | case.held]
     by_optimizers, by_modules = holders() if strangers or missing else (set(), set())
     strangers = [leaf for leaf in strangers if id(leaf) not in by_optimizers]
@@ -165,7 +165,7 @@ def holders() -> tuple[set[int], set[int]]:
 def _moves(case, parameter):
     """Does a gradient that is not 0 arrive at it?"""
     gradient = case.backward.grads.get(id(parameter)) if case.backward else None
-    return gradient is not None and bool(numbers_of(gradient).any())
+    return gradient is not None and bool(gradient.amount.nonzero)
 
 
 def _stored(case, leaf):

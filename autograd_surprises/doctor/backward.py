@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from weakref import ref
 
 import torch
 
+from autograd_surprises.doctor.arrived import Arrived, arrived_at
 from autograd_surprises.doctor.by_backward import gradients_by_backward
 from autograd_surprises.doctor.steps import (
     Amount,
@@ -18,6 +19,7 @@ from autograd_surprises.doctor.steps import (
     Node,
     amount_of,
     name_of,
+    parts_of,
 )
 
 # Operations whose gradient may keep its shape, though its elements do not correspond.
@@ -47,12 +49,33 @@ def _like(tensor):
     return tensor.shape, tensor.dtype, tensor.device
 
 
+@contextmanager
+def _last_hook(leaf, hook):
+    """A hook on a tensor that sees what the user's hooks on it have made of the gradient."""
+    none = leaf._backward_hooks is None  # which register_hook() makes an empty dict
+    handle = leaf.register_hook(hook)
+    try:
+        yield
+    finally:
+        handle.remove()
+        if none:
+            leaf._backward_hooks = None
+
+
+def _stopped(arrived, gradient):
+    """How many elements arrived and left as 0."""
+    if arrived.stride() != gradient.stride():
+        arrived, gradient = arrived.contiguous(), gradient.contiguous()
+    pairs = zip(parts_of(arrived), parts_of(gradient), strict=True)
+    return sum(int(torch.count_nonzero(there.bool() & ~here.bool())) for there, here in pairs)
+
+
 class Backward:
     """The graph behind `root`, and one walk through it.
 
     steps    by node, in the order in which they were found from the loss
     leaves   the leaf tensors that the graph reaches
-    grads    after run(): the gradient of each tensor asked for, by id
+    grads    after run(): what arrived at each tensor asked for, by id
     failed   after run(): the step whose backward raised, if it can be told
     like     after run(): edge -> shape, dtype and device of the gradient that arrived there
 
@@ -76,7 +99,7 @@ class Backward:
                     waiting.append(edge[0])
         self.root = self.steps[root]
         self.leaves = [node.variable for node in self.steps if hasattr(node, "variable")]
-        self.grads: dict[int, torch.Tensor | None] = {}
+        self.grads: dict[int, Arrived] = {}
         self.hidden: set[int] = set()  # ids of leaves inside reentrant checkpoints
         self.failed: BackwardStep | None = None
         self.like = {(leaf_node, 0): _like(leaf_node.variable) for leaf_node in self.steps
@@ -88,8 +111,8 @@ class Backward:
 
     def run(self, loss: torch.Tensor, grad_outputs, others: Iterable[torch.Tensor] = ()) -> None:
         """Walk with a hook on every node. `others` are results whose gradient is wanted, too."""
-        wanted = list({id(t): t for t in [*self.leaves, *others] if t.requires_grad}.values())
-        handles = []
+        wanted = {id(t): t for t in [*self.leaves, *others] if t.requires_grad}
+        handles, found = [], {}
         try:
             for step in self.steps.values():
                 if hasattr(step.node, "variable"):
@@ -98,13 +121,21 @@ class Backward:
                     handles.append(step.node.register_prehook(self._before(step)))
                 handles.append(step.node.register_hook(self._after(step)))
             if any(step.is_reentrant_checkpoint for step in self.steps.values()):
-                self.grads = gradients_by_backward(loss, grad_outputs, others)
-                self.hidden = set(self.grads) - set(map(id, wanted))
-                return
-            grads = torch.autograd.grad(
-                loss, wanted, grad_outputs, retain_graph=True, allow_unused=True
-            )
-            self.grads = {id(t): g for t, g in zip(wanted, grads, strict=True)}
+                grads = gradients_by_backward(loss, grad_outputs, others)
+                self.hidden = set(grads) - set(wanted)
+            else:
+                with ExitStack() as stack:
+                    for leaf in self.leaves:
+                        if leaf.requires_grad:
+                            stack.enter_context(_last_hook(leaf, self._measuring(leaf, found)))
+                    left = torch.autograd.grad(
+                        loss, [*wanted.values()], grad_outputs, retain_graph=True, allow_unused=True
+                    )
+                grads = dict(zip(wanted, left, strict=True))
+            for key, gradient in grads.items():
+                if gradient is not None and key not in found:
+                    found[key] = self._arrived(wanted.get(key), gradient)
+            self.grads = found
         except Exception:
             self.failed = self._unfinished()
             raise
@@ -142,6 +173,21 @@ class Backward:
         self.leaves = []
         for step in self.steps.values():
             step.forget()
+
+    def _measuring(self, leaf, found):
+        def look(gradient):
+            if gradient is None:
+                return None
+            found[id(leaf)] = self._arrived(leaf, gradient)
+            # The engine keeps what a hook returns: one number instead of the gradient.
+            small = gradient.layout is torch.strided
+            return gradient.new_zeros(()).expand_as(gradient) if small else None
+
+        return look
+
+    def _arrived(self, tensor, gradient):
+        old = tensor.grad if tensor is not None and tensor.is_leaf else None
+        return arrived_at(gradient, self._amount(gradient), old)
 
     def _amount(self, gradient):
         """What leaves one node arrives at the next as the same tensor: measure it once."""
@@ -186,8 +232,7 @@ class Backward:
             dense = arrived.layout is torch.strided and gradient.layout is torch.strided
             alike = dense and arrived.shape == gradient.shape
             if after.nonzero < nonzero and alike and step.kind not in MIXES:
-                stopped = int(torch.count_nonzero(arrived.bool() & ~gradient.bool()))
-                step.stopped = max(step.stopped, stopped)
+                step.stopped = max(step.stopped, _stopped(arrived, gradient))
             if finite and not after.finite and step.spoiled is None and dense:
                 bad = ~torch.isfinite(gradient.detach())
                 position = tuple(bad.nonzero()[0].tolist())

@@ -83,7 +83,7 @@ class Case:
         """Does it get a gradient that is not 0, and will the optimizer use it?"""
         gradient = self.backward.grads.get(id(leaf))
         held = self.optimizer is None or id(leaf) in self.held
-        return held and gradient is not None and bool(numbers_of(gradient).any())
+        return held and gradient is not None and bool(gradient.amount.nonzero)
 
     @property
     def leaves(self) -> list[torch.Tensor]:

@@ -46,6 +46,7 @@ from autograd_surprises.doctor.rules.zeros import (
     has_empty_inputs,
 )
 from autograd_surprises.doctor.steps import (
+    Amount,
     BackwardStep,
     GradientSum,
     Node,
@@ -81,7 +82,7 @@ def judge(case: Case, name: str, tensor: torch.Tensor) -> Finding:
 def _judge_gradient(case, name, tensor, edge):
     reached = case.backward and (edge in case.backward.into or edge[0] is case.backward.root.node)
     if not reached and case.backward and id(tensor) in case.backward.hidden:
-        return _hidden(name, case.backward.grads[id(tensor)])
+        return _hidden(name, case.backward.grads[id(tensor)].amount)
     if not reached:
         return _unreached(case, name, tensor)
     gradient = case.backward.grads.get(id(tensor))
@@ -90,9 +91,9 @@ def _judge_gradient(case, name, tensor, edge):
         step = next((o for o in origins if isinstance(o, BackwardStep)), None)
         found = RETURNED_NONE.finding(step or Named("a backward on the way"))
         return found.about(name, "none", at(step) if step else ())
-    amount = _amount(case, tensor, gradient, edge)
+    amount = gradient.amount
     if not amount.finite:
-        return _not_finite(case, name, gradient, edge)
+        return _not_finite(case, name, amount, edge)
     if not amount.total:
         return Finding(name, "ok", node="it has no elements")
     if amount.nonzero == 0:
@@ -100,28 +101,17 @@ def _judge_gradient(case, name, tensor, edge):
     tiny = amount.mass < TINY_MASS * case.entered
     found = _tiny(case, name, tensor, amount, edge) if tiny else None
     if found is None and amount.nonzero < amount.total:
-        found = _partial(case, name, gradient, amount, edge)
+        found = _partial(case, name, gradient, edge)
     return found or Finding(name, "ok", node=f"{amount.in_words()} not 0")
 
 
-def _hidden(name, gradient):
+def _hidden(name, amount):
     """What can be said of a gradient from inside a reentrant checkpoint: its numbers."""
-    amount = amount_of(gradient)
     node = f"{amount.in_words()} not 0"
     if amount.finite and amount.nonzero:
         return Finding(name, "ok" if amount.nonzero == amount.total else "partial", node=node)
     status = "zero" if amount.finite else "nan" if amount.nan else "inf"
     return HIDDEN.finding().about(name, status, node=node)
-
-
-def _amount(case, tensor, gradient, edge):
-    """Of a leaf that one step leads to, it was measured when it left that step."""
-    above = case.backward.into.get(edge, ())
-    if len(above) == 1 and tensor.is_leaf and not tensor._backward_hooks:
-        step, k = above[0]
-        if k < len(step.leaving) and step.leaving[k] is not None:
-            return step.leaving[k]
-    return amount_of(gradient)
 
 
 def at(step: BackwardStep, label: str = "at") -> tuple:
@@ -353,14 +343,15 @@ def _shifts(case, step, edge):
     return cancels and any(amount.nonzero for amount in others)
 
 
-def _partial(case, name, gradient, amount, edge):
+def _partial(case, name, gradient, edge):
     """The step that made the zeros is named if that can be proven."""
+    amount = gradient.amount
     node = f"{amount.in_words()} not 0"
     found = Finding(name, "partial", node=node)
     few = not case.asked and amount.nonzero > FEW * amount.total
-    if few or gradient.layout is not torch.strided:
+    if few or gradient.zeros is None:
         return found
-    step = maker_of_zeros(case.backward, ~gradient.bool(), edge, _suspects(case, edge))
+    step = maker_of_zeros(case.backward, gradient.zeros, edge, _suspects(case, edge))
     if step is None or not any(rule.fits(step) for rule in PARTIAL):
         return found
     stops = f"; {step.stopped} stop in {step.name}" if step.stopped else ""
@@ -385,9 +376,9 @@ def _loses(step):
 # Inf and NaN
 
 
-def _not_finite(case: Case, name: str, gradient: torch.Tensor, edge: tuple[Node, int]) -> Finding:
-    status = "nan" if bool(gradient.isnan().any()) else "inf"
-    count = f"{int((~gradient.isfinite()).sum())} of {gradient.numel()} elements are not finite"
+def _not_finite(case: Case, name: str, amount: Amount, edge: tuple[Node, int]) -> Finding:
+    status = "nan" if amount.nan else "inf"
+    count = f"{amount.inf + amount.nan} of {amount.total} elements are not finite"
     origins = case.backward.origins(*edge, "not finite") or [GradientSum()]
     step = next((origin for origin in origins if isinstance(origin, BackwardStep)), None)
     if step is None:
@@ -489,14 +480,8 @@ def _lost_at(case, targets):
 
 def _of_old_gradient(case, found, leaf):
     """backward() adds to .grad: does it already hold this very gradient several times?"""
-    old, gradient = leaf.grad, case.backward.grads[id(leaf)]
-    if old.layout is not torch.strided or gradient.layout is not torch.strided:
-        return found
-    ratio = old[gradient != 0] / gradient[gradient != 0]
-    if ratio.is_complex() or not ratio.numel() or not bool(ratio.isfinite().all()):
-        return found
-    times = round(ratio.median().item())  # a scaled loss gives far more
-    if not 2 <= times <= 100 or not torch.allclose(ratio, torch.full_like(ratio, times), 1e-3):
+    times = case.backward.grads[id(leaf)].times_in_grad
+    if times is None:
         return found
     calls = [call for call in case.history.calls if call.name == "backward"]
     places = (("backward at", calls[-1].where),) if calls else ()

@@ -177,6 +177,19 @@ def numbers_of(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if tensor.layout is torch.strided else tensor.values()
 
 
+def parts_of(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The elements in the order of memory, in parts whose temporaries stay in the cache.
+
+    A temporary as large as the logits of a language model takes longer to allocate than to fill.
+
+    >>> [len(part) for part in parts_of(torch.ones(600, 500).t())]
+    [131072, 131072, 37856]
+    """
+    dims = sorted(range(tensor.dim()), key=lambda dim: -tensor.stride(dim))
+    # float32 counts exactly up to 2**24
+    return tensor.permute(dims).reshape(-1).split(2**17 if tensor.is_cpu else 2**24)
+
+
 def amount_of(gradient: torch.Tensor) -> Amount:
     """The amount of one gradient.
 
@@ -187,8 +200,11 @@ def amount_of(gradient: torch.Tensor) -> Amount:
     if not gradient.numel():
         return Amount(0, 0, 0.0)
     wide = torch.float32 if gradient.dtype in (torch.float16, torch.bfloat16) else None
-    mass = float(gradient.abs().sum(dtype=wide))  # 5 times as fast as vector_norm(gradient, 1)
-    nonzero = int(torch.count_nonzero(gradient.bool()))  # twice as fast as without .bool()
+    mass, nonzero = 0.0, 0
+    for part in parts_of(gradient):  # vector_norm(gradient, 1) and count_nonzero are not vectorised
+        sizes = part.abs()
+        mass += float(sizes.sum(dtype=wide))
+        nonzero += int(sizes.ne_(0).sum(dtype=wide))
     amount = Amount(gradient.numel(), nonzero, mass)
     if math.isfinite(mass):
         return amount

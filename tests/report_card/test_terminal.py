@@ -37,7 +37,7 @@ def test_the_exit_code_says_whether_it_passed(arguments, code, says, capsys):
     [
         (["card", "faulty:identity", "--shape", "3"], 0, "report card of identity: 29 of 29 work"),
         (["card", "--help"], 0, "--shape 4,3"),
-        ([], 2, "card module:function"),
+        ([], 2, "which script?"),
     ],
 )
 def test_the_current_folder_is_importable(arguments, code, says):

@@ -1,0 +1,64 @@
+"""explain() keeps no gradient of a parameter, and measures each gradient once."""
+
+import pytest
+import torch
+from torch import nn
+
+from autograd_surprises.doctor import backward as walk
+from autograd_surprises.doctor import explain
+from autograd_surprises.doctor.steps import amount_of
+
+
+def test_the_engine_keeps_one_number_for_each_parameter(monkeypatch):
+    real, sizes = torch.autograd.grad, []
+
+    def grad(*args, **kwargs):
+        result = real(*args, **kwargs)
+        sizes.append(max(gradient.untyped_storage().nbytes() for gradient in result))
+        return result
+
+    monkeypatch.setattr(torch.autograd, "grad", grad)
+    model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8))
+    assert explain(model(torch.randn(4, 8)).square().sum(), model).healthy
+    assert sizes == [4]
+
+
+@pytest.mark.parametrize("hooks", [0, 1])
+def test_the_hooks_of_a_leaf_are_as_before_and_see_the_gradient(hooks):
+    x, seen = torch.ones(3, requires_grad=True), []
+    for _ in range(hooks):
+        x.register_hook(seen.append)
+    before = x._backward_hooks and dict(x._backward_hooks)
+    explain((2 * x).sum(), {"x": x})
+    assert x._backward_hooks == before
+    assert [g.tolist() for g in seen] == [[2.0, 2.0, 2.0]] * hooks
+
+
+def test_a_gradient_is_measured_once_on_its_way_from_a_step_to_a_leaf(monkeypatch):
+    measured = []
+    monkeypatch.setattr(walk, "amount_of", lambda g: measured.append(g) or amount_of(g))
+    x = torch.ones(3, requires_grad=True)
+    explain(x.exp(), {"x": x}, grad_outputs=torch.ones(3))
+    assert len(measured) == 2  # what enters exp, and what leaves it and arrives at x
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_gradient_in_grad_is_counted_beyond_a_corner_of_zeros(times):
+    x = torch.randn(100, 40, requires_grad=True)
+    mask = torch.zeros(100, 40)
+    mask[50:] = 1
+    x.grad = times * mask
+    causes = explain((x * mask).sum(), {"x": x})["x"].cause
+    assert (causes == "accumulated") == (times == 3)
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "transposed", "expanded", "sliced", "half"])
+def test_an_amount_is_exact_in_parts(layout):
+    g = torch.randn(300, 700) * (torch.rand(300, 700) < 0.5)
+    if layout == "half":
+        g = g.half()
+    shapes = {"transposed": g.t(), "expanded": g[:, None].expand(300, 2, 700), "sliced": g[:, ::2]}
+    g = shapes.get(layout, g)
+    amount = amount_of(g)
+    assert (amount.total, amount.nonzero) == (g.numel(), int((g != 0).sum()))
+    assert amount.mass == pytest.approx(float(g.double().abs().sum()))
