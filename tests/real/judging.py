@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import numpy
 import torch
 
 from autograd_surprises.doctor import diagnosis
 from autograd_surprises.doctor.case import Case
 
+
 HALF = 0.5  # of the zeros of a gradient have to vanish where the blamed step passes noise instead
 GROWS = 100  # times as large a tiny gradient has to become where the blamed step passes noise
+
+
+def seed() -> None:
+    """The same random numbers again, of everybody."""
+    torch.manual_seed(0)
+    random.seed(0)
+    numpy.random.seed(0)
 
 
 @contextmanager
@@ -54,10 +64,11 @@ def untrue(report, loss: torch.Tensor, step, blamed: dict) -> list[str]:
 
 
 def _gradients(loss, tensors):
-    known = torch.autograd.grad(
-        loss, list(tensors.values()), retain_graph=True, allow_unused=True, materialize_grads=False
-    )
-    return dict(zip(tensors, known, strict=True))
+    """What backward() leaves in .grad, the only way that works with a reentrant checkpoint."""
+    for tensor in tensors.values():
+        tensor.grad = None
+    loss.backward(torch.ones_like(loss), retain_graph=True)
+    return {name: tensor.grad for name, tensor in tensors.items()}
 
 
 STATUS: dict[str, Callable[[torch.Tensor | None], bool]] = {
@@ -101,8 +112,8 @@ def _may_be_shifted(training, tensor):
     for change in (0.0, shift, -shift):  # the last one undoes it
         with torch.no_grad():
             tensor += change
-        torch.manual_seed(0)
-        losses.append(float(training.compute()))
+        seed()
+        losses.append(float(training.compute().sum()))
     return abs(losses[1] - losses[0]) <= 1e-4 * max(1.0, abs(losses[0]))
 
 
