@@ -252,7 +252,7 @@ WRONG = {
         "the class itself": (Gate, "pass Gate.apply"),
         "float32 for all": (
             lambda x: gate(x.float()).to(x.dtype) if x.dtype != torch.float64 else gate(x.float()),
-            "the row 'float64' is silently wrong: dtype of the output",
+            "the row 'output dtype' is silently wrong",
         ),
     },
     "10.2": {
