@@ -28,9 +28,9 @@ def constant_terms(case: Case) -> list[Finding]:
     >>> from autograd_surprises.doctor import trace
     >>> scores = torch.tensor([1.0, 2.0], requires_grad=True)
     >>> with trace() as t:
-    ...     loss = scores.exp().sum() + scores.square().sum().item()
+    ...     loss = scores.exp().sum() + (scores > 1).sum()
     >>> t.explain(loss, {"scores": scores})["loss"].cause
-    'escape'
+    'integer'
     """
     found = []
     for step in _sums(case) if case.backward is not None else ():
