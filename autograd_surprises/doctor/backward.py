@@ -107,6 +107,7 @@ class Backward:
         self.retained: list[torch.Tensor] = []  # whose .grad each backward writes
         self.hooked = False  # is a hook of the user in the graph?
         self._count, self._measured = 0, {}  # steps that ran; amounts by id of the gradient
+        self._task: int | None = None  # the engine's number of this backward
         self._origins: dict[str, dict[BackwardStep, list]] = {}
 
     def run(self, loss: torch.Tensor, grad_outputs, others: Iterable[torch.Tensor] = ()) -> None:
@@ -114,6 +115,7 @@ class Backward:
         wanted = {id(t): t for t in [*self.leaves, *others] if t.requires_grad}
         handles, found = [], {}
         try:
+            handles.append(self.root.node.register_prehook(self._begin_task))
             for step in self.steps.values():
                 if hasattr(step.node, "variable"):
                     continue
@@ -174,9 +176,13 @@ class Backward:
         for step in self.steps.values():
             step.forget()
 
+    def _begin_task(self, arrived):
+        self._task = torch._C._current_graph_task_id()
+
     def _measuring(self, leaf, found):
         def look(gradient):
-            if gradient is None:
+            # The backward of a Function may ask for gradients itself, as an adjoint method does.
+            if gradient is None or self._task != torch._C._current_graph_task_id():
                 return None
             found[id(leaf)] = self._arrived(leaf, gradient)
             # The engine keeps what a hook returns: one number instead of the gradient.
