@@ -303,6 +303,6 @@ class Backward:
             amount, step = max(above, key=lambda pair: pair[0].mass)
             least = min(least, amount.mass)
             yield step, amount
-            sizes = {i: a.mass for i, a in enumerate(step.arriving) if a is not None}
+            sizes = {i: a.mass for i, a in enumerate(step.arriving) if a and a.mass}
             node = step.node  # of several gradients that arrived, go on with the most similar one
             nr = min(sizes, key=lambda i: abs(sizes[i] - least), default=0)

@@ -52,6 +52,18 @@ def added_at(step: BackwardStep, leaf: Node) -> int | None:
     return None
 
 
+def multiplied(step: BackwardStep) -> list[Edge]:
+    """The edges of a step whose numbers are multiplied with each other.
+
+    >>> w, x = (torch.ones(2, 2, requires_grad=True) for _ in range(2))
+    >>> node = torch.addmm(torch.ones(2), x, w).grad_fn
+    >>> step = BackwardStep(node, "AddmmBackward0", node.next_functions)
+    >>> [parameter_at(edge) is leaf for edge, leaf in zip(multiplied(step), (x, w), strict=True)]
+    [True, True]
+    """
+    return [step.edges[k] for k in PRODUCT_OF.get(step.kind, ()) if k < len(step.edges)]
+
+
 def zero_parameters(step: BackwardStep) -> list[torch.Tensor]:
     """Leaves that are 0 in every element and because of which a factor of this step is 0.
 
@@ -61,8 +73,7 @@ def zero_parameters(step: BackwardStep) -> list[torch.Tensor]:
     >>> [leaf is second for leaf in zero_parameters(step)]
     [False, True]
     """
-    numbers = [k for k in PRODUCT_OF.get(step.kind, ()) if k < len(step.edges)]
-    return [leaf for k in numbers for leaf in _makes_zero(step.edges[k], DEEP)]
+    return [leaf for edge in multiplied(step) for leaf in _makes_zero(edge, DEEP)]
 
 
 def _makes_zero(edge, depth):

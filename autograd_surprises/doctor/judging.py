@@ -10,7 +10,7 @@ import torch
 
 from autograd_surprises.doctor.backward import edge_of
 from autograd_surprises.doctor.case import Case
-from autograd_surprises.doctor.factors import added_at, parameter_at, zero_parameters
+from autograd_surprises.doctor.factors import added_at, multiplied, parameter_at, zero_parameters
 from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.noise import arriving_at, lets_through, maker_of_zeros, sent
 from autograd_surprises.doctor.rules.losses import LOSS, LOSS_IS_LEAF, LossFacts
@@ -323,7 +323,7 @@ def _small_parameter(case, step, without, tensor):
     """
     if step.kind not in PRODUCTS or without < TINY_MASS * case.entered:
         return None
-    for edge in step.edges:
+    for edge in multiplied(step):
         factor = parameter_at(edge)
         if factor is not None and factor is not tensor and case.trains(factor):
             largest = float(numbers_of(factor).abs().max())
