@@ -12,7 +12,7 @@ from autograd_surprises.doctor.backward import edge_of
 from autograd_surprises.doctor.case import Case
 from autograd_surprises.doctor.factors import added_at, multiplied, parameter_at, zero_parameters
 from autograd_surprises.doctor.finding import Finding
-from autograd_surprises.doctor.noise import arriving_at, lets_through, maker_of_zeros, sent
+from autograd_surprises.doctor.noise import TRIES, arriving_at, leaving, lets_through, maker_of_zeros, sent
 from autograd_surprises.doctor.rules.losses import LOSS, LOSS_IS_LEAF, LossFacts
 from autograd_surprises.doctor.rules.missing import (
     HIDDEN,
@@ -31,11 +31,14 @@ from autograd_surprises.doctor.rules.nonfinite import (
 from autograd_surprises.doctor.rules.rule import Named
 from autograd_surprises.doctor.rules.wrong import ACCUMULATED, OldGradient
 from autograd_surprises.doctor.rules.zeros import (
+    BALANCED,
+    IGNORE_A_SHIFT,
     NO_TOKEN,
     PARTIAL,
     PRODUCTS,
     SHIFT,
     SHRINKS,
+    SMALL_INPUT,
     STARTS_AT_ZERO,
     STARTS_SMALL,
     TINY,
@@ -57,6 +60,7 @@ from autograd_surprises.doctor.steps import (
 
 TINY_MASS, DROP, VANISHED = 1e-5, 1e-3, 1e-9  # of what entered; in one step; in many steps
 NEAR = 20  # how many steps above a tensor are searched for what blocks a part of its gradient
+GROWS = 100  # times as large a tiny gradient has to be without the step that is blamed
 FEW = 0.9  # if more than that is not 0, the cause is searched only for a tensor asked for by name
 NOISE_SIZE = 0.8  # the mean of |noise|
 LAST_DIGITS = 100  # rounding errors that may add up in a sum of contributions that cancel
@@ -222,11 +226,11 @@ def _zero(case, name, tensor, edge):
     origins = case.backward.origins(*edge, "lost") or [GradientSum()]
     steps = [origin for origin in origins if isinstance(origin, BackwardStep)]
     if not steps:
-        return _zero_sum(case, name, tensor, origins[0])
+        return _zero_sum(case, name, tensor, edge[0], origins[0])
     step, *others = steps
     node = f"died in {in_and_out(step)}"
     if _shifts(case, step, edge):
-        return SHIFT.finding().about(name, "zero", at(step), node)
+        return _shift(case, step, edge).finding().about(name, "zero", at(step), node)
     places, also = at(step), []
     factors = [next((p for p in zero_parameters(o) if p is not tensor), None) for o in steps]
     if factors[0] is not None:  # the factor that is zero is a parameter
@@ -247,9 +251,14 @@ def _zero(case, name, tensor, edge):
     return case.why(step, ZERO).about(name, "zero", places, node, also)
 
 
-def _zero_sum(case, name, tensor, total):
+def _zero_sum(case, name, tensor, node, total):
     """No single step did it: it was zero from the start, a hook did it, or contributions cancel."""
     found = ZERO_SUM.first(total).finding(total)
+    added = [(step, added_at(step, node)) for step in total.steps]
+    if found.cause == "cancel" and all(
+        k is not None and _others_get_more(case, step, k) for step, k in added
+    ):
+        found = BALANCED.finding()
     places = at(total.steps[0]) if total.steps else ()
     if found.cause == "hook":
         places = _hooks_at(case, tensor)
@@ -275,25 +284,53 @@ def _tiny(case, name, tensor, amount, edge):
         if arrived > 0 and step.kind not in ("Cat", "Stack"):  # each of these passes on a part
             ratios[step], kept[step] = left.mass / arrived, left
     worst = min(ratios, key=ratios.get, default=None)
-    steps = list(ratios)
+    found, steps, passed = None, list(ratios), list(ratios)
     if worst is not None and ratios[worst] < DROP:
+        below = steps[steps.index(worst) - 1].node if worst is not steps[0] else edge[0]
+        found = _one_drop(case, tensor, amount, edge, worst, below, ratios[worst])
         node = f"shrinks to {ratios[worst]:.1e} of it in {worst.name}"
-        if _shifts(case, worst, edge):
-            return SHIFT.finding().about(name, "tiny", at(worst), node, also)
-        found = _small_parameter(case, worst, amount.mass / ratios[worst], tensor)
-        if found is None:
-            below = steps[steps.index(worst) - 1].node if worst is not steps[0] else edge[0]
-            worst.lets_through = _shrinks_less(case, worst, below, 30 * ratios[worst])
-            found = case.why(worst, TINY)
-        found = found.about(name, "tiny", at(worst), node, also)
         passed = steps[: steps.index(worst) + 1]
-    elif amount.mass >= VANISHED * case.entered:
-        return None
-    else:
-        found = _many_drops(ratios).about(name, "tiny", at(min(ratios, key=ratios.get)), also=also)
-        passed = steps
+    if found is None:
+        if amount.mass >= VANISHED * case.entered:
+            return None
+        worst = min(ratios, key=ratios.get)
+        found, node, passed = _many_drops(ratios), "", steps
+    found = found.about(name, "tiny", at(worst), node, also)
     case.tiny.update(((step, kept[step]), found) for step in passed)
     return found
+
+
+def _one_drop(case, tensor, amount, edge, step, below, ratio):
+    """The finding, if it is this step because of which the gradient is tiny."""
+    if _shifts(case, step, edge):
+        return _shift(case, step, edge).finding()
+    found = _small_parameter(case, step, amount.mass / ratio, tensor)
+    if found is not None:
+        return found
+    if _is_tiny_without(case, step, edge, amount):
+        return None
+    step.lets_through = _shrinks_less(case, step, below, 30 * ratio)
+    if step.lets_through is False and _computed_factor(step, below):
+        return SMALL_INPUT.finding(step)
+    return case.why(step, TINY)
+
+
+def _is_tiny_without(case, step, edge, amount):
+    """Would it be tiny even if this step passed on as much as it gets?"""
+    arrived = sent(case.backward, leaving(step), edge)
+    if arrived is None:
+        return False
+    size = max(a.mass / a.total for a in step.arriving if a and a.total)
+    return amount_of(arrived).mass * size < GROWS * amount.mass
+
+
+def _computed_factor(step, below):
+    """Is the factor that meets this edge computed, as the input of a layer is?"""
+    edges = multiplied(step)
+    others = [edge[0] for edge in edges if edge[0] is not below]
+    return len(others) < len(edges) and any(
+        node is not None and parameter_at((node, 0)) is None for node in others
+    )
 
 
 def _many_drops(ratios):
@@ -338,9 +375,32 @@ def _shifts(case, step, edge):
     if k is None or not arrived or any(more) or step.leaving[k].total >= arrived.total:
         return False
     _, dtype, _ = case.backward.like[step.node, 0]
-    cancels = step.leaving[k].mass <= LAST_DIGITS * torch.finfo(dtype).eps * arrived.mass
+    return _cancels(step.leaving[k], arrived, dtype) and _others_get_more(case, step, k)
+
+
+def _others_get_more(case, step, k):
+    """Do other tensors get a gradient from this step; or elsewhere, if it only adds a constant?"""
     others = [amount for i, amount in enumerate(step.leaving) if amount and i != k]
-    return cancels and any(amount.nonzero for amount in others)
+    others = others or [arrived.amount for arrived in case.backward.grads.values()]
+    return any(amount.nonzero for amount in others if amount is not step.leaving[k])
+
+
+def _shift(case, step, edge):
+    """Do they cancel whatever the loss is, because of a normalisation above? Or only here?"""
+    above = [s for s, _ in islice(case.backward.main_way(step.node, 0), NEAR)]
+    for normalising in [s for s in above if s.kind in IGNORE_A_SHIFT][:TRIES]:
+        starts = arriving_at(normalising)
+        arrived = sent(case.backward, starts, (step.node, 0))
+        added = sent(case.backward, starts, edge)
+        if arrived is None or added is None:
+            break
+        if _cancels(amount_of(added), amount_of(arrived), arrived.dtype):
+            return SHIFT
+    return BALANCED
+
+
+def _cancels(total, contributions, dtype):
+    return total.mass <= LAST_DIGITS * torch.finfo(dtype).eps * contributions.mass
 
 
 def _partial(case, name, gradient, edge):

@@ -369,3 +369,44 @@ def backward_that_asks_for_gradients():
 
     layer, x = nn.Linear(4, 4), torch.randn(8, 4)
     return layer, lambda: F.mse_loss(Adjoint.apply(layer, x, *layer.parameters()), x.flip(1))
+
+
+@normal(("zero", "cancel"))
+def bias_that_a_difference_removes():
+    critic = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    real, fake = torch.randn(8, 4), torch.randn(8, 4)
+    return critic, lambda: critic(fake).mean() - critic(real).mean()
+
+
+@normal(("tiny", "cancel"))
+def mean_that_data_set():
+    """As ActNorm of a flow: its first batch sets the shift to the mean, which is the minimum."""
+
+    class Standardised(nn.Module):
+        def __init__(self, x):
+            super().__init__()
+            self.shift = nn.Parameter(x.mean(0))
+            self.log_scale = nn.Parameter(torch.zeros(4))
+
+        def forward(self, x):
+            return (x - self.shift) * self.log_scale.exp()
+
+    x = torch.randn(64, 4)
+    model = Standardised(x)
+    return model, lambda: (model(x) ** 2).mean() / 2 - model.log_scale.sum()
+
+
+@normal(("tiny", "small-factor"))
+def residual_branch_of_small_weights():
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second, self.third = (nn.Linear(8, 8, bias=False) for _ in range(3))
+            for layer in (self.first, self.second):
+                nn.init.normal_(layer.weight, std=1e-4)
+
+        def forward(self, x):
+            return x + self.third(torch.tanh(self.second(torch.tanh(self.first(x)))))
+
+    block, x = Block(), torch.randn(16, 8)
+    return block, lambda: F.mse_loss(block(x), x.flip(1))

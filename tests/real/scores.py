@@ -64,6 +64,7 @@ def score(case: Healthy | Bug) -> Score:
 
 def score_healthy(case: Healthy, result: Score) -> None:
     step = seeded(case.build)
+    seed()  # the judge runs the same step again
     with noting_blame() as blamed, trace() as t:
         loss = step.compute()
         report = t.explain(loss, step.model, optimizer=step.optimizer)

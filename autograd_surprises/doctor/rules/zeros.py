@@ -408,8 +408,8 @@ def _cancels(step: BackwardStep) -> bool:
 
 CANCEL_SHIFT = ZERO.add(
     "cancel",
-    "the contributions cancel when {operation} adds them up: adding a constant here changes "
-    "nothing, as before BatchNorm or softmax",
+    "the contributions cancel when {operation} adds them up, as those of a constant that is added "
+    "before BatchNorm or softmax do",
     "leave it out, or add it after the normalisation",
     on={"Add Sub": _cancels},
 )
@@ -624,11 +624,32 @@ STARTS_SMALL = Rule(
     alarm=False,
 )
 
+SMALL_INPUT = Rule(
+    "small-factor",
+    "the gradient is multiplied by the numbers that enter {operation} from the layers before it, "
+    "and these are small",
+    "do nothing if the weights start small on purpose; otherwise initialise them larger",
+    alarm=False,
+)
+
+# Operations whose result stays the same if something is added to all that they normalise.
+IGNORE_A_SHIFT = {*NORMS.split(), "Softmax", "LogSoftmax", "SafeSoftmax",
+                  "ScaledDotProductFlashAttentionForCpu", "ScaledDotProductFlashAttention",
+                  "ScaledDotProductEfficientAttention", "ScaledDotProductCudnnAttention"}  # fmt: skip
+
 SHIFT = Rule(
     "cancel",
     "its contributions cancel to the last digits when they are added: adding a constant here "
     "changes nothing, as for a bias before BatchNorm, or a bias of the keys in attention",
     "do nothing, or leave out this bias",
+    alarm=False,
+)
+
+BALANCED = Rule(
+    "cancel",
+    "its contributions cancel when they are added, to the last digits: at these numbers, the loss "
+    "does not depend on it to first order",
+    "do nothing if another tensor of the same layer gets a gradient",
     alarm=False,
 )
 
