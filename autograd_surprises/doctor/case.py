@@ -71,6 +71,11 @@ class Case:
         groups = self.optimizer.param_groups if self.optimizer is not None else ()
         return {id(p) for group in groups for p in group["params"]}
 
+    def leaves_out(self, leaf: torch.Tensor) -> bool:
+        """Does the optimizer, which trains other tensors with this loss, not hold this one?"""
+        known = self.optimizer is not None and id(leaf) not in self.held
+        return known and any(self.trains(other) for other in self.leaves)
+
     @cached_property
     def only_frozen(self) -> set[int]:
         """The ids of frozen parameters that are all of a model, or of a group of the optimizer."""

@@ -16,6 +16,7 @@ from autograd_surprises.doctor.noise import TRIES, arriving_at, leaving, lets_th
 from autograd_surprises.doctor.rules.losses import LOSS, LOSS_IS_LEAF, LossFacts
 from autograd_surprises.doctor.rules.missing import (
     HIDDEN,
+    LEFT_OUT,
     NOT_A_LEAF,
     RETURNED_NONE,
     UNREACHED,
@@ -87,6 +88,8 @@ def _judge_gradient(case, name, tensor, edge):
     reached = case.backward and (edge in case.backward.into or edge[0] is case.backward.root.node)
     if not reached and case.backward and id(tensor) in case.backward.hidden:
         return _hidden(name, case.backward.grads[id(tensor)].amount)
+    if not reached and not case.asked and case.leaves_out(tensor):
+        return LEFT_OUT.finding().about(name, "none")
     if not reached:
         return _unreached(case, name, tensor)
     gradient = case.backward.grads.get(id(tensor))
@@ -304,6 +307,8 @@ def _one_drop(case, tensor, amount, edge, step, below, ratio):
     """The finding, if it is this step because of which the gradient is tiny."""
     if _shifts(case, step, edge):
         return _shift(case, step, edge).finding()
+    if _scales(case, step, edge):
+        return BALANCED.finding()
     found = _small_parameter(case, step, amount.mass / ratio, tensor)
     if found is not None:
         return found
@@ -376,6 +381,15 @@ def _shifts(case, step, edge):
         return False
     _, dtype, _ = case.backward.like[step.node, 0]
     return _cancels(step.leaving[k], arrived, dtype) and _others_get_more(case, step, k)
+
+
+def _scales(case, step, edge):
+    """Is it the weight of a normalisation, and do the parts of its gradient cancel?"""
+    if step.kind not in IGNORE_A_SHIFT or edge not in step.edges or not step.arriving[0]:
+        return False
+    _, dtype, _ = case.backward.like[step.node, 0]
+    k = step.edges.index(edge)
+    return _cancels(step.leaving[k], step.arriving[0], dtype) and _others_get_more(case, step, k)
 
 
 def _others_get_more(case, step, k):
@@ -504,7 +518,7 @@ def _without_sample(found, targets, trained):
 
 def _place(name, targets):
     """A path without its numbers, and the shape of the tensor there."""
-    return re.sub(r"(^|(?<=\.))\d+(?=\.)", "*", name), targets[name].shape
+    return re.sub(r"(^|(?<=[._]))\d+(?=\.)", "*", name), targets[name].shape
 
 
 # The loss, and a number that is not the one you want

@@ -410,3 +410,11 @@ def residual_branch_of_small_weights():
 
     block, x = Block(), torch.randn(16, 8)
     return block, lambda: F.mse_loss(block(x), x.flip(1))
+
+
+@normal(("tiny", "cancel"))
+def batch_norm_whose_scale_another_removes():
+    """As in DenseNet: relu passes the scale on, and the next BatchNorm divides by it."""
+    model = nn.Sequential(nn.BatchNorm1d(6), nn.ReLU(), nn.BatchNorm1d(6, eps=1e-12), nn.Tanh())
+    x = torch.randn(64, 6)
+    return model, lambda: F.mse_loss(model(x), x.flip(1))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 from healthy import HEALTHY
 from healthy_more import NORMAL
 from patients import PATIENTS
@@ -80,6 +81,29 @@ def test_a_copy_that_leads_nowhere_is_not_to_blame():
     assert (only_copied().cause, only_copied().where) == ("unused", None)
 
 
+def teacher_without_an_optimizer(held=("student",)):
+    """Only explain(loss, model, optimizer=...) knows that nobody trains the teacher."""
+    model = nn.ModuleDict({name: nn.Linear(3, 2) for name in ("student", "teacher")})
+    optimizer = torch.optim.SGD([p for name in held for p in model[name].parameters()], lr=0.1)
+    x = torch.ones(4, 3)
+    with trace() as t:
+        with torch.no_grad():
+            goal = model["teacher"](x)
+        loss = (model["student"](x) - goal).square().mean()
+    return t.explain(loss, model, optimizer=optimizer)
+
+
+def test_what_the_optimizer_does_not_hold_needs_no_gradient():
+    report = teacher_without_an_optimizer()
+    assert report.healthy and report["teacher.weight"].cause == "not-in-optimizer"
+    assert report["teacher.weight"].said == "None (normal)"
+
+
+@pytest.mark.parametrize("held", [("student", "teacher"), ("teacher",)])
+def test_what_the_optimizer_should_train_needs_one(held):
+    assert teacher_without_an_optimizer(held)["teacher.weight"].cause == "no-grad"
+
+
 @pytest.mark.filterwarnings("ignore")  # what torch says about the patients
 def test_every_rule_is_told_of_a_patient_or_a_few_lines(monkeypatch):
     def finding(rule, facts=None):
@@ -94,6 +118,7 @@ def test_every_rule_is_told_of_a_patient_or_a_few_lines(monkeypatch):
         loss, tensor, *arguments = make()
         explain(loss, {"tensor": tensor}, **dict(*arguments))
     only_copied()
+    teacher_without_an_optimizer()
     for name in NORMAL:
         model, compute = HEALTHY[name]()
         explain(compute(), model)

@@ -128,6 +128,15 @@ UNREACHED.add(
     "use the result of that line in the loss",
 )
 
+# The same, where nobody expects one.
+LEFT_OUT = Rule(
+    "not-in-optimizer",
+    "this loss does not train it, and the optimizer does not hold it",
+    "do nothing if that is intended, as for a target network, a teacher or an average of weights; "
+    "otherwise pass it to the optimizer",
+    alarm=False,
+)
+
 # A path leads to it, but there is no gradient.
 NOT_A_LEAF = Rule(
     "not-a-leaf",

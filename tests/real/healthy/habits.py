@@ -277,7 +277,10 @@ def generator_of_two_optimizers():
     model = nn.ModuleDict({"make": monai.networks.nets.Generator(8, (8, 4, 4), (8, 1), (2, 2))})
     model["judge"] = monai.networks.nets.Discriminator((1, 16, 16), (8, 16), (2, 2), last_act=None)
 
+    of_judge = torch.optim.Adam(model["judge"].parameters(), lr=2e-4, betas=(0.5, 0.999))
+
     def compute():
+        of_judge.zero_grad()
         logits = model["judge"](model["make"](torch.randn(6, 8)))
         return F.binary_cross_entropy_with_logits(logits, torch.ones_like(logits))
 
