@@ -12,7 +12,14 @@ from autograd_surprises.doctor.backward import edge_of
 from autograd_surprises.doctor.case import Case
 from autograd_surprises.doctor.factors import added_at, multiplied, parameter_at, zero_parameters
 from autograd_surprises.doctor.finding import Finding
-from autograd_surprises.doctor.noise import TRIES, arriving_at, leaving, lets_through, maker_of_zeros, sent
+from autograd_surprises.doctor.noise import (
+    TRIES,
+    arriving_at,
+    leaving,
+    lets_through,
+    maker_of_zeros,
+    sent,
+)
 from autograd_surprises.doctor.rules.losses import LOSS, LOSS_IS_LEAF, LossFacts
 from autograd_surprises.doctor.rules.missing import (
     HIDDEN,
@@ -41,11 +48,13 @@ from autograd_surprises.doctor.rules.zeros import (
     SHRINKS,
     SMALL_INPUT,
     STARTS_AT_ZERO,
+    STARTS_AT_ZERO_IN_FUNCTION,
     STARTS_SMALL,
     TINY,
     ZERO,
     ZERO_SUM,
     Factor,
+    FactorInFunction,
     Shrinking,
     has_empty_inputs,
 )
@@ -234,6 +243,10 @@ def _zero(case, name, tensor, edge):
     node = f"died in {in_and_out(step)}"
     if _shifts(case, step, edge):
         return _shift(case, step, edge).finding().about(name, "zero", at(step), node)
+    factor = _zero_input(case, step, tensor)
+    if factor is not None:
+        facts = FactorInFunction(case.name(factor), step.own_name, step.whose)
+        return STARTS_AT_ZERO_IN_FUNCTION.finding(facts).about(name, "zero", at(step), node)
     places, also = at(step), []
     factors = [next((p for p in zero_parameters(o) if p is not tensor), None) for o in steps]
     if factors[0] is not None:  # the factor that is zero is a parameter
@@ -252,6 +265,13 @@ def _zero(case, name, tensor, edge):
         line = f", at {other.where}" if other.where else ""
         also.append(f"on another path: {case.why(other, ZERO).sentence}{line}")
     return case.why(step, ZERO).about(name, "zero", places, node, also)
+
+
+def _zero_input(case, step, tensor):
+    """A parameter that enters a Function written in Python, is 0 everywhere, and is trained."""
+    entering = [parameter_at(edge) for edge in step.edges] if step.is_users else ()
+    zeros = [p for p in entering if p is not None and p is not tensor and case.trains(p)]
+    return next((p for p in zeros if not bool(numbers_of(p).any())), None)
 
 
 def _zero_sum(case, name, tensor, node, total):

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import torch
 
-from autograd_surprises.doctor.places import Where
+from autograd_surprises.doctor.places import Where, owner
 
 Node = torch.autograd.graph.Node
 
@@ -102,6 +102,12 @@ class BackwardStep:
     def is_users(self) -> bool:
         """Is it a Function that the user, not torch, wrote?"""
         return self.own is not None and not self.own.__module__.startswith("torch.")
+
+    @property
+    def whose(self) -> str:
+        """Whose Function it is, in words."""
+        code = getattr(getattr(self.own, "backward", None), "__code__", None)
+        return "your own" if code is None or owner(code) == "user" else "a library's"
 
     @property
     def is_reentrant_checkpoint(self) -> bool:

@@ -418,3 +418,21 @@ def batch_norm_whose_scale_another_removes():
     model = nn.Sequential(nn.BatchNorm1d(6), nn.ReLU(), nn.BatchNorm1d(6, eps=1e-12), nn.Tanh())
     x = torch.randn(64, 6)
     return model, lambda: F.mse_loss(model(x), x.flip(1))
+
+
+@normal(("zero", "zero-factor"), ("ok", "own-function"))
+def adapter_in_an_own_function():
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            return a @ b
+
+        @staticmethod
+        def backward(ctx, gradient):
+            a, b = ctx.saved_tensors
+            return gradient @ b.T, a.T @ gradient
+
+    model = nn.ParameterDict({"a": torch.randn(6, 2), "b": torch.zeros(2, 6)})
+    x = torch.randn(8, 6)
+    return model, lambda: F.mse_loss(x + x @ Product.apply(model["a"], model["b"]), x.flip(1))

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import nn
 from healthy import HEALTHY
 from healthy_more import NORMAL
 from patients import PATIENTS
 from test_knowledge import REACHED
 from test_patients import traced
+from torch import nn
 
 from autograd_surprises.doctor import explain, rules, trace
 from autograd_surprises.doctor.rules import losses, wrong, zeros

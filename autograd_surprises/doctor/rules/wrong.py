@@ -47,7 +47,7 @@ OWN_FUNCTION = StepRule(
     "your own backward: explain does not check whether it is the derivative",
     "check it with torch.autograd.gradcheck, in float64",
     "04_override_backward.ipynb#Checking-the-gradient",
-    on={"": lambda step: step.is_users},
+    on={"": lambda step: step.is_users and step.whose == "your own"},
 )
 
 

@@ -26,7 +26,7 @@ def _by_the_user(step: BackwardStep) -> bool:
 
 OWN_BACKWARD = ZERO.add(
     "own-backward",
-    "the backward of your own Function {own_name} returned it",
+    "the backward of {whose} Function {own_name} returned it",
     "compare it with torch.autograd.gradcheck, in float64",
     "04_override_backward.ipynb#Checking-the-gradient",
     on={"": _by_the_user},
@@ -616,6 +616,28 @@ STARTS_AT_ZERO = Rule(
     alarm=False,
 )
 
+
+class FactorInFunction(NamedTuple):
+    """The same, if a Function probably multiplies by it.
+
+    >>> STARTS_AT_ZERO_IN_FUNCTION.finding(FactorInFunction("b", "LoHa", "your own")).cause
+    'zero-factor'
+    """
+
+    name: str
+    own_name: str
+    whose: str
+
+
+STARTS_AT_ZERO_IN_FUNCTION = Rule(
+    "zero-factor",
+    "the backward of {whose} Function {own_name} returned it, probably because the parameter "
+    "`{name}`, which enters there too, is 0 in every element. That one gets a gradient",
+    "do nothing if it starts at 0 on purpose; otherwise initialise it",
+    "08_none_zero_nan.ipynb#All-weights-start-at-zero",
+    alarm=False,
+)
+
 STARTS_SMALL = Rule(
     "small-factor",
     "the gradient is multiplied by `{name}`, a parameter of which no element is larger than "
@@ -633,9 +655,11 @@ SMALL_INPUT = Rule(
 )
 
 # Operations whose result stays the same if something is added to all that they normalise.
-IGNORE_A_SHIFT = {*NORMS.split(), "Softmax", "LogSoftmax", "SafeSoftmax",
-                  "ScaledDotProductFlashAttentionForCpu", "ScaledDotProductFlashAttention",
-                  "ScaledDotProductEfficientAttention", "ScaledDotProductCudnnAttention"}  # fmt: skip
+IGNORE_A_SHIFT = set(
+    f"{NORMS} Softmax LogSoftmax SafeSoftmax ScaledDotProductFlashAttentionForCpu "
+    "ScaledDotProductFlashAttention ScaledDotProductEfficientAttention "
+    "ScaledDotProductCudnnAttention".split()
+)
 
 SHIFT = Rule(
     "cancel",
