@@ -158,6 +158,11 @@ class History:
                 found.update(call.inputs)
         return found
 
+    def only_derivatives(self, loss: torch.Tensor, number: int) -> bool:
+        """Does this call, which no graph leads to, make the loss? Then grad() is in between."""
+        made = number >= 0 and bool({*self.recorder.states(loss)} & {*self.calls[number].outputs})
+        return made and any(call.name == "grad" for call in self.calls)
+
     def graph_of(self, states: Iterable[int]) -> set[int]:
         """The states that backward passes on its way from these, without the leaves."""
         reached, passed = set(states), set()

@@ -42,6 +42,8 @@ from autograd_surprises.doctor.rules.zeros import (
     BALANCED,
     IGNORE_A_SHIFT,
     NO_TOKEN,
+    NOT_PICKED,
+    PART_NOT_PICKED,
     PARTIAL,
     PRODUCTS,
     SHIFT,
@@ -205,6 +207,8 @@ def _unreached(case, name, tensor):
         is_used=bool(uses),
         is_copied=is_copied,
         constant_of=step.name if step else "",
+        derivative_only=lives and case.history.only_derivatives(case.loss, fate.end),
+        in_library=lives and ends[0][1].inside is not None,
     )
     return UNREACHED.first(facts).finding(facts).about(name, "none", places, also=also)
 
@@ -257,6 +261,9 @@ def _zero(case, name, tensor, edge):
         itself = any(parameter_at(edge) is factors[0] for edge in step.edges)
         is_it = f"is `{facts.name}`" if itself else f"is 0 because `{facts.name}` is"
         also = [f"that factor {is_it}"]
+    picking = _picks_others(case, step, edge) if step.kind in ("Cat", "Stack") else None
+    if picking is not None:
+        return PART_NOT_PICKED.first(picking).finding(picking).about(name, "zero", at(picking))
     if step.lets_through is None:
         dead = [e for e, a in zip(step.edges, step.leaving, strict=True) if a and not a.nonzero]
         tried = [lets_through(case.backward, step, end) for end in dead]
@@ -265,6 +272,18 @@ def _zero(case, name, tensor, edge):
         line = f", at {other.where}" if other.where else ""
         also.append(f"on another path: {case.why(other, ZERO).sentence}{line}")
     return case.why(step, ZERO).about(name, "zero", places, node, also)
+
+
+def _picks_others(case, joined, edge):
+    """The step above a cat that picks parts, and none of the one whose gradient is 0."""
+    above = islice(case.backward.main_way(joined.node, 0), NEAR)
+    picking = [step for step, _ in above if NOT_PICKED.fits(step)]
+    for step in picking[:TRIES]:
+        arrived = sent(case.backward, arriving_at(step), edge)
+        left = sent(case.backward, leaving(step), edge)
+        if arrived is not None and not arrived.any() and left is not None and left.any():
+            return step
+    return None
 
 
 def _zero_input(case, step, tensor):

@@ -73,7 +73,14 @@ def told_once(findings: Sequence[Finding]) -> list[Finding]:
         return found.status, found.cause, found.story or found.sentence, found.alarming, *where
 
     worst = sorted(findings, key=lambda f: (not f.alarming, ORDER.index(f.status)))
-    return [_told(group) for group in by_story(worst, story)]
+    return [_told([_short(found) for found in group]) for group in by_story(worst, story)]
+
+
+def _short(found):
+    """What is normal takes a few lines, not a screen; report[name] has the rest."""
+    if found.alarming or found.status in ("ok", "partial"):
+        return found
+    return replace(found, places=(), node="", also=())
 
 
 def _told(group):

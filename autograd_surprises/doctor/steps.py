@@ -110,6 +110,11 @@ class BackwardStep:
         return "your own" if code is None or owner(code) == "user" else "a library's"
 
     @property
+    def in_library(self) -> bool:
+        """Was it called by a line of an installed library?"""
+        return self.where is not None and self.where.inside is not None
+
+    @property
     def is_reentrant_checkpoint(self) -> bool:
         """Does it hide a part of the graph, and refuse torch.autograd.grad?"""
         return self.own is not None and self.own_name == "CheckpointFunction"

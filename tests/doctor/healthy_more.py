@@ -436,3 +436,11 @@ def adapter_in_an_own_function():
     model = nn.ParameterDict({"a": torch.randn(6, 2), "b": torch.zeros(2, 6)})
     x = torch.randn(8, 6)
     return model, lambda: F.mse_loss(x + x @ Product.apply(model["a"], model["b"]), x.flip(1))
+
+
+@normal(("zero", "not-picked"))
+def critic_that_is_never_the_smaller():
+    model = nn.ModuleList([nn.Linear(4, 1) for _ in range(2)])
+    nn.init.constant_(model[1].bias, 9.0)
+    x = torch.randn(8, 4)
+    return model, lambda: -torch.cat([critic(x) for critic in model], 1).min(1).values.mean()

@@ -76,6 +76,20 @@ class Block(torch.nn.Module):
 """
 
 
+PARTS = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+        self.pooler = torch.nn.Linear(3, 3)
+        self.unused = torch.nn.Parameter(torch.ones(()))
+    def forward(self, x):
+        both = torch.cat([self.first(x), self.second(x)], 1)
+        return both[:, :3] + 0.0 * self.unused, self.pooler(x)
+"""
+
+
 def library(file=SITE):
     space = {"__name__": "loop"}
     exec(compile(LIBRARY, file, "exec"), space)
@@ -107,3 +121,26 @@ def test_the_users_own_line_stays_alone():
         loss = space["fit"](model, x)
     where = t.explain(loss, model)["body.first.weight"].where
     assert (where.file, where.line, where.inside) == ("/home/me/project/loop.py", 18, None)
+
+
+@pytest.mark.parametrize(("file", "healthy"), [(SITE, True), ("/home/me/project/model.py", False)])
+def test_what_a_librarys_model_leaves_out_is_no_alarm(file, healthy):
+    space = {"__name__": "loop"}
+    exec(compile(PARTS, file, "exec"), space)
+    model = space["Model"]()
+    with trace() as t:
+        loss = model(torch.rand(2, 3))[0].square().sum()
+    report = t.explain(loss, model)
+    found = {name: report[name].cause for name in ("second.weight", "pooler.weight", "unused")}
+    assert list(found.values()) == ["not-picked", "dead-branch", "zero-factor"]
+    assert {report[name].alarming for name in found} == {not healthy}
+
+
+def test_a_bias_that_no_derivative_depends_on_is_no_alarm():
+    model = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+    x = torch.rand(6, 2, requires_grad=True)
+    with trace() as t:
+        (slope,) = torch.autograd.grad(model(x).sum(), x, create_graph=True)
+        loss = (slope.sum(1) - 1).square().mean()
+    report = t.explain(loss, model)
+    assert report.healthy and "derivatives" in report["2.bias"].sentence

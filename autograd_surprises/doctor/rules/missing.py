@@ -19,6 +19,8 @@ class TensorFacts:
     is_used      did a recorded call compute something from it?
     is_copied    did such calls only return numbers without history?
     constant_of  the name of a step that keeps its numbers as a constant, or ""
+    derivative_only  does the loss use only the derivative of what was computed from it?
+    in_library   was the last thing that was computed from it a library's?
     on_purpose   frozen, as a part of a model may be: others beside it are trained
 
     >>> UNREACHED.first(TensorFacts(torch.ones(2), recorded=True, is_used=False)).cause
@@ -31,6 +33,8 @@ class TensorFacts:
     is_used: bool = False
     is_copied: bool = False
     constant_of: str = ""
+    derivative_only: bool = False
+    in_library: bool = False
     on_purpose: bool = False
 
     @property
@@ -120,6 +124,23 @@ UNREACHED.add(
     "use it in forward, or remove it",
     "08_none_zero_nan.ipynb#A-layer-that-is-never-called",
     when=lambda facts: facts.is_copied,
+)
+
+UNREACHED.add(
+    "dead-branch",
+    "the loss uses only derivatives of what is computed from it (torch.autograd.grad), and these "
+    "do not depend on it, as on the last bias of a network that solves a differential equation",
+    "do nothing, or add a term with the values themselves, such as a boundary condition",
+    when=lambda facts: facts.derivative_only,
+    alarm=False,
+)
+
+UNREACHED.add(
+    "dead-branch",
+    "a library's model computes something from it that this loss does not use",
+    "do nothing if you need only a part of what the model returns",
+    when=lambda facts: facts.in_library,
+    alarm=False,
 )
 
 UNREACHED.add(

@@ -276,6 +276,21 @@ def _is_a_product_with_zeros(step: BackwardStep) -> bool:
     return step.kind in PRODUCTS and _has_a_factor_of_zeros(step)
 
 
+def _times_a_librarys_zero(step: BackwardStep) -> bool:
+    """Does a line of a library multiply by a constant 0? It does so to have a gradient at all."""
+    constant = any(node is None for node, _ in step.edges)
+    numbers = [value for value in _factors(step) if value.dim() == 0]
+    return step.in_library and constant and any(not bool(number) for number in numbers)
+
+
+ZERO.add(
+    "zero-factor",
+    "a line of a library multiplies it by the number 0",
+    "do nothing: it does not take part in this step",
+    on={"Mul": _times_a_librarys_zero},
+    alarm=False,
+)
+
 LOOK_AT_THE_ZEROS = "find where those zeros come from: initialisation, a mask, an input, relu"
 ZERO.add(
     "zero-factor",
@@ -434,6 +449,32 @@ ZERO.add(
     "unknown-zero",
     "{operation} let no gradient through; the reason is not known here",
     "look at the values that enter this operation",
+    on={"": always},
+)
+
+PART_NOT_PICKED = Rulebook(StepRule)
+
+PART_NOT_PICKED.add(
+    "not-picked",
+    "it was joined with others, and {operation} picked none of its elements in this step",
+    "do nothing if that is intended",
+    on={"Index IndexSelect Gather Max Min Maximum Minimum Amax Amin Topk Sort Median Kthvalue "
+        "MaxPool2DWithIndices MaxPool2D": always},
+    alarm=False,
+)  # fmt: skip
+
+PART_NOT_PICKED.add(
+    "not-picked",
+    "it was joined with others, and in a library {operation} picked only elements of the others",
+    "do nothing if that is intended, as where the model uses a part of its last layer",
+    on={"": lambda step: step.in_library},
+    alarm=False,
+)
+
+PART_NOT_PICKED.add(
+    "not-picked",
+    "it was joined with others, and {operation} picked only elements of the others",
+    "pick its elements, too, or leave it out",
     on={"": always},
 )
 
