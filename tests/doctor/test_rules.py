@@ -13,6 +13,7 @@ from healthy_more import NORMAL
 from patients import PATIENTS
 from test_knowledge import REACHED
 from test_patients import traced
+from test_whose_line import MINE, SITE, with_derivatives_only, with_parts_left_out
 from torch import nn
 
 from autograd_surprises.doctor import explain, rules, trace
@@ -65,7 +66,7 @@ def test_the_first_rule_that_fits_tells():
 
 def test_two_stories_of_one_cause_are_two_rules():
     assert len({rule.sentence for rule in RULES}) == len(RULES)
-    assert [rule.cause for rule in zeros.ZERO].count("zero-factor") == 3
+    assert [rule.cause for rule in zeros.ZERO].count("zero-factor") == 4
 
 
 def only_copied():
@@ -119,6 +120,9 @@ def test_every_rule_is_told_of_a_patient_or_a_few_lines(monkeypatch):
         explain(loss, {"tensor": tensor}, **dict(*arguments))
     only_copied()
     teacher_without_an_optimizer()
+    with_derivatives_only()
+    for file in (SITE, MINE):
+        with_parts_left_out(file)
     for name in NORMAL:
         model, compute = HEALTHY[name]()
         explain(compute(), model)

@@ -123,24 +123,35 @@ def test_the_users_own_line_stays_alone():
     assert (where.file, where.line, where.inside) == ("/home/me/project/loop.py", 18, None)
 
 
-@pytest.mark.parametrize(("file", "healthy"), [(SITE, True), ("/home/me/project/model.py", False)])
-def test_what_a_librarys_model_leaves_out_is_no_alarm(file, healthy):
+MINE = "/home/me/project/model.py"
+
+
+def with_parts_left_out(file):
     space = {"__name__": "loop"}
     exec(compile(PARTS, file, "exec"), space)
     model = space["Model"]()
     with trace() as t:
         loss = model(torch.rand(2, 3))[0].square().sum()
-    report = t.explain(loss, model)
+    return t.explain(loss, model)
+
+
+@pytest.mark.parametrize(("file", "healthy"), [(SITE, True), (MINE, False)])
+def test_what_a_librarys_model_leaves_out_is_no_alarm(file, healthy):
+    report = with_parts_left_out(file)
     found = {name: report[name].cause for name in ("second.weight", "pooler.weight", "unused")}
     assert list(found.values()) == ["not-picked", "dead-branch", "zero-factor"]
     assert {report[name].alarming for name in found} == {not healthy}
 
 
-def test_a_bias_that_no_derivative_depends_on_is_no_alarm():
+def with_derivatives_only():
     model = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
     x = torch.rand(6, 2, requires_grad=True)
     with trace() as t:
         (slope,) = torch.autograd.grad(model(x).sum(), x, create_graph=True)
         loss = (slope.sum(1) - 1).square().mean()
-    report = t.explain(loss, model)
+    return t.explain(loss, model)
+
+
+def test_a_bias_that_no_derivative_depends_on_is_no_alarm():
+    report = with_derivatives_only()
     assert report.healthy and "derivatives" in report["2.bias"].sentence
