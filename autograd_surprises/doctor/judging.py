@@ -356,7 +356,14 @@ def _one_drop(case, tensor, amount, edge, step, below, ratio):
     step.lets_through = _shrinks_less(case, step, below, 30 * ratio)
     if step.lets_through is False and _computed_factor(step, below):
         return SMALL_INPUT.finding(step)
-    return case.why(step, TINY)
+    found = case.why(step, TINY)
+    return None if step.lets_through is not False and _adds_up(step, found) else found
+
+
+def _adds_up(step, found):
+    """May the drop be a sum whose parts cancel, instead of a small factor?"""
+    left = min(amount.total for amount in step.leaving if amount)
+    return found.cause == "small-factor" and left < max(a.total for a in step.arriving if a)
 
 
 def _is_tiny_without(case, step, edge, amount):

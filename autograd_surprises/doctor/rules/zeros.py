@@ -277,10 +277,11 @@ def _is_a_product_with_zeros(step: BackwardStep) -> bool:
 
 
 def _times_a_librarys_zero(step: BackwardStep) -> bool:
-    """Does a line of a library multiply by a constant 0? It does so to have a gradient at all."""
-    constant = any(node is None for node, _ in step.edges)
+    """Does a line of a library multiply a leaf by 0? It does so to give it a gradient at all."""
+    nodes = [node for node, _ in step.edges]
+    of_leaf = None in nodes and any(hasattr(node, "variable") for node in nodes)
     numbers = [value for value in _factors(step) if value.dim() == 0]
-    return step.in_library and constant and any(not bool(number) for number in numbers)
+    return step.in_library and of_leaf and any(not bool(number) for number in numbers)
 
 
 ZERO.add(
