@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable
+
+lock = threading.Lock()  # for those who count how often they are active
+if hasattr(os, "register_at_fork"):  # the thread that held it is not there in a child process
+    os.register_at_fork(after_in_child=lock._at_fork_reinit)
 
 
 def patch(owner: type, name: str, around: Callable[[Callable], Callable]) -> Callable[[], None]:

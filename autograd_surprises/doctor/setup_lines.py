@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -13,14 +12,13 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import nn
 
-from autograd_surprises.doctor.patches import patch
+from autograd_surprises.doctor.patches import lock, patch
 from autograd_surprises.doctor.places import HERE, Where, user_frame, where_is
 
 HOLDERS = (list, tuple, dict, torch.Tensor)  # nn.Module registers what it knows: no need to look
 
 _built: WeakKeyDictionary[torch.optim.Optimizer, Where] = WeakKeyDictionary()
 _stored: WeakKeyDictionary[nn.Module, dict[str, Where]] = WeakKeyDictionary()
-_lock = threading.Lock()
 _active = 0
 _undo: list[Callable[[], None]] = []
 
@@ -35,7 +33,7 @@ def noting_setup() -> Iterator[None]:
     2
     """
     global _active
-    with _lock:
+    with lock:
         if not _active:
             _undo.append(patch(torch.optim.Optimizer, "__init__", _noting_builds))
             _undo.append(patch(nn.Module, "__setattr__", _noting_tensors))
@@ -43,7 +41,7 @@ def noting_setup() -> Iterator[None]:
     try:
         yield
     finally:
-        with _lock:
+        with lock:
             _active -= 1
             while not _active and _undo:
                 _undo.pop()()
