@@ -727,3 +727,11 @@ def test_an_operation_that_nan_only_went_through_is_not_blamed_for_making_it(bet
     found = explain(between(x).square().sum())["loss"]
     assert found.cause not in ("zero-times-infinity", "division-by-zero", "masked-class")
     assert "probably" in found.sentence
+
+
+def test_a_loss_whose_value_is_replaced_is_meant():
+    x = leaf(0.2, 0.7)
+    with trace() as t:
+        soft, hard = x.sigmoid().sum(), (x > 0.5).float().sum()
+        loss = hard + soft - soft.detach()
+    assert t.explain(loss, {"x": x}).healthy
