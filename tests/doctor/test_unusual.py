@@ -735,3 +735,18 @@ def test_a_loss_whose_value_is_replaced_is_meant():
         soft, hard = x.sigmoid().sum(), (x > 0.5).float().sum()
         loss = hard + soft - soft.detach()
     assert t.explain(loss, {"x": x}).healthy
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_gradient_used_twice_is_told_only_if_a_backward_added_to_it(again):
+    w = leaf(1.0, 2.0)
+    sgd = torch.optim.SGD([w], lr=0.1)
+    with trace() as t:
+        w.square().sum().backward()
+        sgd.step()
+        if again:
+            w.square().sum().backward()
+        sgd.step()
+        loss = w.exp().sum()
+    causes = [found.cause for found in t.explain(loss, {"w": w}).findings]
+    assert ("accumulated" in causes) == again
