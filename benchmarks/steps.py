@@ -2,11 +2,13 @@
 
     python benchmarks/steps.py             about ten minutes, on a machine that does nothing else
     python benchmarks/steps.py --short     one turn of each way, as a test
+    python benchmarks/steps.py --only GPT  cases with this in their name
 
 The ways take turns in one process, on one thread. Memory is measured in a process for each way:
 the highest resident memory, less what the model alone takes. It runs on Linux and needs the
 packages of the extra `real`. benchmarks/README.md says what is measured, and holds the last result.
 """
+# ruff: noqa: E402  this folder is no package, and tests/ is not on the path
 
 import argparse
 import gc
@@ -20,6 +22,9 @@ import sys
 import time
 from datetime import date
 from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from real import libraries  # noqa: F401  comes before torchvision
 

@@ -1,6 +1,6 @@
-"""Functions with a backward of their own in released libraries, and what each of them documents.
+"""Functions with a custom backward in released libraries, and what each of them documents.
 
-Each is text, as somebody would type it: docs/report_cards.md prints it, and tools/library_cards.py
+Each is text, as a user would type it: docs/report_cards.md prints it, and tools/library_cards.py
 runs it. `x` is torch.linspace(-2, 2, 9).
 """
 
@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 STE = "straight-through, documented"
 SURROGATE = "a surrogate gradient, documented"
+GUIDED = "guided backpropagation, documented: a picture, and no gradient"
+DECONVOLUTION = "the deconvolution rule, documented: a picture, and no gradient"
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Entry:
     fn       what is examined: a function of the inputs
     inputs   the example
     like     a function that has the documented gradient, where that is not the slope
-    intent   why there is a `like`, or why the gradient is none on purpose
+    intent   why there is a `like`, or what is returned instead of a gradient on purpose
     """
 
     package: str
@@ -32,6 +34,10 @@ class Entry:
     inputs: str = "x"
     like: str = ""
     intent: str = ""
+
+    @property
+    def is_picture(self) -> bool:
+        return self.intent in (GUIDED, DECONVOLUTION)
 
 
 def ours(package, module, name, rest="", like="", intent="", inputs="x"):
@@ -49,7 +55,7 @@ def of_snntorch(name, rest, like, intent=SURROGATE):
 
 
 def of_spikingjelly(name, module, rest, intent=SURROGATE):
-    """The wrapper module documents the primitive whose gradient the Function returns."""
+    """The module around it documents the primitive whose gradient the Function returns."""
     like = f"lambda x: {module}.primitive_function(x, {rest})"
     imports = f"from spikingjelly.activation_based.surrogate import {module}, {name}"
     return Entry(
@@ -128,16 +134,13 @@ ENTRIES = [
     )),
     ours("monai", "monai.networks.blocks.activation", "SwishImplementation"),
     ours(
-        "monai", "monai.visualize.gradient_based", "_AutoGradReLU", "", "",
-        "guided backpropagation, documented: no gradient, but a picture",
+        "monai", "monai.visualize.gradient_based", "_AutoGradReLU", "", "", GUIDED,
     ),
     ours(
-        "torchlens", "torchlens.attribution._guided", "_GuidedReluFunction", "", "",
-        "guided backpropagation, documented: no gradient, but a picture",
+        "torchlens", "torchlens.attribution._guided", "_GuidedReluFunction", "", "", GUIDED,
     ),
     ours(
-        "torchlens", "torchlens.attribution._guided", "_DeconvReluFunction", "", "",
-        "the deconvolution rule, documented: no gradient, but a picture",
+        "torchlens", "torchlens.attribution._guided", "_DeconvReluFunction", "", "", DECONVOLUTION,
     ),
     ours("e3nn", "e3nn.math._soft_unit_step", "_SoftUnitStep"),
     # ---- transformers and peft

@@ -7,28 +7,28 @@ from importlib.metadata import version
 
 import torch
 
-LOW = "The first derivative is right. Gradient penalties and Hessians through it are "
+SECOND = "The first derivative is right. Gradient penalties and Hessians through it are "
 FLOAT32 = (
-    "A step with a documented surrogate gradient, which is right. The answer is float32 for every "
-    "input, so a model in bfloat16 or float64 stops at the next layer, or goes on in float32."
+    "A step with a documented surrogate gradient, which is right. The result is always float32, so "
+    "a model in bfloat16 or float64 fails at the next layer, or continues in float32."
 )
 MASK = (
-    "Right for finite gradients. Where nothing should pass, an infinite upstream gradient becomes "
-    "NaN instead of 0, because the mask is a factor. A loss scaler skips such a step either way."
+    "Right for finite gradients. Where the gradient should be 0, an infinite upstream gradient "
+    "becomes NaN, because the mask is a factor. A loss scaler skips such a step in either case."
 )
 TWICE = (
-    "A surrogate gradient: with a parameter of 1, twice the slope of the function in its "
-    "docstring. That scales the learning rate of what lies below."
+    "A surrogate gradient. With a parameter of 1, it is twice the slope of the function in the "
+    "docstring, which scales the learning rate of the layers below."
 )
 SEES = {
     "BlockCircularConvolution": (
         "The gradient for the input is that of a convolution in the other direction: wrong for "
-        "blocks longer than 2. The adapter's own weight gets the right gradient, but whatever lies "
-        "below a C3A layer does not."
+        "blocks longer than 2. The adapter's own weight gets the right gradient, but the layers "
+        "below a C3A layer do not."
     ),
     "HadaWeightCP": (
-        "The gradients of w1a and w2a are wrong, as each is computed with the other's factor. It "
-        "is used by LoHa for convolutions with use_effective_conv2d=True."
+        "The gradients of w1a and w2a are wrong: each is computed with the other's factor. LoHa "
+        "uses it for convolutions with use_effective_conv2d=True."
     ),
     "LogNormalCDF": (
         "Below -1, value and gradient are approximations: at -1 the value jumps by 0.002, and at "
@@ -37,42 +37,42 @@ SEES = {
     ),
     "HeaviErfc": TWICE,
     "HeaviTanh": TWICE,
-    "HeaviCirc": TWICE + " Beyond 1e19 in float32, x² is infinite, and the gradient NaN.",
+    "HeaviCirc": TWICE + " Beyond 1e19 in float32, x² is infinite, and the gradient is NaN.",
     "SuperSpike": (
-        "The surrogate gradient of the paper is 1 / (β·abs(x) + 1)². `alpha` should be that β, but "
-        "is not used: every alpha gives the gradient for 1."
+        "The surrogate gradient of the paper is 1 / (β·abs(x) + 1)². `alpha` should be this β, but "
+        "it is not used: every alpha gives the gradient for 1."
     ),
     "Sigmoid": (
         "With the default slope 25, the surrogate gradient is NaN below -3.55 in float32, where "
         "exp(25 · 3.55) overflows, and below -0.44 in float16. One such membrane potential "
-        "puts NaN into the weights. The answer is float32 for every input."
+        "puts NaN into the weights. The result is always float32."
     ),
     "Heaviside": (
         FLOAT32 + " An infinite upstream gradient becomes NaN where nothing should pass. Its "
         "second derivative is not 0: it differentiates through the saved output."
     ),
     "LeakySpikeOperator": (
-        "backward returns one gradient for two inputs: every training step stops with an error."
+        "backward returns one gradient for two inputs, so every training step fails with an error."
     ),
     "s2nn": "The first derivative is right. At x = -1, the second is NaN: 0 · inf in torch.where.",
     "_SoftUnitStep": (
-        "For x from 0 to 1e-23 in float32 (to 1e-162 in float64), x · x is 0, and the gradient "
-        "0 / 0 is NaN instead of 0."
+        "For x from 0 to 1e-23 in float32 (to 1e-162 in float64), x · x is 0, and the gradient is "
+        "0 / 0: NaN instead of 0."
     ),
-    "GeLUFunction": "Beyond 1e19 in float32, x² is infinite, and the gradient NaN instead of 1.",
+    "GeLUFunction": "Beyond 1e19 in float32, x² is infinite, and the gradient is NaN instead of 1.",
     "SymmetricQuantFunction": (
-        "Straight-through, documented. With a half-precision input the answer is float32, and a "
-        "0-d input comes back with one dimension."
+        "Straight-through, documented. For a half-precision input the result is float32, and for a "
+        "0-d input it has one dimension."
     ),
-    "entmax15": LOW + "NaN where a probability is 0: the slope of a square root at 0.",
-    "entmax_bisect": LOW + "NaN where a probability is 0: the slope of a power at 0.",
-    "sparsemax_loss": LOW + "silently 0.",
-    "entmax15_loss": LOW + "silently 0.",
-    "RBFCovariance": LOW + "silently wrong: backward uses a tensor that forward computed.",
-    "MaternCovariance": LOW + "silently wrong: backward uses a tensor that forward computed.",
-    "_SoftTargetCrossEntropy": LOW + "silently 0: backward uses a tensor that forward computed.",
-    "_CategoricalKL": LOW + "silently 0: backward uses a tensor that forward computed.",
-    "_SoftTargetBinaryCrossEntropy": LOW + "silently 0: backward uses what forward computed.",
+    "entmax15": SECOND + "NaN where a probability is 0: the slope of a square root at 0.",
+    "entmax_bisect": SECOND + "NaN where a probability is 0: the slope of a power at 0.",
+    "sparsemax_loss": SECOND + "silently 0.",
+    "entmax15_loss": SECOND + "silently 0.",
+    "RBFCovariance": SECOND + "silently wrong: backward uses a tensor that forward computed.",
+    "MaternCovariance": SECOND + "silently wrong: backward uses a tensor that forward computed.",
+    "_SoftTargetCrossEntropy": SECOND + "silently 0: backward uses a tensor that forward computed.",
+    "_CategoricalKL": SECOND + "silently 0: backward uses a tensor that forward computed.",
+    "_SoftTargetBinaryCrossEntropy": SECOND + "silently 0: backward uses what forward computed.",
     **dict.fromkeys(
         ["StraightThroughEstimator", "Triangular", "FastSigmoid", "ATan", "SparseFastSigmoid",
          "SpikeRateEscape"],
@@ -86,7 +86,7 @@ SEES = {
 
 def page_of(found) -> str:
     """The page as Markdown: what is wrong, what is meant, and what is healthy."""
-    picture = [each for each in found if "no gradient" in each[0].intent]
+    picture = [each for each in found if each[0].is_picture]
     wrong = [each for each in found if each[2] and each not in picture]
     wrong.sort(key=lambda each: rank(each[2]))
     fine = [each for each in found if not each[2]]
@@ -95,16 +95,15 @@ def page_of(found) -> str:
     packages = len({entry.package for entry, _, _ in found})
     texts = [
         "# Report cards of released libraries",
-        f"`report_card` was given {len(found)} functions with a backward of their own, from "
-        f"{packages} libraries as released, with torch {torch.__version__}, on {date.today()}. "
-        "`python tools/library_cards.py --store` writes this page; `make cards` installs what it "
-        "needs. For each row that is silently wrong it runs three lines that do without the "
-        "report card: torch's own gradcheck and gradgradcheck in float64, or the numbers. The "
-        "page is not written unless all of them agree.",
-        "A surrogate gradient is no fault: where a library documents one, it was passed as "
-        "`like=`, and the gradient compared with it. Nearly all of these are older than "
-        "`torch.func`, which refuses them with an error; only silent answers are listed. Some are "
-        "far from ordinary training, and say so.",
+        f"`report_card` examined {len(found)} functions with a custom backward from {packages} "
+        f"released libraries, with torch {torch.__version__.partition('+')[0]}, on {date.today()}. "
+        "`make cards` repeats this and writes this page. Each row that is silently wrong is "
+        "confirmed by three lines that do not use the report card: torch's own gradcheck or "
+        "gradgradcheck in float64, or the numbers. The page is written only if all of them agree.",
+        "A surrogate gradient is not a fault. Where a library documents one, a function with that "
+        "gradient was passed as `like=`, and the two gradients were compared. Most of these "
+        "functions cannot be used with `torch.func`, which refuses them with an error; only silent "
+        "answers are listed here. Some need inputs that are rare in training; the text names them.",
         f"## Silently wrong, or refused in training: {len(wrong)}",
         table(
             ["function", "version", "rows", "what a user sees", "confirmed by"],
@@ -114,7 +113,7 @@ def page_of(found) -> str:
                 for entry, card, findings in wrong
             ],
         ),
-        f"## Meant so: {len(picture)}",
+        f"## Intended: {len(picture)}",
         table(
             ["function", "version", "rows", "why"],
             [[f"`{entry.name}`", release(entry), rows_of(findings), entry.intent]

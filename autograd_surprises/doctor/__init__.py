@@ -6,12 +6,13 @@ rule that fits. Each module imports only those above it:
 places         lines of code, and the tensors that the variables there hold
 finding        what happened to the gradient of one tensor
 steps          what backward did at one node of the graph
-arrived        what is kept of the gradient of one tensor
+arrived_gradients  what is kept of the gradient of one tensor
 factors        which parameter is a factor
 rules          every cause: when it applies, what it says, what helps, which section teaches it
 forward_calls  one call of torch in the forward pass
 forgetting     which calls of a recording are still needed
-leftovers      gradients that an optimizer used twice
+reused_gradients  gradients that an optimizer used twice
+patches        a method of torch, replaced for a while
 setup_lines    where optimizers were built, and tensors stored as attributes
 recorder       what the forward pass did
 history        queries on a recording

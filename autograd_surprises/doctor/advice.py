@@ -72,7 +72,7 @@ def _used_twice(case):
     """Leaves whose gradients add up over several steps."""
     found = []
     for i, leaf in enumerate(case.leaves):
-        again = case.history.recorder.leftovers.used_again(leaf)
+        again = case.history.recorder.reused.used_again(leaf)
         if again is not None:
             places = zip(("backward at", "used at"), again, strict=True)
             found.append(USED_TWICE.finding().about(case.name(leaf, i), "wrong", places))

@@ -10,7 +10,7 @@ from weakref import ref
 
 import torch
 
-from autograd_surprises.doctor.arrived import Arrived, arrived_at
+from autograd_surprises.doctor.arrived_gradients import Arrived, arrived_at
 from autograd_surprises.doctor.by_backward import gradients_by_backward
 from autograd_surprises.doctor.steps import (
     Amount,

@@ -38,6 +38,8 @@ def constant_terms(case: Case) -> list[Finding]:
         if call is None or call.function or all(node is not None for node, _ in step.edges):
             continue
         for state in call.inputs:
+            if _is_detached(case.history, state):
+                return []  # hard + soft - soft.detach(): the value is replaced on purpose
             term = _term(case.history, state)
             if term is not None:
                 found.append(_told(term, call))
@@ -61,6 +63,12 @@ def _sums(case) -> Iterator[BackwardStep]:
             if step.kind in SUMS:
                 yield step
             waiting += [case.backward.steps[node] for node, _ in step.edges if node is not None]
+
+
+def _is_detached(history, state):
+    """Was this very term detached, and nothing computed from it?"""
+    call = history.makers.get(state)
+    return call is not None and state in call.cuts and call.cuts[state].cause in MAYBE_MEANT
 
 
 class Term(NamedTuple):

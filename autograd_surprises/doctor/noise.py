@@ -29,8 +29,8 @@ def sent(backward: Backward, starts: Iterable[tuple], end: tuple[Node, int]) -> 
     starts = [edge for edge in dict.fromkeys(starts) if edge in backward.like]
     if not starts or not backward.may_run_again:
         return None
-    noise = [_noise(*backward.like[edge]) for edge in starts]
     try:
+        noise = [_noise(*backward.like[edge]) for edge in starts]
         with backward.unnoticed():
             (arrived,) = torch.autograd.grad(
                 [GradientEdge(*edge) for edge in starts],
@@ -39,7 +39,7 @@ def sent(backward: Backward, starts: Iterable[tuple], end: tuple[Node, int]) -> 
                 retain_graph=True,
                 allow_unused=True,
             )
-    except Exception:  # freed, compiled without a second backward, or somebody's own Function
+    except Exception:  # freed, compiled without a second backward, or a dtype without randn
         return None
     return arrived if arrived is None or arrived.layout is torch.strided else None
 

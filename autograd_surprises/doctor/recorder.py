@@ -25,7 +25,6 @@ from autograd_surprises.doctor.forward_calls import (
     is_finite,
     name_and_role,
 )
-from autograd_surprises.doctor.leftovers import Leftovers
 from autograd_surprises.doctor.places import (
     Where,
     code_line,
@@ -35,6 +34,7 @@ from autograd_surprises.doctor.places import (
     where_from,
     where_is,
 )
+from autograd_surprises.doctor.reused_gradients import ReusedGradients
 from autograd_surprises.doctor.rules.cuts import CUTS, Cut, Lost
 from autograd_surprises.doctor.setup_lines import noting_setup
 
@@ -70,7 +70,7 @@ class Recorder(TorchFunctionMode):
         self.hooks: list[tuple[int, Where | None]] = []
         self.spoiled: list[ForwardCall] = []
         self.failed: list[int] = []
-        self.leftovers = Leftovers()
+        self.reused = ReusedGradients()
         self._states: dict[int, tuple[weakref.ref, int]] = {}  # by id(tensor), the latest one
         self._earlier: dict[int, int] = {}
         self._sources: dict[int, weakref.ref] = {}  # state of a .data or .detach() -> its tensor
@@ -87,7 +87,7 @@ class Recorder(TorchFunctionMode):
             _watch(self)
             undo.callback(_unwatch, self)
             undo.enter_context(noting_setup())
-            undo.enter_context(self.leftovers.watching())
+            undo.enter_context(self.reused.watching())
             self.ended = False
             if not self.eager:
                 undo.enter_context(_before_compiled_code(self._end))
@@ -180,7 +180,7 @@ class Recorder(TorchFunctionMode):
         name, role = name_and_role(func)
         before = sequence_number()
         if name == "backward":
-            self.leftovers.before_backward(sys._getframe(1))
+            self.reused.before_backward(sys._getframe(1))
         try:
             result = func(*args, **kwargs)
         except Exception:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from types import FrameType
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
 
-from autograd_surprises.doctor.places import Where, user_frame, where_is
+from autograd_surprises.doctor.patches import lock, patch
+from autograd_surprises.doctor.places import HERE, Where, user_frame, where_is
 
 HOLDERS = (list, tuple, dict, torch.Tensor)  # nn.Module registers what it knows: no need to look
 
 _built: WeakKeyDictionary[torch.optim.Optimizer, Where] = WeakKeyDictionary()
 _stored: WeakKeyDictionary[nn.Module, dict[str, Where]] = WeakKeyDictionary()
-_lock = threading.Lock()
 _active = 0
-_originals = torch.optim.Optimizer.__init__, nn.Module.__setattr__
+_undo: list[Callable[[], None]] = []
 
 
 @contextmanager
@@ -31,19 +32,19 @@ def noting_setup() -> Iterator[None]:
     >>> built_at(optimizer).line
     2
     """
-    global _active, _originals
-    with _lock:
+    global _active
+    with lock:
         if not _active:
-            _originals = torch.optim.Optimizer.__init__, nn.Module.__setattr__
-            torch.optim.Optimizer.__init__, nn.Module.__setattr__ = _build, _store
+            _undo.append(patch(torch.optim.Optimizer, "__init__", _noting_builds))
+            _undo.append(patch(nn.Module, "__setattr__", _noting_tensors))
         _active += 1
     try:
         yield
     finally:
-        with _lock:
+        with lock:
             _active -= 1
-            if not _active:
-                torch.optim.Optimizer.__init__, nn.Module.__setattr__ = _originals
+            while not _active and _undo:
+                _undo.pop()()
 
 
 def built_at(optimizer: torch.optim.Optimizer | None) -> Where | None:
@@ -56,13 +57,29 @@ def stored_at(module: nn.Module, name: str) -> Where | None:
     return _stored.get(module, {}).get(name)
 
 
-def _build(optimizer, *args, **kwargs):
-    _originals[0](optimizer, *args, **kwargs)
-    _built[optimizer] = where_is(user_frame(sys._getframe(1)))
+def _noting_builds(original):
+    @functools.wraps(original)
+    def build(optimizer, *args, **kwargs):
+        original(optimizer, *args, **kwargs)
+        caller = sys._getframe(1)
+        if _active and not _is_ours(caller):
+            _built[optimizer] = where_is(user_frame(caller))
+
+    return build
 
 
-def _store(module, name, value):
-    _originals[1](module, name, value)
-    if isinstance(value, HOLDERS) and not isinstance(value, nn.Parameter):
-        with suppress(TypeError):  # a module that cannot be hashed
-            _stored.setdefault(module, {})[name] = where_is(user_frame(sys._getframe(1)))
+def _is_ours(frame: FrameType) -> bool:
+    """Does this frame, or the constructor that it is in, belong to the doctor?"""
+    outer = frame.f_back if frame.f_code.co_name == "__init__" else frame
+    return outer is not None and outer.f_code.co_filename.startswith(HERE)
+
+
+def _noting_tensors(original):
+    @functools.wraps(original)
+    def store(module, name, value):
+        original(module, name, value)
+        if _active and isinstance(value, HOLDERS) and not isinstance(value, nn.Parameter):
+            with suppress(Exception):  # a module that cannot be hashed, or not yet
+                _stored.setdefault(module, {})[name] = where_is(user_frame(sys._getframe(1)))
+
+    return store

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections import deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 
 import torch
 from torch import nn
 
+CONTAINERS = (list, dict, set, deque, OrderedDict, defaultdict)  # others may refuse changes
 DEEP = 3  # containers in containers of what hooks keep
 LARGE = 2**20  # elements: larger tensors that hooks keep are activations, which hooks only read
 
@@ -74,7 +75,7 @@ def _state_of(hook):
             held = cell.cell_contents
         except ValueError:  # not filled yet
             continue
-        if isinstance(held, (list, dict, set, deque)):
+        if type(held) in CONTAINERS:
             state.append(held)
         elif inspect.isfunction(held) and held is not hook:
             state += _state_of(held)
@@ -86,19 +87,27 @@ def _remember(value, depth=DEEP) -> Callable[[], None]:
     if isinstance(value, torch.Tensor):
         passive = isinstance(value, nn.Parameter) or value.numel() > LARGE
         return _nothing if passive else _remember_tensor(value)
-    if not isinstance(value, (list, dict, set, deque)) or not depth:
+    if type(value) not in CONTAINERS or not depth:
         return _nothing
     kept = value.copy()
     parts = kept.values() if isinstance(kept, dict) else kept
     inner = [put for part in parts if (put := _remember(part, depth - 1)) is not _nothing]
 
     def put_back():
-        value.clear()
-        (value.extend if isinstance(value, (list, deque)) else value.update)(kept)
+        if _parts(value) != _parts(kept):
+            value.clear()
+            (value.extend if isinstance(value, (list, deque)) else value.update)(kept)
         for put in inner:
             put()
 
     return put_back
+
+
+def _parts(container):
+    """What tells whether something was added, removed or replaced."""
+    if isinstance(container, dict):
+        return [(id(key), id(value)) for key, value in container.items()]
+    return (set if isinstance(container, set) else list)(map(id, container))
 
 
 def _nothing():

@@ -142,7 +142,7 @@ def ask(subject: Subject, name: str, check: Check, end: float = math.inf) -> Car
     """
     start = time.monotonic()
     try:
-        with until(end):
+        with isolated(subject.device), until(end):  # in this order: what is put back, is all of it
             row = _answer(subject, name, check)
     except TimeIsUp:
         row = CardRow(name, NOT_ASKED, "the time is up")
@@ -151,8 +151,7 @@ def ask(subject: Subject, name: str, check: Check, end: float = math.inf) -> Car
 
 def _answer(subject, name, check):
     try:
-        with isolated(subject.device):
-            return CardRow(name, WORKS, check(subject) or "")
+        return CardRow(name, WORKS, check(subject) or "")
     except NotApplicable as reason:
         return CardRow(name, NOT_APPLICABLE, str(reason))
     except SilentlyWrong as wrong:

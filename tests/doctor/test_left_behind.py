@@ -1,16 +1,18 @@
 """Nothing is left behind: no tensor, no hook, no patched method, also after an error."""
 
 import gc
+import inspect
 import threading
 
 import pytest
 import torch
 import torch._dynamo
 from torch import nn
-from torch.optim.optimizer import _global_optimizer_post_hooks
+from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
 from autograd_surprises.doctor import explain, trace
 from autograd_surprises.doctor.backward import Backward
+from autograd_surprises.doctor.setup_lines import built_at
 
 
 def leaf(*values):
@@ -99,6 +101,7 @@ def switches():
         nn.Module.__setattr__,
         torch.optim.Optimizer.__init__,
         dict(_global_optimizer_post_hooks),
+        dict(_global_optimizer_pre_hooks),
         torch._dynamo.eval_frame._stance.stance,
         torch.overrides._get_current_function_mode_stack(),
     )
@@ -181,3 +184,30 @@ def test_what_another_thread_does_is_not_recorded(other_is_traced):
     if other_is_traced:
         assert [call.name for call in traces[0].calls] == ["ones", "Parameter"]
         assert traces[0].calls[1].where.module == "Waits"
+
+
+def test_an_optimizer_that_is_patched_inside_of_a_trace_stays_patched(monkeypatch):
+    """A library that is imported inside may do so."""
+    monkeypatch.setattr(torch.optim.Optimizer, "__init__", torch.optim.Optimizer.__init__)
+    counted = []
+    with trace():
+        below = torch.optim.Optimizer.__init__
+
+        def patched(*args, **kwargs):
+            counted.append(1)
+            below(*args, **kwargs)
+
+        torch.optim.Optimizer.__init__ = patched
+    assert torch.optim.Optimizer.__init__ is patched
+    with trace() as t:
+        sgd = torch.optim.SGD([leaf(1.0)], lr=0.1)
+    assert len(counted) == 1 and built_at(sgd) is not None
+    assert torch.optim.Optimizer.__init__ is patched
+    assert built_at(torch.optim.SGD([leaf(1.0)], lr=0.1)) is None, "nothing is noted outside"
+    assert t.error is None
+
+
+def test_a_patched_method_keeps_its_signature():
+    plain = inspect.signature(torch.optim.Optimizer.__init__)
+    with trace():
+        assert inspect.signature(torch.optim.Optimizer.__init__) == plain

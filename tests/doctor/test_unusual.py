@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections import OrderedDict
 
 import pytest
 import torch
@@ -167,6 +168,35 @@ def test_a_result_kept_in_a_container(put):
     loss.backward()
     (held,) = [t for t in _tensors(kept) if id(t) == seen]
     assert held.grad.tolist() == [1.0, 1.0]
+
+
+class Locked(OrderedDict):
+    """As transformers' ModelOutput."""
+
+    def update(self, *args, **kwargs):
+        raise TypeError("use something else")
+
+
+def test_a_container_that_refuses_changes_is_left_alone():
+    layer = nn.Linear(2, 2)
+    layer.register_full_backward_hook(lambda *_: None)
+    layer.latest = Locked(logits=torch.ones(1))
+    assert explain(layer(leaf(1.0, 2.0)).sum(), layer).healthy
+    assert list(layer.latest) == ["logits"]
+
+
+class Equal(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale, self.size = torch.ones(1), 3
+
+    def __hash__(self):
+        return hash(self.size)
+
+
+def test_a_module_that_cannot_be_hashed_yet():
+    with trace():
+        Equal()
 
 
 def _tensors(kept):
@@ -697,3 +727,26 @@ def test_an_operation_that_nan_only_went_through_is_not_blamed_for_making_it(bet
     found = explain(between(x).square().sum())["loss"]
     assert found.cause not in ("zero-times-infinity", "division-by-zero", "masked-class")
     assert "probably" in found.sentence
+
+
+def test_a_loss_whose_value_is_replaced_is_meant():
+    x = leaf(0.2, 0.7)
+    with trace() as t:
+        soft, hard = x.sigmoid().sum(), (x > 0.5).float().sum()
+        loss = hard + soft - soft.detach()
+    assert t.explain(loss, {"x": x}).healthy
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_gradient_used_twice_is_told_only_if_a_backward_added_to_it(again):
+    w = leaf(1.0, 2.0)
+    sgd = torch.optim.SGD([w], lr=0.1)
+    with trace() as t:
+        w.square().sum().backward()
+        sgd.step()
+        if again:
+            w.square().sum().backward()
+        sgd.step()
+        loss = w.exp().sum()
+    causes = [found.cause for found in t.explain(loss, {"w": w}).findings]
+    assert ("accumulated" in causes) == again

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import autograd_surprises
-from autograd_surprises.doctor import explain_error, trace
+from autograd_surprises.doctor import explain_error, trace, watch
 from helpers.functions import round_ste, value_with_gradient_of
 
 CHECKOUT = autograd_surprises.__path__[0].removesuffix("autograd_surprises")
@@ -155,3 +155,14 @@ def with_derivatives_only():
 def test_a_bias_that_no_derivative_depends_on_is_no_alarm():
     report = with_derivatives_only()
     assert report.healthy and "derivatives" in report["2.bias"].sentence
+
+
+def test_the_optimizer_that_watch_makes_for_itself_is_not_taken_for_the_users():
+    model = torch.nn.ModuleDict({"held": torch.nn.Linear(2, 2), "forgotten": torch.nn.Linear(2, 2)})
+    sgd = torch.optim.SGD(model["held"].parameters(), lr=0.1)
+    with watch(model, sgd) as w:
+        model["held"](model["forgotten"](torch.ones(1, 2))).sum().backward()
+        sgd.step()
+    found = w.reports[0].report["forgotten.weight"]
+    assert found.cause == "not-in-optimizer"
+    assert not any(line_of(where)[1].endswith("backward()") for _, where in found.places)

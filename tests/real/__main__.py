@@ -4,6 +4,8 @@ python -m real                 every step whose libraries are here, two at a tim
 python -m real NAME ...        only these; prints the doctor's reports
 python -m real --write FILE    also write the page, as make real does
 python -m real --json FILE     also write everything that was found, as data
+
+The exit code is 1 if the doctor failed, said something untrue or changed anything.
 """
 
 from __future__ import annotations
@@ -95,7 +97,7 @@ def main() -> int:
     print(*(f"{count:5} {name}" for name, count in figures(results).items()), sep="\n")
     if asked.write:
         asked.write.write_text(page(results), encoding="utf-8")
-    return 0
+    return int(any(result.crashed or result.untrue or result.changed for result in results))
 
 
 if __name__ == "__main__":

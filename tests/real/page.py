@@ -50,10 +50,11 @@ def page(results: list[Score]) -> str:
         "**A false alarm** makes the report of a healthy step unhealthy. **An untrue claim** is "
         "refuted by plain torch: the gradient is not what the finding says, or the blamed step of "
         "backward is not the reason. To test a blamed step, noise replaces the zeros that leave "
-        "it; if fewer than half of the tensor's zeros vanish, the claim is untrue. **Changed** "
-        "means that after two training steps a parameter, buffer, gradient, hook, flag or random "
-        "number differs in any bit from a run without the doctor. **A bug is found** if one "
-        "finding names its line first, and its cause.",
+        "it; if fewer than half of the tensor's zeros vanish, the claim is untrue. Of a finding "
+        "about None, NaN, inf or an optimizer, only the gradient is checked, not the cause. "
+        "**Changed** means that after two training steps a parameter, buffer, gradient, hook, flag "
+        "or random number differs in any bit from a run without the doctor. **A bug is found** if "
+        "one finding names its line first, and its cause.",
         "",
         f"The first score is that of the doctor before any rule was changed for these steps, with "
         f"the steps as they were on {first['date']}.",

@@ -16,6 +16,14 @@ from real.judging import noting_blame, seed, untrue
 from real.step import Bug, Healthy, Step
 
 SCREEN = 40  # lines that fit on one
+PATCHED = (
+    (torch.nn.Module, "__call__"),
+    (torch.nn.Module, "__setattr__"),
+    (torch.nn.Parameter, "__new__"),
+    (torch.optim.Optimizer, "__init__"),
+    (torch.Tensor, "backward"),
+)
+ORIGINALS = [getattr(owner, name) for owner, name in PATCHED]
 
 
 @dataclass
@@ -163,8 +171,8 @@ def state(step: Step) -> dict[str, str]:
 
 
 def _switches():
-    patched = torch.nn.Module.__call__.__qualname__, torch.Tensor.backward.__qualname__
-    return torch.is_grad_enabled(), torch.is_anomaly_enabled(), patched
+    now = [getattr(owner, name) for owner, name in PATCHED]
+    return torch.is_grad_enabled(), torch.is_anomaly_enabled(), now == ORIGINALS
 
 
 def _hash(tensors):

@@ -24,17 +24,17 @@ class _Used:
     again_at: Where | None = None
 
 
-class Leftovers:
+class ReusedGradients:
     """Follows the .grad of what optimizers step, while it is watching.
 
     >>> weight = torch.ones(2, requires_grad=True)
-    >>> optimizer, leftovers = torch.optim.SGD([weight], lr=0.1), Leftovers()
-    >>> with leftovers.watching():
+    >>> optimizer, reused = torch.optim.SGD([weight], lr=0.1), ReusedGradients()
+    >>> with reused.watching():
     ...     for _ in range(2):
-    ...         leftovers.before_backward(sys._getframe())
+    ...         reused.before_backward(sys._getframe())
     ...         weight.square().sum().backward()
     ...         optimizer.step()
-    >>> leftovers.used_again(weight) is None
+    >>> reused.used_again(weight) is None
     False
     """
 
