@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import sys
 import threading
@@ -11,7 +12,10 @@ from contextlib import suppress
 from types import FrameType
 
 import torch
+from torch.autograd.graph import GradientEdge
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
+
+from autograd_surprises.doctor.patches import lock
 
 
 class Interception:
@@ -48,7 +52,7 @@ class Interception:
 
     def __enter__(self):
         global _originals
-        with _lock:
+        with lock:
             if self in _active:
                 raise RuntimeError("this watch() is active already: make another one")
             if not _active:
@@ -60,7 +64,7 @@ class Interception:
         return self
 
     def __exit__(self, *error):
-        with _lock:
+        with lock:
             if self not in _active:  # in a child process, which has abandoned it
                 return
             self._hook.remove()
@@ -76,25 +80,38 @@ class Interception:
 
 _unseen = torch._C.DisableTorchFunction  # by a recorder, and by the user's own modes
 _active: list[Interception] = []  # of all threads, the innermost last
-_lock = threading.Lock()
 _originals = torch.Tensor.backward, torch.autograd.backward
 
 
 def _watched(original):
+    signature = inspect.signature(original)
+    first = next(iter(signature.parameters))
+
     @functools.wraps(original)
-    def backward(roots, *args, **kwargs):
+    def backward(*args, **kwargs):
         thread = threading.get_ident()
         mine = [each for each in _active if each._thread == thread and not each._busy]
         if not mine:
-            return original(roots, *args, **kwargs)
+            return original(*args, **kwargs)
         watching = mine[-1]
-        weights = args[0] if args else kwargs.get("gradient", kwargs.get("grad_tensors"))
-        tensors = [roots] if isinstance(roots, torch.Tensor) else list(roots)
+        given = signature.bind(*args, **kwargs)
+        roots = given.arguments[first]
+        if isinstance(roots, (torch.Tensor, GradientEdge)):
+            roots = (roots,)
+        else:  # an iterator can be read only once
+            roots = given.arguments[first] = tuple(roots)
+        args, kwargs = given.args, given.kwargs
+        if any(isinstance(root, GradientEdge) for root in roots):  # whose value is not known
+            return original(*args, **kwargs)
+        weights = given.arguments.get("gradient", given.arguments.get("grad_tensors"))
+        if isinstance(weights, (list, tuple)) and len(weights) == 1:
+            weights = weights[0]
         with _unseen():
-            watching.before_backward(tensors, weights, kwargs.get("inputs"), sys._getframe(1))
+            inputs = given.arguments.get("inputs")
+            watching.before_backward(roots, weights, inputs, sys._getframe(1))
         watching._busy = True
         try:
-            result = backward(roots, *args, **kwargs)  # for the others
+            result = backward(*args, **kwargs)  # for the others
         except Exception as error:
             with _unseen():
                 watching.backward_failed(error)
@@ -110,8 +127,6 @@ def _watched(original):
 
 def _leave():
     """In a child process nothing is watched: its steps, if there are any, are others."""
-    global _lock
-    _lock = threading.Lock()
     for watching in list(_active):
         with suppress(Exception):
             watching.abandon()

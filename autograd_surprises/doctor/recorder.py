@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from types import CodeType, FrameType
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
@@ -25,6 +26,7 @@ from autograd_surprises.doctor.forward_calls import (
     is_finite,
     name_and_role,
 )
+from autograd_surprises.doctor.patches import lock
 from autograd_surprises.doctor.places import (
     Where,
     code_line,
@@ -78,7 +80,7 @@ class Recorder(TorchFunctionMode):
         self._in_function: dict[int, ForwardCall] = {}
         self._switches: list[tuple[CodeType, Where] | None] = []  # None for on
         self._modules: list[str] = []
-        self._paths: dict[int, str] = {}  # by id of the module
+        self._paths: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
         self._thread: int | None = None  # in which it records
         self._full = FEW  # calls at which to forget
 
@@ -108,10 +110,12 @@ class Recorder(TorchFunctionMode):
             self.__exit__()
 
     def _path_of(self, module):
-        if not self._modules and id(module) not in self._paths:
-            top = type(module).__name__
-            self._paths.update((id(part), path or top) for path, part in module.named_modules())
-        return self._paths.get(id(module), type(module).__name__)
+        with suppress(Exception):  # a module that cannot be hashed
+            if not self._modules and module not in self._paths:
+                top = type(module).__name__
+                self._paths.update((part, path or top) for path, part in module.named_modules())
+            return self._paths.get(module, type(module).__name__)
+        return type(module).__name__
 
     # Tensors have states: each change in place makes a new one.
 
@@ -349,13 +353,12 @@ def _switched_at(caller):
 # hooks.)
 
 _active: list[Recorder] = []  # of all threads, the innermost last
-_lock = threading.Lock()
 _originals = nn.Module.__call__, nn.Parameter.__new__
 
 
 def _watch(recorder):
     global _originals
-    with _lock:
+    with lock:
         if recorder in _active:
             raise RuntimeError("this trace() is recording already: make another one")
         if not _active:
@@ -366,7 +369,7 @@ def _watch(recorder):
 
 
 def _unwatch(recorder):
-    with _lock:
+    with lock:
         _active.remove(recorder)
         if not _active:
             nn.Module.__call__, nn.Parameter.__new__ = _originals[0], staticmethod(_originals[1])

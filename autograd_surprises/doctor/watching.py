@@ -268,7 +268,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         else:
             source = self._recorder
         self._borrowed = not self._recording and source is not None
-        wrt = inputs or trained.wrt
+        wrt = trained.wrt if inputs is None else inputs
         report = examine(loss, wrt, trained.model, trained.optimizer, weights, source, frame)
         if self._recording and loss.grad_fn is not None:
             self._graphs = [SameGraph(loss.grad_fn, report.history), *self._graphs[:WAIT]]

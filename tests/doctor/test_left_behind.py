@@ -211,3 +211,14 @@ def test_a_patched_method_keeps_its_signature():
     plain = inspect.signature(torch.optim.Optimizer.__init__)
     with trace():
         assert inspect.signature(torch.optim.Optimizer.__init__) == plain
+
+
+def test_the_path_of_a_module_that_is_gone_is_not_that_of_a_new_one():
+    paths = set()
+    with trace() as t:
+        for _ in range(100):
+            nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))(torch.ones(1, 2))
+            gc.collect()
+            nn.Linear(2, 2)(torch.ones(1, 2))
+            paths.add(t.calls[-1].module)
+    assert paths == {"Linear"}

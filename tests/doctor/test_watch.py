@@ -430,3 +430,29 @@ def test_the_lines_of_each_loss_are_kept_for_later():
     (bad,) = [each for each in w.reports if not each.healthy]
     assert bad.step == 7
     assert bad.report["weight"].where.source.endswith("# the first one")
+
+
+# ---- Every way to call backward
+
+
+def edge(x):
+    return torch.autograd.graph.get_gradient_edge((x * 2).sum())
+
+
+CALLS = {
+    "keyword": lambda x: torch.autograd.backward(tensors=[(x * 2).sum()]),
+    "generator": lambda x: torch.autograd.backward(loss for loss in [(x * 2).sum()]),
+    "edge": lambda x: torch.autograd.backward(edge(x), torch.tensor(1.0)),
+    "positional": lambda x: (x * 2).sum().backward(None, True, False, [x]),
+    "one input": lambda x: (x * 2).sum().backward(inputs=x),
+    "weights": lambda x: torch.autograd.backward([x * 2], [torch.ones(2)]),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_each_way_to_call_backward_works_as_without_watch(call):
+    x = torch.ones(2, requires_grad=True)
+    with watch() as w:
+        call(x)
+    assert x.grad.tolist() == [2.0, 2.0]
+    assert w.healthy
