@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+import threading
 import time
+from contextlib import contextmanager
 
 from autograd_surprises.doctor.watching import StepReport, watch
 from autograd_surprises.report_card import terminal
@@ -110,23 +113,62 @@ def main(words: list[str]) -> int | str | None:
         parser.error("which script? For example: python -m autograd_surprises train.py")
     if not options.module and not os.path.isfile(target[0]):
         parser.error(f"there is no file {target[0]}")
-    run, code = (run_module if options.module else run_script), None
+    run = run_module if options.module else run_script
+    if os.environ.get("RANK", "0") != "0":  # torchrun: one process speaks for all
+        return _exit_code(run, target)
     watched = WatchedScript(options)
-    try:
+
+    def finish():
+        watched.say(watched.summary)
+        if options.json:
+            write_json(options.json, watched)
+        if options.html:
+            write_html(options.html, watched, watched.graphs, f"Gradients of {os.path.basename(target[0])}")
+
+    with _before_termination(finish):
         with watched:
-            run(target[0], target[1:])
+            code = _exit_code(run, target)
+        finish()
+    return code
+
+
+def _exit_code(run, target):
+    """Of the script; what it raises is printed as Python would."""
+    try:
+        run(target[0], target[1:])
     except SystemExit as left:
-        code = left.code
+        return left.code
     except BaseException as error:
         error.__traceback__ = without_ours(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
-        code = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
-    watched.say(watched.summary)
-    if options.json:
-        write_json(options.json, watched)
-    if options.html:
-        write_html(options.html, watched, watched.graphs, f"Gradients of {target[0]}")
-    return code
+        return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+    return None
+
+
+@contextmanager
+def _before_termination(act):
+    """Call `act` before SIGTERM ends this process, unless somebody else handles the signal."""
+    ours, kill = os.getpid(), signal.SIGTERM
+
+    def terminated(number, frame):
+        last = signal.getsignal(kill) is terminated  # else a handler of the script called this one
+        try:
+            if os.getpid() == ours:  # a forked child says nothing
+                act()
+        finally:
+            if last:
+                signal.signal(kill, signal.SIG_DFL)
+                os.kill(os.getpid(), kill)
+
+    mine = threading.current_thread() is threading.main_thread()
+    mine = mine and signal.getsignal(kill) is signal.SIG_DFL
+    if mine:
+        signal.signal(kill, terminated)
+    try:
+        yield
+    finally:
+        if mine and signal.getsignal(kill) is terminated:
+            signal.signal(kill, signal.SIG_DFL)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from autograd_surprises.show.findings import by_story, listed
 
 WAIT = 10  # steps, at most, for the first loss of a second optimizer
 BORROWED = "; not recorded, so the lines are those of an earlier step with the same graph"
+UNRECORDED = "; not recorded, so no lines are known: --steps {0} or watch(steps=[{0}]) records it"
 DEAD = ("none", "zero", "tiny", "not trained")
 
 
@@ -184,7 +185,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
                 self._examine(roots[0], weights, inputs, frame, finite)
         if turned and self._pending:
             self._why = f"the loss is {'nan' if self.loss.isnan().any() else 'inf'}"
-            self._why += BORROWED if self._borrowed else ""
+            if not self._recording:
+                self._why += BORROWED if self._borrowed else UNRECORDED.format(self.step)
             self._tell()
 
     def backward_failed(self, error):
@@ -231,6 +233,9 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         spoiled = [] if skipped else not_finite(now)
         if spoiled and not self._bad and not self._pending:
             of_all = f"{len(spoiled)} of {len(now)} gradients are not finite, though the loss is"
+            finite = [i for i, size in enumerate(now) if size is not None and i not in spoiled]
+            if finite:
+                of_all += f"; finite are {self._named(finite, parameters)}"
             self._alarm("gradients are not finite", "nan", of_all, spoiled, parameters)
         self._bad = bool(spoiled) or not self._finite
         times = 0.0 if spoiled else seen.exploded(now)
@@ -245,21 +250,23 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
 
     def _examine(self, loss, weights, inputs, frame, finite):
         leaves = Backward(loss.grad_fn).leaves if loss.grad_fn is not None else []
-        ids = {id(leaf) for leaf in leaves}
+        # A leaf that is no parameter may be new in each forward: embeddings that require a gradient.
+        ids = ids_of(x for x in leaves if isinstance(x, torch.nn.Parameter)) or ids_of(leaves)
         if self.model is not None and ids and ids.isdisjoint(map(id, self.model.parameters())):
             return
         examined = self._reached_now if self._why or self._suspects else self._reached
         if finite and ids and ids <= examined:
             return
+        new = not ids <= self._reached
         self._reached |= ids
         self._reached_now |= ids
         trained = trained_by(leaves, frame, self.model, self.optimizer)
         self._by_hand = trained.optimizer is None
-        if self._more and not self._why:
+        if self._more and new and not self._why:
             self._why = "the first one of its optimizer"
         if self._more or self.step in self.steps:
-            new = [several for several in trained.others if not self._reached & ids_of(several)]
-            self._more = self.step < WAIT and bool(new)
+            waiting = [held for held in trained.others if not self._reached & ids_of(held)]
+            self._more = self.step < WAIT and bool(waiting)
         if not self._recording:
             found = (graph.history_of(loss.grad_fn) for graph in self._graphs)
             source = next((history for history in found if history is not None), None)
@@ -281,6 +288,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             found
             for found in report.findings
             if not (trained.scaled and finite and found.status in ("nan", "inf"))
+            and not (source is None and found.cause == "forward-nonfinite")  # it saw no forward
             and not (found.status == "not trained" and id(named.get(found.name, loss)) not in ids)
         ]
         self._pending.append((replace(report, findings=tuple(findings)), named))
@@ -303,11 +311,15 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
 
     def _alarm(self, why, status, sentence, positions, parameters):
         """A report without an examination."""
-        names = [self._names.get(id(parameters[i]), f"parameter {i}") for i in positions]
         fix = f"--steps {self.step} or watch(steps=[{self.step}]) examines this step with its lines"
-        found = Finding(listed(names, most=6), status, why.replace(" ", "-"), sentence, fix=fix)
+        names = self._named(positions, parameters)
+        found = Finding(names, status, why.replace(" ", "-"), sentence, fix=fix)
         report = Report(description(self.loss), (found,), None, History(), {})
         self._add(StepReport(self.step, why, report))
+
+    def _named(self, positions, parameters):
+        names = [self._names.get(id(parameters[i]), f"parameter {i}") for i in positions]
+        return listed(names, most=6)
 
     def _add(self, report):
         dead = [f for f in report.report.findings if f.status in DEAD]
