@@ -123,7 +123,9 @@ def main(words: list[str]) -> int | str | None:
         if options.json:
             write_json(options.json, watched)
         if options.html:
-            write_html(options.html, watched, watched.graphs, f"Gradients of {os.path.basename(target[0])}")
+            write_html(
+                options.html, watched, watched.graphs, f"Gradients of {os.path.basename(target[0])}"
+            )
 
     with _before_termination(finish):
         with watched:

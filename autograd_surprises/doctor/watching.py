@@ -250,7 +250,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
 
     def _examine(self, loss, weights, inputs, frame, finite):
         leaves = Backward(loss.grad_fn).leaves if loss.grad_fn is not None else []
-        # A leaf that is no parameter may be new in each forward: embeddings that require a gradient.
+        # Another leaf may be new in each forward: embeddings that require a gradient.
         ids = ids_of(x for x in leaves if isinstance(x, torch.nn.Parameter)) or ids_of(leaves)
         if self.model is not None and ids and ids.isdisjoint(map(id, self.model.parameters())):
             return
@@ -263,7 +263,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         trained = trained_by(leaves, frame, self.model, self.optimizer)
         self._by_hand = trained.optimizer is None
         if self._more and new and not self._why:
-            self._why = "the first one of its optimizer"
+            self._why = "the first with another optimizer"
         if self._more or self.step in self.steps:
             waiting = [held for held in trained.others if not self._reached & ids_of(held)]
             self._more = self.step < WAIT and bool(waiting)

@@ -134,6 +134,23 @@ def test_gradients_that_are_not_finite_though_the_loss_is():
     assert w.reports[-1].step in (3, 4) and "--steps" in str(w.reports[-1])
 
 
+def test_gradients_that_are_finite_are_named_beside_those_that_are_not():
+    class Root(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last, self.factor = nn.Linear(4, 3), nn.Linear(3, 1), 1.0
+
+        def forward(self, x):
+            return self.last((self.first(x) * self.factor).abs().sqrt())
+
+    model, optimizer = started(Root)
+    with watch() as w:
+        train(model, optimizer, 3, at={3: lambda: setattr(model, "factor", 0.0)})
+    (found,) = w.reports[-1].report.findings
+    assert found.name == "first.weight, first.bias"
+    assert found.sentence.endswith("though the loss is; finite are last.weight, last.bias")
+
+
 def test_an_explosion():
     model, optimizer = started()
     optimizer.param_groups[0]["lr"] = 0.0
@@ -385,13 +402,13 @@ def test_the_calls_of_a_long_loop_are_forgotten_and_lines_stay():
     lengths = []
     with trace() as t:
         model, optimizer = started()
-        for _ in range(12):
+        for _ in range(20):
             train(model, optimizer, 40, at=dict.fromkeys(range(41), switched_on))
             lengths.append((len(t.calls), len(t._switches)))
         made = nn.Parameter(torch.ones(1))
         loss = model(torch.rand(16, 4)).mean() + made.detach().sum()
     calls, switches = map(max, zip(*lengths, strict=True))
-    assert calls <= FEW + 100 and switches < 250
+    assert calls <= FEW + 100 and switches < 600
     assert max(len(t._states), len(t._earlier)) < FEW
     assert [call.index for call in t.calls] == list(range(len(t.calls)))
     report = t.explain(loss, {"made": made, **dict(model.named_parameters())})
