@@ -18,7 +18,8 @@ PAGE = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>
 :root {{ color-scheme: light dark }}
 body {{ font: 16px/1.5 system-ui, sans-serif; overflow-wrap: break-word }}
-body {{ max-width: 60rem; margin: 2rem auto; padding: 0 1rem }} pre {{ white-space: pre-wrap }} img {{ max-width: 100% }}
+body {{ max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}
+pre {{ white-space: pre-wrap }} img {{ max-width: 100% }}
 table {{ border-collapse: collapse }} td, th {{ padding: .4rem .8rem; vertical-align: top }}
 tr + tr {{ border-top: 1px solid #8888 }}
 @media (max-width: 40rem) {{ tr, td {{ display: block }} th {{ display: none }} }}
