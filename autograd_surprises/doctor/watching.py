@@ -305,7 +305,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             if not self._why:
                 findings = [f for f in findings if id(named.get(f.name)) in self._suspects]
             if self._why or any(found.alarming for found in findings):
-                report = replace(report, findings=tuple(findings))
+                findings = tuple(replace(f, name=_called(f.name, named)) for f in findings)
+                report = replace(report, findings=findings)
                 why = self._why or f"gradients have died since step {self.step - 1}"
                 self._add(StepReport(self.step, why, report))
 
@@ -340,6 +341,13 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
 def ids_of(tensors: Iterable[torch.Tensor]) -> set[int]:
     """The ids of these tensors."""
     return {id(tensor) for tensor in tensors}
+
+
+def _called(name, named):
+    """A parameter that only an optimizer holds has no name: its groups are joined here."""
+    if name.startswith("param_groups[") and name in named:
+        return f"a parameter of shape {tuple(named[name].shape)} that the optimizer holds"
+    return name
 
 
 def alive(named: dict[str, torch.Tensor], name: str) -> bool:

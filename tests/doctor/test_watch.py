@@ -167,6 +167,18 @@ def test_steps_that_are_asked_for():
     assert [(each.step, each.why) for each in w.reports] == [(2, "asked for"), (4, "asked for")]
 
 
+def test_a_layer_that_was_made_after_the_optimizer():
+    with watch() as w:
+        model, optimizer = started()
+        model.last = nn.Linear(8, 1)
+        train(model, optimizer, 1)
+    found = w.reports[0].report["last.weight"]
+    assert (found.status, found.cause) == ("not trained", "not-in-optimizer")
+    (built,) = [at for label, at in found.places if label == "the optimizer was built at"]
+    assert built.source.startswith("return model, torch.optim.SGD(")
+    assert "None a parameter of shape (1, 8) that the optimizer holds" in str(w)
+
+
 def test_an_error_of_backward_is_explained_and_goes_on():
     x = torch.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError), watch() as w:
