@@ -20,9 +20,10 @@ INTERRUPTED = 130  # what a shell makes of Ctrl-C
 DESCRIPTION = """\
 Run a training script unchanged, and say which gradients are bad and which line made them so.
 
-The first training step is examined, and each step in which something turns bad: the loss or a
-gradient is not finite, a gradient that was there stays away, or the gradients explode. Reports go
-to stderr; output and exit code are the script's own.
+It examines the first training step, and each step in which something turns bad: the loss or a
+gradient is not finite, a gradient that was there is None or zero for two steps in a row, or the
+gradients are 1,000 times their usual size. Reports go to stderr, with a summary at the end. The
+output and the exit code are the script's own.
 """
 EXAMPLES = """\
 examples:
@@ -44,11 +45,11 @@ def arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("script", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     parser.add_argument(
-        "-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does"
+        "-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does; all that follows is the module's own"
     )
     parser.add_argument(
         "--steps", type=_steps, default=(1,), metavar="1,100",
-        help="examine these steps in any case (default: 1)",
+        help="numbers of the steps to examine in any case (default: 1)",
     )  # fmt: skip
     parser.add_argument(
         "--stop", action="store_true", help=f"stop at the first alarm, with exit code {STOPPED}"

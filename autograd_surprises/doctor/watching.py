@@ -26,6 +26,7 @@ from autograd_surprises.show.findings import by_story, listed
 WAIT = 10  # steps, at most, for the first loss of a second optimizer
 BORROWED = "; not recorded, so the lines are those of an earlier step with the same graph"
 UNRECORDED = "; not recorded, so no lines are known: --steps {0} or watch(steps=[{0}]) records it"
+COMMUNICATE = ("SyncBatchNorm", "FullyShardedDataParallel", "FSDP")  # within their backward
 DEAD = ("none", "zero", "tiny", "not trained")
 
 
@@ -262,6 +263,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._reached_now |= ids
         trained = trained_by(leaves, frame, self.model, self.optimizer)
         self._by_hand = trained.optimizer is None
+        if trained.model is not None and _waits_for_others(trained.model):
+            return self._trouble("its backward would wait for other processes")
         if self._more and new and not self._why:
             self._why = "the first with another optimizer"
         if self._more or self.step in self.steps:
@@ -334,13 +337,23 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         try:
             yield
         except Exception as error:
-            said = f"step {self.step} could not be examined: {type(error).__name__}: {error}"
-            self._troubles = [*self._troubles[:4], said]
+            self._trouble(f"{type(error).__name__}: {error}")
+
+    def _trouble(self, why):
+        said = f"step {self.step} could not be examined: {why}"
+        self._troubles = [*self._troubles[:4], said]
 
 
 def ids_of(tensors: Iterable[torch.Tensor]) -> set[int]:
     """The ids of these tensors."""
     return {id(tensor) for tensor in tensors}
+
+
+def _waits_for_others(model):
+    """Would a backward in this process alone hang?"""
+    dist = torch.distributed
+    alone = not dist.is_available() or not dist.is_initialized() or dist.get_world_size() < 2
+    return not alone and any(type(m).__name__.startswith(COMMUNICATE) for m in model.modules())
 
 
 def _called(name, named):
