@@ -45,8 +45,9 @@ def arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("script", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     parser.add_argument(
-        "-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does; all that follows is the module's own"
-    )
+        "-m", dest="module", nargs=argparse.REMAINDER,
+        help="run a module, as python -m does; what follows are its own arguments",
+    )  # fmt: skip
     parser.add_argument(
         "--steps", type=_steps, default=(1,), metavar="1,100",
         help="numbers of the steps to examine in any case (default: 1)",
