@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+import threading
 import time
+from contextlib import contextmanager
 
 from autograd_surprises.doctor.watching import StepReport, watch
 from autograd_surprises.report_card import terminal
@@ -17,9 +20,10 @@ INTERRUPTED = 130  # what a shell makes of Ctrl-C
 DESCRIPTION = """\
 Run a training script unchanged, and say which gradients are bad and which line made them so.
 
-The first training step is examined, and each step in which something turns bad: the loss or a
-gradient is not finite, a gradient that was there stays away, or the gradients explode. Reports go
-to stderr; output and exit code are the script's own.
+It examines the first training step, and each step in which something turns bad: the loss or a
+gradient is not finite, a gradient that was there is None or zero for two steps in a row, or the
+gradients are 1,000 times their usual size. Reports go to stderr, with a summary at the end. The
+output and the exit code are the script's own.
 """
 EXAMPLES = """\
 examples:
@@ -41,11 +45,12 @@ def arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("script", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     parser.add_argument(
-        "-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does"
-    )
+        "-m", dest="module", nargs=argparse.REMAINDER,
+        help="run a module, as python -m does; what follows are its own arguments",
+    )  # fmt: skip
     parser.add_argument(
         "--steps", type=_steps, default=(1,), metavar="1,100",
-        help="examine these steps in any case (default: 1)",
+        help="numbers of the steps to examine in any case (default: 1)",
     )  # fmt: skip
     parser.add_argument(
         "--stop", action="store_true", help=f"stop at the first alarm, with exit code {STOPPED}"
@@ -110,23 +115,64 @@ def main(words: list[str]) -> int | str | None:
         parser.error("which script? For example: python -m autograd_surprises train.py")
     if not options.module and not os.path.isfile(target[0]):
         parser.error(f"there is no file {target[0]}")
-    run, code = (run_module if options.module else run_script), None
+    run = run_module if options.module else run_script
+    if os.environ.get("RANK", "0") != "0":  # torchrun: one process speaks for all
+        return _exit_code(run, target)
     watched = WatchedScript(options)
-    try:
+
+    def finish():
+        watched.say(watched.summary)
+        if options.json:
+            write_json(options.json, watched)
+        if options.html:
+            write_html(
+                options.html, watched, watched.graphs, f"Gradients of {os.path.basename(target[0])}"
+            )
+
+    with _before_termination(finish):
         with watched:
-            run(target[0], target[1:])
+            code = _exit_code(run, target)
+        finish()
+    return code
+
+
+def _exit_code(run, target):
+    """Of the script; what it raises is printed as Python would."""
+    try:
+        run(target[0], target[1:])
     except SystemExit as left:
-        code = left.code
+        return left.code
     except BaseException as error:
         error.__traceback__ = without_ours(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
-        code = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
-    watched.say(watched.summary)
-    if options.json:
-        write_json(options.json, watched)
-    if options.html:
-        write_html(options.html, watched, watched.graphs, f"Gradients of {target[0]}")
-    return code
+        return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+    return None
+
+
+@contextmanager
+def _before_termination(act):
+    """Call `act` before SIGTERM ends this process, unless somebody else handles the signal."""
+    ours, kill = os.getpid(), signal.SIGTERM
+
+    def terminated(number, frame):
+        last = signal.getsignal(kill) is terminated  # else a handler of the script called this one
+        try:
+            if os.getpid() == ours:  # a forked child says nothing
+                act()
+        finally:
+            if last:
+                signal.signal(kill, signal.SIG_DFL)
+                os.kill(os.getpid(), kill)
+
+    mine = threading.current_thread() is threading.main_thread()
+    mine = mine and signal.getsignal(kill) is signal.SIG_DFL
+    if mine:
+        signal.signal(kill, terminated)
+    try:
+        yield
+    finally:
+        if mine and signal.getsignal(kill) is terminated:
+            signal.signal(kill, signal.SIG_DFL)
 
 
 if __name__ == "__main__":

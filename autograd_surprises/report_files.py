@@ -14,10 +14,16 @@ if TYPE_CHECKING:
     from autograd_surprises.show.graph_picture import BoxGraph
 
 PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto }}
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><style>
+:root {{ color-scheme: light dark }}
+body {{ font: 16px/1.5 system-ui, sans-serif; overflow-wrap: break-word }}
+body {{ max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}
+pre {{ white-space: pre-wrap }} img {{ max-width: 100% }}
 table {{ border-collapse: collapse }} td, th {{ padding: .4rem .8rem; vertical-align: top }}
-tr + tr {{ border-top: 1px solid #ccc }} pre {{ white-space: pre-wrap }} img {{ max-width: 100% }}
+tr + tr {{ border-top: 1px solid #8888 }}
+@media (max-width: 40rem) {{ tr, td {{ display: block }} th {{ display: none }} }}
+@media (prefers-color-scheme: dark) {{ img {{ filter: invert(.93) hue-rotate(180deg) }} }}
 </style></head><body>
 <h1>{title}</h1>
 <pre>{summary}</pre>
@@ -58,19 +64,20 @@ def as_data(report: StepReport) -> dict:
                 "fix": found.fix,
                 "gradient": found.node,
                 "also": list(found.also),
-                "places": [
-                    {
-                        "label": label,
-                        "file": where.file,
-                        "line": where.line,
-                        "source": where.source,
-                        "module": where.module,
-                    }
-                    for label, where in found.places
-                ],
+                "places": [{"label": label, **_place(at)} for label, at in found.places],
             }
             for found in report.report.findings
         ],
+    }
+
+
+def _place(where):
+    return {
+        "file": where.file,
+        "line": where.line,
+        "source": where.source,
+        "module": where.module,
+        "inside": where.inside and _place(where.inside),
     }
 
 

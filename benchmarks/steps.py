@@ -36,10 +36,11 @@ import torchlens
 import torchvision
 import transformers
 
-from autograd_surprises.doctor import trace
+from autograd_surprises.doctor import trace, watch
 
 TURNS = 9
 PLAIN, ANOMALY, DOCTOR, LENS = "plain", "anomaly mode", "trace + explain", "TorchLens, forward"
+TRAINED, WATCHED = "with SGD", "watched, not examined"
 
 
 def images(model, size, batch):
@@ -104,7 +105,21 @@ def ways(model, inputs, loss):
     def lens():
         torchlens.trace(model, inputs[0])
 
-    return {PLAIN: plain, ANOMALY: anomaly, DOCTOR: doctor, LENS: lens}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    watching = watch(model, optimizer, steps=())
+
+    def trained():
+        plain()
+        optimizer.step()
+
+    def watched():
+        with watching:
+            trained()
+
+    return {
+        PLAIN: plain, ANOMALY: anomaly, DOCTOR: doctor, LENS: lens,
+        TRAINED: trained, WATCHED: watched,
+    }  # fmt: skip
 
 
 def times(case, turns):
@@ -158,19 +173,19 @@ def main():
     versions = f"torch {torch.__version__}, TorchLens {torchlens.__version__}"
     print(f"{date.today()}, Python {platform.python_version()}, {versions}, 1 thread, "
           f"{os.cpu_count()} cores\n")  # fmt: skip
-    print("| | plain step | " + " | ".join([ANOMALY, DOCTOR, LENS]) + " | memory, plain |"
-          + " | ".join([ANOMALY, DOCTOR, LENS]) + " |")  # fmt: skip
-    print("|---" * 9 + "|")
+    print("| | plain step | " + " | ".join([ANOMALY, DOCTOR, LENS]) + f" | {WATCHED} |"
+          + " memory, plain | " + " | ".join([ANOMALY, DOCTOR, LENS]) + " |")  # fmt: skip
+    print("|---" * 10 + "|")
     for case in CASES:
         if asked.only in case:
             row(case, times(case, 1 if asked.short else TURNS))
 
 
 def row(case, taken):
-    used = {name: memory(case, name) for name in taken}
+    used = {name: memory(case, name) for name in (PLAIN, ANOMALY, DOCTOR, LENS)}
     cells = [f"{1000 * taken[PLAIN]:.0f} ms"]
     cells += [f"{taken[name] / taken[PLAIN]:.2f} ×" for name in (ANOMALY, DOCTOR, LENS)]
-    cells += [f"{used[PLAIN]:.0f} MiB"]
+    cells += [f"{taken[WATCHED] / taken[TRAINED]:.2f} ×", f"{used[PLAIN]:.0f} MiB"]
     cells += [f"{used[name] / used[PLAIN]:.2f} ×" for name in (ANOMALY, DOCTOR, LENS)]
     print(f"| {case} | " + " | ".join(cells) + " |", flush=True)
 

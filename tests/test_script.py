@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from autograd_surprises.__main__ import STOPPED, arguments
+from autograd_surprises.__main__ import STOPPED, arguments, main
+from autograd_surprises.doctor.finding import Finding
+from autograd_surprises.doctor.history import History
+from autograd_surprises.doctor.places import Where
+from autograd_surprises.doctor.report import Report
+from autograd_surprises.doctor.watching import StepReport
+from autograd_surprises.report_files import as_data
 from autograd_surprises.script import run_module
 
 ROOT = Path(__file__).parent.parent
@@ -44,8 +50,8 @@ def main(steps, end):
     print(sys.modules["__main__"].main is main, neighbour.__name__, torch.rand(1).item())
     if end == "raise":
         raise ValueError("the end")
-    if end == "interrupt":
-        os.kill(os.getpid(), signal.SIGINT)
+    if end in ("SIGINT", "SIGTERM"):
+        os.kill(os.getpid(), getattr(signal, end))
     sys.exit(int(end))
 
 
@@ -101,10 +107,38 @@ def folder(tmp_path_factory):
     return folder
 
 
+def environment(folder):
+    return {**os.environ, "PYTHONPATH": str(ROOT), "MPLCONFIGDIR": str(folder)}
+
+
 def run(folder, *command):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MPLCONFIGDIR": str(folder)}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=folder, env=environment(folder), capture_output=True, text=True
+    )
     return done.returncode, done.stdout, done.stderr
+
+
+def watched(folder, *words):
+    """As run(folder, *WATCH, *words), in a fork of this process: torch is imported already."""
+    if not hasattr(os, "fork") or sys.platform == "darwin":  # forks are not safe there
+        return run(folder, *WATCH, *words)
+    process = os.fork()
+    if not process:
+        code = 99
+        try:
+            os.chdir(folder)
+            os.environ.update(environment(folder))
+            for number, name in (1, "stdout"), (2, "stderr"):
+                file = Path(name).open("w", buffering=1)  # noqa: SIM115
+                os.dup2(file.fileno(), number)
+                setattr(sys, name, file)
+            sys.path.insert(0, str(folder))
+            code = main(list(words)) or 0
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(process, 0)
+    texts = (folder / name for name in ("stdout", "stderr"))
+    return os.waitstatus_to_exitcode(status), *(text.read_text() for text in texts)
 
 
 def test_a_script_runs_as_without_and_its_bad_step_is_explained(folder):
@@ -130,7 +164,7 @@ def test_a_script_runs_as_without_and_its_bad_step_is_explained(folder):
 
 def test_a_module_runs_as_without_and_its_traceback_is_its_own(folder):
     plain = run(folder, sys.executable, "-m", "package.train", "2", "raise")
-    code, out, err = run(folder, *WATCH, "-m", "package.train", "2", "raise")
+    code, out, err = watched(folder, "-m", "package.train", "2", "raise")
     assert (code, out) == (1, plain[1]) and plain[0] == 1
     raised = err[err.index("Traceback") : err.index("ValueError: the end")]
     assert raised.count("  File ") == 2 and raised.count("train.py") == 2
@@ -138,26 +172,64 @@ def test_a_module_runs_as_without_and_its_traceback_is_its_own(folder):
 
 
 def test_it_stops_at_the_first_alarm(folder):
-    code, out, err = run(folder, *WATCH, "--steps", "2,3", "--stop", "train.py", "9", "0")
+    code, out, err = watched(folder, "--steps", "2,3", "--stop", "train.py", "9", "0")
     assert code == STOPPED and len(out.splitlines()) == 6
     assert "7 steps, examined: 2, 3, 7" in err and "Traceback" not in err
 
 
-def test_an_interrupt_ends_with_a_summary(folder):
-    code, out, err = run(folder, *WATCH, "train.py", "1", "interrupt")
-    assert code == 130 and "KeyboardInterrupt" in err and "1 step, examined: 1" in err
+@pytest.mark.parametrize("end, left", [("SIGINT", 130), ("SIGTERM", -15)])
+def test_an_interrupted_script_ends_with_a_summary(folder, end, left):
+    code, out, err = watched(folder, "--json", f"{end}.json", "train.py", "1", end)
+    assert code == left and ("KeyboardInterrupt" in err) == (end == "SIGINT")
+    assert err.count("1 step, examined: 1") == 1
+    assert json.loads((folder / f"{end}.json").read_text())["steps"] == 1
+
+
+def test_somebody_else_handles_the_signal(folder, monkeypatch):
+    (folder / "handles.py").write_text("""
+import os, signal
+ours = signal.getsignal(signal.SIGTERM)
+def handler(*what):
+    print("handled")
+    ours(*what)
+signal.signal(signal.SIGTERM, handler)
+os.kill(os.getpid(), signal.SIGTERM)
+print("goes on")
+""")
+    code, out, _ = watched(folder, "handles.py")
+    assert (code, out.split("\n")[:2]) == (0, ["handled", "goes on"])
+
+
+def test_one_process_of_torchrun_speaks(folder, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    code, out, err = watched(folder, "--json", "rank1.json", "train.py", "7", "5")
+    assert (code, err) == (5, "") and len(out.splitlines()) == 9
+    assert not (folder / "rank1.json").exists()
+    monkeypatch.setenv("RANK", "0")
+    assert "7 steps, examined: 1, 7" in watched(folder, "train.py", "7", "5")[2]
+
+
+def test_the_line_inside_a_library_is_data_too():
+    inside = Where("library.py", 7)
+    places = (("at", Where("train.py", 3, "body", inside)),)
+    found = Finding("w", "zero", "detach", places=places)
+    report = Report("1.0", (found,), None, History(), {})
+    (place,) = as_data(StepReport(1, "the first one", report))["findings"][0]["places"]
+    assert (place["line"], place["module"]) == (3, "body")
+    assert (place["inside"]["file"], place["inside"]["line"]) == ("library.py", 7)
 
 
 def test_child_processes_are_not_watched(folder):
-    code, out, err = run(folder, *WATCH, "workers.py")
+    code, out, err = watched(folder, "workers.py")
     assert code == 0, err
     assert out.splitlines() == ["child torch._tensor", *["modes 0"] * 8]
     assert err.count("autograd_surprises:") == 2 and "2 steps" in err
 
 
-def test_a_script_that_is_not_there(folder):
-    code, _, err = run(folder, *WATCH, "missing.py")
-    assert code == 2 and "missing.py" in err and "Traceback" not in err
+def test_a_script_that_is_not_there(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["missing.py"])
+    assert "there is no file missing.py" in capsys.readouterr().err
     with pytest.raises(ImportError, match="No module named nowhere"):
         run_module("nowhere")
 

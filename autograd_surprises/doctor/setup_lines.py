@@ -52,6 +52,21 @@ def built_at(optimizer: torch.optim.Optimizer | None) -> Where | None:
     return _built.get(optimizer) if optimizer is not None else None
 
 
+def stand_in(groups: list, optimizers: list[torch.optim.Optimizer]) -> torch.optim.Optimizer:
+    """One that holds these, for others; if it is for one alone, it was built where that was.
+
+    >>> sgd = torch.optim.SGD(nn.Linear(2, 1).parameters(), lr=0.1)
+    >>> built_at(stand_in(sgd.param_groups[0]["params"], [sgd])) == built_at(sgd)
+    True
+    """
+    made = torch.optim.SGD(groups)
+    _built.pop(made, None)
+    where = built_at(optimizers[0]) if len(optimizers) == 1 else None
+    if where is not None:
+        _built[made] = where
+    return made
+
+
 def stored_at(module: nn.Module, name: str) -> Where | None:
     """The line that last stored a tensor, or a list of some, as this attribute, if it was seen."""
     return _stored.get(module, {}).get(name)

@@ -13,6 +13,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from autograd_surprises.doctor.places import user_frame
+from autograd_surprises.doctor.setup_lines import stand_in
 
 WRAPPERS = {"OptimizedModule", "DataParallel", "DistributedDataParallel"}
 
@@ -50,18 +51,18 @@ def trained_by(
     """
     known = {id(leaf) for leaf in leaves}
     optimizers, modules, scalers = _things(Optimizer, nn.Module, torch.amp.GradScaler)
-    held = [parameters_of(o) for o in (optimizers if optimizer is None else [optimizer])]
-    used = [parameters for parameters in held if known.intersection(map(id, parameters))]
-    others = [parameters for parameters in held if not known.intersection(map(id, parameters))]
+    optimizers = optimizers if optimizer is None else [optimizer]
+    used = [o for o in optimizers if known.intersection(map(id, parameters_of(o)))]
+    others = [parameters_of(o) for o in optimizers if o not in used]
     if model is None:
         model = _joined(_outermost(modules, known), frame)
     own = set() if model is None else {id(p) for p in model.parameters()}
-    mine = {id(p): p for several in used for p in several if p.requires_grad}
-    wrt = torch.optim.SGD(list(mine.values())) if mine else model
+    mine = {id(p): p for o in used for p in parameters_of(o) if p.requires_grad}
+    wrt = stand_in(list(mine.values()), used) if mine else model
     # What other optimizers hold of this model is trained; a leaf outside of it is no stranger.
     trained = {id(p): p for several in others for p in several if id(p) in own}
     trained |= {id(p): p for p in mine.values() if id(p) in own or id(p) not in known}
-    one = torch.optim.SGD(list(trained.values())) if mine and trained else None
+    one = stand_in(list(trained.values()), used) if mine and trained else None
     return Trained(wrt, model, one, others, any(scaler.is_enabled() for scaler in scalers))
 
 

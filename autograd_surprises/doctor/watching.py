@@ -25,6 +25,8 @@ from autograd_surprises.show.findings import by_story, listed
 
 WAIT = 10  # steps, at most, for the first loss of a second optimizer
 BORROWED = "; not recorded, so the lines are those of an earlier step with the same graph"
+UNRECORDED = "; not recorded, so no lines are known: --steps {0} or watch(steps=[{0}]) records it"
+COMMUNICATE = ("SyncBatchNorm", "FullyShardedDataParallel", "FSDP")  # within their backward
 DEAD = ("none", "zero", "tiny", "not trained")
 
 
@@ -184,7 +186,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
                 self._examine(roots[0], weights, inputs, frame, finite)
         if turned and self._pending:
             self._why = f"the loss is {'nan' if self.loss.isnan().any() else 'inf'}"
-            self._why += BORROWED if self._borrowed else ""
+            if not self._recording:
+                self._why += BORROWED if self._borrowed else UNRECORDED.format(self.step)
             self._tell()
 
     def backward_failed(self, error):
@@ -231,6 +234,9 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         spoiled = [] if skipped else not_finite(now)
         if spoiled and not self._bad and not self._pending:
             of_all = f"{len(spoiled)} of {len(now)} gradients are not finite, though the loss is"
+            finite = [i for i, size in enumerate(now) if size is not None and i not in spoiled]
+            if finite:
+                of_all += f"; finite are {self._named(finite, parameters)}"
             self._alarm("gradients are not finite", "nan", of_all, spoiled, parameters)
         self._bad = bool(spoiled) or not self._finite
         times = 0.0 if spoiled else seen.exploded(now)
@@ -245,21 +251,25 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
 
     def _examine(self, loss, weights, inputs, frame, finite):
         leaves = Backward(loss.grad_fn).leaves if loss.grad_fn is not None else []
-        ids = {id(leaf) for leaf in leaves}
+        # Another leaf may be new in each forward: embeddings that require a gradient.
+        ids = ids_of(x for x in leaves if isinstance(x, torch.nn.Parameter)) or ids_of(leaves)
         if self.model is not None and ids and ids.isdisjoint(map(id, self.model.parameters())):
             return
         examined = self._reached_now if self._why or self._suspects else self._reached
         if finite and ids and ids <= examined:
             return
+        new = not ids <= self._reached
         self._reached |= ids
         self._reached_now |= ids
         trained = trained_by(leaves, frame, self.model, self.optimizer)
         self._by_hand = trained.optimizer is None
-        if self._more and not self._why:
-            self._why = "the first one of its optimizer"
+        if trained.model is not None and _waits_for_others(trained.model):
+            return self._trouble("its backward would wait for other processes")
+        if self._more and new and not self._why:
+            self._why = "the first with another optimizer"
         if self._more or self.step in self.steps:
-            new = [several for several in trained.others if not self._reached & ids_of(several)]
-            self._more = self.step < WAIT and bool(new)
+            waiting = [held for held in trained.others if not self._reached & ids_of(held)]
+            self._more = self.step < WAIT and bool(waiting)
         if not self._recording:
             found = (graph.history_of(loss.grad_fn) for graph in self._graphs)
             source = next((history for history in found if history is not None), None)
@@ -281,6 +291,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             found
             for found in report.findings
             if not (trained.scaled and finite and found.status in ("nan", "inf"))
+            and not (source is None and found.cause == "forward-nonfinite")  # it saw no forward
             and not (found.status == "not trained" and id(named.get(found.name, loss)) not in ids)
         ]
         self._pending.append((replace(report, findings=tuple(findings)), named))
@@ -297,17 +308,22 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             if not self._why:
                 findings = [f for f in findings if id(named.get(f.name)) in self._suspects]
             if self._why or any(found.alarming for found in findings):
-                report = replace(report, findings=tuple(findings))
+                findings = tuple(replace(f, name=_called(f.name, named)) for f in findings)
+                report = replace(report, findings=findings)
                 why = self._why or f"gradients have died since step {self.step - 1}"
                 self._add(StepReport(self.step, why, report))
 
     def _alarm(self, why, status, sentence, positions, parameters):
         """A report without an examination."""
-        names = [self._names.get(id(parameters[i]), f"parameter {i}") for i in positions]
         fix = f"--steps {self.step} or watch(steps=[{self.step}]) examines this step with its lines"
-        found = Finding(listed(names, most=6), status, why.replace(" ", "-"), sentence, fix=fix)
+        names = self._named(positions, parameters)
+        found = Finding(names, status, why.replace(" ", "-"), sentence, fix=fix)
         report = Report(description(self.loss), (found,), None, History(), {})
         self._add(StepReport(self.step, why, report))
+
+    def _named(self, positions, parameters):
+        names = [self._names.get(id(parameters[i]), f"parameter {i}") for i in positions]
+        return listed(names, most=6)
 
     def _add(self, report):
         dead = [f for f in report.report.findings if f.status in DEAD]
@@ -321,13 +337,30 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         try:
             yield
         except Exception as error:
-            said = f"step {self.step} could not be examined: {type(error).__name__}: {error}"
-            self._troubles = [*self._troubles[:4], said]
+            self._trouble(f"{type(error).__name__}: {error}")
+
+    def _trouble(self, why):
+        said = f"step {self.step} could not be examined: {why}"
+        self._troubles = [*self._troubles[:4], said]
 
 
 def ids_of(tensors: Iterable[torch.Tensor]) -> set[int]:
     """The ids of these tensors."""
     return {id(tensor) for tensor in tensors}
+
+
+def _waits_for_others(model):
+    """Would a backward in this process alone hang?"""
+    dist = torch.distributed
+    alone = not dist.is_available() or not dist.is_initialized() or dist.get_world_size() < 2
+    return not alone and any(type(m).__name__.startswith(COMMUNICATE) for m in model.modules())
+
+
+def _called(name, named):
+    """A parameter that only an optimizer holds has no name: its groups are joined here."""
+    if name.startswith("param_groups[") and name in named:
+        return f"a parameter of shape {tuple(named[name].shape)} that the optimizer holds"
+    return name
 
 
 def alive(named: dict[str, torch.Tensor], name: str) -> bool:
