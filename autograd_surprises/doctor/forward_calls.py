@@ -45,8 +45,7 @@ class ForwardCall(NamedTuple):
     inputs, outputs  the states of tensors that went in and came out, each state a number
     cuts             {output: why it has no history}
     function         the autograd.Function in whose forward it ran, and the line of its apply
-    shapes           (does exactly one require a gradient?, shape, shape) of two inputs of different
-                     shapes
+    shapes           (how many require a gradient, shape, shape) of two inputs of different shapes
     """
 
     index: int
