@@ -13,6 +13,7 @@ from autograd_surprises.doctor.case import Case
 from autograd_surprises.doctor.factors import added_at, parameter_at, zero_parameters
 from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.noise import arriving_at, lets_through, maker_of_zeros, sent
+from autograd_surprises.doctor.places import owner_of
 from autograd_surprises.doctor.rules.losses import LOSS, LOSS_IS_LEAF, LossFacts
 from autograd_surprises.doctor.rules.missing import (
     HIDDEN,
@@ -145,11 +146,11 @@ def _untracked(case, name, tensor):
 
 
 def _cut(name, call, cut, also=(), said=""):
-    places = (
-        ("cut at", cut.lost.around or call.where),
-        ("recording was switched off at", cut.lost.switched),
-        ("computed at", call.where),
-    )
+    off = (("recording was switched off at", cut.lost.switched),)
+    places = (("cut at", cut.lost.around or call.where),)
+    of_user = cut.lost.switched is not None and owner_of(cut.lost.switched.file) == "user"
+    places = off + places if of_user else places + off  # the line to edit stands first
+    places += (("computed at", call.where),)
     found = cut.rule.finding(cut.lost).about(name, "none", places, also=also)
     return replace(found, sentence=said + found.sentence, call=call)
 

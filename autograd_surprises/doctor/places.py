@@ -63,12 +63,15 @@ def owner(code: CodeType) -> str:
     """Whose code this is: torch's (the doctor's own counts as that), a library's, or the user's."""
     known = _owners.get(id(code))
     if known is None:
-        file = code.co_filename
-        library = any(library in file for library in LIBRARIES)
-        whose = "library" if library else "user"
-        whose = "torch" if file.startswith((TORCH_FOLDER, HERE, "<frozen")) else whose
-        known = _owners[id(code)] = code, whose
+        known = _owners[id(code)] = code, owner_of(code.co_filename)
     return known[1]
+
+
+def owner_of(file: str) -> str:
+    """Whose file this is, as for the code in it."""
+    if file.startswith((TORCH_FOLDER, HERE, "<frozen")):
+        return "torch"
+    return "library" if any(library in file for library in LIBRARIES) else "user"
 
 
 def _is_installed(code: CodeType) -> bool:
