@@ -208,6 +208,8 @@ class Recorder(TorchFunctionMode):
         elif role == "hook":
             self.hooks.append((self._state(args[0]), where_from(caller)))
         elif outputs or role == "event":
+            if kwargs.get("max_norm") is not None:  # this look-up scales the rows in place
+                self._note_change(caller, "embedding_renorm_", inputs[1:2], [], before, {})
             self._note(caller, name, inputs, outputs, before, kwargs)
         return result
 
