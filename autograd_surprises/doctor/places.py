@@ -110,6 +110,17 @@ def code_line(frame: FrameType) -> CodeLine:
     return user.f_code, user.f_lineno, library.f_code, library.f_lineno
 
 
+def switched_at(caller: FrameType) -> Where | None:
+    """Where recording is switched off: a line, or the decorator of a function."""
+    frame = caller
+    while frame is not None and owner(frame.f_code) == "torch":
+        if {"ctx_factory", "func"} <= set(frame.f_code.co_freevars):  # of torch's decorator
+            code = frame.f_locals["func"].__code__
+            return Where(code.co_filename, code.co_firstlineno)
+        frame = frame.f_back
+    return where_from(caller)
+
+
 def place_of(line: CodeLine, module: str = "") -> Where:
     """The place that a code line stands for."""
     code, number, inner, inner_number = line

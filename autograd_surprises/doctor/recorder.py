@@ -30,6 +30,7 @@ from autograd_surprises.doctor.places import (
     Where,
     code_line,
     owner,
+    switched_at,
     tensors_in,
     user_frame,
     where_from,
@@ -219,7 +220,7 @@ class Recorder(TorchFunctionMode):
         if any(f.f_code.co_name == "__exit__" for f in (caller, caller.f_back) if f is not None):
             del self._switches[-1:]
         else:
-            self._switches.append(None if on else (user.f_code, _switched_at(caller)))
+            self._switches.append(None if on else (user.f_code, switched_at(caller)))
 
     def _note_number(self, caller, name, inputs, before):
         """A number that left torch, if the user's code read it, and from a tracked tensor."""
@@ -332,17 +333,6 @@ def _lost(name, result, kwargs, caller):
         create_graph=bool(kwargs.get("create_graph")),
         caller=caller.f_code,
     )
-
-
-def _switched_at(caller):
-    """Where recording is switched off: a line, or the decorator of a function."""
-    frame = caller
-    while frame is not None and owner(frame.f_code) == "torch":
-        if {"ctx_factory", "func"} <= set(frame.f_code.co_freevars):  # of torch's decorator
-            code = frame.f_locals["func"].__code__
-            return Where(code.co_filename, code.co_firstlineno)
-        frame = frame.f_back
-    return where_from(caller)
 
 
 # A TorchFunctionMode sees neither which module is running nor nn.Parameter(...), so both are

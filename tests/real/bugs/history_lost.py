@@ -512,7 +512,7 @@ def adapted_copy_of_a_meta_model():
 @bug(
     "peft",
     "https://github.com/huggingface/transformers/issues/26221",
-    "inside-function",
+    ("inside-function", "reentrant-checkpoint"),  # the second names the Function
     also=("no-history",),
 )
 def checkpointed_layers_behind_frozen_embeddings():
@@ -535,7 +535,11 @@ def checkpointed_layers_behind_frozen_embeddings():
     return Step(model, lambda: model(input_ids=tokens, labels=tokens).loss, optimizer)
 
 
-@bug("torchvision", "https://github.com/Lyken17/pytorch-memonger/issues/4", "inside-function")
+@bug(
+    "torchvision",
+    "https://github.com/Lyken17/pytorch-memonger/issues/4",
+    ("inside-function", "reentrant-checkpoint"),  # the second names the Function
+)
 def checkpointed_segments_of_an_image():
     from torch.utils.checkpoint import checkpoint_sequential
     from torchvision.models import resnet18
@@ -556,7 +560,11 @@ def checkpointed_segments_of_an_image():
     return Step(model, lambda: F.cross_entropy(model(image), label), optimizer)
 
 
-@bug("transformers", "https://github.com/facebookresearch/dinov2/issues/399", "inference-mode")
+@bug(
+    "transformers",
+    "https://github.com/facebookresearch/dinov2/issues/399",
+    ("inference-mode", "inference-tensor"),  # the second is what torch's error says of the first
+)
 def frozen_backbone_of_a_depth_head():
     from transformers import Dinov2Backbone, Dinov2Config
 

@@ -361,7 +361,7 @@ def positive_equals_anchor():
 @bug(
     "segmentation_models_pytorch",
     "https://github.com/kornia/kornia/issues/918",
-    "infinite-derivative",
+    ("infinite-derivative", "masked-too-late"),  # where the slope is infinite, the other factor is 0
 )
 def focal_loss_with_a_small_gamma():
     import segmentation_models_pytorch as smp

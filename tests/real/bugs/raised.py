@@ -14,7 +14,11 @@ from torch.nn import functional as F
 from real.step import Step, bug
 
 
-@bug("torchvision", "https://github.com/pytorch/vision/issues/4164", "view-in-place")
+@bug(
+    "torchvision",
+    "https://github.com/pytorch/vision/issues/4164",
+    ("view-in-place", "hooked-in-place"),  # the second says what made the view: the hook
+)
 def backward_hook_before_an_in_place_relu():
     from torchvision.models import DenseNet
 

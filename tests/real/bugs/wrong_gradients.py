@@ -169,7 +169,7 @@ def score_of_a_reparameterised_sample():
     def compute():
         normal = policy.get_distribution(obs).distribution
         actions = normal.rsample()  #!
-        log_prob = normal.log_prob(actions).sum(dim=1)
+        log_prob = normal.log_prob(actions).sum(dim=1)  #!  actions.detach() here is as good
         values = policy.predict_values(obs).flatten()
         advantage = (returns - values).detach()
         return -(log_prob * advantage).mean() + 0.5 * F.mse_loss(values, returns)
