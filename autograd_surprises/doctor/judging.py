@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 
 import torch
+from torch.utils.checkpoint import checkpoint
 
 from autograd_surprises.doctor.backward import edge_of
 from autograd_surprises.doctor.case import Case
@@ -46,6 +48,7 @@ from autograd_surprises.doctor.rules.zeros import (
     Shrinking,
     has_empty_inputs,
 )
+from autograd_surprises.doctor.setup_lines import stored_at
 from autograd_surprises.doctor.steps import (
     Amount,
     BackwardStep,
@@ -166,8 +169,9 @@ def _unreached(case, name, tensor):
     if fate.cut:
         (call, cut, _), *more = fate.cut
         found = _cut(name, call, cut, also)
+        first = _checkpointing_at(case) if found.cause == "reentrant-checkpoint" else ()
         others = [("and at", other.where) for other, _, _ in more]
-        return found.about(name, "none", (*found.places, *others), also=also)
+        return found.about(name, "none", (*first, *found.places, *others), also=also)
     if fate.left:
         return _cut(name, *fate.left[0][:2], also, "maybe here: ")
     uses = case.history.uses(tensor)
@@ -192,6 +196,15 @@ def _unreached(case, name, tensor):
         constant_of=step.name if step else "",
     )
     return UNREACHED.first(facts).finding(facts).about(name, "none", places, also=also)
+
+
+def _checkpointing_at(case):
+    """Where modules were given a checkpoint(), as gradient_checkpointing_enable() does."""
+    for module in case.model.modules() if case.model is not None else ():
+        for attribute, value in vars(module).items():
+            if isinstance(value, partial) and value.func is checkpoint:
+                return (("checkpointing was switched on at", stored_at(module, attribute)),)
+    return ()
 
 
 def _forward_without(case, tensor):

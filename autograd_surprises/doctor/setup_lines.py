@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from weakref import WeakKeyDictionary
 
 import torch
@@ -13,7 +14,7 @@ from torch import nn
 
 from autograd_surprises.doctor.places import Where, switched_at, user_frame, where_is
 
-HOLDERS = (list, tuple, dict, torch.Tensor)  # nn.Module registers what it knows: no need to look
+HOLDERS = (list, tuple, dict, torch.Tensor, partial)  # nn.Module registers what it knows: no need to look
 
 _built: WeakKeyDictionary[torch.optim.Optimizer, Where] = WeakKeyDictionary()
 _stored: WeakKeyDictionary[nn.Module, dict[str, Where]] = WeakKeyDictionary()
@@ -57,7 +58,7 @@ def built_at(optimizer: torch.optim.Optimizer | None) -> Where | None:
 
 
 def stored_at(module: nn.Module, name: str) -> Where | None:
-    """The line that last stored a tensor, or a list of some, as this attribute, if it was seen."""
+    """The line that last stored a holder of tensors as this attribute, if it was seen."""
     return _stored.get(module, {}).get(name)
 
 
