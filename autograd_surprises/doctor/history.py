@@ -141,6 +141,8 @@ class History:
         if self._goal is None or self._goal[0] is not loss:
             leaves = backward.leaves if backward is not None else ()
             states = [state for t in (loss, *leaves) for state in self.recorder.states(t)]
+            if not states and backward is None:  # a copy, as Variable(loss) is: of the last result
+                states = [state for call in self.calls[-1:] for state in call.outputs]
             if backward is not None and not self.recorder.states(loss):  # made after the recording
                 made = [self.call_of(node) for node in backward.steps]
                 states += [state for call in made if call for state in call.outputs]

@@ -222,7 +222,7 @@ FORWARD.add(
     "{operation} overflowed in the forward pass: its result is more than its dtype can hold",
     READY_MADE,
     "08_none_zero_nan.ipynb#A-sigmoid-made-by-hand",
-    on={f"{OVERFLOWS} {NORMS} Square": always},
+    on={f"{OVERFLOWS} {NORMS} Square Sum": always},
 )
 
 
