@@ -205,3 +205,22 @@ def checkpointing_not_reentrant():
     model = Checkpointed()
     model.run = partial(checkpoint, use_reentrant=False)
     return Visit(model(torch.ones(1, 3)), {"weight": model.block.weight}, model=model)
+
+
+@patient(
+    "`Variable(loss, requires_grad=True)` after a `.data`",
+    status="none", cause="data", also=("loss-is-leaf",), missed_alone=CUT,
+)  # fmt: skip
+def wrapped_loss():
+    layer = nn.Linear(3, 2)
+    scores = layer(torch.ones(4, 3)).data  #!
+    loss = F.cross_entropy(scores, torch.zeros(4, dtype=torch.long))
+    return Visit(torch.autograd.Variable(loss, requires_grad=True), {"weight": layer.weight})
+
+
+@cured("wrapped_loss")
+def loss_with_its_history():
+    layer = nn.Linear(3, 2)
+    scores = layer(torch.ones(4, 3))
+    loss = F.cross_entropy(scores, torch.zeros(4, dtype=torch.long))
+    return Visit(loss, {"weight": layer.weight})
