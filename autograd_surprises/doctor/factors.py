@@ -21,6 +21,7 @@ PRODUCT_OF = {"Mul": (0, 1), "Mm": (0, 1), "Bmm": (0, 1), "Mv": (0, 1), "Dot": (
 ADDED = {"Add": (0, 1), "Sub": (0, 1), "Addmm": (0,), "Addmv": (0,), "Baddbmm": (0,),
          "Linear": (2,), "Convolution": (2,), "MkldnnConvolution": (2,), "NativeLayerNorm": (2,),
          "NativeBatchNorm": (2,), "CudnnBatchNorm": (2,), "NativeGroupNorm": (2,)}  # fmt: skip
+SCALED = {kind: (1,) for kind in ADDED if kind.endswith("Norm")}  # a weight of normalised values
 DEEP = 12
 
 
@@ -44,7 +45,16 @@ def parameter_at(edge: Edge) -> torch.Tensor | None:
 
 def added_at(step: BackwardStep, leaf: Node) -> int | None:
     """The number of the edge by which this leaf is added, through views and casts only."""
-    for k in ADDED.get(step.kind, ()):
+    return _enters_at(step, leaf, ADDED)
+
+
+def scales_at(step: BackwardStep, leaf: Node) -> int | None:
+    """The number of the edge by which this leaf scales normalised values."""
+    return _enters_at(step, leaf, SCALED)
+
+
+def _enters_at(step, leaf, edges_of):
+    for k in edges_of.get(step.kind, ()):
         if k < len(step.edges):
             found = parameter_at(step.edges[k])
             if found is not None and found is getattr(leaf, "variable", None):

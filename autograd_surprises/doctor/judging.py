@@ -12,7 +12,12 @@ from torch.utils.checkpoint import checkpoint
 
 from autograd_surprises.doctor.backward import edge_of
 from autograd_surprises.doctor.case import Case
-from autograd_surprises.doctor.factors import added_at, parameter_at, zero_parameters
+from autograd_surprises.doctor.factors import (
+    added_at,
+    parameter_at,
+    scales_at,
+    zero_parameters,
+)
 from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.noise import arriving_at, lets_through, maker_of_zeros, sent
 from autograd_surprises.doctor.places import owner_of
@@ -37,6 +42,7 @@ from autograd_surprises.doctor.rules.zeros import (
     NO_TOKEN,
     PARTIAL,
     PRODUCTS,
+    SCALE,
     SHIFT,
     SHRINKS,
     STARTS_AT_ZERO,
@@ -63,6 +69,7 @@ TINY_MASS, DROP, VANISHED = 1e-5, 1e-3, 1e-9  # of what entered; in one step; in
 NEAR = 20  # how many steps above a tensor are searched for what blocks a part of its gradient
 FEW = 0.9  # if more than that is not 0, the cause is searched only for a tensor asked for by name
 NOISE_SIZE = 0.8  # the mean of |noise|
+TOTALS = {"Sum", "Mean"}
 LAST_DIGITS = 100  # rounding errors that may add up in a sum of contributions that cancel
 
 
@@ -239,8 +246,9 @@ def _zero(case, name, tensor, edge):
         return _zero_sum(case, name, tensor, origins[0])
     step, *others = steps
     node = f"died in {in_and_out(step)}"
-    if _shifts(case, step, edge):
-        return SHIFT.finding().about(name, "zero", at(step), node)
+    normal = _changes_nothing(case, step, edge)
+    if normal is not None:
+        return normal.finding().about(name, "zero", at(step), node)
     places, also = at(step), []
     factors = [next((p for p in zero_parameters(o) if p is not tensor), None) for o in steps]
     if factors[0] is not None:  # the factor that is zero is a parameter
@@ -292,14 +300,19 @@ def _tiny(case, name, tensor, amount, edge):
     steps = list(ratios)
     if worst is not None and ratios[worst] < DROP:
         node = f"shrinks to {ratios[worst]:.1e} of it in {worst.name}"
-        if _shifts(case, worst, edge):
-            return SHIFT.finding().about(name, "tiny", at(worst), node, also)
+        normal = _changes_nothing(case, worst, edge)
+        if normal is not None:
+            return normal.finding().about(name, "tiny", at(worst), node, also)
         found = _small_parameter(case, worst, amount.mass / ratios[worst], tensor)
         if found is None:
             below = steps[steps.index(worst) - 1].node if worst is not steps[0] else edge[0]
             worst.lets_through = _shrinks_less(case, worst, below, 30 * ratios[worst])
             found = case.why(worst, TINY)
-        found = found.about(name, "tiny", at(worst), node, also)
+        places = at(worst)
+        above = steps[steps.index(worst) + 1 :][:1]
+        if found.cause == "normalised" and above and above[0].kind in TOTALS:
+            places = (*at(above[0], "added up at"), *places)  # that is the line to edit
+        found = found.about(name, "tiny", places, node, also)
         passed = steps[: steps.index(worst) + 1]
     elif amount.mass >= VANISHED * case.entered:
         return None
@@ -346,9 +359,19 @@ def _small_parameter(case, step, without, tensor):
     return None
 
 
-def _shifts(case, step, edge):
-    """Is it added in many places, and do their gradients cancel, but not those of other tensors?"""
-    k, (arrived, *more) = added_at(step, edge[0]), step.arriving
+def _changes_nothing(case, step, edge):
+    """The rule, if it is added or scales in many places, and its gradients cancel, but no others'.
+
+    As before a normalisation: a constant that is added changes nothing, nor does a scale.
+    """
+    for rule, k in ((SHIFT, added_at(step, edge[0])), (SCALE, scales_at(step, edge[0]))):
+        if _cancels(case, step, k):
+            return rule
+    return None
+
+
+def _cancels(case, step, k):
+    arrived, *more = step.arriving
     if k is None or not arrived or any(more) or step.leaving[k].total >= arrived.total:
         return False
     _, dtype, _ = case.backward.like[step.node, 0]

@@ -347,3 +347,14 @@ def experts_without_a_token():
         return F.mse_loss(out, x.flip(1))
 
     return nn.ModuleDict({"gate": gate, "experts": experts}), loss
+
+
+@normal(("tiny", "cancel"))
+def scale_before_a_depthwise_convolution():
+    model = nn.Sequential(
+        nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(),
+        nn.Conv2d(8, 8, 3, groups=8, bias=False), nn.BatchNorm2d(8, eps=1e-12), nn.ReLU(),
+        nn.Flatten(), nn.Linear(8 * 16, 4),
+    )  # fmt: skip
+    x, y = torch.randn(6, 3, 8, 8), torch.tensor([0, 1, 2, 3, 0, 1])
+    return model, lambda: F.cross_entropy(model(x), y)

@@ -666,6 +666,14 @@ SHIFT = Rule(
     alarm=False,
 )
 
+SCALE = Rule(
+    "cancel",
+    "its contributions cancel to the last digits when they are added: another scale here changes "
+    "nothing, as for the weight of a BatchNorm when the next one follows on each channel alone",
+    "do nothing, or leave out this weight",
+    alarm=False,
+)
+
 NO_TOKEN = Rule(
     "empty-selection",
     "nothing was selected for it in this batch, while {name}, of the same shape, got some samples",

@@ -268,3 +268,22 @@ def divisor_of_numbers():
     union = torch.tensor([2.0, 3.0], requires_grad=True)
     loss = (torch.ones(2) / union).sum()
     return Visit(loss, {"union": union})
+
+
+def encoded():
+    model = nn.TransformerEncoderLayer(12, 2, 24, dropout=0.0, batch_first=True)
+    return model, model(torch.randn(4, 5, 12))
+
+
+@patient("the sum of what an encoder normalised last", status="tiny", cause="normalised")
+def sum_of_an_encoder():
+    model, hidden = encoded()
+    loss = hidden.sum()  #!
+    return Visit(loss, {"weight": model.linear1.weight})
+
+
+@cured("sum_of_an_encoder")
+def error_of_an_encoder():
+    model, hidden = encoded()
+    loss = F.l1_loss(hidden, torch.randn(4, 5, 12))
+    return Visit(loss, {"weight": model.linear1.weight})
