@@ -150,8 +150,9 @@ def _untracked(case, name, tensor):
     switched_off = case.history.written_at(tensor, "requires_grad_")
     made_at = case.history.made_at(tensor)
     places = (("set at", switched_off),) if switched_off else (("made at", made_at),)
-    on_purpose = not case.asked and id(tensor) not in case.only_frozen
-    facts = TensorFacts(tensor, is_buffer=is_buffer, on_purpose=on_purpose)
+    picked = id(tensor) in case.picked
+    on_purpose = not (case.asked or picked or id(tensor) in case.only_frozen)
+    facts = TensorFacts(tensor, is_buffer=is_buffer, on_purpose=on_purpose, picked=picked)
     return UNTRACKED.first(facts).finding(facts).about(name, "none", places)
 
 

@@ -20,6 +20,7 @@ class TensorFacts:
     is_copied    did such calls only return numbers without history?
     constant_of  the name of a step that keeps its numbers as a constant, or ""
     on_purpose   frozen, as a part of a model may be: others beside it are trained
+    picked       frozen, and the optimizer holds it, but not others beside it that are frozen, too
 
     >>> UNREACHED.first(TensorFacts(torch.ones(2), recorded=True, is_used=False)).cause
     'unused'
@@ -32,6 +33,7 @@ class TensorFacts:
     is_copied: bool = False
     constant_of: str = ""
     on_purpose: bool = False
+    picked: bool = False
 
     @property
     def inference(self) -> bool:
@@ -64,6 +66,15 @@ UNTRACKED.add(
     "08_none_zero_nan.ipynb#A-layer-that-is-still-frozen",
     when=lambda facts: facts.on_purpose,
     alarm=False,
+)
+
+UNTRACKED.add(
+    "frozen",
+    "it is frozen, though the optimizer holds it, and holds no other frozen parameter beside it: "
+    "probably it was frozen together with them, after it was made",
+    "call .requires_grad_() on it, or freeze the others before it is added",
+    "08_none_zero_nan.ipynb#A-layer-that-is-still-frozen",
+    when=lambda facts: facts.picked,
 )
 
 UNTRACKED.add(

@@ -268,22 +268,3 @@ def divisor_of_numbers():
     union = torch.tensor([2.0, 3.0], requires_grad=True)
     loss = (torch.ones(2) / union).sum()
     return Visit(loss, {"union": union})
-
-
-def encoded():
-    model = nn.TransformerEncoderLayer(12, 2, 24, 0.0, F.gelu, 1e-12, batch_first=True).double()
-    return model, model(torch.randn(4, 5, 12).double())
-
-
-@patient("the mean of what an encoder normalised last", status="tiny", cause="normalised")
-def sum_of_an_encoder():
-    model, hidden = encoded()
-    loss = hidden.mean()  #!
-    return Visit(loss, {"weight": model.linear1.weight})
-
-
-@cured("sum_of_an_encoder")
-def error_of_an_encoder():
-    model, hidden = encoded()
-    loss = F.mse_loss(hidden, torch.randn(4, 5, 12).double())
-    return Visit(loss, {"weight": model.linear1.weight})
