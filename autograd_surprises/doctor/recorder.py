@@ -258,7 +258,10 @@ class Recorder(TorchFunctionMode):
                 self._sources[self._count] = weakref.ref(inputs[0])
         shapes = ()
         if len(inputs) == 2 and inputs[0].dim() != inputs[1].dim():
-            shapes = (inputs[0].requires_grad + inputs[1].requires_grad, *(tuple(t.shape) for t in inputs))
+            shapes = (
+                inputs[0].requires_grad + inputs[1].requires_grad,
+                *(tuple(t.shape) for t in inputs),
+            )
         self._append(caller, name, before, states, made, cuts, function, shapes=shapes)
         suspect = name.strip("_") in SPOILS and len(self.spoiled) < 9
         if suspect and not all(map(is_finite, outputs)) and all(map(is_finite, inputs)):

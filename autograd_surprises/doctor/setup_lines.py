@@ -14,7 +14,13 @@ from torch import nn
 
 from autograd_surprises.doctor.places import Where, switched_at, user_frame, where_is
 
-HOLDERS = (list, tuple, dict, torch.Tensor, partial)  # nn.Module registers what it knows: no need to look
+HOLDERS = (
+    list,
+    tuple,
+    dict,
+    torch.Tensor,
+    partial,
+)  # nn.Module registers what it knows: no need to look
 
 _built: WeakKeyDictionary[torch.optim.Optimizer, Where] = WeakKeyDictionary()
 _stored: WeakKeyDictionary[nn.Module, dict[str, Where]] = WeakKeyDictionary()

@@ -70,8 +70,8 @@ def page(results: list[Score]) -> str:
         "",
         "## Bugs",
         "",
-        "| bug | model from | found | other findings |",
-        "|---|---|---|---|",
+        "| bug | model from | found | other findings | why it is missed |",
+        "|---|---|---|---|---|",
         *(row for result in results if result.kind == "bug" for row in bug_row(result)),
         "",
     ])  # fmt: skip
@@ -90,7 +90,8 @@ def bug_row(result: Score) -> Iterable[str]:
     if not result.found and (result.line or result.cause):
         found = "the line only" if result.line else "the cause only"
     second = safe("; ".join(filter(None, [result.crashed, *result.second])))
-    yield f"| [{words(result.name)}]({case.thread}) | {result.library} | {found} | {second} |"
+    why = "" if result.found and not result.second else safe(case.missed)
+    yield f"| [{words(result.name)}]({case.thread}) | {result.library} | {found} | {second} | {why} |"
 
 
 def words(name: str) -> str:

@@ -448,7 +448,15 @@ def noise_before_a_speech_encoder():
     return Step(model, compute, optimizer)
 
 
-@bug("torch", "https://github.com/showlab/Olaf-World/issues/8", ("detach", "dead-branch"))
+@bug(
+    "torch",
+    "https://github.com/showlab/Olaf-World/issues/8",
+    ("detach", "dead-branch"),
+    missed=(
+        "the look-up and the detach are right as they are; that another term of the loss "
+        "should use the codebook is known to its author alone"
+    ),
+)
 def codebook_behind_the_straight_through():
     class VectorQuantizer(nn.Module):
         def __init__(self, codes=32, width=16):
@@ -596,7 +604,15 @@ def frozen_backbone_of_a_depth_head():
     return Step(model, lambda: F.l1_loss(model(image), depth), optimizer)
 
 
-@bug("kornia", "https://github.com/sharif-apu/BJDD_CVPR21/issues/11", ("detach", "escape", "copy"))
+@bug(
+    "kornia",
+    "https://github.com/sharif-apu/BJDD_CVPR21/issues/11",
+    ("detach", "escape", "copy"),
+    missed=(
+        "numpy computed in between: no tensor and no memory tells that the array came from "
+        "the model"
+    ),
+)
 def colours_compared_in_numpy():
     from kornia.color import rgb_to_lab
     from kornia.losses import ssim_loss
