@@ -91,7 +91,8 @@ def bug_row(result: Score) -> Iterable[str]:
         found = "the line only" if result.line else "the cause only"
     second = safe("; ".join(filter(None, [result.crashed, *result.second])))
     why = "" if result.found and not result.second else safe(case.missed)
-    yield f"| [{words(result.name)}]({case.thread}) | {result.library} | {found} | {second} | {why} |"
+    link = f"[{words(result.name)}]({case.thread})"
+    yield f"| {link} | {result.library} | {found} | {second} | {why} |"
 
 
 def words(name: str) -> str:

@@ -314,7 +314,7 @@ def _zeros_in_each_product(step: BackwardStep) -> int:
 
 ZERO.add(
     "zero-factor",
-    "in each product, two or more factors are 0, so the product of the others is 0 for each of them",
+    "in each product, two or more factors are 0, so for each factor the product of the others is 0",
     LOOK_AT_THE_ZEROS,
     on={"Prod": lambda step: _zeros_in_each_product(step) > 1},
 )
