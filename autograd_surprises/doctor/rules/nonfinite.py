@@ -289,6 +289,13 @@ NAN_DATA = Rule(
     "08_none_zero_nan.ipynb#NaN:-zero-times-infinity",
 )
 
+MASKED_DATA = Rule(
+    "masked-too-late",
+    "0 times NaN is NaN: data hold NaN, and a product with a mask of zeros does not remove it",
+    "replace it before the computation: torch.where(ok, data, 0.0); or select what is there: x[ok]",
+    "08_none_zero_nan.ipynb#Safe,-and-yet-NaN",
+)
+
 UNKNOWN_ORIGIN = Rule(
     "forward-nonfinite",
     "the forward pass computed with inf or NaN, and no operation that can be checked here produced "

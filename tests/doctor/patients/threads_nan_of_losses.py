@@ -153,3 +153,29 @@ def long_sum_in_float32():
     model = Recogniser()
     sound = (torch.randn(1, 2, 1500) - 60).half()
     return Visit(model(sound), {"weight": model.layer.weight}, model=model)
+
+
+def unmeasured():
+    target = torch.tensor([[1.0, torch.nan], [2.0, 3.0]])
+    layer = nn.Linear(3, 2)
+    layer.register_buffer("target", target)  # which is still there when the doctor looks
+    return layer, target, target.isfinite()
+
+
+@patient(
+    "missing targets, and a mask that multiplies the error",
+    status="nan", cause="masked-too-late", missed_alone="the data are in no variable",
+)  # fmt: skip
+def missing_targets_multiplied():
+    layer, target, measured = unmeasured()
+    squares = (layer(torch.ones(2, 3)) - target) ** 2
+    loss = (squares * measured.float()).sum() / measured.sum()  #!
+    return Visit(loss, {"weight": layer.weight}, model=layer)
+
+
+@cured("missing_targets_multiplied")
+def missing_targets_left_out():
+    layer, target, measured = unmeasured()
+    squares = (layer(torch.ones(2, 3)) - torch.where(measured, target, 0.0)) ** 2
+    loss = (squares * measured.float()).sum() / measured.sum()
+    return Visit(loss, {"weight": layer.weight}, model=layer)
