@@ -13,7 +13,7 @@ forward_calls  one call of torch in the forward pass
 forgetting     which calls of a recording are still needed
 reused_gradients  gradients that an optimizer used twice
 patches        a method of torch, replaced for a while
-setup_lines    where optimizers were built, and tensors stored as attributes
+setup_lines    lines that built an optimizer, stored a tensor, registered a hook, ...
 recorder       what the forward pass did
 history        queries on a recording
 by_backward    gradients by backward(), where torch.autograd.grad cannot work

@@ -13,6 +13,7 @@ from autograd_surprises.doctor.history import History
 from autograd_surprises.doctor.rules.nonfinite import (
     EDGES,
     FORWARD,
+    MASKED_DATA,
     NAN_DATA,
     UNKNOWN_OPERATION,
     UNKNOWN_ORIGIN,
@@ -55,6 +56,10 @@ def born_in_forward(
             return found
         if found is not None or not bool(loss.isfinite().all()):
             data = _bad_data(loss, backward, history, held)
+            masked = next((step for step in operations if _masks_nan(steps, step)), None)
+            if data is not None and masked is not None:
+                places = (("multiplied by 0 at", masked.where), *data.places)
+                return MASKED_DATA.finding().about("", "", places)
             quotient = next((step for step in operations if divides_by_0(step)), None)
             if data is None and quotient is not None:
                 found = _made_by(Birth(quotient.kind, quotient), quotient.where)
@@ -96,6 +101,16 @@ def _born_at(steps, step, is_bad, held):
     if proven or "probably" in found.sentence:
         return found
     return replace(found, sentence=f"probably {found.sentence}")
+
+
+def _masks_nan(steps, step):
+    """Does it multiply by a constant that is 0 wherever the step below keeps NaN?"""
+    below = steps.get(step.edges[0][0]) if step.kind == "Mul" else None
+    mask, values = step.tensors().get("other"), below and below.tensors().get("self")
+    if mask is None or values is None or mask.requires_grad or mask.shape != values.shape:
+        return False
+    bad = values.isnan()
+    return bool(bad.any()) and not bool(mask[bad].any())
 
 
 def _is_constant(tensor):

@@ -84,6 +84,16 @@ class Case:
         together += [list(self.model.parameters())] if self.model is not None else []
         return {id(p) for some in together if not any(p.requires_grad for p in some) for p in some}
 
+    @cached_property
+    def picked(self) -> set[int]:
+        """The ids of frozen parameters that the optimizer holds, without the others beside them."""
+        found: set[int] = set()
+        parts = list(self.model.children()) if self.model is not None and self.held else []
+        for module in (m for part in parts for m in part.modules()):
+            frozen = {id(p) for p in module.parameters() if not p.requires_grad}
+            found |= frozen & self.held if frozen - self.held else set()
+        return found
+
     def trains(self, leaf: torch.Tensor) -> bool:
         """Does it get a gradient that is not 0, and will the optimizer use it?"""
         gradient = self.backward.grads.get(id(leaf))

@@ -9,6 +9,7 @@ from autograd_surprises.doctor.forward_calls import BACKWARDS
 from autograd_surprises.doctor.history import History
 from autograd_surprises.doctor.places import raised_at
 from autograd_surprises.doctor.recorder import Recorder
+from autograd_surprises.doctor.setup_lines import hooked_at, inference_at
 from autograd_surprises.doctor.steps import BackwardStep
 from autograd_surprises.messages import known_message
 
@@ -123,14 +124,21 @@ def _function(history, said, needed):
     return [(f"{inner.function[0].__name__}.apply at", inner.function[1])] if inner else []
 
 
-def _last(history, said, needed):
-    """The last call before the one that raised."""
-    made = [call for call in history.calls if call.makes_history]
-    return [("what it changes was made at", made[-1].where)] if made else []
+def _hooked(history, said, needed):
+    """The last call before the one that raised; if a library made it, first the hook's line."""
+    made = [call for call in history.calls if call.makes_history][-1:]
+    hooks = hooked_at() if made and made[0].where.inside else []
+    first = [("a full backward hook was registered at", hooks[0])] if len(hooks) == 1 else []
+    return first + [("what it changes was made at", call.where) for call in made]
+
+
+def _inference(history, said, needed):
+    return [("inference mode was last entered at", inference_at())]
 
 
 SEARCHES = {
-    "hooked-in-place": _last,
+    "hooked-in-place": _hooked,
+    "inference-tensor": _inference,
     "overwritten": _overwritten,
     "second-backward": _freed,
     "not-connected": _cuts,

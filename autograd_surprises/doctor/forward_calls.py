@@ -29,10 +29,10 @@ PROPERTIES = {"data", "T", "mT", "H", "mH", "real", "imag"}  # that return a ten
 SPOILS = frozenset(
     "log log2 log10 log1p logit exp exp2 expm1 sqrt rsqrt reciprocal pow square div true_divide "  # noqa: SIM905
     "divide truediv rtruediv rpow std var std_mean norm vector_norm linalg_vector_norm normalize "
-    "softmax log_softmax logsumexp acos asin acosh atanh tan lgamma digamma mean inverse logdet "
-    "linalg_inv slogdet linalg_slogdet cosh sinh prod cumprod matmul bmm linear mse_loss l1_loss "
-    "smooth_l1_loss huber_loss nll_loss cross_entropy binary_cross_entropy kl_div "
-    "multi_head_attention_forward scaled_dot_product_attention cosine_similarity".split()
+    "softmax log_softmax logsumexp acos asin acosh atanh tan lgamma digamma sum mean inverse "
+    "logdet linalg_inv slogdet linalg_slogdet cosh sinh prod cumprod matmul bmm linear "
+    "mse_loss l1_loss smooth_l1_loss huber_loss nll_loss cross_entropy binary_cross_entropy "
+    "kl_div multi_head_attention_forward scaled_dot_product_attention cosine_similarity".split()
 )
 
 
@@ -45,8 +45,7 @@ class ForwardCall(NamedTuple):
     inputs, outputs  the states of tensors that went in and came out, each state a number
     cuts             {output: why it has no history}
     function         the autograd.Function in whose forward it ran, and the line of its apply
-    shapes           (does exactly one require a gradient?, shape, shape) of two inputs of different
-                     shapes
+    shapes           (how many require a gradient, shape, shape) of two inputs of different shapes
     """
 
     index: int

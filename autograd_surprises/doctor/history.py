@@ -15,8 +15,10 @@ from autograd_surprises.doctor.recorder import Recorder
 from autograd_surprises.doctor.rules.cuts import Cut
 
 COPIED = {"deepcopy", "detach", "data", "escape"}  # causes of cuts by loops over all parameters
-SIZES = {"square", "pow", "abs"}  # of a difference
-BY_HAND = {"unsqueeze", "getitem", "sum", "mean"}  # (N, 1) made by one of these is meant
+COMBINES = {"sub", "rsub", "subtract", "mul", "multiply"}
+ELEMENTWISE = COMBINES | {"square", "pow", "abs", "neg", "add", "radd", "clamp", "detach", "max",
+                          "min", "maximum", "minimum"}  # fmt: skip
+BY_HAND = {"unsqueeze", "getitem", "view", "reshape", "expand", "sum", "mean", "amax", "norm"}
 TOTALS = {"MeanBackward0", "SumBackward0"}  # over all elements; MeanBackward1 is along a dimension
 
 
@@ -139,6 +141,8 @@ class History:
         if self._goal is None or self._goal[0] is not loss:
             leaves = backward.leaves if backward is not None else ()
             states = [state for t in (loss, *leaves) for state in self.recorder.states(t)]
+            if not states and backward is None:  # a copy, as Variable(loss) is: of the last result
+                states = [state for call in self.calls[-1:] for state in call.outputs]
             if backward is not None and not self.recorder.states(loss):  # made after the recording
                 made = [self.call_of(node) for node in backward.steps]
                 states += [state for call in made if call for state in call.outputs]
@@ -192,27 +196,28 @@ class History:
         return list(dict.fromkeys(found))[:3]
 
     def is_loss(self, call: ForwardCall, names: Mapping[int, str]) -> bool:
-        """Is the result of a subtraction squared, or made positive, and averaged at once?
+        """Does a difference or product go, element by element, into a mean or sum of the loss?
+
+        Not if its longer shape, (N, 1), was made by hand: then all pairs are meant.
 
         names  of the nodes of the graph, by number
         """
-        if call.operation not in {"sub", "rsub", "subtract"} or len(call.inputs) != 2:
+        if call.operation not in COMBINES or len(call.inputs) != 2:
             return False
         longer = call.inputs[len(call.shapes[1]) < len(call.shapes[2])]
         maker = self.makers.get(longer)
-        size = self._only_use(call)
-        total = size and self._only_use(size)
-        return bool(
-            total
-            and size.operation in SIZES
-            and not (maker and maker.operation in BY_HAND)
-            and {names.get(n) for n in range(total.first, total.last)} & TOTALS
-        )
-
-    def _only_use(self, call):
-        """The one call that used the result of this one."""
-        uses = [use for state in call.outputs for use in self.users.get(state, ())]
-        return uses[0] if len(uses) == 1 else None
+        if maker is not None and maker.operation in BY_HAND:
+            return False
+        waiting, totals = [call], 0
+        for made in waiting:
+            for use in (use for state in made.outputs for use in self.users.get(state, ())):
+                if {names.get(n) for n in range(use.first, use.last)} & TOTALS:
+                    totals += 1
+                elif use.operation in ELEMENTWISE and len(set(use.outputs)) == 1:
+                    waiting += [use] if use not in waiting else []
+                elif use.makes_history:
+                    return False
+        return totals > 0
 
     def spoiled_before(self, loss: torch.Tensor, backward) -> ForwardCall | None:
         """The first call behind the loss that turned finite numbers into inf or NaN."""

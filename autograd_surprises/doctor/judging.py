@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 
 import torch
+from torch.utils.checkpoint import checkpoint
 
 from autograd_surprises.doctor.backward import edge_of
 from autograd_surprises.doctor.case import Case
@@ -20,6 +22,7 @@ from autograd_surprises.doctor.noise import (
     maker_of_zeros,
     sent,
 )
+from autograd_surprises.doctor.places import owner_of
 from autograd_surprises.doctor.rules.losses import LOSS, LOSS_IS_LEAF, LossFacts
 from autograd_surprises.doctor.rules.missing import (
     HIDDEN,
@@ -60,6 +63,7 @@ from autograd_surprises.doctor.rules.zeros import (
     Shrinking,
     has_empty_inputs,
 )
+from autograd_surprises.doctor.setup_lines import stored_at
 from autograd_surprises.doctor.steps import (
     Amount,
     BackwardStep,
@@ -75,6 +79,7 @@ NEAR = 20  # how many steps above a tensor are searched for what blocks a part o
 GROWS = 100  # times as large a tiny gradient has to be without the step that is blamed
 FEW = 0.9  # if more than that is not 0, the cause is searched only for a tensor asked for by name
 NOISE_SIZE = 0.8  # the mean of |noise|
+TOTALS = {"Sum", "Mean"}
 LAST_DIGITS = 100  # rounding errors that may add up in a sum of contributions that cancel
 
 
@@ -157,17 +162,18 @@ def _untracked(case, name, tensor):
     switched_off = case.history.written_at(tensor, "requires_grad_")
     made_at = case.history.made_at(tensor)
     places = (("set at", switched_off),) if switched_off else (("made at", made_at),)
-    on_purpose = not case.asked and id(tensor) not in case.only_frozen
-    facts = TensorFacts(tensor, is_buffer=is_buffer, on_purpose=on_purpose)
+    picked = id(tensor) in case.picked
+    on_purpose = not (case.asked or picked or id(tensor) in case.only_frozen)
+    facts = TensorFacts(tensor, is_buffer=is_buffer, on_purpose=on_purpose, picked=picked)
     return UNTRACKED.first(facts).finding(facts).about(name, "none", places)
 
 
 def _cut(name, call, cut, also=(), said=""):
-    places = (
-        ("cut at", cut.lost.around or call.where),
-        ("recording was switched off at", cut.lost.switched),
-        ("computed at", call.where),
-    )
+    off = (("recording was switched off at", cut.lost.switched),)
+    places = (("cut at", cut.lost.around or call.where),)
+    of_user = cut.lost.switched is not None and owner_of(cut.lost.switched.file) == "user"
+    places = off + places if of_user else places + off  # the line to edit stands first
+    places += (("computed at", call.where),)
     found = cut.rule.finding(cut.lost).about(name, "none", places, also=also)
     return replace(found, sentence=said + found.sentence, call=call)
 
@@ -183,8 +189,9 @@ def _unreached(case, name, tensor):
     if fate.cut:
         (call, cut, _), *more = fate.cut
         found = _cut(name, call, cut, also)
+        first = _checkpointing_at(case) if found.cause == "reentrant-checkpoint" else ()
         others = [("and at", other.where) for other, _, _ in more]
-        return found.about(name, "none", (*found.places, *others), also=also)
+        return found.about(name, "none", (*first, *found.places, *others), also=also)
     if fate.left:
         return _cut(name, *fate.left[0][:2], also, "maybe here: ")
     uses = case.history.uses(tensor)
@@ -211,6 +218,15 @@ def _unreached(case, name, tensor):
         in_library=lives and ends[0][1].inside is not None,
     )
     return UNREACHED.first(facts).finding(facts).about(name, "none", places, also=also)
+
+
+def _checkpointing_at(case):
+    """Where modules were given a checkpoint(), as gradient_checkpointing_enable() does."""
+    for module in case.model.modules() if case.model is not None else ():
+        for attribute, value in vars(module).items():
+            if isinstance(value, partial) and value.func is checkpoint:
+                return (("checkpointing was switched on at", stored_at(module, attribute)),)
+    return ()
 
 
 def _forward_without(case, tensor):
@@ -337,7 +353,11 @@ def _tiny(case, name, tensor, amount, edge):
             return None
         worst = min(ratios, key=ratios.get)
         found, node, passed = _many_drops(ratios), "", steps
-    found = found.about(name, "tiny", at(worst), node, also)
+    places = at(worst)
+    above = steps[steps.index(worst) + 1 :][:1]
+    if found.cause == "normalised" and above and above[0].kind in TOTALS:
+        places = (*at(above[0], "added up at"), *places)  # that is the line to edit
+    found = found.about(name, "tiny", places, node, also)
     case.tiny.update(((step, kept[step]), found) for step in passed)
     return found
 

@@ -63,12 +63,15 @@ def owner(code: CodeType) -> str:
     """Whose code this is: torch's (the doctor's own counts as that), a library's, or the user's."""
     known = _owners.get(id(code))
     if known is None:
-        file = code.co_filename
-        library = any(library in file for library in LIBRARIES)
-        whose = "library" if library else "user"
-        whose = "torch" if file.startswith((TORCH_FOLDER, HERE, "<frozen")) else whose
-        known = _owners[id(code)] = code, whose
+        known = _owners[id(code)] = code, owner_of(code.co_filename)
     return known[1]
+
+
+def owner_of(file: str) -> str:
+    """Whose file this is, as for the code in it."""
+    if file.startswith((TORCH_FOLDER, HERE, "<frozen")):
+        return "torch"
+    return "library" if any(library in file for library in LIBRARIES) else "user"
 
 
 def _is_installed(code: CodeType) -> bool:
@@ -105,6 +108,17 @@ def code_line(frame: FrameType) -> CodeLine:
     if library is None:
         return user.f_code, user.f_lineno, None, 0
     return user.f_code, user.f_lineno, library.f_code, library.f_lineno
+
+
+def switched_at(caller: FrameType) -> Where | None:
+    """Where recording is switched off: a line, or the decorator of a function."""
+    frame = caller
+    while frame is not None and owner(frame.f_code) == "torch":
+        if {"ctx_factory", "func"} <= set(frame.f_code.co_freevars):  # of torch's decorator
+            code = frame.f_locals["func"].__code__
+            return Where(code.co_filename, code.co_firstlineno)
+        frame = frame.f_back
+    return where_from(caller)
 
 
 def place_of(line: CodeLine, module: str = "") -> Where:

@@ -31,6 +31,7 @@ from autograd_surprises.doctor.places import (
     Where,
     code_line,
     owner,
+    switched_at,
     tensors_in,
     user_frame,
     where_from,
@@ -212,6 +213,8 @@ class Recorder(TorchFunctionMode):
         elif role == "hook":
             self.hooks.append((self._state(args[0]), where_from(caller)))
         elif outputs or role == "event":
+            if kwargs.get("max_norm") is not None:  # this look-up scales the rows in place
+                self._note_change(caller, "embedding_renorm_", inputs[1:2], [], before, {})
             self._note(caller, name, inputs, outputs, before, kwargs)
         return result
 
@@ -221,7 +224,7 @@ class Recorder(TorchFunctionMode):
         if any(f.f_code.co_name == "__exit__" for f in (caller, caller.f_back) if f is not None):
             del self._switches[-1:]
         else:
-            self._switches.append(None if on else (user.f_code, _switched_at(caller)))
+            self._switches.append(None if on else (user.f_code, switched_at(caller)))
 
     def _note_number(self, caller, name, inputs, before):
         """A number that left torch, if the user's code read it, and from a tracked tensor."""
@@ -259,8 +262,10 @@ class Recorder(TorchFunctionMode):
                 self._sources[self._count] = weakref.ref(inputs[0])
         shapes = ()
         if len(inputs) == 2 and inputs[0].dim() != inputs[1].dim():
-            one_tracked = inputs[0].requires_grad != inputs[1].requires_grad
-            shapes = (one_tracked, *(tuple(t.shape) for t in inputs))
+            shapes = (
+                inputs[0].requires_grad + inputs[1].requires_grad,
+                *(tuple(t.shape) for t in inputs),
+            )
         self._append(caller, name, before, states, made, cuts, function, shapes=shapes)
         suspect = name.strip("_") in SPOILS and len(self.spoiled) < 9
         if suspect and not all(map(is_finite, outputs)) and all(map(is_finite, inputs)):
@@ -335,17 +340,6 @@ def _lost(name, result, kwargs, caller):
         create_graph=bool(kwargs.get("create_graph")),
         caller=caller.f_code,
     )
-
-
-def _switched_at(caller):
-    """Where recording is switched off: a line, or the decorator of a function."""
-    frame = caller
-    while frame is not None and owner(frame.f_code) == "torch":
-        if {"ctx_factory", "func"} <= set(frame.f_code.co_freevars):  # of torch's decorator
-            code = frame.f_locals["func"].__code__
-            return Where(code.co_filename, code.co_firstlineno)
-        frame = frame.f_back
-    return where_from(caller)
 
 
 # A TorchFunctionMode sees neither which module is running nor nn.Parameter(...), so both are

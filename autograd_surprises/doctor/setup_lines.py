@@ -1,4 +1,4 @@
-"""Where optimizers were built, and where tensors were stored as attributes of modules."""
+"""Lines that set something up: an optimizer, an attribute, a backward hook, inference mode."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ import torch
 from torch import nn
 
 from autograd_surprises.doctor.patches import lock, patch
-from autograd_surprises.doctor.places import HERE, Where, user_frame, where_is
+from autograd_surprises.doctor.places import HERE, Where, switched_at, user_frame, where_is
 
-HOLDERS = (list, tuple, dict, torch.Tensor)  # nn.Module registers what it knows: no need to look
+# nn.Module registers what else it knows: no need to look.
+HOLDERS = (list, tuple, dict, torch.Tensor, functools.partial)
 
 _built: WeakKeyDictionary[torch.optim.Optimizer, Where] = WeakKeyDictionary()
 _stored: WeakKeyDictionary[nn.Module, dict[str, Where]] = WeakKeyDictionary()
+_hooked: WeakKeyDictionary[nn.Module, Where] = WeakKeyDictionary()
+_inference: list[Where] = []  # the last one
 _active = 0
 _undo: list[Callable[[], None]] = []
 
 
 @contextmanager
 def noting_setup() -> Iterator[None]:
-    """While this is active, the lines are noted that build optimizers and store tensors.
+    """While this is active, the lines are noted that set something up.
 
     >>> with noting_setup():
     ...     optimizer = torch.optim.SGD(nn.Linear(2, 1).parameters(), lr=0.1)
@@ -35,8 +38,8 @@ def noting_setup() -> Iterator[None]:
     global _active
     with lock:
         if not _active:
-            _undo.append(patch(torch.optim.Optimizer, "__init__", _noting_builds))
-            _undo.append(patch(nn.Module, "__setattr__", _noting_tensors))
+            _inference.clear()
+            _undo[:] = [patch(*noted) for noted in NOTED]
         _active += 1
     try:
         yield
@@ -68,8 +71,18 @@ def stand_in(groups: list, optimizers: list[torch.optim.Optimizer]) -> torch.opt
 
 
 def stored_at(module: nn.Module, name: str) -> Where | None:
-    """The line that last stored a tensor, or a list of some, as this attribute, if it was seen."""
+    """The line that last stored a holder of tensors as this attribute, if it was seen."""
     return _stored.get(module, {}).get(name)
+
+
+def hooked_at() -> list[Where]:
+    """The lines that registered full backward hooks of living modules."""
+    return list(dict.fromkeys(_hooked.values()))
+
+
+def inference_at() -> Where | None:
+    """The line that entered torch.inference_mode() last."""
+    return _inference[0] if _inference else None
 
 
 def _noting_builds(original):
@@ -98,3 +111,33 @@ def _noting_tensors(original):
                 _stored.setdefault(module, {})[name] = where_is(user_frame(sys._getframe(1)))
 
     return store
+
+
+def _noting_hooks(original):
+    @functools.wraps(original)
+    def register(module, *args, **kwargs):
+        handle = original(module, *args, **kwargs)
+        if _active:
+            with suppress(Exception):  # a module that cannot be hashed
+                _hooked[module] = where_is(user_frame(sys._getframe(1)))
+        return handle
+
+    return register
+
+
+def _noting_inference(original):
+    @functools.wraps(original)
+    def enter(mode):
+        original(mode)
+        if _active:
+            _inference[:] = [switched_at(sys._getframe(1))]
+
+    return enter
+
+
+NOTED = (
+    (torch.optim.Optimizer, "__init__", _noting_builds),
+    (nn.Module, "__setattr__", _noting_tensors),
+    (nn.Module, "register_full_backward_hook", _noting_hooks),
+    (torch.inference_mode, "__enter__", _noting_inference),
+)

@@ -444,3 +444,14 @@ def critic_that_is_never_the_smaller():
     nn.init.constant_(model[1].bias, 9.0)
     x = torch.randn(8, 4)
     return model, lambda: -torch.cat([critic(x) for critic in model], 1).min(1).values.mean()
+
+
+@normal(("tiny", "cancel"))
+def scale_before_a_depthwise_convolution():
+    model = nn.Sequential(
+        nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(),
+        nn.Conv2d(8, 8, 3, groups=8, bias=False), nn.BatchNorm2d(8, eps=1e-12), nn.ReLU(),
+        nn.Flatten(), nn.Linear(8 * 16, 4),
+    )  # fmt: skip
+    x, y = torch.randn(6, 3, 8, 8), torch.tensor([0, 1, 2, 3, 0, 1])
+    return model, lambda: F.cross_entropy(model(x), y)

@@ -304,8 +304,54 @@ def test_a_decorator_is_named():
     with trace() as t:
         loss = (helper(weight) + bias).sum()
     found = t.explain(loss, {"w": weight})["w"]
-    assert found.where.source == "loss = (helper(weight) + bias).sum()"
-    assert "@torch.no_grad()" in [place.source for _, place in found.places]
+    assert found.where.source == "@torch.no_grad()"
+    assert "loss = (helper(weight) + bias).sum()" in [place.source for _, place in found.places]
+
+
+def test_a_loss_that_adds_up_normalised_values_is_named_by_its_own_line():
+    layer = nn.TransformerEncoderLayer(12, 2, 24, 0.0, F.gelu, batch_first=True)
+    with trace() as t:
+        hidden = layer(torch.randn(4, 5, 12))
+        loss = hidden.mean()
+    found = t.explain(loss, layer)["linear1.weight"]
+    assert (found.cause, found.where.source) == ("normalised", "loss = hidden.mean()")
+
+
+class Adapted(nn.Module):
+    """A layer with a low-rank part beside it."""
+
+    def __init__(self):
+        super().__init__()
+        self.base, self.down, self.up = nn.Linear(4, 4), nn.Linear(4, 2), nn.Linear(2, 4)
+
+    def forward(self, x):
+        return self.base(x) + self.up(self.down(x))
+
+
+def with_adapters(freeze):
+    model = nn.Sequential(Adapted(), nn.Linear(4, 1))
+    with trace() as t:
+        freeze(model[0])
+        adapters = [*model[0].down.parameters(), *model[0].up.parameters()]
+        optimizer = torch.optim.SGD([*adapters, *model[1].parameters()], lr=0.1)
+        loss = model(torch.ones(3, 4)).square().sum()
+    return t.explain(loss, model, optimizer=optimizer)
+
+
+def test_adapters_that_were_frozen_with_what_they_adapt_are_no_choice():
+    found = with_adapters(lambda adapted: adapted.requires_grad_(False))
+    assert found["0.down.weight"].alarming and not found["0.base.weight"].alarming
+    assert "requires_grad_(False)" in found["0.down.weight"].where.source
+    assert with_adapters(lambda adapted: adapted.base.requires_grad_(False)).healthy
+
+
+def test_frozen_parameters_that_the_optimizer_holds_like_all_others_are_no_alarm():
+    model = nn.Sequential(Adapted(), nn.Linear(4, 1))
+    model[0].requires_grad_(False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with trace() as t:
+        loss = model(torch.ones(3, 4)).square().sum()
+    assert t.explain(loss, model, optimizer=optimizer).healthy
 
 
 # ---- Many

@@ -71,8 +71,8 @@ def page(results: list[Score]) -> str:
         "",
         "## Bugs",
         "",
-        "| bug | model from | found | other findings |",
-        "|---|---|---|---|",
+        "| bug | model from | found | other findings | why it is missed |",
+        "|---|---|---|---|---|",
         *(row for result in results if result.kind == "bug" for row in bug_row(result)),
         "",
     ])  # fmt: skip
@@ -91,7 +91,9 @@ def bug_row(result: Score) -> Iterable[str]:
     if not result.found and (result.line or result.cause):
         found = "the line only" if result.line else "the cause only"
     second = safe("; ".join(filter(None, [result.crashed, *result.second])))
-    yield f"| [{words(result.name)}]({case.thread}) | {result.library} | {found} | {second} |"
+    why = "" if result.found and not result.second else safe(case.missed)
+    link = f"[{words(result.name)}]({case.thread})"
+    yield f"| {link} | {result.library} | {found} | {second} | {why} |"
 
 
 def words(name: str) -> str:

@@ -43,6 +43,7 @@ class Bug:
     file: str
     guilty: frozenset[int]  # numbers of the lines with the comment  #!
     also: tuple[str, ...]  # slugs that are true of it, too: consequences of the fault
+    missed: str  # why the doctor does not find it, or says something else beside it, or ""
 
 
 HEALTHY: dict[str, Healthy] = {}
@@ -63,10 +64,11 @@ def healthy(library: str, source: str, true=()):
     return register
 
 
-def bug(library: str, thread: str, causes, also=()):
+def bug(library: str, thread: str, causes, also=(), missed=""):
     """Register a function that builds a step with a fault; the comment  #!  marks the guilty line.
 
     The line is marked where somebody has to edit it. If two lines are equally right, mark both.
+    What the doctor is known to miss stands here with its reason; it has to go once it is found.
     """
 
     def register(build):
@@ -76,7 +78,7 @@ def bug(library: str, thread: str, causes, also=()):
         causes_ = (causes,) if isinstance(causes, str) else tuple(causes)
         file = str(Path(inspect.getsourcefile(build)).resolve())
         BUGS[build.__name__] = Bug(
-            build.__name__, library, thread, causes_, build, file, guilty, tuple(also)
+            build.__name__, library, thread, causes_, build, file, guilty, tuple(also), missed
         )
         return build
 

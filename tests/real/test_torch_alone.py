@@ -19,17 +19,6 @@ for package in (healthy, bugs):
         if package is bugs or module.name.startswith("torch_alone"):
             importlib.import_module(f"{package.__name__}.{module.name}")
 
-MISSED = {  # and why; a bug that is found now has to go
-    "wrapped_loss_of_a_tuned_encoder": "",
-    "constrained_gabor_kernels": "",
-    "codebook_behind_the_straight_through": "",
-    "long_recording_in_float16": "",
-    "one_of_two_discriminators": "",
-    "embedding_with_a_largest_norm": "",
-    "advantages_of_each_with_each": "",
-    "local_update_through_load_state_dict": "",
-    "penalty_through_an_own_square": "",
-}
 STEPS = {name: case for name, case in HEALTHY.items() if case.library == "torch"}
 FAULTS = {name: case for name, case in BUGS.items() if case.library == "torch"}
 
@@ -46,7 +35,7 @@ def test_a_healthy_step_is_found_healthy_and_left_as_it_was(name):
 def test_one_finding_names_the_line_and_the_cause_of_a_bug(name):
     result = scores.score(FAULTS[name])
     assert not result.crashed
-    assert (result.found and not result.second) == (name not in MISSED), result.text
+    assert (result.found and not result.second) == (not FAULTS[name].missed), result.text
 
 
 def test_there_are_enough_of_them():

@@ -22,6 +22,7 @@ class TensorFacts:
     derivative_only  does the loss use only the derivative of what was computed from it?
     in_library   was the last thing that was computed from it a library's?
     on_purpose   frozen, as a part of a model may be: others beside it are trained
+    picked       frozen, and the optimizer holds it, but not others beside it that are frozen, too
 
     >>> UNREACHED.first(TensorFacts(torch.ones(2), recorded=True, is_used=False)).cause
     'unused'
@@ -36,6 +37,7 @@ class TensorFacts:
     derivative_only: bool = False
     in_library: bool = False
     on_purpose: bool = False
+    picked: bool = False
 
     @property
     def inference(self) -> bool:
@@ -68,6 +70,15 @@ UNTRACKED.add(
     "08_none_zero_nan.ipynb#A-layer-that-is-still-frozen",
     when=lambda facts: facts.on_purpose,
     alarm=False,
+)
+
+UNTRACKED.add(
+    "frozen",
+    "it is frozen, though the optimizer holds it, and holds no other frozen parameter beside it: "
+    "probably it was frozen together with them, after it was made",
+    "call .requires_grad_() on it, or freeze the others before it is added",
+    "08_none_zero_nan.ipynb#A-layer-that-is-still-frozen",
+    when=lambda facts: facts.picked,
 )
 
 UNTRACKED.add(

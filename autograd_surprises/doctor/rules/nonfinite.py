@@ -222,7 +222,7 @@ FORWARD.add(
     "{operation} overflowed in the forward pass: its result is more than its dtype can hold",
     READY_MADE,
     "08_none_zero_nan.ipynb#A-sigmoid-made-by-hand",
-    on={f"{OVERFLOWS} {NORMS} Square": always},
+    on={f"{OVERFLOWS} {NORMS} Square Sum": always},
 )
 
 
@@ -287,6 +287,13 @@ NAN_DATA = Rule(
     "requires no gradient: it is data, or was computed from data",
     "repair or leave out these samples when the data are read: torch.isfinite(x).all()",
     "08_none_zero_nan.ipynb#NaN:-zero-times-infinity",
+)
+
+MASKED_DATA = Rule(
+    "masked-too-late",
+    "0 times NaN is NaN: data hold NaN, and a product with a mask of zeros does not remove it",
+    "replace it before the computation: torch.where(ok, data, 0.0); or select what is there: x[ok]",
+    "08_none_zero_nan.ipynb#Safe,-and-yet-NaN",
 )
 
 UNKNOWN_ORIGIN = Rule(

@@ -134,16 +134,16 @@ LOSSES = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}
 
 
 class Meeting(NamedTuple):
-    """Two tensors of different shapes in one call; does exactly one of them require a gradient?
+    """Two tensors of different shapes in one call, of which so many require a gradient.
 
-    is_loss  is it a difference that is squared, or made positive, and averaged at once?
+    is_loss  does the result go, element by element, into a mean or sum of the loss?
 
-    >>> BROADCAST.fits(Meeting("mse_loss", True, (4, 1), (4,)))
+    >>> BROADCAST.fits(Meeting("mse_loss", 1, (4, 1), (4,)))
     True
     """
 
     operation: str
-    one_tracked: bool
+    tracked: int
     first: tuple[int, ...]
     second: tuple[int, ...]
     is_loss: bool = False
@@ -158,9 +158,10 @@ def _crosses(meeting: Meeting) -> bool:
 
     Elsewhere that is how all pairs are computed: distances, costs, masks.
     """
-    operation, one_tracked, first, second, is_loss = meeting
+    operation, tracked, first, second, is_loss = meeting
     sizes = [[n for n in shape if n != 1] for shape in (first, second)]
-    if not (one_tracked and (is_loss or operation in LOSSES) and sizes[0] == sizes[1] != []):
+    meets = (is_loss and tracked < 2) or (operation in LOSSES and tracked == 1)
+    if not meets or not sizes[0] == sizes[1] != []:
         return False
     return math.prod(meeting.result) > math.prod(first)
 

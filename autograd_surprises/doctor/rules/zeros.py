@@ -302,6 +302,40 @@ ZERO.add(
 )
 
 
+def _has_a_quotient_of_0(step: BackwardStep) -> bool:
+    """Is the dividend 0 in every element, and the gradient of the divisor, too?"""
+    dividend = step.saved.get("self")
+    known = isinstance(dividend, torch.Tensor) and len(step.leaving) == 2
+    return known and not bool(dividend.any()) and step.leaving[1] and not step.leaving[1].nonzero
+
+
+ZERO.add(
+    "zero-factor",
+    "the gradient of the divisor is multiplied by the quotient, which is 0 in every element",
+    LOOK_AT_THE_ZEROS,
+    on={"Div": _has_a_quotient_of_0},
+)
+
+
+def _zeros_in_each_product(step: BackwardStep) -> int:
+    """The smallest number of factors that are 0 in one product."""
+    factors, axis = step.saved.get("self"), step.saved.get("dim")
+    if not isinstance(factors, torch.Tensor) or not factors.numel():
+        return 0
+    if axis is None:
+        return int((factors == 0).sum())
+    axis = axis if axis < 2**63 else axis - 2**64  # stored without sign
+    return int((factors == 0).sum(axis).min())
+
+
+ZERO.add(
+    "zero-factor",
+    "in each product, two or more factors are 0, so for each factor the product of the others is 0",
+    LOOK_AT_THE_ZEROS,
+    on={"Prod": lambda step: _zeros_in_each_product(step) > 1},
+)
+
+
 def _normalises_two_values(step: BackwardStep) -> bool:
     """Does it make -1 and 1 of any two values?"""
     values, axis = step.saved.get("input"), step.saved.get("normalized_shape")

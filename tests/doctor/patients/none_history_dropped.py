@@ -168,8 +168,8 @@ def stack():
 def no_grad_block():
     weight = torch.ones(3, requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
-    with torch.no_grad():
-        hidden = weight * 2  #!
+    with torch.no_grad():  #!
+        hidden = weight * 2
     loss = (hidden + bias).sum()
     return Visit(loss, {"weight": weight})
 
@@ -183,18 +183,17 @@ def outside_no_grad():
     return Visit(loss, {"weight": weight})
 
 
-@torch.no_grad()
-def doubled(tensor):
-    return tensor * 2
-
-
 @patient(
     "a function decorated with `@torch.no_grad()`", status="none", cause="no-grad", missed_alone=CUT
 )
 def no_grad_decorator():
+    @torch.no_grad()  #!
+    def doubled(x):
+        return x * 2
+
     weight = torch.ones(3, requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
-    loss = (doubled(weight) + bias).sum()  #!
+    loss = (doubled(weight) + bias).sum()
     return Visit(loss, {"weight": weight})
 
 
@@ -213,8 +212,8 @@ def copy_under_no_grad():
     weight = torch.ones(3, requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
     buffer = torch.zeros(3)
-    with torch.no_grad():
-        buffer.copy_(weight)  #!
+    with torch.no_grad():  #!
+        buffer.copy_(weight)
     loss = (buffer + bias).sum()
     return Visit(loss, {"weight": weight})
 

@@ -154,9 +154,9 @@ def optimizer_of_a_leaf():
 @patient("an inference tensor in training", status="error", cause="inference-tensor")
 def inference_tensor():
     weight = torch.ones(3, requires_grad=True)
-    with torch.inference_mode():
+    with torch.inference_mode():  #!
         constant = torch.ones(3) * 2
-    loss = (weight * constant).sum()  #!
+    loss = (weight * constant).sum()
     return Visit(loss, {"weight": weight})
 
 

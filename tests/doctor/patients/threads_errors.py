@@ -216,3 +216,31 @@ def hook_before_a_new_tensor():
     hidden = norm(layer(torch.randn(6, 4)))
     hidden = relu(hidden)
     return Visit(hidden.pow(2).mean(), {"weight": layer.weight})
+
+
+class Ranking(nn.Module):
+    """Scores of all entities, beside a look-up that scales its rows in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.entities = nn.Embedding(6, 4, max_norm=1.0)
+        self.relation = nn.Linear(4, 4, bias=False)
+
+
+@patient(
+    "an embedding with max_norm, looked up after its weights were used",
+    status="error", cause="overwritten",
+)  # fmt: skip
+def embedding_with_a_largest_norm():
+    model = Ranking()
+    everyone = model.relation(model.entities.weight)
+    some = model.entities(torch.arange(3))  #!
+    return Visit((some @ everyone.T).square().sum(), model)
+
+
+@cured("embedding_with_a_largest_norm")
+def embedding_looked_up_first():
+    model = Ranking()
+    some = model.entities(torch.arange(3))
+    everyone = model.relation(model.entities.weight)
+    return Visit((some @ everyone.T).square().sum(), model)

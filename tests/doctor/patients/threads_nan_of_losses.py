@@ -117,3 +117,65 @@ def normalize_in_float():
     direction = F.normalize(queries.float(), dim=-1, eps=1e-3)
     loss = (direction * torch.tensor([1.0, 2.0])).sum()
     return Visit(loss, {"queries": queries})
+
+
+class Recogniser(nn.Module):
+    """Normalises a recording over its length."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Conv1d(2, 3, 5)
+
+    def mean(self, sound):
+        return sound.float().mean(-1, keepdim=True).half()
+
+    def forward(self, sound):
+        sound = sound - self.mean(sound)
+        return self.layer(sound.float()).square().mean()
+
+
+@patient(
+    "the sum of a long recording in float16",
+    status="nan", cause="overflow", missed_alone="no gradient is asked of the data: no graph",
+)  # fmt: skip
+def long_sum_in_float16():
+    class InHalf(Recogniser):
+        def mean(self, sound):
+            return sound.sum(-1, keepdim=True) / sound.shape[-1]  #!
+
+    model = InHalf()
+    sound = (torch.randn(1, 2, 1500) - 60).half()  # decibels
+    return Visit(model(sound), {"weight": model.layer.weight}, model=model)
+
+
+@cured("long_sum_in_float16")
+def long_sum_in_float32():
+    model = Recogniser()
+    sound = (torch.randn(1, 2, 1500) - 60).half()
+    return Visit(model(sound), {"weight": model.layer.weight}, model=model)
+
+
+def unmeasured():
+    target = torch.tensor([[1.0, torch.nan], [2.0, 3.0]])
+    layer = nn.Linear(3, 2)
+    layer.register_buffer("target", target)  # which is still there when the doctor looks
+    return layer, target, target.isfinite()
+
+
+@patient(
+    "missing targets, and a mask that multiplies the error",
+    status="nan", cause="masked-too-late", missed_alone="the data are in no variable",
+)  # fmt: skip
+def missing_targets_multiplied():
+    layer, target, measured = unmeasured()
+    squares = (layer(torch.ones(2, 3)) - target) ** 2
+    loss = (squares * measured.float()).sum() / measured.sum()  #!
+    return Visit(loss, {"weight": layer.weight}, model=layer)
+
+
+@cured("missing_targets_multiplied")
+def missing_targets_left_out():
+    layer, target, measured = unmeasured()
+    squares = (layer(torch.ones(2, 3)) - torch.where(measured, target, 0.0)) ** 2
+    loss = (squares * measured.float()).sum() / measured.sum()
+    return Visit(loss, {"weight": layer.weight}, model=layer)

@@ -219,8 +219,8 @@ class Prompted(nn.Module):
 def prompt_tuning():
     class Saving(Prompted):
         def features(self):
-            with torch.no_grad():  # the encoder is frozen anyway
-                return self.encoder(self.prompt)[0][:, -1]  #!
+            with torch.no_grad():  # the encoder is frozen anyway  #!
+                return self.encoder(self.prompt)[0][:, -1]
 
     model = Saving()
     loss = F.cross_entropy(model(torch.randn(5, 8)), torch.randint(3, (5,)))

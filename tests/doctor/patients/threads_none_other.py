@@ -1,8 +1,11 @@
 """`.grad` is None, as in forum threads: the gradient is asked for, or goes, somewhere else."""
 
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from patients.patient import CUT, Visit, cured, patient
 
@@ -173,3 +176,51 @@ def hypernetwork_functional():
     predicted = F.linear(torch.randn(5, 3), made[:12].view(4, 3), made[12:])
     loss = F.mse_loss(predicted, torch.randn(5, 4))
     return Visit(loss, dict(maker.named_parameters()))
+
+
+class Checkpointed(nn.Module):
+    """A block that is run the way a library's switch says."""
+
+    def __init__(self):
+        super().__init__()
+        self.block, self.head = nn.Linear(3, 3), nn.Linear(3, 1)
+        self.run = None
+
+    def forward(self, x):
+        return self.head(self.run(self.block, x)).sum()
+
+
+@patient(
+    "a switch that gives modules a reentrant checkpoint",
+    status="none", cause="reentrant-checkpoint", missed_alone=CUT,
+)  # fmt: skip
+def checkpointing_switched_on():
+    model = Checkpointed()
+    model.run = partial(checkpoint, use_reentrant=True)  #!
+    return Visit(model(torch.ones(1, 3)), {"weight": model.block.weight}, model=model)
+
+
+@cured("checkpointing_switched_on")
+def checkpointing_not_reentrant():
+    model = Checkpointed()
+    model.run = partial(checkpoint, use_reentrant=False)
+    return Visit(model(torch.ones(1, 3)), {"weight": model.block.weight}, model=model)
+
+
+@patient(
+    "`Variable(loss, requires_grad=True)` after a `.data`",
+    status="none", cause="data", also=("loss-is-leaf",), missed_alone=CUT,
+)  # fmt: skip
+def wrapped_loss():
+    layer = nn.Linear(3, 2)
+    scores = layer(torch.ones(4, 3)).data  #!
+    loss = F.cross_entropy(scores, torch.zeros(4, dtype=torch.long))
+    return Visit(torch.autograd.Variable(loss, requires_grad=True), {"weight": layer.weight})
+
+
+@cured("wrapped_loss")
+def loss_with_its_history():
+    layer = nn.Linear(3, 2)
+    scores = layer(torch.ones(4, 3))
+    loss = F.cross_entropy(scores, torch.zeros(4, dtype=torch.long))
+    return Visit(loss, {"weight": layer.weight})

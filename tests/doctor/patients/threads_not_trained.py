@@ -167,3 +167,32 @@ def gradient_of_this_loss():
     fake = generator(torch.randn(5, 2)).detach()
     loss = F.softplus(-critic(torch.randn(5, 3))).mean() + F.softplus(critic(fake)).mean()
     return Visit(loss, {"weight": critic.weight, "bias": critic.bias})
+
+
+def adapted():
+    """A layer, and a low-rank part beside it."""
+    base, down = nn.Linear(4, 4), nn.Linear(4, 4, bias=False)
+    return nn.Sequential(nn.ModuleDict({"base": base, "down": down}), nn.Linear(4, 1))
+
+
+def loss_of(model, x):
+    base, down = model[0]["base"], model[0]["down"]
+    return model[1](base(x) + down(x)).square().sum()
+
+
+@patient("an adapter that was frozen with what it adapts", status="none", cause="frozen")
+def adapter_frozen_too():
+    model = adapted()
+    model[0].requires_grad_(False)  #!
+    weight = model[0]["down"].weight
+    optimizer = torch.optim.SGD([weight, *model[1].parameters()], lr=0.1)
+    return Visit(loss_of(model, torch.ones(3, 4)), {"w": weight}, model, optimizer)
+
+
+@cured("adapter_frozen_too")
+def adapter_alone_is_trained():
+    model = adapted()
+    model[0]["base"].requires_grad_(False)
+    weight = model[0]["down"].weight
+    optimizer = torch.optim.SGD([weight, *model[1].parameters()], lr=0.1)
+    return Visit(loss_of(model, torch.ones(3, 4)), {"w": weight}, model, optimizer)

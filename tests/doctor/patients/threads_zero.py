@@ -230,3 +230,41 @@ def curvature_of_tanh():
     net = nn.Sequential(nn.Linear(1, 6), nn.Tanh(), nn.Linear(6, 1))
     loss = (curvature(net) + 1).pow(2).mean()
     return Visit(loss, {"0.bias": net[0].bias})
+
+
+def overlaps(box, target):
+    sides = torch.minimum(box[:, 2:], target[:, 2:]) - torch.maximum(box[:, :2], target[:, :2])
+    return sides.clamp(min=0)
+
+
+@patient(
+    "the area of an overlap that two clamps made 0",
+    status="zero", cause=("zero-factor", "outside-range"),
+)  # fmt: skip
+def boxes_that_do_not_overlap():
+    box = torch.tensor([[0.0, 0.0, 1.0, 1.0]], requires_grad=True)
+    sides = overlaps(box, torch.tensor([[4.0, 4.0, 5.0, 5.0]]))
+    loss = 1 - sides.prod(-1).mean()  #!
+    return Visit(loss, {"box": box})
+
+
+@cured("boxes_that_do_not_overlap")
+def boxes_that_overlap():
+    box = torch.tensor([[0.0, 0.0, 1.0, 1.0]], requires_grad=True)
+    sides = overlaps(box, torch.tensor([[0.5, 0.5, 1.5, 1.5]]))
+    loss = 1 - sides.prod(-1).mean()
+    return Visit(loss, {"box": box})
+
+
+@patient("the union under an intersection of 0", status="zero", cause="zero-factor")
+def divisor_of_zeros():
+    union = torch.tensor([2.0, 3.0], requires_grad=True)
+    loss = (torch.zeros(2) / union).sum()  #!
+    return Visit(loss, {"union": union})
+
+
+@cured("divisor_of_zeros")
+def divisor_of_numbers():
+    union = torch.tensor([2.0, 3.0], requires_grad=True)
+    loss = (torch.ones(2) / union).sum()
+    return Visit(loss, {"union": union})

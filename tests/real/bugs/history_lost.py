@@ -448,7 +448,15 @@ def noise_before_a_speech_encoder():
     return Step(model, compute, optimizer)
 
 
-@bug("torch", "https://github.com/showlab/Olaf-World/issues/8", ("detach", "dead-branch"))
+@bug(
+    "torch",
+    "https://github.com/showlab/Olaf-World/issues/8",
+    ("detach", "dead-branch"),
+    missed=(
+        "the look-up and the detach are right as they are; that another term of the loss "
+        "should use the codebook is known to its author alone"
+    ),
+)
 def codebook_behind_the_straight_through():
     class VectorQuantizer(nn.Module):
         def __init__(self, codes=32, width=16):
@@ -512,7 +520,7 @@ def adapted_copy_of_a_meta_model():
 @bug(
     "peft",
     "https://github.com/huggingface/transformers/issues/26221",
-    "inside-function",
+    ("inside-function", "reentrant-checkpoint"),  # the second names the Function
     also=("no-history",),
 )
 def checkpointed_layers_behind_frozen_embeddings():
@@ -535,7 +543,11 @@ def checkpointed_layers_behind_frozen_embeddings():
     return Step(model, lambda: model(input_ids=tokens, labels=tokens).loss, optimizer)
 
 
-@bug("torchvision", "https://github.com/Lyken17/pytorch-memonger/issues/4", "inside-function")
+@bug(
+    "torchvision",
+    "https://github.com/Lyken17/pytorch-memonger/issues/4",
+    ("inside-function", "reentrant-checkpoint"),  # the second names the Function
+)
 def checkpointed_segments_of_an_image():
     from torch.utils.checkpoint import checkpoint_sequential
     from torchvision.models import resnet18
@@ -556,7 +568,11 @@ def checkpointed_segments_of_an_image():
     return Step(model, lambda: F.cross_entropy(model(image), label), optimizer)
 
 
-@bug("transformers", "https://github.com/facebookresearch/dinov2/issues/399", "inference-mode")
+@bug(
+    "transformers",
+    "https://github.com/facebookresearch/dinov2/issues/399",
+    ("inference-mode", "inference-tensor"),  # the second is what torch's error says of the first
+)
 def frozen_backbone_of_a_depth_head():
     from transformers import Dinov2Backbone, Dinov2Config
 
@@ -588,7 +604,15 @@ def frozen_backbone_of_a_depth_head():
     return Step(model, lambda: F.l1_loss(model(image), depth), optimizer)
 
 
-@bug("kornia", "https://github.com/sharif-apu/BJDD_CVPR21/issues/11", ("detach", "escape", "copy"))
+@bug(
+    "kornia",
+    "https://github.com/sharif-apu/BJDD_CVPR21/issues/11",
+    ("detach", "escape", "copy"),
+    missed=(
+        "numpy computed in between: no tensor and no memory tells that the array came from "
+        "the model"
+    ),
+)
 def colours_compared_in_numpy():
     from kornia.color import rgb_to_lab
     from kornia.losses import ssim_loss

@@ -361,7 +361,10 @@ def positive_equals_anchor():
 @bug(
     "segmentation_models_pytorch",
     "https://github.com/kornia/kornia/issues/918",
-    "infinite-derivative",
+    (
+        "infinite-derivative",
+        "masked-too-late",
+    ),  # where the slope is infinite, the other factor is 0
 )
 def focal_loss_with_a_small_gamma():
     import segmentation_models_pytorch as smp
@@ -388,6 +391,7 @@ def focal_loss_with_a_small_gamma():
     "https://github.com/huggingface/pytorch-image-models/issues/814",
     "nan-leaf",
     also=("forward-nonfinite",),
+    missed="the reason is in earlier steps; the line that wrote the NaN is named",
 )
 def learning_rate_for_a_larger_batch():
     import timm
@@ -412,7 +416,7 @@ def learning_rate_for_a_larger_batch():
 @bug(
     "torch_geometric",
     "https://github.com/chemprop/chemprop/issues/960",
-    ("nan-target", "forward-nonfinite"),
+    ("nan-target", "forward-nonfinite", "masked-too-late"),  # 0 · NaN: the mask comes too late
 )
 def missing_targets():
     from torch_geometric.nn import GCNConv

@@ -168,6 +168,10 @@ def head_beside_the_transformer():
     "pytorch_metric_learning",
     "https://github.com/4uiiurz1/pytorch-adacos/issues/10",
     ("not-in-optimizer", "unregistered"),
+    missed=(
+        "the centres are in no model that was given, and a part that is not trained may be "
+        "meant, as a loss network is"
+    ),
 )
 def class_centres_of_an_angular_loss():
     import timm
@@ -180,7 +184,14 @@ def class_centres_of_an_angular_loss():
     return Step(model, lambda: metric_fc(model(images), labels), optimizer)
 
 
-@bug("torch", "https://github.com/line/open-universe/issues/5", "not-in-optimizer")
+@bug(
+    "torch",
+    "https://github.com/line/open-universe/issues/5",
+    "not-in-optimizer",
+    missed=(
+        "the line that builds the optimizer is named; the list was made in a function that it calls"
+    ),
+)
 def one_of_two_discriminators():
     def convolutions(kernel, stride):
         return nn.Sequential(
@@ -303,6 +314,10 @@ def adapters_of_a_text_encoder():
     "timm",
     "https://github.com/skorch-dev/skorch/issues/317",
     ("stale-optimizer", "not-in-optimizer"),
+    missed=(
+        "the lines that built the optimizer and copied the module are named; who handed it on "
+        "is not seen"
+    ),
 )
 def copied_module_with_the_old_optimizer():
     import timm
@@ -373,7 +388,12 @@ def adapter_loaded_for_inference():
     return Step(model, lambda: model(input_ids=tokens, labels=tokens).loss, optimizer)
 
 
-@bug("transformers", "https://github.com/huggingface/optimum-graphcore/pull/304", "frozen")
+@bug(
+    "transformers",
+    "https://github.com/huggingface/optimum-graphcore/pull/304",
+    "frozen",
+    missed="from_pretrained() freezes: it looks like word vectors that were frozen on purpose",
+)
 def embeddings_put_together_again():
     from transformers import BertConfig, BertForSequenceClassification
 
@@ -501,7 +521,15 @@ def discriminator_without_an_optimizer():
     return Step(discriminator, compute, optm_d)
 
 
-@bug("torchvision", "https://github.com/nttcslab/byol-a/issues/7", "frozen")
+@bug(
+    "torchvision",
+    "https://github.com/nttcslab/byol-a/issues/7",
+    "frozen",
+    missed=(
+        "it looks like a part that was frozen on purpose: the second call read a flag, and "
+        "changed nothing"
+    ),
+)
 def parameters_that_stay_frozen():
     from torchvision.models import shufflenet_v2_x0_5
 

@@ -14,7 +14,11 @@ from torch.nn import functional as F
 from real.step import Step, bug
 
 
-@bug("torchvision", "https://github.com/pytorch/vision/issues/4164", "view-in-place")
+@bug(
+    "torchvision",
+    "https://github.com/pytorch/vision/issues/4164",
+    ("view-in-place", "hooked-in-place"),  # the second says what made the view: the hook
+)
 def backward_hook_before_an_in_place_relu():
     from torchvision.models import DenseNet
 
@@ -192,7 +196,12 @@ def loss_of_each_token():
     return Step(model, lambda: model(ids, mask, labels), torch.optim.AdamW(model.parameters()))
 
 
-@bug("torchvision", "https://github.com/bytetriper/RAE/issues/74", "donated-buffer")
+@bug(
+    "torchvision",
+    "https://github.com/bytetriper/RAE/issues/74",
+    "donated-buffer",
+    missed="a recording runs compiled code eagerly, and there the error does not occur",
+)
 def adaptive_weight_of_a_compiled_model():
     from torchvision.models import resnet18
 

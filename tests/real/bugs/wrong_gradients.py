@@ -169,7 +169,7 @@ def score_of_a_reparameterised_sample():
     def compute():
         normal = policy.get_distribution(obs).distribution
         actions = normal.rsample()  #!
-        log_prob = normal.log_prob(actions).sum(dim=1)
+        log_prob = normal.log_prob(actions).sum(dim=1)  #!  actions.detach() here is as good
         values = policy.predict_values(obs).flatten()
         advantage = (returns - values).detach()
         return -(log_prob * advantage).mean() + 0.5 * F.mse_loss(values, returns)
@@ -301,7 +301,15 @@ def reversal_that_is_never_called():
     return Step(model, compute, optimizer)
 
 
-@bug("torch", "https://github.com/hoyeoplee/MeLU/issues/9", "no-grad")
+@bug(
+    "torch",
+    "https://github.com/hoyeoplee/MeLU/issues/9",
+    "no-grad",
+    missed=(
+        "every parameter has a right gradient of this loss; what the update was meant to do "
+        "is not in the graph"
+    ),
+)
 def local_update_through_load_state_dict():
     class MeLU(nn.Module):
         def __init__(self, width=16):
@@ -334,7 +342,16 @@ def local_update_through_load_state_dict():
     return Step(model, compute, optimizer)
 
 
-@bug("torch", "https://github.com/pytorch/pytorch/issues/58509", "own-function", also=("cancel",))
+@bug(
+    "torch",
+    "https://github.com/pytorch/pytorch/issues/58509",
+    "own-function",
+    also=("cancel",),
+    missed=(
+        "the Function is named, at the line that applies it; whether its own second "
+        "derivative is wrong is not checked"
+    ),
+)
 def penalty_through_an_own_square():
     class Square(torch.autograd.Function):
         @staticmethod

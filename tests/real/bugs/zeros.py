@@ -178,7 +178,11 @@ def raw_counts():
     return Step(model, compute, torch.optim.Adam(model.parameters(), 1e-5))
 
 
-@bug("torchvision", "https://github.com/lilanxiao/Rotated_IoU/issues/9", "outside-range")
+@bug(
+    "torchvision",
+    "https://github.com/lilanxiao/Rotated_IoU/issues/9",
+    ("outside-range", "zero-factor"),  # clamp makes both zeros; their product stops the gradient
+)
 def boxes_that_do_not_overlap():
     import torchvision
     from torchvision.models import resnet18
@@ -284,7 +288,15 @@ def log_std_beyond_its_limit():
     return Step(policy.actor, compute, policy.actor.optimizer)
 
 
-@bug("timm", "https://github.com/engichang1467/Open-Rig3R/issues/35", "underflow")
+@bug(
+    "timm",
+    "https://github.com/engichang1467/Open-Rig3R/issues/35",
+    "underflow",
+    missed=(
+        "what the dtype rounded away is not told from what is small, and the rest adds up "
+        "from rounding errors"
+    ),
+)
 def float16_without_a_scaler():
     import timm
 
