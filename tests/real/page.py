@@ -56,12 +56,16 @@ def page(results: list[Score]) -> str:
         "or random number differs in any bit from a run without the doctor. **A bug is found** if "
         "one finding names its line first, and its cause.",
         "",
-        f"The first score is that of the doctor before any rule was changed for these steps, with "
-        f"the steps as they were on {first['date']}.",
+        f"The first score, of {first['date']}, is that of the doctor before any rule was changed "
+        "for these steps. Afterwards, a few steps and the way of scoring were corrected; the "
+        "column beside it scores that same doctor once more, as now.",
         "",
-        "| | first score | now |",
-        "|---|---|---|",
-        *(f"| {name} | {first['figures'][name]} | {count} |" for name, count in last.items()),
+        "| | first score | that doctor, scored as now | now |",
+        "|---|---|---|---|",
+        *(
+            f"| {name} | {first['figures'][name]} | {first['scored as now'][name]} | {count} |"
+            for name, count in last.items()
+        ),
         "",
         "## Healthy steps",
         "",
