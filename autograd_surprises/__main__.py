@@ -46,7 +46,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("script", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     parser.add_argument(
         "-m", dest="module", nargs=argparse.REMAINDER,
-        help="run a module, as python -m does; what follows are its own arguments",
+        help="run a module, as python -m does; its arguments follow",
     )  # fmt: skip
     parser.add_argument(
         "--steps", type=_steps, default=(1,), metavar="1,100",
@@ -56,7 +56,7 @@ def arguments() -> argparse.ArgumentParser:
         "--stop", action="store_true", help=f"stop at the first alarm, with exit code {STOPPED}"
     )
     parser.add_argument(
-        "--json", type=os.path.abspath, metavar="FILE", help="write all reports as data"
+        "--json", type=os.path.abspath, metavar="FILE", help="write all reports as JSON"
     )
     parser.add_argument(
         "--html",

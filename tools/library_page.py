@@ -8,17 +8,19 @@ from importlib.metadata import version
 import torch
 
 SECOND = "The first derivative is right. Gradient penalties and Hessians through it are "
+CONSTANT = "backward treats what forward computed as a constant."
 FLOAT32 = (
-    "A step with a documented surrogate gradient, which is right. The result is always float32, so "
-    "a model in bfloat16 or float64 fails at the next layer, or continues in float32."
+    "A step function with a documented surrogate gradient, which is right. The result is always "
+    "float32, so a model in bfloat16 or float64 fails at the next layer, or continues in float32."
 )
 MASK = (
     "Right for finite gradients. Where the gradient should be 0, an infinite upstream gradient "
-    "becomes NaN, because the mask is a factor. A loss scaler skips such a step in either case."
+    "becomes NaN, because backward multiplies by the mask. A loss scaler skips such a "
+    "step in either case."
 )
 TWICE = (
     "A surrogate gradient. With a parameter of 1, it is twice the slope of the function in the "
-    "docstring, which scales the learning rate of the layers below."
+    "docstring, which scales the gradients of the layers below."
 )
 SEES = {
     "BlockCircularConvolution": (
@@ -68,11 +70,11 @@ SEES = {
     "entmax_bisect": SECOND + "NaN where a probability is 0: the slope of a power at 0.",
     "sparsemax_loss": SECOND + "silently 0.",
     "entmax15_loss": SECOND + "silently 0.",
-    "RBFCovariance": SECOND + "silently wrong: backward uses a tensor that forward computed.",
-    "MaternCovariance": SECOND + "silently wrong: backward uses a tensor that forward computed.",
-    "_SoftTargetCrossEntropy": SECOND + "silently 0: backward uses a tensor that forward computed.",
-    "_CategoricalKL": SECOND + "silently 0: backward uses a tensor that forward computed.",
-    "_SoftTargetBinaryCrossEntropy": SECOND + "silently 0: backward uses what forward computed.",
+    "RBFCovariance": SECOND + f"silently wrong: {CONSTANT}",
+    "MaternCovariance": SECOND + f"silently wrong: {CONSTANT}",
+    "_SoftTargetCrossEntropy": SECOND + f"silently 0: {CONSTANT}",
+    "_CategoricalKL": SECOND + f"silently 0: {CONSTANT}",
+    "_SoftTargetBinaryCrossEntropy": SECOND + f"silently 0: {CONSTANT}",
     **dict.fromkeys(
         ["StraightThroughEstimator", "Triangular", "FastSigmoid", "ATan", "SparseFastSigmoid",
          "SpikeRateEscape"],
@@ -97,13 +99,15 @@ def page_of(found) -> str:
         "# Report cards of released libraries",
         f"`report_card` examined {len(found)} functions with a custom backward from {packages} "
         f"released libraries, with torch {torch.__version__.partition('+')[0]}, on {date.today()}. "
-        "`make cards` repeats this and writes this page. Each row that is silently wrong is "
-        "confirmed by three lines that do not use the report card: torch's own gradcheck or "
-        "gradgradcheck in float64, or the numbers. The page is written only if all of them agree.",
+        "`make cards` repeats this and writes this page. Each row of a card that says *silently "
+        "wrong* is confirmed by three lines that do not use the report card: torch's own "
+        "gradcheck or gradgradcheck in float64, or the numbers. The page is written only if all "
+        "of them agree.",
         "A surrogate gradient is not a fault. Where a library documents one, a function with that "
         "gradient was passed as `like=`, and the two gradients were compared. Most of these "
-        "functions cannot be used with `torch.func`, which refuses them with an error; only silent "
-        "answers are listed here. Some need inputs that are rare in training; the text names them.",
+        "functions cannot be used with `torch.func`, which refuses them with an error; such "
+        "refusals are not listed here. Some faults need inputs that are rare in training; the "
+        "text names them.",
         f"## Silently wrong, or refused in training: {len(wrong)}",
         table(
             ["function", "version", "rows", "what a user sees", "confirmed by"],

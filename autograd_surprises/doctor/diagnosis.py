@@ -28,13 +28,14 @@ def explain(loss, wrt=None, *, model=None, optimizer=None, grad_outputs=None) ->
 
     Call it after the forward pass. It walks through the graph once, with torch.autograd.grad, and
     leaves .grad, hooks, buffers, random numbers and the graph as they were. Your hooks and
-    Functions run, and checkpoints recompute. What retain_grad() adds is removed again for every
-    tensor that the variables on the stack lead to, also through lists, dicts, closures and
-    attributes; so is what backward hooks write into these.
+    Functions run, and checkpoints recompute. What retain_grad() adds is removed again from
+    every tensor that can be reached from the variables on the stack, also through lists, dicts,
+    closures and attributes. What backward hooks write there is removed, too.
 
     wrt           a module, an optimizer, a tensor, a list of tensors or {name: tensor}; without
                   it: every leaf that the graph reaches
-    model         finds parameters that are not registered, and an optimizer that holds others
+    model         to find parameters that are not registered, and an optimizer that holds others
+    optimizer     to find parameters that it does not hold
     grad_outputs  the weights of a loss that is not a scalar
 
     Raises TypeError or ValueError for what cannot be examined.

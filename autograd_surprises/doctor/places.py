@@ -53,7 +53,8 @@ class Where:
     def __str__(self):
         inside = f", inside {self.inside}" if self.inside else ""
         module = f"  (in {self.module})" if self.module else ""
-        return f"{self.short}{f': {self.source}' if self.source else ''}{inside}{module}"
+        source = self.source.rstrip(",") if self.inside else self.source  # one comma is enough
+        return f"{self.short}{f': {source}' if source else ''}{inside}{module}"
 
 
 _owners: dict[int, tuple[CodeType, str]] = {}  # by id: hashing the code of a long function is slow

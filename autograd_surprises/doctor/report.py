@@ -93,9 +93,7 @@ def _told(group):
     def same(part):
         return all(part(found) == part(first) for found in group)
 
-    said = (
-        first.sentence if same(lambda f: f.sentence) else f"{first.sentence} (the first of these)"
-    )
+    said = first.sentence if same(lambda f: f.sentence) else f"{first.sentence} (for the first one)"
     return replace(
         first,
         name=names,

@@ -16,8 +16,8 @@ class trace(Recorder):  # noqa: N801  a context manager, written like no_grad
     """Record a forward pass, so that explain() can name lines.
 
     It sees each call of torch from Python, in this thread, and keeps lines and numbers, no tensors.
-    What torch.compile compiled earlier runs eagerly inside; there dropout draws other numbers than
-    in compiled code, so such a step differs from one without trace(). An error of autograd that
+    Inside the block, compiled code runs eagerly. Dropout then draws other numbers than in compiled
+    code, so such a step differs from one without trace(). An error of autograd that
     leaves the block gets its cause, lines and fix as a note, and `.error` holds them.
 
     >>> with trace() as t:

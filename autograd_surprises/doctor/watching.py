@@ -65,13 +65,13 @@ class StepReport:
 class watch(Interception):  # noqa: N801  a context manager, written like no_grad
     """Watch a training loop: examine its first step, and each step in which something turns bad.
 
-    Bad is: the loss or a gradient is not finite; a gradient that was there is None or zero for two
-    steps in a row; the gradients are 1,000 times their usual size. A step is everything up to an
-    optimizer's step(), in this thread. Only steps that are examined are recorded; of the others,
-    the loss and the norm of each gradient are read.
+    A step is bad if the loss or a gradient is not finite, if a gradient that was there is None or
+    zero for the second step in a row, or if the gradients are 1,000 times their usual size. Each
+    step ends with an optimizer's step(), in this thread. Only steps that are examined are recorded;
+    of the others, the loss and the norm of each gradient are read.
 
-    model      without it: the modules whose parameters the loss reaches
-    optimizer  without it: all of them
+    model      the default: the modules whose parameters the loss reaches
+    optimizer  the default: every optimizer
     steps      numbers of steps that are examined in any case
 
     reports    what was found, a StepReport for each step that was examined

@@ -100,9 +100,9 @@ def report_card(
     `inputs` are an example; the floating-point tensors that require a gradient are differentiated,
     or all of them if none does. The gradient should be that of `like`, a function of the same
     inputs, or the slope of fn by finite differences. `compile` and `processes` ask about
-    torch.compile and DistributedDataParallel too, which takes longer. After `seconds`, the
-    questions that are left are not asked. Raises TypeError or ValueError if fn does not turn the
-    example into one floating-point tensor.
+    torch.compile and DistributedDataParallel too, which takes longer. After `seconds`, no
+    further question is asked. Raises TypeError or ValueError if fn does not turn the example into
+    one floating-point tensor.
 
     >>> card = report_card(torch.relu, torch.tensor([-1.0, 2.0]))
     >>> card.passed, card["vmap"].status

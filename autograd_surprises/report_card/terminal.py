@@ -49,24 +49,26 @@ def _parser():
     parser = argparse.ArgumentParser(USAGE, description=report_card.__doc__.partition("\n")[0])
     parser.add_argument(
         "function", type=_function, metavar="module:function",
-        help="what to examine, such as ops:MyFunction; of a Function, its apply",
+        help="what to examine, such as ops:MyFunction (a Function: its apply)",
     )  # fmt: skip
     parser.add_argument(
         "--shape", type=_shape, action="append", metavar="4,3",
-        help="of a random example input; once for each input (default: one of 9 numbers)",
+        help="shape of a random input; repeat it for each input (default: one of 9 numbers)",
     )  # fmt: skip
     parser.add_argument(
         "--like", type=_function, metavar="module:function",
-        help="a function that has the gradient which this one should have",
+        help="a function that has the intended gradient (default: finite differences)",
     )  # fmt: skip
     parser.add_argument(
         "--dtype", type=_dtype, default=torch.float32, metavar="float64",
-        help="of the example (default: float32)",
+        help="dtype of the inputs (default: float32)",
     )  # fmt: skip
-    parser.add_argument("--compile", action="store_true", help="ask about torch.compile, too")
-    parser.add_argument("--processes", action="store_true", help="ask about two processes, too")
+    parser.add_argument("--compile", action="store_true", help="also examine torch.compile")
     parser.add_argument(
-        "--seconds", type=float, default=120.0, help="how long it may take (default: 120)"
+        "--processes", action="store_true", help="also examine DistributedDataParallel"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=120.0, help="start no check after this time (default: 120)"
     )
     return parser
 

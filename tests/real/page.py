@@ -50,15 +50,15 @@ def page(results: list[Score]) -> str:
         "**A false alarm** makes the report of a healthy step unhealthy. **An untrue claim** is "
         "refuted by plain torch: the gradient is not what the finding says, or the blamed step of "
         "backward is not the reason. To test a blamed step, noise replaces the zeros that leave "
-        "it; if fewer than half of the tensor's zeros vanish, the claim is untrue. Of a finding "
+        "it; if fewer than half of the tensor's zeros vanish, the claim is untrue. For a finding "
         "about None, NaN, inf or an optimizer, only the gradient is checked, not the cause. "
         "**Changed** means that after two training steps a parameter, buffer, gradient, hook, flag "
         "or random number differs in any bit from a run without the doctor. **A bug is found** if "
-        "one finding names its line first, and its cause.",
+        "one finding names its cause, and its line before any other.",
         "",
         f"The first score, of {first['date']}, is that of the doctor before any rule was changed "
         "for these steps. Afterwards, a few steps and the way of scoring were corrected; the "
-        "column beside it scores that same doctor once more, as now.",
+        "second column scores the same doctor in today's way.",
         "",
         "| | first score | that doctor, scored as now | now |",
         "|---|---|---|---|",

@@ -116,7 +116,7 @@ def _in_deepcopy(lost: Lost) -> bool:
 
 CUTS.add(
     "deepcopy",
-    "copy.deepcopy() makes an independent tensor: what the copy does never reaches the original",
+    "copy.deepcopy() makes an independent tensor: no gradient of the copy reaches the original",
     "train the copy (build the optimizer from it); to compute with other weights, use "
     "torch.func.functional_call",
     when=_in_deepcopy,

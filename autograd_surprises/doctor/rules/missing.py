@@ -74,9 +74,9 @@ UNTRACKED.add(
 
 UNTRACKED.add(
     "frozen",
-    "it is frozen, though the optimizer holds it, and holds no other frozen parameter beside it: "
-    "probably it was frozen together with them, after it was made",
-    "call .requires_grad_() on it, or freeze the others before it is added",
+    "it is frozen, but the optimizer holds it, and does not hold others beside it that are frozen, "
+    "too: probably a later call froze it together with them",
+    "call .requires_grad_() on it, or freeze the others before you add it",
     "08_none_zero_nan.ipynb#A-layer-that-is-still-frozen",
     when=lambda facts: facts.picked,
 )
@@ -139,8 +139,8 @@ UNREACHED.add(
 
 UNREACHED.add(
     "dead-branch",
-    "the loss uses only derivatives of what is computed from it (torch.autograd.grad), and these "
-    "do not depend on it, as on the last bias of a network that solves a differential equation",
+    "the loss uses only derivatives (torch.autograd.grad) of what is computed from it, and they do "
+    "not depend on it: for example, the last bias of a network that solves a differential equation",
     "do nothing, or add a term with the values themselves, such as a boundary condition",
     when=lambda facts: facts.derivative_only,
     alarm=False,
@@ -160,7 +160,7 @@ UNREACHED.add(
     "use the result of that line in the loss",
 )
 
-# The same, where nobody expects one.
+# No path leads to it, and nobody expects one.
 LEFT_OUT = Rule(
     "not-in-optimizer",
     "this loss does not train it, and the optimizer does not hold it",
@@ -188,6 +188,6 @@ RETURNED_NONE = Rule(
 # Its gradient is known, but nothing of the way there.
 HIDDEN = Rule(
     "reentrant-checkpoint",
-    "its gradient comes from inside a reentrant checkpoint, where explain cannot see why",
+    "its gradient comes from inside a reentrant checkpoint, into which explain() cannot look",
     "checkpoint(..., use_reentrant=False), then explain again",
 )

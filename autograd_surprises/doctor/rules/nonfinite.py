@@ -168,8 +168,8 @@ FORWARD.add(
 
 FORWARD.add(
     "zero-times-infinity",
-    "{operation} multiplies 0 by infinity, which is NaN: probably a masked probability, 0, by its "
-    "logarithm, -inf",
+    "{operation} multiplies 0 by infinity, which is NaN: probably a masked probability (0) by its "
+    "logarithm (-inf)",
     "mask the logarithm, too, before the product: p * logp.masked_fill(p == 0, 0.0); or mask the "
     "scores with torch.finfo(dtype).min instead of -inf",
     on={"Mul": lambda birth: birth.proven},
@@ -185,8 +185,8 @@ FORWARD.add(
 
 FORWARD.add(
     "division-by-zero",
-    "normalize divides by 0: a vector is 0, and its eps rounds to 0 in its dtype, as 1e-12 does in "
-    "float16",
+    "normalize divides by 0: a vector is 0, and eps rounds to 0 in the dtype of the vector, as "
+    "1e-12 does in float16",
     "normalize in float32, F.normalize(x.float(), dim=-1), or pass an eps that the dtype can hold: "
     "1e-6 in float16",
     on={"Normalize": always},

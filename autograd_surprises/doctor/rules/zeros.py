@@ -67,7 +67,7 @@ def _all_targets_ignored(step: BackwardStep) -> bool:
 
 ZERO.add(
     "empty-selection",
-    "{operation} got an empty selection: no element, no gradient; a mean of nothing is NaN",
+    "{operation} got an empty selection, so no gradient comes back; the mean of nothing is NaN",
     "leave the term out when nothing is selected",
     on={"": _without_elements, "NllLoss NllLoss2D": _all_targets_ignored},
 )
@@ -262,7 +262,7 @@ def _in_dropout(step: BackwardStep) -> bool:
 DROPOUT = ZERO.add(
     "dropout",
     "{detail}dropout dropped the elements whose gradient is 0",
-    "a lower p",
+    "do nothing if only a part is 0: each step drops other elements; otherwise use a lower p",
     on={"NativeDropout FusedDropout Dropout": always, "Mul": _in_dropout},
     detail=_zeros_in_the_factor,
 )
@@ -350,7 +350,7 @@ def _normalises_two_values(step: BackwardStep) -> bool:
 NORMALISES = {"NativeLayerNorm", "NativeBatchNorm", "CudnnBatchNorm"}
 TWO_VALUES = ZERO.add(
     "normalised",
-    "{operation} normalises over only two values, and makes -1 and 1 of any two",
+    "{operation} normalises over only two values, and turns any two into -1 and 1",
     "a larger batch, or normalisation over more values",
     on={NORMS: _normalises_two_values},
 )
@@ -501,7 +501,7 @@ PART_NOT_PICKED.add(
 PART_NOT_PICKED.add(
     "not-picked",
     "it was joined with others, and in a library {operation} picked only elements of the others",
-    "do nothing if that is intended, as where the model uses a part of its last layer",
+    "do nothing if that is intended, as in a model that uses only a part of its last layer",
     on={"": lambda step: step.in_library},
     alarm=False,
 )
@@ -532,7 +532,7 @@ ZERO_SUM.add(
 
 ZERO_SUM.add(
     "zero-start",
-    "the gradient that enters the graph is zero already",
+    "the gradient that enters the graph is already zero",
     "check grad_outputs, and what the loss is multiplied by",
 )
 
@@ -708,7 +708,7 @@ class FactorInFunction(NamedTuple):
 STARTS_AT_ZERO_IN_FUNCTION = Rule(
     "zero-factor",
     "the backward of {whose} Function {own_name} returned it, probably because the parameter "
-    "`{name}`, which enters there too, is 0 in every element. That one gets a gradient",
+    "`{name}`, another of its inputs, is 0 in every element. That one gets a gradient",
     "do nothing if it starts at 0 on purpose; otherwise initialise it",
     "08_none_zero_nan.ipynb#All-weights-start-at-zero",
     alarm=False,
@@ -716,8 +716,8 @@ STARTS_AT_ZERO_IN_FUNCTION = Rule(
 
 STARTS_SMALL = Rule(
     "small-factor",
-    "the gradient is multiplied by `{name}`, a parameter of which no element is larger than "
-    "{largest:.0e}, and which gets a gradient itself",
+    "the gradient is multiplied by the parameter `{name}`, whose elements are at most "
+    "{largest:.0e} in size. `{name}` gets a gradient itself",
     "do nothing if it starts small on purpose, as a layer scale does",
     alarm=False,
 )
@@ -739,16 +739,16 @@ IGNORE_A_SHIFT = set(
 
 SHIFT = Rule(
     "cancel",
-    "its contributions cancel to the last digits when they are added: adding a constant here "
-    "changes nothing, as for a bias before BatchNorm, or a bias of the keys in attention",
+    "its contributions cancel, up to rounding, when they are added: adding a constant here changes "
+    "nothing, as for a bias before BatchNorm, or a bias of the keys in attention",
     "do nothing, or leave out this bias",
     alarm=False,
 )
 
 BALANCED = Rule(
     "cancel",
-    "its contributions cancel when they are added, to the last digits: at these numbers, the loss "
-    "does not depend on it to first order",
+    "its contributions cancel, up to rounding, when they are added: at these values, the loss does "
+    "not depend on it to first order",
     "do nothing if another tensor of the same layer gets a gradient",
     alarm=False,
 )
