@@ -4,6 +4,7 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import sys
 import warnings
 
 import pytest
@@ -35,7 +36,8 @@ def public(module):
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_examples_are_true(name):
+def test_examples_are_true(name, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])  # run_script changes sys.path[0]
     module = importlib.import_module(name)
     names = {"torch": torch, "warnings": warnings, "explain": explain, "trace": trace}
     result = doctest.testmod(module, extraglobs=names)
