@@ -72,6 +72,11 @@ def too_small_for_half():
     return (x.float() * 1e-9).sum(), x
 
 
+def mostly_too_small_for_half():
+    x = leaf(1.0, 1.0, 1.0, dtype=torch.float16)
+    return (x * torch.tensor([1.0, 1e-3, 1e-3]).half()).float().sum() * 1e-6, x
+
+
 def infinite_constant():
     x = leaf(1.0, 2.0)
     return (x * torch.tensor([float("inf"), 1.0]))[1:].sum(), x
@@ -300,6 +305,7 @@ REACHED = [
     (batch_norm_of_two, "tiny", "normalised"),
     (layer_norm_with_a_hook, "zero", "normalised"),
     (small_factor_with_a_hook, "tiny", "small-factor"),
+    (mostly_too_small_for_half, "tiny", "underflow"),
     (rows_of_a_table, "partial", "not-looked-up"),
     (rows_of_padding, "partial", "not-looked-up"),
     (empty_pixels, "partial", "zero-input"),
