@@ -67,8 +67,9 @@ def all_ignored():
     return F.cross_entropy(scores, targets, reduction="sum"), scores
 
 
-def too_small_for_half():
+def too_small_for_half_with_a_hook():
     x = leaf(1.0, 2.0, dtype=torch.float16)
+    x.register_hook(lambda gradient: gradient)
     return (x.float() * 1e-9).sum(), x
 
 
@@ -150,8 +151,9 @@ def nearly_flat():
     return torch.sigmoid(x).sum() + leaf(1.0).sum(), x
 
 
-def rounded_away_by_half():
+def rounded_away_by_half_with_a_hook():
     x = torch.ones(1_000_000, dtype=torch.float16, requires_grad=True)
+    x.register_hook(lambda gradient: gradient)
     gradient = torch.full_like(x, 2.5e-8, dtype=torch.float32)
     gradient[0] = 6e-8
     return x.float(), x, {"grad_outputs": gradient}
@@ -330,7 +332,7 @@ REACHED = [
     (pole_that_is_not_known, "inf", "unknown-nonfinite"),
     (module_hook, "zero", "hook"),
     (nearly_flat, "tiny", "saturated"),
-    (rounded_away_by_half, "tiny", "underflow"),
+    (rounded_away_by_half_with_a_hook, "tiny", "underflow"),
     (power_of_zero, "zero", "zero-factor"),
     (zeros_from_outside, "zero", "zero-start"),
     (infinity_from_outside, "inf", "nonfinite-start"),
@@ -341,7 +343,7 @@ REACHED = [
     (small_factor, "tiny", "small-factor"),
     (nothing_selected, "zero", "empty-selection"),
     (all_ignored, "zero", "empty-selection"),
-    (too_small_for_half, "zero", "underflow"),
+    (too_small_for_half_with_a_hook, "zero", "underflow"),
     (infinite_constant, "nan", "nonfinite-data"),
     (cut_without_a_trace, "none", "unknown-cut"),
     (other_branch, "zero", "other-branch"),
