@@ -76,6 +76,7 @@ class Backward:
     steps    by node, in the order in which they were found from the loss
     leaves   the leaf tensors that the graph reaches
     grads    after run(): what arrived at each tensor asked for, by id
+    weights  after run(): of the elements of the loss
     failed   after run(): the step whose backward raised, if it can be told
     like     after run(): edge -> shape, dtype and device of the gradient that arrived there
 
@@ -100,6 +101,7 @@ class Backward:
         self.root = self.steps[root]
         self.leaves = [node.variable for node in self.steps if hasattr(node, "variable")]
         self.grads: dict[int, Arrived] = {}
+        self.weights: torch.Tensor | None = None
         self.hidden: set[int] = set()  # ids of leaves inside reentrant checkpoints
         self.failed: BackwardStep | None = None
         self.like = {(leaf_node, 0): _like(leaf_node.variable) for leaf_node in self.steps
@@ -112,6 +114,7 @@ class Backward:
 
     def run(self, loss: torch.Tensor, grad_outputs, others: Iterable[torch.Tensor] = ()) -> None:
         """Walk with a hook on every node. `others` are results whose gradient is wanted, too."""
+        self.weights = grad_outputs
         wanted = {id(t): t for t in [*self.leaves, *others] if t.requires_grad}
         handles, found = [], {}
         try:
@@ -171,7 +174,7 @@ class Backward:
 
     def forget(self) -> None:
         """Release every tensor; numbers and the nodes of the graph stay."""
-        self.grads = {}
+        self.grads, self.weights = {}, None
         self.leaves = []
         for step in self.steps.values():
             step.forget()

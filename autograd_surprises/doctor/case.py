@@ -14,7 +14,15 @@ from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.history import History
 from autograd_surprises.doctor.rules.nonfinite import NAN_LEAF
 from autograd_surprises.doctor.rules.rule import Named, Rulebook
-from autograd_surprises.doctor.steps import Amount, BackwardStep, memory, numbers_of
+from autograd_surprises.doctor.steps import (
+    Amount,
+    BackwardStep,
+    amount_of,
+    memory,
+    numbers_of,
+)
+
+SCALE = 2.0**16  # what torch.amp.GradScaler starts with
 
 
 @dataclass
@@ -108,6 +116,28 @@ class Case:
     def entered(self) -> float:
         """The mass of the gradient that enters the graph at the loss."""
         return sum(amount.mass for amount in self.backward.root.arriving if amount)
+
+    @cached_property
+    def scaled(self) -> dict[int, Amount]:
+        """The gradients of a loss SCALE times as large, where float16 may have rounded them to 0.
+
+        By id of the leaf; empty where no float16 is in the graph, or it does not run twice.
+        """
+        walked = self.backward
+        if torch.float16 not in {dtype for _, dtype, _ in walked.like.values()}:
+            return {}
+        amounts = {key: arrived.amount for key, arrived in walked.grads.items()}
+        few = {key for key, amount in amounts.items() if 2 * amount.nonzero < amount.total}
+        leaves = [leaf for leaf in self.leaves if id(leaf) in few]
+        if not leaves or not walked.may_run_again:
+            return {}
+        weights = torch.ones_like(self.loss) if walked.weights is None else walked.weights
+        try:
+            with walked.unnoticed():
+                found = torch.autograd.grad(self.loss, leaves, SCALE * weights, retain_graph=True)
+        except Exception:  # as in noise.sent()
+            return {}
+        return {id(leaf): amount_of(g) for leaf, g in zip(leaves, found, strict=True)}
 
     @cached_property
     def birth(self) -> Finding | None:

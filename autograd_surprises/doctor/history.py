@@ -87,7 +87,7 @@ class History:
         self._firsts = [call.first for call in self._with_nodes]
         self._goal: tuple[torch.Tensor, set[int]] | None = None
         self._fates: dict[int, Fate] | None = None
-        self._incidental: set[CodeLine] = set()
+        self._incidental: dict[CodeLine, set[int]] = {}
 
     def call_of(self, node) -> ForwardCall | None:
         """The call that made this node of the graph."""
@@ -231,19 +231,29 @@ class History:
             leaves = backward.leaves if backward is not None else ()
             reached = [self._fate_of(self.recorder.states(leaf)) for leaf in leaves]
             met = [t for fate in reached for t in (*fate.cut, *fate.left)]
-            self._incidental = {call.line for call, cut, _ in met if _is_incidental(cut, call)}
+            for call, cut, _ in met:
+                if _is_incidental(cut, call):
+                    self._incidental.setdefault(call.line, set()).add(call.index)
         fate = self._fate_of(self.recorder.states(tensor))
-        return Fate(self._meant(fate.cut), self._meant(fate.left), fate.end)
+        return Fate(self._meant(fate.cut, joint=True), self._meant(fate.left), fate.end)
 
     def _fate_of(self, states):
         return _joined([self._fates.get(state, Fate()) for state in states], without=states)
 
-    def _meant(self, triples):
-        """Without the lines that do the same to tensors that have a gradient: log, copy, update."""
-        return tuple(
-            t for t in triples
-            if not (t[0].line in self._incidental and _is_incidental(t[1], t[0]))
-        )  # fmt: skip
+    def _meant(self, triples, joint=False):
+        """Without the lines that do the same to tensors that have a gradient: log, copy, update.
+
+        joint  keep a copy of what was computed from both, as in x + (z - x).detach()
+        """
+
+        def is_meant(call, cut):
+            others = self._incidental.get(call.line)
+            if others is None or not _is_incidental(cut, call):
+                return True
+            copied = not call.in_place and cut.cause in COPIED
+            return joint and copied and call.index in others
+
+        return tuple(t for t in triples if is_meant(*t[:2]))
 
     def _all_fates(self, behind):
         """One walk from the last call back to the first: many tensors cost no more than one."""

@@ -44,11 +44,13 @@ from autograd_surprises.doctor.rules.wrong import ACCUMULATED, OldGradient
 from autograd_surprises.doctor.rules.zeros import (
     BALANCED,
     IGNORE_A_SHIFT,
+    MOSTLY_ROUNDED,
     NO_TOKEN,
     NOT_PICKED,
     PART_NOT_PICKED,
     PARTIAL,
     PRODUCTS,
+    ROUNDED,
     SHIFT,
     SHRINKS,
     SMALL_INPUT,
@@ -257,12 +259,15 @@ def _of_non_leaf(case, found, tensor):
 def _zero(case, name, tensor, edge):
     origins = case.backward.origins(*edge, "lost") or [GradientSum()]
     steps = [origin for origin in origins if isinstance(origin, BackwardStep)]
+    if steps and _shifts(case, steps[0], edge):
+        node = f"died in {in_and_out(steps[0])}"
+        return _shift(case, steps[0], edge).finding().about(name, "zero", at(steps[0]), node)
+    if _is_rounded(case, tensor, 0):
+        return ROUNDED.finding().about(name, "zero", _enters_float16(case, edge))
     if not steps:
         return _zero_sum(case, name, tensor, edge[0], origins[0])
     step, *others = steps
     node = f"died in {in_and_out(step)}"
-    if _shifts(case, step, edge):
-        return _shift(case, step, edge).finding().about(name, "zero", at(step), node)
     factor = _zero_input(case, step, tensor)
     if factor is not None:
         facts = FactorInFunction(case.name(factor), step.own_name, step.whose)
@@ -288,6 +293,22 @@ def _zero(case, name, tensor, edge):
         line = f", at {other.where}" if other.where else ""
         also.append(f"on another path: {case.why(other, ZERO).sentence}{line}")
     return case.why(step, ZERO).about(name, "zero", places, node, also)
+
+
+def _is_rounded(case, tensor, nonzero):
+    """Does a larger loss give it more elements that are not 0? Factors of 2 are exact."""
+    larger = case.scaled.get(id(tensor))
+    return larger is not None and larger.finite and larger.nonzero > 2 * nonzero
+
+
+def _enters_float16(case, edge):
+    """Where the gradient of the loss first becomes one of float16, as the place of a finding."""
+    like, found = case.backward.like, ()
+    for step, _ in case.backward.main_way(*edge):
+        dtypes = [like[end][1] for end in ((step.node, 0), *step.edges) if end in like]
+        if step.kind == "ToCopy" and dtypes[0] != torch.float16 == dtypes[-1]:
+            found = at(step, "becomes float16 at")
+    return found
 
 
 def _picks_others(case, joined, edge):
@@ -334,6 +355,9 @@ def _hooks_at(case, tensor):
 def _tiny(case, name, tensor, amount, edge):
     """One large drop, or many small ones. What two tensors have in common is judged once."""
     also = (f"the sum of |g| is {amount.mass:.1e}, and {case.entered:.1e} entered at the loss",)
+    if _is_rounded(case, tensor, amount.nonzero):
+        place = _enters_float16(case, edge)
+        return MOSTLY_ROUNDED.finding().about(name, "tiny", place, also=also)
     ratios, kept = {}, {}
     for step, left in case.backward.main_way(*edge):
         if (step, left) in case.tiny:

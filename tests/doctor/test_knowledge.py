@@ -67,9 +67,15 @@ def all_ignored():
     return F.cross_entropy(scores, targets, reduction="sum"), scores
 
 
-def too_small_for_half():
+def too_small_for_half_with_a_hook():
     x = leaf(1.0, 2.0, dtype=torch.float16)
+    x.register_hook(lambda gradient: gradient)
     return (x.float() * 1e-9).sum(), x
+
+
+def mostly_too_small_for_half():
+    x = leaf(1.0, 1.0, 1.0, dtype=torch.float16)
+    return (x * torch.tensor([1.0, 1e-3, 1e-3]).half()).float().sum() * 1e-6, x
 
 
 def infinite_constant():
@@ -145,8 +151,9 @@ def nearly_flat():
     return torch.sigmoid(x).sum() + leaf(1.0).sum(), x
 
 
-def rounded_away_by_half():
+def rounded_away_by_half_with_a_hook():
     x = torch.ones(1_000_000, dtype=torch.float16, requires_grad=True)
+    x.register_hook(lambda gradient: gradient)
     gradient = torch.full_like(x, 2.5e-8, dtype=torch.float32)
     gradient[0] = 6e-8
     return x.float(), x, {"grad_outputs": gradient}
@@ -300,6 +307,7 @@ REACHED = [
     (batch_norm_of_two, "tiny", "normalised"),
     (layer_norm_with_a_hook, "zero", "normalised"),
     (small_factor_with_a_hook, "tiny", "small-factor"),
+    (mostly_too_small_for_half, "tiny", "underflow"),
     (rows_of_a_table, "partial", "not-looked-up"),
     (rows_of_padding, "partial", "not-looked-up"),
     (empty_pixels, "partial", "zero-input"),
@@ -324,7 +332,7 @@ REACHED = [
     (pole_that_is_not_known, "inf", "unknown-nonfinite"),
     (module_hook, "zero", "hook"),
     (nearly_flat, "tiny", "saturated"),
-    (rounded_away_by_half, "tiny", "underflow"),
+    (rounded_away_by_half_with_a_hook, "tiny", "underflow"),
     (power_of_zero, "zero", "zero-factor"),
     (zeros_from_outside, "zero", "zero-start"),
     (infinity_from_outside, "inf", "nonfinite-start"),
@@ -335,7 +343,7 @@ REACHED = [
     (small_factor, "tiny", "small-factor"),
     (nothing_selected, "zero", "empty-selection"),
     (all_ignored, "zero", "empty-selection"),
-    (too_small_for_half, "zero", "underflow"),
+    (too_small_for_half_with_a_hook, "zero", "underflow"),
     (infinite_constant, "nan", "nonfinite-data"),
     (cut_without_a_trace, "none", "unknown-cut"),
     (other_branch, "zero", "other-branch"),

@@ -385,10 +385,12 @@ ZERO.add(
     on={"ThresholdBackward": always},
 )
 
+USE_A_SCALER = "scale the loss (torch.amp.GradScaler), or use bfloat16"
+
 UNDERFLOW = ZERO.add(
     "underflow",
     "the gradient is too small for the dtype of this tensor, so it is 0",
-    "scale the loss (torch.amp.GradScaler), or use bfloat16",
+    USE_A_SCALER,
     "10_functions_that_survive.ipynb#Mixed-precision",
     on={"ToCopy": always},
 )
@@ -629,7 +631,7 @@ TINY += [TWO_VALUES, NORMALISED, PROBABLY_NORMALISED]
 TINY.add(
     "underflow",
     "the gradient is so small that its dtype rounds most of it to 0",
-    "scale the loss (torch.amp.GradScaler), or use bfloat16",
+    USE_A_SCALER,
     "10_functions_that_survive.ipynb#Mixed-precision",
     on={"ToCopy": always},
 )
@@ -728,6 +730,21 @@ SMALL_INPUT = Rule(
     "and these are small",
     "do nothing if the weights start small on purpose; otherwise initialise them larger",
     alarm=False,
+)
+
+ROUNDED = Rule(
+    "underflow",
+    "float16 rounds it to 0 on the way: a loss 65536 times as large gives it a gradient",
+    USE_A_SCALER,
+    "10_functions_that_survive.ipynb#Mixed-precision",
+)
+
+MOSTLY_ROUNDED = Rule(
+    "underflow",
+    "float16 rounds most of it to 0 on the way: a loss 65536 times as large gives it more than "
+    "twice as many elements that are not 0",
+    USE_A_SCALER,
+    "10_functions_that_survive.ipynb#Mixed-precision",
 )
 
 # Operations whose result stays the same if something is added to all that they normalise.

@@ -5,6 +5,7 @@ In each patient `bias` keeps the loss connected, so that backward() runs and say
 
 import numpy as np
 import torch
+from torch import nn
 
 from patients.patient import CUT, Visit, cured, patient
 
@@ -266,3 +267,28 @@ def outside_inference_mode():
     hidden = weight * 2
     loss = (hidden.clone() + bias).sum()
     return Visit(loss, {"weight": weight})
+
+
+@patient(
+    "a codebook behind a straight-through estimator",
+    status="none",
+    cause="detach",
+    missed_alone=CUT,
+)
+def codebook_behind_an_estimator():
+    codebook, encoder = nn.Embedding(4, 2), nn.Linear(3, 2)
+    x = encoder(torch.rand(5, 3))
+    nearest = codebook(torch.cdist(x, codebook.weight).argmin(1))
+    passed = x + (nearest - x).detach()  #!
+    loss = (passed - 1).square().mean()
+    return Visit(loss, {"codebook": codebook.weight})
+
+
+@cured("codebook_behind_an_estimator")
+def codebook_with_a_loss():
+    codebook, encoder = nn.Embedding(4, 2), nn.Linear(3, 2)
+    x = encoder(torch.rand(5, 3))
+    nearest = codebook(torch.cdist(x, codebook.weight).argmin(1))
+    passed = x + (nearest - x).detach()
+    loss = (passed - 1).square().mean() + (nearest - x.detach()).square().mean()
+    return Visit(loss, {"codebook": codebook.weight})

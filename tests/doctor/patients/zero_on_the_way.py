@@ -172,3 +172,19 @@ def backward_returns_the_gradient():
     weight = torch.ones(3, requires_grad=True)
     loss = Double.apply(weight * 3).sum()
     return Visit(loss, {"weight": weight})
+
+
+@patient("float16 without a scaled loss", status="zero", cause="underflow")
+def float16_without_a_scaler():
+    x = torch.ones(3, requires_grad=True)
+    scores = x.half() * 1e-3
+    loss = scores.float().sum() * 1e-6  #!
+    return Visit(loss, {"x": x})
+
+
+@cured("float16_without_a_scaler")
+def float16_with_a_scaled_loss():
+    x = torch.ones(3, requires_grad=True)
+    scores = x.half() * 1e-3
+    loss = 65536 * (scores.float().sum() * 1e-6)
+    return Visit(loss, {"x": x})

@@ -453,8 +453,8 @@ def noise_before_a_speech_encoder():
     "https://github.com/showlab/Olaf-World/issues/8",
     ("detach", "dead-branch"),
     missed=(
-        "the look-up and the detach are right as they are; that another term of the loss "
-        "should use the codebook is known to its author alone"
+        "the detach is named, which is right as it is; that another term of the loss should "
+        "use the codebook is known to its author alone"
     ),
 )
 def codebook_behind_the_straight_through():
