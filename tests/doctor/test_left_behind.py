@@ -216,7 +216,7 @@ def test_a_patched_method_keeps_its_signature():
 def test_the_path_of_a_module_that_is_gone_is_not_that_of_a_new_one():
     paths = set()
     with trace() as t:
-        for _ in range(100):
+        for _ in range(30):
             nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))(torch.ones(1, 2))
             gc.collect()
             nn.Linear(2, 2)(torch.ones(1, 2))
