@@ -2,7 +2,6 @@
 
 import os
 
-import pytest
 from hypothesis import settings
 
 # A slow machine is not a wrong answer, and a failure must be repeatable: the same examples every
@@ -13,16 +12,3 @@ settings.load_profile("project")
 # Two tests run at a time, and threads that wait for each other are slow. Not torch.set_num_threads:
 # the browser tests need no torch, and it takes seconds to import.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-
-@pytest.fixture
-def redrawn():
-    """Draws the whole figure of a drawing again, and returns the PNG that the page should show."""
-
-    def redrawn(drawing):
-        drawing.figure.canvas.draw()  # leaves out what moves
-        for artist in drawing.moving:
-            drawing.figure.draw_artist(artist)
-        return drawing.figure.png()
-
-    return redrawn

@@ -1,11 +1,8 @@
 """What the drawings show, and whether it follows the sliders."""
 
-import io
-
-import numpy as np
 import pytest
 import torch
-from PIL import Image
+from read_strokes import read_strokes
 
 from helpers.curves.derivatives import derivatives
 from helpers.widgets.drawings import (
@@ -81,28 +78,28 @@ def test_each_slider_moves_picture_and_text(explorer):
         seen = []
         for value in (slider.min, slider.max):
             explorer.set(**{name: value})
-            seen.append((explorer.picture.value, explorer.summary))
+            seen.append((read_strokes(explorer.picture), explorer.summary))
             assert f"{name}={value:g}" in explorer.summary
-        assert len({picture for picture, _ in seen}) == 2, f"{name} moves nothing"
+        assert seen[0][0] != seen[1][0], f"{name} moves nothing"
         assert len({text for _, text in seen}) == 2
 
 
 def test_the_same_values_give_the_same_picture(explorer):
-    first, values = explorer.picture.value, explorer.values
+    first, values = read_strokes(explorer.picture), explorer.values
     explorer.set(**{name: slider.min for name, slider in explorer.sliders.items()})
-    assert explorer.picture.value != first
+    assert read_strokes(explorer.picture) != first
     explorer.set(**values)
-    assert explorer.picture.value == first
+    assert read_strokes(explorer.picture) == first
 
 
-def test_a_moved_explorer_shows_what_a_fresh_one_shows(explorer, request, redrawn):
+def test_a_moved_explorer_shows_what_a_fresh_one_shows(explorer, request):
     make, sliders = MADE[request.node.callspec.params["explorer"]]
     for ends in (("max", "min"), ("min", "max"), ("max", "max")):
         values = zip(explorer.sliders.items(), (*ends, "min"), strict=False)
         explorer.set(**{name: getattr(slider, end) for (name, slider), end in values})
         fresh = explore(make(), **sliders)
         fresh.set(**explorer.values)
-        assert explorer.picture.value == fresh.picture.value == redrawn(fresh.drawing)
+        assert read_strokes(explorer.picture) == read_strokes(fresh.picture)
         assert explorer.summary == fresh.summary
 
 
@@ -373,15 +370,6 @@ def test_each_kind_of_point_has_its_marker(kind):
     marker = drawing._ends[0].get_marker()
     drawn = {text.get_text(): line for text, line in legend_of(drawing)}
     assert drawn[kind].get_marker() == marker
-
-
-def test_colours_of_a_picture_are_those_of_its_canvas():
-    explorer = explore(MADE["jacobian"][0](), **MADE["jacobian"][1])
-    explorer.set(v1=-1.0, v2=1.0, v3=-1.0)
-    shown = Image.open(io.BytesIO(explorer.picture.value)).convert("RGB")
-    canvas = Image.fromarray(np.asarray(explorer.figure.canvas.buffer_rgba())).convert("RGB")
-    apart = np.abs(np.asarray(shown, int) - np.asarray(canvas, int)).max(2)
-    assert (apart > 30).mean() < 0.001
 
 
 def legend_of(drawing):

@@ -1,4 +1,4 @@
-"""A matplotlib figure for notebooks: sharp, small, and with a text alternative."""
+"""A matplotlib figure for notebooks: sharp, in the page's colours, and with a text alternative."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-CSS_DPI = 100  # one inch of a figure is this many pixels of the page
+from autograd_surprises.show.stroke_recorder import CSS_DPI, unhinted
+
 PIXEL_RATIO = 2  # drawn twice as fine, for sharp screens
 
 
 class Picture(Figure):
     """A figure of width x height inches that shows itself in a notebook.
+
+    A notebook with a kernel replays it from strokes, if anywidget is installed; GitHub and others
+    show the PNG beside them.
 
     summary  its text alternative: what can be seen
 
@@ -26,12 +30,10 @@ class Picture(Figure):
         super().__init__((width, height), CSS_DPI * PIXEL_RATIO, layout="constrained")
         FigureCanvasAgg(self)
         self.summary = ""
-        self._samples, self._palette = [], None
 
-    def settle(self):
-        """Lay out what is there now, and keep this layout, so that nothing jumps later."""
-        self.get_layout_engine().execute(self)
-        self.set_layout_engine("none")
+    def draw(self, renderer):
+        with unhinted():
+            super().draw(renderer)
 
     def legend_below(self, *handles_and_labels, columns: int, **options):
         """Add a legend without a frame below the axes; otherwise as matplotlib's `legend`."""
@@ -40,30 +42,14 @@ class Picture(Figure):
 
     def png(self) -> bytes:
         """What the canvas shows now, in 256 colours: half the bytes, and it looks the same."""
-        if self._palette is None:
-            self.sample_colours()
-            width, height = self._samples[0].size
-            mosaic = Image.new("RGB", (width, height * len(self._samples)))
-            for k, sample in enumerate(self._samples):
-                mosaic.paste(sample, (0, k * height))
-            self._palette = mosaic.quantize(256, method=Image.Quantize.FASTOCTREE)
-        buffer = io.BytesIO()
-        self._image().quantize(palette=self._palette, dither=Image.Dither.NONE).save(
-            buffer, "png", compress_level=1
-        )
-        return buffer.getvalue()
-
-    def sample_colours(self):
-        """Choose the 256 colours of all later PNGs to suit what the canvas shows now, too."""
-        image = self._image()
-        # every third pixel is enough for the choice, and much faster than all of them
-        small = image.width // 3, image.height // 3
-        self._samples.append(image.resize(small, Image.Resampling.NEAREST))
-        self._palette = None
-
-    def _image(self):
         size = self.canvas.get_width_height()
-        return Image.frombuffer("RGBA", size, self.canvas.buffer_rgba()).convert("RGB")
+        image = Image.frombuffer("RGBA", size, self.canvas.buffer_rgba()).convert("RGB")
+        # every third pixel is enough to choose the colours, and much faster than all of them
+        few = image.resize([side // 3 for side in size], Image.Resampling.NEAREST)
+        palette = few.quantize(256, method=Image.Quantize.FASTOCTREE)
+        buffer = io.BytesIO()
+        image.quantize(palette=palette, dither=Image.Dither.NONE).save(buffer, "png")
+        return buffer.getvalue()
 
     def bundle(self) -> tuple[dict, dict]:
         """The picture and its text, in the form in which notebooks store outputs."""
@@ -73,4 +59,11 @@ class Picture(Figure):
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         self.canvas.draw()
-        return self.bundle()
+        stored, metadata = self.bundle()
+        try:
+            from autograd_surprises.show.live_picture import LivePicture
+        except ImportError:  # without anywidget, the PNG is what there is
+            return stored, metadata
+        live = LivePicture(self)
+        live.refresh()
+        return {**live._repr_mimebundle_()[0], **stored}, metadata

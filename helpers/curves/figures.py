@@ -138,9 +138,13 @@ class CurveArtists:
                 edgecolor=GRADIENT_COLOUR, lw=0, label="gradient ≠ slope",
             )
         )  # fmt: skip
-        self.value = _line(value_ax, VALUE_COLOUR, lw=2, label="value")
-        self.gradient = _line(gradient_ax, GRADIENT_COLOUR, lw=3, label="autograd's gradient")
-        self.slope = _line(gradient_ax, SLOPE_COLOUR, lw=1.5, ls=(0, (4, 3)), label="true slope")
+        self.value = _line(value_ax, VALUE_COLOUR, lw=2, label="value", gid="value")
+        self.gradient = _line(
+            gradient_ax, GRADIENT_COLOUR, lw=3, label="autograd's gradient", gid="gradient"
+        )
+        self.slope = _line(
+            gradient_ax, SLOPE_COLOUR, lw=1.5, ls=(0, (4, 3)), label="true slope", gid="slope"
+        )
         dot = {"linestyle": "", "marker": "o", "markersize": 6}
         self.value_rings = _line(value_ax, VALUE_COLOUR, mfc="white", **dot)
         self.gradient_rings = _line(gradient_ax, GRADIENT_COLOUR, mfc="white", **dot)

@@ -2,7 +2,6 @@
 
 controls       sliders, menus and checkboxes
 alert          an error in a callback, shown in red
-live_picture   a figure on the page that is redrawn quickly when some of its parts move
 drawings       pictures that follow sliders
 explorer       explore: sliders above the picture of a function's gradient, or of a drawing
 laboratory     train a small network in few bits, and watch it learn

@@ -8,6 +8,7 @@ import itertools
 
 import ipywidgets
 import torch
+import traitlets
 from PIL import Image, ImageDraw
 
 from autograd_surprises.atlas import CLASSES, Measured, Operation, atlas, describe, select
@@ -19,11 +20,20 @@ from helpers.widgets.alert import Alert
 from helpers.widgets.drawings import CloseUpDrawing
 from helpers.widgets.drawings.close_up import HALF_WIDTHS
 from helpers.widgets.explorer import Explorer, explore
-from helpers.widgets.live_picture import LiveImage
 
 ROWS = 8
 WIDTH, HEIGHT = 150, 40  # of a tiny picture, in pixels of the page
 ANY = "any class"
+
+
+class LiveImage(ipywidgets.Image):
+    """An image whose tooltip is its text alternative.
+
+    ipywidgets 8.1 fails in the browser when an Image has a tooltip but no description:
+    https://github.com/jupyter-widgets/ipywidgets/issues/3860
+    """
+
+    description = traitlets.Unicode("").tag(sync=True)
 
 
 class AtlasBrowser(ipywidgets.VBox):

@@ -11,7 +11,7 @@ import ipywidgets
 import traitlets
 from ipywidgets.widgets.interaction import interactive
 
-from autograd_surprises.show.picture import CSS_DPI
+from autograd_surprises.show.stroke_recorder import CSS_DPI
 
 
 def control(name: str, range_: object, default: object = None):

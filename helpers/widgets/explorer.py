@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 
 import ipywidgets
 
+from autograd_surprises.show.live_picture import LivePicture
 from helpers.widgets.alert import Alert
 from helpers.widgets.controls import control, move_all, reachable
 from helpers.widgets.drawings import CurveDrawing, Drawing
-from helpers.widgets.live_picture import LivePicture
 
 INTERVAL = (-3.0, 3.0)
 
@@ -69,11 +68,6 @@ class Explorer(ipywidgets.VBox):
         self._title = self.figure.suptitle(drawing.caption(self.values))
         self.picture, self.message = LivePicture(self.figure, drawing.moving), Alert()
         self._title.set_text(drawing.name)  # the controls show the values, and text is slow
-        for values in (settings[0], settings[-1]):  # all controls at one end, and at the other
-            with suppress(Exception):  # it is raised again when the controls get there
-                drawing.show(**values)
-                self.picture.paint()
-                self.figure.sample_colours()
         self._draw()
         for slider in self.sliders.values():
             slider.observe(self._on_move, "value")

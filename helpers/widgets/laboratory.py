@@ -11,11 +11,11 @@ from dataclasses import replace
 import ipywidgets
 import torch
 
+from autograd_surprises.show.live_picture import LivePicture
 from helpers.lessons.digits import HELD_OUT, IMAGES, LABELS, WAYS, Run, training_steps
 from helpers.widgets.alert import Alert
 from helpers.widgets.controls import control, move_all
 from helpers.widgets.drawings.training_chart import TrainingChart
-from helpers.widgets.live_picture import LivePicture
 
 PAUSE = 4  # the time from one picture to the next, as a multiple of the time it took to draw
 
@@ -56,9 +56,6 @@ class Laboratory(ipywidgets.VBox):
         self.progress, self.message = ipywidgets.FloatProgress(max=1.0), Alert()
         self.chart = TrainingChart()
         self.picture = LivePicture(self.chart.figure, self.chart.moving)
-        self.chart.show_every_shade()
-        self.picture.paint()
-        self.chart.figure.sample_colours()
         self._clear("nothing trained yet")
         self._show("choose, and press Train")
         menus = ipywidgets.HBox(list(self.controls.values()))
@@ -170,5 +167,6 @@ class Laboratory(ipywidgets.VBox):
 
     def _repr_mimebundle_(self, **kwargs):
         # The picture goes along for readers without a kernel: GitHub, nbviewer, exported HTML.
+        self.picture.paint()
         picture, metadata = self.chart.figure.bundle()
         return {**super()._repr_mimebundle_(**kwargs), **picture}, metadata

@@ -289,7 +289,8 @@ def test_a_picture_fits_a_notebook(report):
 
 def test_the_picture_shows_itself_in_every_frontend():
     data, _ = rounded().graph()._repr_mimebundle_()
-    assert set(data) == {"text/plain", "image/png"}
+    live = "application/vnd.jupyter.widget-view+json"
+    assert set(data) == {"text/plain", "image/png", live}
     image = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
     assert image.width > 200 and image.height > 200
     assert "RoundBackward0 · " in data["text/plain"]

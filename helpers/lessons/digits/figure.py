@@ -27,7 +27,9 @@ def show_digits(rows: Sequence[int], titles: Sequence[str]) -> Picture:
     for ax in axes:
         ax.axis("off")
     for ax, row, title in zip(axes, rows, titles, strict=False):
-        ax.imshow(IMAGES[row].reshape(8, 8).numpy(), cmap="gray_r", vmin=0, vmax=1)
+        ax.imshow(
+            IMAGES[row].reshape(8, 8).numpy(), cmap="gray_r", vmin=0, vmax=1, interpolation="none"
+        )
         ax.set_title(title, fontsize=9)
     figure.summary = f"{len(rows)} digits: {', '.join(titles)}"
     return figure

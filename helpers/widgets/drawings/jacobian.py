@@ -72,7 +72,7 @@ class JacobianDrawing(Drawing):
             line(0, color=SLOPE_COLOUR, lw=1)
             draw_light_grid(ax, along="x" if ax is weights else "y")
         self._weights_ax, self._result_ax = weights, result
-        image = {"cmap": "PuOr", "aspect": "auto", "alpha": 0.75}
+        image = {"cmap": "PuOr", "aspect": "auto", "alpha": 0.75, "interpolation": "none"}
         self._images = [ax.imshow(self.jacobian.numpy(), **image) for ax in (jacobian, weighted)]
         self._numbers = []
         for ax, keep in ((jacobian, False), (weighted, True)):

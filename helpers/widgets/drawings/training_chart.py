@@ -48,7 +48,8 @@ class TrainingChart:
         ax.set(title="500 held-out digits", xlabel="read as", ylabel="written", aspect="equal")
         ax.set(xticks=range(10), yticks=range(10))
         ax.tick_params(length=0)
-        self.cells = ax.imshow(torch.zeros(10, 10).numpy(), cmap=SHADES, vmin=-50, vmax=50)
+        look = {"cmap": SHADES, "vmin": -50, "vmax": 50, "interpolation": "none"}
+        self.cells = ax.imshow(torch.zeros(10, 10).numpy(), **look)
         centred = {"ha": "center", "va": "center_baseline", "fontsize": 10}
         self.numbers = [ax.text(i % 10, i // 10, "", **centred) for i in range(100)]
 
@@ -73,7 +74,3 @@ class TrainingChart:
         self.cells.set_data((confusion * (6 * torch.eye(10) - 5)).numpy())
         for number, count in zip(self.numbers, confusion.flatten().tolist(), strict=True):
             number.set_text(str(count or ""))
-
-    def show_every_shade(self):
-        """Show all the colours that may come, so that the picture's 256 colours suit them."""
-        self.show("", "", 1.0, [1.0, 0.1], torch.arange(100).view(10, 10) // 2)

@@ -1,0 +1,93 @@
+"""A figure on the page, replayed from strokes: sharp, in the page's colours, quick to move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import anywidget
+import traitlets
+from matplotlib.artist import Artist
+from matplotlib.figure import Figure
+
+from autograd_surprises.show.stroke_recorder import CSS_DPI, StrokeRecorder, unhinted
+
+
+class LivePicture(anywidget.AnyWidget):
+    """A figure on the page; `refresh` sends what it shows now, and its `summary`.
+
+    moving   the artists that move, in the order in which they are drawn, on top of the others
+    dragged  where a reader drags a handle to: {name: value}
+
+    Recording a whole figure takes about ten times as long as recording its curves. So everything
+    that does not move, the frame, is recorded once and kept until something in it changes.
+
+    >>> from autograd_surprises.show.picture import Picture
+    >>> figure = Picture(8, 3); (curve,) = figure.subplots().plot([0, 1], [0, 1])
+    >>> picture = LivePicture(figure, [curve]); picture.refresh()
+    >>> curve.set_ydata([1, 0]); picture.refresh()  # records the curve, not the axes
+    """
+
+    _esm = Path(__file__).with_name("strokes.js").read_text(encoding="utf-8")
+    size = traitlets.List().tag(sync=True)
+    styles = traitlets.List().tag(sync=True)
+    glyphs = traitlets.List().tag(sync=True)
+    axes = traitlets.List().tag(sync=True)
+    handles = traitlets.List().tag(sync=True)
+    words = traitlets.List().tag(sync=True)
+    said = traitlets.Unicode().tag(sync=True)
+    frame = traitlets.Bytes().tag(sync=True)
+    moving = traitlets.Bytes().tag(sync=True)
+    dragged = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, figure: Figure, moving: Sequence[Artist] = ()):
+        super().__init__()
+        self._figure, self._artists = figure, list(moving)
+        self._recorder, self._changed = StrokeRecorder(figure), True
+        layout = figure.get_layout_engine()
+        if layout:  # lay out what is there now, and keep this layout, so that nothing jumps later
+            with unhinted():
+                layout.execute(figure)
+            figure.set_layout_engine("none")
+        for artist in self._artists:
+            artist.set_animated(True)  # leaves it out of the frame
+        # matplotlib calls this whenever an artist changes that is not animated
+        figure.stale_callback = lambda figure, stale: self._forget_frame()
+
+    def _forget_frame(self):
+        self._changed = True
+
+    def paint(self):
+        """Draw the whole figure on its own canvas, for a PNG."""
+        self._figure.canvas.draw()
+        with unhinted():
+            for artist in self._artists:
+                self._figure.draw_artist(artist)
+
+    def refresh(self):
+        """Send what has changed, in one message."""
+        with self.hold_sync():
+            if self._changed:
+                self.frame = self._recorder.record(self._figure)
+                self._changed = False
+                self.size = [round(inches * CSS_DPI) for inches in self._figure.get_size_inches()]
+                self.axes = [_about(ax) for ax in self._figure.axes if ax.get_visible()]
+                self.words = self._recorder.words
+            self.moving = self._recorder.record(*self._artists)
+            self.styles, self.glyphs = self._recorder.styles, self._recorder.glyphs
+            self.said = self._figure.summary
+
+
+def _about(ax):
+    """What the page needs to turn pixels into numbers: the box, and limits, scales and labels."""
+    scale, box = CSS_DPI / ax.figure.dpi, ax.bbox
+    corner_and_size = box.x0, ax.figure.bbox.height - box.y1, box.width, box.height
+    return {
+        "box": [float(pixels) * scale for pixels in corner_and_size],
+        **{name: _direction(axis) for name, axis in (("x", ax.xaxis), ("y", ax.yaxis))},
+    }
+
+
+def _direction(axis):
+    ends = [float(end) for end in axis.get_view_interval()]
+    return {"range": ends, "log": axis.get_scale() == "log", "label": axis.get_label_text()}

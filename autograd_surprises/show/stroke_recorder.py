@@ -1,0 +1,223 @@
+"""What matplotlib draws, written down as strokes that a page can replay."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.artist import Artist
+from matplotlib.backend_bases import RendererBase
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, get_font
+from matplotlib.path import Path
+from matplotlib.textpath import text_to_path
+from matplotlib.transforms import Affine2D
+
+CSS_DPI = 100  # one inch of a figure is this many pixels of the page
+UNIT = 16  # coordinates are whole sixteenths of a pixel of the page
+FARTHEST = 2000 * UNIT  # what lies farther away does not fit into 16 bits
+CAPS = {"projecting": "square"}  # the page's names, where they differ
+# Outlines as the font has them: hinting would fit them, and their distances, to one size of pixel.
+unhinted = partial(rc_context, {"text.hinting": "none"})
+
+
+class StrokeRecorder(RendererBase):
+    """A matplotlib renderer that writes down what it is asked to draw.
+
+    styles  how strokes look: a list of dicts that only grows
+    glyphs  the outlines of characters as SVG paths, for a font of size 100; only grows
+    words   the texts of the last `record`
+
+    A stroke is the number of its style, followed by what this kind of style needs:
+
+    path   the number of parts; for each the number of its points, and the points
+    marks  the number of points, and the points: the style's own path is drawn at each
+    text   x, y, and the number of glyphs; for each its number, x, y and size in percent
+    cells  x, y, width and height, the numbers of rows and columns, and the style of each cell
+
+    All are 16-bit integers. Lengths are sixteenths of a pixel of the page; y points down.
+
+    >>> from autograd_surprises.show.picture import Picture
+    >>> figure = Picture(4, 3)
+    >>> len(StrokeRecorder(figure).record(figure)) > 0
+    True
+    """
+
+    def __init__(self, figure: Figure):
+        super().__init__()
+        self.figure, self.dpi = figure, figure.dpi
+        self.styles: list[dict] = []
+        self.glyphs: list[str] = []
+        self.words: list[str] = []
+        self._known_styles: dict = {}
+        self._known_glyphs: dict = {}
+        self._known_words: dict = {}
+        self._strokes: list = []
+        self._names: list = []
+
+    def record(self, *artists: Artist) -> bytes:
+        """What these artists draw now, as strokes."""
+        self._strokes, self.words = [], []
+        for artist in artists:
+            artist.draw(self)
+        return np.concatenate([np.empty(0, "<i2"), *self._strokes]).astype("<i2").tobytes()
+
+    def points_to_pixels(self, points):
+        return points * self.dpi / 72
+
+    def get_canvas_width_height(self):
+        return self.figure.bbox.width, self.figure.bbox.height
+
+    def get_text_width_height_descent(self, s, prop, ismath):
+        # that of the PNG, so that both have the same layout
+        with unhinted():
+            agg = self.figure.canvas.get_renderer()
+            return agg.get_text_width_height_descent(s, prop, ismath)
+
+    def option_scale_image(self):
+        return True  # images come as they are, not resampled to pixels
+
+    def option_image_nocomposite(self):
+        return True
+
+    def open_group(self, s, gid=None):
+        self._names.append(gid)
+
+    def close_group(self, s):
+        self._names.pop()
+
+    def draw_path(self, gc, path, transform, rgbFace=None):
+        if rgbFace is None and not gc.get_hatch():
+            size = self.get_canvas_width_height()
+            parts = path.to_polygons(transform, *size, closed_only=False)
+        else:  # cut off at the canvas, an area would have another outline
+            whole = path.cleaned(transform, remove_nans=True)
+            parts = whole.to_polygons(closed_only=False)
+        if parts:
+            style = self._style("path", gc, rgbFace, snap=_snaps(gc, parts))
+            self._write([style, len(parts)])
+            for part in parts:
+                self._write([len(part)], self._places(part))
+
+    def draw_markers(self, gc, marker_path, marker_trans, path, trans, rgbFace=None):
+        points = trans.transform(path.vertices)
+        points = points[np.isfinite(points).all(1)]
+        if len(points):
+            shape = _svg(marker_path, marker_trans + Affine2D().scale(self._scale, -self._scale))
+            snap = _snaps(gc, marker_path.to_polygons(closed_only=False))
+            style = self._style("marks", gc, rgbFace, shape=shape, snap=snap)
+            self._write([style, len(points)], self._places(points))
+
+    def draw_text(self, gc, x, y, s, prop, angle, ismath=False, mtext=None):
+        glyphs = self._glyphs_of(s, prop, ismath)
+        size = prop.get_size_in_points() * CSS_DPI / 72
+        style = self._style("text", gc, gc.get_rgb(), size=round(size, 2), angle=angle)
+        start = np.rint(np.array([x, y]) * self._scale * UNIT)
+        self._write([style], start, [len(glyphs) // 4], glyphs)
+        self.words.append(s)
+
+    def draw_image(self, gc, x, y, im, transform=None):
+        if transform is None:
+            raise NotImplementedError("only an image with interpolation='none' has cells to show")
+        corners = transform.transform([(0, 0), (1, 1)]) + (x, y)
+        left, bottom, right, top = self._places(corners)  # the first row is at the bottom
+        fills = [self._style("cell", gc, colour) for colour in im.reshape(-1, 4) / 255]
+        style = self._style("cells", gc, None)
+        self._write([style, left, bottom, right - left, top - bottom, *im.shape[:2]], fills)
+
+    @property
+    def _scale(self):
+        return CSS_DPI / self.dpi
+
+    def _places(self, points):
+        """Points of the figure as x, y, x, y, … on the page."""
+        scaled = (points * (1, -1) + (0, self.figure.bbox.height)) * (self._scale * UNIT)
+        return np.rint(scaled).clip(-FARTHEST, FARTHEST).ravel()
+
+    def _write(self, *numbers):
+        self._strokes += numbers
+
+    def _style(self, kind, gc, fill, **more):
+        """The number of this look in the table."""
+        box = gc.get_clip_rectangle()
+        key = (
+            kind, gc.get_rgb(), gc.get_linewidth(), gc.get_capstyle(), gc.get_joinstyle(),
+            str(gc.get_dashes()), None if fill is None else tuple(fill), gc.get_hatch(),
+            gc.get_alpha(), box and tuple(box.extents), self._names[-1:], *more.items(),
+        )  # fmt: skip
+        known = self._known_styles.get(str(key))
+        if known is None:
+            known = self._known_styles[str(key)] = len(self.styles)
+            self.styles = [*self.styles, {"kind": kind, **self._look(kind, gc, fill, box), **more}]
+        return known
+
+    def _look(self, kind, gc, fill, box):
+        look = {"name": self._names[-1] if self._names else None}
+        if box:
+            left, top, right, bottom = self._places(box.corners()[[1, 2]]) / UNIT
+            look["clip"] = [float(v) for v in (left, top, right - left, bottom - top)]
+        if fill is not None:
+            alpha = gc.get_alpha() if gc.get_forced_alpha() else None
+            look["fill"] = to_hex((*fill[:3], alpha) if alpha is not None else fill, True)
+        if kind in ("path", "marks") and gc.get_linewidth() and (*gc.get_rgb(), 1)[3]:
+            pixel = self._scale * self.points_to_pixels(1)
+            offset, dashes = gc.get_dashes()
+            look["line"] = to_hex(gc.get_rgb(), keep_alpha=True)
+            look["width"] = gc.get_linewidth() * pixel
+            look["cap"] = CAPS.get(gc.get_capstyle(), gc.get_capstyle())
+            look["join"] = gc.get_joinstyle()
+            look["dashes"] = [dash * pixel for dash in dashes] if dashes is not None else []
+            look["offset"] = (offset or 0) * pixel
+        if kind == "path" and gc.get_hatch():
+            tile = Affine2D().scale(CSS_DPI, -CSS_DPI).translate(0, CSS_DPI)
+            look["hatch"] = {
+                "shape": _svg(gc.get_hatch_path(), tile),
+                "line": to_hex(gc.get_hatch_color(), keep_alpha=True),
+                "width": gc.get_hatch_linewidth() * self._scale * self.points_to_pixels(1),
+            }
+        return look
+
+    def _glyphs_of(self, text, prop, ismath):
+        """For each character: the number of its outline, x, y and size in percent."""
+        key = (text, ismath, hash(prop))
+        if key not in self._known_words:
+            if ismath:
+                placed, outlines, lines = text_to_path.get_glyphs_mathtext(prop, text)
+            else:
+                font = get_font(findfont(prop))
+                font.set_size(text_to_path.FONT_SCALE, text_to_path.DPI)
+                placed, outlines, lines = text_to_path.get_glyphs_with_font(font, text)
+            found = [
+                (self._glyph(name, *outlines[name]), x, y, 100 * size)
+                for name, x, y, size in placed
+            ]
+            found += [(self._glyph(str(line), *line), 0, 0, 100) for line in lines]
+            size = prop.get_size_in_points() * CSS_DPI / 72 / text_to_path.FONT_SCALE
+            glyphs = np.array(found, float).reshape(-1, 4) * (1, size * UNIT, -size * UNIT, 1)
+            self._known_words[key] = np.rint(glyphs).ravel()
+        return self._known_words[key]
+
+    def _glyph(self, name, vertices, codes):
+        if name not in self._known_glyphs:
+            self._known_glyphs[name] = len(self.glyphs)
+            self.glyphs = [*self.glyphs, _svg(Path(vertices, codes), Affine2D().scale(1, -1))]
+        return self._known_glyphs[name]
+
+
+def _snaps(gc, parts):
+    """Does matplotlib move these lines to whole pixels? Only those along x or y, by default."""
+    if gc.get_snap() is not None:
+        return bool(gc.get_snap())
+    few = sum(map(len, parts)) <= 1024
+    return few and all(bool((np.abs(np.diff(p, axis=0)) < 1e-4).any(1).all()) for p in parts)
+
+
+def _svg(path, transform):
+    """A path in the notation of SVG, which a page reads fastest."""
+    letters = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C"}
+    return "".join(
+        "Z" if code == Path.CLOSEPOLY else letters[code] + " ".join(f"{v:.4g}" for v in vertices)
+        for vertices, code in path.iter_segments(transform, simplify=False)
+    )

@@ -1,0 +1,479 @@
+// A picture that matplotlib described as strokes, drawn on a canvas in the colours of the page.
+// stroke_recorder.py says how strokes are written. Needs no library. The same module is live, as the
+// front end of an anywidget, and frozen, in a page without a kernel.
+
+const UNIT = 16; // coordinates are whole sixteenths of a pixel of the page
+const TILE = 100; // a hatch repeats after so many pixels
+const DARK = "(prefers-color-scheme: dark)";
+
+// ---- Colours ----------------------------------------------------------------------------------
+
+// Red, green, blue from 0 to 1 of these colours, painted one over the other.
+function mixed(...colours) {
+  const c = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  for (const colour of colours) {
+    c.fillStyle = colour;
+    c.fillRect(0, 0, 1, 1);
+  }
+  return [...c.getImageData(0, 0, 1, 1).data].slice(0, 3).map((level) => level / 255);
+}
+
+const linear = (level) => (level <= 0.04045 ? level / 12.92 : ((level + 0.055) / 1.055) ** 2.4);
+const encoded = (light) => (light <= 0.0031308 ? 12.92 * light : 1.055 * light ** (1 / 2.4) - 0.055);
+const luminance = ([r, g, b]) => 0.2126 * r + 0.7152 * g + 0.0722 * b; // of linear light
+
+// Paper and ink of the page: JupyterLab's, or those that the reader's system prefers.
+export function pageColours(el) {
+  const style = getComputedStyle(el), dark = matchMedia(DARK).matches;
+  const variable = (name) => style.getPropertyValue(name).trim();
+  const paper = variable("--jp-layout-color0") || (dark ? "#111111" : "#ffffff");
+  const ink = variable("--jp-content-font-color1") || (dark ? "#e8e8e8" : "#000000");
+  return { paper: mixed(paper), ink: mixed(paper, ink) };
+}
+
+// Drawings choose their colours for black ink on white paper. On other paper a colour gets the
+// luminance that has the same contrast (WCAG 2) there; black becomes the ink, white the paper.
+export function colourMap({ paper, ink }) {
+  const known = new Map();
+  const paperLight = paper.map(linear), inkLight = ink.map(linear);
+  const [high, low] = [luminance(paperLight), luminance(inkLight)];
+  function translate(colour) {
+    const level = (k) => parseInt(colour.slice(k, k + 2), 16) / 255;
+    const light = [level(1), level(3), level(5)].map(linear), y = luminance(light);
+    const contrast = 1.05 / (y + 0.05);
+    const wanted = high > low ? (high + 0.05) / contrast - 0.05 : (high + 0.05) * contrast - 0.05;
+    const grey = Math.max(...light) - Math.min(...light) < 0.01;
+    let found;
+    if (grey) {
+      const share = Math.min(1, Math.max(0, (wanted - high) / (low - high)));
+      found = paperLight.map((p, i) => p + share * (inkLight[i] - p));
+    } else if (wanted > y) {
+      const share = Math.min(1, (wanted - y) / (1 - y));
+      found = light.map((part) => part + share * (1 - part));
+    } else {
+      found = light.map((part) => (part * Math.max(0, wanted)) / y);
+    }
+    const levels = found.map((part) => Math.round(255 * encoded(Math.min(1, part))));
+    return `rgb(${levels.join(" ")} / ${colour.length > 7 ? level(7) : 1})`;
+  }
+  return (colour) => {
+    if (!known.has(colour)) known.set(colour, translate(colour));
+    return known.get(colour);
+  };
+}
+
+// Calls `changed` when the page takes other colours. Returns what ends this.
+function onColours(changed) {
+  const observer = new MutationObserver(changed), query = matchMedia(DARK);
+  const filter = { attributes: true, attributeFilter: ["data-jp-theme-name", "class", "data-theme"] };
+  for (const el of [document.documentElement, document.body]) observer.observe(el, filter);
+  query.addEventListener("change", changed);
+  return () => {
+    observer.disconnect();
+    query.removeEventListener("change", changed);
+  };
+}
+
+// ---- Strokes ----------------------------------------------------------------------------------
+
+// The strokes in these numbers, each with its style and what the style's kind needs.
+export function* strokes(numbers, styles) {
+  let at = 0;
+  const next = () => numbers[at++];
+  const points = (count) => {
+    const start = at;
+    at += 2 * count;
+    return Float64Array.from(numbers.subarray(start, at), (v) => v / UNIT);
+  };
+  const times = (count, make) => Array.from({ length: count }, make);
+  while (at < numbers.length) {
+    const style = styles[next()];
+    if (style.kind === "path") yield { style, parts: times(next(), () => points(next())) };
+    else if (style.kind === "marks") yield { style, points: points(next()) };
+    else if (style.kind === "text") {
+      const [x, y] = points(1);
+      const glyphs = times(next(), () => ({ glyph: next(), x: next() / UNIT, y: next() / UNIT, size: next() / 100 }));
+      yield { style, x, y, glyphs };
+    } else {
+      const [x, y, width, height] = points(2), rows = next(), columns = next();
+      yield { style, x, y, width, height, rows, columns, cells: times(rows * columns, () => styles[next()].fill) };
+    }
+  }
+}
+
+// Draws strokes on a context on which one unit is one pixel of the page, `ratio` of the screen.
+class Pen {
+  constructor(context, ratio, colour, glyphs) {
+    Object.assign(this, { c: context, ratio, colour, glyphs, shapes: new Map(), tiles: new Map() });
+  }
+
+  draw(stroke) {
+    const { c } = this, { style } = stroke;
+    c.save();
+    if (style.clip) {
+      const [x, y, width, height] = style.clip, whole = (v) => Math.round(v * this.ratio) / this.ratio;
+      c.beginPath();
+      c.rect(whole(x), whole(y), whole(x + width) - whole(x), whole(y + height) - whole(y));
+      c.clip();
+    }
+    if (style.fill) c.fillStyle = this.colour(style.fill);
+    if (style.line) {
+      c.strokeStyle = this.colour(style.line);
+      c.lineWidth = style.width;
+      c.lineCap = style.cap;
+      c.lineJoin = style.join;
+      c.setLineDash(style.dashes);
+      c.lineDashOffset = style.offset;
+    }
+    this[style.kind](stroke);
+    c.restore();
+  }
+
+  path({ style, parts }) {
+    const path = new Path2D(), place = style.snap ? this.snapped(style) : (v) => v;
+    for (const part of parts) {
+      const last = part.length - 2, closed = last > 2 && part[0] === part[last] && part[1] === part[last + 1];
+      for (let i = 0; i <= last - 2 * closed; i += 2) path[i ? "lineTo" : "moveTo"](place(part[i]), place(part[i + 1]));
+      if (closed) path.closePath();
+    }
+    this.paint(path, style);
+  }
+
+  // matplotlib moves lines along x or y to whole pixels of the screen, or to the middle of one.
+  snapped(style) {
+    const half = (Math.round((style.width ?? 0) * this.ratio) % 2) / 2;
+    return (v) => (Math.floor(v * this.ratio + 0.5) + half) / this.ratio;
+  }
+
+  paint(path, { fill, line, hatch }) {
+    if (fill) this.c.fill(path);
+    if (hatch) {
+      this.c.fillStyle = this.hatching(hatch);
+      this.c.fill(path);
+    }
+    if (line) this.c.stroke(path);
+  }
+
+  hatching(hatch) {
+    const key = JSON.stringify(hatch);
+    if (!this.tiles.has(key)) {
+      const size = Math.round(TILE * this.ratio), canvas = new OffscreenCanvas(size, size);
+      const tile = canvas.getContext("2d"), shape = new Path2D(hatch.shape);
+      tile.scale(size / TILE, size / TILE);
+      tile.strokeStyle = tile.fillStyle = this.colour(hatch.line);
+      tile.lineWidth = hatch.width;
+      tile.lineCap = "butt";
+      tile.fill(shape);
+      tile.stroke(shape);
+      const pattern = this.c.createPattern(canvas, "repeat");
+      pattern.setTransform(new DOMMatrix().scale(TILE / size));
+      this.tiles.set(key, pattern);
+    }
+    return this.tiles.get(key);
+  }
+
+  marks({ style, points }) {
+    const shape = this.shape(style.shape), whole = (v) => Math.round(v * this.ratio) / this.ratio;
+    for (let i = 0; i < points.length; i += 2) {
+      const half = style.snap ? (Math.round(style.width * this.ratio) % 2) / 2 / this.ratio : 0;
+      const [x, y] = [whole(points[i]) + half, whole(points[i + 1]) + half];
+      this.c.translate(x, y);
+      this.paint(shape, style);
+      this.c.translate(-x, -y);
+    }
+  }
+
+  text({ style, x, y, glyphs }) {
+    const { c } = this;
+    c.translate(x, y);
+    c.rotate((-style.angle * Math.PI) / 180);
+    for (const { glyph, x, y, size } of glyphs) {
+      const scale = (size * style.size) / 100;
+      c.translate(x, y);
+      c.scale(scale, scale);
+      c.fill(this.shape(this.glyphs[glyph]));
+      c.scale(1 / scale, 1 / scale);
+      c.translate(-x, -y);
+    }
+  }
+
+  cells({ x, y, width, height, rows, columns, cells }) {
+    const edge = (start, size, k, count) => Math.round((start + (size * k) / count) * this.ratio) / this.ratio;
+    for (let i = 0; i < cells.length; i++) {
+      const row = Math.floor(i / columns), column = i % columns;
+      const [left, right] = [column, column + 1].map((k) => edge(x, width, k, columns));
+      const [top, bottom] = [row, row + 1].map((k) => edge(y, height, k, rows));
+      this.c.fillStyle = this.colour(cells[i]);
+      this.c.fillRect(left, top, right - left, bottom - top);
+    }
+  }
+
+  shape(svg) {
+    if (!this.shapes.has(svg)) this.shapes.set(svg, new Path2D(svg));
+    return this.shapes.get(svg);
+  }
+}
+
+// ---- Reading numbers out ----------------------------------------------------------------------
+
+// Axes as stroke_recorder.py tells them: a box in pixels, limits, scales and labels. This is one direction.
+function scaleOf({ box, x, y }, direction) {
+  const along = direction === "x", limits = along ? x : y;
+  const [start, end] = along ? [box[0], box[0] + box[2]] : [box[1] + box[3], box[1]];
+  const [to, from] = limits.log ? [Math.log10, (v) => 10 ** v] : [(v) => v, (v) => v];
+  const [low, high] = limits.range.map(to);
+  return {
+    pixel: (value) => start + ((to(value) - low) / (high - low)) * (end - start),
+    value: (pixel) => from(low + ((pixel - start) / (end - start)) * (high - low)),
+    step: limits.log ? 0 : Math.abs(high - low) / 1000, // what a reader can tell apart
+  };
+}
+
+// A number with as many digits as a picture shows, and never -0.
+function shortNumber(value, step) {
+  if (!Number.isFinite(value)) return String(value);
+  if (!step) return String(+value.toPrecision(2));
+  return String(+value.toFixed(Math.min(9, Math.max(0, 1 - Math.floor(Math.log10(step))))) + 0);
+}
+
+// Where a line made of these parts is at this pixel; NaN where there is none.
+function heightAt(parts, x) {
+  for (const part of parts)
+    for (let i = 0; i + 3 < part.length; i += 2) {
+      const [x0, y0, x1, y1] = part.subarray(i, i + 4);
+      if (x0 <= x && x <= x1) return x1 > x0 ? y0 + ((y1 - y0) * (x - x0)) / (x1 - x0) : y0;
+    }
+  return NaN;
+}
+
+// ---- The picture ------------------------------------------------------------------------------
+
+const inside = ([x, y, width, height], [px, py]) => px >= x && px <= x + width && py >= y && py <= y + height;
+const HIDDEN = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)";
+
+export class StrokePicture {
+  // `size` in pixels of the page; `onDrag(values)` hears where a handle is dragged to.
+  constructor(el, size, onDrag = () => {}) {
+    this.size = size;
+    this.onDrag = onDrag;
+    this.shown = null; // what `show` was given last
+    this.cursor = null; // where numbers are read out: axes and a value of x
+    this.canvas = document.createElement("canvas");
+    this.canvas.style.cssText = `display:block;width:${size[0]}px;max-width:100%;aspect-ratio:${size[0]}/${size[1]}`;
+    this.canvas.tabIndex = 0;
+    this.canvas.setAttribute("role", "img");
+    this.readout = document.createElement("div");
+    this.readout.setAttribute("role", "status");
+    this.readout.style.cssText = "min-height:1.5em;font-size:13px;line-height:1.5;font-variant-numeric:tabular-nums";
+    this.text = document.createElement("div"); // what a search finds
+    this.text.style.cssText = HIDDEN;
+    el.classList.add("strokes");
+    el.style.position = "relative";
+    el.append(this.canvas, this.readout, this.text);
+    this.context = this.canvas.getContext("2d");
+    this.back = document.createElement("canvas");
+    this.canvas.addEventListener("pointerdown", (event) => this.press(event));
+    this.canvas.addEventListener("pointermove", (event) => this.move(event));
+    this.canvas.addEventListener("pointerup", () => (this.dragged = null));
+    this.canvas.addEventListener("pointercancel", () => (this.dragged = null));
+    this.canvas.addEventListener("pointerleave", () => this.dragged || this.point(null));
+    this.canvas.addEventListener("keydown", (event) => this.key(event));
+    this.canvas.addEventListener("blur", () => this.point(null));
+    const again = () => this.shown && this.prepare();
+    const observer = new ResizeObserver(again), end = onColours(again);
+    observer.observe(this.canvas);
+    this.dispose = () => {
+      observer.disconnect();
+      end();
+    };
+  }
+
+  // {frame, moving}: strokes as Int16Array; {styles, glyphs, axes, handles, words, said}.
+  show(shown) {
+    const before = this.shown;
+    this.shown = shown;
+    this.canvas.setAttribute("aria-label", shown.said);
+    if (shown.words !== before?.words) this.text.textContent = shown.words.join(" · ");
+    if (shown.frame !== before?.frame || !this.pen) this.prepare();
+    else this.draw();
+  }
+
+  // Draw what does not move, for the colours and the resolution that the page has now.
+  prepare() {
+    const [width, height] = this.size, displayed = this.canvas.clientWidth || width;
+    this.ratio = (Math.max(1, window.devicePixelRatio || 1) * displayed) / width;
+    for (const canvas of [this.canvas, this.back])
+      Object.assign(canvas, { width: Math.round(width * this.ratio), height: Math.round(height * this.ratio) });
+    this.colours = pageColours(this.canvas);
+    const map = colourMap(this.colours), back = this.back.getContext("2d");
+    const pen = (context) => new Pen(context, this.ratio, map, this.shown.glyphs);
+    for (const context of [back, this.context]) context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    back.fillStyle = map("#ffffff");
+    back.fillRect(0, 0, width, height);
+    this.pen = pen(this.context);
+    this.ink = map("#000000");
+    const named = { lines: [], handles: [] };
+    this.trace(this.shown.frame, pen(back), named);
+    this.still = named.lines;
+    this.draw();
+  }
+
+  draw() {
+    const [width, height] = this.size, { moving, glyphs } = this.shown;
+    this.pen.glyphs = glyphs;
+    this.context.drawImage(this.back, 0, 0, width, height);
+    this.handles = [];
+    this.lines = [...this.still];
+    this.trace(moving, this.pen, this);
+    if (this.cursor) this.readOut();
+  }
+
+  // Draw these strokes, and remember the lines and handles among them that have a name.
+  trace(numbers, pen, { lines, handles }) {
+    for (const stroke of strokes(numbers, this.shown.styles)) {
+      pen.draw(stroke);
+      const { name, kind } = stroke.style;
+      if (name === "handle" && kind === "marks") handles.push([...stroke.points]);
+      else if (name && kind === "path") lines.push(stroke);
+    }
+  }
+
+  // ---- reading out
+
+  // The named lines over the same x as in these axes, with the scale of their y.
+  readable(axes) {
+    const same = this.shown.axes.filter((other) => String(other.x.range) === String(axes.x.range));
+    return same.flatMap((other) =>
+      this.lines
+        .filter(({ style }) => style.clip && Math.abs(style.clip[0] - other.box[0]) < 1 && Math.abs(style.clip[1] - other.box[1]) < 1)
+        .map(({ style, parts }) => ({ name: style.name, parts, axes: other })),
+    );
+  }
+
+  readOut() {
+    const { axes, x, y } = this.cursor, across = scaleOf(axes, "x"), lines = this.readable(axes);
+    const said = [`${axes.x.label || "x"} = ${shortNumber(x, across.step)}`];
+    const { context: c } = this;
+    c.save();
+    c.strokeStyle = c.fillStyle = this.ink;
+    c.setLineDash([2, 3]);
+    for (const other of new Set([axes, ...lines.map((line) => line.axes)])) {
+      const pixel = scaleOf(other, "x").pixel(x);
+      c.beginPath();
+      c.moveTo(pixel, other.box[1]);
+      c.lineTo(pixel, other.box[1] + other.box[3]);
+      c.stroke();
+    }
+    for (const { name, parts, axes: own } of lines) {
+      const pixel = scaleOf(own, "x").pixel(x), height = heightAt(parts, pixel), up = scaleOf(own, "y");
+      said.push(Number.isNaN(height) ? `no ${name}` : `${name} ${shortNumber(up.value(height), up.step)}`);
+      c.beginPath();
+      c.arc(pixel, height, 3, 0, 7);
+      c.fill();
+    }
+    c.restore();
+    if (!lines.length && y !== undefined) said.push(`${axes.y.label || "y"} = ${shortNumber(y, scaleOf(axes, "y").step)}`);
+    this.readout.textContent = said.join(", ");
+  }
+
+  point(cursor) {
+    if (!cursor && !this.cursor) return;
+    this.cursor = cursor;
+    if (!cursor) this.readout.textContent = "";
+    this.draw();
+  }
+
+  place(event) {
+    const box = this.canvas.getBoundingClientRect(), scale = this.size[0] / box.width;
+    return [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
+  }
+
+  move(event) {
+    if (!this.shown) return;
+    const place = this.place(event);
+    if (this.dragged) return this.drag(place);
+    const axes = this.shown.axes.find(({ box }) => inside(box, place));
+    this.point(axes && { axes, x: scaleOf(axes, "x").value(place[0]), y: scaleOf(axes, "y").value(place[1]) });
+    this.canvas.style.cursor = this.handleAt(place) ? "grab" : "";
+  }
+
+  key(event) {
+    const first = this.shown?.axes[0], steps = { ArrowLeft: -1, ArrowRight: 1, Home: -1000, End: 1000 }[event.key];
+    if (!first || !steps) return;
+    event.preventDefault();
+    event.stopPropagation(); // or JupyterLab selects another cell
+    const { axes, x } = this.cursor ?? { axes: first, x: scaleOf(first, "x").value(first.box[0] + first.box[2] / 2) };
+    const across = scaleOf(axes, "x"), [left, , width] = axes.box;
+    const pixel = across.pixel(x) + (steps * (event.shiftKey ? 10 : 1) * width) / 100;
+    this.point({ axes, x: across.value(Math.min(left + width, Math.max(left, pixel))) });
+  }
+
+  // ---- dragging
+
+  handleAt([x, y]) {
+    const near = this.handles.findIndex(([hx, hy]) => Math.hypot(hx - x, hy - y) < 24);
+    return near < 0 ? null : this.shown.handles[near];
+  }
+
+  press(event) {
+    this.dragged = this.shown && this.handleAt(this.place(event));
+    if (!this.dragged) return;
+    this.canvas.setPointerCapture(event.pointerId);
+    event.preventDefault(); // touch would scroll the page
+  }
+
+  drag([x, y]) {
+    const { axes, names } = this.dragged, [own] = [this.shown.axes[axes]], values = {};
+    if (names[0]) values[names[0]] = scaleOf(own, "x").value(x);
+    if (names[1]) values[names[1]] = scaleOf(own, "y").value(y);
+    this.onDrag(values);
+  }
+}
+
+// ---- Live: the front end of an anywidget ------------------------------------------------------
+
+const LOST = "The kernel has stopped. This is the last picture that it made; run the cell again for a new one.";
+
+// Calls `lost` when the kernel of this widget stops or restarts.
+function onLostKernel(model, lost) {
+  const kernel = model.widget_manager?.kernel;
+  const hear = (_, status) => ["dead", "restarting", "autorestarting", "terminating"].includes(status) && lost();
+  kernel?.statusChanged?.connect(hear);
+  kernel?.disposed?.connect(lost);
+  return () => {
+    kernel?.statusChanged?.disconnect(hear);
+    kernel?.disposed?.disconnect(lost);
+  };
+}
+
+function render({ model, el }) {
+  const picture = new StrokePicture(el, model.get("size"), (values) => {
+    model.set("dragged", values);
+    model.save_changes();
+  });
+  const numbers = (name) => {
+    const { buffer, byteOffset, byteLength } = model.get(name);
+    return new Int16Array(buffer.slice(byteOffset, byteOffset + byteLength));
+  };
+  const show = () => {
+    const tables = Object.fromEntries(["styles", "glyphs", "axes", "handles", "words", "said"].map((name) => [name, model.get(name)]));
+    const frame = picture.source === model.get("frame") ? picture.shown.frame : numbers("frame");
+    picture.source = model.get("frame");
+    picture.show({ ...tables, frame, moving: numbers("moving") });
+  };
+  const drawn = ["moving", "frame"].map((name) => `change:${name}`).join(" ");
+  model.on(drawn, show);
+  show();
+  const end = onLostKernel(model, () => {
+    picture.canvas.style.opacity = 0.4;
+    picture.readout.setAttribute("role", "alert");
+    picture.readout.textContent = LOST;
+  });
+  return () => {
+    model.off(drawn, show);
+    end();
+    picture.dispose();
+  };
+}
+
+export default { render };
