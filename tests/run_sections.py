@@ -21,7 +21,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import matplotlib.pyplot as plt  # noqa: E402
 import nbformat  # noqa: E402
 from IPython.core.interactiveshell import InteractiveShell  # noqa: E402
+from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: E402
 
+from autograd_surprises.show.live_picture import LivePicture  # noqa: E402
 from autograd_surprises.show.picture import Picture  # noqa: E402
 from helpers.widgets import explorer  # noqa: E402
 from helpers.widgets.controls import reachable  # noqa: E402
@@ -84,7 +86,8 @@ def run(notebook, explorers):
 
 if __name__ == "__main__":
     explorers, reports = watch_explorers(), {}
-    Picture.settle = explorer.Explorer._paint = lambda self: None
+    LivePicture.refresh = LivePicture.paint = lambda self: None
+    ConstrainedLayoutEngine.execute = lambda self, figure: None
     Picture.png = lambda self: b""
     explorer.reachable = ends
     gc.freeze()  # or each reset of the shell would look through all that torch imports

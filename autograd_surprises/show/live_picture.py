@@ -60,6 +60,10 @@ class LivePicture(anywidget.AnyWidget):
     def paint(self):
         """Draw the whole figure on its own canvas, for a PNG."""
         self._figure.canvas.draw()
+        self.paint_moving()
+
+    def paint_moving(self):
+        """Draw the artists that move on the figure's canvas."""
         with unhinted():
             for artist in self._artists:
                 self._figure.draw_artist(artist)

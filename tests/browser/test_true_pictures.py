@@ -1,0 +1,103 @@
+"""What a page shows is what matplotlib draws, and its colours can be told from the paper."""
+
+import base64
+import json
+import subprocess
+import sys
+
+import pytest
+from lab import ROOT
+
+from tools.notebooks import notebook_files
+
+pytestmark = pytest.mark.browser
+RUNNER = ROOT / "tests" / "notebook_pictures.py"
+STROKES = ROOT / "autograd_surprises" / "show" / "strokes.js"
+PERCENT, LEVELS = 0.5, 64  # so many pixels may differ by more levels than that
+DECORATION = ("#dddddd", "#ffffff")  # the grid, and the rim that sets marks apart
+
+LOAD = """async source => {
+  window.strokes = await import('data:text/javascript;charset=utf-8,' + encodeURIComponent(source));
+}"""
+# The percentage of pixels that differ from a PNG by more than `levels`.
+COMPARE = """async ([tables, shown, png, levels]) => {
+  const bytes = text => Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
+  const numbers = text => new Int16Array(bytes(text).buffer);
+  const place = document.body.appendChild(document.createElement('div'));
+  const picture = new window.strokes.StrokePicture(place, shown.size);
+  const {frame, moving} = shown;
+  picture.show({...tables, ...shown, frame: numbers(frame), moving: numbers(moving)});
+  const wanted = await createImageBitmap(new Blob([bytes(png)], {type: 'image/png'}));
+  const {width, height} = picture.canvas, pixels = image => {
+    const context = new OffscreenCanvas(width, height).getContext('2d');
+    context.drawImage(image, 0, 0);
+    return context.getImageData(0, 0, width, height).data;
+  };
+  if (wanted.width !== width || wanted.height !== height) return 100;
+  const [seen, right] = [picture.canvas, wanted].map(pixels);
+  let apart = 0;
+  for (let i = 0; i < seen.length; i += 4)
+    if ([0, 1, 2].some(k => Math.abs(seen[i + k] - right[i + k]) > levels)) apart++;
+  picture.dispose();
+  place.remove();
+  return 400 * apart / seen.length;
+}"""
+# Contrast of each colour with the paper, by the formula of WCAG 2.
+CONTRASTS = """([colours, page]) => {
+  const to_linear = v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const light = ([r, g, b]) => 0.2126 * to_linear(r) + 0.7152 * to_linear(g) + 0.0722 * to_linear(b);
+  const rgb = text => text.match(/[\\d.]+/g).slice(0, 3).map(level => level / 255);
+  const map = window.strokes.colourMap(page), paper = light(page.paper);
+  return colours.map(colour => {
+    const own = light(rgb(map(colour)));
+    return (Math.max(own, paper) + 0.05) / (Math.min(own, paper) + 0.05);
+  });
+}"""
+PAGES = {  # JupyterLab's colours, and those of a page without any
+    "white": {"paper": [1, 1, 1], "ink": [0, 0, 0]},
+    "JupyterLab Light": {"paper": [1, 1, 1], "ink": [0.13, 0.13, 0.13]},
+    "JupyterLab Dark": {"paper": [0.067, 0.067, 0.067], "ink": [1, 1, 1]},
+    "dark": {"paper": [0.067, 0.067, 0.067], "ink": [0.91, 0.91, 0.91]},
+}
+
+
+@pytest.fixture
+def page(browser):
+    context = browser.new_context(device_scale_factor=2, viewport={"width": 1300, "height": 900})
+    page = context.new_page()
+    page.evaluate(LOAD, STROKES.read_text(encoding="utf-8"))
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    """{notebook and explorer: file} of what all explorers of all notebooks show."""
+    done = subprocess.run(
+        [sys.executable, RUNNER, tmp_path, *notebook_files()], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return sorted(tmp_path.glob("*.json"))
+
+
+def test_a_page_shows_what_matplotlib_draws_in_colours_that_can_be_seen(page, pictures):
+    """One test, because writing the pictures down takes longer than looking at them."""
+    assert len(pictures) >= 18
+    wrong, needed = {}, {}  # needed: the contrast that each colour has to have with the paper
+    for file in pictures:
+        tables = json.loads(file.read_text())
+        for style in tables["styles"]:
+            for part, at_least in (("fill", 4.5 if style["kind"] == "text" else 0), ("line", 3)):
+                if part in style and not style[part].startswith(DECORATION):
+                    needed[style[part]] = max(at_least, needed.get(style[part], 0))
+        for k, shown in enumerate(tables.pop("shown")):
+            png = base64.b64encode(file.with_name(f"{file.stem}-{k}.png").read_bytes()).decode()
+            percent = page.evaluate(COMPARE, [tables, shown, png, LEVELS])
+            if percent > PERCENT:
+                wrong[f"{file.stem}: {shown['said']}"] = round(percent, 2)
+    for theme, colours in PAGES.items():
+        found = page.evaluate(CONTRASTS, [list(needed), colours])
+        for (colour, at_least), contrast in zip(needed.items(), found, strict=True):
+            if contrast < at_least - 0.01:
+                wrong[f"{colour} in {theme}"] = round(contrast, 2)
+    assert wrong == {}
