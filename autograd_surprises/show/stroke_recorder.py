@@ -123,7 +123,10 @@ class StrokeRecorder(RendererBase):
             raise NotImplementedError("only an image with interpolation='none' has cells to show")
         corners = transform.transform([(0, 0), (1, 1)]) + (x, y)
         left, bottom, right, top = self._places(corners)  # the first row is at the bottom
-        fills = [self._style("cell", gc, colour) for colour in im.reshape(-1, 4) / 255]
+        colours, alphas = np.split(im.reshape(-1, 4) / 255, [3], axis=1)
+        # as on white paper: a page can keep the contrast of an opaque colour only
+        opaque = 1 - gc.get_alpha() * alphas * (1 - colours)
+        fills = [self._style("cell", self.new_gc(), tuple(each)) for each in opaque.round(3)]
         style = self._style("cells", gc, None)
         self._write([style, left, bottom, right - left, top - bottom, *im.shape[:2]], fills)
 

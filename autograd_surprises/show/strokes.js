@@ -476,4 +476,85 @@ function render({ model, el }) {
   };
 }
 
+// ---- Frozen: all settings of an explorer, in a page without a kernel ---------------------------
+
+const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+
+// What zlib compressed and base64 wrote.
+async function unpacked(text) {
+  const stream = new Blob([bytes(text)]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).arrayBuffer();
+}
+
+// Each number was written as its difference from the one two places before: x from x, y from y.
+function summed(buffer) {
+  const numbers = new Int16Array(buffer);
+  for (let i = 2; i < numbers.length; i++) numbers[i] += numbers[i - 2];
+  return numbers;
+}
+
+// A native control for {name, kind, values}; `chosen` hears the place of the value.
+function controlFor({ name, kind, values }, start, chosen) {
+  const row = document.createElement("label");
+  row.style.cssText = "display:flex;gap:0.7em;align-items:center;margin:4px 0";
+  const label = Object.assign(document.createElement("span"), { textContent: name });
+  const readout = document.createElement("output");
+  let control, choose;
+  if (kind === "slider") {
+    control = Object.assign(document.createElement("input"), { type: "range", min: 0, max: values.length - 1 });
+    control.style.cssText = "flex:1;max-width:420px";
+    choose = (place) => {
+      control.value = place;
+      readout.value = values[place];
+      control.setAttribute("aria-valuetext", values[place]);
+    };
+    control.addEventListener("input", () => chosen(+control.value));
+  } else if (kind === "tick") {
+    control = Object.assign(document.createElement("input"), { type: "checkbox" });
+    choose = (place) => (control.checked = place === 1);
+    control.addEventListener("change", () => chosen(+control.checked));
+  } else {
+    control = document.createElement("select");
+    control.append(...values.map((value) => new Option(value)));
+    choose = (place) => (control.selectedIndex = place);
+    control.addEventListener("change", () => chosen(control.selectedIndex));
+  }
+  choose(start);
+  row.append(label, control, readout);
+  return { row, choose };
+}
+
+// Shows what freezing.py wrote, in this element.
+export async function showFrozen(el, state) {
+  const [moving, ends, frames, texts] = await Promise.all(
+    [state.moving, state.ends, state.frames, state.texts].map(unpacked),
+  );
+  const all = summed(moving), end = new Int32Array(ends), said = JSON.parse(new TextDecoder().decode(texts));
+  const backs = JSON.parse(new TextDecoder().decode(frames)).map((back) => ({ ...back, frame: new Int16Array(bytes(back.frame).buffer) }));
+  const at = state.controls.map(({ start }) => start);
+  const place = () => at.reduce((k, i, j) => k * state.controls[j].values.length + i, 0);
+  const box = el.appendChild(document.createElement("div"));
+  const made = state.controls.map((control, j) => controlFor(control, control.start, (i) => choose({ [j]: i })));
+  box.append(...made.map(({ row }) => row));
+  const drawn = el.appendChild(document.createElement("div")), status = el.appendChild(document.createElement("div"));
+  status.setAttribute("role", "status");
+  // To the nearest value that was kept of each control.
+  const nearest = (j, value) => state.controls[j].numbers.reduce((best, n, i, all) => (Math.abs(n - value) < Math.abs(all[best] - value) ? i : best), 0);
+  const move = (values) => choose(Object.fromEntries(Object.entries(values).map(([name, value]) => {
+    const j = state.controls.findIndex((control) => control.name === name);
+    return [j, nearest(j, value)];
+  })));
+  const picture = new StrokePicture(drawn, backs[0].size, move);
+  function choose(places) {
+    for (const [j, i] of Object.entries(places)) made[j].choose((at[j] = i));
+    const k = place(), [frame, text] = said[k];
+    status.textContent = text;
+    if (frame < 0) return; // this setting raises: the last picture stays, and the line says why
+    const strokes = all.subarray(k ? end[k - 1] : 0, end[k]);
+    picture.show({ ...state, ...backs[frame], moving: strokes, said: text });
+  }
+  choose({});
+  return picture;
+}
+
 export default { render };
