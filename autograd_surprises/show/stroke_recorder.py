@@ -54,6 +54,7 @@ class StrokeRecorder(RendererBase):
         self._known_styles: dict = {}
         self._known_glyphs: dict = {}
         self._known_words: dict = {}
+        self._known_shapes: dict = {}
         self._strokes: list = []
         self._names: list = []
 
@@ -105,8 +106,12 @@ class StrokeRecorder(RendererBase):
         points = trans.transform(path.vertices)
         points = points[np.isfinite(points).all(1)]
         if len(points):
-            shape = _svg(marker_path, marker_trans + Affine2D().scale(self._scale, -self._scale))
-            snap = _snaps(gc, marker_path.to_polygons(closed_only=False))
+            key = marker_path.vertices.tobytes(), str(marker_trans.get_matrix())
+            if key not in self._known_shapes:
+                to_page = marker_trans + Affine2D().scale(self._scale, -self._scale)
+                straight = marker_path.to_polygons(closed_only=False)
+                self._known_shapes[key] = _svg(marker_path, to_page), _snaps(gc, straight)
+            shape, snap = self._known_shapes[key]
             style = self._style("marks", gc, rgbFace, shape=shape, snap=snap)
             self._write([style, len(points)], self._places(points))
 
