@@ -21,6 +21,8 @@ class Drawing:
     reserved    names that no slider can have
     figure      the figure
     moving      the parts that most moves change, in the order in which they are drawn
+    handles     what a reader can drag: the number of its axes, and the names of the values that
+                its x and y are, or None. Its dot has the gid "handle", in the same order.
 
     Other changes, such as new limits of an axis, show as well, but take longer.
     """
@@ -30,6 +32,7 @@ class Drawing:
     reserved: tuple[str, ...] = ()
     figure: Picture
     moving: Sequence[Artist]
+    handles: Sequence[Mapping] = ()
 
     @cached_property
     def parameters(self) -> Mapping[str, object]:

@@ -15,7 +15,7 @@ from helpers.widgets.drawings.drawing import Drawing
 
 
 class FieldDrawing(Drawing):
-    """On the left v as an arrow, on the right what backward(v) puts into x.grad at many points.
+    """On the left v as an arrow whose tip can be dragged, on the right what backward(v) puts into x.grad at many points.
 
     fn maps x of shape (..., 2) to y of shape (..., 2). Along a solid line y1 is constant, along a
     dashed line y2; a star marks where y1 is smallest, a cross where y2 is. The arrows are -x.grad,
@@ -27,6 +27,7 @@ class FieldDrawing(Drawing):
     """
 
     name = "How v changes x.grad"
+    handles = ({"axes": 0, "names": ["v1", "v2"]},)
 
     def __init__(self, fn: Callable, reach: float = 3.0):
         self.fn = fn
@@ -69,7 +70,10 @@ class FieldDrawing(Drawing):
         self._v = weights.quiver(
             0, 0, 1, 0, color=SLOPE_COLOUR, angles="xy", scale_units="xy", scale=1, width=0.02
         )
-        self._weights_ax, self.moving = weights, [self._arrows, self._v]
+        (self._tip,) = weights.plot(
+            [], [], "o", color=SLOPE_COLOUR, mec="white", ms=12, gid="handle"
+        )
+        self._weights_ax, self.moving = weights, [self._arrows, self._v, self._tip]
         self.figure.legend_below(columns=5)
 
     def fit(self, settings):
@@ -83,5 +87,6 @@ class FieldDrawing(Drawing):
         long = grad.norm(dim=1, keepdim=True).clamp(min=1.0)  # or long arrows would hide the others
         self._arrows.set_UVC(*(-grad / long).T.numpy())
         self._v.set_UVC(*v.numpy())
+        self._tip.set_data([v1], [v2])
         here = vector_jacobian_product(self.fn, torch.zeros(2), v)
         return f"at x = [0, 0], x.grad = [{short_number(here[0])}, {short_number(here[1])}]"
