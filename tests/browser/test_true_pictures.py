@@ -45,7 +45,8 @@ COMPARE = """async ([tables, shown, png, levels]) => {
 # Contrast of each colour with the paper, by the formula of WCAG 2.
 CONTRASTS = """([colours, page]) => {
   const to_linear = v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-  const light = ([r, g, b]) => 0.2126 * to_linear(r) + 0.7152 * to_linear(g) + 0.0722 * to_linear(b);
+  const light = ([r, g, b]) =>
+    0.2126 * to_linear(r) + 0.7152 * to_linear(g) + 0.0722 * to_linear(b);
   const rgb = text => text.match(/[\\d.]+/g).slice(0, 3).map(level => level / 255);
   const map = window.strokes.colourMap(page), paper = light(page.paper);
   return colours.map(colour => {

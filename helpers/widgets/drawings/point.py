@@ -56,7 +56,9 @@ class PointDrawing(CurveDrawing):
         numbers = [f"value {short_number(value)}", f"gradient {short_number(gradient)}"]
         numbers += [f"slope {short_number(slope)}"] if slope == slope else ["no slope"]
         end = short_number(self.step(point=point, lr=lr, **values)["point"])
-        return f"{said}; at x = {short_number(point)}: {', '.join(numbers)}; a step ends at x = {end}"
+        return (
+            f"{said}; at x = {short_number(point)}: {', '.join(numbers)}; a step ends at x = {end}"
+        )
 
     def step(self, point: float, lr: float, **values) -> dict[str, float]:
         """Where one step of gradient descent moves the point, at most to the end of the interval."""
