@@ -2,6 +2,7 @@
 
 drawing         Drawing: a figure, and how it follows a few values
 curve           CurveDrawing: a function and its gradient; what `explore(fn)` draws
+draggable_point  PointDrawing: a point on a curve to drag, with two tangents
 jacobian        JacobianDrawing: rows of a Jacobian, weighted by v, and x.grad
 field           FieldDrawing: the gradient of two outputs over a plane, weighted by v
 curvature       CurvatureDrawing: value, slope and curvature of a function
@@ -17,6 +18,7 @@ from helpers.widgets.drawings.close_up import CloseUpDrawing
 from helpers.widgets.drawings.curvature import CurvatureDrawing
 from helpers.widgets.drawings.curve import CurveDrawing
 from helpers.widgets.drawings.descent import DescentDrawing
+from helpers.widgets.drawings.draggable_point import PointDrawing
 from helpers.widgets.drawings.drawing import Drawing
 from helpers.widgets.drawings.field import FieldDrawing
 from helpers.widgets.drawings.jacobian import JacobianDrawing
@@ -32,6 +34,7 @@ __all__ = [
     "Drawing",
     "FieldDrawing",
     "JacobianDrawing",
+    "PointDrawing",
     "SaturationDrawing",
     "StaircaseDrawing",
     "SurrogateDrawing",

@@ -15,9 +15,9 @@ from helpers.widgets.drawings.drawing import Drawing
 
 
 class FieldDrawing(Drawing):
-    """On the left v as an arrow whose tip can be dragged, on the right what backward(v) puts into x.grad at many points.
+    """On the left v as an arrow, on the right what backward(v) puts into x.grad at many points.
 
-    fn maps x of shape (..., 2) to y of shape (..., 2). Along a solid line y1 is constant, along a
+    The tip of v can be dragged. fn maps x of shape (..., 2) to y of shape (..., 2). Along a solid line y1 is constant, along a
     dashed line y2; a star marks where y1 is smallest, a cross where y2 is. The arrows are -x.grad,
     the way down; those longer than 1 are drawn with length 1.
 

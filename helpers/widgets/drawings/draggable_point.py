@@ -61,7 +61,7 @@ class PointDrawing(CurveDrawing):
         )
 
     def step(self, point: float, lr: float, **values) -> dict[str, float]:
-        """Where one step of gradient descent moves the point, at most to the end of the interval."""
+        """Where a step of gradient descent moves the point, at most to an end of the interval."""
         _, gradient, _ = self._at(point, **values)
         low, high = self.x
         return {"point": min(high, max(low, point - lr * gradient))}
