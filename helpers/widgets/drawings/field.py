@@ -17,9 +17,9 @@ from helpers.widgets.drawings.drawing import Drawing
 class FieldDrawing(Drawing):
     """On the left v as an arrow, on the right what backward(v) puts into x.grad at many points.
 
-    The tip of v can be dragged. fn maps x of shape (..., 2) to y of shape (..., 2). Along a solid line y1 is constant, along a
-    dashed line y2; a star marks where y1 is smallest, a cross where y2 is. The arrows are -x.grad,
-    the way down; those longer than 1 are drawn with length 1.
+    The tip of v can be dragged. fn maps x of shape (..., 2) to y of shape (..., 2). Along a solid
+    line y1 is constant, along a dashed line y2; a star marks where y1 is smallest, a cross where y2
+    is. The arrows are -x.grad, the way down; those longer than 1 are drawn with length 1.
 
     >>> two = FieldDrawing(lambda x: torch.stack([x[..., 0], x[..., 1]], -1))
     >>> two.show(v1=1.0, v2=-2.0)
