@@ -6,12 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from autograd_surprises.doctor.places import Where
+from autograd_surprises.show.badge import GREEN, GREY, OCHRE, PURPLE, RED, Badge
 from autograd_surprises.show.findings import findings_table, findings_text
 
 SAID = {"none": "None", "nan": "NaN", "error": "ERROR", "zero": "ZERO", "tiny": "TINY",
         "exploding": "EXPLODING", "wrong": "WRONG", "not trained": "NOT TRAINED",
         "not examined": "NOT EXAMINED"}  # fmt: skip
 NORMAL = ("ok", "partial", "not examined")
+# Like the graph's picture: a part of the gradient is ochre, inf and NaN purple. The rest is red.
+COLOURS = {"ok": GREEN, "partial": OCHRE, "not examined": GREY, "nan": PURPLE, "inf": PURPLE,
+           "exploding": PURPLE}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -83,12 +87,20 @@ class Finding:
         >>> Finding("w", "zero").said, Finding("w", "zero", alarm=False).said
         ('ZERO', 'ZERO (normal)')
         """
-        normal = not self.alarm and self.status not in NORMAL
-        return SAID.get(self.status, self.status) + (" (normal)" if normal else "")
+        return SAID.get(self.status, self.status) + (" (normal)" if self._excused else "")
 
     @property
     def alarming(self) -> bool:
         return self.alarm and self.status not in NORMAL
+
+    @property
+    def badge(self) -> Badge:
+        """The status on its colour, or on grey if it only looks bad."""
+        return Badge(self.said, GREY if self._excused else COLOURS.get(self.status, RED))
+
+    @property
+    def _excused(self):
+        return not self.alarm and self.status not in NORMAL
 
     def lines(self) -> list[tuple[str, str]]:
         """(label, text) for everything that is known, the cause first."""
@@ -107,5 +119,5 @@ class Finding:
 def table_of(findings: Iterable[Finding]) -> str:
     """Findings as an HTML table."""
     columns = {"tensor": "code", "gradient": "", "why": ""}
-    rows = [(each.name, each.said, each.lines()) for each in findings]
+    rows = [(each.name, each.badge, each.lines()) for each in findings]
     return findings_table(columns, rows)

@@ -1,4 +1,4 @@
-"""The report card: a row for each question, shown as text and as a table."""
+"""The report card: a row for each question, shown as text and as tiles."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import html
 from collections import Counter
 from dataclasses import dataclass, field
 
-from autograd_surprises.show.findings import Sentence, by_story, findings_table, findings_text
+from autograd_surprises.show.badge import GREEN, GREY, OCHRE, RED, Badge
+from autograd_surprises.show.findings import Sentence, by_story, findings_text, sentences_html
 
 WRONG, REFUSED, WORKS = "silently wrong", "refused", "works"
 NOT_APPLICABLE, SKIPPED, NOT_ASKED = "not applicable", "skipped", "not asked"
@@ -17,6 +18,10 @@ SHOWN = {
     WORKS: WORKS,
     NOT_APPLICABLE: NOT_APPLICABLE,
 }
+# As many columns as fit; a paragraph of words where styles are lost.
+COLUMNS = "display:grid;grid-template-columns:repeat(auto-fill,minmax(12em,1fr));gap:4px"
+SIGNS = {WRONG: "✗", REFUSED: "✗", NOT_ASKED: "?", WORKS: "✓", NOT_APPLICABLE: "–"}
+COLOURS = {WRONG: RED, REFUSED: OCHRE, NOT_ASKED: GREY, WORKS: GREEN, NOT_APPLICABLE: GREY}
 
 
 @dataclass(frozen=True)
@@ -49,10 +54,17 @@ class CardRow:
         story = ": ".join(part for part in (self.message, numbers) if part)
         return [pair for pair in (("", story), ("what to change", self.remedy)) if pair[1]]
 
+    def tile(self) -> str:
+        """In HTML: its sign, its name and, unless it works, its status."""
+        sign, name = Badge(SIGNS[self.status], COLOURS[self.status]).html, html.escape(self.name)
+        said = "" if self.status == WORKS else f" <small>{self.status}</small>"
+        style = f"border:1px solid {COLOURS[self.status]};border-radius:5px;padding-right:4px"
+        return f'<span style="display:flex;gap:6px;{style}">{sign} <span>{name}{said}</span></span>'
+
 
 @dataclass(frozen=True)
 class ReportCard:
-    """What one function supports. Shows itself: a table in a notebook, text elsewhere.
+    """What one function supports. Shows itself: tiles in a notebook, text elsewhere.
 
     >>> card = ReportCard("f", (CardRow("slope", "works"), CardRow("vmap", "refused")))
     >>> print(card.passed, card["slope"].status, card.summary)
@@ -86,14 +98,17 @@ class ReportCard:
                 return row
         raise KeyError(f"no row {name!r}, only {[row.name for row in self.rows]}")
 
+    @property
+    def asked(self) -> list[CardRow]:
+        """The rows that were not skipped, the worst first."""
+        asked = [row for row in self.rows if row.status != SKIPPED]
+        return sorted(asked, key=lambda row: list(SHOWN).index(row.status))
+
     def told_once(self) -> list[tuple[str, str, list[Sentence]]]:
         """(status, names, sentences) of what was asked, the worst first; the same story once."""
-        order = list(SHOWN)
-        asked = [row for row in self.rows if row.status != SKIPPED]
-        asked.sort(key=lambda row: order.index(row.status))
         return [
-            (SHOWN[rows[0].status], ", ".join(row.name for row in rows), rows[0].sentences())
-            for rows in by_story(asked, lambda row: (row.status, *row.sentences()))
+            (rows[0].status, ", ".join(row.name for row in rows), rows[0].sentences())
+            for rows in by_story(self.asked, lambda row: (row.status, *row.sentences()))
         ]
 
     def __str__(self):
@@ -102,12 +117,18 @@ class ReportCard:
             # the story follows the names, the remedy stands below
             below = [pair for pair in sentences if pair[0]]
             story = [text for label, text in sentences if not label]
-            head = f"{status:<14}  {': '.join([names, *story])}"
+            head = f"{SHOWN[status]:<14}  {': '.join([names, *story])}"
             texts.append(findings_text(head, below, indent=16))
         return "\n".join(texts)
 
     __repr__ = __str__
 
     def _repr_html_(self):
-        columns = {"answer": "b", "asked": "", "why, and what to change": ""}
-        return f"<p>{html.escape(self.summary)}</p>\n{findings_table(columns, self.told_once())}"
+        said = html.escape(self.summary)
+        parts = [f"<p>{said}</p>", f'<div style="{COLUMNS};margin-bottom:1em">']
+        parts += [*(row.tile() for row in self.asked), "</div>"]
+        for status, names, sentences in self.told_once():
+            if sentences:  # the tiles say the rest
+                badge = Badge(SHOWN[status], COLOURS[status]).html
+                parts.append(f"<p>{badge} {html.escape(names)}<br>{sentences_html(sentences)}</p>")
+        return "\n".join(parts)

@@ -9,6 +9,8 @@ import html
 import textwrap
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
+from autograd_surprises.show.badge import Badge
+
 WIDTH = 98
 LEFT = 'style="text-align:left"'
 Sentence = tuple[str, str]
@@ -58,12 +60,11 @@ def findings_text(head: str, sentences: Iterable[Sentence] = (), indent: int = 4
 
 
 def findings_table(
-    columns: Mapping[str, str], rows: Iterable[Sequence[str | Iterable[Sentence]]]
+    columns: Mapping[str, str], rows: Iterable[Sequence[str | Badge | Iterable[Sentence]]]
 ) -> str:
-    """An HTML table of these columns, {heading: tag of its cells}; a cell is text or sentences.
+    """An HTML table of these columns, {heading: tag of its cells}.
 
-    Words carry the meaning, not colours, so that it reads well in every theme and where styles
-    are stripped.
+    A cell is text, a badge or sentences.
 
     >>> print(findings_table({"x": "b"}, [["a < b"]]).splitlines()[2])
     <tr><td style="text-align:left"><b>a &lt; b</b></td></tr>
@@ -79,10 +80,22 @@ def findings_table(
 
 
 def _cell(tag, content):
+    if isinstance(content, Badge):
+        return content.html
     if isinstance(content, str):
         text = html.escape(content)
         return f"<{tag}>{text}</{tag}>" if tag else text
-    return "<br>".join(
+    return sentences_html(content)
+
+
+def sentences_html(sentences: Iterable[Sentence]) -> str:
+    """A line for each sentence. They break anywhere, so that a long name fits on a narrow page.
+
+    >>> print(sentences_html([("fix", "x > 0")]))
+    <span style="overflow-wrap:anywhere"><b>fix</b>: x &gt; 0</span>
+    """
+    lines = "<br>".join(
         f"<b>{html.escape(label)}</b>: {html.escape(text)}" if label else html.escape(text)
-        for label, text in content
+        for label, text in sentences
     )
+    return f'<span style="overflow-wrap:anywhere">{lines}</span>'

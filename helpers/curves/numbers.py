@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from numbers import Real
+from operator import and_
 
 import torch
 import torch.nn.functional as F
+from torch.autograd.function import BackwardCFunction
 
+from autograd_surprises.graph import nodes
 from autograd_surprises.numerics import (
     few_digits,
     is_elementwise,
@@ -205,11 +208,7 @@ def gradient_curve(
         if y.requires_grad:
             (grad,) = torch.autograd.grad(y, x, torch.full_like(y, grad_output), allow_unused=True)
         if grad is None:
-            raise ValueError(
-                f"the result of {fn_name(fn)} is not connected to x: detach(), item(), NumPy, a "
-                "comparison or torch.no_grad() cuts the graph; a constant never had one; and some "
-                "operations have no derivative"
-            )
+            raise ValueError(_why_none(fn, x, params))
         return grad.detach()
 
     with one_thread():
@@ -224,6 +223,35 @@ def gradient_curve(
         curve = GradientCurve(x, value(x), gradient(x), *slopes, float(grad_output))
         _check_resolved(fn, curve)
     return curve
+
+
+def _why_none(fn, x, params):
+    """Why autograd has no gradient of fn(x): a Function returned None, or nothing leads to x."""
+    returned_none = {}  # names; a dict keeps their order
+
+    def listen(node):
+        @node.register_hook
+        def hook(gradients, arrived):
+            needed = [after is not None for after, _ in node.next_functions]
+            missing = [grad is None for grad in gradients]
+            if any(map(and_, needed, missing)) and any(grad is not None for grad in arrived):
+                returned_none[f"{node._forward_cls.__name__}.backward"] = None
+
+    with torch.enable_grad():
+        y = fn(x.clone(), **params)
+    if y.requires_grad:
+        for node in nodes(y.grad_fn):
+            if isinstance(node, BackwardCFunction):
+                listen(node)
+        torch.autograd.grad(y, x, torch.ones_like(y), allow_unused=True)
+    if returned_none:
+        names = " and ".join(returned_none)
+        return f"backward returned None: end {names} with return and a gradient for each input"
+    return (
+        f"the result of {fn_name(fn)} is not connected to x: detach(), item(), NumPy, a comparison "
+        "or torch.no_grad() cuts the graph; a constant never had one; and some operations have no "
+        "derivative"
+    )
 
 
 def _interval(x):

@@ -2,8 +2,30 @@
 
 from __future__ import annotations
 
+import html
+from dataclasses import dataclass
+
+from autograd_surprises.show.badge import GREEN, GREY, RED, Badge
 from helpers.lessons.exercises import EXERCISES
 from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong
+
+COLOURS = {"✓": GREEN, "✗": RED, "…": GREY}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What `check` says in one line: a sign, the number of the exercise, and why."""
+
+    sign: str
+    number: str
+    why: str
+
+    def __repr__(self):
+        return f"{self.sign} {self.number} {self.why}"
+
+    def _repr_html_(self):
+        badge = Badge(f"{self.sign} {self.number}", COLOURS[self.sign])
+        return f'<div role="status">{badge.html} {html.escape(self.why)}</div>'
 
 
 def exercise(number: str) -> Exercise:
@@ -18,22 +40,26 @@ def exercise(number: str) -> Exercise:
 
 
 def check(number: str, answer: object) -> None:
-    """Print one line: ✓, or ✗ with the place, the learner's value and the expected one.
+    """Show one line: ✓, or ✗ with the place, the learner's value and the expected one.
 
     Never raises, so that Run All continues after a wrong answer or a broken one.
 
     >>> check("04.1", ...)
     … 04.1 is not done yet: write your answer and run this cell again.
     """
-    card = exercise(number)
+    from IPython.display import display  # here, because it takes long to import
+
+    display(Verdict(*_judged(exercise(number), answer)))  # prints it where there is no notebook
+
+
+def _judged(card, answer):
     try:
         card.check(answer)
     except NotDone:
-        print(f"… {number} is not done yet: write your answer and run this cell again.")
+        return "…", card.number, "is not done yet: write your answer and run this cell again."
     except Wrong as wrong:
-        print(f"✗ {number} {wrong}")
+        return "✗", card.number, str(wrong)
     except Exception as error:
         line = str(error).partition("\n")[0]
-        print(f"✗ {number} your code raised {type(error).__name__}: {line}")
-    else:
-        print(f"✓ {number} {card.praise}")
+        return "✗", card.number, f"your code raised {type(error).__name__}: {line}"
+    return "✓", card.number, card.praise

@@ -6,6 +6,8 @@ import html
 import re
 from collections.abc import Mapping
 
+from autograd_surprises.show.badge import GREEN, RED, Badge
+
 
 def predict(question: str, options: Mapping[object, str], answer: object) -> Prediction:
     """Ask before showing: radio buttons, and for each option a line on why it is right or wrong.
@@ -51,9 +53,9 @@ class Prediction:
         if change.new is None:
             self.explanation.value = ""
             return
-        mark = "✓" if change.new == self.right else "✗"
+        mark = Badge("✓", GREEN) if change.new == self.right else Badge("✗", RED)
         why = _as_html(self.explanations[change.new])
-        self.explanation.value = f'<div role="status">{mark} {why}</div>'
+        self.explanation.value = f'<div role="status">{mark.html} {why}</div>'
 
     def __repr__(self):
         return "\n".join([self.question, *(f"  ( ) {option}" for option in self.explanations)])

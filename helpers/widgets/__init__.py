@@ -2,6 +2,7 @@
 
 controls       sliders, menus and checkboxes
 alert          an error in a callback, shown in red
+tracebacks     tracebacks that show the reader's code
 drawings       pictures that follow sliders
 explorer       explore: sliders above the picture of a function's gradient, or of a drawing
 laboratory     train a small network in few bits, and watch it learn

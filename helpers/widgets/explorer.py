@@ -10,6 +10,7 @@ from autograd_surprises.show.live_picture import LivePicture
 from helpers.widgets.alert import Alert
 from helpers.widgets.controls import control, move_all, reachable
 from helpers.widgets.drawings import CurveDrawing, Drawing
+from helpers.widgets.tracebacks import without_our_frames
 
 INTERVAL = (-3.0, 3.0)
 
@@ -33,7 +34,11 @@ def explore(fn: Callable | Drawing, x: tuple[float, float] = INTERVAL, **sliders
         drawing = fn
     else:
         raise TypeError(f"x={x!r} is the interval of a function; {fn.name!r} is a drawing")
-    return Explorer(drawing, {name: _control_of(drawing, name, sliders[name]) for name in sliders})
+    controls = {name: _control_of(drawing, name, sliders[name]) for name in sliders}
+    try:
+        return Explorer(drawing, controls)
+    except Exception as error:
+        raise without_our_frames(error) from error.__cause__
 
 
 def _control_of(drawing, name, range_):
