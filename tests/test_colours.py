@@ -5,6 +5,7 @@ import itertools
 import pytest
 import torch
 
+from autograd_surprises.show.badge import GREEN, GREY, OCHRE, PURPLE, RED, Badge
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from helpers.curves.figures import plot_gallery, plot_gradient_curve
 from helpers.functions import round_ste
@@ -23,6 +24,7 @@ COLOURS = {
     "slope": SLOPE_COLOUR,
     "curvature": CURVATURE_COLOUR,
 }
+BADGES = {"green": GREEN, "red": RED, "purple": PURPLE, "ochre": OCHRE, "grey": GREY}
 # From linear RGB to what a person without one kind of cone sees: Machado, Oliveira and Fernandes,
 # A Physiologically-based Model for Simulation of Color Vision Deficiency, 2009.
 EYES = {
@@ -74,6 +76,30 @@ def test_each_colour_stands_out_on_white(name):
 def test_each_eye_tells_any_two_colours_apart(one, other, eye):
     seen = [lab(torch.tensor(EYES[eye]) @ linear(COLOURS[name])) for name in (one, other)]
     assert (seen[0] - seen[1]).norm() > 10  # over four times what an eye just notices
+
+
+def contrast(one, other):
+    """WCAG's contrast of two colours, from 1 to 21."""
+    dark, light = sorted([luminance(one), luminance(other)])
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("name", BADGES)
+def test_the_words_of_a_badge_are_readable(name):
+    assert "color:#fff;" in Badge("word", BADGES[name]).html
+    assert contrast(BADGES[name], "#ffffff") >= 4.5
+
+
+@pytest.mark.parametrize("page", ["#ffffff", "#f5f5f5", "#111111", "#212121"])
+@pytest.mark.parametrize("name", BADGES)
+def test_a_badge_stands_out_on_each_page(name, page):
+    assert contrast(BADGES[name], page) >= 3  # the last one is a row of a table in dark JupyterLab
+
+
+@pytest.mark.parametrize("eye", EYES)
+def test_each_eye_tells_right_from_wrong(eye):
+    seen = [lab(torch.tensor(EYES[eye]) @ linear(colour)) for colour in (GREEN, RED)]
+    assert (seen[0] - seen[1]).norm() > 10
 
 
 def bowl(x):

@@ -311,3 +311,64 @@ def test_input_name():
 def test_bad_input_is_refused(fn, arguments, error, message):
     with pytest.raises(error, match=message):
         gradient_curve(fn, **arguments)
+
+
+class Forgetful(torch.autograd.Function):
+    """Its backward has no return."""
+
+    @staticmethod
+    def forward(x):
+        return x.clone()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.set_materialize_grads(False)  # what is None stays None on its way
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_output * 2
+
+
+class Passing(Forgetful):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+
+class SecondOnly(Forgetful):
+    @staticmethod
+    def forward(x, weight):
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return None, grad_output
+
+
+@pytest.mark.parametrize(
+    "fn, name",
+    [
+        (Forgetful.apply, "Forgetful"),
+        (lambda x: Passing.apply(Forgetful.apply(x.sin())).cos(), "Forgetful"),
+        (lambda x: Forgetful.apply(Passing.apply(x)), "Forgetful"),
+        (lambda x: Forgetful.apply(x) + Forgetful.apply(x), "Forgetful"),
+        (lambda x: SecondOnly.apply(x, x.detach().requires_grad_()), "SecondOnly"),
+    ],
+)
+def test_a_backward_that_returns_none_is_named(fn, name):
+    said = (
+        f"^backward returned None: end {name}.backward with return and a gradient for each input$"
+    )
+    with pytest.raises(ValueError, match=said):
+        gradient_curve(fn)
+
+
+def test_a_function_that_x_does_not_reach_is_not_blamed():
+    weight = torch.ones((), dtype=torch.float64, requires_grad=True)
+    for fn in (
+        lambda x: Passing.apply(x.detach()) * weight,
+        lambda x: Forgetful.apply(weight) * x.detach(),
+        lambda x: Passing.apply(x).detach() * weight,
+    ):
+        with pytest.raises(ValueError, match="is not connected to x"):
+            gradient_curve(fn)

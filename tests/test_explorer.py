@@ -194,6 +194,24 @@ def test_an_error_at_the_start_is_raised_at_once():
         explore(lambda x, k=1.0: (x - x.mean()) * k, k=(0.0, 1.0))
 
 
+def below_0(x):
+    raise ArithmeticError("below 0")
+
+
+@pytest.mark.parametrize(
+    "fn, origin",
+    [
+        (torch.zeros_like, ["gradient"]),
+        (lambda x: below_0(x), ["<lambda>", "below_0"]),
+    ],
+)
+def test_an_error_at_the_start_shows_the_readers_code(fn, origin):
+    with pytest.raises((ValueError, ArithmeticError)) as raised:
+        explore(fn)
+    _, call, *frames = [frame.name for frame in raised.traceback]
+    assert call == "explore" and frames == origin
+
+
 def test_a_refused_value_leaves_everything_as_it_was(explorer):
     before = explorer.values, explorer.summary
     for wrong, message in (

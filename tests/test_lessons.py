@@ -5,8 +5,9 @@ import warnings
 import pytest
 import torch
 
+from autograd_surprises.show.badge import GREY, RED, Badge
 from autograd_surprises.show.table import Table
-from helpers.lessons.checking import check, exercise
+from helpers.lessons.checking import Verdict, check, exercise
 from helpers.lessons.expectations import expect_error, expect_warning
 from helpers.lessons.installation import missing_packages
 from helpers.lessons.prediction import predict
@@ -65,7 +66,8 @@ def test_the_right_option_is_the_measured_one(answer, right):
     for option in ("0.0", "1.0", "None"):
         question.choice.value = option
         mark = "✓" if option == right else "✗"
-        assert f'<div role="status">{mark} ' in question.explanation.value
+        assert question.explanation.value.startswith('<div role="status"><b ')
+        assert f">{mark}</b> " in question.explanation.value
 
 
 def test_each_option_has_its_own_explanation():
@@ -99,6 +101,27 @@ def test_check_never_raises(capsys):
 
     check("04.1", broken)
     assert capsys.readouterr().out == "✗ 04.1 your code raised ZeroDivisionError: by zero\n"
+
+
+@pytest.mark.parametrize(
+    "answer, text, colour",
+    [
+        (torch.relu, "✗ 04.1", RED),
+        (..., "… 04.1", GREY),
+        (lambda x: 1 / 0, "✗ 04.1", RED),
+    ],
+)
+def test_a_notebook_shows_the_verdict_in_colour(answer, text, colour, monkeypatch, capsys):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    check("04.1", answer)
+    (verdict,) = shown
+    assert verdict._repr_html_().startswith(f'<div role="status">{Badge(text, colour).html} ')
+    assert repr(verdict).startswith(f"{text} ") and capsys.readouterr().out == ""
+
+
+def test_a_verdict_is_escaped():
+    assert Verdict("✗", "04.1", "x < 0")._repr_html_().endswith("</b> x &lt; 0</div>")
 
 
 def test_an_unknown_exercise_is_refused():

@@ -13,6 +13,8 @@ from torch import nn
 
 from autograd_surprises.doctor import explain, trace
 from autograd_surprises.doctor.boxes import SAYS
+from autograd_surprises.doctor.finding import Finding
+from autograd_surprises.show.badge import GREEN, GREY, OCHRE, PURPLE, RED, Badge
 from autograd_surprises.show.graph_picture import LOOKS, Box, BoxGraph, Link, arranged, draw
 
 
@@ -113,6 +115,21 @@ def test_the_table_says_what_the_text_says(report):
     assert table.count("<tr>") == 1 + str(report).count("\n    cause:") + str(report).count("\nok")
     for finding in report.findings:
         assert finding.sentence.replace(">", "&gt;").replace("'", "&#x27;") in table
+
+
+@pytest.mark.parametrize(
+    "finding, badge",
+    [
+        (Finding("x", "zero"), Badge("ZERO", RED)),
+        (Finding("x", "none"), Badge("None", RED)),
+        (Finding("x", "nan"), Badge("NaN", PURPLE)),
+        (Finding("x", "partial"), Badge("partial", OCHRE)),
+        (Finding("x", "ok"), Badge("ok", GREEN)),
+        (Finding("x", "zero", alarm=False), Badge("ZERO (normal)", GREY)),
+    ],
+)
+def test_each_status_is_a_word_on_its_colour(finding, badge):
+    assert f'<td style="text-align:left">{badge.html}</td>' in finding._repr_html_()
 
 
 def test_findings_of_one_story_are_told_once():
