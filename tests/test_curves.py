@@ -345,9 +345,16 @@ class SecondOnly(Forgetful):
         return None, grad_output
 
 
+class FirstOnly(SecondOnly):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, None
+
+
 @pytest.mark.parametrize(
     "fn, name",
     [
+        (lambda x: FirstOnly.apply(Forgetful.apply(x), x.detach()), "Forgetful"),
         (Forgetful.apply, "Forgetful"),
         (lambda x: Passing.apply(Forgetful.apply(x.sin())).cos(), "Forgetful"),
         (lambda x: Forgetful.apply(Passing.apply(x)), "Forgetful"),
