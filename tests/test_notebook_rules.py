@@ -96,7 +96,8 @@ def good_notebook():
             code(f'x = ...\ncheck("{label}", x)', id=f"try-{name}", outputs=[printed("not yet")]),
             code(f'check("{label}", 3)', id=f"solve-{name}", metadata=hidden),
         ]
-        cells[-1].outputs = [printed("✓ right\n")]
+        verdict = {"text_html": "<b style='padding:7.25px'>✓</b> right", "text_plain": "✓ right"}
+        cells[-1].outputs = [shown(**verdict)]
     cells += [
         markdown("## Recap\n\n- one\n- two", id="recap"),
         markdown("## Read on\n\n[autograd](https://docs.pytorch.org/docs/)", id="read-on"),
@@ -160,6 +161,7 @@ FAULTS = [
     (content.ends_with_official_links, edit("read-on", source="## Read on\n\n[a](https://a.org)")),
     (content.numbers_come_from_cells, append("see", " The output says 4.8.")),
     (content.numbers_come_from_cells, append("see", " All 50 of them.")),
+    (content.numbers_come_from_cells, append("heading-01-1", "\n\n7.25, as in a style.")),
     (content.cells_are_short, append("drive", "\n# more" * 14)),
 ]
 

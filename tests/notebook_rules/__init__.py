@@ -5,6 +5,7 @@ content.py  what a learner finds in it
 """
 
 import ast
+import re
 from dataclasses import dataclass
 
 import nbformat
@@ -57,9 +58,11 @@ class Notebook:
 
 
 def text_of(output):
-    """What a reader can read in an output; pictures are left out."""
+    """What a reader can read in an output; pictures and the tags of HTML are left out."""
     texts = [output.get("text", ""), *output.get("traceback", [])]
-    texts += [str(data) for mime, data in output.get("data", {}).items() if "image/" not in mime]
+    for mime, data in output.get("data", {}).items():
+        if "image/" not in mime:
+            texts.append(re.sub("<[^>]*>", "", data) if mime == "text/html" else str(data))
     return "\n".join(texts)
 
 
