@@ -445,3 +445,8 @@ def test_ends_of_each_control_are_measured_first():
     assert search.left[::-1][:2] in ([{"k": 0}, {"k": 16}], [{"k": 16}, {"k": 0}])
     assert sorted(search.left, key=lambda values: values["k"]) == settings
     assert search.count == 17
+
+
+def test_a_line_without_an_end_is_printed_too(clock, capsys):
+    slide(Bar(clock, during=lambda k: print("half a line", end="")))
+    assert capsys.readouterr().out == "half a line\n"
