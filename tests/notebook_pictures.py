@@ -94,4 +94,4 @@ if __name__ == "__main__":
     for path in map(Path, sys.argv[2:]):
         os.chdir(path.resolve().parent)
         for name, explorer in explorers_of(nbformat.read(path.name, as_version=4)):
-            write(explorer, f"{path.stem}-{name}", folder, random.Random(0))
+            write(explorer.fit(), f"{path.stem}-{name}", folder, random.Random(0))

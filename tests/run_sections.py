@@ -26,7 +26,6 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: E402
 from autograd_surprises.show.live_picture import LivePicture  # noqa: E402
 from autograd_surprises.show.picture import Picture  # noqa: E402
 from helpers.widgets import explorer  # noqa: E402
-from helpers.widgets.controls import reachable  # noqa: E402
 from tools.notebooks import sections  # noqa: E402
 
 
@@ -43,12 +42,6 @@ def watch_explorers():
 
     explorer.Explorer.__init__ = watched
     return made
-
-
-def ends(controls):
-    """Two combinations of values in place of all: they give a picture's axes their limits."""
-    every = list(reachable(controls))
-    return [every[0], every[-1]]
 
 
 def missed(slider, values):
@@ -89,7 +82,6 @@ if __name__ == "__main__":
     LivePicture.refresh = LivePicture.paint = lambda self: None
     ConstrainedLayoutEngine.execute = lambda self, figure: None
     Picture.png = lambda self: b""
-    explorer.reachable = ends
     gc.freeze()  # or each reset of the shell would look through all that torch imports
     with contextlib.redirect_stdout(sys.stderr):
         for path in map(os.path.abspath, sys.argv[1:]):

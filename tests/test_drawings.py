@@ -70,7 +70,7 @@ MADE = {
 @pytest.fixture(params=MADE, scope="module")
 def explorer(request):
     make, sliders = MADE[request.param]
-    return explore(make(), **sliders)
+    return explore(make(), **sliders).fit()
 
 
 def test_each_slider_moves_picture_and_text(explorer):
@@ -97,7 +97,7 @@ def test_a_moved_explorer_shows_what_a_fresh_one_shows(explorer, request):
     for ends in (("max", "min"), ("min", "max"), ("max", "max")):
         values = zip(explorer.sliders.items(), (*ends, "min"), strict=False)
         explorer.set(**{name: getattr(slider, end) for (name, slider), end in values})
-        fresh = explore(make(), **sliders)
+        fresh = explore(make(), **sliders).fit()
         fresh.set(**explorer.values)
         assert read_strokes(explorer.picture) == read_strokes(fresh.picture)
         assert explorer.summary == fresh.summary
@@ -205,7 +205,7 @@ def test_descent_draws_each_path_and_says_where_it_ends():
     assert drawing._heights[0].get_ydata().tolist() == pytest.approx([20, 5, 1.25, 0.3125])
     assert [end.get_marker() for end in drawing._ends] == ["", "v"]
     assert drawing._ends[1].get_xydata().tolist() == [[0, 0]]
-    drawing.fit([{"x1": 4.0, "x2": -2.0}])
+    drawing.fit(drawing.ranges)
     low, high = drawing._height_ax.get_xlim()
     assert low < 0 and high > 3
     assert (drawing._start.get_xdata().item(), drawing._start.get_ydata().item()) == (4, -2)

@@ -23,7 +23,7 @@ def round_to(x, step=0.5, rounding="round"):
 
 @pytest.fixture
 def explorer():
-    return explore(round_to, step=(0.5, 2.0, 0.5), rounding=["round", "floor"])
+    return explore(round_to, step=(0.5, 2.0, 0.5), rounding=["round", "floor"]).fit()
 
 
 def frame(explorer):
@@ -69,7 +69,7 @@ def test_nothing_but_the_curves_and_titles_moves(explorer):
 
 
 def test_the_axes_hold_every_curve_that_the_sliders_reach():
-    steep = explore(lambda x, k=1.0: k * x, k=(-8.0, 8.0, 0.1))
+    steep = explore(lambda x, k=1.0: k * x, k=(-8.0, 8.0, 0.1)).fit()
     low, high = steep.figure.axes[0].get_ylim()
     assert low < -24 and high > 24
     low, high = steep.figure.axes[1].get_ylim()
@@ -77,7 +77,7 @@ def test_the_axes_hold_every_curve_that_the_sliders_reach():
 
 
 def test_a_curve_that_no_tried_combination_reached_is_not_cut_off():
-    tall = explore(lambda x, k=1.0: x / k, k=(-2.0, 2.0, 0.1))
+    tall = explore(lambda x, k=1.0: x / k, k=(-2.0, 2.0, 0.1)).fit()
     before = frame(tall)
     tall.set(k=0.1)
     assert frame(tall) != before
@@ -86,7 +86,7 @@ def test_a_curve_that_no_tried_combination_reached_is_not_cut_off():
 
 
 def test_a_pole_that_no_limits_hold_leaves_no_curves_behind():
-    pole = explore(lambda x, k=1.0: 1 / (x - k), k=(-2.0, 2.0, 0.1))
+    pole = explore(lambda x, k=1.0: 1 / (x - k), k=(-2.0, 2.0, 0.1)).fit()
     gc.collect()
     kept = sum(isinstance(thing, GradientCurve) for thing in gc.get_objects())
     for i in range(8):
@@ -117,11 +117,11 @@ STALE = {
 def test_nothing_is_left_of_the_curve_before(name):
     """Title, limits and labels belong to the values that the controls show now."""
     fn, sliders, *moves = STALE[name]
-    explorer = explore(fn, **sliders)
+    explorer = explore(fn, **sliders).fit()
     shown = [read_strokes(explorer.picture)]
     for values in moves * 2:
         explorer.set(**values)
-        fresh = explore(fn, **sliders)
+        fresh = explore(fn, **sliders).fit()
         fresh.set(**values)
         assert read_strokes(explorer.picture) == read_strokes(fresh.picture)
         shown.append(read_strokes(explorer.picture))

@@ -44,10 +44,9 @@ class LivePicture(anywidget.AnyWidget):
         super().__init__()
         self._figure, self._artists = figure, list(moving)
         self._recorder, self._changed = StrokeRecorder(figure), True
-        layout = figure.get_layout_engine()
-        if layout:  # lay out what is there now, and keep this layout, so that nothing jumps later
-            with unhinted():
-                layout.execute(figure)
+        self._layout = figure.get_layout_engine()
+        if self._layout:
+            self.lay_out()
             figure.set_layout_engine("none")
         for artist in self._artists:
             artist.set_animated(True)  # leaves it out of the frame
@@ -56,6 +55,11 @@ class LivePicture(anywidget.AnyWidget):
 
     def _forget_frame(self):
         self._changed = True
+
+    def lay_out(self):
+        """Lay out what is there now, and keep it so until the next call: nothing jumps."""
+        with unhinted():
+            self._layout.execute(self._figure)
 
     def paint(self):
         """Draw the whole figure on its own canvas, for a PNG."""

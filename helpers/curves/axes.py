@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import torch
 from matplotlib.axes import Axes
+
+Range = tuple[float, float]
 
 
 def draw_light_grid(*axes: Axes, along: str = "both"):
@@ -19,28 +21,55 @@ def draw_light_grid(*axes: Axes, along: str = "both"):
         ax.set_axisbelow(True)
 
 
-def limits_around_zero(values: torch.Tensor) -> tuple[float, float]:
-    """Limits of an axis that hold these numbers, with 0 in the middle.
+def usual_range(values: torch.Tensor) -> Range | None:
+    """The lowest and the highest of these numbers, without those that only a pole reaches.
 
-    >>> limits_around_zero(torch.tensor([1.0, -2.0]))
-    (-2.2, 2.2)
+    None if there are no numbers.
+
+    >>> usual_range(torch.tensor([0.0, 1.0]))
+    (0.0, 1.0)
     """
-    reach = 1.1 * values.abs().max().item() or 1.0
-    return -reach, reach
-
-
-def axis_limits(values: Iterable[torch.Tensor]) -> tuple[float, float]:
-    """Limits of an axis that hold these numbers; a pole does not flatten the others.
-
-    >>> axis_limits([torch.tensor([0.0, 1.0])])
-    (-0.08, 1.08)
-    """
-    values = torch.cat([*values, torch.empty(0)])
     if not len(values):
-        return -1, 1
+        return None
     low, high = values.min().item(), values.max().item()
     middle = values.quantile(torch.tensor([0.03, 0.97], dtype=values.dtype)).tolist()
     if max(-low, high) > 50 and middle[1] - middle[0] < (high - low) / 20:
-        low, high = middle  # only a pole reaches further
+        low, high = middle
+    return low, high
+
+
+def union(several: Iterable[Mapping[str, Range]]) -> dict[str, Range]:
+    """For each name, the range that holds all ranges of this name.
+
+    >>> union([{"value": (0, 1)}, {"value": (-1, 0), "slope": (2, 2)}])
+    {'value': (-1, 1), 'slope': (2, 2)}
+    """
+    whole = {}
+    for ranges in several:
+        for name, (low, high) in ranges.items():
+            lowest, highest = whole.get(name, (low, high))
+            whole[name] = min(low, lowest), max(high, highest)
+    return whole
+
+
+def limits_with_margin(range_: Range | None) -> Range:
+    """Limits of an axis that hold this range.
+
+    >>> limits_with_margin((0.0, 1.0))
+    (-0.08, 1.08)
+    """
+    if range_ is None:
+        return -1, 1
+    low, high = range_
     margin = 0.08 * (high - low) or 1.0
     return low - margin, high + margin
+
+
+def limits_around_zero(range_: Range) -> Range:
+    """Limits of an axis that hold this range, with 0 in the middle.
+
+    >>> limits_around_zero((-2.0, 1.0))
+    (-2.2, 2.2)
+    """
+    reach = 1.1 * max(map(abs, range_)) or 1.0
+    return -reach, reach

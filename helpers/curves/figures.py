@@ -13,7 +13,7 @@ from matplotlib.collections import PolyCollection
 from autograd_surprises.numerics import few_digits
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import axis_limits, draw_light_grid
+from helpers.curves.axes import Range, draw_light_grid, limits_with_margin, union, usual_range
 from helpers.curves.numbers import GradientCurve, fn_name, gradient_curve, input_name
 from helpers.curves.surrogate_function import surrogate_values
 
@@ -184,20 +184,27 @@ class CurveArtists:
 
     def fit(self, curves: Iterable[GradientCurve]):
         """Give both axes limits that are wide enough for all of these curves."""
-        curves = list(curves)
-        ends = [end.item() for curve in curves for end in curve.x[[0, -1]]]
-        xlim = min(ends), max(ends)
-        self.value_ax.set(xlim=xlim, ylim=axis_limits([c.ordinary(c.y) for c in curves]))
-        gradients = [c.ordinary(c.grad) for c in curves]
-        slopes = [c.ordinary(c.slope * c.grad_output) for c in curves]
-        # 0 and 1 stay in sight, because readers compare gradients with them
-        zero_and_one = torch.tensor([0.0, 1.0], dtype=torch.float64)
-        self.gradient_ax.set(xlim=xlim, ylim=axis_limits([*gradients, *slopes, zero_and_one]))
+        self.limit(union(map(curve_ranges, curves)))
 
-    def hold(self, curve: GradientCurve) -> bool:
-        """Are the limits of the axes wide enough for this curve?"""
-        shown = ((self.value_ax, curve.y), (self.gradient_ax, curve.grad))
-        return all(_inside(ax.get_ylim(), curve.ordinary(values)) for ax, values in shown)
+    def limit(self, ranges: Mapping[str, Range]):
+        """Give both axes limits that hold these ranges, in the form of `curve_ranges`."""
+        for ax, name in ((self.value_ax, "value"), (self.gradient_ax, "gradient")):
+            ax.set(xlim=ranges["x"], ylim=limits_with_margin(ranges.get(name)))
+
+
+def curve_ranges(curve: GradientCurve) -> dict[str, Range]:
+    """What the axes have to hold: x, value and gradient. There is no "value" if none is finite.
+
+    >>> curve_ranges(gradient_curve(torch.exp, x=(-1, 0)))["x"]
+    (-1.0, 0.0)
+    """
+    value = usual_range(curve.ordinary(curve.y))
+    slope = curve.ordinary(curve.slope * curve.grad_output)
+    gradient = usual_range(torch.cat([curve.ordinary(curve.grad), slope]))
+    # 0 and 1 stay in sight, because readers compare gradients with them
+    always = {"x": (curve.x[0].item(), curve.x[-1].item()), "gradient": (0.0, 1.0)}
+    found = {"value": value, "gradient": gradient}
+    return union([always, {name: range_ for name, range_ in found.items() if range_}])
 
 
 def title_with(name: str, values: Mapping[str, object]) -> str:
@@ -239,11 +246,6 @@ def _two_axes(ax):
             f"figure, ax = plt.subplots(1, 2); got {ax!r}"
         )
     return pair
-
-
-def _inside(limits, values):
-    low, high = limits
-    return bool(((values >= low) & (values <= high)).all())
 
 
 def _line(ax, colour, **style):

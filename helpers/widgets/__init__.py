@@ -1,9 +1,11 @@
 """Interactive parts: sliders and buttons with a picture that follows.
 
 controls       sliders, menus and checkboxes
-alert          an error in a callback, shown in red
+alert          what goes on in a callback, and an error in red
 tracebacks     tracebacks that show the reader's code
+printing       what a function prints while a widget calls it
 drawings       pictures that follow sliders
+range_search   the range that the axes of a drawing need, found one setting at a time
 explorer       explore: sliders above the picture of a function's gradient, or of a drawing
 laboratory     train a small network in few bits, and watch it learn
 quiz           predict gradients, and see your score

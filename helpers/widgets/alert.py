@@ -1,4 +1,4 @@
-"""An error in a callback, for whoever moved the slider."""
+"""What goes on in a callback, and an error in it, for whoever moved the slider."""
 
 from __future__ import annotations
 
@@ -10,26 +10,35 @@ import ipywidgets
 
 
 class Alert(ipywidgets.HTML):
-    """A line in red that says what went wrong in a callback; empty if nothing did.
+    """A line that says, in red, what went wrong in a callback, or what goes on; often empty.
 
     >>> alert = Alert()
     >>> with alert.on_error("Choose another step."):
     ...     pass
     """
 
+    @property
+    def shows_error(self) -> bool:
+        return 'role="alert"' in self.value
+
+    def say(self, text: str):
+        """Say what goes on now."""
+        self.value = f'<div role="status">{html.escape(text)}</div>'
+
     @contextmanager
     def on_error(self, advice: str = "") -> Iterator[None]:
         """Show an error that is raised inside, with advice, and raise it again.
 
         Otherwise the browser that caused the callback would not show the error: it reaches only a
-        log. Without an error, the alert is cleared.
+        log. Without an error, one that is shown is cleared.
         """
         try:
             yield
-        except Exception as error:
-            text = html.escape(f"{type(error).__name__}: {error}")
+        except (Exception, KeyboardInterrupt) as error:  # the kernel may be interrupted
+            text = html.escape(f"{type(error).__name__}: {error}".removesuffix(": "))
             line = "<br>".join(filter(None, [text, advice]))
             red = "var(--jp-error-color1, #b00020)"
             self.value = f'<div role="alert" style="color: {red}">{line}</div>'
             raise
-        self.value = ""
+        if self.shows_error:
+            self.value = ""

@@ -15,7 +15,7 @@ from autograd_surprises.atlas import CLASSES, Measured, Operation, atlas, descri
 from autograd_surprises.atlas.measuring import gradient_function, value_function
 from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import PIXEL_RATIO
-from helpers.curves.axes import axis_limits
+from helpers.curves.axes import limits_with_margin, usual_range
 from helpers.widgets.alert import Alert
 from helpers.widgets.drawings import CloseUpDrawing
 from helpers.widgets.drawings.close_up import HALF_WIDTHS
@@ -183,7 +183,7 @@ def tiny_picture(measured: Measured) -> bytes:
 def _lines(y, box):
     """The curve in the box, lifted where it is not finite and where it jumps."""
     left, top, right, bottom = box
-    low, high = axis_limits([y[y.isfinite()]])
+    low, high = limits_with_margin(usual_range(y[y.isfinite()]))
     places = ((y - low) / (high - low)).tolist()  # 0 is the bottom, 1 the top
     usual = y[y.isfinite()].diff().abs().nan_to_num().sort().values / (high - low)
     jump = max(0.1, 10 * usual[len(usual) // 2].item() if len(usual) else 0)

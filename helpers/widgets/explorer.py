@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from time import perf_counter
 
 import ipywidgets
 
 from autograd_surprises.show.live_picture import LivePicture
+from helpers.curves.axes import union
 from helpers.widgets.alert import Alert
 from helpers.widgets.controls import control, move_all, reachable
 from helpers.widgets.drawings import CurveDrawing, Drawing
+from helpers.widgets.printing import each_line_once
+from helpers.widgets.range_search import RangeSearch
 from helpers.widgets.tracebacks import without_our_frames
 
 INTERVAL = (-3.0, 3.0)
+SLOW = 0.3  # seconds after which a reader wonders what is going on
+WARM_UP = 1.0  # what the first evaluation of a quick function may take
+SEARCH = 3.0  # seconds of kernel time for the range of the axes
+STILL = 1.0  # seconds without a move until the axes may change
 
 
 def explore(fn: Callable | Drawing, x: tuple[float, float] = INTERVAL, **sliders) -> Explorer:
@@ -21,8 +32,9 @@ def explore(fn: Callable | Drawing, x: tuple[float, float] = INTERVAL, **sliders
     `sliders` maps names to ipywidgets' abbreviations: (min, max) or (min, max, step) for a slider,
     a list for a drop-down menu, True or False for a checkbox. A control starts at the default in
     the signature of fn; one named `grad_output` sets the upstream gradient. A `Drawing` in place
-    of fn shows something else. Raises TypeError for a name that is not a parameter of fn,
-    ValueError for a range without values, and what fn raises for its defaults.
+    of fn shows something else. The axes first suit the defaults; once the cell has ended, the
+    kernel finds limits that suit all settings. Raises TypeError for a name that is not a parameter
+    of fn, ValueError for a range without values, and what fn raises for its defaults.
 
     >>> e = explore(torch.nn.functional.elu, alpha=(0.0, 2.0, 0.5))
     >>> e.set(alpha=0.5); e.summary
@@ -67,16 +79,20 @@ class Explorer(ipywidgets.VBox):
         self.figure = drawing.figure
         if any(artist.get_animated() for artist in drawing.moving):
             raise ValueError("this drawing has its sliders already: make another one")
-        drawing.show(**self.values)  # raises at once if the defaults cannot be shown
-        settings = list(reachable(self.sliders))
-        drawing.fit(settings)
-        self._title = self.figure.suptitle(drawing.caption(self.values))
+        self._evaluate()  # raises at once if the defaults cannot be shown
+        self._default = self._kept = self._fitted = drawing.ranges
+        drawing.fit(self._default)
+        self._title = self.figure.suptitle(self._caption)
         self.picture, self.message = LivePicture(self.figure, drawing.moving), Alert()
         self._title.set_text(drawing.name)  # the controls show the values, and text is slow
-        self._draw()
+        self.picture.refresh()
         for slider in self.sliders.values():
             slider.observe(self._on_move, "value")
         super().__init__([*self.sliders.values(), self.picture, self.message])
+        self._search = RangeSearch(drawing, list(reachable(self.sliders)))
+        self._moved_at = self._told_at = -math.inf
+        if self._seconds < WARM_UP:
+            self._soon(0, self._search_on)
 
     @property
     def values(self) -> dict:
@@ -105,21 +121,107 @@ class Explorer(ipywidgets.VBox):
                 slider.observe(self._on_move, "value")
         self._on_move()
 
-    def _draw(self):
-        said = self.drawing.show(**self.values)
-        self._caption = self.drawing.caption(self.values)
-        self.figure.summary = f"{self._caption}: {said}".replace("\n", " ")
-        self.picture.refresh()
+    def fit(self) -> Explorer:
+        """Give the axes limits that suit all settings, at once: every one of them is measured.
+
+        A kernel does so by itself, between cells and moves. Returns the explorer.
+        """
+        while self._search.left:
+            self._search.step()
+        self._keep_found()
+        return self
 
     def _on_move(self, change=None):
-        with self.message.on_error("The picture still shows the last values that worked."):
-            self._draw()
+        try:
+            with self.message.on_error("The picture still shows the last values that worked."):
+                slow = self._seconds > SLOW  # for quick ones, a message would cost more
+                if slow:
+                    caption = self.drawing.caption(self.values).replace("\n", " ")
+                    self.message.say(f"working on {caption} …")
+                self._evaluate()
+                self._follow()
+                if slow:
+                    self.message.value = ""
+        finally:
+            self._moved_at = perf_counter()
+
+    def _evaluate(self):
+        start = perf_counter()
+        try:
+            with each_line_once():
+                said = self.drawing.show(**self.values)
+        finally:
+            self._seconds = perf_counter() - start
+        self._caption = self.drawing.caption(self.values)
+        self.figure.summary = f"{self._caption}: {said}".replace("\n", " ")
+
+    def _follow(self):
+        """Show what was evaluated, in axes that hold it."""
+        ranges = union([self._kept, self.drawing.ranges])
+        if self._search.left:  # while the range of some settings is unknown, axes only grow
+            self._kept = ranges
+        self._fit(ranges)
+        self.picture.refresh()
+
+    def _fit(self, ranges):
+        if ranges == self._fitted:
+            return
+        self.drawing.fit(ranges)
+        self._title.set_text(self._caption)  # the stored picture has it, and needs the room
+        self.picture.lay_out()  # for labels of another length
+        self._title.set_text(self.drawing.name)
+        self._fitted = ranges
+
+    def _search_on(self):
+        """Measure one more setting, then let the kernel do something else for a while."""
+        if self.comm is None:
+            return  # closed
+        seconds = self._search.step() if self._search.left else 0.0
+        if self._search.left and seconds < SLOW and self._search.spent < SEARCH:
+            self._tell()
+            self._soon(seconds if seconds > 0.01 else 0, self._search_on)
+        else:
+            self._keep_when_still()
+
+    def _tell(self):
+        """Say how far the search is, if it takes long, and not too often: each message costs."""
+        due = min(self._search.spent, perf_counter() - self._told_at) > SLOW
+        if due and not self.message.shows_error:
+            done = self._search.count - len(self._search.left)
+            self.message.say(f"finding the range of the axes: {done} of {self._search.count}")
+            self._told_at = perf_counter()
+
+    def _keep_when_still(self):
+        """Widen the axes once, but not under the hand of somebody who moves a control."""
+        still = perf_counter() - self._moved_at
+        if self.comm is None:
+            return
+        if still < STILL:
+            self._soon(STILL - still, self._keep_when_still)
+        else:
+            self._keep_found()
+
+    def _keep_found(self):
+        grown = [self._kept] if self._search.left else []  # it ended early
+        self._kept = union([self._default, self._search.ranges, *grown])
+        self._fit(union([self._kept, self.drawing.ranges]))
+        self.picture.refresh()
+        if not self.message.shows_error:
+            self.message.value = ""
+
+    def _soon(self, seconds, call):
+        with suppress(RuntimeError):  # plain Python has no loop, and no time between cells
+            asyncio.get_running_loop().call_later(seconds, call)
 
     def _repr_mimebundle_(self, **kwargs):
         # The picture goes along for readers without a kernel: GitHub, nbviewer, exported HTML.
         # They see no controls, so its title has the values.
+        # The limits depend on what is shown, not on how far a search is.
+        fitted = self._fitted
+        self._fit(union([self._default, self.drawing.ranges]))
         self._title.set_text(self._caption)
         self.picture.paint()
         picture, metadata = self.figure.bundle()
         self._title.set_text(self.drawing.name)
+        self._fit(fitted)
         return {**super()._repr_mimebundle_(**kwargs), **picture}, metadata

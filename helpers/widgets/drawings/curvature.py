@@ -9,12 +9,13 @@ import torch
 from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import axis_limits, draw_light_grid
+from helpers.curves.axes import draw_light_grid, limits_with_margin, usual_range
 from helpers.curves.derivatives import derivatives
 from helpers.curves.numbers import fn_name
-from helpers.widgets.drawings.drawing import Drawing, parameters_of, those_that_work
+from helpers.widgets.drawings.drawing import Drawing, parameters_of
 
 CURVATURE_COLOUR = "#006D4F"  # a green dark enough to be told apart from the two others
+TITLES = "value", "slope", "curvature"
 
 
 class CurvatureDrawing(Drawing):
@@ -40,9 +41,8 @@ class CurvatureDrawing(Drawing):
         self.figure = Picture(8, 3.4)
         self._axes = self.figure.subplots(1, 3)
         colours = VALUE_COLOUR, GRADIENT_COLOUR, CURVATURE_COLOUR
-        titles = "value", "slope", "curvature"
         self._curves, self._dots = [], []
-        for ax, colour, title in zip(self._axes, colours, titles, strict=True):
+        for ax, colour, title in zip(self._axes, colours, TITLES, strict=True):
             ax.set(title=title, xlabel="x", xlim=x)
             draw_light_grid(ax)
             ax.axhline(0, color=SLOPE_COLOUR, lw=0.8)
@@ -59,14 +59,11 @@ class CurvatureDrawing(Drawing):
             columns=3,
         )
 
-    def fit(self, settings):
-        found = those_that_work(self._on_the_interval, settings)
-        for k, ax in enumerate(self._axes):
-            ax.set_ylim(axis_limits([some[k][some[k].isfinite()] for some in found]))
-
     def show(self, **values):
         at = torch.tensor(self.with_defaults(values)["at"], dtype=torch.float64)
-        for curve, numbers in zip(self._curves, self._on_the_interval(**values), strict=True):
+        everywhere = derivatives(self._with(values), self._x)
+        self.ranges = _ranges(everywhere)
+        for curve, numbers in zip(self._curves, everywhere, strict=True):
             curve.set_data(self._x.numpy(), numbers.numpy())
         value, slope, curvature = here = derivatives(self._with(values), at)
         for dot, line, number in zip(self._dots[::2], self._dots[1::2], here, strict=True):
@@ -81,9 +78,19 @@ class CurvatureDrawing(Drawing):
         value, slope, curvature = map(short_number, here)
         return f"value {value}, slope {slope}, curvature {curvature}"
 
-    def _on_the_interval(self, **values):
-        return derivatives(self._with(values), self._x)
+    def measure(self, **values):
+        return _ranges(derivatives(self._with(values), self._x))
+
+    def fit(self, ranges):
+        for ax, title in zip(self._axes, TITLES, strict=True):
+            ax.set_ylim(limits_with_margin(ranges.get(title)))
 
     def _with(self, values):
         params = {name: value for name, value in values.items() if name != "at"}
         return lambda x: self.fn(x, **params)
+
+
+def _ranges(everywhere):
+    found = zip(TITLES, everywhere, strict=True)
+    ranges = {title: usual_range(numbers[numbers.isfinite()]) for title, numbers in found}
+    return {title: range_ for title, range_ in ranges.items() if range_}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from helpers.curves.figures import curve_figure
+from helpers.curves.figures import curve_figure, curve_ranges
 from helpers.curves.numbers import fn_name, gradient_curve
-from helpers.widgets.drawings.drawing import Drawing, parameters_of, those_that_work
+from helpers.widgets.drawings.drawing import Drawing, parameters_of
 
 
 class CurveDrawing(Drawing):
@@ -24,22 +24,18 @@ class CurveDrawing(Drawing):
         self.parameters.setdefault("grad_output", 1.0)
         self.figure, self._artists = curve_figure(fn)
         self.moving = self._artists.moving
-        self._tried, self._outgrown = [], False
-
-    def fit(self, settings):
-        self._tried = those_that_work(self._measure, settings)
-        if self._tried:
-            self._artists.fit(self._tried)
 
     def show(self, **values):
         self.curve = self._measure(**values)
-        if self._outgrown and self._tried:
-            self._artists.fit(self._tried)
-        self._outgrown = not self._tried or not self._artists.hold(self.curve)
-        if self._outgrown:  # larger than every curve that was tried
-            self._artists.fit([*self._tried, self.curve])
+        self.ranges = curve_ranges(self.curve)
         self._artists.show(self.curve)
         return self.curve.describe()
+
+    def measure(self, **values):
+        return curve_ranges(self._measure(**values))
+
+    def fit(self, ranges):
+        self._artists.limit(ranges)
 
     def _measure(self, **values):
         return gradient_curve(self.fn, self.x, **values)

@@ -11,7 +11,7 @@ from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE
 from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import draw_light_grid
 from helpers.curves.derivatives import kind_of_point
-from helpers.widgets.drawings.drawing import Drawing, those_that_work
+from helpers.widgets.drawings.drawing import Drawing
 
 MARKERS = {"a minimum": "v", "a saddle point": "X", "a maximum": "^"}
 FLOOR = 1e-12  # smaller heights are drawn here
@@ -68,7 +68,7 @@ class DescentDrawing(Drawing):
 
     def _draw_landscape(self, plane, line):
         heights = self.fn(torch.cartesian_prod(line, line)).reshape(len(line), len(line)).T
-        self._lowest = heights.min().item()
+        self._landscape = self._lowest, _ = heights.min().item(), heights.max().item()
         above = heights - self._lowest
         if not above.isfinite().all() or not above.any():
             raise ValueError("fn needs finite heights that differ: it is flat or has NaN or inf")
@@ -80,30 +80,45 @@ class DescentDrawing(Drawing):
         ends = line[0].item(), line[-1].item()
         plane.set(title="paths and lines of equal height", xlabel="x1", ylabel="x2", aspect=1)
         plane.set(xlim=[1.04 * end for end in ends], ylim=[1.04 * end for end in ends])
-        self._highest = heights.max().item()
         self._height_ax.set(title="height above the lowest", xlabel="step", yscale="log")
         draw_light_grid(self._height_ax)
 
-    def fit(self, settings):
-        paths = [path for some in those_that_work(self._descend, settings) for path in some]
-        self._height_ax.set_xlim(-0.5, max(map(len, paths), default=1) - 0.5)
-        heights = self.fn(torch.cat([*paths, torch.zeros(1, 2, dtype=torch.float64)]))
-        self._lowest = min(self._lowest, heights[heights.isfinite()].min().item())
-        self._height_ax.set_ylim(FLOOR / 3, 30 * (self._highest - self._lowest))
-
     def show(self, **values):
         paths, said = self._descend(**values), []
+        self._heights_shown = [self.fn(path) for path in paths]
+        self.ranges = self._ranges(self._heights_shown)
+        self._place_heights()
         self._start.set_data(*paths[0][:1].T.numpy())
         for k, (name, path) in enumerate(zip(self.methods, paths, strict=True)):
             self._paths[k].set_data(*path.T.numpy())
-            above = (self.fn(path) - self._lowest).clamp(min=FLOOR)
-            self._heights[k].set_data(range(len(path)), above.numpy())
             kind = kind_of_point(self.fn, path[-1])
             self._ends[k].set_data(*path[-1:].T.numpy())
             self._ends[k].set_marker(MARKERS.get(kind, ""))
             end = ", ".join(map(short_number, path[-1]))
             said.append(f"{name}: {len(path) - 1} steps to ({end}), {kind}")
         return "; ".join(said)
+
+    def measure(self, **values):
+        return self._ranges([self.fn(path) for path in self._descend(**values)])
+
+    def fit(self, ranges):
+        (_, last), (self._lowest, highest) = ranges["step"], ranges["height"]
+        self._height_ax.set(
+            xlim=(-0.5, last + 0.5), ylim=(FLOOR / 3, 30 * (highest - self._lowest))
+        )
+        self._place_heights()
+
+    def _ranges(self, heights):
+        """The steps, and the heights of the landscape and of what lies lower on a path."""
+        lowest, highest = self._landscape
+        found = torch.cat(heights)
+        lowest = min([lowest, *found[found.isfinite()].tolist()])
+        return {"step": (0, max(map(len, heights)) - 1), "height": (lowest, highest)}
+
+    def _place_heights(self):
+        for line, heights in zip(self._heights, self._heights_shown, strict=True):
+            above = (heights - self._lowest).clamp(min=FLOOR)
+            line.set_data(range(len(heights)), above.numpy())
 
     def _descend(self, **values):
         start = torch.tensor([*self.with_defaults(values).values()], dtype=torch.float64)

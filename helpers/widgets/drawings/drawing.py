@@ -9,6 +9,7 @@ from functools import cached_property
 from matplotlib.artist import Artist
 
 from autograd_surprises.show.picture import Picture
+from helpers.curves.axes import Range
 from helpers.curves.figures import title_with
 
 
@@ -23,8 +24,11 @@ class Drawing:
     moving      the parts that most moves change, in the order in which they are drawn
     handles     what a reader can drag: the number of its axes, and the names of the values that
                 its x and y are, or None. Its dot has the gid "handle", in the same order.
+    ranges      what the axes have to hold to show what is shown now, by names of your choice
 
-    Other changes, such as new limits of an axis, show as well, but take longer.
+    Other changes show as well, but take longer. So axes that follow the values get their limits
+    from `fit`, and rarely: an explorer measures other settings, too, and joins their ranges. A
+    drawing whose axes never change leaves out `ranges`, `measure` and `fit`.
     """
 
     name: str
@@ -33,6 +37,7 @@ class Drawing:
     figure: Picture
     moving: Sequence[Artist]
     handles: Sequence[Mapping] = ()
+    ranges: Mapping[str, Range] = {}
 
     @cached_property
     def parameters(self) -> Mapping[str, object]:
@@ -40,11 +45,18 @@ class Drawing:
         return names
 
     def show(self, **values) -> str:
-        """Move the parts to these values. Returns a sentence that says what can be seen now."""
+        """Move the parts to these values, and set `ranges`.
+
+        Returns a sentence that says what can be seen now.
+        """
         raise NotImplementedError
 
-    def fit(self, settings: Sequence[Mapping[str, object]]):
-        """Give the axes limits that suit all of these settings, so that nothing jumps later."""
+    def measure(self, **values) -> Mapping[str, Range]:
+        """The `ranges` of these values. Shows nothing."""
+        return {}
+
+    def fit(self, ranges: Mapping[str, Range]):
+        """Give the axes limits that hold these ranges."""
 
     def caption(self, values: Mapping[str, object]) -> str:
         """The title of a picture that is shown without its sliders."""
@@ -53,23 +65,6 @@ class Drawing:
     def with_defaults(self, values: Mapping[str, object]) -> dict[str, object]:
         """A value for each parameter, in their order: the given one, or the default."""
         return {**self.parameters, **values}
-
-
-def those_that_work(measure: Callable, settings: Sequence[Mapping[str, object]]) -> list:
-    """measure(**values) for each of the settings, except those for which it raises.
-
-    Such an error is raised again, and shown, when the controls get there.
-
-    >>> those_that_work(lambda x: 1 / x, [{"x": 2}, {"x": 0}])
-    [0.5]
-    """
-    measured = []
-    for values in settings:
-        try:
-            measured.append(measure(**values))
-        except Exception:
-            continue
-    return measured
 
 
 def parameters_of(fn: Callable) -> tuple[dict[str, object], bool]:

@@ -76,13 +76,9 @@ class FieldDrawing(Drawing):
         self._weights_ax, self.moving = weights, [self._arrows, self._v, self._tip]
         self.figure.legend_below(columns=5)
 
-    def fit(self, settings):
-        vs = torch.tensor([[*self.with_defaults(values).values()] for values in settings])
-        limits = limits_around_zero(vs)
-        self._weights_ax.set(xlim=limits, ylim=limits)
-
     def show(self, v1=1.0, v2=0.0):
         v = torch.tensor([v1, v2], dtype=torch.float32)
+        self.ranges = self.measure(v1=v1, v2=v2)
         grad = vector_jacobian_product(self.fn, self._points, v.expand_as(self._points))
         long = grad.norm(dim=1, keepdim=True).clamp(min=1.0)  # or long arrows would hide the others
         self._arrows.set_UVC(*(-grad / long).T.numpy())
@@ -90,3 +86,11 @@ class FieldDrawing(Drawing):
         self._tip.set_data([v1], [v2])
         here = vector_jacobian_product(self.fn, torch.zeros(2), v)
         return f"at x = [0, 0], x.grad = [{short_number(here[0])}, {short_number(here[1])}]"
+
+    def measure(self, **values):
+        v = self.with_defaults(values).values()
+        return {"v": (min(v), max(v))}
+
+    def fit(self, ranges):
+        limits = limits_around_zero(ranges["v"])
+        self._weights_ax.set(xlim=limits, ylim=limits)

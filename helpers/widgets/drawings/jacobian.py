@@ -86,17 +86,9 @@ class JacobianDrawing(Drawing):
             [self._sums, self._grads], ["v @ J", "x.grad"], columns=2, loc="outside lower right"
         )
 
-    def fit(self, settings):
-        vs = torch.stack([self._weights(values) for values in settings])
-        self._weights_ax.set_xlim(limits_around_zero(vs))
-        self._result_ax.set_ylim(limits_around_zero(vs @ self.jacobian))
-        weighted = vs.abs().amax(0)[:, None] * self.jacobian
-        reach = 1.3 * max(self.jacobian.abs().max(), weighted.abs().max()).item()
-        for image in self._images:  # one scale for both, and no shade that hides a number
-            image.set_norm(CenteredNorm(halfrange=reach or 1.0))
-
     def show(self, **values):
         v = self._weights(values)
+        self.ranges = self._ranges(v)
         weighted, grad = v[:, None] * self.jacobian, vector_jacobian_product(self.fn, self.x, v)
         self._images[1].set_data(weighted.numpy())
         for text, number in zip(self._numbers, weighted.flatten(), strict=True):
@@ -108,6 +100,21 @@ class JacobianDrawing(Drawing):
                 bar.set_height(height)
         sums, grads = (", ".join(map(short_number, some)) for some in (weighted.sum(0), grad))
         return f"v @ J = [{sums}], x.grad = [{grads}]"
+
+    def measure(self, **values):
+        return self._ranges(self._weights(values))
+
+    def fit(self, ranges):
+        self._weights_ax.set_xlim(limits_around_zero(ranges["weight"]))
+        self._result_ax.set_ylim(limits_around_zero(ranges["sum"]))
+        reach = 1.3 * max(map(abs, ranges["cell"]))
+        for image in self._images:  # one scale for both, and no shade that hides a number
+            image.set_norm(CenteredNorm(halfrange=reach or 1.0))
+
+    def _ranges(self, v):
+        cells = torch.cat([self.jacobian, v[:, None] * self.jacobian])
+        parts = {"weight": v, "sum": v @ self.jacobian, "cell": cells}
+        return {name: (part.min().item(), part.max().item()) for name, part in parts.items()}
 
     def _weights(self, values):
         return torch.tensor([*self.with_defaults(values).values()], dtype=self.x.dtype)

@@ -1,0 +1,66 @@
+"""What a function prints while a widget calls it, many times for one picture."""
+
+from __future__ import annotations
+
+import io
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+
+MOST_LINES = 10
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Drop what is printed inside, and warnings: nobody asked for this call.
+
+    >>> with silence():
+    ...     print("hello")
+    """
+    nowhere = io.StringIO()
+    with redirect_stdout(nowhere), redirect_stderr(nowhere), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def each_line_once() -> Iterator[None]:
+    """Print each line only once, and ten at most: one curve calls its function 20 times.
+
+    >>> with each_line_once():
+    ...     print("hello"); print("hello")
+    hello
+    """
+    out, err = _Once(sys.stdout), _Once(sys.stderr)
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            yield
+        finally:
+            out.close()
+            err.close()
+
+
+class _Once(io.TextIOBase):
+    def __init__(self, stream):
+        self._stream, self._rest, self._said = stream, "", set()
+
+    def write(self, text):
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            self._say(line)
+        return len(text)
+
+    def flush(self):
+        self._stream.flush()
+
+    def close(self):
+        if self._rest:
+            self._say(self._rest)
+        super().close()
+
+    def _say(self, line):
+        if line in self._said or len(self._said) > MOST_LINES:
+            return
+        self._said.add(line)
+        self._stream.write("…\n" if len(self._said) > MOST_LINES else f"{line}\n")
