@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
+from autograd_surprises.show.colours import GRADIENT_COLOUR, INK, SLOPE_COLOUR, VALUE_COLOUR
 from helpers.curves.figures import plot_gallery, plot_gradient_curve
 from helpers.functions import round_ste
 from helpers.widgets.drawings import (
@@ -16,6 +16,7 @@ from helpers.widgets.drawings import (
     SurrogateDrawing,
 )
 from helpers.widgets.drawings.curvature import CURVATURE_COLOUR
+from helpers.widgets.drawings.training_chart import SHADES
 
 COLOURS = {
     "value": VALUE_COLOUR,
@@ -66,7 +67,7 @@ def lab(light):
 
 @pytest.mark.parametrize("name", COLOURS)
 def test_each_colour_stands_out_on_white(name):
-    assert 1.05 / (luminance(COLOURS[name]) + 0.05) >= 3  # WCAG 2.2, 1.4.11
+    assert contrast(COLOURS[name], "#ffffff") >= 3  # WCAG 2.2, 1.4.11
 
 
 @pytest.mark.parametrize("eye", EYES)
@@ -74,6 +75,28 @@ def test_each_colour_stands_out_on_white(name):
 def test_each_eye_tells_any_two_colours_apart(one, other, eye):
     seen = [lab(torch.tensor(EYES[eye]) @ linear(COLOURS[name])) for name in (one, other)]
     assert (seen[0] - seen[1]).norm() > 10  # over four times what an eye just notices
+
+
+def contrast(one, other):
+    dark, light = sorted([luminance(one), luminance(other)])
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("paper", ["#ffffff", "#111111"])
+@pytest.mark.parametrize("colour", [VALUE_COLOUR, GRADIENT_COLOUR])
+def test_the_tiny_pictures_of_the_atlas_stand_out_on_light_and_dark_pages(colour, paper):
+    assert contrast(colour, paper) >= 3
+
+
+@pytest.mark.parametrize("paper, ink", [("#ffffff", INK), ("#111111", "#e0e0e0")])
+def test_the_numbers_on_the_training_chart_can_be_read_on_every_shade(paper, ink):
+    """The page is seen through the cells, and the numbers have the colour of its text."""
+    behind = torch.tensor([int(paper[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    for shade in torch.linspace(0, 1, 101).tolist():
+        *cell, alpha = SHADES(shade)
+        mixed = alpha * torch.tensor(cell) + (1 - alpha) * behind
+        seen = "#" + "".join(f"{round(255 * part):02x}" for part in mixed.tolist())
+        assert contrast(ink, seen) >= 4.5, (shade, seen)
 
 
 def bowl(x):

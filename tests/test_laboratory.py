@@ -155,7 +155,7 @@ def test_the_numbers_of_the_picture_are_the_confusion():
     assert ((cells < 0).sum(), (cells > 0).sum()) == (sum(n != "" for n in shown) - 10, 10)
     digits_ax = laboratory.chart.figure.axes[1]
     assert (digits_ax.get_xlabel(), digits_ax.get_ylabel()) == ("read as", "written")
-    blue, vermilion = (140, 195, 227), (239, 166, 121)
+    blue, vermilion = (128, 185, 216), (234, 175, 128)
     colours = [colour for _, colour in panels(laboratory)[1].getcolors(1 << 20)]
     assert near(blue, colours) and not near(vermilion, colours)
 

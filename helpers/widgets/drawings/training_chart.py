@@ -7,12 +7,17 @@ import math
 import torch
 from matplotlib.colors import LinearSegmentedColormap
 
-from autograd_surprises.show.colours import SLOPE_COLOUR, VALUE_COLOUR
+from autograd_surprises.show.colours import BLUE, SLOPE_COLOUR, VALUE_COLOUR, VERMILION
 from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import draw_light_grid
 
-# From vermilion for mistakes to blue for right answers, light enough for black numbers on them.
-SHADES = LinearSegmentedColormap.from_list("mistakes", ["#EFA679", "white", "#8CC3E3"])
+# From vermilion for mistakes to blue for right answers. At most half of a colour and half of the
+# page, so that the page's text can be read on every shade, on light pages and on dark ones.
+HALF, NONE = "80", "00"
+SHADES = LinearSegmentedColormap.from_list(
+    "mistakes",
+    [(0, VERMILION + HALF), (0.5, VERMILION + NONE), (0.5, BLUE + NONE), (1, BLUE + HALF)],
+)
 
 
 class TrainingChart:
