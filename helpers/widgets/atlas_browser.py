@@ -124,11 +124,13 @@ class AtlasBrowser(ipywidgets.VBox):
         return self._pictures[measured.expression]
 
     def _repr_mimebundle_(self, **kwargs):
-        # for readers without a kernel: the page as text, and the opened operation as a picture
+        # For readers without a kernel: the operations on this page, and the opened one as a picture.
+        # Without what happens to them: a stored text has to be true for every version of torch.
         picture, metadata = {}, {}
         if self.explorer:
             picture, metadata = self.explorer._repr_mimebundle_()
-        text = "\n".join([self.summary, picture.get("text/plain", "")])
+        names = [each.expression for each in self.shown]
+        text = "\n".join([f"found: {len(self.found)}", *names, picture.get("text/plain", "")])
         return {**picture, **super()._repr_mimebundle_(**kwargs), "text/plain": text}, metadata
 
 
@@ -198,12 +200,10 @@ def _lines(heights, box):
     heights  from 0, the bottom of the box, to 1, its top
     """
     left, top, right, bottom = box
-    steps = heights[heights.isfinite()].diff().abs().sort().values
-    jump = max(0.1, 10 * steps[len(steps) // 2].item() if len(steps) else 0)
     lines, last = [], None
-    for i, height in enumerate(heights.tolist()):
+    for i, (height, jumps) in enumerate(zip(heights.tolist(), _jumps(heights), strict=True)):
         inside = 0 <= height <= 1
-        if inside and (last is None or abs(height - last) > jump):
+        if inside and (last is None or jumps):
             lines.append([])
         if inside:
             across = i / (len(heights) - 1)
@@ -211,3 +211,11 @@ def _lines(heights, box):
             lines[-1].append(point)
         last = height if inside else None
     return lines
+
+
+def _jumps(heights):
+    """Where a step is far larger than one of those beside it. Towards a pole, steps grow slowly."""
+    edge = torch.full((1,), torch.inf, dtype=heights.dtype)
+    steps = torch.cat([edge, heights.diff().abs().nan_to_num(torch.inf, torch.inf), edge])
+    beside = torch.minimum(steps[:-2], steps[2:])
+    return [False, *((steps[1:-1] > 0.04) & (beside < steps[1:-1] / 8)).tolist()]
