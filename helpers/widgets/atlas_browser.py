@@ -124,8 +124,8 @@ class AtlasBrowser(ipywidgets.VBox):
         return self._pictures[measured.expression]
 
     def _repr_mimebundle_(self, **kwargs):
-        # For readers without a kernel: the operations on this page, and the opened one as a picture.
-        # Without what happens to them: a stored text has to be true for every version of torch.
+        # For readers without a kernel: the operations on this page, a picture of the opened one.
+        # A stored text has to be true for every torch, so it leaves out what happens to them.
         picture, metadata = {}, {}
         if self.explorer:
             picture, metadata = self.explorer._repr_mimebundle_()

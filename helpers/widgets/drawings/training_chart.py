@@ -7,17 +7,12 @@ import math
 import torch
 from matplotlib.colors import LinearSegmentedColormap
 
-from autograd_surprises.show.colours import BLUE, SLOPE_COLOUR, VALUE_COLOUR, VERMILION
+from autograd_surprises.show.colours import SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import draw_light_grid
 
-# From vermilion for mistakes to blue for right answers. At most half of a colour and half of the
-# page, so that the page's text can be read on every shade, on light pages and on dark ones.
-HALF, NONE = "80", "00"
-SHADES = LinearSegmentedColormap.from_list(
-    "mistakes",
-    [(0, VERMILION + HALF), (0.5, VERMILION + NONE), (0.5, BLUE + NONE), (1, BLUE + HALF)],
-)
+# From vermilion for mistakes to blue for right answers, light enough for black numbers on them.
+SHADES = LinearSegmentedColormap.from_list("mistakes", ["#EFA679", "white", "#8CC3E3"])
 
 
 class TrainingChart:
@@ -38,7 +33,8 @@ class TrainingChart:
         self._draw_loss(loss_ax)
         self._draw_digits(digits_ax)
         self.title = self.figure.suptitle("one line\nand another", fontsize=11)
-        self.moving = [self.title, self.line, self.cells, *self.numbers]
+        frame = digits_ax.spines.values()  # or the cells would hide half of it
+        self.moving = [self.title, self.line, self.cells, *frame, *self.numbers]
 
     def _draw_loss(self, ax):
         ax.set(title="loss of each batch", xlabel="trained so far, %", xlim=(0, 100))
