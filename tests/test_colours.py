@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 import torch
+from matplotlib.colors import to_hex
 
 from autograd_surprises.show.badge import GREEN, GREY, OCHRE, PURPLE, RED, Badge
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
@@ -17,6 +18,7 @@ from helpers.widgets.drawings import (
     SurrogateDrawing,
 )
 from helpers.widgets.drawings.curvature import CURVATURE_COLOUR
+from helpers.widgets.drawings.training_chart import SHADES
 
 COLOURS = {
     "value": VALUE_COLOUR,
@@ -68,7 +70,7 @@ def lab(light):
 
 @pytest.mark.parametrize("name", COLOURS)
 def test_each_colour_stands_out_on_white(name):
-    assert 1.05 / (luminance(COLOURS[name]) + 0.05) >= 3  # WCAG 2.2, 1.4.11
+    assert contrast(COLOURS[name], "#ffffff") >= 3  # WCAG 2.2, 1.4.11
 
 
 @pytest.mark.parametrize("eye", EYES)
@@ -132,3 +134,17 @@ def test_the_lines_in_one_pair_of_axes_differ_without_colour(name):
                 looks.setdefault(look, set()).add(line.get_color())
         for look, colours in looks.items():
             assert len(colours) == 1, f"{colours} are drawn alike: {look}"
+
+
+@pytest.mark.parametrize("paper", ["#ffffff", "#111111"])
+@pytest.mark.parametrize("colour", [VALUE_COLOUR, GRADIENT_COLOUR])
+def test_the_tiny_pictures_of_the_atlas_stand_out_on_light_and_dark_pages(colour, paper):
+    assert contrast(colour, paper) >= 3
+
+
+def test_the_numbers_on_the_training_chart_can_be_read_on_every_shade():
+    """On dark pages, too: there each shade keeps its contrast to the page."""
+    dark = contrast("#111111", "#e8e8e8")
+    for shade in torch.linspace(0, 1, 101).tolist():
+        cell = to_hex(SHADES(shade))
+        assert contrast("#000000", cell) >= 4.5 and dark / contrast("#ffffff", cell) >= 4.5, cell

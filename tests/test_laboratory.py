@@ -4,6 +4,7 @@ import asyncio
 import functools
 import io
 import itertools
+import json
 import time
 from dataclasses import replace
 
@@ -158,6 +159,8 @@ def test_the_numbers_of_the_picture_are_the_confusion():
     blue, vermilion = (140, 195, 227), (239, 166, 121)
     colours = [colour for _, colour in panels(laboratory)[1].getcolors(1 << 20)]
     assert near(blue, colours) and not near(vermilion, colours)
+    kinds = [json.loads(style)["kind"] for style, _ in read_strokes(laboratory.picture)[1]]
+    assert "path" in kinds[kinds.index("cells") :], "the cells hide the frame around them"
 
 
 def near(colour, colours):

@@ -16,6 +16,18 @@ SPACES = {"torch": torch, "F": F, "special": torch.special}
 CONSTANTS = {"zero": 0.0, "half": 0.5, "one": 1.0, "two": 2.0, "minus_one": -1.0}
 LEFT_OUT = {"empty_like"}  # gives whatever the memory held
 REPEATS = 32  # by chance, a few numbers may survive dropout twice
+# Shown and asked about before all others.
+WELL_KNOWN = (
+    "torch.relu(x)",
+    "torch.clamp(x, -1, 1)",
+    "torch.abs(x)",
+    "torch.maximum(x, one)",
+    "torch.sign(x)",
+    "torch.round(x)",
+    "torch.sqrt(x)",
+    "torch.log(x)",
+    "torch.where(x > 0, x, zero)",
+)
 EXAMPLES = (-2.3, -0.4, 0.0, 0.3, 0.7, 1.6, float("inf"), float("nan"))
 
 

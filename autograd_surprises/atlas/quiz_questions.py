@@ -10,7 +10,7 @@ from math import inf, isfinite, isinf, isnan, nan
 from autograd_surprises.atlas.classes import Measured
 from autograd_surprises.atlas.description import describe_slopes
 from autograd_surprises.atlas.notes import NOTES
-from autograd_surprises.atlas.operations import CONSTANTS
+from autograd_surprises.atlas.operations import CONSTANTS, WELL_KNOWN
 from autograd_surprises.atlas.point import Point
 from autograd_surprises.atlas.probe import Probe, close
 from autograd_surprises.atlas.record import Atlas
@@ -18,6 +18,7 @@ from autograd_surprises.numerics import few_digits
 
 OPTIONS = 5  # at most
 LENGTH = 4  # longer numbers are no fun to read
+WARM_UP = 3  # questions about well-known operations
 TIE = "torch.maximum(x, one)"
 
 
@@ -112,18 +113,27 @@ class Question:
 def choose_questions(numbers: Atlas, count: int, seed: int) -> list[Question]:
     """So many questions, of several kinds, no operation twice; a seed always gives the same ones.
 
-    Raises ValueError if the atlas has fewer.
+    They begin with well-known operations, with others for the next seed. Raises ValueError if the
+    atlas has fewer.
 
     >>> from autograd_surprises.atlas.record import stored
-    >>> [question.right for question in choose_questions(stored("2.15"), 3, seed=1)]
-    ['0.5', 'nan', '0']
+    >>> questions = choose_questions(stored("2.15"), 10, seed=0)
+    >>> [question.expression for question in questions[:3]]
+    ['torch.relu(x)', 'torch.clamp(x, -1, 1)', 'torch.abs(x)']
     """
     choice = random.Random(seed)
     halves_ties = _halves_ties(numbers)
+    start = WARM_UP * seed % len(WELL_KNOWN)
+    first = (2 * WELL_KNOWN)[start : start + WARM_UP]
+    first = [expression for expression in first if expression in numbers.operations]
+    shuffled = choice.sample(list(numbers.operations), len(numbers.operations))
     chosen, names, of_kind = [], set(), {}
-    for measured in choice.sample(list(numbers.operations.values()), len(numbers.operations)):
-        name = measured.expression.partition("(")[0].rpartition(".")[2]  # of torch and of special
+    for expression in [*first, *shuffled]:
+        name = expression.partition("(")[0].rpartition(".")[2]  # of torch and of special
+        measured = numbers.operations[expression]
         points = askable(measured)
+        if expression in first:
+            points = [point for point in points if isfinite(float(point))]  # nan comes later
         if not points or name in names:
             continue
         point = choice.choice(points)
@@ -132,7 +142,7 @@ def choose_questions(numbers: Atlas, count: int, seed: int) -> list[Question]:
         if of_kind.get(probe.kind, 0) < share * count:
             names.add(name)
             of_kind[probe.kind] = of_kind.get(probe.kind, 0) + 1
-            chosen.append(Question(measured.expression, point, probe, halves_ties))
+            chosen.append(Question(expression, point, probe, halves_ties))
     if not 1 <= count <= len(chosen):
         raise ValueError(f"count={count}: there are 1 to {len(chosen)} questions")
     return chosen[:count]

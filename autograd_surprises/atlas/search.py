@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograd_surprises.atlas.classes import CLASSES, Measured
 from autograd_surprises.atlas.description import describe
 from autograd_surprises.atlas.installed import atlas
+from autograd_surprises.atlas.operations import WELL_KNOWN
 from autograd_surprises.atlas.record import Atlas
 from autograd_surprises.show.table import Table
 
@@ -12,14 +13,15 @@ from autograd_surprises.show.table import Table
 def select(numbers: Atlas, search: str = "", of_class: str = "") -> list[Measured]:
     """The operations of x with all words of `search` in their names, of a class ("" for any).
 
-    An exact match comes first.
+    An exact match comes first, then the well-known ones.
 
     >>> [each.expression for each in select(atlas("2.13"), "relu")][:2]
     ['torch.relu(x)', 'F.leaky_relu(x)']
     """
     exact, others = [], []
     words = search.lower().split()
-    for name, measured in numbers.operations.items():
+    for name in sorted(numbers.operations, key=_place):
+        measured = numbers.operations[name]
         names = [each.lower() for each in (name, *numbers.aliases.get(name, []))]
         if of_class and of_class not in measured.classes:
             continue
@@ -27,6 +29,10 @@ def select(numbers: Atlas, search: str = "", of_class: str = "") -> list[Measure
             called = {each.partition("(")[0].partition(".")[2] for each in names}
             (exact if called & {*words} else others).append(measured)
     return exact + others
+
+
+def _place(name):
+    return WELL_KNOWN.index(name) if name in WELL_KNOWN else len(WELL_KNOWN)
 
 
 def atlas_table(search: str = "", of_class: str = "", version: str | None = None) -> Table:

@@ -24,6 +24,10 @@ def predict(question: str, options: Mapping[object, str], answer: object) -> Pre
     return Prediction(question, options, answer)
 
 
+# The lines of ipywidgets' texts are as far apart as its controls.
+STYLE = "<style>.prediction .widget-html-content { line-height: 1.5 }</style>"
+
+
 class Prediction:
     """A question that shows itself; `choice` holds the radio buttons."""
 
@@ -46,8 +50,9 @@ class Prediction:
         self.explanation = ipywidgets.HTML()
         self.choice.observe(self._explain, "value")
         self.box = ipywidgets.VBox(
-            [ipywidgets.HTML(f"<b>{_as_html(question)}</b>"), self.choice, self.explanation]
+            [ipywidgets.HTML(f"{STYLE}<b>{_as_html(question)}</b>"), self.choice, self.explanation]
         )
+        self.box.add_class("prediction")
 
     def _explain(self, change):
         if change.new is None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import html
-import io
 import itertools
 
 import ipywidgets
 import torch
-import traitlets
-from PIL import Image, ImageDraw
 
 from autograd_surprises.atlas import CLASSES, Measured, Operation, atlas, describe, select
 from autograd_surprises.atlas.measuring import gradient_function, value_function
+from autograd_surprises.numerics import few_digits
 from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
-from autograd_surprises.show.picture import PIXEL_RATIO
 from helpers.curves.axes import limits_with_margin, usual_range
 from helpers.widgets.alert import Alert
 from helpers.widgets.drawings import CloseUpDrawing
@@ -24,16 +21,19 @@ from helpers.widgets.explorer import Explorer, explore
 ROWS = 8
 WIDTH, HEIGHT = 150, 40  # of a tiny picture, in pixels of the page
 ANY = "any class"
-
-
-class LiveImage(ipywidgets.Image):
-    """An image whose tooltip is its text alternative.
-
-    ipywidgets 8.1 fails in the browser when an Image has a tooltip but no description:
-    https://github.com/jupyter-widgets/ipywidgets/issues/3860
-    """
-
-    description = traitlets.Unicode("").tag(sync=True)
+# Picture, operation and words in a line, as many of them as the page has room for. Long names are
+# shown whole, and the lines of a text are closer than those of ipywidgets' labels.
+STYLE = f"""<style>
+.atlas-row {{ align-items: center; flex-flow: row wrap; margin-bottom: 8px }}
+.atlas-row > :nth-child(1) {{ flex: none; width: {WIDTH}px }}
+.atlas-row > :nth-child(2) {{
+  flex: 1 1 190px; max-width: 300px; height: auto; padding: 4px 10px;
+  line-height: 1.4; text-align: left; white-space: normal; overflow-wrap: anywhere;
+}}
+.atlas-row > :nth-child(3) {{ flex: 1 1 300px; min-width: 0 }}
+.atlas-row .widget-html-content {{ line-height: 1.4; overflow-wrap: anywhere }}
+.atlas-row svg {{ display: block }}
+</style>"""
 
 
 class AtlasBrowser(ipywidgets.VBox):
@@ -44,8 +44,8 @@ class AtlasBrowser(ipywidgets.VBox):
     shown     those of them on this page
     explorer  the operation that is open, or None
 
-    Each row has the operation, a tiny picture (value on the left, gradient on the right, for x
-    from -4 to 4), and what happens to its gradient.
+    Each row has a tiny picture (value on the left, gradient on the right, for x from -4 to 4), the
+    operation, and what happens to its gradient.
     """
 
     def __init__(self, version: str | None = None):
@@ -66,10 +66,11 @@ class AtlasBrowser(ipywidgets.VBox):
         controls = [self.search, self.of_class, self.back, self.more, self.position]
         wrap = ipywidgets.Layout(flex_flow="row wrap", align_items="center")
         self._turn_to(0)
-        self.choose("torch.abs(x)")
+        self.choose(self.shown[0].expression)
+        style = ipywidgets.HTML(STYLE, layout={"display": "none"})
         boxes = [row.box for row in self.rows]
         super().__init__(
-            [ipywidgets.HBox(controls, layout=wrap), *boxes, self.message, self.opened]
+            [style, ipywidgets.HBox(controls, layout=wrap), *boxes, self.message, self.opened]
         )
 
     @property
@@ -123,77 +124,98 @@ class AtlasBrowser(ipywidgets.VBox):
         return self._pictures[measured.expression]
 
     def _repr_mimebundle_(self, **kwargs):
-        # for readers without a kernel: the page as text, and the opened operation as a picture
+        # For readers without a kernel: the operations on this page, a picture of the opened one.
+        # A stored text has to be true for every torch, so it leaves out what happens to them.
         picture, metadata = {}, {}
         if self.explorer:
             picture, metadata = self.explorer._repr_mimebundle_()
-        text = "\n".join([self.summary, picture.get("text/plain", "")])
+        names = [each.expression for each in self.shown]
+        text = "\n".join([f"found: {len(self.found)}", *names, picture.get("text/plain", "")])
         return {**picture, **super()._repr_mimebundle_(**kwargs), "text/plain": text}, metadata
 
 
 class _Row:
     def __init__(self, opens):
         self.expression = None
-        self.name = ipywidgets.Button(layout={"width": "290px", "min_width": "290px"})
+        self.picture, self.words = ipywidgets.HTML(), ipywidgets.HTML()
+        self.name = ipywidgets.Button()
         self.name.on_click(lambda _: opens(self.expression))
-        width = f"{WIDTH}px"
-        self.picture = LiveImage(format="png", layout={"width": width, "min_width": width})
-        self.words = ipywidgets.HTML(layout={"flex": "1 1 250px"})  # wraps below in narrow pages
-        self.box = ipywidgets.HBox(
-            [self.name, self.picture, self.words],
-            layout={"align_items": "center", "flex_flow": "row wrap"},
-        )
+        self.box = ipywidgets.HBox([self.picture, self.name, self.words])
+        self.box.add_class("atlas-row")
 
     def show(self, measured, picture):
         self.box.layout.display = "none" if measured is None else ""
         if measured is None:
             return
-        self.expression = self.name.description = self.name.tooltip = measured.expression
+        self.expression = self.name.description = measured.expression
+        self.picture.value = picture(measured)
         classes = ", ".join(measured.classes)
         self.words.value = f"<b>{classes}</b>: {html.escape(describe(measured))}"
-        with self.picture.hold_sync():
-            self.picture.value = picture(measured)
-            self.picture.tooltip = f"value and gradient of {measured.expression}"
 
 
-def tiny_picture(measured: Measured) -> bytes:
-    """Value on the left and gradient on the right as a PNG of 150 x 40 pixels of the page.
+def tiny_picture(measured: Measured) -> str:
+    """Value on the left and gradient on the right as an SVG, whose title says what they reach.
 
-    >>> tiny_picture(atlas("2.13").operations["torch.abs(x)"])[:4]
-    b'\\x89PNG'
+    Both colours are seen on light and on dark pages, and the frames have the colour of the text.
+
+    >>> picture = tiny_picture(atlas("2.13").operations["torch.abs(x)"])
+    >>> picture[picture.index("<title>") : picture.index("</title>")]
+    '<title>torch.abs(x) for x from -4 to 4: value 0 to 4, gradient -1 to 1'
     """
-    operation, scale = Operation(measured.expression), PIXEL_RATIO
-    x = torch.linspace(-4, 4, 257, dtype=torch.float64)
-    image = Image.new("RGB", (WIDTH * scale, HEIGHT * scale), "white")
-    draw, half = ImageDraw.Draw(image), WIDTH * scale // 2
-    parts = [(value_function(operation)(x), VALUE_COLOUR)]
+    operation = Operation(measured.expression)
+    x = torch.linspace(-4, 4, 129, dtype=torch.float64)
+    parts = {"value": (value_function(operation)(x), VALUE_COLOUR)}
     if measured.backward:
         gradient = gradient_function(operation)(x) + 0  # for torch may return zeros without memory
-        parts.append((gradient, GRADIENT_COLOUR))
-    for i, (y, colour) in enumerate(parts):
-        box = i * half + 4, 4, (i + 1) * half - 8, HEIGHT * scale - 4
-        draw.rectangle(box, outline="#dddddd")
-        for line in _lines(y, box):
-            draw.line(line, fill=colour, width=3)
-    buffer = io.BytesIO()
-    image.quantize(32).save(buffer, "png")
-    return buffer.getvalue()
+        parts["gradient"] = gradient, GRADIENT_COLOUR
+    said, shapes = [], []
+    for i, (name, (y, colour)) in enumerate(parts.items()):
+        low, high = limits_with_margin(usual_range(y[y.isfinite()]))
+        said.append(f"{name} {_reach(y[(low <= y) & (y <= high)])}")
+        box = i * WIDTH / 2 + 1, 1, (i + 1) * WIDTH / 2 - 3, HEIGHT - 1
+        left, top, right, bottom = box
+        frame = f'<path d="M{left} {top}H{right}V{bottom}H{left}Z"'
+        shapes.append(f'{frame} stroke="currentColor" stroke-opacity="0.3"/>')
+        for line in _lines((y - low) / (high - low), box):
+            radius = 1.8 if len(line) == 1 else 0.8
+            points = " L".join(f"{across:.1f} {down:.1f}" for across, down in line)
+            # h0 draws a line of one point, too
+            shapes.append(f'<path d="M{points}h0" stroke="{colour}" stroke-width="{2 * radius}"/>')
+    title = f"{html.escape(measured.expression)} for x from -4 to 4: {', '.join(said)}"
+    size = f'width="{WIDTH}" height="{HEIGHT}"'
+    svg = f'<svg role="img" {size} fill="none" stroke-linecap="round"><title>{title}</title>'
+    return f"{svg}{''.join(shapes)}</svg>"
 
 
-def _lines(y, box):
-    """The curve in the box, lifted where it is not finite and where it jumps."""
+def _reach(y):
+    """The lowest and the highest of these numbers, in words."""
+    if not len(y):
+        return "is no number"
+    return " to ".join(dict.fromkeys(few_digits(each.item(), 3) for each in (y.min(), y.max())))
+
+
+def _lines(heights, box):
+    """The curve in the box as lists of points, parted where it is not finite and where it jumps.
+
+    heights  from 0, the bottom of the box, to 1, its top
+    """
     left, top, right, bottom = box
-    low, high = limits_with_margin(usual_range(y[y.isfinite()]))
-    places = ((y - low) / (high - low)).tolist()  # 0 is the bottom, 1 the top
-    usual = y[y.isfinite()].diff().abs().nan_to_num().sort().values / (high - low)
-    jump = max(0.1, 10 * usual[len(usual) // 2].item() if len(usual) else 0)
     lines, last = [], None
-    for i, place in enumerate(places):
-        inside = 0 <= place <= 1
-        if inside and (last is None or abs(place - last) > jump):
+    for i, (height, jumps) in enumerate(zip(heights.tolist(), _jumps(heights), strict=True)):
+        inside = 0 <= height <= 1
+        if inside and (last is None or jumps):
             lines.append([])
         if inside:
-            across, up = i / (len(places) - 1), place
-            lines[-1].append((left + across * (right - left), bottom - up * (bottom - top)))
-        last = place if inside else None
-    return [line if len(line) > 1 else [line[0], (line[0][0] + 3, line[0][1])] for line in lines]
+            across = i / (len(heights) - 1)
+            point = left + across * (right - left), bottom - height * (bottom - top)
+            lines[-1].append(point)
+        last = height if inside else None
+    return lines
+
+
+def _jumps(heights):
+    """Where a step is far larger than one of those beside it. Towards a pole, steps grow slowly."""
+    edge = torch.full((1,), torch.inf, dtype=heights.dtype)
+    steps = torch.cat([edge, heights.diff().abs().nan_to_num(torch.inf, torch.inf), edge])
+    beside = torch.minimum(steps[:-2], steps[2:])
+    return [False, *((steps[1:-1] > 0.04) & (beside < steps[1:-1] / 8)).tolist()]

@@ -48,7 +48,7 @@ class Laboratory(ipywidgets.VBox):
             "learning_rate": control("learning rate", [0.03, 0.1, 0.3, 1, 3], 0.1),
         }
         for menu, width in zip(self.controls.values(), (110, 230, 170), strict=True):
-            menu.layout.width, menu.layout.margin = f"{width}px", "2px 16px 2px 2px"
+            menu.layout.width, menu.layout.margin = f"{width}px", "2px 8px 2px 2px"
         self.train_button = ipywidgets.Button(description="Train", button_style="primary")
         self.stop_button = ipywidgets.Button(description="Stop", disabled=True)
         self.train_button.on_click(self._on_train)

@@ -1,13 +1,14 @@
 """The browser and the close-up without a page: what they find, show and open."""
 
-import io
 import math
+import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
-from PIL import Image
 
-from autograd_surprises.atlas import CLASSES, atlas, versions
+from autograd_surprises.atlas import CLASSES, atlas, select, versions
+from autograd_surprises.atlas.operations import WELL_KNOWN
+from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
 from helpers.widgets.atlas_browser import ANY, ROWS, AtlasBrowser, tiny_picture
 from helpers.widgets.drawings import CloseUpDrawing
 from helpers.widgets.drawings.close_up import HALF_WIDTHS, eventful_numbers
@@ -23,8 +24,8 @@ def one():
 def browser(one):
     """As at first. Making one takes half a second, and opening an operation nearly as long."""
     one.search.value, one.of_class.value = "", ANY
-    if not (one.explorer and one.explorer.summary.startswith("torch.abs(x), half_width=1:")):
-        one.choose("torch.abs(x)")
+    if not (one.explorer and one.explorer.summary.startswith("torch.relu(x), half_width=1:")):
+        one.choose("torch.relu(x)")
     return one
 
 
@@ -32,12 +33,25 @@ def shown(browser):
     return [row.name.description for row in browser.rows if row.box.layout.display != "none"]
 
 
-def test_at_first_it_shows_the_first_page_and_abs(browser):
+def test_at_first_it_shows_well_known_functions_and_opens_relu(browser):
     assert len(browser.found) == len(atlas("2.13").operations)
-    assert shown(browser) == [each.expression for each in browser.found[:ROWS]]
+    assert shown(browser)[:3] == ["torch.relu(x)", "torch.clamp(x, -1, 1)", "torch.abs(x)"]
+    assert {*shown(browser)} <= {*WELL_KNOWN}
+    assert "torch.relu(x)" in AtlasBrowser("2.13").explorer.summary
     assert f"1 to {ROWS} of {len(browser.found)}" in browser.position.value
     assert browser.back.disabled and not browser.more.disabled
-    assert browser.explorer.summary.startswith("torch.abs(x), half_width=1: value 0, gradient 0")
+    assert browser.explorer.summary.startswith("torch.relu(x), half_width=1: value 0, gradient 0")
+
+
+@pytest.mark.parametrize("version", versions())
+def test_every_version_has_the_well_known_operations_and_lists_them_first(version):
+    found = [each.expression for each in select(atlas(version))]
+    assert tuple(found[: len(WELL_KNOWN)]) == WELL_KNOWN
+    assert sorted(found) == sorted(atlas(version).operations), "one is missing, or there twice"
+    kinks = [each.expression for each in select(atlas(version), of_class="kink")]
+    assert kinks[:4] == [*WELL_KNOWN[:4]]
+    clamps = [each.expression for each in select(atlas(version), "clamp one")]
+    assert clamps[0] == "torch.clamp(x, minus_one, one)", "a search ignores what is well known"
 
 
 def test_typing_finds(browser):
@@ -143,18 +157,53 @@ def test_an_unknown_operation_is_refused(browser):
 def test_what_a_notebook_stores(browser):
     data, metadata = browser._repr_mimebundle_()
     assert data["text/plain"].endswith(browser.explorer.summary)
-    assert data["text/plain"].startswith("found: 19")
+    assert data["text/plain"].startswith("found: 197\ntorch.relu(x)\ntorch.clamp(x, -1, 1)\n")
+    newest, _ = AtlasBrowser("2.15")._repr_mimebundle_()
+    assert newest["text/plain"] == data["text/plain"], "or another torch fails the stored notebook"
     assert metadata["image/png"]["width"] == 800
+
+
+def coordinates(path):
+    numbers = path.get("d").removeprefix("M").removesuffix("h0").replace("L", "").split()
+    return [*zip(map(float, numbers[::2]), map(float, numbers[1::2]), strict=True)]
 
 
 def test_every_operation_has_a_tiny_picture():
     seen = set()
     for measured in atlas().operations.values():
         picture = tiny_picture(measured)
-        image = Image.open(io.BytesIO(picture))
-        assert image.size == (300, 80) and len(image.getcolors()) >= 3, measured.expression
+        title, *paths = ET.fromstring(picture)
+        assert title.text.startswith(f"{measured.expression} for x from -4 to 4: value ")
+        assert (", gradient " in title.text) == bool(measured.backward)
+        for colour, left, right in ((VALUE_COLOUR, 0, 75), (GRADIENT_COLOUR, 75, 150)):
+            lines = [path for path in paths if path.get("stroke") == colour]
+            what = "value" if colour == VALUE_COLOUR else "gradient"
+            said = f"{what} " in title.text and f"{what} is no number" not in title.text
+            assert bool(lines) == said, title.text
+            points = [point for line in lines for point in coordinates(line)]
+            assert all(left < x < right and 0 < y < 40 for x, y in points)
+        assert {path.get("stroke") for path in paths} <= {
+            VALUE_COLOUR, GRADIENT_COLOUR, "currentColor",
+        }  # fmt: skip
         seen.add(picture)
     assert len(seen) > 100
+
+
+def test_a_tiny_picture_shows_jumps_and_single_points():
+    title, *paths = ET.fromstring(tiny_picture(atlas("2.13").operations["torch.abs(x)"]))
+    assert title.text == "torch.abs(x) for x from -4 to 4: value 0 to 4, gradient -1 to 1"
+    value, *gradient = (path for path in paths if path.get("stroke") != "currentColor")
+    (left, top), *_, (right, _) = coordinates(value)
+    assert (left, right, top) == (1, 72, min(y for _, y in coordinates(value)))
+    assert [len(coordinates(line)) for line in gradient] == [64, 1, 64]
+    low, middle, high = (coordinates(line)[0][1] for line in gradient)
+    assert low > middle > high, "up is smaller in SVG"
+    assert float(gradient[1].get("stroke-width")) > float(gradient[0].get("stroke-width"))
+
+
+def test_a_tiny_picture_of_what_is_nowhere_a_number():
+    title, *_ = ET.fromstring(tiny_picture(atlas("2.13").operations["torch.pow(minus_one, x)"]))
+    assert title.text.endswith("value -1 to 1, gradient is no number")
 
 
 @pytest.mark.parametrize("call", ["torch.log(x)", "F.hardtanh(x)", "torch.sin(x)", "torch.sgn(x)"])

@@ -10,6 +10,7 @@ import pytest
 
 from autograd_surprises.atlas import CLASSES, Measured, Probe, atlas, versions
 from autograd_surprises.atlas.notes import NOTES
+from autograd_surprises.atlas.operations import WELL_KNOWN
 from autograd_surprises.atlas.point import Point
 from autograd_surprises.atlas.probe import close
 from autograd_surprises.atlas.quiz_questions import Question, askable, choose_questions
@@ -142,6 +143,24 @@ def test_many_seeds_give_several_kinds_and_no_operation_twice(version):
         assert len(set(kinds)) >= 4 and kinds.count("kink") <= 4
         assert chosen == choose_questions(atlas(version), 10, seed)
     assert chosen != choose_questions(atlas(version), 10, seed + 1)
+
+
+@pytest.mark.parametrize("version", versions())
+def test_a_quiz_begins_with_what_people_know(version):
+    for seed in (0, 3):
+        relu, clamp, absolute, *_ = choose_questions(atlas(version), 10, seed)
+        assert (relu.expression, relu.point) == ("torch.relu(x)", "0")
+        assert clamp.expression == "torch.clamp(x, -1, 1)" and clamp.point in ("-1", "1")
+        assert (absolute.expression, absolute.point) == ("torch.abs(x)", "0")
+    first = [
+        question.expression
+        for seed in range(3)
+        for question in choose_questions(atlas(version), 10, seed)[:3]
+    ]
+    assert tuple(first) == WELL_KNOWN, "each of three rounds begins with others"
+    for seed in range(30):
+        for question in choose_questions(atlas(version), 10, seed)[:3]:
+            assert question.point not in ("nan", "inf")
 
 
 def made(point="0", elsewhere=None, **numbers):

@@ -22,7 +22,7 @@ def atlas(open_cells):
 
 def names(opened):
     """The operations on this page."""
-    buttons = opened.panel.locator(".widget-hbox:has(> img.widget-image) > button:visible")
+    buttons = opened.panel.locator(".atlas-row > button:visible")
     return [text.strip() for text in buttons.all_inner_texts()]
 
 
@@ -31,10 +31,10 @@ def explorer(opened):
 
 
 def test_search_open_and_zoom(atlas):
-    pictures = atlas.panel.locator(".widget-hbox > img.widget-image:visible")
+    pictures = atlas.panel.get_by_role("img", name="for x from -4 to 4: value")
     assert len(names(atlas)) == pictures.count() == 8
-    assert pictures.first.evaluate(DECODED) == 300
-    assert "torch.abs(x)" in explorer(atlas).text
+    assert names(atlas)[:3] == ["torch.relu(x)", "torch.clamp(x, -1, 1)", "torch.abs(x)"]
+    assert "torch.relu(x)" in explorer(atlas).text
 
     atlas.panel.get_by_label("search").press_sequentially("hardtanh")
     assert wait_until(lambda: names(atlas) == ["F.hardtanh(x)"])
@@ -58,3 +58,34 @@ def test_a_class_is_chosen_and_pages_are_turned_by_keyboard(atlas):
     assert not {*names(atlas)} & {*first}
     assert more.is_disabled()
     assert atlas.complaints() == []
+
+
+def test_rows_can_be_read_on_wide_and_on_narrow_pages(atlas):
+    page, usual = atlas.page, atlas.page.viewport_size
+    atlas.panel.get_by_label("search").fill("cross_entropy")  # has the longest names and texts
+    assert wait_until(lambda: all("cross_entropy" in name for name in names(atlas)))
+    rows = atlas.panel.locator(".atlas-row:visible")
+    try:
+        for width in (1400, 800, 400):
+            page.set_viewport_size({"width": width, "height": 900})
+            if width == 400:
+                page.evaluate("window.jupyterapp.shell.collapseLeft()")
+            assert wait_until(lambda: all(fits(row) for row in rows.all())), width
+            for row in rows.all():
+                picture, name, words = (each.bounding_box() for each in row.locator("> *").all())
+                assert name["x"] >= picture["x"] + 150 or name["y"] >= picture["y"] + 40
+                if width == 1400:
+                    assert words["x"] >= name["x"] + name["width"] and words["width"] > 300
+                else:
+                    assert words["y"] >= name["y"] + name["height"]
+                    assert words["width"] > 0.95 * row.bounding_box()["width"]
+    finally:
+        page.set_viewport_size(usual)
+        page.evaluate("window.jupyterapp.shell.expandLeft()")
+
+
+def fits(row):
+    """Is nothing in it cut off or wider than the page?"""
+    wide = "each => each.scrollWidth <= each.clientWidth && each.scrollHeight <= each.clientHeight"
+    inside = row.bounding_box()["width"] <= row.locator("xpath=..").bounding_box()["width"]
+    return inside and all(each.evaluate(wide) for each in [row, *row.locator("button").all()])

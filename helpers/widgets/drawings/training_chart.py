@@ -33,7 +33,8 @@ class TrainingChart:
         self._draw_loss(loss_ax)
         self._draw_digits(digits_ax)
         self.title = self.figure.suptitle("one line\nand another", fontsize=11)
-        self.moving = [self.title, self.line, self.cells, *self.numbers]
+        frame = digits_ax.spines.values()  # or the cells would hide half of it
+        self.moving = [self.title, self.line, self.cells, *frame, *self.numbers]
 
     def _draw_loss(self, ax):
         ax.set(title="loss of each batch", xlabel="trained so far, %", xlim=(0, 100))
