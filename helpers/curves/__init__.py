@@ -1,5 +1,6 @@
 """A function and its gradient: as numbers, and as figures.
 
+regions             where numbers are infinite or NaN, and which they are, in words
 numbers             gradient_curve: value, autograd's gradient and the true slope
 derivatives         first and second derivatives of any function
 surrogate_function  the function whose derivative a gradient is
