@@ -14,6 +14,7 @@ from autograd_surprises.numerics import few_digits
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import axis_limits, draw_light_grid
+from helpers.curves.marks import FrameMarks
 from helpers.curves.numbers import GradientCurve, fn_name, gradient_curve, input_name
 from helpers.curves.surrogate_function import surrogate_values
 
@@ -46,13 +47,13 @@ def plot_gradient_curve(
     title = title or title_with(name, params)
     if ax is not None:
         artists = CurveArtists(*_two_axes(ax))
-        artists.show(curve)
         artists.fit([curve])
+        artists.show(curve)
         artists.value_ax.set_title(title)
         return None
     figure, artists = curve_figure(curve_or_fn)
-    artists.show(curve)
     artists.fit([curve])
+    artists.show(curve)
     figure.suptitle(textwrap.fill(title, 85))
     figure.summary = f"{title}: {curve.describe()}"
     return figure
@@ -93,10 +94,10 @@ def plot_gallery(
             continue
         artists = CurveArtists(value_ax, gradient_ax)
         name, curve = list(curves.items())[i]
+        artists.fit(curves.values())
         artists.show(curve)
         if surrogate:
             (line,) = value_ax.plot(curve.x, surrogate_values(curve), **SURROGATE)
-        artists.fit(curves.values())
         value_ax.set(title=textwrap.fill(name, 24), xlabel="")
         gradient_ax.set(title="", xlabel="x")
         gradient_ax.tick_params(labelbottom=i + columns >= len(curves))
@@ -127,7 +128,10 @@ def add_legend(figure: Picture, artists: CurveArtists, columns: int = 4, more: I
 
 
 class CurveArtists:
-    """Everything in a figure that belongs to one curve; `show` moves it to another curve."""
+    """Everything in a figure that belongs to one curve; `show` moves it to another curve.
+
+    Call `fit` first: the words at the frame keep away from the lines.
+    """
 
     def __init__(self, value_ax: Axes, gradient_ax: Axes):
         self.value_ax, self.gradient_ax = value_ax, gradient_ax
@@ -150,6 +154,8 @@ class CurveArtists:
         self.gradient_rings = _line(gradient_ax, GRADIENT_COLOUR, mfc="white", **dot)
         self.value_dots = _line(value_ax, VALUE_COLOUR, **dot)
         self.gradient_dots = _line(gradient_ax, GRADIENT_COLOUR, **dot)
+        self.value_marks = FrameMarks(value_ax, VALUE_COLOUR)
+        self.gradient_marks = FrameMarks(gradient_ax, GRADIENT_COLOUR)
         value_ax.set_title("value")
         for ax in (value_ax, gradient_ax):
             ax.set_xlabel("x")
@@ -161,6 +167,7 @@ class CurveArtists:
         return [
             self.lies, self.value, self.gradient, self.slope, self.value_rings,
             self.gradient_rings, self.value_dots, self.gradient_dots, self.gradient_ax.title,
+            *self.value_marks.artists, *self.gradient_marks.artists,
         ]  # fmt: skip
 
     def show(self, curve: GradientCurve):
@@ -174,6 +181,8 @@ class CurveArtists:
             dots.set_data(curve.x[full].numpy(), values[full].numpy())
             rings.set_data(curve.x[hollow].numpy(), values[hollow].numpy())
         self.slope.set_data(*_slope_line(curve))
+        self.value_marks.show(curve.x, curve.y, [self.value])
+        self.gradient_marks.show(curve.x, curve.grad, [self.gradient, self.slope])
         lies = curve.disagreement()
         point = 0.003 * (curve.x[-1] - curve.x[0]).item()  # a single point has to be seen, too
         self.lies.set_verts(
