@@ -39,7 +39,7 @@ def plot_gradient_curve(
     anything else, or if arguments come with a curve that is already measured.
 
     >>> plot_gradient_curve(torch.clamp, x=(-2, 2), min=-1, max=1).summary
-    'clamp, min=-1, max=1: value -1 to 1, gradient 0 to 1, slope 0 to 1'
+    'clamp, min=-1, max=1: value -1 to 1, gradient 1 from -1 to 1, 0 outside, slope the same'
     """
     curve = _measured(curve_or_fn, measure)
     params = {name: value for name, value in measure.items() if name not in MEASURE_OPTIONS}

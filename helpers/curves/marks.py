@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product, zip_longest
-from operator import itemgetter
+from itertools import zip_longest
 
+import numpy as np
 import torch
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from autograd_surprises.show.colours import INK
 from helpers.curves.regions import not_finite
 
-MOST_WORDS = 4
+MOST_WORDS, MOST_TRIED = 4, 8  # so that many marks cost little
 NARROWEST = 0.03  # of the axes: a single point has to be seen, too
 THICKNESS = 5  # of a mark, in points
 WORD_WIDTH, WORD_HEIGHT = 22, 12  # of the longest word with its box, in points
@@ -28,6 +28,11 @@ class FrameMarks:
     """A bar at the top of the frame where values are inf, at the bottom for -inf, stripes for NaN.
 
     Beside a mark stands its word, where no line is. `artists` are drawn after the lines.
+
+    >>> from autograd_surprises.show.picture import Picture
+    >>> ax = Picture(4, 3).subplots(); (line,) = ax.plot([0, 1], [0, 1])
+    >>> marks = FrameMarks(ax, INK)
+    >>> marks.show(torch.tensor([0.0, 1.0]), torch.tensor([0.0, torch.inf]), [line])
     """
 
     def __init__(self, ax: Axes, colour: str):
@@ -61,33 +66,38 @@ class FrameMarks:
             line.set_visible(bool(marks))
         words = self._placed(runs, lines) if runs else []
         for text, (word, *middle) in zip_longest(self.words, words, fillvalue=("", 0, 0)):
-            text.set(text=word, position=middle, visible=bool(word))
+            text.set_text(word)
+            text.set_position(middle)
+            text.set_visible(bool(word))
 
     def _placed(self, runs, lines):
         """[(word, x, y)] in parts of the axes, for the widest runs that have room for a word."""
-        width, height = self._ax.bbox.size / self._ax.figure.dpi * 72
-        wide, high = WORD_WIDTH / width, WORD_HEIGHT / height
-        from_frame = high / 2 + (THICKNESS + 1) / height
+        size = self._ax.bbox.size / self._ax.figure.dpi * 72
+        half = np.array([WORD_WIDTH, WORD_HEIGHT]) / size / 2
+        near = half[1] + (THICKNESS + 1) / size[1]
         to_axes = self._ax.transLimits.transform
-        strokes = torch.cat([_strokes(to_axes(line.get_xydata())) for line in lines])
-        words, taken = [], strokes[:0]
-        for word, *ends in sorted(runs, key=lambda run: run[1] - run[2]):
-            if len(words) == MOST_WORDS:
-                break
-            found = []
-            xs = _middles(*to_axes([(end, 0) for end in ends])[:, 0], wide)
-            for away, x in product((from_frame, from_frame + high), xs):
-                x = min(max(x, wide / 2), 1 - wide / 2)
-                y = 1 - away if word == "inf" else away
-                box = torch.tensor([x - wide / 2, y - high / 2, x + wide / 2, y + high / 2])
-                if not _overlaps(taken, box):
-                    found.append((_overlaps(strokes, box), x, y, box))
-            is_first = word not in [word for word, *_ in words]
-            hits, *middle, box = min(found, key=itemgetter(0), default=(torch.inf, None))
-            if hits == 0 or (found and is_first):
-                words.append((word, *middle))
-                taken = torch.cat([taken, box[None]])
+        strokes = np.concatenate([_strokes(to_axes(line.get_xydata())) for line in lines])
+        words, taken = [], np.empty((0, 4))
+        for is_first, (word, *ends) in _by_width(runs)[:MOST_TRIED]:
+            places = [
+                (x, 1 - away if word == "inf" else away)
+                for away in (near, near + 2 * half[1])
+                for x in _middles(*to_axes([(end, 0) for end in ends])[:, 0], half[0])
+            ]
+            boxes = np.concatenate([places - half, places + half], axis=1)
+            hits = np.where(_overlaps(taken, boxes), np.inf, _overlaps(strokes, boxes))
+            best = hits.argmin()
+            if len(words) < MOST_WORDS and hits[best] < (np.inf if is_first else 1):
+                words.append((word, *places[best]))
+                taken = np.concatenate([taken, boxes[[best]]])
         return words
+
+
+def _by_width(runs):
+    """[(is it the first of its kind, run)], the first of each kind first."""
+    widest = sorted(runs, key=lambda run: run[1] - run[2])
+    firsts = {run[0]: run for run in reversed(widest)}.values()
+    return [(True, run) for run in firsts] + [(False, run) for run in widest if run not in firsts]
 
 
 def _at_least(width, start, stop):
@@ -96,19 +106,22 @@ def _at_least(width, start, stop):
     return start - more, stop + more
 
 
-def _middles(start, stop, wide):
-    """Where the middle of a word may be: below its mark, or beside a narrow one."""
-    middle = (start + stop) / 2
-    reach = (stop - start - wide) / 2 if stop - start > wide else (stop - start + wide) / 2 + 0.01
-    return [middle + part * reach for part in (0, 0.5, -0.5, 1, -1)]
+def _middles(start, stop, half):
+    """Where the middle of a word may be: above or below its mark, or beside a narrow one."""
+    middle, reach = (start + stop) / 2, (stop - start) / 2
+    reach = reach - half if reach > half else reach + half + 0.01
+    return np.clip([middle + part * reach for part in (0, 0.5, -0.5, 1, -1)], half, 1 - half)
 
 
 def _strokes(points):
     """The box around each stroke of a line: left, bottom, right, top."""
-    points = torch.as_tensor(points)
-    return torch.cat([points[:-1].minimum(points[1:]), points[:-1].maximum(points[1:])], dim=1)
+    low, high = np.minimum(points[:-1], points[1:]), np.maximum(points[:-1], points[1:])
+    return np.concatenate([low, high], axis=1)
 
 
-def _overlaps(boxes, box):
-    """How many of the boxes overlap this one?"""
-    return ((boxes[:, :2] <= box[2:]) & (boxes[:, 2:] >= box[:2])).all(dim=1).sum().item()
+def _overlaps(others, boxes):
+    """For each box, how many of the others does it overlap?"""
+    left, bottom, right, top = others.T
+    box_left, box_bottom, box_right, box_top = boxes.T[:, :, None]
+    across = (left <= box_right) & (right >= box_left)
+    return (across & (bottom <= box_top) & (top >= box_bottom)).sum(1)
