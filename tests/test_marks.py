@@ -85,6 +85,12 @@ def test_of_many_ranges_each_kind_has_a_word_and_none_overlap():
     assert all(frame.x0 <= box.x0 and box.x1 <= frame.x1 for box in boxes)
 
 
+def test_words_of_neighbours_stand_side_by_side():
+    y = X.masked_fill((X > 0) & (X < 0.2), NAN).masked_fill(X == X[300], -INF)
+    one, other = (text.get_window_extent() for text in shown(curve_of(y)).value_marks.words[:2])
+    assert one.width and other.width and not one.overlaps(other)
+
+
 @pytest.mark.parametrize("slope", [0.0, 0.9, 1.0])
 def test_no_word_stands_on_a_line(slope):
     """The slope goes on where the gradient is infinite."""
