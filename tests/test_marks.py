@@ -86,7 +86,7 @@ def test_of_many_ranges_each_kind_has_a_word_and_none_overlap():
 
 
 def test_words_of_neighbours_stand_side_by_side():
-    y = X.masked_fill((X > 0) & (X < 0.2), NAN).masked_fill(X == X[300], -INF)
+    y = X.masked_fill((X > 0) & (X < 0.2), NAN).masked_fill(X[300] == X, -INF)
     one, other = (text.get_window_extent() for text in shown(curve_of(y)).value_marks.words[:2])
     assert one.width and other.width and not one.overlaps(other)
 

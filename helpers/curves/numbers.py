@@ -151,8 +151,6 @@ class GradientCurve:
     def describe(self) -> str:
         """One line: value, gradient and slope with their regions, and where the last two differ.
 
-        A region has both ends if it is "from a to b", and none if it is "between a and b".
-
         >>> gradient_curve(torch.clamp, min=-1, max=1).describe()
         'value -1 to 1, gradient 1 from -1 to 1, 0 outside, slope the same'
         """
@@ -161,10 +159,10 @@ class GradientCurve:
             for values in (self.y, self.grad)
         )
         lies = self.disagreement()
-        if "," in gradient and not lies:  # it has regions, too long to be said twice
-            return f"value {value}, gradient {gradient}, slope the same"
         times = "" if self.grad_output == 1 else " · grad_output"
         slope = span(self.ordinary(self.slope * self.grad_output))
+        if "," in gradient and not lies:  # it has regions, too long to be said twice
+            slope = "the same"
         line = f"value {value}, gradient {gradient}, slope{times} {slope}"
         width = (self.x[-1] - self.x[0]).item()
         return f"{line}; they differ {name_places(lies, width)}" if lies else line

@@ -127,31 +127,22 @@ def _what(values, ordinary):
 
 
 def _wheres(x, cuts):
-    """Words for each region: "from -1 to 1" with both ends, "between -1 and 1" with neither."""
+    """Words for each region. To which of two regions their common end belongs is not said.
+
+    (For `torch.clamp` that depends on the version of torch.)
+    """
     low, high = x[[0, -1]].tolist()
-    names, on_left = [_name(low, high - low)], [None]  # does an end belong to the region before?
-    for left, right in (x[[cut, cut + 1]].tolist() for cut in cuts):
-        names.append(_name(right, high - low))
-        named = float(names[-1])
-        is_rounded = abs(named - left) > 1e-9 * (high - low)
-        on_left.append(None if is_rounded else named <= left)
-    names.append(_name(high, high - low))
-    on_left.append(None)
+    names = [_name(place, high - low) for place in (low, *x[cuts].tolist(), high)]
+    points = {a for a, b in pairwise(names) if a == b}
     wheres = []
     for k, (a, b) in enumerate(pairwise(names)):
-        without_a, with_a = on_left[k] is True, on_left[k] is False
-        without_b, with_b = on_left[k + 1] is False, on_left[k + 1] is True
         if a == b:
             where = f"at {a}"
         elif k == 0:
-            where = f"up to {b}" if with_b else f"below {b}"
+            where = f"below {b}"
         elif k == len(cuts):
-            where = f"from {a} on" if with_a else f"above {a}"
-        elif without_a and without_b:
-            where = f"between {a} and {b}"
-        elif without_a:
-            where = f"above {a} up to {b}"
-        else:
-            where = f"from {a} to below {b}" if without_b else f"from {a} to {b}"
+            where = f"above {a}"
+        else:  # without its ends, if they are points with another value
+            where = f"between {a} and {b}" if {a, b} & points else f"from {a} to {b}"
         wheres.append(where)
     return wheres
