@@ -38,9 +38,9 @@ def describe_regions(
     Where that would be long, the range of all values, without a comma, and what is not finite.
     `ordinary` masks the finite values that count; values[i] jumps to values[i + 1] at `jumps`.
 
-    >>> curve = torch.linspace(-1, 1, 4); ordinary = curve > -2
-    >>> describe_regions(curve, torch.sign(curve), ordinary, [1])
-    '-1 below 0.33, 1 above 0.33'
+    >>> x = torch.tensor([-1.0, 0.0, 1e-9, 1.0]); everywhere = torch.ones(4, dtype=torch.bool)
+    >>> describe_regions(x, (x > 0).double(), everywhere, [1])
+    '0 below 0, 1 above 0'
     """
     # what only the neighbours of a pole reach is no jump
     jumps = [i for i in jumps if ordinary[i] and ordinary[i + 1]]
