@@ -34,9 +34,10 @@ def plot_gradient_curve(
 
     Takes a `GradientCurve`, or a function and the arguments of `gradient_curve`. The dashed line
     is the true slope; where autograd's gradient is not the slope, the picture is shaded; at a jump,
-    the full dot belongs to the curve and the hollow one does not. Returns a new figure, or draws
-    into `ax`, your two axes for value and gradient, and returns None. Raises TypeError if `ax` is
-    anything else, or if arguments come with a curve that is already measured.
+    the full dot belongs to the curve and the hollow one does not; a mark at the frame says where
+    a number is inf, -inf or NaN. Returns a new figure, or draws into `ax`, your two axes for value
+    and gradient, and returns None. Raises TypeError if `ax` is anything else, or if arguments come
+    with a curve that is already measured.
 
     >>> plot_gradient_curve(torch.clamp, x=(-2, 2), min=-1, max=1).summary
     'clamp, min=-1, max=1: value -1 to 1, gradient 1 from -1 to 1, 0 outside, slope the same'
