@@ -160,9 +160,10 @@ class GradientCurve:
         )
         lies = self.disagreement()
         times = "" if self.grad_output == 1 else " · grad_output"
-        slope = span(self.ordinary(self.slope * self.grad_output))
         if "," in gradient and not lies:  # it has regions, too long to be said twice
             slope = "the same"
+        else:
+            slope = span(self.ordinary(self.slope * self.grad_output))
         line = f"value {value}, gradient {gradient}, slope{times} {slope}"
         width = (self.x[-1] - self.x[0]).item()
         return f"{line}; they differ {name_places(lies, width)}" if lies else line
