@@ -240,9 +240,76 @@ def test_describe():
     assert line == "value -3 to 3, gradient 1, slope 0; they differ from -3 to 3"
 
 
+class OtherOutside(torch.autograd.Function):
+    """x, with the gradient 1 from -1 to 1 and another number outside."""
+
+    @staticmethod
+    def forward(ctx, x, outside):
+        ctx.save_for_backward(x)
+        ctx.outside = outside
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output.masked_fill(x.abs() > 1, ctx.outside), None
+
+
+def outside(number):
+    return lambda x: OtherOutside.apply(x, number)
+
+
+def bounded(bound_gradient):
+    return functools.partial(clamp, min=-1, max=1, bound_gradient=bound_gradient)
+
+
+REGIONS = {  # what is said of the gradient
+    "one amid another": (bounded(1), "1 from -1 to 1, 0 outside"),
+    "single points": (bounded(0.5), "1 between -1 and 1, 0.5 at -1 and 1, 0 outside"),
+    "one beside another": (torch.relu, "0 below 0, 1 above 0"),
+    "three": (lambda x: x * (x > -1) + x * (x > 1), "0 below -1, 1 from -1 to 1, 2 above 1"),
+    "rounded ends": (lambda x: x.clamp(-2 / 3, 2 / 3), "1 from -0.67 to 0.67, 0 outside"),
+    "varying inside": (lambda x: x.clamp(-1, 2) ** 2, "-2 to 4 from -1 to 2, 0 outside"),
+    "inf outside": (outside(torch.inf), "1 from -1 to 1, inf outside"),
+    "-inf outside": (outside(-torch.inf), "1 from -1 to 1, -inf outside"),
+    "NaN outside": (outside(torch.nan), "1 from -1 to 1, NaN outside"),
+    "NaN and inf": (torch.sqrt, "NaN below 0, 0.289 to 4.08 above 0, inf at 0"),
+    "NaN up to a pole": (
+        lambda x: (x - 0.3).sqrt(),
+        "NaN below 0.3, 0.304 to 4.08 above 0.3, inf at 0.3",
+    ),
+    "a pole": (lambda x: 1 / x, "-inf at 0, -4.44e+03 to -0.111 elsewhere"),
+    "many regions": (lambda x: (torch.round(x) % 2) * x, "0 to 1"),
+    "many points": (lambda x: (x - x.round()).abs().sqrt(), "-10.8 to 10.8, NaN in 7 places"),
+    "named points": (torch.atanh, "-99.8 to 50.3, inf at -1 and at 1"),
+    "smooth": (torch.sin, "-0.99 to 1"),
+    "nothing finite": (lambda x: x * torch.nan, "NaN"),
+}
+
+
+@pytest.mark.parametrize("name", REGIONS)
+def test_describe_names_the_regions_of_the_gradient(name):
+    fn, gradient = REGIONS[name]
+    curve = gradient_curve(fn)
+    assert f", gradient {gradient}, slope" in curve.describe()
+    has_regions = "," in gradient
+    is_same = curve.describe().endswith("slope the same")
+    assert is_same == (has_regions and not curve.disagreement())
+
+
+def test_describe_names_the_regions_of_the_value():
+    assert gradient_curve(torch.sign).describe().startswith("value -1 below 0, 1 above 0, 0 at 0, ")
+    assert gradient_curve(torch.log).describe().startswith("value NaN below 0, -4.2 to 1.1 above 0")
+
+
 def test_describe_leaves_out_what_only_a_neighbour_of_a_pole_reaches():
-    assert gradient_curve(torch.sqrt, (0, 1)).describe().startswith("value 0 to 1, gradient 0.5 to")
+    line = gradient_curve(torch.sqrt, (0, 1)).describe()
+    assert line == "value 0 to 1, gradient 0.5 to 10 above 0, inf at 0, slope the same"
+
+
+def test_describe_scales_the_slope_by_grad_output():
     assert "slope · grad_output -1.98 to 2" in gradient_curve(torch.sin, grad_output=2).describe()
+    assert "slope · grad_output the same" in gradient_curve(torch.relu, grad_output=2).describe()
 
 
 def test_a_function_that_calls_autograd_itself():

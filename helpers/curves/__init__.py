@@ -1,9 +1,11 @@
 """A function and its gradient: as numbers, and as figures.
 
+regions             where numbers are infinite or NaN, and which they are, in words
 numbers             gradient_curve: value, autograd's gradient and the true slope
 derivatives         first and second derivatives of any function
 surrogate_function  the function whose derivative a gradient is
 axes                what the axes of all figures have in common
+marks               marks at the frame where values are infinite or NaN
 figures             plot_gradient_curve, plot_gallery
 gallery             plot_operators: every Function of helpers.functions
 """

@@ -14,6 +14,7 @@ from autograd_surprises.numerics import few_digits
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import Range, draw_light_grid, limits_with_margin, union, usual_range
+from helpers.curves.marks import FrameMarks
 from helpers.curves.numbers import GradientCurve, fn_name, gradient_curve, input_name
 from helpers.curves.surrogate_function import surrogate_values
 
@@ -33,12 +34,13 @@ def plot_gradient_curve(
 
     Takes a `GradientCurve`, or a function and the arguments of `gradient_curve`. The dashed line
     is the true slope; where autograd's gradient is not the slope, the picture is shaded; at a jump,
-    the full dot belongs to the curve and the hollow one does not. Returns a new figure, or draws
-    into `ax`, your two axes for value and gradient, and returns None. Raises TypeError if `ax` is
-    anything else, or if arguments come with a curve that is already measured.
+    the full dot belongs to the curve and the hollow one does not; a mark at the frame says where
+    a number is inf, -inf or NaN. Returns a new figure, or draws into `ax`, your two axes for value
+    and gradient, and returns None. Raises TypeError if `ax` is anything else, or if arguments come
+    with a curve that is already measured.
 
     >>> plot_gradient_curve(torch.clamp, x=(-2, 2), min=-1, max=1).summary
-    'clamp, min=-1, max=1: value -1 to 1, gradient 0 to 1, slope 0 to 1'
+    'clamp, min=-1, max=1: value -1 to 1, gradient 1 from -1 to 1, 0 outside, slope the same'
     """
     curve = _measured(curve_or_fn, measure)
     params = {name: value for name, value in measure.items() if name not in MEASURE_OPTIONS}
@@ -46,13 +48,13 @@ def plot_gradient_curve(
     title = title or title_with(name, params)
     if ax is not None:
         artists = CurveArtists(*_two_axes(ax))
-        artists.show(curve)
         artists.fit([curve])
+        artists.show(curve)
         artists.value_ax.set_title(title)
         return None
     figure, artists = curve_figure(curve_or_fn)
-    artists.show(curve)
     artists.fit([curve])
+    artists.show(curve)
     figure.suptitle(textwrap.fill(title, 85))
     figure.summary = f"{title}: {curve.describe()}"
     return figure
@@ -93,10 +95,10 @@ def plot_gallery(
             continue
         artists = CurveArtists(value_ax, gradient_ax)
         name, curve = list(curves.items())[i]
+        artists.fit(curves.values())
         artists.show(curve)
         if surrogate:
             (line,) = value_ax.plot(curve.x, surrogate_values(curve), **SURROGATE)
-        artists.fit(curves.values())
         value_ax.set(title=textwrap.fill(name, 24), xlabel="")
         gradient_ax.set(title="", xlabel="x")
         gradient_ax.tick_params(labelbottom=i + columns >= len(curves))
@@ -127,7 +129,10 @@ def add_legend(figure: Picture, artists: CurveArtists, columns: int = 4, more: I
 
 
 class CurveArtists:
-    """Everything in a figure that belongs to one curve; `show` moves it to another curve."""
+    """Everything in a figure that belongs to one curve; `show` moves it to another curve.
+
+    Call `fit` first: the words at the frame keep away from the lines.
+    """
 
     def __init__(self, value_ax: Axes, gradient_ax: Axes):
         self.value_ax, self.gradient_ax = value_ax, gradient_ax
@@ -150,6 +155,8 @@ class CurveArtists:
         self.gradient_rings = _line(gradient_ax, GRADIENT_COLOUR, mfc="white", **dot)
         self.value_dots = _line(value_ax, VALUE_COLOUR, **dot)
         self.gradient_dots = _line(gradient_ax, GRADIENT_COLOUR, **dot)
+        self.value_marks = FrameMarks(value_ax, VALUE_COLOUR)
+        self.gradient_marks = FrameMarks(gradient_ax, GRADIENT_COLOUR)
         value_ax.set_title("value")
         for ax in (value_ax, gradient_ax):
             ax.set_xlabel("x")
@@ -161,6 +168,7 @@ class CurveArtists:
         return [
             self.lies, self.value, self.gradient, self.slope, self.value_rings,
             self.gradient_rings, self.value_dots, self.gradient_dots, self.gradient_ax.title,
+            *self.value_marks.artists, *self.gradient_marks.artists,
         ]  # fmt: skip
 
     def show(self, curve: GradientCurve):
@@ -174,6 +182,8 @@ class CurveArtists:
             dots.set_data(curve.x[full].numpy(), values[full].numpy())
             rings.set_data(curve.x[hollow].numpy(), values[hollow].numpy())
         self.slope.set_data(*_slope_line(curve))
+        self.value_marks.show(curve.x, curve.y, [self.value])
+        self.gradient_marks.show(curve.x, curve.grad, [self.gradient, self.slope])
         lies = curve.disagreement()
         point = 0.003 * (curve.x[-1] - curve.x[0]).item()  # a single point has to be seen, too
         self.lies.set_verts(

@@ -17,7 +17,6 @@ from torch.autograd.function import BackwardCFunction
 
 from autograd_surprises.graph import nodes
 from autograd_surprises.numerics import (
-    few_digits,
     is_elementwise,
     noise,
     one_sided_slopes,
@@ -25,6 +24,7 @@ from autograd_surprises.numerics import (
     slope_rounding,
     special_points,
 )
+from helpers.curves.regions import describe_regions, name_places, span
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,10 @@ class GradientCurve:
         >>> gradient_curve(lambda x: x + (x.round() - x).detach()).disagreement()
         [(-3.0, 3.0)]
         """
+        return list(self._lies)
+
+    @cached_property
+    def _lies(self):
         wrong, right = self._judged()
         told = wrong | right | self._may_end  # an unknown slope does not end a lie
         digits = 12 - math.floor(math.log10(self.x[-1] - self.x[0]))
@@ -135,32 +139,34 @@ class GradientCurve:
         >>> curve.grad[1] > 1e6, curve.ordinary(curve.grad).max() < 11
         (tensor(True), tensor(True))
         """
-        finite = values.isfinite()
-        usual = values[finite & ~self.special].abs()
+        return values[self._is_ordinary(values)]
+
+    def _is_ordinary(self, values):
+        size = values.abs()
+        finite, plain = size < torch.inf, ~self.special
+        usual = size[finite & plain]
         reach = 2 * usual.max() if len(usual) else torch.inf
-        return values[finite & (~self.special | (values.abs() <= reach))]
+        return finite & (plain | (size <= reach))
 
     def describe(self) -> str:
-        """One line: the ranges of value, gradient and slope, and where the last two differ.
+        """One line: value, gradient and slope with their regions, and where the last two differ.
 
-        >>> gradient_curve(torch.round).describe()
-        'value -3 to 3, gradient 0, slope 0'
+        >>> gradient_curve(torch.clamp, min=-1, max=1).describe()
+        'value -1 to 1, gradient 1 from -1 to 1, 0 outside, slope the same'
         """
-        slope = self.slope * self.grad_output
-        times = "" if self.grad_output == 1 else " · grad_output"
-        value, gradient, slope = (
-            _span(self.ordinary(values)) for values in (self.y, self.grad, slope)
+        value, gradient = (
+            describe_regions(self.x, values, self._is_ordinary(values), self.jumps(values))
+            for values in (self.y, self.grad)
         )
-        line = f"value {value}, gradient {gradient}, slope{times} {slope}"
         lies = self.disagreement()
-        if not lies:
-            return line
-        if len(lies) > 3:
-            return f"{line}; they differ in {len(lies)} places"
-        digits = 2 - math.floor(math.log10(self.x[-1] - self.x[0]))
-        names = [[few_digits(round(end, digits), 12) for end in lie] for lie in lies]
-        where = [f"from {a} to {b}" if a != b else f"at {a}" for a, b in names]
-        return f"{line}; they differ {' and '.join(where)}"
+        times = "" if self.grad_output == 1 else " · grad_output"
+        if "," in gradient and not lies:  # it has regions, too long to be said twice
+            slope = "the same"
+        else:
+            slope = span(self.ordinary(self.slope * self.grad_output))
+        line = f"value {value}, gradient {gradient}, slope{times} {slope}"
+        width = (self.x[-1] - self.x[0]).item()
+        return f"{line}; they differ {name_places(lies, width)}" if lies else line
 
 
 def gradient_curve(
@@ -326,12 +332,3 @@ def input_name(fn) -> str:
     except (TypeError, ValueError, StopIteration):  # a builtin does not reveal the name
         return "x"
     return "x" if first.kind is first.VAR_POSITIONAL else first.name
-
-
-def _span(values):
-    if not len(values):
-        return "nowhere finite"
-    low, high = values.min().item(), values.max().item()
-    rounding = 1e-9 * max(abs(low), abs(high))
-    low, high = (few_digits(end if abs(end) > rounding else 0, 3) for end in (low, high))
-    return low if low == high else f"{low} to {high}"

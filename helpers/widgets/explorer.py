@@ -38,7 +38,7 @@ def explore(fn: Callable | Drawing, x: tuple[float, float] = INTERVAL, **sliders
 
     >>> e = explore(torch.nn.functional.elu, alpha=(0.0, 2.0, 0.5))
     >>> e.set(alpha=0.5); e.summary
-    'elu, alpha=0.5: value -0.475 to 3, gradient 0.0249 to 1, slope 0.0249 to 1'
+    'elu, alpha=0.5: value -0.475 to 3, gradient 0.0249 to 0.5 below 0, 1 above 0, slope the same'
     """
     if not isinstance(fn, Drawing):
         drawing = CurveDrawing(fn, x)

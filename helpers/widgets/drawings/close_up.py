@@ -15,7 +15,6 @@ from helpers.curves.figures import curve_figure
 from helpers.curves.numbers import GradientCurve
 from helpers.widgets.drawings.drawing import Drawing
 
-BOX = {"bbox": {"facecolor": "white", "edgecolor": "#888888", "pad": 2}}
 HALF_WIDTHS = [4, 1, 0.1, 0.001]
 
 
@@ -44,22 +43,16 @@ class CloseUpDrawing(Drawing):
             ax.locator_params(axis="x", nbins=5)
             ax.ticklabel_format(axis="y", scilimits=(-2, 3))
         self._marks = [ax.axvline(color="#888888", lw=1, ls=":") for ax in axes]
-        self._missing = [  # what no dot can show: NaN, inf
-            ax.text(0, 0.5, "", transform=ax.get_xaxis_transform(), ha="center", **BOX)
-            for ax in axes
-        ]
-        self.moving = [*self._marks, *self._artists.moving, *self._missing]
+        self.moving = [*self._marks, *self._artists.moving]
 
     def show(self, at: str | None = None, half_width: float = 1) -> str:
         point = Point(at or self.places[0])
         self.curve = curve_around(self.operation, point.number, half_width)
-        self._artists.show(self.curve)
         self._artists.fit([self.curve])
+        self._artists.show(self.curve)
         for mark in self._marks:
             mark.set_xdata([point.number] * 2)
         probe = self.measured.probes[point]
-        for missing, number in zip(self._missing, (probe.value, probe.gradient), strict=True):
-            missing.set(x=point.number, text="" if isfinite(number) else few_digits(number))
         numbers = f"value {few_digits(probe.value)}, gradient {few_digits(probe.gradient)}"
         slopes = f"{describe_slopes(probe)}: " if probe.slopes else ""
         kind = self.measured.events.get(point, "the gradient is the slope")

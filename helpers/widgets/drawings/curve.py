@@ -13,7 +13,7 @@ class CurveDrawing(Drawing):
     """The value of fn(x) on an interval, and its gradient; `curve` holds the numbers.
 
     >>> CurveDrawing(torch.clamp, (-2, 2)).show(min=-1, max=1)
-    'value -1 to 1, gradient 0 to 1, slope 0 to 1'
+    'value -1 to 1, gradient 1 from -1 to 1, 0 outside, slope the same'
     """
 
     reserved = ("x", "points", "kinks")

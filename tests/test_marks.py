@@ -1,0 +1,135 @@
+"""What no line can show is marked at the frame, with a word beside it."""
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.colors import to_rgb
+
+from autograd_surprises.show.picture import Picture
+from helpers.curves.figures import CurveArtists, plot_gallery, plot_gradient_curve
+from helpers.curves.numbers import GradientCurve, gradient_curve
+
+X = torch.linspace(-3, 3, 601, dtype=torch.float64)
+INF, NAN = torch.inf, torch.nan
+
+
+def curve_of(y, grad=X, slope=X):
+    return GradientCurve(X, y, grad, slope, slope, 1.0)
+
+
+def shown(curve):
+    figure = Picture(8, 3)
+    artists = CurveArtists(*figure.subplots(1, 2))
+    artists.fit([curve])
+    artists.show(curve)
+    figure.canvas.draw()
+    return artists
+
+
+def runs(line):
+    """(start, stop, height) of each mark, as far as it can be seen."""
+    if not line.get_visible():
+        return []
+    starts, stops = (np.array(line.get_xdata())[k::3] for k in (0, 1))
+    heights = np.array(line.get_ydata(), float)[::3]
+    return [tuple(np.round(run, 2)) for run in zip(starts, stops, heights, strict=True)]
+
+
+def words(marks):
+    return [(text.get_text(), *text.get_position()) for text in marks.words if text.get_visible()]
+
+
+KINDS = {"inf": (INF, "bars", 1), "-inf": (-INF, "bars", 0), "NaN": (NAN, "stripes", 0)}
+
+
+@pytest.mark.parametrize("word", KINDS)
+@pytest.mark.parametrize("of", ["value", "gradient"])
+def test_each_kind_has_its_mark_along_its_range_and_its_word_beside_it(word, of):
+    number, kind, height = KINDS[word]
+    numbers = X.masked_fill(X > 1.005, number)
+    artists = shown(curve_of(numbers) if of == "value" else curve_of(X, numbers))
+    marks = getattr(artists, f"{of}_marks")
+    assert runs(getattr(marks, kind)) == [(1.01, 3, height)]
+    assert runs(marks.bars if kind == "stripes" else marks.stripes) == []
+    ((said, x, y),) = words(marks)
+    assert said == word
+    assert (1 + 3) / 6 < x < 1
+    assert abs(y - height) < 0.2
+
+
+def test_a_single_point_has_a_mark_that_can_be_seen():
+    artists = shown(gradient_curve(torch.sqrt))
+    ((start, stop, height),) = runs(artists.gradient_marks.bars)
+    assert start < 0 < stop and height == 1
+    assert stop - start > 0.02 * 6
+    assert "inf" in [word for word, *_ in words(artists.gradient_marks)]
+
+
+def test_each_range_with_room_has_its_word():
+    marks = shown(curve_of(X.masked_fill(X.abs() > 1.005, INF))).value_marks
+    assert len(runs(marks.bars)) == 2
+    assert [word for word, *_ in words(marks)] == ["inf", "inf"]
+
+
+def test_of_many_ranges_each_kind_has_a_word_and_none_overlap():
+    y = X.clone()
+    for k, number in enumerate([NAN] * 19 + [-INF]):
+        y[10 + 30 * k : 30 + 30 * k] = number
+    y[300] = INF
+    artists = shown(curve_of(y))
+    boxes = [text.get_window_extent() for text in artists.value_marks.words if text.get_visible()]
+    assert {word for word, *_ in words(artists.value_marks)} == set(KINDS)
+    assert len(runs(artists.value_marks.stripes)) == 19
+    assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])
+    frame = artists.value_ax.get_window_extent()
+    assert all(frame.x0 <= box.x0 and box.x1 <= frame.x1 for box in boxes)
+
+
+def test_words_of_neighbours_stand_side_by_side():
+    y = X.masked_fill((X > 0) & (X < 0.2), NAN).masked_fill(X[300] == X, -INF)
+    one, other = (text.get_window_extent() for text in shown(curve_of(y)).value_marks.words[:2])
+    assert one.width and other.width and not one.overlaps(other)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.9, 1.0])
+def test_no_word_stands_on_a_line(slope):
+    """The slope goes on where the gradient is infinite."""
+    flat = torch.full_like(X, slope)
+    artists = shown(curve_of(slope * X, flat.masked_fill(X.abs() > 1, INF), flat))
+    line = artists.slope.get_path().transformed(artists.gradient_ax.transData)
+    boxes = [text.get_window_extent() for text in artists.gradient_marks.words]
+    assert len(words(artists.gradient_marks)) == 2
+    assert not any(line.intersects_bbox(box, filled=False) for box in boxes)
+
+
+def test_marks_go_where_everything_is_finite_again():
+    figure = Picture(8, 3)
+    artists = CurveArtists(*figure.subplots(1, 2))
+    for curve in (gradient_curve(torch.log), gradient_curve(torch.sin)):
+        artists.fit([curve])
+        artists.show(curve)
+    for marks in (artists.value_marks, artists.gradient_marks):
+        assert not any(artist.get_visible() for artist in marks.artists)
+    assert set(artists.value_marks.artists) <= set(artists.moving)
+
+
+def luminance(colour):
+    parts = np.array(to_rgb(colour))
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return linear @ (0.2126, 0.7152, 0.0722)
+
+
+def test_marks_and_words_can_be_read():
+    marks = shown(gradient_curve(torch.log)).value_marks
+    for text in marks.words:
+        assert text.get_fontsize() >= 9
+        assert 1.05 / (luminance(text.get_color()) + 0.05) >= 4.5
+    for line in (marks.bars, marks.stripes):
+        assert 1.05 / (luminance(line.get_color()) + 0.05) >= 3
+    assert marks.bars.get_linestyle() != marks.stripes.get_linestyle()  # not by place alone
+
+
+def test_figures_without_sliders_have_marks_too():
+    for figure in (plot_gradient_curve(torch.log), plot_gallery({"log": torch.log})):
+        texts = [text.get_text() for ax in figure.axes for text in ax.texts if text.get_visible()]
+        assert sorted(texts) == ["-inf", "NaN", "inf"]
