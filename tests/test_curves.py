@@ -77,6 +77,35 @@ def test_the_kinks_of_clamp_are_found_to_the_last_bit(low, high):
     assert curve.disagreement() == []
 
 
+@given(jump=st.one_of(st.floats(-2.9, 2.9), st.integers(-290, 290).map(lambda n: n / 100)))
+@example(jump=0.0)
+@example(jump=1e-9)
+@settings(max_examples=40)
+def test_a_jump_is_found_to_the_last_bit(jump):
+    assume(jump == 0 or abs(jump) > 1e-14)  # 0 has neighbours that far
+    curve = gradient_curve(lambda x: torch.where(x >= jump, x + 1, x))
+    (i,) = curve.jumps(curve.y)
+    assert curve.x[i + 1] == jump
+    assert jump == 0 or curve.x[i] == math.nextafter(jump, -math.inf)
+
+
+@pytest.mark.parametrize(
+    "fn, calls",
+    [
+        (torch.sin, 4),
+        (torch.relu, 4),  # a kink at 0 is looked at anyway
+        (torch.round, 5),
+        (lambda x: x.clamp(-1, 0.25), 5),
+        (lambda x: torch.floor((x - 1 / 3) * math.pi), 12),  # 18 jumps, at no round numbers
+        (lambda x: x.clamp(-1 / 3, math.pi / 2), 9),
+    ],
+)
+def test_a_slow_function_is_called_a_few_times(fn, calls):
+    called = []
+    gradient_curve(lambda x: called.append(x) or fn(x))
+    assert len(called) <= calls
+
+
 def test_a_listed_kink_is_sampled_with_its_float_neighbours():
     kink = 1 / 3
     x = gradient_curve(torch.sin, kinks=(kink,)).x

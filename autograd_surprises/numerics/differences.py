@@ -1,18 +1,21 @@
 """Slopes by finite differences: along a curve, in each number of a tensor, and beside a point.
 
-The first two look from x itself and take two values for each side and number, so that a whole
-curve costs five calls. `slope_and_limit` looks beyond x: where the value jumps it still finds the
+The first two look from x itself and take two values for each side and number, for a whole curve
+in one call. `slope_and_limit` looks beyond x: where the value jumps it still finds the
 slope on either side, and the limit. It takes twelve values for one number and side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from math import copysign, inf, isfinite, nan
 
 import torch
 
+from autograd_surprises.numerics.searches import run
+
 FARTHER = 16  # a slope counts only if a step so many times as long finds the same
+STEPS = 1e-6 * torch.tensor([-1, 1, -FARTHER, FARTHER], dtype=torch.float64)
 BESIDE = 1.37e-4  # no number that operations like fmod(1, x) divide evenly
 
 
@@ -27,16 +30,27 @@ def one_sided_slopes(
     >>> one_sided_slopes(torch.abs, torch.zeros(1).double(), 1.0)
     (tensor([-1.], dtype=torch.float64), tensor([1.], dtype=torch.float64))
     """
-    y = value(x)
-    usual = (y.diff() / x.diff()).abs()
-    usual = usual[usual.isfinite()].nanmedian() if usual.isfinite().any() else 0
+    _, left, right = run(slope_search(x, width), lambda x, _: [value(x)])
+    return left, right
 
-    def secant(step):
-        beside = x + step
-        return (value(beside) - y) / (beside - x)  # not by step, because x + step was rounded
 
+def slope_search(
+    x: torch.Tensor, width: float | torch.Tensor, rows: int = 1, along: int | None = None
+) -> Generator:
+    """So many rows of numbers at x, and `one_sided_slopes` of the first, as a search.
+
+    The first `along` points, or all, are in order: they tell which slopes are usual.
+    """
+    beside = x + STEPS[:, None] * width
+    numbers = yield torch.cat([x, beside.flatten()]), rows
+    y_beside = numbers[0][len(x) :].view_as(beside)
+    numbers = [row[: len(x)] for row in numbers[:rows]]
+    y = numbers[0]
+    usual = (y[:along].diff() / x[:along].diff()).abs()
+    usual = usual.masked_fill(usual == torch.inf, torch.nan).nanmedian().nan_to_num(0)
+    near, far = ((y_beside - y) / (beside - x)).chunk(2)  # not by step: x + step was rounded
     slack = 1e-3 * usual + slope_rounding(y, width)
-    return tuple(_settled(secant, side * 1e-6 * width, slack) for side in (-1, 1))
+    return numbers, *_settled(near, far, slack)
 
 
 def slope_rounding(y: torch.Tensor, width: float | torch.Tensor) -> torch.Tensor:
@@ -67,7 +81,7 @@ def partial_slopes(function: Callable, x: torch.Tensor) -> tuple[torch.Tensor, t
 
         step = side * 4e-6 * max(1.0, abs(numbers[place].item()))
         try:
-            return _settled(secant, step, 1e-4 * (1 + y.abs()))
+            return _settled(secant(step), secant(FARTHER * step), 1e-4 * (1 + y.abs()))
         except Exception:  # out of the domain
             return torch.full_like(y, nan)
 
@@ -77,11 +91,11 @@ def partial_slopes(function: Callable, x: torch.Tensor) -> tuple[torch.Tensor, t
     )
 
 
-def _settled(secant, step, slack):
-    """The slope by this step, NaN unless a longer step finds the same."""
-    near, far = secant(step), secant(FARTHER * step)
-    unsure = (near - far).abs() > 0.01 * (near.abs() + far.abs()) + slack
-    return near.masked_fill(unsure | ~near.isfinite(), nan)
+def _settled(near, far, slack):
+    """The slope by a step, NaN unless that by a longer step is the same."""
+    size = near.abs()
+    sure = (near - far).abs() <= 0.01 * (size + far.abs()) + slack
+    return near.where(sure & (size < inf), nan)
 
 
 def slope_and_limit(value: Callable, x: torch.Tensor, side: int) -> tuple[float, float]:

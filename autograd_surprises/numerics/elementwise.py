@@ -24,9 +24,18 @@ def is_elementwise(function: Callable, x: torch.Tensor) -> bool:
         return False
     places, third = torch.arange(len(numbers)), max(1, len(numbers) // 3)
     parts = places[third : 2 * third], places[numbers.isfinite().cpu()].flip(0)
-    return all(_same(y.flatten()[part], function(numbers[part])) for part in parts)
+    return all(same_numbers(y.flatten()[part], function(numbers[part])) for part in parts)
 
 
-def _same(some, others):
-    alike = isinstance(others, torch.Tensor) and some.shape == others.shape
-    return alike and torch.allclose(some, others, rtol=1e-9, atol=1e-12, equal_nan=True)
+def same_numbers(some: torch.Tensor, others: object) -> bool:
+    """Are both tensors of one shape, with the same numbers but for rounding?
+
+    >>> same_numbers(torch.tensor([0.1 + 0.2]), torch.tensor([0.3]))
+    True
+    """
+    if not isinstance(others, torch.Tensor) or some.shape != others.shape:
+        return False
+    # equal is faster, but sees no NaN as the same
+    return torch.equal(some, others) or torch.allclose(
+        some, others, rtol=1e-9, atol=1e-12, equal_nan=True
+    )

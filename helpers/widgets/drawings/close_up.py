@@ -10,7 +10,13 @@ from autograd_surprises.atlas import Measured, Operation, atlas
 from autograd_surprises.atlas.description import describe_slopes
 from autograd_surprises.atlas.measuring import gradient_function, value_function
 from autograd_surprises.atlas.point import Point
-from autograd_surprises.numerics import few_digits, one_sided_slopes, one_thread, special_points
+from autograd_surprises.numerics import (
+    even_grid,
+    few_digits,
+    measure_curve,
+    one_sided_slopes,
+    one_thread,
+)
 from helpers.curves.figures import curve_figure
 from helpers.curves.numbers import GradientCurve
 from helpers.widgets.drawings.drawing import Drawing
@@ -76,12 +82,16 @@ def curve_around(operation: Operation, middle: float, half_width: float) -> Grad
     tensor(nan, dtype=torch.float64)
     """
     value, gradient = value_function(operation), gradient_function(operation)
+
+    def numbers(x, rows):
+        return [function(x) for function in (value, gradient)[:rows]]
+
     with one_thread():
-        grid = torch.linspace(middle - half_width, middle + half_width, 401, dtype=torch.float64)
+        grid = even_grid(middle - half_width, middle + half_width, 401)
         try:
             operation(grid)
-            x = special_points(value, gradient, grid, [middle])
+            return GradientCurve(*measure_curve(numbers, grid, [middle]), 1.0)
         except (RuntimeError, ValueError):  # looked at number by number, where each search is slow
             x = torch.cat([grid[::4], grid.new_tensor([middle])]).unique()
-        slopes = one_sided_slopes(value, x, 2 * half_width)
-        return GradientCurve(x, value(x), gradient(x), *slopes, 1.0)
+            slopes = one_sided_slopes(value, x, 2 * half_width)
+            return GradientCurve(x, value(x), gradient(x), *slopes, 1.0)
