@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -51,9 +51,7 @@ class GradientCurve:
 
     @cached_property
     def touching(self) -> torch.Tensor:
-        """For each x[i] but the last: is x[i+1] its float neighbour, at a jump or a kink?"""
-        rounding = 1e-15 * self.x[1:].abs()
-        return self.x.diff() <= 1e-12 * (self.x[-1] - self.x[0]) + rounding
+        return touching(self.x)
 
     @property
     def touches_left(self) -> torch.Tensor:
@@ -155,12 +153,16 @@ class GradientCurve:
         lies = self.disagreement()
         if not lies:
             return line
-        if len(lies) > 3:
-            return f"{line}; they differ in {len(lies)} places"
-        digits = 2 - math.floor(math.log10(self.x[-1] - self.x[0]))
-        names = [[few_digits(round(end, digits), 12) for end in lie] for lie in lies]
-        where = [f"from {a} to {b}" if a != b else f"at {a}" for a, b in names]
-        return f"{line}; they differ {' and '.join(where)}"
+        return f"{line}; they differ {name_places(lies, (self.x[-1] - self.x[0]).item())}"
+
+
+def touching(x: torch.Tensor) -> torch.Tensor:
+    """For each x[i] but the last: is x[i+1] its float neighbour, at a jump or a kink?
+
+    >>> touching(torch.tensor([0.0, 1e-15, 1.0]).double())
+    tensor([ True, False])
+    """
+    return x.diff() <= 1e-12 * (x[-1] - x[0]) + 1e-15 * x[1:].abs()
 
 
 def gradient_curve(
@@ -326,6 +328,19 @@ def input_name(fn) -> str:
     except (TypeError, ValueError, StopIteration):  # a builtin does not reveal the name
         return "x"
     return "x" if first.kind is first.VAR_POSITIONAL else first.name
+
+
+def name_places(intervals: Sequence[tuple[float, float]], width: float) -> str:
+    """Some intervals of x in words, or how many they are; a single point has two equal ends.
+
+    >>> name_places([(-3.0, -1.0), (0.0, 0.0)], width=6)
+    'from -3 to -1 and at 0'
+    """
+    if len(intervals) > 3:
+        return f"in {len(intervals)} places"
+    digits = 2 - math.floor(math.log10(width))
+    names = [[few_digits(round(end, digits), 12) for end in interval] for interval in intervals]
+    return " and ".join(f"from {a} to {b}" if a != b else f"at {a}" for a, b in names)
 
 
 def _span(values):

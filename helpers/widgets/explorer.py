@@ -9,26 +9,35 @@ import ipywidgets
 from autograd_surprises.show.live_picture import LivePicture
 from helpers.widgets.alert import Alert
 from helpers.widgets.controls import control, move_all, reachable
-from helpers.widgets.drawings import CurveDrawing, Drawing
+from helpers.widgets.drawings import CurveDrawing, Drawing, SideBySideDrawing
+from helpers.widgets.player import row_of
 from helpers.widgets.tracebacks import without_our_frames
 
 INTERVAL = (-3.0, 3.0)
 
 
-def explore(fn: Callable | Drawing, x: tuple[float, float] = INTERVAL, **sliders) -> Explorer:
+def explore(
+    fn: Callable | Mapping[str, Callable] | Drawing,
+    x: tuple[float, float] = INTERVAL,
+    **sliders,
+) -> Explorer:
     """Show fn(x) and its gradient on an interval, with a control for each parameter you name.
 
     `sliders` maps names to ipywidgets' abbreviations: (min, max) or (min, max, step) for a slider,
-    a list for a drop-down menu, True or False for a checkbox. A control starts at the default in
-    the signature of fn; one named `grad_output` sets the upstream gradient. A `Drawing` in place
-    of fn shows something else. Raises TypeError for a name that is not a parameter of fn,
-    ValueError for a range without values, and what fn raises for its defaults.
+    a list for a drop-down menu, True or False for a checkbox. `Playable(min, max)` makes a slider
+    with a Play button. A control starts at the default in the signature of fn; one named
+    `grad_output` sets the upstream gradient. A dict {name: function} in place of fn shows two to
+    four functions side by side; a `Drawing` shows something else. Raises TypeError for a name that
+    is not a parameter of fn, ValueError for a range without values, and what fn raises for its
+    defaults.
 
     >>> e = explore(torch.nn.functional.elu, alpha=(0.0, 2.0, 0.5))
     >>> e.set(alpha=0.5); e.summary
     'elu, alpha=0.5: value -0.475 to 3, gradient 0.0249 to 1, slope 0.0249 to 1'
     """
-    if not isinstance(fn, Drawing):
+    if isinstance(fn, Mapping):
+        drawing = SideBySideDrawing(fn, x)
+    elif not isinstance(fn, Drawing):
         drawing = CurveDrawing(fn, x)
     elif x is INTERVAL:
         drawing = fn
@@ -76,7 +85,7 @@ class Explorer(ipywidgets.VBox):
         self._draw()
         for slider in self.sliders.values():
             slider.observe(self._on_move, "value")
-        super().__init__([*self.sliders.values(), self.picture, self.message])
+        super().__init__([*map(row_of, self.sliders.values()), self.picture, self.message])
 
     @property
     def values(self) -> dict:
