@@ -12,11 +12,13 @@ from helpers.widgets.drawings import (
     FieldDrawing,
     JacobianDrawing,
     SaturationDrawing,
+    SideBySideDrawing,
     StaircaseDrawing,
     SurrogateDrawing,
 )
 from helpers.widgets.drawings.saturation import LOWEST, ZERO_AT
 from helpers.widgets.explorer import explore
+from helpers.widgets.player import Playable
 
 
 def outputs(x):
@@ -45,6 +47,10 @@ def jump(fn, start):
 
 MADE = {
     "curve": (lambda: CurveDrawing(wave, (-3, 3)), {"width": (1.0, 3.0, 0.5)}),
+    "side by side": (
+        lambda: SideBySideDrawing({"wave": wave, "relu": torch.relu}, (-3, 3)),
+        {"width": (1.0, 3.0, 0.5)},
+    ),
     "jacobian": (
         lambda: JacobianDrawing(outputs, torch.tensor([2.0, 3.0])),
         {"v1": (-1.0, 1.0, 0.5), "v2": (-1.0, 1.0, 0.5), "v3": (-1.0, 2.0, 0.5)},
@@ -56,13 +62,13 @@ MADE = {
     ),
     "descent": (
         lambda: DescentDrawing(bowl, {"halving": halve, "jumping": jump}),
-        {"x1": (-5.0, 5.0, 0.5), "x2": (-5.0, 5.0, 0.5)},
+        {"x1": (-5.0, 5.0, 0.5), "x2": (-5.0, 5.0, 0.5), "steps": Playable(0, 3)},
     ),
     "saturation": (SaturationDrawing, {"scale": (0.5, 100.0, 0.5)}),
     "surrogate": (SurrogateDrawing, {"width": (0.25, 3.0, 0.25)}),
     "stairs": (
         StaircaseDrawing,
-        {"start": (-3.75, 5.75, 0.25), "width": (0.75, 6.0, 0.25)},
+        {"start": (-3.75, 5.75, 0.25), "width": (0.75, 6.0, 0.25), "steps": Playable(0, 40)},
     ),
 }
 
@@ -211,6 +217,28 @@ def test_descent_draws_each_path_and_says_where_it_ends():
     assert (drawing._start.get_xdata().item(), drawing._start.get_ydata().item()) == (4, -2)
 
 
+def test_descent_is_shown_up_to_a_step():
+    drawing = DescentDrawing(bowl, {"halving": halve, "jumping": jump})
+    assert drawing.show(x1=4.0, x2=-2.0, steps=2) == (
+        "halving: 2 steps to (1, -0.5), still moving; jumping: 1 steps to (0, 0), a minimum"
+    )
+    assert drawing._paths[0].get_xdata().tolist() == [4, 2, 1]
+    assert drawing._heights[0].get_ydata().tolist() == pytest.approx([20, 5, 1.25])
+    assert drawing._ends[0].get_xydata().tolist() == [[1, -0.5]]
+    assert drawing.show(x1=4.0, x2=-2.0, steps=3) == drawing.show(x1=4.0, x2=-2.0)
+
+
+def test_the_ball_is_shown_after_a_step():
+    drawing = StaircaseDrawing()
+    whole = drawing.show()
+    path = drawing._path.get_ydata()
+    for steps, said in ((0, "at 4.5 after 0 steps"), (1, "at 4.17 after 1 step")):
+        assert drawing.show(steps=steps) == said
+        assert drawing._path.get_ydata().tolist() == path[: steps + 1].tolist()
+        assert drawing._end.get_xdata().tolist() == [path[steps]]
+    assert drawing.show(steps=40) == whole == "reaches the bottom in 7 steps, and rests at -0.88"
+
+
 def test_two_kinds_of_marks_show_the_lowest_values_that_are_defined():
     plane = FieldDrawing(torch.sqrt).figure.axes[1]
     marks = [line for line in plane.lines if line.get_label().startswith("lowest")]
@@ -330,6 +358,8 @@ def test_flat_units_are_drawn_in_percent():
             ValueError,
             r"none needs to return points of shape \(steps \+ 1, 2\), got \(0, 2\)",
         ),
+        (lambda: DescentDrawing(bowl, {"jumping": jump}).show(steps=-1), ValueError, "got -1"),
+        (lambda: StaircaseDrawing().show(steps=41), ValueError, "from 0 to 40, got 41"),
         (lambda: CurvatureDrawing(torch.log, (1, 5)), ValueError, "with at in it, got x="),
         (lambda: CurvatureDrawing(lambda x, at=1: x * at), ValueError, "another name"),
         (lambda: FieldDrawing(lambda x: x * torch.nan), ValueError, "NaN everywhere"),

@@ -2,6 +2,7 @@
 
 regions             where numbers are infinite or NaN, and which they are, in words
 numbers             gradient_curve: value, autograd's gradient and the true slope
+agreement           where several functions differ, in value or in gradient
 derivatives         first and second derivatives of any function
 surrogate_function  the function whose derivative a gradient is
 axes                what the axes of all figures have in common

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import torch
 from matplotlib.artist import Artist
@@ -86,30 +86,36 @@ def plot_gallery(
     columns = min(columns, len(curves))
     strips = -(-len(curves) // columns)
     figure = Picture(max(4.5, 0.8 + 2.1 * columns), 1.1 + 3.2 * strips)
-    axes = figure.subplots(2 * strips, columns, sharex=True, squeeze=False)
-    for i in range(strips * columns):
-        value_ax, gradient_ax = axes[2 * (i // columns) : 2 * (i // columns) + 2, i % columns]
-        if i >= len(curves):
-            value_ax.set_visible(False)
-            gradient_ax.set_visible(False)
-            continue
-        artists = CurveArtists(value_ax, gradient_ax)
-        name, curve = list(curves.items())[i]
+    drawn = draw_columns(figure, [textwrap.fill(name, 24) for name in curves], columns)
+    for artists, curve in zip(drawn, curves.values(), strict=True):
         artists.fit(curves.values())
         artists.show(curve)
+        artists.gradient_ax.set_title("")
         if surrogate:
-            (line,) = value_ax.plot(curve.x, surrogate_values(curve), **SURROGATE)
-        value_ax.set(title=textwrap.fill(name, 24), xlabel="")
-        gradient_ax.set(title="", xlabel="x")
-        gradient_ax.tick_params(labelbottom=i + columns >= len(curves))
-        for ax, label in ((value_ax, "value"), (gradient_ax, "gradient")):
-            ax.tick_params(labelleft=i % columns == 0)
-            ax.set_ylabel(label if i % columns == 0 else "")
+            (line,) = artists.value_ax.plot(curve.x, surrogate_values(curve), **SURROGATE)
     more = [line] if surrogate else []
     add_legend(figure, artists, columns=4 + len(more) if columns > 2 else 2, more=more)
     figure.suptitle(textwrap.fill(title or "Value above, gradient below", 20 * columns + 20))
     figure.summary = "\n".join(f"{name}: {curve.describe()}" for name, curve in curves.items())
     return figure
+
+
+def draw_columns(figure: Picture, titles: Sequence[str], columns: int) -> list[CurveArtists]:
+    """Axes for some curves, at most so many side by side: each value above its gradient."""
+    rows = 2 * -(-len(titles) // columns)
+    axes = figure.subplots(rows, columns, sharex=True, squeeze=False)
+    pairs = [(axes[row, k], axes[row + 1, k]) for row in range(0, rows, 2) for k in range(columns)]
+    for pair in pairs[len(titles) :]:
+        for ax in pair:
+            ax.set_visible(False)
+    drawn = [CurveArtists(*pair) for pair in pairs[: len(titles)]]
+    for i, (artists, title) in enumerate(zip(drawn, titles, strict=True)):
+        artists.value_ax.set(title=title, xlabel="")
+        artists.gradient_ax.tick_params(labelbottom=i + columns >= len(titles))
+        for ax, label in ((artists.value_ax, "value"), (artists.gradient_ax, "gradient")):
+            ax.tick_params(labelleft=i % columns == 0)
+            ax.set_ylabel(label if i % columns == 0 else "")
+    return drawn
 
 
 def curve_figure(fn: GradientCurve | Callable) -> tuple[Picture, CurveArtists]:

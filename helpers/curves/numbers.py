@@ -51,9 +51,7 @@ class GradientCurve:
 
     @cached_property
     def touching(self) -> torch.Tensor:
-        """For each x[i] but the last: is x[i+1] its float neighbour, at a jump or a kink?"""
-        rounding = 1e-15 * self.x[1:].abs()
-        return self.x.diff() <= 1e-12 * (self.x[-1] - self.x[0]) + rounding
+        return touching(self.x)
 
     @property
     def touches_left(self) -> torch.Tensor:
@@ -167,6 +165,15 @@ class GradientCurve:
         line = f"value {value}, gradient {gradient}, slope{times} {slope}"
         width = (self.x[-1] - self.x[0]).item()
         return f"{line}; they differ {name_places(lies, width)}" if lies else line
+
+
+def touching(x: torch.Tensor) -> torch.Tensor:
+    """For each x[i] but the last: is x[i+1] its float neighbour, at a jump or a kink?
+
+    >>> touching(torch.tensor([0.0, 1e-15, 1.0]).double())
+    tensor([ True, False])
+    """
+    return x.diff() <= 1e-12 * (x[-1] - x[0]) + 1e-15 * x[1:].abs()
 
 
 def gradient_curve(

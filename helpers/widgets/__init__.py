@@ -1,5 +1,6 @@
 """Interactive parts: sliders and buttons with a picture that follows.
 
+player         Play and Step buttons beside a slider
 controls       sliders, menus and checkboxes
 alert          what goes on in a callback, and an error in red
 tracebacks     tracebacks that show the reader's code
@@ -13,5 +14,6 @@ atlas_browser  the gradient atlas to search
 """
 
 from helpers.widgets.explorer import Explorer, explore
+from helpers.widgets.player import Playable
 
-__all__ = ["Explorer", "explore"]
+__all__ = ["Explorer", "Playable", "explore"]

@@ -12,13 +12,15 @@ import traitlets
 from ipywidgets.widgets.interaction import interactive
 
 from autograd_surprises.show.stroke_recorder import CSS_DPI
+from helpers.widgets.player import Playable, PlayableSlider
 
 
 def control(name: str, range_: object, default: object = None):
     """A slider for (min, max) or (min, max, step), a menu for a list, a checkbox for a bool.
 
-    It starts at `default`, if there is one. Raises ValueError for a range without values to choose
-    from or a default outside it, TypeError for anything else that does not describe a control.
+    `Playable(min, max)` makes a slider that can be played. A control starts at `default`, if there
+    is one. Raises ValueError for a range without values to choose from or a default outside it,
+    TypeError for anything else that does not describe a control.
 
     >>> control("bits", (2, 8), 4).value
     4
@@ -41,7 +43,10 @@ def control(name: str, range_: object, default: object = None):
         raise ValueError(f"{name}={range_} never moves: its step needs to be more than 0")
     if range_ == []:
         raise ValueError(f"{name}=[] leaves nothing to choose from")
-    made = interactive.widget_from_abbrev(range_)
+    if isinstance(range_, Playable):
+        made = _playable_slider(name, range_)
+    else:
+        made = interactive.widget_from_abbrev(range_)
     made.description = name
     made.style.description_width = "initial"
     if is_range:
@@ -58,6 +63,12 @@ def control(name: str, range_: object, default: object = None):
                 f"the default of a parameter does not fit its control: {error}"
             ) from None
     return made
+
+
+def _playable_slider(name, range_):
+    if not all(isinstance(number, int) for number in range_):
+        raise TypeError(f"{name}={range_} cannot be played: it needs whole numbers")
+    return PlayableSlider(**range_._asdict(), value=range_.max)
 
 
 def _decimals(number):
@@ -77,6 +88,16 @@ def move(control: ipywidgets.Widget, name: str, value: object):
         raise ValueError(f"{name} cannot be {value!r}: {error}") from None
     if control.value != value:  # sliders clip in silence
         raise ValueError(f"{name} needs to be from {control.min} to {control.max}, got {value!r}")
+
+
+def nearest(control: ipywidgets.Widget, value: float) -> float:
+    """The value of a slider that is nearest to any number.
+
+    >>> nearest(control("width", (0.0, 1.0, 0.25)), 0.6), nearest(control("width", (0, 2)), 9.0)
+    (0.5, 2)
+    """
+    steps = round((value - control.min) / control.step)
+    return max(control.min, min(control.max, control.min + steps * control.step))
 
 
 def move_all(controls: Mapping[str, ipywidgets.Widget], values: Mapping[str, object]):

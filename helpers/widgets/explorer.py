@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from numbers import Real
 from time import perf_counter
 
 import ipywidgets
@@ -13,8 +14,9 @@ import ipywidgets
 from autograd_surprises.show.live_picture import LivePicture
 from helpers.curves.axes import union
 from helpers.widgets.alert import Alert
-from helpers.widgets.controls import control, move_all, reachable
-from helpers.widgets.drawings import CurveDrawing, Drawing
+from helpers.widgets.controls import control, move_all, nearest, reachable
+from helpers.widgets.drawings import CurveDrawing, Drawing, PointDrawing, SideBySideDrawing
+from helpers.widgets.player import row_of
 from helpers.widgets.printing import each_line_once
 from helpers.widgets.range_search import RangeSearch
 from helpers.widgets.tracebacks import without_our_frames
@@ -26,26 +28,38 @@ SEARCH = 3.0  # seconds of kernel time for the range of the axes
 STILL = 1.0  # seconds without a move until the axes may change
 
 
-def explore(fn: Callable | Drawing, x: tuple[float, float] = INTERVAL, **sliders) -> Explorer:
+def explore(
+    fn: Callable | Mapping[str, Callable] | Drawing,
+    x: tuple[float, float] = INTERVAL,
+    **sliders,
+) -> Explorer:
     """Show fn(x) and its gradient on an interval, with a control for each parameter you name.
 
     `sliders` maps names to ipywidgets' abbreviations: (min, max) or (min, max, step) for a slider,
-    a list for a drop-down menu, True or False for a checkbox. A control starts at the default in
-    the signature of fn; one named `grad_output` sets the upstream gradient. A `Drawing` in place
-    of fn shows something else. The axes first suit the defaults; once the cell has ended, the
-    kernel finds limits that suit all settings. Raises TypeError for a name that is not a parameter
-    of fn, ValueError for a range without values, and what fn raises for its defaults.
+    a list for a drop-down menu, True or False for a checkbox. `Playable(min, max)` makes a slider
+    with a Play button. A control starts at the default in the signature of fn; one named
+    `grad_output` sets the upstream gradient. `point=0.3` puts a point on the curve, to be dragged
+    or moved by steps of gradient descent. A dict {name: function} in place of fn shows two to four
+    functions side by side; a `Drawing` shows something else. The axes first suit the defaults;
+    once the cell has ended, the kernel finds limits that suit all settings. Raises TypeError for a
+    name that is not a parameter of fn, ValueError for a range without values, and what fn raises
+    for its defaults.
 
     >>> e = explore(torch.nn.functional.elu, alpha=(0.0, 2.0, 0.5))
     >>> e.set(alpha=0.5); e.summary
     'elu, alpha=0.5: value -0.475 to 3, gradient 0.0249 to 0.5 below 0, 1 above 0, slope the same'
     """
-    if not isinstance(fn, Drawing):
-        drawing = CurveDrawing(fn, x)
-    elif x is INTERVAL:
+    if isinstance(fn, Drawing):
+        if x is not INTERVAL:
+            raise TypeError(f"x={x!r} is the interval of a function; {fn.name!r} is a drawing")
         drawing = fn
+    elif isinstance(fn, Mapping):
+        drawing = SideBySideDrawing(fn, x)
+    elif isinstance(sliders.get("point"), Real) and not isinstance(sliders["point"], bool):
+        drawing = PointDrawing(fn, x, sliders.pop("point"))
+        sliders |= drawing.sliders
     else:
-        raise TypeError(f"x={x!r} is the interval of a function; {fn.name!r} is a drawing")
+        drawing = CurveDrawing(fn, x)
     controls = {name: _control_of(drawing, name, sliders[name]) for name in sliders}
     try:
         return Explorer(drawing, controls)
@@ -88,7 +102,14 @@ class Explorer(ipywidgets.VBox):
         self.picture.refresh()
         for slider in self.sliders.values():
             slider.observe(self._on_move, "value")
-        super().__init__([*self.sliders.values(), self.picture, self.message])
+        self.picture.handles = list(drawing.handles)
+        self.picture.observe(self._on_drag, "dragged")
+        rows = [*map(row_of, self.sliders.values())]
+        if drawing.step:
+            self.step_button = ipywidgets.Button(description="Step")
+            self.step_button.on_click(self._on_step)
+            rows.append(self.step_button)
+        super().__init__([*rows, self.picture, self.message])
         self._search = RangeSearch(drawing, list(reachable(self.sliders)))
         self._moved_at = self._told_at = -math.inf
         if self._seconds < WARM_UP:
@@ -144,6 +165,13 @@ class Explorer(ipywidgets.VBox):
                     self.message.value = ""
         finally:
             self._moved_at = perf_counter()
+
+    def _on_drag(self, change):
+        """Move controls to the values nearest to where a handle was dragged."""
+        self.set(**{name: nearest(self.sliders[name], at) for name, at in change["new"].items()})
+
+    def _on_step(self, button):
+        self.set(**self.drawing.step(**self.values))
 
     def _evaluate(self):
         start = perf_counter()

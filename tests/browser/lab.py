@@ -383,7 +383,7 @@ class ExplorerView:
         return next(control["shown"] for control in self.controls() if control["name"] == name)
 
     def slider(self, name: str):
-        row = self.box.locator("> .widget-slider").filter(
+        row = self.box.locator(".widget-slider").filter(
             has=self.box.page.locator("label", has_text=re.compile(f"^{name}$"))
         )
         return row.get_by_role("slider")

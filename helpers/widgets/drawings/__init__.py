@@ -3,6 +3,7 @@
 drawing         Drawing: a figure, and how it follows a few values
 curve           CurveDrawing: a function and its gradient; what `explore(fn)` draws
 draggable_point  PointDrawing: a point on a curve to drag, with two tangents
+side_by_side    SideBySideDrawing: several functions side by side; what `explore({...})` draws
 jacobian        JacobianDrawing: rows of a Jacobian, weighted by v, and x.grad
 field           FieldDrawing: the gradient of two outputs over a plane, weighted by v
 curvature       CurvatureDrawing: value, slope and curvature of a function
@@ -23,6 +24,7 @@ from helpers.widgets.drawings.drawing import Drawing
 from helpers.widgets.drawings.field import FieldDrawing
 from helpers.widgets.drawings.jacobian import JacobianDrawing
 from helpers.widgets.drawings.saturation import SaturationDrawing
+from helpers.widgets.drawings.side_by_side import SideBySideDrawing
 from helpers.widgets.drawings.staircase import StaircaseDrawing
 from helpers.widgets.drawings.surrogate import SurrogateDrawing
 
@@ -36,6 +38,7 @@ __all__ = [
     "JacobianDrawing",
     "PointDrawing",
     "SaturationDrawing",
+    "SideBySideDrawing",
     "StaircaseDrawing",
     "SurrogateDrawing",
 ]

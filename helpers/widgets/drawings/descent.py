@@ -33,6 +33,8 @@ class DescentDrawing(Drawing):
     reach    the landscape is drawn from -reach to reach in both directions
     start    where the paths start; sliders for x1 and x2 move it
 
+    A slider for `steps` shows each path up to this step, otherwise all of it is shown.
+
     >>> bowl = lambda x: (x**2).sum(-1)
     >>> stay = DescentDrawing(bowl, {"stays": lambda fn, x: x[None]})
     >>> stay.show(x1=0.0, x2=0.0)
@@ -49,7 +51,7 @@ class DescentDrawing(Drawing):
         if not 1 <= len(methods) <= len(STYLES):
             raise ValueError(f"needs one to {len(STYLES)} methods, got {len(methods)}")
         self.fn, self.methods, self.name = fn, dict(methods), " and ".join(methods)
-        self.parameters = {"x1": float(start[0]), "x2": float(start[1])}
+        self.parameters = {"x1": float(start[0]), "x2": float(start[1]), "steps": None}
         self.figure = Picture(8, 4.2)
         plane, self._height_ax = self.figure.subplots(1, 2, width_ratios=[1.25, 1])
         self._draw_landscape(plane, torch.linspace(-reach, reach, 121))
@@ -85,8 +87,14 @@ class DescentDrawing(Drawing):
 
     def show(self, **values):
         paths, said = self._descend(**values), []
-        self._heights_shown = [self.fn(path) for path in paths]
-        self.ranges = self._ranges(self._heights_shown)
+        heights = [self.fn(path) for path in paths]
+        self.ranges = self._ranges(heights)
+        steps = values.get("steps")
+        if steps is not None:
+            if steps < 0:
+                raise ValueError(f"steps needs to be at least 0, got {steps}")
+            paths, heights = ([each[: steps + 1] for each in some] for some in (paths, heights))
+        self._heights_shown = heights
         self._place_heights()
         self._start.set_data(*paths[0][:1].T.numpy())
         for k, (name, path) in enumerate(zip(self.methods, paths, strict=True)):
@@ -121,7 +129,8 @@ class DescentDrawing(Drawing):
             line.set_data(range(len(heights)), above.numpy())
 
     def _descend(self, **values):
-        start = torch.tensor([*self.with_defaults(values).values()], dtype=torch.float64)
+        values = self.with_defaults(values)
+        start = torch.tensor([values["x1"], values["x2"]], dtype=torch.float64)
         paths = [method(self.fn, start.clone()).detach() for method in self.methods.values()]
         for name, path in zip(self.methods, paths, strict=True):
             if path.dim() != 2 or path.shape[1] != 2 or not len(path):

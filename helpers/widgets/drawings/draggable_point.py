@@ -17,7 +17,7 @@ class PointDrawing(CurveDrawing):
     """The picture of CurveDrawing, and a point on the curve with two tangents through it.
 
     The solid tangent has autograd's gradient, the dashed one the true slope; at a jump or a kink
-    there is no true one. `step` is what gradient descent does: point - lr · gradient.
+    there is no true one. `sliders` are those of the point and of the learning rate.
 
     >>> PointDrawing(torch.square, (-3.0, 3.0), 1.0).step(point=1.0, lr=0.25)
     {'point': 0.5}
@@ -34,6 +34,8 @@ class PointDrawing(CurveDrawing):
         if not low <= point <= high:
             raise ValueError(f"point needs to lie in x = ({low:g}, {high:g}), got {point:g}")
         self.parameters |= {"point": float(point), "lr": 0.1}
+        # fine enough to walk on, and whole hundredths where the interval allows
+        self.sliders = {"point": (low, high, (high - low) / 600), "lr": (0.05, 1.0, 0.05)}
         value_ax, gradient_ax = self._artists.value_ax, self._artists.gradient_ax
         (self._gradient,) = value_ax.plot([], [], color=GRADIENT_COLOUR, lw=2.5)
         (self._slope,) = value_ax.plot([], [], color=SLOPE_COLOUR, lw=1.5, ls=(0, (4, 3)))
@@ -61,7 +63,7 @@ class PointDrawing(CurveDrawing):
         )
 
     def step(self, point: float, lr: float, **values) -> dict[str, float]:
-        """Where a step of gradient descent moves the point, at most to an end of the interval."""
+        """Move the point by -lr · gradient, at most to an end of the interval."""
         _, gradient, _ = self._at(point, **values)
         low, high = self.x
         return {"point": min(high, max(low, point - lr * gradient))}

@@ -24,6 +24,7 @@ class Drawing:
     moving      the parts that most moves change, in the order in which they are drawn
     handles     what a reader can drag: the number of its axes, and the names of the values that
                 its x and y are, or None. Its dot has the gid "handle", in the same order.
+    step        None, or a method that returns the values that one step leads to
     ranges      what the axes have to hold to show what is shown now, by names of your choice
 
     Other changes show as well, but take longer. So axes that follow the values get their limits
@@ -37,6 +38,7 @@ class Drawing:
     figure: Picture
     moving: Sequence[Artist]
     handles: Sequence[Mapping] = ()
+    step: Callable[..., Mapping[str, object]] | None = None
     ranges: Mapping[str, Range] = {}
 
     @cached_property

@@ -1,0 +1,99 @@
+"""A slider that can be played, without a browser."""
+
+import ipywidgets
+import pytest
+
+from helpers.widgets.controls import control
+from helpers.widgets.explorer import explore
+from helpers.widgets.player import BY_MOTION, Playable, PlayableSlider, Player
+
+
+def walk(x, steps=3, width=1.0):
+    return x * steps * width
+
+
+@pytest.fixture
+def explorer():
+    return explore(walk, steps=Playable(1, 6, 2), width=(0.5, 1.0))
+
+
+@pytest.fixture
+def player(explorer):
+    (player,) = (row for row in explorer.children if isinstance(row, Player))
+    return player
+
+
+def test_only_what_can_be_played_has_buttons(explorer, player):
+    assert explorer.children[:2] == (player, explorer.sliders["width"])
+    assert player.children[0] is explorer.sliders["steps"]
+
+
+def test_it_is_a_slider_as_any_other(explorer, player):
+    assert explorer.values == {"steps": 3, "width": 1.0}
+    explorer.set(steps=5)
+    assert player.slider.value == 5 and "steps=5" in explorer.summary
+    with pytest.raises(ValueError, match="steps needs to be from 1 to 6, got 7"):
+        explorer.set(steps=7)
+
+
+def test_without_a_default_it_starts_at_the_end():
+    assert control("steps", Playable(0, 40), 7).value == 7
+    assert control("steps", Playable(0, 40)).value == 40
+
+
+def test_the_clock_moves_the_slider_in_the_browser(monkeypatch):
+    links = []
+    monkeypatch.setattr(ipywidgets, "jslink", lambda *ends: links.append(ends))
+    slider = PlayableSlider(value=3, min=1, max=6, step=2)
+    clock = Player(slider).clock
+    assert links == [((slider, "value"), (clock, "value"))]
+    assert (clock.value, clock.min, clock.max, clock.step) == (3, 1, 6, 2)
+
+
+def test_it_plays_only_when_pressed_and_pauses(player):
+    button, clock = player.play_button, player.clock
+    assert not clock.playing and not clock.repeat
+    assert (button.description, button.icon) == ("Play steps", "play")
+    button.click()
+    assert clock.playing
+    assert (button.description, button.icon) == ("Pause steps", "pause")
+    button.click()
+    assert not clock.playing
+    button.click()
+    clock.playing = False  # it got to the end
+    assert button.description == "Play steps"
+
+
+def test_each_button_has_a_name_and_the_nameless_ones_are_hidden(player):
+    shown = [child for child in player.children if child.layout.display != "none"]
+    assert shown == [player.slider, player.play_button, player.step_button]
+    assert player.step_button.description == "Advance steps"
+
+
+def test_a_press_is_one_step_where_motion_is_reduced(explorer, player):
+    (play,), (step,) = player.play_button._dom_classes, player.step_button._dom_classes
+    assert f"(prefers-reduced-motion: reduce) {{ .{play} {{ display: none" in BY_MOTION
+    assert f"(prefers-reduced-motion: no-preference) {{ .{step} {{ display: none" in BY_MOTION
+    seen = []
+    for _ in range(3):
+        player.step_button.click()
+        seen.append(explorer.values["steps"])
+        assert f"steps={seen[-1]}" in explorer.summary
+    assert seen == [5, 1, 3]  # 7 would be beyond the end
+    assert not player.clock.playing
+
+
+@pytest.mark.parametrize(
+    "range_, error, message",
+    [
+        (Playable(0.0, 1.0), TypeError, "cannot be played: it needs whole numbers"),
+        (Playable(0, 4, 0.5), TypeError, "cannot be played: it needs whole numbers"),
+        (Playable(3, 3), ValueError, "is an empty range"),
+        (Playable(0, 3, 0), ValueError, "never moves"),
+        (Playable(0, 2), ValueError, "steps needs to be from 0 to 2, got 3"),
+        (Playable("a", 3), TypeError, "makes no control"),
+    ],
+)
+def test_what_cannot_be_played(range_, error, message):
+    with pytest.raises(error, match=message):
+        explore(walk, steps=range_)
