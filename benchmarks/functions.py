@@ -35,7 +35,8 @@ CALLS = {1_000: 50, 100_000: 15, 10_000_000: 1}  # in one turn, for each number 
 MIDDLE, LARGE = 1, 2  # the second and the third of these
 STORED = Path(helpers.lessons.__path__[0], "measured", "functions.json")  # for notebook 10
 
-# operator, peers, which numbers of elements, and the part of each peer's time that ours may take, on 1 thread
+# operator, peers, which numbers of elements, and the part of each peer's time that ours may take,
+# on 1 thread
 TARGETS = [
     ("round_ste", ["brevitas"], [LARGE], 1.05),
     ("sign_ste", ["brevitas binary, unclipped"], [MIDDLE, LARGE], 0.65),
@@ -186,7 +187,10 @@ def show(found):
     names = [name for name in dict.fromkeys(key[:2] for key in found) if name[0] != MEMORY]
     sizes = list(dict.fromkeys(key[2] for key in found))
     for threads in THREADS:
-        print(f"| µs; ours / this, 10 to 90% | {count(threads)} |" + "".join(f" {n:,} |" for n in sizes))
+        print(
+            f"| µs; ours / this, 10 to 90% | {count(threads)} |"
+            + "".join(f" {n:,} |" for n in sizes)
+        )
         print("|---|---|" + "---|" * len(sizes))
         for name in names:
             print(f"| {' | '.join(name)} |", end="")

@@ -16,8 +16,8 @@ def left_out(libraries: Iterable[str]) -> str:
 
 def need(libraries: Iterable[str], extra: str):
     """End a real run that lacks one of them."""
-    if missing := left_out(libraries):
+    if missing := [library for library in libraries if not find_spec(library)]:
         raise SystemExit(
-            f"A benchmark without its peers proves nothing{missing}. Install them: "
-            f"pip install -c constraints.txt -e '.[{extra}]', with Python 3.11 or later"
+            f"{', '.join(missing)}: not installed, and a benchmark without its peers proves "
+            f"nothing: pip install -c constraints.txt -e '.[{extra}]', with Python 3.11 or later"
         )

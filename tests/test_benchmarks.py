@@ -1,10 +1,9 @@
 """One short turn of each benchmark. Nothing is said about speed: `make bench` has the real run.
 
-Libraries that are not installed here are left out by name. explorer.py is tried in tests/browser.
+Libraries that are not installed here are left out by name. What explorer.py measures in a browser
+is tried in tests/browser.
 """
 
-import gc
-import importlib
 import itertools
 import sys
 from pathlib import Path
@@ -21,14 +20,6 @@ SHORT = {
     "doctor": {"turns": 1, "chains": {2: 1, 4: 1}},
     "functions": {"arguments": [], "rounds": 2, "calls": FEW},
 }
-
-
-@pytest.fixture
-def load(monkeypatch):
-    """Imports a benchmark. Their folder is no package, and they import each other."""
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    yield lambda name: importlib.import_module(f"benchmarks.{name}")
-    gc.enable()  # some switch it off
 
 
 def check_tables(said):
@@ -48,11 +39,10 @@ def test_no_benchmark_is_forgotten():
     assert scripts == SHORT.keys() | {"steps", "explorer"}
 
 
-# other libraries warn when they are imported
-@pytest.mark.filterwarnings("default")
+@pytest.mark.filterwarnings("default")  # other libraries warn when they are imported
 @pytest.mark.parametrize("name", SHORT)
-def test_a_short_turn(load, capsys, name):
-    load(name).main(**SHORT[name])
+def test_a_short_turn(benchmark, capsys, name):
+    benchmark(name).main(**SHORT[name])
     said = capsys.readouterr().out
     if name == "cards":
         assert "lsq_quantize, ours\nreport card of" in said
@@ -62,8 +52,8 @@ def test_a_short_turn(load, capsys, name):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads memory from /proc")
 @pytest.mark.filterwarnings("default")
-def test_a_short_turn_of_steps(load, capsys, monkeypatch):
-    steps = load("steps")
+def test_a_short_turn_of_steps(benchmark, capsys, monkeypatch):
+    steps = benchmark("steps")
     small = torch.nn.Linear(8, 8), (torch.ones(1, 8),)
     monkeypatch.setattr(steps, "CASES", {"small": lambda: small})
     # not in a process of its own, where it would take seconds to import torch
@@ -72,6 +62,20 @@ def test_a_short_turn_of_steps(load, capsys, monkeypatch):
     check_tables(capsys.readouterr().out)
 
 
-def test_a_real_run_needs_its_peers(load):
-    with pytest.raises(SystemExit, match=r"left out: no_such_library \(not installed\).*\[peers\]"):
-        load("installed").need(["torch", "no_such_library"], "peers")
+def test_a_short_turn_of_explorer_in_a_kernel(benchmark, capsys):
+    """All contenders in one kernel: a kernel takes seconds to import torch."""
+    explorer = benchmark("explorer")
+    kernel, found = explorer.Kernel(), {}
+    try:
+        for name in explorer.CONTENDERS:
+            kernel.run(explorer.cell(name, browser=False))
+            found[name] = explorer.measure(kernel, name, [0.5, 0.7])
+    finally:
+        kernel.end()
+    explorer.show_kernel_side(found)
+    check_tables(capsys.readouterr().out)
+
+
+def test_a_real_run_needs_its_peers(benchmark):
+    with pytest.raises(SystemExit, match=r"^no_such_library: not installed.*\[peers\]"):
+        benchmark("installed").need(["torch", "no_such_library"], "peers")
