@@ -19,10 +19,6 @@ from helpers.curves.figures import CurveArtists
 def round_to(x, step=0.5):
     return step * torch.round(x / step)
 
-def slow(x, step=0.5):  # each call takes 0.3 s
-    time.sleep(0.3)
-    return round_to(x, step)
-
 def curve(step, fn=round_to):
     return gradient_curve(fn, (-3, 3), step=step)
 
@@ -107,11 +103,15 @@ def update(step):
 """
     + SHOW_IPYMPL,
 }
-# In two cells, of which the first one imports and draws what later ones find imported and drawn.
+# Before the picture of a function that takes its time: imports, and what is drawn only once.
 WARM = (
     COMMON
     + INLINE
     + """
+def slow(x, step=0.5):
+    time.sleep(SECONDS)
+    return round_to(x, step)
+
 curve(0.5)
 figure, artists = empty_figure()
 figure.canvas.draw()
@@ -119,8 +119,8 @@ plt.close()
 """
 )
 SLOW = {
-    OURS: (WARM, CALLS[OURS].format(fn="slow") + "\ndisplay(explorer)"),
-    INTERACT: (WARM, CALLS[INTERACT].format(fn="slow")),
+    OURS: CALLS[OURS].format(fn="slow") + "\ndisplay(explorer)",
+    INTERACT: CALLS[INTERACT].format(fn="slow"),
 }
 if not installed(["ipympl"]):
     del CONTENDERS[IDLE], CONTENDERS[BLIT]

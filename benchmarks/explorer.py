@@ -26,10 +26,11 @@ from jupyter_client.manager import start_new_kernel
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "browser")]
 
-from contenders import BLIT, CALLS, COMMON, CONTENDERS, INTERACT, OURS, SLOW
+from contenders import BLIT, CALLS, COMMON, CONTENDERS, INTERACT, OURS, SLOW, WARM
 from installed import need
 
 TURNS, MOVES, PRESSES = 4, 40, 15  # contenders take turns: a busy moment should hit them all
+SECONDS = 0.3  # of each call of a slow function
 STEPS = [round(0.1 + 0.01 * i, 2) for i in range(191)]
 
 MOVE = """
@@ -216,6 +217,11 @@ def first_picture(opened):
     return milliseconds
 
 
+def slow_cells(name, seconds):
+    """Cells for first_picture: each call of the function takes so many seconds."""
+    return f"SECONDS = {seconds}\n{WARM}", SLOW[name]
+
+
 def check(opened):
     if complaints := opened.complaints():
         raise RuntimeError(complaints)
@@ -259,8 +265,8 @@ def browser_side():
                     times, late = presses_and_drags(notebook, PRESSES + 3, 3 * (name == OURS))
                 presses[name] += times[3:]  # the first few warm up
                 drags += late
-            for name, cells in SLOW.items():
-                with opened(*cells) as notebook:
+            for name in SLOW:
+                with opened(*slow_cells(name, SECONDS)) as notebook:
                     first[name].append(first_picture(notebook))
     return presses, drags, first
 
@@ -304,7 +310,7 @@ def show_kernel_side(found):
 
 def show_browser_side(presses, drags, first):
     table(f"browser: key press to pixels (n = {len(presses[OURS])})", "ms", presses)
-    title = "browser: first picture of a function of 0.3 s"
+    title = f"browser: first picture of a function of {SECONDS} s"
     table(f"{title} (n = {len(first[OURS])})", "ms", first)
     print("\nAfter a drag of 100 events, ms until the last value shows, and the drag's seconds:")
     print(", ".join(f"{late:.0f} ({seconds:.2f} s)" for late, seconds in drags) + "\n")
