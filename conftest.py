@@ -49,15 +49,21 @@ def pytest_runtest_call(item):
     assert not said, f"printed to stderr: {said}"
 
 
-@pytest.fixture(scope="session")
-def chromium():
-    """Path of a Chromium. Without one, tests are skipped, or fail where REQUIRE_BROWSER is set."""
+def find_chromium():
+    """Path of a Chromium. Without one, the path where playwright would install its own."""
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if not path:
         from playwright.sync_api import sync_playwright
 
         with sync_playwright() as playwright:
-            path = playwright.chromium.executable_path  # where playwright would install its own
+            path = playwright.chromium.executable_path
+    return path
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Path of a Chromium. Without one, tests are skipped, or fail where REQUIRE_BROWSER is set."""
+    path = find_chromium()
     if Path(path).exists():
         return path
     if os.environ.get("REQUIRE_BROWSER"):

@@ -95,7 +95,7 @@ def microseconds(way, calls):
     return statistics.median(times)
 
 
-def main():
+def main(visits=VISITS, calls=CALLS):
     torch.set_num_threads(1)
     torch.manual_seed(0)
     print(
@@ -103,23 +103,23 @@ def main():
         f"1 thread, {os.cpu_count()} cores\n"
     )
     ways = {}
-    for n in CALLS:
+    for n in calls:
         numbers = torch.randn(2, n).unbind()
         for title, *pair in PAIRS:
             ways[title, n] = [functools.partial(way, *numbers) for way in pair]
     gc.disable()
     taken, shuffled = {cell: [] for cell in ways}, random.Random(0)
-    for _ in range(VISITS):
+    for _ in range(visits):
         for (title, n), pair in shuffled.sample(list(ways.items()), len(ways)):
             times = [0.0, 0.0]
             for i in shuffled.sample([0, 1], 2):
-                times[i] = microseconds(pair[i], CALLS[n])
+                times[i] = microseconds(pair[i], calls[n])
             taken[title, n].append(times)
-    print(f"| ours → plainer, µs; plainer / ours |{''.join(f' {n:,} |' for n in CALLS)}")
-    print("|---|" + "---|" * len(CALLS))
+    print(f"| ours → plainer, µs; plainer / ours |{''.join(f' {n:,} |' for n in calls)}")
+    print("|---|" + "---|" * len(calls))
     for title, *_ in PAIRS:
         print(f"| {title} |", end="")
-        for n in CALLS:
+        for n in calls:
             ours, plainer = (statistics.median(way) for way in zip(*taken[title, n], strict=True))
             ratio = statistics.median(b / a for a, b in taken[title, n])
             print(f" {ours:,.1f} → {plainer:,.1f}; {ratio:.1f} |", end="")

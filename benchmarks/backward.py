@@ -203,21 +203,21 @@ def microseconds(prepare):
     return 1e6 * (stop - start)
 
 
-def measure(pairs):
+def measure(pairs, rounds, turns):
     """For each pair, and each of its visits, the median microseconds of (first, second)."""
     taken = {pair: [] for pair in pairs}
     shuffled = random.Random(0)
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for pair in shuffled.sample(pairs, len(pairs)):  # a busy moment should hit them all
             times = [], []
-            for _ in range(1 + TURNS):
+            for _ in range(1 + turns):
                 for way in shuffled.sample([0, 1], 2):
                     times[way].append(microseconds(pair.ways[way]))
             taken[pair].append([statistics.median(way[1:]) for way in times])  # [0] warmed up
     return taken
 
 
-def main():
+def main(rounds=ROUNDS, turns=TURNS):
     torch.set_num_threads(1)
     torch.manual_seed(0)
     print(
@@ -231,7 +231,7 @@ def main():
         *(pair for n in (1, LARGE) for pair in of_the_same_work(n)),
     ]
     gc.disable()
-    taken = measure(pairs)
+    taken = measure(pairs, rounds, turns)
     print("| first → second | size | µs | second / first | quartiles | bytes saved per element |")
     print("|---|---|---|---|---|---|")
     for pair, times in taken.items():

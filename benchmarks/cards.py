@@ -15,6 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import torch
+from installed import installed, left_out, need
 from peers import CONTENDERS, HIGH, LOW, PEERS, SCALE, ZERO_POINT
 
 import helpers.lessons
@@ -39,27 +40,30 @@ PROMISED = {
 }
 
 
-def cards():
+def cards(compile):
     """One card for each contender that promises the gradient of its operator."""
     for contender in CONTENDERS:
         if contender.operator in PROMISED and not contender.differs:
             inputs = [X, STEP_SIZE] if contender.takes == "x step" else [X]
             like = PROMISED[contender.operator]
-            yield contender, report_card(contender.function, *inputs, like=like, compile=True)
+            yield contender, report_card(contender.function, *inputs, like=like, compile=compile)
 
 
-def main():
+def main(store=False, compile=True):
     warnings.simplefilter("ignore")
+    versions = {"torch": torch.__version__} | {peer: version(peer) for peer in installed(PEERS)}
+    named = ", ".join(f"{name} {number}" for name, number in versions.items())
+    print(f"{date.today()}, {named}{left_out(PEERS)}\n")
     found = []
-    for contender, card in cards():
+    for contender, card in cards(compile):
         print(f"{contender.operator}, {contender.name}\n{card}\n", flush=True)
         statuses = {row.name: row.status for row in card.rows}
         found.append({"operator": contender.operator, "contender": contender.name, **statuses})
-    versions = {"torch": torch.__version__} | {peer: version(peer) for peer in PEERS}
-    if "--store" in sys.argv:
+    if store:
         about = {"date": str(date.today()), "versions": versions, "cards": found}
         STORED.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    need(PEERS, "peers")
+    main(store="--store" in sys.argv)

@@ -4,6 +4,8 @@ A cell defines `slider`. BROWSER tells it whether a browser looks on: without on
 ipympl say to their canvas what a browser would.
 """
 
+from installed import installed
+
 OURS, INTERACT, IDLE, BLIT = "ours", "interact, inline", "ipympl draw_idle", "ipympl blitting"
 
 COMMON = """
@@ -17,8 +19,8 @@ from helpers.curves.figures import CurveArtists
 def round_to(x, step=0.5):
     return step * torch.round(x / step)
 
-def curve(step):
-    return gradient_curve(round_to, (-3, 3), step=step)
+def curve(step, fn=round_to):
+    return gradient_curve(fn, (-3, 3), step=step)
 
 def empty_figure():
     figure = plt.figure(figsize=(8, 3.4), dpi=100)
@@ -52,22 +54,27 @@ if not BROWSER:  # what a browser says to a canvas that it has opened
     canvas._handle_message(canvas, {"type": "set_device_pixel_ratio", "device_pixel_ratio": 2}, [])
     canvas.draw()
 """
+INLINE = """
+%matplotlib inline
+%config InlineBackend.figure_format = "retina"
+def drawing(fn):
+    def draw(step):
+        figure, artists = empty_figure()
+        artists.show(curve(step, fn))
+        plt.show()
+    return draw
+"""
+CALLS = {
+    OURS: "explorer = explore({fn}, step=(0.1, 2.0, 0.01))",
+    INTERACT: "ipywidgets.interact(drawing({fn}), step=(slider := new_slider()))",
+}
 CONTENDERS = {
-    OURS: """
-explorer = explore(round_to, step=(0.1, 2.0, 0.01))
+    OURS: CALLS[OURS].format(fn="round_to")
+    + """
 slider = explorer.sliders["step"]
 display(explorer)
 """,
-    INTERACT: """
-%matplotlib inline
-%config InlineBackend.figure_format = "retina"
-def draw(step):
-    figure, artists = empty_figure()
-    artists.show(curve(step))
-    plt.show()
-slider = new_slider()
-ipywidgets.interact(draw, step=slider)
-""",
+    INTERACT: INLINE + CALLS[INTERACT].format(fn="round_to"),
     IDLE: IPYMPL
     + """
 def update(step):
@@ -96,3 +103,24 @@ def update(step):
 """
     + SHOW_IPYMPL,
 }
+# Before the picture of a function that takes its time: imports, and what is drawn only once.
+WARM = (
+    COMMON
+    + INLINE
+    + """
+def slow(x, step=0.5):
+    time.sleep(SECONDS)
+    return round_to(x, step)
+
+curve(0.5)
+figure, artists = empty_figure()
+figure.canvas.draw()
+plt.close()
+"""
+)
+SLOW = {
+    OURS: CALLS[OURS].format(fn="slow") + "\ndisplay(explorer)",
+    INTERACT: CALLS[INTERACT].format(fn="slow"),
+}
+if not installed(["ipympl"]):
+    del CONTENDERS[IDLE], CONTENDERS[BLIT]

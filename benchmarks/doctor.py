@@ -20,6 +20,7 @@ from torch import nn
 from autograd_surprises.doctor import explain, trace
 
 TURNS = 25
+CHAINS = {250: 25, 4000: 5}  # the rounds of each, and its turns
 PLAIN, ANOMALY, EXPLAIN = "forward + backward", "with set_detect_anomaly", "with explain()"
 FORWARD, TRACED = "forward", "forward in trace()"
 
@@ -81,7 +82,7 @@ def ways(loss, wrt):
     return {PLAIN: plain, ANOMALY: anomaly, EXPLAIN: explained, FORWARD: loss, TRACED: traced}
 
 
-def measure(ways, turns=TURNS):
+def measure(ways, turns):
     """Median milliseconds of each way."""
     times = {name: [] for name in ways}
     for name in [*ways, *random.sample(list(ways) * turns, len(ways) * turns)]:
@@ -92,40 +93,45 @@ def measure(ways, turns=TURNS):
     return {name: statistics.median(values[1:]) for name, values in times.items()}
 
 
-def main():
+def main(turns=TURNS, chains=CHAINS):
     torch.set_num_threads(1)
     random.seed(0)
     versions = f"Python {platform.python_version()}, torch {torch.__version__}"
     print(f"{date.today()}, {versions}, 1 thread, {os.cpu_count()} cores\n")
-    cases = {
-        "small MLP": small_mlp(),
-        "transformer, 6 layers": transformer(),
-        "chain, 1,251 nodes": chain(250),
-        "chain, 20,001 nodes": chain(4000),
-    }
     columns = [PLAIN, ANOMALY, EXPLAIN, FORWARD, TRACED]
     print("| median ms |", " | ".join(columns), "|\n|---" * 1 + "|---" * len(columns) + "|")
-    result = {}
-    for name, (loss, wrt) in cases.items():
-        result[name] = times = measure(ways(loss, wrt), TURNS if "20" not in name else 5)
+
+    def row(name, case, turns):
+        times = measure(ways(*case), turns)
         print(f"| {name} |", " | ".join(f"{times[column]:.2f}" for column in columns), "|")
+        return times
+
+    mlp = row("small MLP", small_mlp(), turns)
+    model = row("transformer, 6 layers", transformer(), turns)
+    of_chains = {}
+    for rounds, chain_turns in chains.items():
+        nodes = 5 * rounds + 1
+        of_chains[nodes] = row(f"chain, {nodes:,} nodes", chain(rounds), chain_turns)
     print()
-    judge(result)
+    judge(mlp, model, of_chains)
 
 
-def judge(result):
-    mlp, model, small, large = result.values()
-    extra = {name: times[EXPLAIN] - times[PLAIN] for name, times in result.items()}
-    for name in ("transformer, 6 layers", "chain, 1,251 nodes"):
-        ratio = extra[name] / result[name][PLAIN]
+def judge(mlp, model, chains):
+    (few, small), (many, large) = chains.items()
+    for name, times in [("transformer, 6 layers", model), (f"chain, {few:,} nodes", small)]:
+        ratio = extra(times) / times[PLAIN]
         say(ratio <= 4, f"explain() costs at most 4 times a forward + backward, {name}", ratio)
-    over = extra["small MLP"] - 4 * mlp[PLAIN]
+    over = extra(mlp) - 4 * mlp[PLAIN]
     say(over <= 10, "on the small MLP, at most 10 ms more than that (ms over)", over)
     ratio = small[TRACED] / small[FORWARD]
     say(ratio <= 3, "the chain's forward takes at most 3 times as long in trace()", ratio)
-    per_node = extra["chain, 20,001 nodes"] / 20_001, extra["chain, 1,251 nodes"] / 1_251
-    growth = per_node[0] / per_node[1]
-    say(growth <= 2, "explain() per node, 20,001 nodes against 1,251, at most 2", growth)
+    growth = (extra(large) / many) / (extra(small) / few)
+    say(growth <= 2, f"explain() per node, {many:,} nodes against {few:,}, at most 2", growth)
+
+
+def extra(times):
+    """Milliseconds that explain() adds to a step."""
+    return times[EXPLAIN] - times[PLAIN]
 
 
 def say(reached, what, value):

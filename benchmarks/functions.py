@@ -23,6 +23,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import torch
+from installed import installed, left_out, need
 from peers import CONTENDERS, KINKS, OURS, PEERS, SCALE, Contender
 from traffic import traffic
 
@@ -31,10 +32,11 @@ from helpers.lessons.saved_tensors import saved_tensors
 
 ROUNDS, THREADS = 30, (1, 2)
 CALLS = {1_000: 50, 100_000: 15, 10_000_000: 1}  # in one turn, for each number of elements
-SMALL, MIDDLE, LARGE = CALLS
+MIDDLE, LARGE = 1, 2  # the second and the third of these
 STORED = Path(helpers.lessons.__path__[0], "measured", "functions.json")  # for notebook 10
 
-# operator, peers, elements, and the part of each peer's time that ours may take, on 1 thread
+# operator, peers, which numbers of elements, and the part of each peer's time that ours may take,
+# on 1 thread
 TARGETS = [
     ("round_ste", ["brevitas"], [LARGE], 1.05),
     ("sign_ste", ["brevitas binary, unclipped"], [MIDDLE, LARGE], 0.65),
@@ -120,12 +122,12 @@ def same(found, ours, name, tolerance):
     )
 
 
-def bytes_per_element(way):
-    """The bytes of a way with MIDDLE elements: for each element, the same as of any number."""
+def bytes_per_element(way, n):
+    """The bytes of a way with n elements, divided by n."""
     with saved_tensors() as saved:
         y = way.forward()  # noqa: F841 (it holds the graph)
     counts = {"saved": saved.bytes, **traffic(way.run)}
-    return {f"{kind}_bytes_per_element": round(count / MIDDLE, 1) for kind, count in counts.items()}
+    return {f"{kind}_bytes_per_element": round(count / n, 1) for kind, count in counts.items()}
 
 
 def microseconds(run, calls):
@@ -138,26 +140,27 @@ def microseconds(run, calls):
     return statistics.median(times)
 
 
-def measure(cells):
+def measure(cells, rounds, calls):
     """For each way and number of threads, the microseconds of each round."""
     taken = defaultdict(list)
     shuffled = random.Random(0)
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for threads in shuffled.sample(THREADS, len(THREADS)):
             torch.set_num_threads(threads)
             for (_, n), ways in shuffled.sample(list(cells.items()), len(cells)):
                 for way in shuffled.sample(ways, len(ways)):
-                    taken[way, threads].append(microseconds(way.run, CALLS[n]))
+                    taken[way, threads].append(microseconds(way.run, calls[n]))
     return taken
 
 
 def rows(cells, taken):
     """What was measured, as the JSON holds it. A ratio is ours, or the first, to this one."""
     torch.set_num_threads(1)
+    middle = sorted({n for _, n in cells})[MIDDLE]  # per element, the bytes of any number agree
     counts = {
-        way.contender: bytes_per_element(way)
+        way.contender: bytes_per_element(way, n)
         for (_, n), ways in cells.items()
-        if n == MIDDLE
+        if n == middle
         for way in ways
     }
     for (operator, n), ways in cells.items():
@@ -182,13 +185,16 @@ def rows(cells, taken):
 def show(found):
     """Tables: times on each number of threads, and bytes."""
     names = [name for name in dict.fromkeys(key[:2] for key in found) if name[0] != MEMORY]
-    sizes = "".join(f" {n:,} |" for n in CALLS)
+    sizes = list(dict.fromkeys(key[2] for key in found))
     for threads in THREADS:
-        print(f"| µs; ours / this, 10 to 90% | {count(threads)} |{sizes}")
-        print("|---|---|" + "---|" * len(CALLS))
+        print(
+            f"| µs; ours / this, 10 to 90% | {count(threads)} |"
+            + "".join(f" {n:,} |" for n in sizes)
+        )
+        print("|---|---|" + "---|" * len(sizes))
         for name in names:
             print(f"| {' | '.join(name)} |", end="")
-            for n in CALLS:
+            for n in sizes:
                 row = found[(*name, n, threads)]
                 print(f" {row['microseconds']:,.0f}; {row['ratio']:.2f},", end="")
                 print(f" {row['ratio_low']:.2f} to {row['ratio_high']:.2f} |", end="")
@@ -197,15 +203,15 @@ def show(found):
     print("| bytes per element | | saved for backward | moved | of fresh memory | time / floor |")
     print("|---|---|---|---|---|---|")
     for operator, name in names:
-        row, floor = found[operator, name, LARGE, 1], found[operator, FLOOR, LARGE, 1]
+        row, floor = (found[operator, way, sizes[LARGE], 1] for way in (name, FLOOR))
         kinds = [f"{row[f'{kind}_bytes_per_element']:g}" for kind in ("saved", "moved", "fresh")]
         times = row["microseconds"] / floor["microseconds"]
         print(f"| {operator} | {name} | {' | '.join(kinds)} | {times:.2f} |")
     print()
     for threads in THREADS:
         for name in (CLONE, COPY):
-            row = found[MEMORY, name, LARGE, threads]
-            speed = row["moved_bytes_per_element"] * LARGE / row["microseconds"] / 1000
+            row = found[MEMORY, name, sizes[LARGE], threads]
+            speed = row["moved_bytes_per_element"] * sizes[LARGE] / row["microseconds"] / 1000
             print(f"- memory, {count(threads)}: {name}, {speed:.1f} GB/s")
 
 
@@ -215,15 +221,18 @@ def count(threads):
 
 def judge(found):
     """Which targets are reached. Where several peers are named, ours has to beat each."""
-    measured = {key[0] for key in found}
-    for operator, peers, sizes, limit in TARGETS:
-        for n in sizes if operator in measured else []:
+    measured = {key[:2] for key in found}
+    sizes = list(dict.fromkeys(key[2] for key in found))
+    for operator, peers, which, limit in TARGETS:
+        if not {(operator, peer) for peer in peers} <= measured:
+            continue  # not asked for, or not installed
+        for n in (sizes[i] for i in which):
             ratio = max(found[operator, peer, n, 1]["ratio"] for peer in peers)
             names = " and ".join(peers)
             say(ratio, limit, f"{operator}, {n:,} elements: at most {limit:g} × {names}")
     for operator, limit in SAVED.items():
-        if operator in measured:
-            saved = found[operator, OURS, MIDDLE, 1]["saved_bytes_per_element"]
+        if (operator, OURS) in measured:
+            saved = found[operator, OURS, sizes[MIDDLE], 1]["saved_bytes_per_element"]
             say(saved, limit, f"{operator}: at most {limit} bytes saved per element")
 
 
@@ -238,27 +247,27 @@ def store(about, found):
     STORED.write_text(f'{head},\n  "rows": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
 
 
-def main():
+def main(arguments=None, rounds=ROUNDS, calls=CALLS):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("operators", nargs="*", help=f"some of: {'; '.join(OPERATORS)}")
     parser.add_argument("--store", action="store_true", help=f"write {STORED.name}")
-    asked = parser.parse_args()
+    asked = parser.parse_args(arguments)
     if unknown := set(asked.operators) - set(OPERATORS):
         parser.error(f"no operator {', '.join(unknown)}: there are {'; '.join(OPERATORS)}")
     if asked.store and asked.operators:
         parser.error("--store is for a run with all operators")
 
     versions = {"Python": platform.python_version(), "torch": torch.__version__}
-    versions |= {peer: version(peer) for peer in PEERS}
+    versions |= {peer: version(peer) for peer in installed(PEERS)}
     about = {"date": str(date.today()), "cores": os.cpu_count(), "versions": versions}
     named = ", ".join(f"{name} {number}" for name, number in versions.items())
-    print(f"{about['date']}, {named}, {about['cores']} cores\n")
+    print(f"{about['date']}, {named}, {about['cores']} cores{left_out(PEERS)}\n")
 
     operators = [*(asked.operators or OPERATORS), MEMORY]
     torch.set_num_threads(1)
-    cells = {(operator, n): prepare(operator, n) for operator in operators for n in CALLS}
+    cells = {(operator, n): prepare(operator, n) for operator in operators for n in calls}
     gc.disable()
-    found = list(rows(cells, measure(cells)))
+    found = list(rows(cells, measure(cells, rounds, calls)))
     keys = ("operator", "contender", "elements", "threads")
     by_key = {tuple(row[key] for key in keys): row for row in found}
     show(by_key)
@@ -269,4 +278,5 @@ def main():
 
 
 if __name__ == "__main__":
+    need(PEERS, "peers")
     main()

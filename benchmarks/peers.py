@@ -1,7 +1,7 @@
 """What benchmarks/functions.py compares: each operator of helpers/functions, and its peers.
 
-A contender is one entry of CONTENDERS. Whoever wants to try a peer's function in another way, on a
-report card for example, finds it here.
+A contender is one entry of CONTENDERS, which has those of the installed libraries. Whoever wants to
+try a peer's function in another way, on a report card for example, finds it here.
 """
 
 import logging
@@ -11,26 +11,10 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
+from installed import installed
 
 from helpers.functions import clamp, fake_quantize, lsq_quantize, round_ste, sign_ste, step
 
-logging.disable(logging.WARNING)  # torchao names each GPU library that it does not find
-try:
-    from brevitas.core.function_wrapper import Identity
-    from brevitas.core.quant import IntQuant
-    from brevitas.function import ops_ste as brevitas
-    from snntorch import surrogate as snntorch
-    from spikingjelly.activation_based import surrogate as spikingjelly
-    from torchao.prototype.paretoq.models.utils_quant import LsqBinaryTernaryExtension
-    from torchao.quantization import quant_primitives as torchao
-except ModuleNotFoundError as missing:
-    raise SystemExit(
-        f"{missing.name} is not installed, and a benchmark without its peers proves nothing: "
-        "pip install -c constraints.txt -e '.[peers]', with Python 3.11 or later"
-    ) from None
-logging.disable(logging.NOTSET)
-
-PEERS = ["brevitas", "snntorch", "spikingjelly", "torchao"]
 OURS, DETACHED = "ours", "p + (y - p).detach()"
 
 BITS, LOW, HIGH, SCALE, ZERO_POINT = 8, -128, 127, 1 / 64, 10  # clips 5% of normal numbers
@@ -91,72 +75,127 @@ def torch_lsq(x, step):
     return learnable(x, step, zero, LOW, HIGH, lsq_factor(x))
 
 
-def torchao_fake_quantize(x):
-    return torchao._fake_quantize_affine(x, x.shape, scale, zero_point, torch.int32, LOW, HIGH)
-
-
 scale, zero_point, zero = torch.tensor(SCALE), torch.tensor(float(ZERO_POINT)), torch.zeros(1)
-bits = torch.tensor(float(BITS))
-brevitas_int = IntQuant(signed=True, narrow_range=False, input_view_impl=Identity())
 
-CONTENDERS = [
-    Contender("round_ste", OURS, round_ste),
-    Contender("round_ste", "brevitas", brevitas.round_ste),
-    Contender("round_ste", "torchao", torchao._Round.apply),
-    Contender("round_ste", "torch.round, gradient 0", torch.round, differs="0 everywhere"),
-    Contender("round_ste", "clone, no Function", round_without_function),
-    Contender("round_ste", DETACHED, lambda x: detached(x, x.round())),
-    #
-    Contender("sign_ste", OURS, sign_ste),
-    Contender(
-        "sign_ste", "brevitas binary, unclipped", brevitas.binary_sign_ste, differs="not clipped"
-    ),
-    Contender(
-        "sign_ste", "brevitas ternary, unclipped", brevitas.ternary_sign_ste, differs="not clipped"
-    ),
-    Contender(
-        "sign_ste", "brevitas binary, clipped", lambda x: brevitas.binary_sign_ste(F.hardtanh(x))
-    ),
-    Contender("sign_ste", DETACHED, lambda x: detached(F.hardtanh(x), x.sign())),
-    #
-    Contender("clamp", OURS, lambda x: clamp(x, -1, 1, bound_gradient=0)),
-    Contender("clamp", "ours, bound ½", lambda x: clamp(x, -1, 1, bound_gradient=0.5)),
-    Contender("clamp", "ours, bound 1", lambda x: clamp(x, -1, 1, bound_gradient=1)),
-    Contender("clamp", "F.hardtanh", lambda x: F.hardtanh(x, -1, 1)),
-    Contender("clamp", "torch.clamp", lambda x: torch.clamp(x, -1, 1)),
-    #
-    Contender("step", OURS, lambda x: step(x, "atan", width=1 / math.pi)),
-    Contender("step", "snntorch", snntorch.atan(alpha=2.0)),
-    Contender("step", "spikingjelly", spikingjelly.ATan(alpha=2.0)),
-    #
-    Contender("fake_quantize", OURS, lambda x: fake_quantize(x, SCALE, ZERO_POINT, LOW, HIGH)),
-    Contender("fake_quantize", "torch", torch_fake_quantize),
-    Contender("fake_quantize", "torchao", torchao_fake_quantize),
-    Contender("fake_quantize", "brevitas", lambda x: brevitas_int(scale, zero_point, bits, x)),
-    Contender("fake_quantize", DETACHED, detached_fake_quantize),
-    #
-    # half of all normal numbers are clipped, which takes torch longer
-    Contender("fake_quantize, 0 to 255", OURS, lambda x: fake_quantize(x, SCALE, 0, 0, 255)),
-    Contender(
-        "fake_quantize, 0 to 255",
-        "torch",
-        lambda x: torch.fake_quantize_per_tensor_affine(x, SCALE, 0, 0, 255),
-    ),
-    #
-    Contender("lsq_quantize", OURS, lambda x, step: lsq_quantize(x, step, LOW, HIGH), "x step"),
-    Contender("lsq_quantize", "torch", torch_lsq, "x step"),
-    Contender(
-        "lsq_quantize",
-        "torchao",
-        lambda x, step: LsqBinaryTernaryExtension.apply(x, step, BITS, True),
-        "x step",
-    ),
-    Contender(
-        "lsq_quantize",
-        "brevitas",
-        lambda x, step: brevitas_int(step, zero, bits, x),
-        "x step",
-        differs="dL/dstep without the factor of LSQ",
-    ),
-    Contender("lsq_quantize", DETACHED, detached_lsq, "x step"),
-]
+
+def ours_and_torch():
+    return [
+        Contender("round_ste", OURS, round_ste),
+        Contender("round_ste", "torch.round, gradient 0", torch.round, differs="0 everywhere"),
+        Contender("round_ste", "clone, no Function", round_without_function),
+        Contender("round_ste", DETACHED, lambda x: detached(x, x.round())),
+        #
+        Contender("sign_ste", OURS, sign_ste),
+        Contender("sign_ste", DETACHED, lambda x: detached(F.hardtanh(x), x.sign())),
+        #
+        Contender("clamp", OURS, lambda x: clamp(x, -1, 1, bound_gradient=0)),
+        Contender("clamp", "ours, bound ½", lambda x: clamp(x, -1, 1, bound_gradient=0.5)),
+        Contender("clamp", "ours, bound 1", lambda x: clamp(x, -1, 1, bound_gradient=1)),
+        Contender("clamp", "F.hardtanh", lambda x: F.hardtanh(x, -1, 1)),
+        Contender("clamp", "torch.clamp", lambda x: torch.clamp(x, -1, 1)),
+        #
+        Contender("step", OURS, lambda x: step(x, "atan", width=1 / math.pi)),
+        #
+        Contender("fake_quantize", OURS, lambda x: fake_quantize(x, SCALE, ZERO_POINT, LOW, HIGH)),
+        Contender("fake_quantize", "torch", torch_fake_quantize),
+        Contender("fake_quantize", DETACHED, detached_fake_quantize),
+        #
+        # half of all normal numbers are clipped, which takes torch longer
+        Contender("fake_quantize, 0 to 255", OURS, lambda x: fake_quantize(x, SCALE, 0, 0, 255)),
+        Contender(
+            "fake_quantize, 0 to 255",
+            "torch",
+            lambda x: torch.fake_quantize_per_tensor_affine(x, SCALE, 0, 0, 255),
+        ),
+        #
+        Contender("lsq_quantize", OURS, lambda x, step: lsq_quantize(x, step, LOW, HIGH), "x step"),
+        Contender("lsq_quantize", "torch", torch_lsq, "x step"),
+        Contender("lsq_quantize", DETACHED, detached_lsq, "x step"),
+    ]
+
+
+def of_brevitas():
+    from brevitas.core.function_wrapper import Identity
+    from brevitas.core.quant import IntQuant
+    from brevitas.function import ops_ste
+
+    integer = IntQuant(signed=True, narrow_range=False, input_view_impl=Identity())
+    bits = torch.tensor(float(BITS))
+    no_factor = "dL/dstep without the factor of LSQ"
+    return [
+        Contender("round_ste", "brevitas", ops_ste.round_ste),
+        Contender(
+            "sign_ste", "brevitas binary, unclipped", ops_ste.binary_sign_ste, differs="not clipped"
+        ),
+        Contender(
+            "sign_ste",
+            "brevitas ternary, unclipped",
+            ops_ste.ternary_sign_ste,
+            differs="not clipped",
+        ),
+        Contender(
+            "sign_ste",
+            "brevitas binary, clipped",
+            lambda x: ops_ste.binary_sign_ste(F.hardtanh(x)),
+        ),
+        Contender("fake_quantize", "brevitas", lambda x: integer(scale, zero_point, bits, x)),
+        Contender(
+            "lsq_quantize",
+            "brevitas",
+            lambda x, step: integer(step, zero, bits, x),
+            "x step",
+            differs=no_factor,
+        ),
+    ]
+
+
+def of_snntorch():
+    from snntorch import surrogate
+
+    return [Contender("step", "snntorch", surrogate.atan(alpha=2.0))]
+
+
+def of_spikingjelly():
+    from spikingjelly.activation_based import surrogate
+
+    return [Contender("step", "spikingjelly", surrogate.ATan(alpha=2.0))]
+
+
+def of_torchao():
+    from torchao.prototype.paretoq.models.utils_quant import LsqBinaryTernaryExtension
+    from torchao.quantization import quant_primitives
+
+    def quantized(x):
+        affine = quant_primitives._fake_quantize_affine
+        return affine(x, x.shape, scale, zero_point, torch.int32, LOW, HIGH)
+
+    def lsq(x, step):
+        return LsqBinaryTernaryExtension.apply(x, step, BITS, True)
+
+    return [
+        Contender("round_ste", "torchao", quant_primitives._Round.apply),
+        Contender("fake_quantize", "torchao", quantized),
+        Contender("lsq_quantize", "torchao", lsq, "x step"),
+    ]
+
+
+PEERS = {
+    "brevitas": of_brevitas,
+    "snntorch": of_snntorch,
+    "spikingjelly": of_spikingjelly,
+    "torchao": of_torchao,
+}
+
+
+def installed_contenders():
+    """All contenders, by operator; in each, ours is the first."""
+    contenders = ours_and_torch()
+    operators = list(dict.fromkeys(contender.operator for contender in contenders))
+    logging.disable(logging.WARNING)  # torchao names each GPU library that it does not find
+    for peer in installed(PEERS):
+        contenders += PEERS[peer]()
+    logging.disable(logging.NOTSET)
+    return sorted(contenders, key=lambda contender: operators.index(contender.operator))
+
+
+CONTENDERS = installed_contenders()

@@ -1,7 +1,6 @@
 """What does the doctor cost on models of realistic size, beside anomaly mode and TorchLens?
 
     python benchmarks/steps.py             about ten minutes, on a machine that does nothing else
-    python benchmarks/steps.py --short     one turn of each way, as a test
     python benchmarks/steps.py --only GPT  cases with this in their name
 
 The ways take turns in one process, on one thread. Memory is measured in a process for each way:
@@ -21,6 +20,7 @@ import subprocess
 import sys
 import time
 from datetime import date
+from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -30,16 +30,15 @@ from real import libraries  # noqa: F401  comes before torchvision
 
 # isort: split
 
-import timm
 import torch
-import torchlens
-import torchvision
-import transformers
+from installed import installed, left_out, need
 
 from autograd_surprises.doctor import trace, watch
 
 TURNS = 9
+LIBRARIES = ["timm", "torchlens", "torchvision", "transformers"]
 PLAIN, ANOMALY, DOCTOR, LENS = "plain", "anomaly mode", "trace + explain", "TorchLens, forward"
+OTHERS = [ANOMALY, DOCTOR, LENS]
 TRAINED, WATCHED = "with SGD", "watched, not examined"
 
 
@@ -52,14 +51,26 @@ def tokens(model, length, batch):
 
 
 def resnet18():
+    import torchvision
+
     return torchvision.models.resnet18(num_classes=10)
 
 
+def vit_tiny():
+    import timm
+
+    return timm.create_model("vit_tiny_patch16_224")
+
+
 def gpt2_small():
+    import transformers
+
     return transformers.AutoModelForCausalLM.from_config(transformers.GPT2Config())
 
 
 def llama_50m():
+    import transformers
+
     sizes = {"hidden_size": 512, "intermediate_size": 1408, "num_hidden_layers": 8}
     heads = {"num_attention_heads": 8, "num_key_value_heads": 8, "vocab_size": 24000}
     config = transformers.LlamaConfig(**sizes, **heads)
@@ -69,7 +80,7 @@ def llama_50m():
 CASES = {
     "ResNet18, 64²": lambda: images(resnet18(), 64, 32),
     "ResNet18, 224²": lambda: images(resnet18(), 224, 8),
-    "ViT tiny, 224²": lambda: images(timm.create_model("vit_tiny_patch16_224"), 224, 8),
+    "ViT tiny, 224²": lambda: images(vit_tiny(), 224, 8),
     "GPT-2 small, 4 × 128": lambda: tokens(gpt2_small(), 128, 4),
     "Llama, 50 M, 4 × 128": lambda: tokens(llama_50m(), 128, 4),
 }
@@ -102,9 +113,6 @@ def ways(model, inputs, loss):
             value = loss()
         t.explain(value, model)
 
-    def lens():
-        torchlens.trace(model, inputs[0])
-
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
     watching = watch(model, optimizer, steps=())
 
@@ -117,9 +125,17 @@ def ways(model, inputs, loss):
             trained()
 
     return {
-        PLAIN: plain, ANOMALY: anomaly, DOCTOR: doctor, LENS: lens,
-        TRAINED: trained, WATCHED: watched,
+        PLAIN: plain, ANOMALY: anomaly, DOCTOR: doctor, TRAINED: trained, WATCHED: watched,
+        **way_of_torchlens(model, inputs),
     }  # fmt: skip
+
+
+def way_of_torchlens(model, inputs):
+    if not installed(["torchlens"]):
+        return {}
+    import torchlens
+
+    return {LENS: lambda: torchlens.trace(model, inputs[0])}
 
 
 def times(case, turns):
@@ -136,14 +152,16 @@ def times(case, turns):
     return {name: statistics.median(values) for name, values in taken.items()}
 
 
-def memory(case, way):
-    """Mebibytes that three turns take in a new process, beyond the model and its gradients."""
+def memory_of_a_process(case, way):
+    """What memory() finds in a new process."""
     command = [sys.executable, __file__, "--memory", case, way]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def print_memory(case, way):
+def memory(case, way):
+    """Mebibytes that three turns take at most, beyond the model and its gradients."""
     model, inputs, loss = built(case)
+    turn = ways(model, inputs, loss)[way]
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
     torch.zeros(1000, 1000) @ torch.zeros(1000, 1000)  # the library for products is loaded
@@ -151,8 +169,8 @@ def print_memory(case, way):
     Path("/proc/self/clear_refs").write_text("5")  # forgets the highest value so far
     before = highest_memory()
     for _ in range(3):
-        ways(model, inputs, loss)[way]()
-    print((highest_memory() - before) / 1024)
+        turn()
+    return (highest_memory() - before) / 1024
 
 
 def highest_memory():
@@ -160,35 +178,35 @@ def highest_memory():
     return int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1])
 
 
-def main():
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("--short", action="store_true")
-    arguments.add_argument("--only", default="")
-    arguments.add_argument("--memory", nargs=2, metavar=("CASE", "WAY"))
-    asked = arguments.parse_args()
+def main(arguments=None, turns=TURNS):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", default="")
+    parser.add_argument("--memory", nargs=2, metavar=("CASE", "WAY"))
+    asked = parser.parse_args(arguments)
     torch.set_num_threads(1)
     if asked.memory:
-        return print_memory(*asked.memory)
+        return print(memory(*asked.memory))
     random.seed(0)
-    versions = f"torch {torch.__version__}, TorchLens {torchlens.__version__}"
-    print(f"{date.today()}, Python {platform.python_version()}, {versions}, 1 thread, "
-          f"{os.cpu_count()} cores\n")  # fmt: skip
-    print("| | plain step | " + " | ".join([ANOMALY, DOCTOR, LENS]) + f" | {WATCHED} |"
-          + " memory, plain | " + " | ".join([ANOMALY, DOCTOR, LENS]) + " |")  # fmt: skip
-    print("|---" * 10 + "|")
+    versions = [f"{name} {version(name)}" for name in ["torch", *installed(LIBRARIES)]]
+    print(f"{date.today()}, Python {platform.python_version()}, {', '.join(versions)}, 1 thread, "
+          f"{os.cpu_count()} cores{left_out(LIBRARIES)}\n")  # fmt: skip
+    others = [name for name in OTHERS if name != LENS or installed(["torchlens"])]
+    heads = ["plain step", *others, WATCHED, "memory, plain", *others]
+    print("| |", " | ".join(heads), "|\n|---" + "|---" * len(heads) + "|")
     for case in CASES:
         if asked.only in case:
-            row(case, times(case, 1 if asked.short else TURNS))
+            row(case, times(case, turns), others)
 
 
-def row(case, taken):
-    used = {name: memory(case, name) for name in (PLAIN, ANOMALY, DOCTOR, LENS)}
+def row(case, taken, others):
+    used = {name: memory_of_a_process(case, name) for name in (PLAIN, *others)}
     cells = [f"{1000 * taken[PLAIN]:.0f} ms"]
-    cells += [f"{taken[name] / taken[PLAIN]:.2f} ×" for name in (ANOMALY, DOCTOR, LENS)]
+    cells += [f"{taken[name] / taken[PLAIN]:.2f} ×" for name in others]
     cells += [f"{taken[WATCHED] / taken[TRAINED]:.2f} ×", f"{used[PLAIN]:.0f} MiB"]
-    cells += [f"{used[name] / used[PLAIN]:.2f} ×" for name in (ANOMALY, DOCTOR, LENS)]
+    cells += [f"{used[name] / used[PLAIN]:.2f} ×" for name in others]
     print(f"| {case} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":
+    need(LIBRARIES, "real")
     main()

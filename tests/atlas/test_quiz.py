@@ -141,7 +141,7 @@ def test_many_seeds_give_several_kinds_and_no_operation_twice(version):
         assert len(set(names)) == len(names) == 10
         kinds = [question.probe.kind for question in chosen]
         assert len(set(kinds)) >= 4 and kinds.count("kink") <= 4
-        assert chosen == choose_questions(atlas(version), 10, seed)
+    assert chosen == choose_questions(atlas(version), 10, seed)
     assert chosen != choose_questions(atlas(version), 10, seed + 1)
 
 

@@ -1,5 +1,6 @@
 """Two processes train together through each operator: DistributedDataParallel over gloo."""
 
+import sys
 import warnings
 
 import torch
@@ -48,10 +49,11 @@ def one_process(rank, meeting_point, answers):
 
 def two_processes(meeting_point):
     """What each of the two processes found in .grad."""
-    context = multiprocessing.get_context("spawn")
-    answers = context.Queue()
-    started = multiprocessing.spawn(
-        one_process, (str(meeting_point), answers), nprocs=2, join=False
+    # a fork has imported torch already, which takes seconds; forks are not safe on macOS
+    method = "fork" if sys.platform == "linux" else "spawn"
+    answers = multiprocessing.get_context(method).Queue()
+    started = multiprocessing.start_processes(
+        one_process, (str(meeting_point), answers), nprocs=2, join=False, start_method=method
     )
     found = dict(answers.get(timeout=120) for _ in range(2))
     while not started.join(timeout=120):

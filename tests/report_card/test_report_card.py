@@ -202,8 +202,8 @@ def test_a_single_call_is_cut_off_too():
         return x * x
 
     start = time.monotonic()
-    card = report_card(endless, x, seconds=2)
-    assert 2 < time.monotonic() - start < 5
+    card = report_card(endless, x, seconds=1)
+    assert 1 < time.monotonic() - start < 4
     assert (card["slope"].status, card["float16"].status) == ("not asked", "not asked")
     assert report_card(torch.relu, x, seconds=60).passed
 

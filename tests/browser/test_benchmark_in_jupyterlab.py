@@ -1,0 +1,41 @@
+"""A short turn of what benchmarks/explorer.py measures in a browser; nothing about speed."""
+
+import pytest
+from lab import EXECUTED
+
+pytestmark = pytest.mark.browser
+
+# Kernels are shared: the next test finds JupyterLab's defaults again.
+RESET = "%matplotlib inline\n%config InlineBackend.figure_formats = {'png'}"
+
+
+@pytest.fixture
+def open_contender(open_cells):
+    opened = []
+
+    def open_contender(*cells):
+        opened.append(open_cells(*cells))
+        return opened[-1]
+
+    yield open_contender
+    opened[-1].page.evaluate(EXECUTED, RESET)
+
+
+@pytest.mark.parametrize(
+    "name", ["ours", "interact, inline", "ipympl draw_idle", "ipympl blitting"]
+)
+def test_a_press_and_a_drag(benchmark, open_contender, name):
+    explorer = benchmark("explorer")
+    if name not in explorer.CONTENDERS:
+        pytest.skip("ipympl is not installed")
+    opened = open_contender(explorer.cell(name, browser=True))
+    (milliseconds,), drags = explorer.presses_and_drags(opened, 1, int(name == explorer.OURS))
+    assert milliseconds > 0
+    assert all(late > 0 for late, _ in drags)
+
+
+@pytest.mark.parametrize("name", ["ours", "interact, inline"])
+def test_the_first_picture(benchmark, open_contender, name):
+    explorer = benchmark("explorer")
+    opened = open_contender(*explorer.slow_cells(name, 0.001))
+    assert explorer.first_picture(opened) > 1

@@ -1,0 +1,81 @@
+"""One short turn of each benchmark. Nothing is said about speed: `make bench` has the real run.
+
+Libraries that are not installed here are left out by name. What explorer.py measures in a browser
+is tried in tests/browser.
+"""
+
+import itertools
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+FEW = {100: 1, 200: 1, 300: 1}  # elements: calls
+SHORT = {
+    "arithmetic": {"visits": 1, "calls": FEW},
+    "backward": {"rounds": 2, "turns": 1},
+    "cards": {"compile": False},
+    "doctor": {"turns": 1, "chains": {2: 1, 4: 1}},
+    "functions": {"arguments": [], "rounds": 2, "calls": FEW},
+}
+
+
+def check_tables(said):
+    """Each row has as many cells as its head, and no figure is missing."""
+    blocks = itertools.groupby(said.splitlines(), key=lambda line: line.startswith("|"))
+    tables = [list(lines) for is_table, lines in blocks if is_table]
+    assert tables
+    for head, _, *rows in tables:
+        assert rows, f"nothing below {head}"
+        for row in rows:
+            assert row.count("|") == head.count("|"), f"{row} below {head}"
+            assert "nan" not in row
+
+
+def test_no_benchmark_is_forgotten():
+    scripts = {path.stem for path in BENCHMARKS.glob("*.py") if "__main__" in path.read_text()}
+    assert scripts == SHORT.keys() | {"steps", "explorer"}
+
+
+@pytest.mark.filterwarnings("default")  # other libraries warn when they are imported
+@pytest.mark.parametrize("name", SHORT)
+def test_a_short_turn(benchmark, capsys, name):
+    benchmark(name).main(**SHORT[name])
+    said = capsys.readouterr().out
+    if name == "cards":
+        assert "lsq_quantize, ours\nreport card of" in said
+    else:
+        check_tables(said)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads memory from /proc")
+@pytest.mark.filterwarnings("default")
+def test_a_short_turn_of_steps(benchmark, capsys, monkeypatch):
+    steps = benchmark("steps")
+    small = torch.nn.Linear(8, 8), (torch.ones(1, 8),)
+    monkeypatch.setattr(steps, "CASES", {"small": lambda: small})
+    # not in a process of its own, where it would take seconds to import torch
+    monkeypatch.setattr(steps, "memory_of_a_process", lambda *asked: 1 + steps.memory(*asked))
+    steps.main([], turns=1)
+    check_tables(capsys.readouterr().out)
+
+
+def test_a_short_turn_of_explorer_in_a_kernel(benchmark, capsys):
+    """All contenders in one kernel: a kernel takes seconds to import torch."""
+    explorer = benchmark("explorer")
+    kernel, found = explorer.Kernel(), {}
+    try:
+        for name in explorer.CONTENDERS:
+            kernel.run(explorer.cell(name, browser=False))
+            found[name] = explorer.measure(kernel, name, [0.5, 0.7])
+    finally:
+        kernel.end()
+    explorer.show_kernel_side(found)
+    check_tables(capsys.readouterr().out)
+
+
+def test_a_real_run_needs_its_peers(benchmark):
+    with pytest.raises(SystemExit, match=r"^no_such_library: not installed.*\[peers\]"):
+        benchmark("installed").need(["torch", "no_such_library"], "peers")
