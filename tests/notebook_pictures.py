@@ -2,8 +2,8 @@
 
     python tests/notebook_pictures.py FOLDER NOTEBOOK ...
 
-makes NAME.json for each explorer: the tables and the strokes of its settings, and NAME-k.png: the
-k-th setting, drawn by matplotlib. It is a separate process because notebooks change settings of
+makes NAME.json for each explorer: the tables and the strokes of its settings, and what a page
+without a kernel gets; and NAME-k.png: the k-th setting, drawn by matplotlib. It is a separate process because notebooks change settings of
 torch and matplotlib, and one process for all because importing takes longer than drawing.
 """
 
@@ -22,6 +22,7 @@ import nbformat  # noqa: E402
 from IPython.core.interactiveshell import InteractiveShell  # noqa: E402
 from PIL import Image  # noqa: E402
 
+from helpers.widgets import freeze, freezing  # noqa: E402
 from helpers.widgets.explorer import Explorer  # noqa: E402
 from tools.notebooks import sections  # noqa: E402
 
@@ -86,10 +87,12 @@ def write(explorer, name, folder, dice):
         strokes = {key: base64.b64encode(part).decode() for key, part in parts.items()}
         shown.append({**sent, **strokes})
     tables = {"styles": picture.styles, "glyphs": picture.glyphs}
+    tables["frozen"], tables["said"] = freeze(explorer), explorer.summary
     (folder / f"{name}.json").write_text(json.dumps({**tables, "shown": shown}))
 
 
 if __name__ == "__main__":
+    freezing.SETTINGS = int(os.environ.get("FROZEN_SETTINGS", 40))  # all would take minutes
     folder = Path(sys.argv[1]).resolve()
     for path in map(Path, sys.argv[2:]):
         os.chdir(path.resolve().parent)

@@ -129,17 +129,22 @@ def reachable(controls: Mapping[str, ipywidgets.Widget]) -> Iterator[dict]:
     [0.0, 0.5, 1.0]
     """
     many = max(2, int(65 ** (1 / max(1, len(controls)))))
-    places = [_positions(control, min(many, 17)) for control in controls.values()]
+    places = [positions(control, min(many, 17)) for control in controls.values()]
     for values in itertools.product(*places):
         yield dict(zip(controls, values, strict=True))
 
 
-def _positions(control, many):
-    """All choices of a control, or `many` evenly spaced values of a slider, both ends included."""
+def positions(control: ipywidgets.Widget, most: int | None = None) -> list:
+    """All choices of a control; of a slider `most` evenly spread values, both ends included.
+
+    >>> positions(control("width", (0.0, 1.0, 0.25)), most=3)
+    [0.0, 0.5, 1.0]
+    """
     if isinstance(control, ipywidgets.Checkbox):
         return [False, True]
     if isinstance(control, ipywidgets.Dropdown):
         return list(control.options)
     steps = round((control.max - control.min) / control.step)
-    places = {round(steps * i / (many - 1)) for i in range(many)}
+    most = min(most or steps + 1, steps + 1)
+    places = {round(steps * i / (most - 1)) for i in range(most)}
     return [min(control.min + place * control.step, control.max) for place in sorted(places)]

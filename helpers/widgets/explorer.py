@@ -93,7 +93,7 @@ class Explorer(ipywidgets.VBox):
         self.figure = drawing.figure
         if any(artist.get_animated() for artist in drawing.moving):
             raise ValueError("this drawing has its sliders already: make another one")
-        self._evaluate()  # raises at once if the defaults cannot be shown
+        self._evaluate(self.values)  # raises at once if the defaults cannot be shown
         self._default = self._kept = self._fitted = drawing.ranges
         drawing.fit(self._default)
         self._title = self.figure.suptitle(self._caption)
@@ -152,6 +152,11 @@ class Explorer(ipywidgets.VBox):
         self._keep_found()
         return self
 
+    def show_at(self, **values):
+        """Show these values without moving the controls. Raises what the drawing raises."""
+        self._evaluate(values)
+        self._follow()
+
     def _on_move(self, change=None):
         try:
             with self.message.on_error("The picture still shows the last values that worked."):
@@ -159,8 +164,7 @@ class Explorer(ipywidgets.VBox):
                 if slow:
                     caption = self.drawing.caption(self.values).replace("\n", " ")
                     self.message.say(f"working on {caption} …")
-                self._evaluate()
-                self._follow()
+                self.show_at(**self.values)
                 if slow:
                     self.message.value = ""
         finally:
@@ -173,14 +177,14 @@ class Explorer(ipywidgets.VBox):
     def _on_step(self, button):
         self.set(**self.drawing.step(**self.values))
 
-    def _evaluate(self):
+    def _evaluate(self, values):
         start = perf_counter()
         try:
             with each_line_once():
-                said = self.drawing.show(**self.values)
+                said = self.drawing.show(**values)
         finally:
             self._seconds = perf_counter() - start
-        self._caption = self.drawing.caption(self.values)
+        self._caption = self.drawing.caption(values)
         self.figure.summary = f"{self._caption}: {said}".replace("\n", " ")
 
     def _follow(self):

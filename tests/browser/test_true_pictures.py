@@ -14,6 +14,7 @@ pytestmark = pytest.mark.browser
 RUNNER = ROOT / "tests" / "notebook_pictures.py"
 STROKES = ROOT / "autograd_surprises" / "show" / "strokes.js"
 PERCENT, LEVELS = 0.5, 64  # so many pixels may differ by more levels than that
+LARGEST = 400_000  # bytes of one frozen explorer
 DECORATION = ("#dddddd", "#ffffff")  # the grid, and the rim that sets marks apart
 
 LOAD = """async source => {
@@ -41,6 +42,21 @@ COMPARE = """async ([tables, shown, png, levels]) => {
   picture.dispose();
   place.remove();
   return 400 * apart / seen.length;
+}"""
+# The text of a frozen explorer, live from the same module: at the start, and at the first value of
+# each control.
+FROZEN = """async frozen => {
+  const place = document.body.appendChild(document.createElement('div'));
+  const picture = await window.strokes.showFrozen(place, frozen), said = [];
+  said.push(picture.canvas.getAttribute('aria-label'));
+  for (const control of place.querySelectorAll('input[type=range]')) {
+    control.value = 0;
+    control.dispatchEvent(new Event('input'));
+  }
+  said.push(place.querySelector(':scope > [role=status]').textContent);
+  picture.dispose();
+  place.remove();
+  return said;
 }"""
 # Contrast of each colour with the paper, by the formula of WCAG 2.
 CONTRASTS = """([colours, page]) => {
@@ -91,6 +107,12 @@ def test_a_page_shows_what_matplotlib_draws_in_colours_that_can_be_seen(page, pi
             for part, at_least in (("fill", 4.5 if style["kind"] == "text" else 0), ("line", 3)):
                 if part in style and not style[part].startswith(DECORATION):
                     needed[style[part]] = max(at_least, needed.get(style[part], 0))
+        frozen, said = tables.pop("frozen"), tables.pop("said")
+        start, lowest = page.evaluate(FROZEN, frozen)
+        if start != said or (lowest == said and any("numbers" in c for c in frozen["controls"])):
+            wrong[f"{file.stem}, frozen"] = start, lowest
+        if len(json.dumps(frozen)) > LARGEST:
+            wrong[f"{file.stem}, frozen"] = len(json.dumps(frozen))
         for k, shown in enumerate(tables.pop("shown")):
             png = base64.b64encode(file.with_name(f"{file.stem}-{k}.png").read_bytes()).decode()
             percent = page.evaluate(COMPARE, [tables, shown, png, LEVELS])

@@ -1,0 +1,104 @@
+"""An explorer for a page without a kernel: what it shows at each setting."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import math
+import zlib
+from collections.abc import Sequence
+
+import ipywidgets
+import numpy as np
+
+from helpers.widgets.controls import positions
+from helpers.widgets.explorer import Explorer
+
+LARGEST = 400_000  # bytes of one frozen explorer, as JSON
+SETTINGS = 2_000  # more of them would take a minute to record
+FEWEST = 3  # values of a slider: its ends and its middle
+
+
+def freeze(explorer: Explorer) -> dict:
+    """All that a page needs to slide the explorer without a kernel, as JSON: see strokes.js.
+
+    Sliders keep as many of their values as fit into 400 kB, both ends and the present value among
+    them. A setting that raises keeps its error. The explorer stays as it is.
+
+    >>> frozen = freeze(explore(torch.nn.functional.elu, alpha=(0.0, 2.0, 0.5)))
+    >>> frozen["controls"][0]["values"]
+    ['0.00', '0.50', '1.00', '1.50', '2.00']
+    """
+    explorer.fit()
+    sliders = explorer.sliders.values()
+    most = max((len(positions(slider)) for slider in sliders), default=1)
+    while math.prod(len(positions(slider, most)) for slider in sliders) > SETTINGS:
+        most -= 1
+    while True:
+        values = {name: _kept(slider, most) for name, slider in explorer.sliders.items()}
+        frozen = _recorded(explorer, values)
+        size = len(json.dumps(frozen))
+        if size <= LARGEST or most == FEWEST:
+            return frozen
+        thinned = sum(len(some) > FEWEST for some in values.values())
+        most = max(FEWEST, int(0.97 * most * (LARGEST / size) ** (1 / max(1, thinned))))
+
+
+def _kept(control, most):
+    """At most so many values of a slider, and the present one."""
+    values = positions(control, most)
+    return values if control.value in values else sorted([*values, control.value])
+
+
+def _recorded(explorer, values):
+    picture, moving, ends, texts, frames = explorer.picture, [], [], [], {}
+    length = 0
+    with picture.hold_sync():  # nobody has to see it
+        for setting in itertools.product(*values.values()):
+            try:
+                explorer.show_at(**dict(zip(values, setting, strict=True)))
+            except Exception as error:
+                texts.append([-1, f"{type(error).__name__}: {error}"])
+            else:
+                moving.append(np.frombuffer(picture.moving, "<i2"))
+                length += len(moving[-1])
+                texts.append([frames.setdefault(_frame_of(picture), len(frames)), picture.said])
+            ends.append(length)
+        explorer.show_at(**explorer.values)
+    return {
+        "controls": [_control(explorer.sliders[name], name, values[name]) for name in values],
+        "handles": picture.handles,
+        "styles": picture.styles,
+        "glyphs": picture.glyphs,
+        "moving": _packed(_differences(moving)),
+        "ends": _packed(np.array(ends, "<i4").tobytes()),
+        "frames": _packed(f"[{','.join(frames)}]".encode()),
+        "texts": _packed(json.dumps(texts).encode()),
+    }
+
+
+def _frame_of(picture):
+    """What does not move, as JSON."""
+    about = {name: getattr(picture, name) for name in ("size", "axes", "words")}
+    return json.dumps({**about, "frame": base64.b64encode(picture.frame).decode()})
+
+
+def _control(control, name, values):
+    about = {"name": name, "start": values.index(control.value)}
+    if isinstance(control, ipywidgets.Checkbox):
+        return {**about, "kind": "tick", "values": ["False", "True"]}
+    if isinstance(control, ipywidgets.Dropdown):
+        return {**about, "kind": "choice", "values": list(map(str, values))}
+    texts = [format(value, control.readout_format) for value in values]
+    return {**about, "kind": "slider", "values": texts, "numbers": list(map(float, values))}
+
+
+def _differences(strokes: Sequence[np.ndarray]):
+    """Each number as its difference from the one two places before, which packs better."""
+    numbers = np.concatenate([np.empty(0, "<i2"), *strokes])
+    return np.concatenate([numbers[:2], numbers[2:] - numbers[:-2]]).astype("<i2").tobytes()
+
+
+def _packed(content: bytes) -> str:
+    return base64.b64encode(zlib.compress(content, 9)).decode()
