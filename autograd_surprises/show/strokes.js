@@ -74,6 +74,21 @@ function onColours(changed) {
   };
 }
 
+// Calls `changed` when the page is zoomed or moves to another screen. Returns what ends this.
+function onPixelRatio(changed) {
+  let query;
+  const hear = () => {
+    watch();
+    changed();
+  };
+  const watch = () => {
+    query = matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`);
+    query.addEventListener("change", hear, { once: true });
+  };
+  watch();
+  return () => query.removeEventListener("change", hear);
+}
+
 // ---- Strokes ----------------------------------------------------------------------------------
 
 // The strokes in these numbers, each with its style and what the style's kind needs.
@@ -280,11 +295,11 @@ export class StrokePicture {
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     this.canvas.addEventListener("blur", () => this.point(null));
     const again = () => this.shown && this.prepare();
-    const observer = new ResizeObserver(again), end = onColours(again);
+    const observer = new ResizeObserver(again), ends = [onColours(again), onPixelRatio(again)];
     observer.observe(this.canvas);
     this.dispose = () => {
       observer.disconnect();
-      end();
+      ends.forEach((end) => end());
     };
   }
 
@@ -461,8 +476,7 @@ function render({ model, el }) {
     picture.source = model.get("frame");
     picture.show({ ...tables, frame, moving: numbers("moving") });
   };
-  const drawn = ["moving", "frame"].map((name) => `change:${name}`).join(" ");
-  model.on(drawn, show);
+  model.on("change", show); // once a message, whatever is in it
   show();
   const end = onLostKernel(model, () => {
     picture.canvas.style.opacity = 0.4;
@@ -470,7 +484,7 @@ function render({ model, el }) {
     picture.readout.textContent = LOST;
   });
   return () => {
-    model.off(drawn, show);
+    model.off("change", show);
     end();
     picture.dispose();
   };

@@ -290,7 +290,7 @@ class NotebookPage:
         self._wait("count => window.ran.length === count", 1 + len(others))
 
     def explorers(self) -> list[ExplorerView]:
-        boxes = self.panel.locator(".widget-vbox:has(> img.widget-image)")
+        boxes = self.panel.locator(".widget-vbox:has(> .strokes > canvas)")
         wanted = len(self.cells_that_explore())
         wait_until(lambda: boxes.count() >= wanted)  # they appear some time after their cell ran
         return [ExplorerView(box) for box in boxes.all()]
@@ -302,6 +302,17 @@ class NotebookPage:
             for i, cell in enumerate(self.notebook.cells)
             if cell.cell_type == "code" and EXPLORER.search(cell.source)
         ]
+
+    @contextmanager
+    def pixel_ratio(self, ratio: int) -> Iterator[None]:
+        """Give the page so many pixels of the screen for each of its own."""
+        size, session = self.page.viewport_size, self.page.context.new_cdp_session(self.page)
+        # Chromium tells the page of another ratio only together with another size.
+        screen = {"width": size["width"] + 1, "height": size["height"], "mobile": False}
+        session.send("Emulation.setDeviceMetricsOverride", {**screen, "deviceScaleFactor": ratio})
+        yield
+        session.detach()
+        self.page.set_viewport_size(size)
 
     def drag(self, slider, distance: int) -> float:
         """Drag by so many pixels in 100 mouse moves within a second. Returns the seconds."""
@@ -343,35 +354,24 @@ CONTROLS = """box => [...box.children].flatMap(control => {
   if (readout) return [{name, kind: 'slider', shown: readout.innerText.replace('\\u2212', '-')}];
   return [];
 })"""
-# A picture that is replaced while it is decoded fails to decode: then ask for the next one.
-DECODED = """async img => {
-  for (let tries = 0; ; tries++)
-    try { await img.decode(); return img.naturalWidth; }
-    catch (error) { if (tries > 200) throw error; await new Promise(requestAnimationFrame); }
-}"""
-PIXELS = (
-    "async img => { await ("
-    + DECODED
-    + """)(img);
-  const canvas = new OffscreenCanvas(img.naturalWidth, img.naturalHeight);
-  const context = canvas.getContext('2d');
-  context.drawImage(img, 0, 0);
-  const {data} = context.getImageData(0, 0, canvas.width, canvas.height);
+STORED_WIDTH = "async img => { await img.decode(); return img.naturalWidth; }"
+WIDTH = "canvas => canvas.width"
+PIXELS = """async canvas => {
+  const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', data));
   return [...hash].map(byte => byte.toString(16).padStart(2, '0')).join('');
 }"""
-)
 
 
 class ExplorerView:
     """An explorer on the page: its controls, its picture, and the picture's text alternative."""
 
     def __init__(self, box):
-        self.box, self.picture = box, box.locator("> img.widget-image")
+        self.box, self.picture = box, box.locator("> .strokes > canvas")
 
     @property
     def text(self) -> str:
-        return self.picture.evaluate("img => img.alt || img.title")
+        return self.picture.get_attribute("aria-label")
 
     def controls(self) -> list[dict]:
         return self.box.evaluate(CONTROLS)
@@ -389,7 +389,7 @@ class ExplorerView:
         return row.get_by_role("slider")
 
     def pixels(self) -> str:
-        """A fingerprint of the picture that the browser decoded."""
+        """A fingerprint of what is drawn on the canvas."""
         return self.picture.evaluate(PIXELS)
 
     def agrees(self) -> bool:
