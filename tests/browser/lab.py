@@ -58,6 +58,9 @@ class Lab:
         about = {"path": name, "name": name, "type": "notebook", "kernel": {"id": self.kernel}}
         self._ask("api/sessions", "POST", about)
 
+    def restart_kernel(self):
+        self._ask(f"api/kernels/{self.kernel}/restart", "POST", {})
+
     def end_kernels(self, shared=False):
         """A kernel with torch holds some 300 MB, so it should not live until the server ends."""
         for session in json.loads(self._ask("api/sessions")):
@@ -183,6 +186,10 @@ matplotlib.pyplot.close("all")
 get_ipython().run_line_magic("reset", "-f")
 __import__("gc").freeze()
 """
+SAVED = """() => {
+  const {context} = window.jupyterapp.shell.currentWidget;
+  return context.save().then(() => context.path);
+}"""
 EXECUTED = """code => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel
   .requestExecute({code, silent: true}).done.then(() => true)"""
 EXECUTE = """code => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel
@@ -257,14 +264,17 @@ class NotebookPage:
             page.goto(f"{lab.url}lab/workspaces/{workspace}/tree/{quote(path)}?token={lab.token}")
         else:
             page.evaluate(OPEN, path)
-        self._wait(IS_OPEN, path)
-        page.evaluate(LISTEN)
-        self._wait("() => window.listening")
+        self._listen(path)
         self.panel = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
 
     def _wait(self, condition, arg=None):
         # Asked with every frame, as is usual, the page would draw one frame after another.
         self.page.wait_for_function(condition, arg=arg, polling=50, timeout=180_000)
+
+    def _listen(self, path):
+        self._wait(IS_OPEN, path)
+        self.page.evaluate(LISTEN)
+        self._wait("() => window.listening")
 
     def _hear(self, error):
         self.page_errors.append(f"on the page: {error}")
@@ -288,6 +298,19 @@ class NotebookPage:
             self.page.evaluate(EXECUTE, STAND_IN)
             self.start(others)
         self._wait("count => window.ran.length === count", 1 + len(others))
+
+    def run_all(self):
+        """Run every cell."""
+        before = self.page.evaluate("window.ran.length")
+        cells = list(range(len(self.notebook.cells)))
+        self.start(cells)
+        self._wait("count => window.ran.length === count", before + len(cells))
+
+    def reload(self):
+        """Save the notebook and load the page again, as a browser does that comes back."""
+        path = self.page.evaluate(SAVED)
+        self.page.reload()
+        self._listen(path)
 
     def explorers(self) -> list[ExplorerView]:
         boxes = self.panel.locator(".widget-vbox:has(> .strokes > canvas)")
