@@ -3,6 +3,7 @@
 import io
 import itertools
 import re
+import time
 
 import pytest
 from lab import STORED_WIDTH, WIDTH, wait_until
@@ -119,7 +120,10 @@ def test_error_in_a_callback_is_shown_until_it_is_gone(open_cells):
     assert opened.complaints() == []
     explorer, alert = opened.explorers()[0], opened.page.get_by_role("alert")
     assert alert.count() == 0
-    picture = explorer.pixels()
+    # the limits of the axes are measured after the first picture, and may change it
+    picture = None
+    while picture != (picture := explorer.pixels()):
+        time.sleep(0.5)
 
     explorer.slider("step").press("Home")
     alert.wait_for()
