@@ -74,6 +74,21 @@ function onColours(changed) {
   };
 }
 
+// Calls `changed` when the page is zoomed or moves to another screen. Returns what ends this.
+function onPixelRatio(changed) {
+  let query;
+  const hear = () => {
+    watch();
+    changed();
+  };
+  const watch = () => {
+    query = matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`);
+    query.addEventListener("change", hear, { once: true });
+  };
+  watch();
+  return () => query.removeEventListener("change", hear);
+}
+
 // ---- Strokes ----------------------------------------------------------------------------------
 
 // The strokes in these numbers, each with its style and what the style's kind needs.
@@ -233,7 +248,7 @@ function scaleOf({ box, x, y }, direction) {
 function shortNumber(value, step) {
   if (!Number.isFinite(value)) return String(value);
   if (!step) return String(+value.toPrecision(2));
-  return String(+value.toFixed(Math.min(9, Math.max(0, 1 - Math.floor(Math.log10(step))))) + 0);
+  return String(+value.toFixed(Math.min(9, Math.max(0, -Math.floor(Math.log10(step))))) + 0);
 }
 
 // Where a line made of these parts is at this pixel; NaN where there is none.
@@ -280,11 +295,11 @@ export class StrokePicture {
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     this.canvas.addEventListener("blur", () => this.point(null));
     const again = () => this.shown && this.prepare();
-    const observer = new ResizeObserver(again), end = onColours(again);
+    const observer = new ResizeObserver(again), ends = [onColours(again), onPixelRatio(again)];
     observer.observe(this.canvas);
     this.dispose = () => {
       observer.disconnect();
-      end();
+      ends.forEach((end) => end());
     };
   }
 
@@ -398,7 +413,7 @@ export class StrokePicture {
   }
 
   key(event) {
-    const first = this.shown?.axes[0], steps = { ArrowLeft: -1, ArrowRight: 1, Home: -1000, End: 1000 }[event.key];
+    const first = this.shown?.axes[0], steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, Home: -1000, End: 1000 }[event.key];
     if (!first || !steps) return;
     event.preventDefault();
     event.stopPropagation(); // or JupyterLab selects another cell
@@ -434,16 +449,25 @@ export class StrokePicture {
 
 const LOST = "The kernel has stopped. This is the last picture that it made; run the cell again for a new one.";
 
-// Calls `lost` when the kernel of this widget stops or restarts.
+// Of a kernel, or of the page's connection to it. A kernel that another page restarts says "starting".
+const GONE = ["dead", "terminating", "restarting", "autorestarting", "starting", "disconnected"];
+
+// Calls `lost` once, when the kernel of this widget stops or restarts. Returns what ends this.
 function onLostKernel(model, lost) {
-  const kernel = model.widget_manager?.kernel;
-  const hear = (_, status) => ["dead", "restarting", "autorestarting", "terminating"].includes(status) && lost();
-  kernel?.statusChanged?.connect(hear);
-  kernel?.disposed?.connect(lost);
-  return () => {
-    kernel?.statusChanged?.disconnect(hear);
-    kernel?.disposed?.disconnect(lost);
+  const { statusChanged, connectionStatusChanged, disposed } = model.widget_manager?.kernel ?? {};
+  const signals = [statusChanged, connectionStatusChanged].filter(Boolean);
+  const hear = (_, status) => GONE.includes(status) && gone();
+  const end = () => {
+    signals.forEach((signal) => signal.disconnect(hear));
+    disposed?.disconnect(gone);
   };
+  const gone = () => {
+    end();
+    lost();
+  };
+  signals.forEach((signal) => signal.connect(hear));
+  disposed?.connect(gone);
+  return end;
 }
 
 function render({ model, el }) {
@@ -461,16 +485,18 @@ function render({ model, el }) {
     picture.source = model.get("frame");
     picture.show({ ...tables, frame, moving: numbers("moving") });
   };
-  const drawn = ["moving", "frame"].map((name) => `change:${name}`).join(" ");
-  model.on(drawn, show);
+  model.on("change", show); // once a message, whatever is in it
   show();
+  const moves = model.get("moving").byteLength > 0; // what never moves stays true without a kernel
   const end = onLostKernel(model, () => {
+    if (!moves) return;
     picture.canvas.style.opacity = 0.4;
-    picture.readout.setAttribute("role", "alert");
-    picture.readout.textContent = LOST;
+    const alert = Object.assign(document.createElement("div"), { role: "alert", textContent: LOST });
+    alert.style.color = "var(--jp-error-color1, #b00020)";
+    el.append(alert);
   });
   return () => {
-    model.off(drawn, show);
+    model.off("change", show);
     end();
     picture.dispose();
   };

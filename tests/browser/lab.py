@@ -58,6 +58,9 @@ class Lab:
         about = {"path": name, "name": name, "type": "notebook", "kernel": {"id": self.kernel}}
         self._ask("api/sessions", "POST", about)
 
+    def restart_kernel(self):
+        self._ask(f"api/kernels/{self.kernel}/restart", "POST", {})
+
     def end_kernels(self, shared=False):
         """A kernel with torch holds some 300 MB, so it should not live until the server ends."""
         for session in json.loads(self._ask("api/sessions")):
@@ -183,6 +186,10 @@ matplotlib.pyplot.close("all")
 get_ipython().run_line_magic("reset", "-f")
 __import__("gc").freeze()
 """
+SAVED = """() => {
+  const {context} = window.jupyterapp.shell.currentWidget;
+  return context.save().then(() => context.path);
+}"""
 EXECUTED = """code => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel
   .requestExecute({code, silent: true}).done.then(() => true)"""
 EXECUTE = """code => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel
@@ -257,14 +264,17 @@ class NotebookPage:
             page.goto(f"{lab.url}lab/workspaces/{workspace}/tree/{quote(path)}?token={lab.token}")
         else:
             page.evaluate(OPEN, path)
-        self._wait(IS_OPEN, path)
-        page.evaluate(LISTEN)
-        self._wait("() => window.listening")
+        self._listen(path)
         self.panel = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
 
     def _wait(self, condition, arg=None):
         # Asked with every frame, as is usual, the page would draw one frame after another.
         self.page.wait_for_function(condition, arg=arg, polling=50, timeout=180_000)
+
+    def _listen(self, path):
+        self._wait(IS_OPEN, path)
+        self.page.evaluate(LISTEN)
+        self._wait("() => window.listening")
 
     def _hear(self, error):
         self.page_errors.append(f"on the page: {error}")
@@ -289,8 +299,21 @@ class NotebookPage:
             self.start(others)
         self._wait("count => window.ran.length === count", 1 + len(others))
 
+    def run_all(self):
+        """Run every cell."""
+        before = self.page.evaluate("window.ran.length")
+        cells = list(range(len(self.notebook.cells)))
+        self.start(cells)
+        self._wait("count => window.ran.length === count", before + len(cells))
+
+    def reload(self):
+        """Save the notebook and load the page again, as a browser does that comes back."""
+        path = self.page.evaluate(SAVED)
+        self.page.reload()
+        self._listen(path)
+
     def explorers(self) -> list[ExplorerView]:
-        boxes = self.panel.locator(".widget-vbox:has(> img.widget-image)")
+        boxes = self.panel.locator(".widget-vbox:has(> .strokes > canvas)")
         wanted = len(self.cells_that_explore())
         wait_until(lambda: boxes.count() >= wanted)  # they appear some time after their cell ran
         return [ExplorerView(box) for box in boxes.all()]
@@ -302,6 +325,17 @@ class NotebookPage:
             for i, cell in enumerate(self.notebook.cells)
             if cell.cell_type == "code" and EXPLORER.search(cell.source)
         ]
+
+    @contextmanager
+    def pixel_ratio(self, ratio: int) -> Iterator[None]:
+        """Give the page so many pixels of the screen for each of its own."""
+        size, session = self.page.viewport_size, self.page.context.new_cdp_session(self.page)
+        # Chromium tells the page of another ratio only together with another size.
+        screen = {"width": size["width"] + 1, "height": size["height"], "mobile": False}
+        session.send("Emulation.setDeviceMetricsOverride", {**screen, "deviceScaleFactor": ratio})
+        yield
+        session.detach()
+        self.page.set_viewport_size(size)
 
     def drag(self, slider, distance: int) -> float:
         """Drag by so many pixels in 100 mouse moves within a second. Returns the seconds."""
@@ -343,35 +377,24 @@ CONTROLS = """box => [...box.children].flatMap(control => {
   if (readout) return [{name, kind: 'slider', shown: readout.innerText.replace('\\u2212', '-')}];
   return [];
 })"""
-# A picture that is replaced while it is decoded fails to decode: then ask for the next one.
-DECODED = """async img => {
-  for (let tries = 0; ; tries++)
-    try { await img.decode(); return img.naturalWidth; }
-    catch (error) { if (tries > 200) throw error; await new Promise(requestAnimationFrame); }
-}"""
-PIXELS = (
-    "async img => { await ("
-    + DECODED
-    + """)(img);
-  const canvas = new OffscreenCanvas(img.naturalWidth, img.naturalHeight);
-  const context = canvas.getContext('2d');
-  context.drawImage(img, 0, 0);
-  const {data} = context.getImageData(0, 0, canvas.width, canvas.height);
+STORED_WIDTH = "async img => { await img.decode(); return img.naturalWidth; }"
+WIDTH = "canvas => canvas.width"
+PIXELS = """async canvas => {
+  const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', data));
   return [...hash].map(byte => byte.toString(16).padStart(2, '0')).join('');
 }"""
-)
 
 
 class ExplorerView:
     """An explorer on the page: its controls, its picture, and the picture's text alternative."""
 
     def __init__(self, box):
-        self.box, self.picture = box, box.locator("> img.widget-image")
+        self.box, self.picture = box, box.locator("> .strokes > canvas")
 
     @property
     def text(self) -> str:
-        return self.picture.evaluate("img => img.alt || img.title")
+        return self.picture.get_attribute("aria-label")
 
     def controls(self) -> list[dict]:
         return self.box.evaluate(CONTROLS)
@@ -389,7 +412,7 @@ class ExplorerView:
         return row.get_by_role("slider")
 
     def pixels(self) -> str:
-        """A fingerprint of the picture that the browser decoded."""
+        """A fingerprint of what is drawn on the canvas."""
         return self.picture.evaluate(PIXELS)
 
     def agrees(self) -> bool:

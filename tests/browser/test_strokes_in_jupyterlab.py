@@ -1,0 +1,117 @@
+"""Pictures on the page: in the colours of the theme, read out, and honest about their kernel."""
+
+import re
+
+import pytest
+from lab import wait_until
+
+pytestmark = pytest.mark.browser
+
+PICTURES = [
+    "import torch\n"
+    "from autograd_surprises.show.graph_picture import plot_graph\n"
+    "from helpers.curves import plot_gallery, plot_gradient_curve\n"
+    "from helpers.widgets import explore",
+    "explorer = explore(lambda x, size=1.0: size * x, size=(0.0, 2.0))\nexplorer",
+    "display(explorer)",
+    "plot_gradient_curve(torch.round)",
+    "plot_gallery({'round': torch.round, 'relu': torch.relu})",
+    "x = torch.ones(3, requires_grad=True)\nplot_graph(x.exp().sum(), x=x)",
+]
+PAPER = """() => [...document.querySelectorAll('.jp-NotebookPanel .strokes > canvas')].map(canvas =>
+  'rgb(' + canvas.getContext('2d').getImageData(2, 2, 1, 1).data.slice(0, 3).join(', ') + ')')"""
+THEME_PAPER = """() => {
+  const probe = document.body.appendChild(document.createElement('div'));
+  probe.style.color = 'var(--jp-layout-color0)';
+  const {color} = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}"""
+SET_THEME = """theme => window.jupyterapp.commands
+  .execute('apputils:change-theme', {theme}).then(() => theme)"""
+ACTIVE_CELL = "() => window.jupyterapp.shell.currentWidget.content.activeCellIndex"
+
+
+@pytest.fixture
+def opened(open_cells):
+    opened = open_cells(*PICTURES)
+    opened.run_all()
+    assert opened.complaints() == []
+    opened.panel.locator(".strokes > canvas").nth(4).wait_for()
+    return opened
+
+
+def test_pictures_follow_the_theme(opened):
+    page = opened.page
+    light = page.evaluate(THEME_PAPER)
+    try:
+        page.evaluate(SET_THEME, "JupyterLab Dark")
+        assert wait_until(lambda: page.evaluate(THEME_PAPER) != light)
+        dark = page.evaluate(THEME_PAPER)
+        assert wait_until(lambda: set(page.evaluate(PAPER)) == {dark}), page.evaluate(PAPER)
+        images = opened.panel.locator(".jp-OutputArea-output img")
+        assert images.count() == 0, "an image keeps its colours in the dark"
+    finally:
+        page.evaluate(SET_THEME, "JupyterLab Light")
+    assert wait_until(lambda: set(page.evaluate(PAPER)) == {light})
+    assert opened.complaints() == []
+
+
+def test_numbers_are_read_out_by_pointer_and_keyboard(opened):
+    explorer = opened.explorers()[0]
+    status = explorer.box.get_by_role("status").first
+    right = explorer.picture.bounding_box()["width"] * 0.75
+    explorer.picture.hover(position={"x": right, "y": 150})
+    said = r"^x = (\S+), value (\S+), gradient (\S+), slope (\S+)$"
+    assert wait_until(lambda: re.match(said, status.inner_text())), status.inner_text()
+    x, value, gradient, slope = map(float, re.match(said, status.inner_text()).groups())
+    assert abs(value - x) < 0.02 and gradient == slope == 1, said
+    opened.page.mouse.move(0, 0)
+    assert status.inner_text() == ""
+
+    explorer.picture.focus()
+    cell = opened.page.evaluate(ACTIVE_CELL)
+    read = []
+    for _ in range(2):
+        opened.page.keyboard.press("ArrowRight")
+        read.append(float(re.match(said, status.inner_text())[1]))
+    assert read[0] < read[1]
+    opened.page.keyboard.press("ArrowUp")
+    assert opened.page.evaluate(ACTIVE_CELL) == cell, "JupyterLab took the key for its own"
+    explorer.picture.evaluate("canvas => canvas.blur()")
+    assert status.inner_text() == ""
+    assert opened.complaints() == []
+
+
+def test_all_views_of_an_explorer_follow(opened):
+    one, other = opened.explorers()[:2]
+    before = other.pixels()
+    assert one.press("size", "End")
+    assert wait_until(lambda: other.text == one.text)
+    assert other.pixels() == one.pixels() != before
+    assert opened.complaints() == []
+
+
+def test_a_reloaded_page_shows_the_same_picture(opened):
+    explorer = opened.explorers()[0]
+    assert explorer.press("size", "End")
+    text, pixels = explorer.text, explorer.pixels()
+    opened.reload()
+    explorer = opened.explorers()[0]
+    assert explorer.text == text
+    assert explorer.pixels() == pixels
+    assert explorer.press("size", "Home"), "the kernel does not answer"
+
+
+def test_a_picture_without_its_kernel_says_so(lab, open_cells):
+    opened = open_cells(*PICTURES[:2], "plot_gradient_curve(torch.round)")
+    opened.run_all()
+    alert, canvas = opened.page.get_by_role("alert"), opened.panel.locator(".strokes > canvas")
+    canvas.nth(1).wait_for()
+    assert alert.count() == 0
+    lab.restart_kernel()
+    alert.wait_for()
+    assert "kernel has stopped" in alert.inner_text()
+    dimmed = "canvas => getComputedStyle(canvas).opacity < 1"
+    assert canvas.first.evaluate(dimmed)
+    assert not canvas.last.evaluate(dimmed), "what never moves needs no kernel"
