@@ -3,8 +3,9 @@
     python tests/notebook_pictures.py FOLDER NOTEBOOK ...
 
 makes NAME.json for each explorer: the tables and the strokes of its settings, and what a page
-without a kernel gets; and NAME-k.png: the k-th setting, drawn by matplotlib. It is a separate process because notebooks change settings of
-torch and matplotlib, and one process for all because importing takes longer than drawing.
+without a kernel gets; and NAME-k.png: the k-th setting, drawn by matplotlib. It is a separate
+process because notebooks change settings of torch and matplotlib, and one process for all because
+importing takes longer than drawing.
 """
 
 import base64
