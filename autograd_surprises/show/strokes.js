@@ -274,7 +274,9 @@ export class StrokePicture {
     this.shown = null; // what `show` was given last
     this.cursor = null; // where numbers are read out: axes and a value of x
     this.canvas = document.createElement("canvas");
-    this.canvas.style.cssText = `display:block;width:${size[0]}px;max-width:100%;aspect-ratio:${size[0]}/${size[1]}`;
+    // narrower than that, its text could not be read: then it is scrolled
+    const width = `width:${size[0]}px;max-width:100%;min-width:${Math.round(0.7 * size[0])}px`;
+    this.canvas.style.cssText = `display:block;${width};aspect-ratio:${size[0]}/${size[1]}`;
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "img");
     this.readout = document.createElement("div");
@@ -283,7 +285,7 @@ export class StrokePicture {
     this.text = document.createElement("div"); // what a search finds
     this.text.style.cssText = HIDDEN;
     el.classList.add("strokes");
-    el.style.position = "relative";
+    el.style.cssText += "position:relative;overflow-x:auto";
     el.append(this.canvas, this.readout, this.text);
     this.context = this.canvas.getContext("2d");
     this.back = document.createElement("canvas");
@@ -308,6 +310,9 @@ export class StrokePicture {
     const before = this.shown;
     this.shown = shown;
     this.canvas.setAttribute("aria-label", shown.said);
+    // a finger that drags a handle does not scroll the page
+    const upright = shown.handles.some(({ names }) => names[1]);
+    this.canvas.style.touchAction = upright ? "none" : shown.handles.length ? "pan-y" : "auto";
     if (shown.words !== before?.words) this.text.textContent = shown.words.join(" · ");
     if (shown.frame !== before?.frame || !this.pen) this.prepare();
     else this.draw();

@@ -57,7 +57,7 @@ def explore(
         drawing = SideBySideDrawing(fn, x)
     elif isinstance(sliders.get("point"), Real) and not isinstance(sliders["point"], bool):
         drawing = PointDrawing(fn, x, sliders.pop("point"))
-        sliders |= drawing.sliders
+        sliders = drawing.sliders | sliders
     else:
         drawing = CurveDrawing(fn, x)
     controls = {name: _control_of(drawing, name, sliders[name]) for name in sliders}

@@ -1,5 +1,6 @@
 """Pictures on the page: in the colours of the theme, read out, and honest about their kernel."""
 
+import json
 import re
 
 import pytest
@@ -54,6 +55,30 @@ def test_pictures_follow_the_theme(opened):
     finally:
         page.evaluate(SET_THEME, "JupyterLab Light")
     assert wait_until(lambda: set(page.evaluate(PAPER)) == {light})
+    assert opened.complaints() == []
+
+
+def test_a_point_on_a_curve_is_dragged(open_cells):
+    opened = open_cells(
+        "import json\nfrom helpers.functions import round_ste\nfrom helpers.widgets import explore",
+        "explorer = explore(round_ste, x=(-2, 2), point=1.0)\nexplorer",
+        "print(json.dumps(explorer.picture.axes[0]))",
+    )
+    opened.run_all()
+    (explorer,) = opened.explorers()
+    axes = json.loads(opened.panel.locator(".jp-OutputArea-output pre").last.inner_text())
+    left, top, width, height = axes["box"]
+    low, high = axes["y"]["range"]
+    box, mouse = explorer.picture.bounding_box(), opened.page.mouse
+    x, y = left + width * (1.0 + 2) / 4, top + height * (high - 1.0) / (high - low)
+    mouse.move(box["x"] + x, box["y"] + y)
+    mouse.down()
+    mouse.move(box["x"] + x - width / 2, box["y"] + y, steps=5)
+    mouse.up()
+    assert wait_until(lambda: re.search(r"point=-(0.99|1|1.01),", explorer.text)), explorer.text
+    assert wait_until(explorer.agrees)
+    opened.panel.get_by_role("button", name="Step").click()
+    assert wait_until(lambda: re.search(r"point=-1.(09|1|11),", explorer.text)), explorer.text
     assert opened.complaints() == []
 
 

@@ -1,0 +1,104 @@
+"""A point on a curve: dragged, moved by steps of gradient descent, and its two tangents."""
+
+import pytest
+import torch
+
+from helpers.functions import round_ste
+from helpers.widgets import explore
+from helpers.widgets.drawings import FieldDrawing, PointDrawing
+
+
+def tangents(explorer):
+    """The slopes of the solid and of the dashed tangent, as drawn."""
+    drawing = explorer.drawing
+    lines = [line.get_xydata() for line in (drawing._gradient, drawing._slope)]
+    return [((end - start)[1] / (end - start)[0]).item() for start, end in lines]
+
+
+def test_of_round_nothing_moves():
+    explorer = explore(torch.round, point=0.3)
+    explorer.step_button.click()
+    assert explorer.values["point"] == 0.3
+    assert tangents(explorer) == [0, 0]
+
+
+def test_of_round_ste_the_tangent_lies_and_the_point_walks():
+    explorer = explore(round_ste, point=0.3)
+    assert tangents(explorer) == pytest.approx([1, 0])
+    explorer.set(lr=0.25)
+    explorer.step_button.click()
+    assert explorer.values["point"] == pytest.approx(0.05)
+    assert explorer.drawing._dot.get_xydata().tolist() == [[pytest.approx(0.05), 0]]
+    assert "at x = 0.05: value 0, gradient 1, slope 0" in explorer.summary
+
+
+def test_upstream_gradient_and_parameters_count():
+    def scaled(x, k=2.0):
+        return k * x**2
+
+    explorer = explore(scaled, point=1.0, k=(1.0, 3.0, 1.0), grad_output=(-1.0, 1.0, 1.0))
+    explorer.set(k=3.0, grad_output=-1.0)
+    assert tangents(explorer) == pytest.approx([-6, -6], abs=1e-4)
+    assert explorer.drawing.step(**explorer.values)["point"] == pytest.approx(1.6)
+
+
+def test_a_step_ends_at_the_end_of_the_interval():
+    explorer = explore(lambda x: -(x**2), x=(-2, 2), point=1.5)
+    explorer.set(lr=1.0)
+    explorer.step_button.click()
+    assert explorer.values["point"] == 2.0
+
+
+@pytest.mark.parametrize("fn, point", [(torch.relu, 0.0), (torch.round, 0.5)])
+def test_there_is_no_true_tangent_at_a_kink_or_a_jump(fn, point):
+    explorer = explore(fn, point=point)
+    assert tangents(explorer)[1] != tangents(explorer)[1]
+    assert "no slope" in explorer.summary
+
+
+def test_a_dragged_handle_moves_its_sliders_to_the_nearest_value():
+    explorer = explore(round_ste, point=0.3)
+    explorer.picture.dragged = {"point": 1.2349}
+    assert explorer.values["point"] == pytest.approx(1.23)
+    explorer.picture.dragged = {"point": 99.0}
+    assert explorer.values["point"] == 3.0
+    field = explore(FieldDrawing(torch.square), v1=(-1.0, 1.0, 0.1), v2=(-1.0, 1.0, 0.1))
+    field.picture.dragged = {"v1": -0.52, "v2": 0.81}
+    assert field.values == {"v1": pytest.approx(-0.5), "v2": pytest.approx(0.8)}
+    assert field.drawing._tip.get_xydata()[0].tolist() == pytest.approx([-0.5, 0.8])
+
+
+def test_a_handle_is_drawn_where_the_page_can_grab_it():
+    for explorer in (
+        explore(round_ste, point=0.3),
+        explore(FieldDrawing(torch.square), v1=(-1.0, 1.0), v2=(-1.0, 1.0)),
+    ):
+        marks = [style for style in explorer.picture.styles if style["name"] == "handle"]
+        assert [mark["kind"] for mark in marks] == ["marks"]
+        (handle,) = explorer.picture.handles
+        assert set(handle["names"]) - {None} <= set(explorer.sliders)
+
+
+@pytest.mark.parametrize(
+    "fn, x, point, error, message",
+    [
+        (torch.sin, (-1.0, 1.0), 2.0, ValueError, "point needs to lie in x = "),
+        (lambda x, lr=1: x * lr, (-1.0, 1.0), 0.0, TypeError, "'lr' belongs to the point"),
+    ],
+)
+def test_points_that_cannot_be(fn, x, point, error, message):
+    with pytest.raises(error, match=message):
+        PointDrawing(fn, x, point)
+
+
+def test_a_moved_point_measures_no_curve_again():
+    calls = []
+
+    def counted(x):
+        calls.append(len(x))
+        return x**2
+
+    explorer = explore(counted, point=0.5)
+    calls.clear()
+    explorer.set(point=1.0)
+    assert max(calls) < 20

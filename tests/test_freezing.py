@@ -1,0 +1,85 @@
+"""What a page without a kernel gets."""
+
+import base64
+import json
+import zlib
+
+import numpy as np
+import pytest
+import torch
+
+from helpers.functions import round_ste
+from helpers.widgets import explore, freeze, freezing
+
+
+def unpacked(text):
+    return zlib.decompress(base64.b64decode(text))
+
+
+def strokes(frozen):
+    """The strokes of each setting, as the page puts them together."""
+    numbers = np.frombuffer(unpacked(frozen["moving"]), "<i2").copy()
+    for start in (0, 1):
+        numbers[start::2] = np.cumsum(numbers[start::2], dtype="<i2")
+    return np.split(numbers, np.frombuffer(unpacked(frozen["ends"]), "<i4"))[:-1]
+
+
+def scaled(x, size=1.0, lie=False, kind="up"):
+    if size > 1.5:
+        raise ValueError("too large")
+    return (round_ste(x) if lie else x) * (size if kind == "up" else -size)
+
+
+@pytest.fixture
+def explorer():
+    return explore(scaled, size=(0.5, 2.0, 0.5), lie=False, kind=["up", "down"])
+
+
+def test_each_setting_has_the_strokes_and_the_text_of_the_explorer(explorer):
+    frozen = freeze(explorer)
+    texts = json.loads(unpacked(frozen["texts"]))
+    frames = json.loads(unpacked(frozen["frames"]))
+    settings = [(size, lie, kind) for size in (0.5, 1.0, 1.5, 2.0) for lie in (False, True)
+                for kind in ("up", "down")]  # fmt: skip
+    assert len(texts) == len(settings) == len(strokes(frozen))
+    for (size, lie, kind), (frame, text), moving in zip(
+        settings, texts, strokes(frozen), strict=True
+    ):
+        if size == 2.0:
+            assert (frame, text, len(moving)) == (-1, "ValueError: too large", 0)
+            continue
+        explorer.set(size=size, lie=lie, kind=kind)
+        assert text == explorer.summary == explorer.picture.said
+        assert moving.tobytes() == explorer.picture.moving
+        assert base64.b64decode(frames[frame]["frame"]) == explorer.picture.frame
+
+
+def test_controls_start_where_the_explorer_is(explorer):
+    explorer.set(size=1.5, kind="down")
+    size, lie, kind = freeze(explorer)["controls"]
+    assert (size["kind"], size["values"][size["start"]]) == ("slider", "1.50")
+    assert size["numbers"] == [0.5, 1.0, 1.5, 2.0]
+    assert (lie["kind"], lie["values"][lie["start"]]) == ("tick", "False")
+    assert (kind["kind"], kind["values"][kind["start"]]) == ("choice", "down")
+
+
+def test_the_explorer_stays_as_it_is(explorer):
+    explorer.fit()
+    before = explorer.values, explorer.summary, explorer.picture.moving, explorer.picture.frame
+    freeze(explorer)
+    assert (
+        explorer.values, explorer.summary, explorer.picture.moving, explorer.picture.frame
+    ) == before  # fmt: skip
+
+
+def test_many_settings_are_thinned_to_what_fits(monkeypatch):
+    explorer = explore(lambda x, a=0.0, b=0.0: torch.sin(x * a) + b, a=(0.0, 9.0), b=(0.0, 9.0))
+    explorer.set(a=0.7)
+    monkeypatch.setattr(freezing, "SETTINGS", 60)
+    monkeypatch.setattr(freezing, "LARGEST", 24_000)
+    frozen = freeze(explorer)
+    assert len(json.dumps(frozen)) <= 24_000
+    for control, now in zip(frozen["controls"], (0.7, 0.0), strict=True):
+        numbers = control["numbers"]
+        assert (numbers[0], numbers[-1]) == (0.0, 9.0) and 3 <= len(numbers) < 20
+        assert numbers[control["start"]] == now
