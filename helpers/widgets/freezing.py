@@ -26,6 +26,7 @@ def freeze(explorer: Explorer) -> dict:
     Sliders keep as many of their values as fit into 400 kB, both ends and the present value among
     them. A setting that raises keeps its error. The explorer stays as it is.
 
+    >>> from helpers.widgets.explorer import explore
     >>> frozen = freeze(explore(torch.nn.functional.elu, alpha=(0.0, 2.0, 0.5)))
     >>> frozen["controls"][0]["values"]
     ['0.00', '0.50', '1.00', '1.50', '2.00']
