@@ -102,3 +102,27 @@ def test_a_moved_point_measures_no_curve_again():
     calls.clear()
     explorer.set(point=1.0)
     assert max(calls) < 20
+
+
+def test_a_gradient_that_is_nan_moves_nothing():
+    explorer = explore(torch.sqrt, x=(-1, 1), point=-0.5)
+    explorer.step_button.click()
+    assert explorer.values["point"] == -0.5
+    assert explorer.summary.endswith("; no step")
+
+
+def test_an_error_of_a_step_is_shown():
+    def fails(x, k=1.0):
+        if len(x) == 1 and k > 1:
+            raise ValueError("not for one number")
+        return k * x
+
+    explorer = explore(fails, point=0.5, k=(1.0, 2.0))
+    explorer.sliders["k"].unobserve_all()
+    explorer.sliders["k"].value = 2.0
+    explorer.step_button.click()  # ipywidgets logs the error of a click
+    assert "not for one number" in explorer.message.value
+
+
+def test_only_sliders_are_offered_as_handles():
+    assert explore(FieldDrawing(torch.square), v1=[1.0, 2.0]).picture.handles == []

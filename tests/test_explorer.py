@@ -13,7 +13,7 @@ from read_strokes import read_strokes
 from autograd_surprises.show.live_picture import LivePicture
 from helpers.curves.numbers import GradientCurve
 from helpers.functions import clamp, clamp_ste, round_ste
-from helpers.widgets.controls import control
+from helpers.widgets.controls import control, positions
 from helpers.widgets.explorer import explore
 
 
@@ -304,3 +304,17 @@ def test_many_moves_leave_nothing_behind(explorer):
 )  # fmt: skip
 def test_a_slider_reads_all_the_digits_of_its_steps(range_, shown):
     assert control("width", range_).readout_format == shown
+
+
+def test_a_step_that_does_not_reach_the_end_keeps_the_end():
+    assert positions(control("width", (0.0, 1.0, 0.4))) == pytest.approx([0, 0.4, 0.8, 1])
+    assert positions(control("width", (0.0, 1.0, 5.0))) == [0, 1]
+
+
+def test_its_figure_can_be_shown_elsewhere(explorer):
+    explorer.figure._repr_mimebundle_()
+    before = frame(explorer)
+    explorer.figure.axes[0].set_ylim(-9, 9)
+    explorer.set(step=1.0)
+    assert frame(explorer) != before
+    assert explorer.picture.axes[0]["y"]["range"] == [-9, 9]

@@ -50,6 +50,7 @@ class LivePicture(anywidget.AnyWidget):
             figure.set_layout_engine("none")
         for artist in self._artists:
             artist.set_animated(True)  # leaves it out of the frame
+        figure.live = self
         # matplotlib calls this whenever an artist changes that is not animated
         figure.stale_callback = lambda figure, stale: self._forget_frame()
 

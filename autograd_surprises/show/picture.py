@@ -29,7 +29,7 @@ class Picture(Figure):
     def __init__(self, width: float, height: float):
         super().__init__((width, height), CSS_DPI * PIXEL_RATIO, layout="constrained")
         FigureCanvasAgg(self)
-        self.summary = ""
+        self.summary, self.live = "", None  # the LivePicture that shows it, if there is one
 
     def draw(self, renderer):
         with unhinted():
@@ -58,12 +58,13 @@ class Picture(Figure):
         return data, {"image/png": {"alt": self.summary, "width": width}}
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        self.canvas.draw()
-        stored, metadata = self.bundle()
         try:
             from autograd_surprises.show.live_picture import LivePicture
         except ImportError:  # without anywidget, the PNG is what there is
-            return stored, metadata
-        live = LivePicture(self)
+            self.canvas.draw()
+            return self.bundle()
+        live = self.live or LivePicture(self)
+        live.paint()
         live.refresh()
+        stored, metadata = self.bundle()
         return {**live._repr_mimebundle_()[0], **stored}, metadata

@@ -62,7 +62,7 @@ export function colourMap({ paper, ink }) {
   };
 }
 
-// Calls `changed` when the page takes other colours. Returns what ends this.
+// Calls `changed` when the page takes other colours. Returns a function that stops it.
 function onColours(changed) {
   const observer = new MutationObserver(changed), query = matchMedia(DARK);
   const filter = { attributes: true, attributeFilter: ["data-jp-theme-name", "class", "data-theme"] };
@@ -74,7 +74,7 @@ function onColours(changed) {
   };
 }
 
-// Calls `changed` when the page is zoomed or moves to another screen. Returns what ends this.
+// Calls `changed` when the page is zoomed or moves to another screen. Returns a function that stops it.
 function onPixelRatio(changed) {
   let query;
   const hear = () => {
@@ -386,7 +386,7 @@ export class StrokePicture {
     }
     for (const { name, parts, axes: own } of lines) {
       const pixel = scaleOf(own, "x").pixel(x), height = heightAt(parts, pixel), up = scaleOf(own, "y");
-      said.push(Number.isNaN(height) ? `no ${name}` : `${name} ${shortNumber(up.value(height), up.step)}`);
+      said.push(Number.isNaN(height) ? `${name} outside the picture` : `${name} ${shortNumber(up.value(height), up.step)}`);
       c.beginPath();
       c.arc(pixel, height, 3, 0, 7);
       c.fill();
@@ -457,7 +457,7 @@ const LOST = "The kernel has stopped. This is the last picture that it made; run
 // Of a kernel, or of the page's connection to it. A kernel that another page restarts says "starting".
 const GONE = ["dead", "terminating", "restarting", "autorestarting", "starting", "disconnected"];
 
-// Calls `lost` once, when the kernel of this widget stops or restarts. Returns what ends this.
+// Calls `lost` once, when the kernel of this widget stops or restarts. Returns a function that stops it.
 function onLostKernel(model, lost) {
   const { statusChanged, connectionStatusChanged, disposed } = model.widget_manager?.kernel ?? {};
   const signals = [statusChanged, connectionStatusChanged].filter(Boolean);

@@ -144,7 +144,7 @@ def positions(control: ipywidgets.Widget, most: int | None = None) -> list:
         return [False, True]
     if isinstance(control, ipywidgets.Dropdown):
         return list(control.options)
-    steps = round((control.max - control.min) / control.step)
+    steps = math.ceil((control.max - control.min) / control.step - 1e-9)
     most = min(most or steps + 1, steps + 1)
     places = {round(steps * i / (most - 1)) for i in range(most)}
     return [min(control.min + place * control.step, control.max) for place in sorted(places)]

@@ -102,7 +102,11 @@ class Explorer(ipywidgets.VBox):
         self.picture.refresh()
         for slider in self.sliders.values():
             slider.observe(self._on_move, "value")
-        self.picture.handles = list(drawing.handles)
+        self.picture.handles = [
+            handle
+            for handle in drawing.handles
+            if all(hasattr(self.sliders.get(name), "step") for name in handle["names"] if name)
+        ]
         self.picture.observe(self._on_drag, "dragged")
         rows = [*map(row_of, self.sliders.values())]
         if drawing.step:
@@ -172,10 +176,13 @@ class Explorer(ipywidgets.VBox):
 
     def _on_drag(self, change):
         """Move controls to the values nearest to where a handle was dragged."""
-        self.set(**{name: nearest(self.sliders[name], at) for name, at in change["new"].items()})
+        with self.message.on_error():
+            places = change["new"].items()
+            self.set(**{name: nearest(self.sliders[name], at) for name, at in places})
 
     def _on_step(self, button):
-        self.set(**self.drawing.step(**self.values))
+        with self.message.on_error():
+            self.set(**self.drawing.step(**self.values))
 
     def _evaluate(self, values):
         start = perf_counter()

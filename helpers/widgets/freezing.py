@@ -8,6 +8,7 @@ import json
 import math
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 
 import ipywidgets
 import numpy as np
@@ -24,18 +25,23 @@ def freeze(explorer: Explorer) -> dict:
     """All that a page needs to slide the explorer without a kernel, as JSON: see strokes.js.
 
     Sliders keep as many of their values as fit into 400 kB, both ends and the present value among
-    them. A setting that raises keeps its error. The explorer stays as it is.
+    them. A setting that raises keeps its error. The explorer stays as it is. Raises ValueError if
+    menus alone make more settings than can be recorded.
 
     >>> from helpers.widgets.explorer import explore
     >>> frozen = freeze(explore(torch.nn.functional.elu, alpha=(0.0, 2.0, 0.5)))
     >>> frozen["controls"][0]["values"]
     ['0.00', '0.50', '1.00', '1.50', '2.00']
     """
-    explorer.fit()
     sliders = explorer.sliders.values()
     most = max((len(positions(slider)) for slider in sliders), default=1)
-    while math.prod(len(positions(slider, most)) for slider in sliders) > SETTINGS:
-        most -= 1
+    while (count := math.prod(len(positions(slider, most)) for slider in sliders)) > SETTINGS:
+        if most <= FEWEST:
+            raise ValueError(
+                f"too many choices to freeze: {count} settings, but at most {SETTINGS} are recorded"
+            )
+        most = max(FEWEST, int(0.9 * most))
+    explorer.fit()
     while True:
         values = {name: _kept(slider, most) for name, slider in explorer.sliders.items()}
         frozen = _recorded(explorer, values)
@@ -66,7 +72,8 @@ def _recorded(explorer, values):
                 length += len(moving[-1])
                 texts.append([frames.setdefault(_frame_of(picture), len(frames)), picture.said])
             ends.append(length)
-        explorer.show_at(**explorer.values)
+        with suppress(Exception):  # it is among the texts
+            explorer.show_at(**explorer.values)
     return {
         "controls": [_control(explorer.sliders[name], name, values[name]) for name in values],
         "handles": picture.handles,

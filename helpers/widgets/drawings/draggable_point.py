@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -58,15 +59,16 @@ class PointDrawing(CurveDrawing):
         numbers = [f"value {short_number(value)}", f"gradient {short_number(gradient)}"]
         numbers += [f"slope {short_number(slope)}"] if slope == slope else ["no slope"]
         end = short_number(self.step(point=point, lr=lr, **values)["point"])
-        return (
-            f"{said}; at x = {short_number(point)}: {', '.join(numbers)}; a step ends at x = {end}"
-        )
+        here = f"at x = {short_number(point)}: {', '.join(numbers)}"
+        moves = "no step" if math.isnan(gradient) else f"a step ends at x = {end}"
+        return f"{said}; {here}; {moves}"
 
     def step(self, point: float, lr: float, **values) -> dict[str, float]:
-        """Move the point by -lr · gradient, at most to an end of the interval."""
+        """Move the point by -lr · gradient, at most to an end of the interval; not by NaN."""
         _, gradient, _ = self._at(point, **values)
         low, high = self.x
-        return {"point": min(high, max(low, point - lr * gradient))}
+        end = point if math.isnan(gradient) else point - lr * gradient
+        return {"point": min(high, max(low, end))}
 
     def _at(self, point, grad_output=1.0, **params):
         """Value, autograd's gradient and the true slope at the point; NaN for no slope."""
