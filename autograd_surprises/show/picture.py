@@ -61,9 +61,14 @@ class Picture(Figure):
         self.canvas.draw()
         stored, metadata = self.bundle()
         try:
+            import ipywidgets
+
             from autograd_surprises.show.live_picture import LivePicture
+            from autograd_surprises.show.stored_picture import StoredPicture
         except ImportError:  # without anywidget, the PNG is what there is
             return stored, metadata
-        live = LivePicture(self)
+        live, still = LivePicture(self), StoredPicture()
         live.refresh()
-        return {**live._repr_mimebundle_()[0], **stored}, metadata
+        still.keep(stored, metadata)
+        box = ipywidgets.Box([live, still])
+        return {**box._repr_mimebundle_(), **stored}, metadata
