@@ -144,7 +144,7 @@ def test_a_picture_without_its_kernel_says_so(lab, open_cells):
 
 def test_a_page_without_anywidget_shows_the_stored_pictures(open_cells):
     opened = open_cells(*PICTURES[:2], PICTURES[3], alone=True)
-    opened.page.route("**/labextensions/anywidget/**", lambda route: route.fulfill(status=404))
+    opened.page.route("**/extensions/anywidget/**", lambda route: route.fulfill(status=404))
     opened.reload()
     opened.run_all()
     panel = opened.panel
