@@ -12,7 +12,7 @@ STYLE = """<style>
 :has(> .jupyter-widgets-error-widget):has(+ .stored-picture) { display: none }
 </style>"""
 LINE = (
-    "<p>This page cannot run anywidget, so the picture stands still. "
+    "<p>This page cannot run anywidget, so it shows no live picture. "
     "Where JupyterLab is installed, run <code>pip install anywidget</code>, then reload the page."
     "</p>"
 )
