@@ -70,5 +70,5 @@ class Picture(Figure):
         live, still = LivePicture(self), StoredPicture()
         live.refresh()
         still.keep(stored, metadata)
-        box = ipywidgets.Box([live, still])
+        box = ipywidgets.Box([live, still], layout={"display": "block"})  # as wide as the page
         return {**box._repr_mimebundle_(), **stored}, metadata
