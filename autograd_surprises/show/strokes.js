@@ -264,7 +264,7 @@ function heightAt(parts, x) {
 // ---- The picture ------------------------------------------------------------------------------
 
 const inside = ([x, y, width, height], [px, py]) => px >= x && px <= x + width && py >= y && py <= y + height;
-const HIDDEN = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)";
+const HIDDEN = "position:absolute;top:0;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)";
 
 export class StrokePicture {
   // `size` in pixels of the page; `onDrag(values)` hears where a handle is dragged to.
