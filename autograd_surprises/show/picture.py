@@ -59,12 +59,17 @@ class Picture(Figure):
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         try:
+            import ipywidgets
+
             from autograd_surprises.show.live_picture import LivePicture
+            from autograd_surprises.show.stored_picture import StoredPicture
         except ImportError:  # without anywidget, the PNG is what there is
             self.canvas.draw()
             return self.bundle()
-        live = self.live or LivePicture(self)
+        live, still = self.live or LivePicture(self), StoredPicture()
         live.paint()
         live.refresh()
         stored, metadata = self.bundle()
-        return {**live._repr_mimebundle_()[0], **stored}, metadata
+        still.keep(stored, metadata)
+        box = ipywidgets.Box([live, still], layout={"display": "block"})  # as wide as the page
+        return {**box._repr_mimebundle_(), **stored}, metadata

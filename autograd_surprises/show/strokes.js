@@ -64,7 +64,9 @@ export function colourMap({ paper, ink }) {
 
 // Calls `changed` when the page takes other colours. Returns a function that stops it.
 function onColours(changed) {
-  const observer = new MutationObserver(changed), query = matchMedia(DARK);
+  // A theme's name may change before its style sheet has arrived.
+  const hear = () => [0, 300, 1500].forEach((wait) => setTimeout(changed, wait));
+  const observer = new MutationObserver(hear), query = matchMedia(DARK);
   const filter = { attributes: true, attributeFilter: ["data-jp-theme-name", "class", "data-theme"] };
   for (const el of [document.documentElement, document.body]) observer.observe(el, filter);
   query.addEventListener("change", changed);
@@ -264,7 +266,7 @@ function heightAt(parts, x) {
 // ---- The picture ------------------------------------------------------------------------------
 
 const inside = ([x, y, width, height], [px, py]) => px >= x && px <= x + width && py >= y && py <= y + height;
-const HIDDEN = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)";
+const HIDDEN = "position:absolute;top:0;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)";
 
 export class StrokePicture {
   // `size` in pixels of the page; `onDrag(values)` hears where a handle is dragged to.

@@ -12,6 +12,7 @@ from time import perf_counter
 import ipywidgets
 
 from autograd_surprises.show.live_picture import LivePicture
+from autograd_surprises.show.stored_picture import StoredPicture
 from helpers.curves.axes import union
 from helpers.widgets.alert import Alert
 from helpers.widgets.controls import control, move_all, nearest, reachable
@@ -98,6 +99,7 @@ class Explorer(ipywidgets.VBox):
         drawing.fit(self._default)
         self._title = self.figure.suptitle(self._caption)
         self.picture, self.message = LivePicture(self.figure, drawing.moving), Alert()
+        self.stored = StoredPicture()
         self._title.set_text(drawing.name)  # the controls show the values, and text is slow
         self.picture.refresh()
         for slider in self.sliders.values():
@@ -113,7 +115,7 @@ class Explorer(ipywidgets.VBox):
             self.step_button = ipywidgets.Button(description="Step")
             self.step_button.on_click(self._on_step)
             rows.append(self.step_button)
-        super().__init__([*rows, self.picture, self.message])
+        super().__init__([*rows, self.picture, self.stored, self.message])
         self._search = RangeSearch(drawing, list(reachable(self.sliders)))
         self._moved_at = self._told_at = -math.inf
         if self._seconds < WARM_UP:
@@ -261,6 +263,7 @@ class Explorer(ipywidgets.VBox):
         self._title.set_text(self._caption)
         self.picture.paint()
         picture, metadata = self.figure.bundle()
+        self.stored.keep(picture, metadata)
         self._title.set_text(self.drawing.name)
         self._fit(fitted)
         return {**super()._repr_mimebundle_(**kwargs), **picture}, metadata

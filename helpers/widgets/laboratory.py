@@ -12,6 +12,7 @@ import ipywidgets
 import torch
 
 from autograd_surprises.show.live_picture import LivePicture
+from autograd_surprises.show.stored_picture import StoredPicture
 from helpers.lessons.digits import HELD_OUT, IMAGES, LABELS, WAYS, Run, training_steps
 from helpers.widgets.alert import Alert
 from helpers.widgets.controls import control, move_all
@@ -56,12 +57,14 @@ class Laboratory(ipywidgets.VBox):
         self.progress, self.message = ipywidgets.FloatProgress(max=1.0), Alert()
         self.chart = TrainingChart()
         self.picture = LivePicture(self.chart.figure, self.chart.moving)
+        self.stored = StoredPicture()
         self._clear("nothing trained yet")
         self._show("choose, and press Train")
         menus = ipywidgets.HBox(list(self.controls.values()))
         buttons = ipywidgets.HBox([self.train_button, self.stop_button, self.progress])
         menus.layout.flex_flow = buttons.layout.flex_flow = "row wrap"  # for narrow windows
-        super().__init__([menus, buttons, ipywidgets.Box([self.picture]), self.message])
+        picture = ipywidgets.Box([self.picture, self.stored])
+        super().__init__([menus, buttons, picture, self.message])
 
     @property
     def values(self) -> dict:
@@ -169,4 +172,5 @@ class Laboratory(ipywidgets.VBox):
         # The picture goes along for readers without a kernel: GitHub, nbviewer, exported HTML.
         self.picture.paint()
         picture, metadata = self.chart.figure.bundle()
+        self.stored.keep(picture, metadata)
         return {**super()._repr_mimebundle_(**kwargs), **picture}, metadata

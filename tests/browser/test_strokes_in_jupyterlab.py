@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from lab import wait_until
+from lab import STORED_WIDTH, wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -50,7 +50,7 @@ def test_pictures_follow_the_theme(opened):
         assert wait_until(lambda: page.evaluate(THEME_PAPER) != light)
         dark = page.evaluate(THEME_PAPER)
         assert wait_until(lambda: set(page.evaluate(PAPER)) == {dark}), page.evaluate(PAPER)
-        images = opened.panel.locator(".jp-OutputArea-output img")
+        images = opened.panel.locator(".jp-OutputArea-output img:visible")
         assert images.count() == 0, "an image keeps its colours in the dark"
     finally:
         page.evaluate(SET_THEME, "JupyterLab Light")
@@ -140,3 +140,18 @@ def test_a_picture_without_its_kernel_says_so(lab, open_cells):
     dimmed = "canvas => getComputedStyle(canvas).opacity < 1"
     assert canvas.first.evaluate(dimmed)
     assert not canvas.last.evaluate(dimmed), "what never moves needs no kernel"
+
+
+def test_a_page_without_anywidget_shows_the_stored_pictures(open_cells):
+    opened = open_cells(*PICTURES[:2], PICTURES[3], alone=True)
+    opened.page.route("**/extensions/anywidget/**", lambda route: route.fulfill(status=404))
+    opened.reload()
+    opened.run_all()
+    panel = opened.panel
+    explorer, curve = (panel.get_by_role("img", name=name) for name in ("size=1", "round"))
+    for image in (explorer, curve):
+        image.wait_for()
+        assert image.evaluate(STORED_WIDTH) == 2 * image.bounding_box()["width"]
+    assert panel.get_by_text("pip install anywidget").count() == 2
+    assert panel.locator(".jupyter-widgets-error-widget:visible").count() == 0
+    assert panel.locator(".widget-slider").is_visible()

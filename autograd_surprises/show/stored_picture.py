@@ -1,0 +1,37 @@
+"""What a page shows in place of a live picture where it cannot run anywidget."""
+
+from __future__ import annotations
+
+import html
+
+import ipywidgets
+
+# Decided by what the page shows beside it, so nothing flashes while a live picture loads.
+STYLE = """<style>
+:not(:has(> .jupyter-widgets-error-widget)) + .stored-picture,
+:has(> .jupyter-widgets-error-widget):has(+ .stored-picture) { display: none }
+</style>"""
+LINE = (
+    "<p>This page cannot run anywidget, so it shows no live picture. "
+    "Where JupyterLab is installed, run <code>pip install anywidget</code>, then reload the page."
+    "</p>"
+)
+
+
+class StoredPicture(ipywidgets.HTML):
+    """Put right behind a LivePicture: shows up where that cannot.
+
+    >>> stored = StoredPicture()
+    >>> stored.keep({"image/png": "iVBO…", "text/plain": "a line"}, {"image/png": {"width": 800}})
+    """
+
+    def __init__(self):
+        super().__init__(STYLE + LINE)
+        self.add_class("stored-picture")
+
+    def keep(self, data: dict, metadata: dict):
+        """Show this picture: what `Picture.bundle` returns."""
+        text, width = html.escape(data["text/plain"]), metadata["image/png"]["width"]
+        source = f"data:image/png;base64,{data['image/png']}"
+        style = f"width: {width}px; max-width: 100%"
+        self.value = f'{STYLE}<img src="{source}" alt="{text}" style="{style}">{LINE}'
