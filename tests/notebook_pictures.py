@@ -93,7 +93,7 @@ def write(explorer, name, folder, dice):
 
 
 if __name__ == "__main__":
-    freezing.SETTINGS, freezing.FEWEST = 40, 2  # all would take minutes
+    freezing.SETTINGS, freezing.FEWEST = 50, 2  # all would take minutes
     folder = Path(sys.argv[1]).resolve()
     for path in map(Path, sys.argv[2:]):
         os.chdir(path.resolve().parent)
