@@ -66,7 +66,7 @@ def _where_different(x, numbers):
         if not same_here:
             run = list(run)
             start, stop = run[0], run[-1]
-            # between two points of the grid, nobody looked: it may reach up to the next one
+            # not sampled between two points of the grid: it may extend to the next one
             start -= start > 0 and apart[start - 1]
             stop += stop + 1 < len(x) and apart[stop]
             runs.append((start, stop))

@@ -137,7 +137,7 @@ def add_legend(figure: Picture, artists: CurveArtists, columns: int = 4, more: I
 class CurveArtists:
     """Everything in a figure that belongs to one curve; `show` moves it to another curve.
 
-    Call `fit` first: the words at the frame keep away from the lines.
+    Call `fit` first: the labels at the frame are placed clear of the lines.
     """
 
     def __init__(self, value_ax: Axes, gradient_ax: Axes):

@@ -27,7 +27,7 @@ WORD_STYLE = {
 class FrameMarks:
     """A bar at the top of the frame where values are inf, at the bottom for -inf, stripes for NaN.
 
-    Beside a mark stands its word, where no line is. `artists` are drawn after the lines.
+    A label names each mark, clear of the lines. `artists` are drawn after the lines.
 
     >>> from autograd_surprises.show.picture import Picture
     >>> ax = Picture(4, 3).subplots(); (line,) = ax.plot([0, 1], [0, 1])
@@ -50,7 +50,7 @@ class FrameMarks:
         return [self.bars, self.stripes, *self.words]
 
     def show(self, x: torch.Tensor, values: torch.Tensor, lines: Sequence[Line2D]):
-        """Mark these values. The words keep away from the lines if they can."""
+        """Mark these values. Labels are placed clear of the lines where possible."""
         runs = not_finite(x, values)
         if not runs and not (self.bars.get_visible() or self.stripes.get_visible()):
             return

@@ -127,7 +127,7 @@ def _what(values, ordinary):
 
 
 def _wheres(x, cuts):
-    """Words for each region. To which of two regions their common end belongs is not said.
+    """Words for each region. They do not say which of two regions owns a shared end.
 
     (For `torch.clamp` that depends on the version of torch.)
     """

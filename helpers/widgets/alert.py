@@ -1,4 +1,4 @@
-"""What goes on in a callback, and an error in it, for whoever moved the slider."""
+"""Shows the progress and the errors of a callback."""
 
 from __future__ import annotations
 

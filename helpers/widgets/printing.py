@@ -13,7 +13,7 @@ MOST_LINES = 10
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Drop what is printed inside, and warnings: nobody asked for this call.
+    """Drop what is printed inside, and warnings: the reader did not make this call.
 
     >>> with silence():
     ...     print("hello")

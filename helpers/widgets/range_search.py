@@ -38,7 +38,7 @@ class RangeSearch:
     def step(self) -> float:
         """Measure one more setting; returns the seconds it took.
 
-        An error is dropped: it is raised again, and shown, when the controls get there.
+        An error is dropped: it is raised and shown when the controls are set to these values.
         """
         start = perf_counter()
         with silence(), suppress(Exception):

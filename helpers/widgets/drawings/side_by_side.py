@@ -111,7 +111,7 @@ def _taken_by(fn, values):
     names, takes_any = parameters_of(fn)
     if not takes_any:
         return [name for name in values if name in names]
-    # What a builtin or a module takes shows only when it is called: it takes the most that it can.
+    # A builtin or a module hides its signature, so it is called, with the most names first.
     for count in range(len(values), 0, -1):
         for some in itertools.combinations(values, count):
             try:
