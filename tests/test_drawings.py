@@ -366,7 +366,7 @@ def test_flat_units_are_drawn_in_percent():
         (lambda: FieldDrawing(torch.sum), ValueError, "fn needs to turn x of shape"),
         (lambda: DescentDrawing(bowl, {}), ValueError, "needs one to 3 methods, got 0"),
         (lambda: explore(FieldDrawing(goals), x=(0, 1)), TypeError, "interval of a function"),
-        (lambda: explore(FieldDrawing(goals), v3=(0.0, 1.0)), TypeError, "no parameter 'v3'"),
+        (lambda: explore(FieldDrawing(goals), v3=(0.0, 1.0)), TypeError, "'v3' is not a parameter"),
         (lambda: CurvatureDrawing(torch.sum).show(at=0.0), ValueError, "needs to be elementwise"),
     ],
 )

@@ -236,7 +236,7 @@ def test_a_refused_value_leaves_everything_as_it_was(explorer):
         (
             {"stop": (0, 1)},
             TypeError,
-            "round_to has no parameter 'stop' to slide, it takes x, step",
+            "'stop' is not a parameter of round_to: choose from step",
         ),
         ({"step": (2, 1)}, ValueError, r"step=\(2, 1\) is an empty range"),
         ({"step": (1, 1)}, ValueError, "is an empty range"),

@@ -17,8 +17,8 @@ PIXEL_RATIO = 2  # drawn twice as fine, for sharp screens
 class Picture(Figure):
     """A figure of width x height inches that shows itself in a notebook.
 
-    A notebook with a kernel replays it from strokes, if anywidget is installed; GitHub and others
-    show the PNG beside them.
+    A notebook with a kernel replays it from strokes, if anywidget is installed. GitHub and other
+    readers without a kernel show the PNG that is stored with it.
 
     summary  its text alternative: what can be seen
 

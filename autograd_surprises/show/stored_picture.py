@@ -12,14 +12,14 @@ STYLE = """<style>
 :has(> .jupyter-widgets-error-widget):has(+ .stored-picture) { display: none }
 </style>"""
 LINE = (
-    "<p>This page cannot run anywidget, so it shows no live picture. "
-    "Where JupyterLab is installed, run <code>pip install anywidget</code>, then reload the page."
+    "<p>This page cannot run anywidget, so it shows a stored picture, which does not move. "
+    "Run <code>pip install anywidget</code> where JupyterLab is installed, then reload the page."
     "</p>"
 )
 
 
 class StoredPicture(ipywidgets.HTML):
-    """Put right behind a LivePicture: shows up where that cannot.
+    """Follows a LivePicture in its box, and is seen only where that one cannot run.
 
     >>> stored = StoredPicture()
     >>> stored.keep({"image/png": "iVBO…", "text/plain": "a line"}, {"image/png": {"width": 800}})

@@ -388,7 +388,7 @@ export class StrokePicture {
     }
     for (const { name, parts, axes: own } of lines) {
       const pixel = scaleOf(own, "x").pixel(x), height = heightAt(parts, pixel), up = scaleOf(own, "y");
-      said.push(Number.isNaN(height) ? `${name} outside the picture` : `${name} ${shortNumber(up.value(height), up.step)}`);
+      said.push(Number.isNaN(height) ? `${name} not shown` : `${name} ${shortNumber(up.value(height), up.step)}`);
       c.beginPath();
       c.arc(pixel, height, 3, 0, 7);
       c.fill();

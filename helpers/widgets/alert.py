@@ -10,7 +10,7 @@ import ipywidgets
 
 
 class Alert(ipywidgets.HTML):
-    """A line that says, in red, what went wrong in a callback, or what goes on; often empty.
+    """A line that says what a callback does now, or, in red, what went wrong in it. Often empty.
 
     >>> alert = Alert()
     >>> with alert.on_error("Choose another step."):
@@ -22,7 +22,7 @@ class Alert(ipywidgets.HTML):
         return 'role="alert"' in self.value
 
     def say(self, text: str):
-        """Say what goes on now."""
+        """Say what the callback does now."""
         self.value = f'<div role="status">{html.escape(text)}</div>'
 
     @contextmanager

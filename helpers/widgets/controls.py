@@ -33,7 +33,7 @@ def control(name: str, range_: object, default: object = None):
     if not is_range and not isinstance(range_, (list, bool)):
         raise TypeError(
             f"{name}={range_!r} makes no control: it needs (min, max), (min, max, step), "
-            "a list of choices, True or False"
+            "Playable(min, max), a list of choices, True or False"
         )
     if is_range and not range_[0] < range_[1]:
         raise ValueError(f"{name}={range_} is an empty range: it needs (min, max) with min < max")

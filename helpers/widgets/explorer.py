@@ -52,7 +52,9 @@ def explore(
     """
     if isinstance(fn, Drawing):
         if x is not INTERVAL:
-            raise TypeError(f"x={x!r} is the interval of a function; {fn.name!r} is a drawing")
+            raise TypeError(
+                f"x={x!r} is the interval of a function: leave it out for {fn.name!r}, a drawing"
+            )
         drawing = fn
     elif isinstance(fn, Mapping):
         drawing = SideBySideDrawing(fn, x)
@@ -72,9 +74,9 @@ def _control_of(drawing, name, range_):
     if name in drawing.reserved:
         raise TypeError(f"{name!r} is a setting of the picture: give fn's parameter another name")
     if name not in drawing.parameters and not drawing.takes_any:
+        free = [other for other in drawing.parameters if other not in drawing.reserved]
         raise TypeError(
-            f"{drawing.name} has no parameter {name!r} to slide, "
-            f"it takes {', '.join(drawing.parameters)}"
+            f"{name!r} is not a parameter of {drawing.name}: choose from {', '.join(free)}"
         )
     return control(name, range_, drawing.parameters.get(name))
 

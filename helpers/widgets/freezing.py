@@ -22,11 +22,11 @@ FEWEST = 3  # values of a slider: its ends and its middle
 
 
 def freeze(explorer: Explorer) -> dict:
-    """All that a page needs to slide the explorer without a kernel, as JSON: see strokes.js.
+    """All that a page needs to slide the explorer without a kernel, as a dict for JSON.
 
-    Sliders keep as many of their values as fit into 400 kB, both ends and the present value among
-    them. A setting that raises keeps its error. The explorer stays as it is. Raises ValueError if
-    menus alone make more settings than can be recorded.
+    `showFrozen` in strokes.js shows it. Sliders keep as many of their values as fit into 400 kB,
+    both ends and the present value among them. A setting that raises keeps its error. The explorer
+    stays as it is. Raises ValueError if the controls have too many settings to record.
 
     >>> from helpers.widgets.explorer import explore
     >>> frozen = freeze(explore(torch.nn.functional.elu, alpha=(0.0, 2.0, 0.5)))
@@ -38,7 +38,8 @@ def freeze(explorer: Explorer) -> dict:
     while (count := math.prod(len(positions(slider, most)) for slider in sliders)) > SETTINGS:
         if most <= FEWEST:
             raise ValueError(
-                f"too many choices to freeze: {count} settings, but at most {SETTINGS} are recorded"
+                f"too many choices to freeze: {count} settings, but at most {SETTINGS} are "
+                "recorded: leave out a control, or shorten a menu"
             )
         most = max(FEWEST, int(0.9 * most))
     explorer.fit()

@@ -26,7 +26,7 @@ def silence() -> Iterator[None]:
 
 @contextmanager
 def each_line_once() -> Iterator[None]:
-    """Print each line only once, and ten at most: one curve calls its function 20 times.
+    """Print each line only once, and ten at most: one curve calls its function several times.
 
     >>> with each_line_once():
     ...     print("hello"); print("hello")

@@ -1,4 +1,4 @@
-"""A point on the curve of a function that a reader drags, with its two tangents."""
+"""A point that a reader drags along the curve of a function, with two tangents."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ import torch
 
 from autograd_surprises.numerics import one_sided_slopes, short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR
+from helpers.curves.numbers import input_name
 from helpers.widgets.drawings.curve import CurveDrawing
 
 TANGENT = 0.12  # how far a tangent reaches to either side, as a share of the interval
 
 
 class PointDrawing(CurveDrawing):
-    """The picture of CurveDrawing, and a point on the curve with two tangents through it.
+    """The picture of CurveDrawing, and a point on the curve with two lines through it.
 
-    The solid tangent has autograd's gradient, the dashed one the true slope; at a jump or a kink
-    there is no true one. `sliders` are those of the point and of the learning rate.
+    The solid line has the slope that autograd returns, the dashed one the true slope. At a jump or
+    a kink there is no true slope, and no dashed line. `sliders` describes the sliders of the point
+    and of the learning rate.
 
     >>> PointDrawing(torch.square, (-3.0, 3.0), 1.0).step(point=1.0, lr=0.25)
     {'point': 0.5}
@@ -44,7 +46,7 @@ class PointDrawing(CurveDrawing):
         (self._below,) = gradient_ax.plot([], [], ms=8, **dot)
         (self._dot,) = value_ax.plot([], [], ms=12, gid="handle", **dot)
         self.moving = [*self.moving, self._gradient, self._slope, self._below, self._dot]
-        self._last = None
+        self._last, self._x = None, input_name(fn)
 
     def show(self, point=None, lr=0.1, **values):
         point = self.parameters["point"] if point is None else point
@@ -59,8 +61,8 @@ class PointDrawing(CurveDrawing):
         numbers = [f"value {short_number(value)}", f"gradient {short_number(gradient)}"]
         numbers += [f"slope {short_number(slope)}"] if slope == slope else ["no slope"]
         end = short_number(self.step(point=point, lr=lr, **values)["point"])
-        here = f"at x = {short_number(point)}: {', '.join(numbers)}"
-        moves = "no step" if math.isnan(gradient) else f"a step ends at x = {end}"
+        here = f"at {self._x} = {short_number(point)}: {', '.join(numbers)}"
+        moves = "no step" if math.isnan(gradient) else f"a step ends at {self._x} = {end}"
         return f"{said}; {here}; {moves}"
 
     def step(self, point: float, lr: float, **values) -> dict[str, float]:

@@ -22,14 +22,17 @@ class Drawing:
     reserved    names that no slider can have
     figure      the figure
     moving      the parts that most moves change, in the order in which they are drawn
-    handles     what a reader can drag: the number of its axes, and the names of the values that
-                its x and y are, or None. Its dot has the gid "handle", in the same order.
-    step        None, or a method that returns the values that one step leads to
-    ranges      what the axes have to hold to show what is shown now, by names of your choice
+    handles     what a reader can drag, as {"axes": k, "names": [x, y]}: a dot in figure.axes[k],
+                and the values that its x and its y set, None for neither. A line in `moving` with
+                markers and the gid "handle" draws the dot; several are in the same order.
+    step        None, or a method that takes the values and returns those that one step changes;
+                it adds a Step button
+    ranges      what the axes have to hold now: {name of your choice: (low, high)}
 
-    Other changes show as well, but take longer. So axes that follow the values get their limits
-    from `fit`, and rarely: an explorer measures other settings, too, and joins their ranges. A
-    drawing whose axes never change leaves out `ranges`, `measure` and `fit`.
+    Artists that are not in `moving` may change, too, but that takes longer. So axes that follow
+    the values get their limits from `fit`, and rarely: an explorer measures other settings, too,
+    and joins their ranges. A drawing whose axes never change leaves out `ranges`, `measure` and
+    `fit`.
     """
 
     name: str

@@ -19,7 +19,7 @@ class FieldDrawing(Drawing):
 
     The tip of v can be dragged. fn maps x of shape (..., 2) to y of shape (..., 2). Along a solid
     line y1 is constant, along a dashed line y2; a star marks where y1 is smallest, a cross where y2
-    is. The arrows are -x.grad, the way down; those longer than 1 are drawn with length 1.
+    is. The arrows are -x.grad, the way down; all that are longer than 1 are drawn equally long.
 
     >>> two = FieldDrawing(lambda x: torch.stack([x[..., 0], x[..., 1]], -1))
     >>> two.show(v1=1.0, v2=-2.0)

@@ -81,7 +81,7 @@ class SideBySideDrawing(Drawing):
             taken = [_taken_by(fn, values) for fn in self.functions.values()]
             for name in values:
                 if not any(name in some for some in taken):
-                    raise TypeError(f"{self.name} have no parameter {name!r} to slide")
+                    raise TypeError(f"{name!r} is not a parameter of {self.name}")
             self._taken[names] = taken
         return self._taken[names]
 

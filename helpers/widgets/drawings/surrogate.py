@@ -27,8 +27,8 @@ INPUTS = NORMAL.icdf((torch.arange(2000, dtype=torch.float64) + 0.5) / 2000)  # 
 class SurrogateDrawing(Drawing):
     """An operator and its surrogate function on the left, its gradient over inputs on the right.
 
-    At each x, the nearest jump of step, sign or round has a surrogate of `helpers.functions.step`,
-    in a width. The bell is the density of normal inputs; its filled part gets a gradient.
+    At each x, the nearest jump of step, sign or round has a surrogate of `helpers.functions.step`
+    of this width. The bell is the density of normal inputs; its filled part gets a gradient.
 
     >>> SurrogateDrawing().show(operator="step", surrogate="triangle", width=1.0)
     '68.3 % of normal inputs get a gradient, 0.37 on average'
