@@ -32,6 +32,13 @@ def test_of_round_ste_the_tangent_lies_and_the_point_walks():
     assert "at x = 0.05: value 0, gradient 1, slope 0" in explorer.summary
 
 
+def test_the_summary_names_the_input_as_the_function_does():
+    summary = explore(lambda weight: weight**2, point=1.0).summary
+    assert summary.endswith(
+        "at weight = 1: value 1, gradient 2, slope 2; a step ends at weight = 0.8"
+    )
+
+
 def test_upstream_gradient_and_parameters_count():
     def scaled(x, k=2.0):
         return k * x**2

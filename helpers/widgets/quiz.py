@@ -47,7 +47,7 @@ class Quiz(ipywidgets.VBox):
     def answer(self, option: str):
         """Choose an option, as a click does."""
         if option not in self.options:
-            raise ValueError(f"{option!r} is no option; these are: {', '.join(self.options)}")
+            raise ValueError(f"{option!r} is not an option: choose from {', '.join(self.options)}")
         self.prediction.choice.value = option
 
     def next(self):

@@ -276,7 +276,7 @@ def test_after_the_last_question_it_begins_anew(quiz):
 
 
 def test_what_is_no_option_is_refused(quiz):
-    with pytest.raises(ValueError, match="'0.7' is no option; these are: .*, nan"):
+    with pytest.raises(ValueError, match="'0.7' is not an option: choose from .*, nan"):
         quiz.answer("0.7")
     assert quiz.button.disabled and quiz.score == "0 right of 0"
 

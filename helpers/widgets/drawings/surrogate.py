@@ -53,7 +53,7 @@ class SurrogateDrawing(Drawing):
         x = torch.linspace(-REACH, REACH, 121, dtype=torch.float64)
         (line,) = gradient_ax.plot(x, NORMAL.log_prob(x).exp(), ls=":", **bell)
         self._reached = gradient_ax.fill_between(
-            [], [], color=VALUE_COLOUR, alpha=0.25, lw=0, label="those with a gradient"
+            [], [], color=VALUE_COLOUR, alpha=0.25, lw=0, label="inputs with a gradient"
         )
         self.moving = [self._value, self._surrogate, self._reached, self._gradient]
         handles = [self._value, self._surrogate, self._gradient, line, self._reached]
