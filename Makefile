@@ -49,7 +49,7 @@ atlas: $(VENV)/ready ## measure the default gradients of torch (TORCH=2.8.0: of 
 	$(RUN) tools/atlas.py
 	$(if $(TORCH),rm -rf $(VENV))
 
-bench: $(VENV)/ready-test $(VENV)/ready-bench $(VENV)/ready-peers ## time a slider move, backward, doctor and functions, beside others
+bench: $(VENV)/ready-test $(VENV)/ready-peers ## time a slider move, backward, doctor and functions, beside others
 	$(RUN) benchmarks/explorer.py
 	$(RUN) benchmarks/backward.py
 	$(RUN) benchmarks/doctor.py

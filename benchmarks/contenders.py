@@ -4,8 +4,6 @@ A cell defines `slider`. BROWSER tells it whether a browser looks on: without on
 ipympl say to their canvas what a browser would.
 """
 
-from installed import installed
-
 OURS, INTERACT, IDLE, BLIT = "ours", "interact, inline", "ipympl draw_idle", "ipympl blitting"
 
 COMMON = """
@@ -122,5 +120,3 @@ SLOW = {
     OURS: CALLS[OURS].format(fn="slow") + "\ndisplay(explorer)",
     INTERACT: CALLS[INTERACT].format(fn="slow"),
 }
-if not installed(["ipympl"]):
-    del CONTENDERS[IDLE], CONTENDERS[BLIT]

@@ -1,6 +1,6 @@
 """How long one slider move takes: our explorer beside ipywidgets.interact and ipympl.
 
-    python benchmarks/explorer.py           needs Chromium, and: pip install -e '.[test,bench]'
+    python benchmarks/explorer.py           needs Chromium, and: pip install -e '.[test]'
 
 All of them draw the same curve with the same artists, 800 x 340 CSS pixels at twice the pixels.
 Only the display differs. benchmarks/README.md says what is measured, and holds the last result.
@@ -27,7 +27,6 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "browser")]
 
 from contenders import BLIT, CALLS, COMMON, CONTENDERS, INTERACT, OURS, SLOW, WARM
-from installed import need
 
 TURNS, MOVES, PRESSES = 4, 40, 15  # contenders take turns: a busy moment should hit them all
 SECONDS = 0.3  # of each call of a slow function
@@ -335,5 +334,4 @@ def main():
 
 
 if __name__ == "__main__":
-    need(["ipympl"], "bench")
     main()

@@ -9,6 +9,7 @@ importing takes longer than drawing.
 """
 
 import base64
+import gc
 import json
 import os
 import random
@@ -43,9 +44,11 @@ def explorers_of(notebook):
     setup = next(cell for cell in notebook.cells if cell.cell_type == "code")
     for _, cells in sections(notebook):
         code = [cell for cell in cells if cell.cell_type == "code" and cell is not setup]
-        last = max((k for k, cell in enumerate(code) if "explore(" in cell.source), default=-1)
+        exploring = [k for k, cell in enumerate(code) if "explore(" in cell.source]
+        if not exploring:
+            continue
         shell.reset(new_session=False)
-        for cell in [setup, *code[: last + 1]] if last >= 0 else []:
+        for cell in [setup, *code[: exploring[-1] + 1]]:
             made.clear()
             shell.run_cell(cell.source).raise_error()
             plt.close("all")
@@ -65,10 +68,10 @@ def choices(control):
 def settings(explorer, dice):
     every = {name: choices(control) for name, control in explorer.sliders.items()}
     yield explorer.values
-    for end in (0, -1):
-        yield {name: values[end] for name, values in every.items()}
     for _ in range(RANDOM):
         yield {name: dice.choice(values) for name, values in every.items()}
+    for end in (0, -1):  # the highest comes last: a frozen page that starts there can slide down
+        yield {name: values[end] for name, values in every.items()}
 
 
 def write(explorer, name, folder, dice):
@@ -94,6 +97,7 @@ def write(explorer, name, folder, dice):
 
 if __name__ == "__main__":
     freezing.SETTINGS, freezing.FEWEST = 50, 2  # all would take minutes
+    gc.freeze()  # or each reset of the shell would look through all that torch imports
     folder = Path(sys.argv[1]).resolve()
     for path in map(Path, sys.argv[2:]):
         os.chdir(path.resolve().parent)

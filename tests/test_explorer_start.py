@@ -365,6 +365,18 @@ def test_at_most_ten_lines_of_one_move_are_printed(capsys):
     assert len(printed) == 11 and printed[-1] == "…"
 
 
+def test_what_keeps_the_output_may_write_later(capsys):
+    kept = []
+
+    def logs(x, k=1.0):
+        kept.append(sys.stdout)  # as a logger does that is made at the first call
+        return k * x
+
+    explore(logs, k=(0.0, 2.0, 0.5))
+    print("later", file=kept[0])
+    assert capsys.readouterr().out == "later\n"
+
+
 def test_a_warning_while_measuring_is_not_used_up(clock):
     def warns(k):
         warnings.warn("careful", stacklevel=1)

@@ -191,7 +191,7 @@ def test_a_failed_update_does_not_look_ready(checkout):
 
 def test_extras_are_installed_once(checkout):
     checkout.python()
-    extras = [f"{INSTALL}[{name}]" for name in ("test", "bench", "peers")]
+    extras = [f"{INSTALL}[{name}]" for name in ("test", "peers")]
     names = ["explorer", "backward", "doctor", "functions", "arithmetic", "cards"]
     benchmarks = [f"benchmarks/{name}.py" for name in names]
     assert checkout.make("bench")[1] == [*BUILD, *extras, *benchmarks]

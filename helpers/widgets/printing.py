@@ -37,15 +37,19 @@ def each_line_once() -> Iterator[None]:
         try:
             yield
         finally:
-            out.close()
-            err.close()
+            out.finish()
+            err.finish()
 
 
 class _Once(io.TextIOBase):
+    """Passes each line on once. It stays open: what is called may keep `sys.stdout` for later."""
+
     def __init__(self, stream):
-        self._stream, self._rest, self._said = stream, "", set()
+        self._stream, self._rest, self._said, self._finished = stream, "", set(), False
 
     def write(self, text):
+        if self._finished:
+            return self._stream.write(text)
         *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:
             self._say(line)
@@ -54,10 +58,10 @@ class _Once(io.TextIOBase):
     def flush(self):
         self._stream.flush()
 
-    def close(self):
+    def finish(self):
         if self._rest:
             self._say(self._rest)
-        super().close()
+        self._finished = True
 
     def _say(self, line):
         if line in self._said or len(self._said) > MOST_LINES:

@@ -26,8 +26,6 @@ def open_contender(open_cells):
 )
 def test_a_press_and_a_drag(benchmark, open_contender, name):
     explorer = benchmark("explorer")
-    if name not in explorer.CONTENDERS:
-        pytest.skip("ipympl is not installed")
     opened = open_contender(explorer.cell(name, browser=True))
     (milliseconds,), drags = explorer.presses_and_drags(opened, 1, int(name == explorer.OURS))
     assert milliseconds > 0
