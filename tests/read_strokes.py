@@ -19,12 +19,16 @@ def _strokes(picture, sent):
         assert at <= len(numbers), "the strokes end too soon"
         return numbers[at - count : at]
 
+    def count():
+        multiples, rest = take(2)
+        return 32768 * multiples + rest
+
     while at < len(numbers):
         style = picture.styles[take(1)[0]]
         if style["kind"] == "path":
-            body = [take(2 * take(1)[0]) for _ in range(take(1)[0])]
+            body = [take(2 * count()) for _ in range(count())]
         elif style["kind"] == "marks":
-            body = take(2 * take(1)[0])
+            body = take(2 * count())
         elif style["kind"] == "text":
             place, glyphs = take(2), [take(4) for _ in range(take(1)[0])]
             body = place, [(picture.glyphs[number], *rest) for number, *rest in glyphs]

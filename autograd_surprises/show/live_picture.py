@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import anywidget
@@ -11,6 +13,8 @@ from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
 from autograd_surprises.show.stroke_recorder import CSS_DPI, StrokeRecorder, unhinted
+
+ROOM = 500  # for styles that later moves need; an artist with free colours needs one a move
 
 
 class LivePicture(anywidget.AnyWidget):
@@ -43,7 +47,8 @@ class LivePicture(anywidget.AnyWidget):
     def __init__(self, figure: Figure, moving: Sequence[Artist] = ()):
         super().__init__()
         self._figure, self._artists = figure, list(moving)
-        self._recorder, self._changed = StrokeRecorder(figure), True
+        self._keeps_styles = False
+        self._start_tables()
         self._layout = figure.get_layout_engine()
         if self._layout:
             self.lay_out()
@@ -56,6 +61,21 @@ class LivePicture(anywidget.AnyWidget):
 
     def _forget_frame(self):
         self._changed = True
+
+    def _start_tables(self):
+        self._recorder, self._changed = StrokeRecorder(self._figure), True
+        self._most_styles = math.inf  # the next refresh knows
+        self.frame = b""  # numbers that stay the same mean other styles, so they are sent again
+
+    @contextmanager
+    def one_table(self) -> Iterator[None]:
+        """Record into new tables of styles and glyphs, which hold all that is drawn meanwhile."""
+        self._start_tables()
+        self._keeps_styles = True
+        try:
+            yield
+        finally:
+            self._keeps_styles = False
 
     def lay_out(self):
         """Lay out what is there now, and keep it so until the next call: nothing jumps."""
@@ -76,6 +96,8 @@ class LivePicture(anywidget.AnyWidget):
     def refresh(self):
         """Send what has changed, in one message."""
         with self.hold_sync():
+            if len(self._recorder.styles) > self._most_styles and not self._keeps_styles:
+                self._start_tables()
             if self._changed:
                 self.frame = self._recorder.record(self._figure)
                 self._changed = False
@@ -84,6 +106,7 @@ class LivePicture(anywidget.AnyWidget):
                 self.words = self._recorder.words
             self.moving = self._recorder.record(*self._artists)
             self.styles, self.glyphs = self._recorder.styles, self._recorder.glyphs
+            self._most_styles = min(self._most_styles, len(self.styles) + ROOM)
             self.said = self._figure.summary
 
 

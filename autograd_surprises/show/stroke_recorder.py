@@ -17,7 +17,8 @@ from matplotlib.transforms import Affine2D
 
 CSS_DPI = 100  # one inch of a figure is this many pixels of the page
 UNIT = 16  # coordinates are whole sixteenths of a pixel of the page
-FARTHEST = 2000 * UNIT  # what lies farther away does not fit into 16 bits
+MOST = 2**15 - 1  # fits into 16 bits
+FARTHEST = 2000 * UNIT  # what lies farther away does not fit
 CAPS = {"projecting": "square"}  # the page's names, where they differ
 # Outlines as the font has them: hinting would fit them, and their distances, to one size of pixel.
 unhinted = partial(rc_context, {"text.hinting": "none"})
@@ -32,12 +33,14 @@ class StrokeRecorder(RendererBase):
 
     A stroke is the number of its style, followed by what this kind of style needs:
 
-    path   the number of parts; for each the number of its points, and the points
-    marks  the number of points, and the points: the style's own path is drawn at each
+    path   the count of its parts; for each the count of its points, and the points
+    marks  the count of points, and the points: the style's own path is drawn at each
     text   x, y, and the number of glyphs; for each its number, x, y and size in percent
-    cells  x, y, width and height, the numbers of rows and columns, and the style of each cell
+    cells  left, top, right and bottom, the numbers of rows and columns, the style of each cell
 
-    All are 16-bit integers. Lengths are sixteenths of a pixel of the page; y points down.
+    All are 16-bit integers; a count takes two, the multiples of 32,768 and the rest. Lengths are
+    sixteenths of a pixel of the page; y points down. Raises OverflowError for more styles, glyphs,
+    rows or columns than 16 bits can number.
 
     >>> from autograd_surprises.show.picture import Picture
     >>> figure = Picture(4, 3)
@@ -63,7 +66,12 @@ class StrokeRecorder(RendererBase):
         self._strokes, self.words = [], []
         for artist in artists:
             artist.draw(self)
-        return np.concatenate([np.empty(0, "<i2"), *self._strokes]).astype("<i2").tobytes()
+        numbers = np.concatenate([np.empty(0, "<i2"), *self._strokes])
+        if np.max(numbers, initial=0) > MOST:
+            raise OverflowError(
+                f"strokes hold numbers up to {MOST}, but one is {numbers.max():.0f}"
+            )
+        return numbers.astype("<i2").tobytes()
 
     def points_to_pixels(self, points):
         return points * self.dpi / 72
@@ -98,9 +106,9 @@ class StrokeRecorder(RendererBase):
             parts = whole.to_polygons(closed_only=False)
         if parts:
             style = self._style("path", gc, rgbFace, snap=_snaps(gc, parts))
-            self._write([style, len(parts)])
+            self._write([style, *_count(parts)])
             for part in parts:
-                self._write([len(part)], self._places(part))
+                self._write(_count(part), self._places(part))
 
     def draw_markers(self, gc, marker_path, marker_trans, path, trans, rgbFace=None):
         points = trans.transform(path.vertices)
@@ -113,13 +121,13 @@ class StrokeRecorder(RendererBase):
                 self._known_shapes[key] = _svg(marker_path, to_page), _snaps(gc, straight)
             shape, snap = self._known_shapes[key]
             style = self._style("marks", gc, rgbFace, shape=shape, snap=snap)
-            self._write([style, len(points)], self._places(points))
+            self._write([style, *_count(points)], self._places(points))
 
     def draw_text(self, gc, x, y, s, prop, angle, ismath=False, mtext=None):
         glyphs = self._glyphs_of(s, prop, ismath)
         size = prop.get_size_in_points() * CSS_DPI / 72
         style = self._style("text", gc, gc.get_rgb(), size=round(size, 2), angle=angle)
-        start = np.rint(np.array([x, y]) * self._scale * UNIT)
+        start = np.rint(np.array([x, y]) * self._scale * UNIT).clip(-FARTHEST, FARTHEST)
         self._write([style], start, [len(glyphs) // 4], glyphs)
         self.words.append(s)
 
@@ -127,13 +135,14 @@ class StrokeRecorder(RendererBase):
         if transform is None:
             raise NotImplementedError("only an image with interpolation='none' has cells to show")
         corners = transform.transform([(0, 0), (1, 1)]) + (x, y)
-        left, bottom, right, top = self._places(corners)  # the first row is at the bottom
+        left, bottom, right, top = self._places(corners)
         colours, alphas = np.split(im.reshape(-1, 4) / 255, [3], axis=1)
         # as on white paper: a page can keep the contrast of an opaque colour only
         opaque = 1 - gc.get_alpha() * alphas * (1 - colours)
         fills = [self._style("cell", self.new_gc(), tuple(each)) for each in opaque.round(3)]
         style = self._style("cells", gc, None)
-        self._write([style, left, bottom, right - left, top - bottom, *im.shape[:2]], fills)
+        # the first row is at the bottom
+        self._write([style, left, bottom, right, top, *im.shape[:2]], fills)
 
     @property
     def _scale(self):
@@ -149,17 +158,27 @@ class StrokeRecorder(RendererBase):
 
     def _style(self, kind, gc, fill, **more):
         """The number of this look in the table."""
-        box = gc.get_clip_rectangle()
+        box, outline = gc.get_clip_rectangle(), self._clip_outline(gc)
+        hatch = gc.get_hatch() and (gc.get_hatch_color(), gc.get_hatch_linewidth())
         key = (
             kind, gc.get_rgb(), gc.get_linewidth(), gc.get_capstyle(), gc.get_joinstyle(),
             str(gc.get_dashes()), None if fill is None else tuple(fill), gc.get_hatch(),
-            gc.get_alpha(), box and tuple(box.extents), self._names[-1:], *more.items(),
+            hatch, gc.get_alpha(), box and tuple(box.extents), outline, self._names[-1:],
+            *more.items(),
         )  # fmt: skip
         known = self._known_styles.get(str(key))
         if known is None:
             known = self._known_styles[str(key)] = len(self.styles)
+            if outline:
+                more["outline"] = outline
             self.styles = [*self.styles, {"kind": kind, **self._look(kind, gc, fill, box), **more}]
         return known
+
+    def _clip_outline(self, gc):
+        """The path that nothing is drawn outside of, if an artist has one."""
+        path, affine = gc.get_clip_path()
+        to_page = Affine2D().scale(1, -1).translate(0, self.figure.bbox.height).scale(self._scale)
+        return _svg(path, affine + to_page) if path is not None else None
 
     def _look(self, kind, gc, fill, box):
         look = {"name": self._names[-1] if self._names else None}
@@ -204,7 +223,7 @@ class StrokeRecorder(RendererBase):
             found += [(self._glyph(str(line), *line), 0, 0, 100) for line in lines]
             size = prop.get_size_in_points() * CSS_DPI / 72 / text_to_path.FONT_SCALE
             glyphs = np.array(found, float).reshape(-1, 4) * (1, size * UNIT, -size * UNIT, 1)
-            self._known_words[key] = np.rint(glyphs).ravel()
+            self._known_words[key] = np.rint(glyphs).clip(-FARTHEST, FARTHEST).ravel()
         return self._known_words[key]
 
     def _glyph(self, name, vertices, codes):
@@ -212,6 +231,11 @@ class StrokeRecorder(RendererBase):
             self._known_glyphs[name] = len(self.glyphs)
             self.glyphs = [*self.glyphs, _svg(Path(vertices, codes), Affine2D().scale(1, -1))]
         return self._known_glyphs[name]
+
+
+def _count(things):
+    """How many there are, which may be more than 16 bits can say."""
+    return divmod(len(things), MOST + 1)
 
 
 def _snaps(gc, parts):

@@ -3,6 +3,7 @@
 // front end of an anywidget, and frozen, in a page without a kernel.
 
 const UNIT = 16; // coordinates are whole sixteenths of a pixel of the page
+const MOST = 32767; // fits into 16 bits
 const TILE = 100; // a hatch repeats after so many pixels
 const DARK = "(prefers-color-scheme: dark)";
 
@@ -102,18 +103,19 @@ export function* strokes(numbers, styles) {
     at += 2 * count;
     return Float64Array.from(numbers.subarray(start, at), (v) => v / UNIT);
   };
+  const count = () => (MOST + 1) * next() + next();
   const times = (count, make) => Array.from({ length: count }, make);
   while (at < numbers.length) {
     const style = styles[next()];
-    if (style.kind === "path") yield { style, parts: times(next(), () => points(next())) };
-    else if (style.kind === "marks") yield { style, points: points(next()) };
+    if (style.kind === "path") yield { style, parts: times(count(), () => points(count())) };
+    else if (style.kind === "marks") yield { style, points: points(count()) };
     else if (style.kind === "text") {
       const [x, y] = points(1);
       const glyphs = times(next(), () => ({ glyph: next(), x: next() / UNIT, y: next() / UNIT, size: next() / 100 }));
       yield { style, x, y, glyphs };
     } else {
-      const [x, y, width, height] = points(2), rows = next(), columns = next();
-      yield { style, x, y, width, height, rows, columns, cells: times(rows * columns, () => styles[next()].fill) };
+      const [x, y, right, bottom] = points(2), rows = next(), columns = next();
+      yield { style, x, y, width: right - x, height: bottom - y, rows, columns, cells: times(rows * columns, () => styles[next()].fill) };
     }
   }
 }
@@ -133,6 +135,7 @@ class Pen {
       c.rect(whole(x), whole(y), whole(x + width) - whole(x), whole(y + height) - whole(y));
       c.clip();
     }
+    if (style.outline) c.clip(this.shape(style.outline));
     if (style.fill) c.fillStyle = this.colour(style.fill);
     if (style.line) {
       c.strokeStyle = this.colour(style.line);
@@ -258,7 +261,8 @@ function heightAt(parts, x) {
   for (const part of parts)
     for (let i = 0; i + 3 < part.length; i += 2) {
       const [x0, y0, x1, y1] = part.subarray(i, i + 4);
-      if (x0 <= x && x <= x1) return x1 > x0 ? y0 + ((y1 - y0) * (x - x0)) / (x1 - x0) : y0;
+      const between = (x0 <= x && x <= x1) || (x1 <= x && x <= x0); // a reversed axis runs left
+      if (between) return x0 === x1 ? y0 : y0 + ((y1 - y0) * (x - x0)) / (x1 - x0);
     }
   return NaN;
 }

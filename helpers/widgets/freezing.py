@@ -62,7 +62,7 @@ def _kept(control, most):
 def _recorded(explorer, values):
     picture, moving, ends, texts, frames = explorer.picture, [], [], [], {}
     length = 0
-    with picture.hold_sync():  # nobody has to see it
+    with picture.hold_sync(), picture.one_table():  # nobody has to see it
         for setting in itertools.product(*values.values()):
             try:
                 explorer.show_at(**dict(zip(values, setting, strict=True)))

@@ -1,0 +1,111 @@
+"""What is written down of odd artists; tests/browser looks at how the page draws them."""
+
+import numpy as np
+import pytest
+from matplotlib.patches import Circle, Rectangle
+from read_strokes import read_strokes
+
+from autograd_surprises.show import live_picture
+from autograd_surprises.show.live_picture import LivePicture
+from autograd_surprises.show.picture import Picture
+from helpers.widgets import freeze
+from helpers.widgets.drawings import Drawing
+from helpers.widgets.explorer import explore
+
+
+@pytest.fixture
+def ax():
+    return Picture(4, 3).subplots()
+
+
+def shown(ax, *moving):
+    picture = LivePicture(ax.figure, moving)
+    picture.refresh()
+    return picture
+
+
+class Coloured(Drawing):
+    """A line that takes another colour at each step."""
+
+    name = "coloured"
+
+    def __init__(self):
+        self.figure = Picture(4, 3)
+        (self.line,) = self.moving = self.figure.subplots().plot([0, 1], [0, 1])
+
+    def show(self, step=0):
+        self.line.set_color((step / 100, 0.5, 0.5))
+        return "a line"
+
+
+def test_styles_that_no_stroke_needs_any_more_are_forgotten(monkeypatch):
+    monkeypatch.setattr(live_picture, "ROOM", 10)
+    explorer = explore(Coloured(), step=(0, 60))
+    few = len(explorer.picture.styles)
+    for step in range(60):
+        explorer.set(step=step)
+        assert len(explorer.picture.styles) <= few + 11
+        ((style, _),) = read_strokes(explorer.picture)[1]
+        assert f'"line": "#{round(step / 100 * 255):02x}' in style
+    fresh = explore(Coloured(), step=(0, 60))
+    fresh.set(step=59)
+    assert read_strokes(explorer.picture) == read_strokes(fresh.picture)
+
+
+def test_a_new_table_is_sent_with_the_strokes_that_use_it(ax, monkeypatch):
+    """Even if their numbers stay the same: the page draws a frame again only if it is sent."""
+    monkeypatch.setattr(live_picture, "ROOM", 0)
+    picture, sent = shown(ax), []
+    picture.observe(lambda change: sent.append(change.name), ["frame", "styles"])
+    for colour in ("#112233", "#223344"):
+        ax.set_facecolor(colour)
+        picture.refresh()
+        ax.set_facecolor("#334455")
+        sent.clear()
+        picture.refresh()
+        assert {"frame", "styles"} <= set(sent)
+
+
+def test_a_frozen_picture_keeps_every_style(monkeypatch):
+    monkeypatch.setattr(live_picture, "ROOM", 10)
+    explorer = explore(Coloured(), step=(0, 60))
+    frozen = freeze(explorer)
+    colours = {style.get("line") for style in frozen["styles"]}
+    assert {f"#{round(step / 100 * 255):02x}8080ff" for step in range(61)} <= colours
+
+
+def test_hatches_differ_in_colour_and_width(ax):
+    hatches = [Rectangle((k / 4, 0), 0.2, 1, fill=False, hatch="//") for k in range(3)]
+    for patch, colour, width in zip(hatches, ("red", "blue", "blue"), (1, 1, 3), strict=True):
+        ax.add_patch(patch).set(hatchcolor=colour, hatch_linewidth=width)
+    found = [style["hatch"] for style in shown(ax).styles if "hatch" in style]
+    assert [hatch["line"] for hatch in found] == ["#ff0000ff", "#0000ffff", "#0000ffff"]
+    assert [round(hatch["width"] / found[0]["width"]) for hatch in found] == [1, 1, 3]
+
+
+def test_more_points_than_16_bits_can_count(ax):
+    many = np.linspace(0, 1, 33_000)
+    (line,) = ax.plot(many, many % 0.01, "o")
+    (area,) = ax.fill(many, many % 0.01)
+    marks, outline = (body for _, body in read_strokes(shown(ax, line, area))[1])
+    assert len(marks) == 2 * 33_000 and len(outline[0]) > 2 * 33_000
+
+
+def test_more_rows_than_16_bits_can_count_are_refused(ax):
+    image = ax.imshow(np.zeros((33_000, 1)), interpolation="none", aspect="auto")
+    with pytest.raises(OverflowError, match="up to 32767, but one is 33000"):
+        shown(ax, image)
+
+
+def test_a_text_far_outside_stays_outside(ax):
+    text = ax.text(12, 0.5, "far away", in_layout=False)  # 16 bits would wrap it into the picture
+    ((_, ((x, _), _)),) = read_strokes(shown(ax, text))[1]
+    assert x > 16 * ax.figure.get_figwidth() * 100
+
+
+def test_a_path_that_an_artist_is_clipped_to_is_part_of_its_style(ax):
+    for radius in (0.3, 0.4):
+        (line,) = ax.plot([0, 1], [0, 1])
+        line.set_clip_path(Circle((0.5, 0.5), radius, transform=ax.transData))
+    outlines = {style["outline"] for style in shown(ax).styles if "outline" in style}
+    assert len(outlines) == 2
