@@ -300,6 +300,8 @@ export class StrokePicture {
     this.canvas.addEventListener("pointerup", () => (this.dragged = null));
     this.canvas.addEventListener("pointercancel", () => (this.dragged = null));
     this.canvas.addEventListener("pointerleave", () => this.dragged || this.point(null));
+    this.canvas.addEventListener("click", (event) => this.move(event)); // a finger taps and is gone
+    this.canvas.addEventListener("touchstart", (event) => this.touch(event), { passive: false });
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     this.canvas.addEventListener("blur", () => this.point(null));
     const again = () => this.shown && this.prepare();
@@ -316,9 +318,6 @@ export class StrokePicture {
     const before = this.shown;
     this.shown = shown;
     this.canvas.setAttribute("aria-label", shown.said);
-    // a finger that drags a handle does not scroll the page
-    const upright = shown.handles.some(({ names }) => names[1]);
-    this.canvas.style.touchAction = upright ? "none" : shown.handles.length ? "pan-y" : "auto";
     if (shown.words !== before?.words) this.text.textContent = shown.words.join(" · ");
     if (shown.frame !== before?.frame || !this.pen) this.prepare();
     else this.draw();
@@ -445,7 +444,12 @@ export class StrokePicture {
     this.dragged = this.shown && this.handleAt(this.place(event));
     if (!this.dragged) return;
     this.canvas.setPointerCapture(event.pointerId);
-    event.preventDefault(); // touch would scroll the page
+    event.preventDefault(); // or the mouse would select text
+  }
+
+  // A finger on a handle drags it; anywhere else it scrolls the page.
+  touch(event) {
+    if (this.shown && this.handleAt(this.place(event.touches[0]))) event.preventDefault();
   }
 
   drag([x, y]) {
@@ -561,6 +565,30 @@ function controlFor({ name, kind, values }, start, chosen) {
   return { row, choose };
 }
 
+// A button that runs a slider to its end, a stop each `interval` milliseconds, and pauses it. Where
+// motion is reduced, it advances by one stop instead. `now()` is the place of the slider.
+function playButton({ name, values, interval }, now, chosen) {
+  const button = document.createElement("button"), calm = matchMedia("(prefers-reduced-motion: reduce)");
+  let clock = null;
+  const run = (on) => {
+    clearInterval(clock);
+    clock = on ? setInterval(advance, interval) : null;
+    button.textContent = `${calm.matches ? "Advance" : on ? "Pause" : "Play"} ${name}`;
+  };
+  const advance = () => {
+    chosen((now() + 1) % values.length); // from its end, it starts again
+    if (now() === values.length - 1 || !button.isConnected) run(false);
+  };
+  button.addEventListener("click", () => {
+    if (clock) return run(false);
+    run(!calm.matches);
+    advance();
+  });
+  calm.addEventListener("change", () => run(false));
+  run(false);
+  return button;
+}
+
 // Shows what freezing.py wrote, in this element.
 export async function showFrozen(el, state) {
   const [moving, ends, frames, texts] = await Promise.all(
@@ -573,6 +601,9 @@ export async function showFrozen(el, state) {
   const box = el.appendChild(document.createElement("div"));
   const made = state.controls.map((control, j) => controlFor(control, control.start, (i) => choose({ [j]: i })));
   box.append(...made.map(({ row }) => row));
+  state.controls.forEach((control, j) => {
+    if (control.interval) made[j].row.after(playButton(control, () => at[j], (i) => choose({ [j]: i })));
+  });
   const drawn = el.appendChild(document.createElement("div")), status = el.appendChild(document.createElement("div"));
   status.setAttribute("role", "status");
   // To the nearest value that was kept of each control.

@@ -15,6 +15,7 @@ import numpy as np
 
 from helpers.widgets.controls import positions
 from helpers.widgets.explorer import Explorer
+from helpers.widgets.player import INTERVAL, PlayableSlider
 
 LARGEST = 400_000  # bytes of one frozen explorer, as JSON
 SETTINGS = 2_000  # more of them would take a minute to record
@@ -100,7 +101,8 @@ def _control(control, name, values):
     if isinstance(control, ipywidgets.Dropdown):
         return {**about, "kind": "choice", "values": list(map(str, values))}
     texts = [format(value, control.readout_format) for value in values]
-    return {**about, "kind": "slider", "values": texts, "numbers": list(map(float, values))}
+    about |= {"kind": "slider", "values": texts, "numbers": list(map(float, values))}
+    return {**about, "interval": INTERVAL} if isinstance(control, PlayableSlider) else about
 
 
 def _differences(strokes: Sequence[np.ndarray]):

@@ -7,6 +7,10 @@ from lab import CHROMIUM_FLAGS, ROOT, NotebookPage, running_lab
 
 WRITTEN = "written_by_a_test.ipynb"
 SCREENSHOTS = ROOT / "build" / "screenshots"
+STROKES = ROOT / "autograd_surprises" / "show" / "strokes.js"
+LOAD = """async source => {
+  window.strokes = await import('data:text/javascript;charset=utf-8,' + encodeURIComponent(source));
+}"""
 
 
 @pytest.fixture(scope="session")
@@ -17,6 +21,22 @@ def browser(chromium):
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def open_empty(browser):
+    """Opens an empty page, without JupyterLab, that has the module of the strokes."""
+    contexts = []
+
+    def open_empty(**options):
+        contexts.append(browser.new_context(viewport={"width": 1300, "height": 900}, **options))
+        page = contexts[-1].new_page()
+        page.evaluate(LOAD, STROKES.read_text(encoding="utf-8"))
+        return page
+
+    yield open_empty
+    for context in contexts:
+        context.close()
 
 
 @pytest.fixture(scope="session")

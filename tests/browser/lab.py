@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -125,6 +126,15 @@ def running_lab(home: Path, notebooks: Path | None = None) -> Iterator[Lab]:
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait()
+
+
+def picture_of(picture) -> tuple[dict, dict]:
+    """A LivePicture as JSON for a page without a kernel: its tables, and what it shows."""
+    tables = {"styles": picture.styles, "glyphs": picture.glyphs}
+    shown = {key: getattr(picture, key) for key in ("axes", "handles", "words", "said", "size")}
+    for name in ("frame", "moving"):
+        shown[name] = base64.b64encode(getattr(picture, name)).decode()
+    return tables, shown
 
 
 def is_whole(file: Path) -> bool:

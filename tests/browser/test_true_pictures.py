@@ -5,21 +5,21 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
-from lab import ROOT
+from lab import ROOT, picture_of
+from matplotlib.patches import Circle, Rectangle
 
+from autograd_surprises.show.live_picture import LivePicture
+from autograd_surprises.show.picture import Picture
 from tools.notebooks import notebook_files
 
 pytestmark = pytest.mark.browser
 RUNNER = ROOT / "tests" / "notebook_pictures.py"
-STROKES = ROOT / "autograd_surprises" / "show" / "strokes.js"
 PERCENT, LEVELS = 0.5, 64  # so many pixels may differ by more levels than that
 LARGEST = 400_000  # bytes of one frozen explorer
 DECORATION = ("#dddddd", "#ffffff")  # the grid, and the rim that sets marks apart
 
-LOAD = """async source => {
-  window.strokes = await import('data:text/javascript;charset=utf-8,' + encodeURIComponent(source));
-}"""
 # The percentage of pixels that differ from a PNG by more than `levels`.
 COMPARE = """async ([tables, shown, png, levels]) => {
   const bytes = text => Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
@@ -79,12 +79,8 @@ PAGES = {  # JupyterLab's colours, and those of a page without any
 
 
 @pytest.fixture
-def page(browser):
-    context = browser.new_context(device_scale_factor=2, viewport={"width": 1300, "height": 900})
-    page = context.new_page()
-    page.evaluate(LOAD, STROKES.read_text(encoding="utf-8"))
-    yield page
-    context.close()
+def page(open_empty):
+    return open_empty(device_scale_factor=2)
 
 
 @pytest.fixture
@@ -95,6 +91,24 @@ def pictures(tmp_path):
     )
     assert done.returncode == 0, done.stderr[-4000:]
     return sorted(tmp_path.glob("*.json"))
+
+
+def test_artists_that_no_explorer_has_are_drawn_as_matplotlib_does(page):
+    ax = Picture(6, 4).subplots()
+    many = np.linspace(0, 1, 40_000)
+    ax.fill(many, 0.7 + 0.3 * (many * 40 % 1), color="0.8")
+    for k, colour, width in ((0, "red", 1), (1, "blue", 1), (2, "blue", 4)):
+        patch = ax.add_patch(Rectangle((k / 3, 0), 0.3, 0.3, fill=False, hatch="/"))
+        patch.set(hatchcolor=colour, hatch_linewidth=width)
+    (line,) = ax.plot([0, 1], [0, 1], lw=30)
+    line.set_clip_path(Circle((0.5, 0.5), 0.2, transform=ax.transData))
+    ax.invert_xaxis()
+    picture = LivePicture(ax.figure)
+    picture.paint()
+    picture.refresh()
+    tables, shown = picture_of(picture)
+    png = base64.b64encode(ax.figure.png()).decode()
+    assert page.evaluate(COMPARE, [tables, shown, png, LEVELS]) <= PERCENT
 
 
 def test_a_page_shows_what_matplotlib_draws_in_colours_that_can_be_seen(page, pictures):

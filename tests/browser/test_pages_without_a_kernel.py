@@ -1,0 +1,123 @@
+"""Strokes on a page without JupyterLab: by finger, on reversed axes, and frozen."""
+
+import re
+
+import pytest
+import torch
+from lab import picture_of, wait_until
+
+from autograd_surprises.show.live_picture import LivePicture
+from autograd_surprises.show.picture import Picture
+from helpers.widgets import Playable, explore, freeze
+
+pytestmark = pytest.mark.browser
+
+SHOW = """([tables, shown]) => {
+  const numbers = text => new Int16Array(
+    Uint8Array.from(atob(text), letter => letter.charCodeAt(0)).buffer);
+  const {frame, moving} = shown;
+  document.body.style.height = '4000px';
+  window.dragged = [];
+  const picture = window.strokes.StrokePicture;
+  window.picture = new picture(document.body, shown.size, values => window.dragged.push(values));
+  window.picture.show({...tables, ...shown, frame: numbers(frame), moving: numbers(moving)});
+}"""
+PLACE_OF_HANDLE = """() => {
+  const {left, top} = window.picture.canvas.getBoundingClientRect();
+  const [x, y] = window.picture.handles[0];
+  return [left + x, top + y];
+}"""
+FREEZE = """async frozen => {
+  window.picture = await window.strokes.showFrozen(document.body, frozen);
+}"""
+# A test that asks for what is shown may come too late.
+WATCH = """() => {
+  const readout = document.querySelector('output'), see = () => window.seen.push(readout.value);
+  window.seen = [];
+  new MutationObserver(see).observe(readout, {childList: true, characterData: true, subtree: true});
+}"""
+
+
+class Finger:
+    """Touches a page as Chromium hears it from a screen, scrolling included."""
+
+    def __init__(self, page):
+        self.session = page.context.new_cdp_session(page)
+
+    def drag(self, x, y, right, down):
+        self._send("touchStart", x, y)
+        for k in range(1, 11):
+            self._send("touchMove", x + right * k / 10, y + down * k / 10)
+        self._send("touchEnd")
+
+    def _send(self, kind, *place):
+        points = [dict(zip("xy", place, strict=True))] if place else []
+        self.session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+
+def test_a_finger_reads_out_drags_the_point_and_scrolls_elsewhere(open_empty):
+    page = open_empty(has_touch=True)
+    explorer = explore(torch.relu, point=0.3)
+    page.evaluate(SHOW, picture_of(explorer.picture))
+    finger, (x, y) = Finger(page), page.evaluate(PLACE_OF_HANDLE)
+    about = explorer.picture.axes[0]
+    (low, high), width = about["x"]["range"], about["box"][2]
+
+    page.touchscreen.tap(x + 80, y)
+    status, said = page.get_by_role("status"), r"x = 1\.\d+, value 1\.\d+, gradient 1"
+    assert wait_until(lambda: re.match(said, status.inner_text())), status.inner_text()
+
+    finger.drag(x, y, 60, -200)
+    assert wait_until(lambda: page.evaluate("window.dragged.length") >= 10)
+    dragged = page.evaluate("window.dragged.at(-1).point")
+    assert abs(dragged - (0.3 + 60 * (high - low) / width)) < 0.01
+    assert page.evaluate("scrollY") == 0, "the page scrolled under the point"
+
+    finger.drag(x + 80, y, 0, -200)
+    assert wait_until(lambda: page.evaluate("scrollY") > 100), "the page did not scroll"
+    assert page.evaluate("window.dragged.at(-1).point") == dragged
+
+
+def test_a_line_over_a_reversed_axis_is_read_out(open_empty):
+    page, ax = open_empty(), Picture(4, 3).subplots()
+    ax.plot([0, 1, 2], [0, 1, 4], gid="value")
+    ax.set(xlabel="x", xlim=(2, 0))
+    picture = LivePicture(ax.figure)
+    picture.refresh()
+    page.evaluate(SHOW, picture_of(picture))
+    left, top, width, height = picture.axes[0]["box"]
+    page.locator("canvas").hover(position={"x": left + width / 4, "y": top + height / 2})
+    said = page.get_by_role("status").inner_text()
+    x, value = map(float, re.fullmatch(r"x = (\S+), value (\S+)", said).groups())
+    assert abs(x - 1.5) < 0.02 and abs(value - 2.5) < 0.05
+
+
+def walk(x, steps=4):
+    return x * steps
+
+
+def test_a_frozen_slider_is_played_to_its_end(open_empty):
+    page = open_empty()
+    page.evaluate(FREEZE, freeze(explore(walk, steps=Playable(1, 4))))
+    assert page.locator("output").inner_text() == "4", "it started by itself"
+    page.evaluate(WATCH)
+    page.get_by_role("button", name="Play steps").click()
+    page.get_by_role("button", name="Pause steps").click()
+    page.wait_for_timeout(600)
+    assert page.evaluate("window.seen") == ["1"], "it did not pause"
+    page.get_by_role("button", name="Play steps").click()
+    assert wait_until(lambda: page.evaluate("window.seen.at(-1)") == "4"), "no end"
+    page.get_by_role("button", name="Play steps").wait_for()  # it paused at the end
+    assert page.evaluate("window.seen") == ["1", "2", "3", "4"]
+    assert page.get_by_role("img", name=re.compile("^walk, steps=4: ")).count() == 1
+
+
+def test_where_motion_is_reduced_a_frozen_slider_advances_by_one_stop(open_empty):
+    page = open_empty(reduced_motion="reduce")
+    page.evaluate(FREEZE, freeze(explore(walk, steps=Playable(1, 4))))
+    advance = page.get_by_role("button", name="Advance steps")
+    for steps in ("1", "2"):
+        advance.click()
+        assert page.locator("output").inner_text() == steps
+    page.wait_for_timeout(600)
+    assert page.locator("output").inner_text() == "2", "it went on by itself"
