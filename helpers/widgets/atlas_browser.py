@@ -96,6 +96,7 @@ class AtlasBrowser(ipywidgets.VBox):
         drawing = CloseUpDrawing(measured)
         menus = {"at": drawing.places} if len(drawing.places) > 1 else {}
         self.explorer = explore(drawing, **menus, half_width=HALF_WIDTHS)
+        self.explorer.keep_picture()
         self.opened.children = [self.explorer]
 
     def _on_click(self, expression):
@@ -128,7 +129,7 @@ class AtlasBrowser(ipywidgets.VBox):
         # A stored text has to be true for every torch, so it leaves out what happens to them.
         picture, metadata = {}, {}
         if self.explorer:
-            picture, metadata = self.explorer._repr_mimebundle_()
+            picture, metadata = self.explorer.keep_picture()
         names = [each.expression for each in self.shown]
         text = "\n".join([f"found: {len(self.found)}", *names, picture.get("text/plain", "")])
         return {**picture, **super()._repr_mimebundle_(**kwargs), "text/plain": text}, metadata

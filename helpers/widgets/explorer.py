@@ -256,9 +256,12 @@ class Explorer(ipywidgets.VBox):
         with suppress(RuntimeError):  # plain Python has no loop, and no time between cells
             asyncio.get_running_loop().call_later(seconds, call)
 
-    def _repr_mimebundle_(self, **kwargs):
-        # The picture goes along for readers without a kernel: GitHub, nbviewer, exported HTML.
-        # They see no controls, so its title has the values.
+    def keep_picture(self) -> tuple[dict, dict]:
+        """Store what is shown now, for pages that cannot run anywidget; returns its `bundle`.
+
+        Displaying the explorer does so; a widget that has an explorer inside it calls this.
+        """
+        # Such a page may show no controls, so the title has the values.
         # The limits depend on what is shown, not on how far a search is.
         fitted = self._fitted
         self._fit(union([self._default, self.drawing.ranges]))
@@ -268,4 +271,9 @@ class Explorer(ipywidgets.VBox):
         self.stored.keep(picture, metadata)
         self._title.set_text(self.drawing.name)
         self._fit(fitted)
+        return picture, metadata
+
+    def _repr_mimebundle_(self, **kwargs):
+        # The picture goes along for readers without a kernel: GitHub, nbviewer, exported HTML.
+        picture, metadata = self.keep_picture()
         return {**super()._repr_mimebundle_(**kwargs), **picture}, metadata
