@@ -464,14 +464,15 @@ export class StrokePicture {
 
 const LOST = "The kernel has stopped. This is the last picture that it made; run the cell again for a new one.";
 
-// Of a kernel, or of the page's connection to it. A kernel that another page restarts says "starting".
+// The status of a kernel, or of the page's connection to it.
 const GONE = ["dead", "terminating", "restarting", "autorestarting", "starting", "disconnected"];
 
 // Calls `lost` once, when the kernel of this widget stops or restarts. Returns a function that stops it.
 function onLostKernel(model, lost) {
-  const { statusChanged, connectionStatusChanged, disposed } = model.widget_manager?.kernel ?? {};
-  const signals = [statusChanged, connectionStatusChanged].filter(Boolean);
-  const hear = (_, status) => GONE.includes(status) && gone();
+  const { statusChanged, connectionStatusChanged, iopubMessage, disposed } = model.widget_manager?.kernel ?? {};
+  const signals = [statusChanged, connectionStatusChanged, iopubMessage].filter(Boolean);
+  // A kernel that another page restarts says so, but its new status may come before anybody listens.
+  const hear = (_, said) => (GONE.includes(said) || said.header?.msg_type === "shutdown_reply") && gone();
   const end = () => {
     signals.forEach((signal) => signal.disconnect(hear));
     disposed?.disconnect(gone);
