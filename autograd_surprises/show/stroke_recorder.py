@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.path import Path
 from matplotlib.textpath import text_to_path
-from matplotlib.transforms import Affine2D
+from matplotlib.transforms import Affine2D, Bbox
 
 CSS_DPI = 100  # one inch of a figure is this many pixels of the page
 UNIT = 16  # coordinates are whole sixteenths of a pixel of the page
@@ -104,6 +104,10 @@ class StrokeRecorder(RendererBase):
         else:  # cut off at the canvas, an area would have another outline
             whole = path.cleaned(transform, remove_nans=True)
             parts = whole.to_polygons(closed_only=False)
+            farthest = FARTHEST / UNIT / self._scale
+            if np.abs(whole.vertices).max(initial=0) > farthest:
+                box = Bbox([[-farthest] * 2, [farthest] * 2])
+                parts = [cut for p in parts for cut in Path(p).clip_to_bbox(box).to_polygons()]
         if parts:
             style = self._style("path", gc, rgbFace, snap=_snaps(gc, parts))
             self._write([style, *_count(parts)])

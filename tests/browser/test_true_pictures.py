@@ -100,6 +100,8 @@ def test_artists_that_no_explorer_has_are_drawn_as_matplotlib_does(page):
     for k, colour, width in ((0, "red", 1), (1, "blue", 1), (2, "blue", 4)):
         patch = ax.add_patch(Rectangle((k / 3, 0), 0.3, 0.3, fill=False, hatch="/"))
         patch.set(hatchcolor=colour, hatch_linewidth=width)
+    ax.fill([0.2, 0.5, 0.8], [0.3, 300, 0.3], color="tan")  # far beyond the picture
+    ax.set_ylim(0, 1)
     (line,) = ax.plot([0, 1], [0, 1], lw=30)
     line.set_clip_path(Circle((0.5, 0.5), 0.2, transform=ax.transData))
     ax.invert_xaxis()
