@@ -37,6 +37,17 @@ WATCH = """() => {
   new MutationObserver(see).observe(readout, {childList: true, characterData: true, subtree: true});
 }"""
 
+# Live, with a kernel of which one signal is all there is.
+LIVE = """([tables, shown]) => {
+  const bytes = text => Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
+  const view = text => new DataView(bytes(text).buffer), {frame, moving} = shown;
+  const state = {...tables, ...shown, frame: view(frame), moving: view(moving)};
+  const signal = {connect: hear => (window.say = said => hear(null, said)), disconnect() {}};
+  const widget_manager = {kernel: {iopubMessage: signal}};
+  const model = {get: name => state[name], on() {}, widget_manager};
+  window.strokes.default.render({model, el: document.body});
+}"""
+
 
 class Finger:
     """Touches a page as Chromium hears it from a screen, scrolling included."""
@@ -121,3 +132,13 @@ def test_where_motion_is_reduced_a_frozen_slider_advances_by_one_stop(open_empty
         assert page.locator("output").inner_text() == steps
     page.wait_for_timeout(600)
     assert page.locator("output").inner_text() == "2", "it went on by itself"
+
+
+def test_the_last_message_of_a_kernel_is_heard(open_empty):
+    """Another page may have restarted it. What the new one says first is sometimes lost."""
+    page, say = open_empty(), "type => window.say({header: {msg_type: type}})"
+    page.evaluate(LIVE, picture_of(explore(walk).picture))
+    page.evaluate(say, "status")
+    assert page.get_by_role("alert").count() == 0
+    page.evaluate(say, "shutdown_reply")
+    assert "kernel has stopped" in page.get_by_role("alert").inner_text()
