@@ -10,9 +10,11 @@ import sys
 import warnings
 
 import pytest
+import torch
 from test_drawings import MADE
 
 from autograd_surprises.show.picture import Picture
+from helpers.curves.axes import limits_around_zero
 from helpers.widgets import explorer as explorer_module
 from helpers.widgets import range_search
 from helpers.widgets.drawings import Drawing, curve
@@ -336,6 +338,34 @@ def test_settings_without_finite_values_are_passed_over(value):
     assert start.figure.axes[0].get_ylim() == (-1, 1)
     start.set(k=2.0)
     assert start.figure.axes[0].get_ylim()[1] > 6
+
+
+def test_numbers_near_the_largest_float_have_axes():
+    explorer = explore(lambda x, k=0.5: k * 1e308 * x, k=(0.0, 1.0)).fit()
+    explorer.set(k=1.0)
+    limits = torch.tensor([ax.get_ylim() for ax in explorer.figure.axes])
+    assert (limits.abs() < 1e308).all() and (limits.diff() > 1e307).all()
+    assert limits_around_zero((0.0, 1.7e308))[1] < 1e308
+
+
+def test_axes_that_cannot_be_are_not_kept(clock):
+    drawing = Bar(clock)
+
+    def fit(ranges):
+        if ranges["height"][1] > 5:
+            raise OverflowError("too high for an axis")
+        Bar.fit(drawing, ranges)
+
+    drawing.fit = fit
+    explorer = slide(drawing)
+    with pytest.raises(OverflowError):
+        explorer.set(k=9.0)
+    explorer.set(k=2.0)
+    assert drawing.top == 2
+    with pytest.raises(OverflowError):
+        explorer.fit()
+    explorer.set(k=1.0)
+    assert drawing.top == 2
 
 
 def test_a_function_that_prints_does_not_flood(capsys):

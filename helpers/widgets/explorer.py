@@ -201,9 +201,9 @@ class Explorer(ipywidgets.VBox):
     def _follow(self):
         """Show what was evaluated, in axes that hold it."""
         ranges = union([self._kept, self.drawing.ranges])
+        self._fit(ranges)
         if self._search.left:  # while the range of some settings is unknown, axes only grow
             self._kept = ranges
-        self._fit(ranges)
         self.picture.refresh()
 
     def _fit(self, ranges):
@@ -246,8 +246,9 @@ class Explorer(ipywidgets.VBox):
 
     def _keep_found(self):
         grown = [self._kept] if self._search.left else []  # it ended early
-        self._kept = union([self._default, self._search.ranges, *grown])
-        self._fit(union([self._kept, self.drawing.ranges]))
+        kept = union([self._default, self._search.ranges, *grown])
+        self._fit(union([kept, self.drawing.ranges]))
+        self._kept = kept
         self.picture.refresh()
         if not self.message.shows_error:
             self.message.value = ""
