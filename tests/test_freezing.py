@@ -63,6 +63,24 @@ def test_controls_start_where_the_explorer_is(explorer):
     assert (kind["kind"], kind["values"][kind["start"]]) == ("choice", "down")
 
 
+def test_no_two_stops_of_a_slider_read_alike():
+    explorer = explore(lambda x, k=0.304: k * x, k=(0.0, 1.0, 0.1))
+    (k,) = freeze(explorer)["controls"]
+    assert len(set(k["values"])) == 12 and k["values"][k["start"]] == "0.304"
+    explorer.set(k=0.3041)
+    (k,) = freeze(explorer)["controls"]
+    assert len(set(k["values"])) == len(k["values"]) == 12
+    explorer.set(k=0.30004)
+    (k,) = freeze(explorer)["controls"]
+    assert (len(k["values"]), k["numbers"][k["start"]]) == (11, 0.30004)
+
+
+def test_a_menu_keeps_its_labels():
+    explorer = explore(lambda x, k=0.5: k * x, k=[("half", 0.5), ("double", 2.0)])
+    (k,) = freeze(explorer)["controls"]
+    assert (k["values"], k["start"]) == (["half", "double"], 0)
+
+
 def test_the_explorer_stays_as_it_is(explorer):
     explorer.fit()
     before = explorer.values, explorer.summary, explorer.picture.moving, explorer.picture.frame

@@ -54,9 +54,12 @@ def freeze(explorer: Explorer) -> dict:
 
 
 def _kept(control, most):
-    """At most so many values of a slider, and the present one."""
-    values = positions(control, most)
-    return values if control.value in values else sorted([*values, control.value])
+    """At most so many values of a slider, and the present one in place of one that reads alike."""
+    values, now = positions(control, most), control.value
+    if now in values:
+        return values
+    others = [value for value in values if _read(control, value) != _read(control, now)]
+    return sorted([*others, now])
 
 
 def _recorded(explorer, values):
@@ -98,9 +101,13 @@ def _control(control, name, values):
     if isinstance(control, ipywidgets.Checkbox):
         return {**about, "kind": "tick", "values": ["False", "True"]}
     if isinstance(control, ipywidgets.Dropdown):
-        return {**about, "kind": "choice", "values": list(map(str, values))}
-    texts = [format(value, control.readout_format) for value in values]
+        return {**about, "kind": "choice", "values": list(control._options_labels)}
+    texts = [_read(control, value) for value in values]
     return {**about, "kind": "slider", "values": texts, "numbers": list(map(float, values))}
+
+
+def _read(slider, value):
+    return format(value, slider.readout_format)
 
 
 def _differences(strokes: Sequence[np.ndarray]):
