@@ -10,6 +10,7 @@ import torch
 
 from helpers.functions import round_ste
 from helpers.widgets import explore, freeze, freezing
+from helpers.widgets.drawings import curve
 
 
 def unpacked(text):
@@ -114,5 +115,25 @@ def test_a_fine_slider_is_thinned_at_once_and_too_many_choices_are_refused():
 def test_controls_may_stand_where_the_function_raises(explorer):
     with pytest.raises(ValueError, match="too large"):
         explorer.set(size=2.0)
+    explorer.fit()
+    shown = explorer.summary, explorer.picture.moving
     frozen = freeze(explorer)
     assert frozen["controls"][0]["values"][frozen["controls"][0]["start"]] == "2.00"
+    assert (explorer.summary, explorer.picture.moving) == shown, "the last values that worked"
+
+
+def test_a_curve_with_a_point_is_measured_once_for_all_its_points(monkeypatch):
+    measured, original = [], curve.gradient_curve
+    monkeypatch.setattr(
+        curve, "gradient_curve", lambda *args, **kw: measured.append(kw) or original(*args, **kw)
+    )
+    monkeypatch.setattr(freezing, "SETTINGS", 60)
+    explorer = explore(lambda x, k=1.0: k * x, point=0.5, k=[1.0, 2.0, 3.0]).fit()
+    measured.clear()
+    frozen = freeze(explorer)
+    assert [len(control["values"]) for control in frozen["controls"]] == [5, 5, 3]
+    # and then again the one that was shown
+    assert [kw["k"] for kw in measured] == [1.0, 2.0, 3.0, 1.0]
+    texts = json.loads(unpacked(frozen["texts"]))
+    assert ["k=3" in text for _, text in texts[:6]] == [False, False, True] * 2
+    assert all("at x = -3:" in text for _, text in texts[:15])

@@ -86,6 +86,7 @@ class Explorer(ipywidgets.VBox):
 
     sliders  the controls by name
     values   what they are set to, by name
+    shown    what the picture shows: the last values that worked
     drawing  what is shown; that of a function has the GradientCurve now shown as its `curve`
     figure   the figure that is shown
     summary  one line of text that says what the picture shows
@@ -118,7 +119,8 @@ class Explorer(ipywidgets.VBox):
             self.step_button.on_click(self._on_step)
             rows.append(self.step_button)
         super().__init__([*rows, self.picture, self.stored, self.message])
-        self._search = RangeSearch(drawing, list(reachable(self.sliders)))
+        heavy = {name: made for name, made in self.sliders.items() if name not in drawing.light}
+        self._search = RangeSearch(drawing, list(reachable(heavy)))
         self._moved_at = self._told_at = -math.inf
         if self._seconds < WARM_UP:
             self._soon(0, self._search_on)
@@ -195,7 +197,7 @@ class Explorer(ipywidgets.VBox):
                 said = self.drawing.show(**values)
         finally:
             self._seconds = perf_counter() - start
-        self._caption = self.drawing.caption(values)
+        self.shown, self._caption = dict(values), self.drawing.caption(values)
         self.figure.summary = f"{self._caption}: {said}".replace("\n", " ")
 
     def _follow(self):

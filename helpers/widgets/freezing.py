@@ -7,8 +7,6 @@ import itertools
 import json
 import math
 import zlib
-from collections.abc import Sequence
-from contextlib import suppress
 
 import ipywidgets
 import numpy as np
@@ -63,31 +61,36 @@ def _kept(control, most):
 
 
 def _recorded(explorer, values):
-    picture, moving, ends, texts, frames = explorer.picture, [], [], [], {}
-    length = 0
+    picture, before, frames = explorer.picture, explorer.shown, {}
+    settings = list(itertools.product(*values.values()))
+    moving, texts = [b""] * len(settings), [None] * len(settings)
     with picture.hold_sync():  # nobody has to see it
-        for setting in itertools.product(*values.values()):
+        for i in _quickest_order(values, explorer.drawing.light):
             try:
-                explorer.show_at(**dict(zip(values, setting, strict=True)))
+                explorer.show_at(**dict(zip(values, settings[i], strict=True)))
             except Exception as error:
-                texts.append([-1, f"{type(error).__name__}: {error}"])
+                texts[i] = [-1, f"{type(error).__name__}: {error}"]
             else:
-                moving.append(np.frombuffer(picture.moving, "<i2"))
-                length += len(moving[-1])
-                texts.append([frames.setdefault(_frame_of(picture), len(frames)), picture.said])
-            ends.append(length)
-        with suppress(Exception):  # it is among the texts
-            explorer.show_at(**explorer.values)
+                moving[i] = picture.moving
+                texts[i] = [frames.setdefault(_frame_of(picture), len(frames)), picture.said]
+        explorer.show_at(**before)
     return {
         "controls": [_control(explorer.sliders[name], name, values[name]) for name in values],
         "handles": picture.handles,
         "styles": picture.styles,
         "glyphs": picture.glyphs,
-        "moving": _packed(_differences(moving)),
-        "ends": _packed(np.array(ends, "<i4").tobytes()),
+        "moving": _packed(_differences(b"".join(moving))),
+        "ends": _packed(np.cumsum([len(each) // 2 for each in moving], dtype="<i4").tobytes()),
         "frames": _packed(f"[{','.join(frames)}]".encode()),
         "texts": _packed(json.dumps(texts).encode()),
     }
+
+
+def _quickest_order(values, light):
+    """The number of each setting, those with the same curve one after the other."""
+    counts = [len(some) for some in values.values()]
+    slowest_first = sorted(range(len(counts)), key=lambda k: list(values)[k] in light)
+    return np.arange(math.prod(counts)).reshape(counts).transpose(slowest_first).ravel()
 
 
 def _frame_of(picture):
@@ -110,9 +113,9 @@ def _read(slider, value):
     return format(value, slider.readout_format)
 
 
-def _differences(strokes: Sequence[np.ndarray]):
+def _differences(strokes: bytes):
     """Each number as its difference from the one two places before, which packs better."""
-    numbers = np.concatenate([np.empty(0, "<i2"), *strokes])
+    numbers = np.frombuffer(strokes, "<i2")
     return np.concatenate([numbers[:2], numbers[2:] - numbers[:-2]]).astype("<i2").tobytes()
 
 

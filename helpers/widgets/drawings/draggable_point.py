@@ -28,10 +28,11 @@ class PointDrawing(CurveDrawing):
     """
 
     handles = ({"axes": 0, "names": ["point", None]},)
+    light = ("point", "lr")
 
     def __init__(self, fn: Callable, x: tuple[float, float], point: float):
         super().__init__(fn, x)
-        taken = [name for name in ("point", "lr") if name in self.parameters]
+        taken = [name for name in self.light if name in self.parameters]
         if taken:
             raise TypeError(f"{taken[0]!r} belongs to the point: give fn's parameter another name")
         low, high = self.x = interval(x)
