@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Real
 
@@ -125,16 +125,29 @@ def move_all(controls: Mapping[str, ipywidgets.Widget], values: Mapping[str, obj
         raise
 
 
-def reachable(controls: Mapping[str, ipywidgets.Widget]) -> Iterator[dict]:
-    """A few dozen combinations of values, spread over all that the controls can be set to.
+def reachable(controls: Mapping[str, ipywidgets.Widget]) -> list[dict]:
+    """A few dozen settings, spread over all that the controls can be set to.
 
-    >>> [values["width"] for values in reachable({"width": control("width", (0.0, 1.0, 0.5))})]
-    [0.0, 0.5, 1.0]
+    Those near to what the controls are set to come first, those far from it last.
+
+    >>> [values["width"] for values in reachable({"width": control("width", (0.0, 1.0, 0.5), 1.0)})]
+    [1.0, 0.5, 0.0]
     """
-    many = max(2, int(65 ** (1 / max(1, len(controls)))))
-    places = [positions(control, min(many, 17)) for control in controls.values()]
-    for values in itertools.product(*places):
-        yield dict(zip(controls, values, strict=True))
+    if not controls:
+        return []
+    most = min(17, max(2, int(65 ** (1 / len(controls)))))
+    places = [
+        [(_distance(control, value), value) for value in positions(control, most)]
+        for control in controls.values()
+    ]
+    settings = sorted(itertools.product(*places), key=lambda some: max(far for far, _ in some))
+    return [dict(zip(controls, (value for _, value in some), strict=True)) for some in settings]
+
+
+def _distance(control, value):
+    if isinstance(control, (ipywidgets.Checkbox, ipywidgets.Dropdown)):
+        return float(value != control.value)
+    return abs(value - control.value) / (control.max - control.min)
 
 
 def positions(control: ipywidgets.Widget, most: int | None = None) -> list:

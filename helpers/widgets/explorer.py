@@ -118,12 +118,13 @@ class Explorer(ipywidgets.VBox):
             self.step_button = ipywidgets.Button(description="Step")
             self.step_button.on_click(self._on_step)
             rows.append(self.step_button)
-        super().__init__([*rows, self.picture, self.stored, self.message])
+        # a page counts its views of a widget whose count is a number
+        super().__init__([*rows, self.picture, self.stored, self.message], _view_count=0)
+        self.observe(self._on_views, "_view_count")
         heavy = {name: made for name, made in self.sliders.items() if name not in drawing.light}
-        self._search = RangeSearch(drawing, list(reachable(heavy)))
+        self._search, self._is_gone = RangeSearch(drawing, reachable(heavy)), False
         self._moved_at = self._told_at = -math.inf
-        if self._seconds < WARM_UP:
-            self._soon(0, self._search_on)
+        self._soon(0, self._search_on if self._seconds < WARM_UP else self._keep_found)
 
     @property
     def values(self) -> dict:
@@ -175,8 +176,7 @@ class Explorer(ipywidgets.VBox):
                     caption = self.drawing.caption(self.values).replace("\n", " ")
                     self.message.say(f"working on {caption} …")
                 self.show_at(**self.values)
-                if slow:
-                    self.message.value = ""
+                self.message.value = ""
         finally:
             self._moved_at = perf_counter()
 
@@ -185,6 +185,10 @@ class Explorer(ipywidgets.VBox):
         with self.message.on_error():
             places = change["new"].items()
             self.set(**{name: nearest(self.sliders[name], at) for name, at in places})
+
+    def _on_views(self, change):
+        """Nobody looks any more, for instance because the cell has run again."""
+        self._is_gone = not change["new"]
 
     def _on_step(self, button):
         with self.message.on_error():
@@ -221,7 +225,7 @@ class Explorer(ipywidgets.VBox):
         """Measure one more setting, then let the kernel do something else for a while."""
         if self.comm is None:
             return  # closed
-        seconds = self._search.step() if self._search.left else 0.0
+        seconds = self._search.step() if self._search.left and not self._is_gone else math.inf
         if self._search.left and seconds < SLOW and self._search.spent < SEARCH:
             self._tell()
             self._soon(seconds if seconds > 0.01 else 0, self._search_on)
@@ -232,8 +236,7 @@ class Explorer(ipywidgets.VBox):
         """Say how far the search is, if it takes long, and not too often: each message costs."""
         due = min(self._search.spent, perf_counter() - self._told_at) > SLOW
         if due and not self.message.shows_error:
-            done = self._search.count - len(self._search.left)
-            self.message.say(f"finding the range of the axes: {done} of {self._search.count}")
+            self.message.say(f"finding the range of the axes: {self._tried()}")
             self._told_at = perf_counter()
 
     def _keep_when_still(self):
@@ -254,6 +257,14 @@ class Explorer(ipywidgets.VBox):
         self.picture.refresh()
         if not self.message.shows_error:
             self.message.value = ""
+            if self._search.left and not self._is_gone:
+                self.message.say(
+                    f"finding the range of the axes: stopped after {self._tried()}, as this takes "
+                    "long; the axes grow as you move, and fit() tries all"
+                )
+
+    def _tried(self):
+        return f"{self._search.count - len(self._search.left)} of {self._search.count}"
 
     def _soon(self, seconds, call):
         with suppress(RuntimeError):  # plain Python has no loop, and no time between cells
