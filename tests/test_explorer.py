@@ -250,7 +250,7 @@ def test_a_refused_value_leaves_everything_as_it_was(explorer):
             TypeError,
             "rounding needs .*, a list of choices for a menu, .* got",
         ),
-        ({"step": None}, TypeError, r"step needs \(min, max\) or .* for a slider, .*; got None"),
+        ({"step": None}, TypeError, r"step needs \(min, max\), .* for a slider, .*; got None"),
         ({"points": (2, 10)}, TypeError, "'points' is a setting of the picture"),
     ],
 )

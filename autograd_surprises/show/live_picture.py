@@ -18,6 +18,7 @@ class LivePicture(anywidget.AnyWidget):
 
     moving   the artists that move, in the order in which they are drawn, on top of the others
     dragged  where a reader drags a handle to: {name: value}
+    changed  whether something that does not move has changed since `refresh`
 
     Recording a whole figure takes about ten times as long as recording its curves. So everything
     that does not move, the frame, is recorded once and kept until something in it changes.
@@ -43,7 +44,7 @@ class LivePicture(anywidget.AnyWidget):
     def __init__(self, figure: Figure, moving: Sequence[Artist] = ()):
         super().__init__()
         self._figure, self._artists = figure, list(moving)
-        self._recorder, self._changed = StrokeRecorder(figure), True
+        self._recorder, self.changed = StrokeRecorder(figure), True
         self._layout = figure.get_layout_engine()
         if self._layout:
             self.lay_out()
@@ -55,7 +56,7 @@ class LivePicture(anywidget.AnyWidget):
         figure.stale_callback = lambda figure, stale: self._forget_frame()
 
     def _forget_frame(self):
-        self._changed = True
+        self.changed = True
 
     def lay_out(self):
         """Lay out what is there now, and keep it so until the next call: nothing jumps."""
@@ -76,9 +77,9 @@ class LivePicture(anywidget.AnyWidget):
     def refresh(self):
         """Send what has changed, in one message."""
         with self.hold_sync():
-            if self._changed:
+            if self.changed:
                 self.frame = self._recorder.record(self._figure)
-                self._changed = False
+                self.changed = False
                 self.size = [round(inches * CSS_DPI) for inches in self._figure.get_size_inches()]
                 self.axes = [_about(ax) for ax in self._figure.axes if ax.get_visible()]
                 self.words = self._recorder.words

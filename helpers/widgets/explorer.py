@@ -100,7 +100,7 @@ class Explorer(ipywidgets.VBox):
         self._evaluate(self.values)  # raises at once if the defaults cannot be shown
         self._default = self._kept = self._fitted = drawing.ranges
         drawing.fit(self._default)
-        self._title = self.figure.suptitle(self._caption)
+        self._title = self.figure.suptitle(self._caption, parse_math=False)  # a value may have a $
         self.picture, self.message = LivePicture(self.figure, drawing.moving), Alert()
         self.stored = StoredPicture()
         self._title.set_text(drawing.name)  # the controls show the values, and text is slow
