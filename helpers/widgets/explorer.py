@@ -26,6 +26,7 @@ INTERVAL = (-3.0, 3.0)
 SLOW = 0.3  # seconds after which a reader wonders what is going on
 WARM_UP = 1.0  # what the first evaluation of a quick function may take
 SEARCH = 3.0  # seconds of kernel time for the range of the axes
+STILL_SHOWN = "The picture still shows the last values that worked."
 STILL = 1.0  # seconds without a move until the axes may change
 
 
@@ -170,7 +171,7 @@ class Explorer(ipywidgets.VBox):
 
     def _on_move(self, change=None):
         try:
-            with self.message.on_error("The picture still shows the last values that worked."):
+            with self.message.on_error(STILL_SHOWN):
                 slow = self._seconds > SLOW  # for quick ones, a message would cost more
                 if slow:
                     caption = self.drawing.caption(self.values).replace("\n", " ")

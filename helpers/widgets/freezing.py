@@ -11,8 +11,9 @@ import zlib
 import ipywidgets
 import numpy as np
 
+from helpers.widgets.alert import error_line
 from helpers.widgets.controls import positions
-from helpers.widgets.explorer import Explorer
+from helpers.widgets.explorer import STILL_SHOWN, Explorer
 
 LARGEST = 400_000  # bytes of one frozen explorer, as JSON
 SETTINGS = 2_000  # more of them would take a minute to record
@@ -23,8 +24,8 @@ def freeze(explorer: Explorer) -> dict:
     """All that a page needs to slide the explorer without a kernel, as a dict for JSON.
 
     `showFrozen` in strokes.js shows it. Sliders keep as many of their values as fit into 400 kB,
-    both ends and the present value among them. A setting that raises keeps its error. The explorer
-    stays as it is. Raises ValueError if the controls have too many settings to record.
+    both ends and the value that is shown among them. A setting that raises keeps its error. The
+    explorer stays as it is. Raises ValueError if the controls have too many settings to record.
 
     >>> from helpers.widgets.explorer import explore
     >>> frozen = freeze(explore(torch.nn.functional.elu, alpha=(0.0, 2.0, 0.5)))
@@ -42,7 +43,10 @@ def freeze(explorer: Explorer) -> dict:
         most = max(FEWEST, int(0.9 * most))
     explorer.fit()
     while True:
-        values = {name: _kept(slider, most) for name, slider in explorer.sliders.items()}
+        values = {
+            name: _kept(slider, explorer.shown[name], most)
+            for name, slider in explorer.sliders.items()
+        }
         frozen = _recorded(explorer, values)
         size = len(json.dumps(frozen))
         if size <= LARGEST or most == FEWEST:
@@ -51,9 +55,9 @@ def freeze(explorer: Explorer) -> dict:
         most = max(FEWEST, int(0.97 * most * (LARGEST / size) ** (1 / max(1, thinned))))
 
 
-def _kept(control, most):
-    """At most so many values of a slider, and the present one in place of one that reads alike."""
-    values, now = positions(control, most), control.value
+def _kept(control, now, most):
+    """At most so many values of a slider, and the one now shown for one that reads alike."""
+    values = positions(control, most)
     if now in values:
         return values
     others = [value for value in values if _read(control, value) != _read(control, now)]
@@ -69,13 +73,15 @@ def _recorded(explorer, values):
             try:
                 explorer.show_at(**dict(zip(values, settings[i], strict=True)))
             except Exception as error:
-                texts[i] = [-1, f"{type(error).__name__}: {error}"]
+                texts[i] = [-1, f"{error_line(error)}\n{STILL_SHOWN}"]
             else:
                 moving[i] = picture.moving
                 texts[i] = [frames.setdefault(_frame_of(picture), len(frames)), picture.said]
         explorer.show_at(**before)
     return {
-        "controls": [_control(explorer.sliders[name], name, values[name]) for name in values],
+        "controls": [
+            _control(explorer.sliders[name], name, values[name], before[name]) for name in values
+        ],
         "handles": picture.handles,
         "styles": picture.styles,
         "glyphs": picture.glyphs,
@@ -99,8 +105,8 @@ def _frame_of(picture):
     return json.dumps({**about, "frame": base64.b64encode(picture.frame).decode()})
 
 
-def _control(control, name, values):
-    about = {"name": name, "start": values.index(control.value)}
+def _control(control, name, values, now):
+    about = {"name": name, "start": values.index(now)}
     if isinstance(control, ipywidgets.Checkbox):
         return {**about, "kind": "tick", "values": ["False", "True"]}
     if isinstance(control, ipywidgets.Dropdown):
