@@ -475,3 +475,20 @@ def test_a_function_that_x_does_not_reach_is_not_blamed():
     ):
         with pytest.raises(ValueError, match="is not connected to x"):
             gradient_curve(fn)
+
+
+@pytest.mark.parametrize(
+    "fn, value, gradient",
+    [
+        (lambda x: 1001.5 + 0.5 * x, "1000 to 1003", "0.5"),
+        (lambda x: 1e4 + 0.5 * x.round(), "9998.5 to 10001.5", "0"),
+        (lambda x: 1 + 1e-6 * x, "0.999997 to 1.000003", "1e-06"),
+        (lambda x: 1e8 + 0.1 * x, "99999999.7 to 100000000.3", "0.1"),
+        (lambda x: x.sin() ** 2 + x.cos() ** 2, "1", "0"),
+        (lambda x: 0 * x + 1234, "1234", "0"),
+    ],
+)
+def test_describe_tells_the_ends_of_a_range_apart(fn, value, gradient):
+    line = gradient_curve(fn).describe()
+    assert line.startswith(f"value {value}, gradient {gradient}, slope ")
+    assert " to " not in line.partition("slope ")[2], "what rounding makes is no range"

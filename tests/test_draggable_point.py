@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from helpers.curves import gradient_curve
 from helpers.functions import round_ste
 from helpers.widgets import explore
 from helpers.widgets.drawings import FieldDrawing, PointDrawing
@@ -90,6 +91,8 @@ def test_a_handle_is_drawn_where_the_page_can_grab_it():
     "fn, x, point, error, message",
     [
         (torch.sin, (-1.0, 1.0), 2.0, ValueError, "point needs to lie in x = "),
+        (torch.sin, (3, -3), 0.3, ValueError, r"x needs low < high, both finite, got \(3, -3\)"),
+        (torch.sin, 3, 0.3, TypeError, "x needs to be two numbers"),
         (lambda x, lr=1: x * lr, (-1.0, 1.0), 0.0, TypeError, "'lr' belongs to the point"),
     ],
 )
@@ -108,14 +111,70 @@ def test_a_moved_point_measures_no_curve_again():
     explorer = explore(counted, point=0.5)
     calls.clear()
     explorer.set(point=1.0)
-    assert max(calls) < 20
+    points, *few = sorted(calls, reverse=True)
+    assert points == len(explorer.curve.x) and sum(few) < 20
+
+
+def at_least(threshold):
+    return lambda x: (x >= threshold) * 1.0 + 0 * x
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [(torch.sin, torch.cos), (torch.round, round_ste), (at_least(0.1231), at_least(0.1232))],
+)
+def test_what_fn_reads_may_change_between_two_moves(before, after):
+    fn = before
+    explorer = explore(lambda x: fn(x), point=0.5)
+    fn = after
+    explorer.set(point=1.0)
+    expected = gradient_curve(after)
+    for part in ("x", "y", "grad"):
+        assert torch.equal(getattr(explorer.curve, part), getattr(expected, part))
+
+
+def test_a_function_that_cuts_its_graph_later_is_told_so():
+    fn = torch.sin
+    explorer = explore(lambda x: fn(x), point=0.5)
+    fn = torch.zeros_like
+    with pytest.raises(ValueError, match="not connected to x"):
+        explorer.set(point=1.0)
+
+
+def test_small_numbers_are_said():
+    drawing = PointDrawing(lambda x: 1e-4 * x, (-3.0, 3.0), 1.0)
+    assert "value 0.0001, gradient 0.0001, slope 0.0001" in drawing.show()
+
+
+def test_a_point_stands_on_the_jump_that_its_slider_says():
+    drawing = PointDrawing(at_least(0.3), (-3.0, 3.0), 0.0)
+    assert "at x = 0.3: value 1, gradient 0, no slope" in drawing.show(point=0.3 - 1e-15)
+    assert "at x = 0: value 0," in drawing.show(point=-1e-16)
+
+
+def test_a_smooth_minimum_has_a_slope():
+    assert "gradient 0, slope 0" in PointDrawing(torch.square, (-3.0, 3.0), 0.0).show()
+
+
+def test_nothing_moves_if_the_point_raises():
+    def fails(x, k=1.0):
+        if len(x) == 1 and k > 1:
+            raise ValueError("not for one number")
+        return k * x
+
+    explorer = explore(fails, point=0.5, k=(1.0, 2.0))
+    before = explorer.curve, explorer.drawing.ranges, explorer.drawing._artists.value.get_ydata()
+    with pytest.raises(ValueError, match="not for one number"):
+        explorer.set(k=2.0)
+    assert explorer.drawing._artists.value.get_ydata() is before[2]
+    assert (explorer.curve, explorer.drawing.ranges) == before[:2]
 
 
 def test_a_gradient_that_is_nan_moves_nothing():
     explorer = explore(torch.sqrt, x=(-1, 1), point=-0.5)
     explorer.step_button.click()
     assert explorer.values["point"] == -0.5
-    assert explorer.summary.endswith("; no step")
+    assert explorer.summary.endswith("value NaN, gradient NaN, no slope; no step")
 
 
 def test_an_error_of_a_step_is_shown():

@@ -240,13 +240,17 @@ def test_a_refused_value_leaves_everything_as_it_was(explorer):
         ),
         ({"step": (2, 1)}, ValueError, r"step=\(2, 1\) is an empty range"),
         ({"step": (1, 1)}, ValueError, "is an empty range"),
-        ({"step": (0.5, 2.0, 0.0)}, ValueError, "never moves: its step needs to be more than 0"),
+        ({"step": (0.5, 2.0, 0.0)}, ValueError, "step of step needs to be more than 0, got"),
         ({"step": (1.0, 2.0)}, ValueError, "step needs to be from 1.0 to 2.0, got 0.5"),
         ({"step": (0.5, torch.inf)}, ValueError, r"step=\(0.5, inf\) is an infinite range"),
-        ({"step": (0.5, 1.0, None)}, TypeError, r"step=\(0.5, 1.0, None\) makes no control"),
+        ({"step": (0.5, 1.0, None)}, TypeError, r"for a checkbox; got \(0.5, 1.0, None\)"),
         ({"rounding": []}, ValueError, "leaves nothing to choose from"),
-        ({"rounding": "round"}, TypeError, "rounding='round' makes no control"),
-        ({"step": None}, TypeError, "step=None makes no control"),
+        (
+            {"rounding": "round"},
+            TypeError,
+            "rounding needs .*, a list of choices for a menu, .* got",
+        ),
+        ({"step": None}, TypeError, r"step needs \(min, max\), .* for a slider, .*; got None"),
         ({"points": (2, 10)}, TypeError, "'points' is a setting of the picture"),
     ],
 )
@@ -300,10 +304,23 @@ def test_many_moves_leave_nothing_behind(explorer):
 @pytest.mark.parametrize(
     "range_, shown",
     [((0.0, 1.0, 0.125), ".3f"), ((0.125, 2.0, 0.5), ".3f"), ((0.0, 1.0, 0.5), ".2f"),
-     ((0.0, 1.0), ".2f")],
+     ((0.0, 1.0), ".2f"), ((0.0, 1e-6, 1e-7), ".7f"), ((0.0, 1e9, 1e8), ".2f")],
 )  # fmt: skip
 def test_a_slider_reads_all_the_digits_of_its_steps(range_, shown):
     assert control("width", range_).readout_format == shown
+
+
+def test_a_slider_reads_all_the_digits_of_its_default():
+    assert control("width", (0.0, 1.0, 0.1), 0.304).readout_format == ".3f"
+    assert control("width", (0.0, 1.0, 0.1), 0.1 + 0.2).readout_format == ".2f"
+
+
+def test_the_choices_of_a_menu_may_have_labels():
+    menu = control("width", [("narrow", 0.5), ("wide", 2.0)], 2.0)
+    assert positions(menu) == [0.5, 2.0] and menu.label == "wide"
+    explorer = explore(lambda x, width=2.0: x * width, width=[("narrow", 0.5), ("wide", 2.0)]).fit()
+    explorer.set(width=0.5)
+    assert "width=0.5: value -1.5 to 1.5" in explorer.summary
 
 
 def test_a_step_that_does_not_reach_the_end_keeps_the_end():

@@ -11,6 +11,7 @@ from read_strokes import read_strokes
 
 from helpers.functions import round_ste
 from helpers.widgets import explore, freeze, freezing
+from helpers.widgets.drawings import curve
 
 
 def unpacked(text):
@@ -47,7 +48,10 @@ def test_each_setting_has_the_strokes_and_the_text_of_the_explorer(explorer):
         settings, texts, strokes(frozen), strict=True
     ):
         if size == 2.0:
-            assert (frame, text, len(moving)) == (-1, "ValueError: too large", 0)
+            assert (frame, len(moving)) == (-1, 0)
+            with pytest.raises(ValueError, match="too large"):
+                explorer.set(size=size, lie=lie, kind=kind)
+            assert f">{text.replace(chr(10), '<br>')}</div>" in explorer.message.value
             continue
         explorer.set(size=size, lie=lie, kind=kind)
         assert text == explorer.summary == explorer.picture.said
@@ -62,6 +66,24 @@ def test_controls_start_where_the_explorer_is(explorer):
     assert size["numbers"] == [0.5, 1.0, 1.5, 2.0]
     assert (lie["kind"], lie["values"][lie["start"]]) == ("tick", "False")
     assert (kind["kind"], kind["values"][kind["start"]]) == ("choice", "down")
+
+
+def test_no_two_stops_of_a_slider_read_alike():
+    explorer = explore(lambda x, k=0.304: k * x, k=(0.0, 1.0, 0.1))
+    (k,) = freeze(explorer)["controls"]
+    assert len(set(k["values"])) == 12 and k["values"][k["start"]] == "0.304"
+    explorer.set(k=0.3041)
+    (k,) = freeze(explorer)["controls"]
+    assert len(set(k["values"])) == len(k["values"]) == 12
+    explorer.set(k=0.30004)
+    (k,) = freeze(explorer)["controls"]
+    assert (len(k["values"]), k["numbers"][k["start"]]) == (11, 0.30004)
+
+
+def test_a_menu_keeps_its_labels():
+    explorer = explore(lambda x, k=0.5: k * x, k=[("half", 0.5), ("double", 2.0)])
+    (k,) = freeze(explorer)["controls"]
+    assert (k["values"], k["start"]) == (["half", "double"], 0)
 
 
 def test_the_explorer_stays_as_it_is(explorer):
@@ -93,7 +115,29 @@ def test_a_fine_slider_is_thinned_at_once_and_too_many_choices_are_refused():
 
 
 def test_controls_may_stand_where_the_function_raises(explorer):
+    explorer.set(size=0.7)
     with pytest.raises(ValueError, match="too large"):
         explorer.set(size=2.0)
+    explorer.fit()
+    shown = explorer.summary, explorer.picture.moving
     frozen = freeze(explorer)
-    assert frozen["controls"][0]["values"][frozen["controls"][0]["start"]] == "2.00"
+    # the page starts with a picture
+    assert frozen["controls"][0]["values"][frozen["controls"][0]["start"]] == "0.70"
+    assert (explorer.summary, explorer.picture.moving) == shown, "the last values that worked"
+
+
+def test_a_curve_with_a_point_is_measured_once_for_all_its_points(monkeypatch):
+    measured, original = [], curve.gradient_curve
+    monkeypatch.setattr(
+        curve, "gradient_curve", lambda *args, **kw: measured.append(kw) or original(*args, **kw)
+    )
+    monkeypatch.setattr(freezing, "SETTINGS", 60)
+    explorer = explore(lambda x, k=1.0: k * x, point=0.5, k=[1.0, 2.0, 3.0]).fit()
+    measured.clear()
+    frozen = freeze(explorer)
+    assert [len(control["values"]) for control in frozen["controls"]] == [5, 5, 3]
+    # and then again the one that was shown
+    assert [kw["k"] for kw in measured] == [1.0, 2.0, 3.0, 1.0]
+    texts = json.loads(unpacked(frozen["texts"]))
+    assert ["k=3" in text for _, text in texts[:6]] == [False, False, True] * 2
+    assert all("at x = -3:" in text for _, text in texts[:15])

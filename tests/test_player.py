@@ -89,9 +89,9 @@ def test_a_press_is_one_step_where_motion_is_reduced(explorer, player):
         (Playable(0.0, 1.0), TypeError, "cannot be played: it needs whole numbers"),
         (Playable(0, 4, 0.5), TypeError, "cannot be played: it needs whole numbers"),
         (Playable(3, 3), ValueError, "is an empty range"),
-        (Playable(0, 3, 0), ValueError, "never moves"),
+        (Playable(0, 3, 0), ValueError, "the step of steps needs to be more than 0"),
         (Playable(0, 2), ValueError, "steps needs to be from 0 to 2, got 3"),
-        (Playable("a", 3), TypeError, "makes no control"),
+        (Playable("a", 3), TypeError, "steps needs .* for a slider"),
     ],
 )
 def test_what_cannot_be_played(range_, error, message):

@@ -13,6 +13,8 @@ from autograd_surprises.show.picture import Picture
 from helpers.curves.figures import CurveArtists, plot_gallery, plot_gradient_curve
 from helpers.curves.numbers import gradient_curve
 from helpers.functions import clamp, round_ste
+from helpers.widgets import explore
+from helpers.widgets.drawings import DescentDrawing
 
 
 @pytest.fixture
@@ -205,3 +207,41 @@ def test_graph_figure_names_tensors_and_leaves():
         "w · leaf",
     ]
     assert figure.axes[0].get_title() == "A graph"
+
+
+DOLLARS = r"$\costs$ 5"  # matplotlib takes it for a formula, and refuses it
+
+
+def costs(x, currency=DOLLARS):
+    return 5 * x
+
+
+@pytest.mark.parametrize(
+    "show",
+    [
+        lambda: explore(costs, currency=[DOLLARS, "€"]),
+        lambda: explore({DOLLARS: torch.sin, "cos": torch.cos}),
+        lambda: explore(
+            DescentDrawing(lambda x: (x**2).sum(-1), {DOLLARS: lambda fn, x: x[None]}),
+            x1=(0.0, 1.0),
+        ),
+        lambda: plot_gallery({DOLLARS: torch.sin}, title=DOLLARS),
+        lambda: plot_gradient_curve(costs, currency=DOLLARS),
+    ],
+)
+def test_words_of_the_user_are_no_formula(show):
+    data, _ = show()._repr_mimebundle_()
+    assert DOLLARS in data["text/plain"]
+
+
+def test_a_figure_that_has_changed_is_laid_out_again():
+    figure = Picture(4, 3)
+    ax = figure.subplots()
+    ax.plot([0, 1], [0, 1])
+    figure._repr_mimebundle_()
+    top = ax.bbox.y1
+    figure._repr_mimebundle_()
+    assert ax.bbox.y1 == top
+    title = figure.suptitle("a title\nof two lines")
+    figure._repr_mimebundle_()
+    assert ax.bbox.y1 < title.get_window_extent().y0

@@ -22,6 +22,7 @@ class LivePicture(anywidget.AnyWidget):
 
     moving   the artists that move, in the order in which they are drawn, on top of the others
     dragged  where a reader drags a handle to: {name: value}
+    changed  whether something that does not move has changed since `refresh`
 
     Recording a whole figure takes about ten times as long as recording its curves. So everything
     that does not move, the frame, is recorded once and kept until something in it changes.
@@ -60,10 +61,10 @@ class LivePicture(anywidget.AnyWidget):
         figure.stale_callback = lambda figure, stale: self._forget_frame()
 
     def _forget_frame(self):
-        self._changed = True
+        self.changed = True
 
     def _start_tables(self):
-        self._recorder, self._changed = StrokeRecorder(self._figure), True
+        self._recorder, self.changed = StrokeRecorder(self._figure), True
         self._most_styles = math.inf  # the next refresh knows
         self.frame = b""  # numbers that stay the same mean other styles, so they are sent again
 
@@ -98,9 +99,9 @@ class LivePicture(anywidget.AnyWidget):
         with self.hold_sync():
             if len(self._recorder.styles) > self._most_styles and not self._keeps_styles:
                 self._start_tables()
-            if self._changed:
+            if self.changed:
                 self.frame = self._recorder.record(self._figure)
-                self._changed = False
+                self.changed = False
                 self.size = [round(inches * CSS_DPI) for inches in self._figure.get_size_inches()]
                 self.axes = [_about(ax) for ax in self._figure.axes if ax.get_visible()]
                 self.words = self._recorder.words

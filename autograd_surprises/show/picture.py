@@ -38,7 +38,10 @@ class Picture(Figure):
     def legend_below(self, *handles_and_labels, columns: int, **options):
         """Add a legend without a frame below the axes; otherwise as matplotlib's `legend`."""
         options = {"loc": "outside lower center", **options}
-        return self.legend(*handles_and_labels, ncols=columns, frameon=False, **options)
+        legend = self.legend(*handles_and_labels, ncols=columns, frameon=False, **options)
+        for text in legend.get_texts():  # names of functions and methods, which may have a $
+            text.set_parse_math(False)
+        return legend
 
     def png(self) -> bytes:
         """What the canvas shows now, in 256 colours: half the bytes, and it looks the same."""
@@ -66,6 +69,8 @@ class Picture(Figure):
         except ImportError:  # without anywidget, the PNG is what there is
             self.canvas.draw()
             return self.bundle()
+        if self.live and self.live.changed:  # for instance, it has a title now
+            self.live.lay_out()
         live, still = self.live or LivePicture(self), StoredPicture()
         live.paint()
         live.refresh()

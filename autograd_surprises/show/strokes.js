@@ -606,7 +606,7 @@ export async function showFrozen(el, state) {
     if (control.interval) made[j].row.after(playButton(control, () => at[j], (i) => choose({ [j]: i })));
   });
   const drawn = el.appendChild(document.createElement("div")), status = el.appendChild(document.createElement("div"));
-  status.setAttribute("role", "status");
+  status.style.whiteSpace = "pre-line"; // an error has lines
   // To the nearest value that was kept of each control.
   const nearest = (j, value) => state.controls[j].numbers.reduce((best, n, i, all) => (Math.abs(n - value) < Math.abs(all[best] - value) ? i : best), 0);
   const move = (values) => choose(Object.fromEntries(Object.entries(values).map(([name, value]) => {
@@ -618,6 +618,8 @@ export async function showFrozen(el, state) {
     for (const [j, i] of Object.entries(places)) made[j].choose((at[j] = i));
     const k = place(), [frame, text] = said[k];
     status.textContent = text;
+    status.setAttribute("role", frame < 0 ? "alert" : "status");
+    status.style.color = frame < 0 ? "var(--jp-error-color1, #b00020)" : "";
     if (frame < 0) return; // this setting raises: the last picture stays, and the line says why
     const strokes = all.subarray(k ? end[k - 1] : 0, end[k]);
     picture.show({ ...state, ...backs[frame], moving: strokes, said: text });

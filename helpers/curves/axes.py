@@ -8,6 +8,7 @@ import torch
 from matplotlib.axes import Axes
 
 Range = tuple[float, float]
+FARTHEST = 1e307  # matplotlib computes with limits, and the largest float is 1.8e308
 
 
 def draw_light_grid(*axes: Axes, along: str = "both"):
@@ -60,7 +61,7 @@ def limits_with_margin(range_: Range | None) -> Range:
     """
     if range_ is None:
         return -1, 1
-    low, high = range_
+    low, high = (min(FARTHEST, max(-FARTHEST, end)) for end in range_)
     margin = 0.08 * (high - low) or 1.0
     return low - margin, high + margin
 
@@ -71,5 +72,5 @@ def limits_around_zero(range_: Range) -> Range:
     >>> limits_around_zero((-2.0, 1.0))
     (-2.2, 2.2)
     """
-    reach = 1.1 * max(map(abs, range_)) or 1.0
+    reach = 1.1 * min(FARTHEST, max(map(abs, range_))) or 1.0
     return -reach, reach

@@ -50,12 +50,12 @@ def plot_gradient_curve(
         artists = CurveArtists(*_two_axes(ax))
         artists.fit([curve])
         artists.show(curve)
-        artists.value_ax.set_title(title)
+        artists.value_ax.set_title(title, parse_math=False)
         return None
     figure, artists = curve_figure(curve_or_fn)
     artists.fit([curve])
     artists.show(curve)
-    figure.suptitle(textwrap.fill(title, 85))
+    figure.suptitle(textwrap.fill(title, 85), parse_math=False)
     figure.summary = f"{title}: {curve.describe()}"
     return figure
 
@@ -95,7 +95,8 @@ def plot_gallery(
             (line,) = artists.value_ax.plot(curve.x, surrogate_values(curve), **SURROGATE)
     more = [line] if surrogate else []
     add_legend(figure, artists, columns=4 + len(more) if columns > 2 else 2, more=more)
-    figure.suptitle(textwrap.fill(title or "Value above, gradient below", 20 * columns + 20))
+    title = textwrap.fill(title or "Value above, gradient below", 20 * columns + 20)
+    figure.suptitle(title, parse_math=False)
     figure.summary = "\n".join(f"{name}: {curve.describe()}" for name, curve in curves.items())
     return figure
 
@@ -110,7 +111,8 @@ def draw_columns(figure: Picture, titles: Sequence[str], columns: int) -> list[C
             ax.set_visible(False)
     drawn = [CurveArtists(*pair) for pair in pairs[: len(titles)]]
     for i, (artists, title) in enumerate(zip(drawn, titles, strict=True)):
-        artists.value_ax.set(title=title, xlabel="")
+        artists.value_ax.set_title(title, parse_math=False)
+        artists.value_ax.set_xlabel("")
         artists.gradient_ax.tick_params(labelbottom=i + columns >= len(titles))
         for ax, label in ((artists.value_ax, "value"), (artists.gradient_ax, "gradient")):
             ax.tick_params(labelleft=i % columns == 0)

@@ -161,7 +161,8 @@ class GradientCurve:
         if "," in gradient and not lies:  # it has regions, too long to be said twice
             slope = "the same"
         else:
-            slope = span(self.ordinary(self.slope * self.grad_output))
+            rounding = slope_rounding(self.y, self.x[-1] - self.x[0]).max() * abs(self.grad_output)
+            slope = span(self.ordinary(self.slope * self.grad_output), rounding.item())
         line = f"value {value}, gradient {gradient}, slope{times} {slope}"
         width = (self.x[-1] - self.x[0]).item()
         return f"{line}; they differ {name_places(lies, width)}" if lies else line
@@ -196,7 +197,7 @@ def gradient_curve(
     >>> curve.grad[curve.x.abs() > 1].unique()
     tensor([0.], dtype=torch.float64)
     """
-    low, high = _interval(x)
+    low, high = interval(x)
     if isinstance(points, bool) or not isinstance(points, int) or points < 2:
         raise ValueError(f"points needs to be an integer of at least 2, got {points!r}")
     kinks = [float(kink) for kink in kinks]
@@ -273,7 +274,12 @@ def _why_none(fn, x, params):
     )
 
 
-def _interval(x):
+def interval(x: tuple[float, float]) -> tuple[float, float]:
+    """The two ends of x, checked. Raises TypeError or ValueError for what is no interval.
+
+    >>> interval([-3, 3])
+    (-3.0, 3.0)
+    """
     try:
         low, high = map(float, x)
     except (TypeError, ValueError):

@@ -24,7 +24,7 @@ def not_finite(x: torch.Tensor, values: torch.Tensor) -> list[tuple[str, float, 
         return []
     ends = [0, *(cut + 1 for cut in _cuts(values)), len(x)]
     return [
-        (_word(values[start]), x[start].item(), x[stop - 1].item())
+        (number_word(values[start]), x[start].item(), x[stop - 1].item())
         for start, stop in pairwise(ends)
         if not values[start].isfinite()
     ]
@@ -69,18 +69,32 @@ def name_places(intervals: Sequence[tuple[float, float]], width: float) -> str:
     return " and ".join(f"from {a} to {b}" if a != b else f"at {a}" for a, b in names)
 
 
-def span(values: torch.Tensor) -> str:
-    """The range of some numbers in words.
+def span(values: torch.Tensor, rounding: float = 0.0) -> str:
+    """The range of some numbers in words; those that differ by no more than rounding are one.
 
-    >>> span(torch.tensor([0.0, 1.0])), span(torch.tensor([2.0]))
-    ('0 to 1', '2')
+    >>> span(torch.tensor([0.0, 1.0])), span(torch.tensor([1000.0, 1003.0]))
+    ('0 to 1', '1000 to 1003')
     """
     if not len(values):
         return "nowhere finite"
     low, high = values.min().item(), values.max().item()
-    rounding = 1e-9 * max(abs(low), abs(high))
-    low, high = (few_digits(end if abs(end) > rounding else 0, 3) for end in (low, high))
-    return low if low == high else f"{low} to {high}"
+    reach = max(abs(low), abs(high))
+    rounding = max(rounding, 1e-9 * reach)
+    low, high = (end if abs(end) > rounding else 0.0 for end in (low, high))
+    if high - low <= rounding:
+        return few_digits(low, 4)
+    # three digits of the distance between both ends, which may need more of the ends
+    digits = 3 + math.floor(math.log10(max(1.0, reach / (high - low))))
+    return f"{few_digits(low, digits)} to {few_digits(high, digits)}"
+
+
+def number_word(number: float) -> str:
+    """A number as a summary says it.
+
+    >>> number_word(2 / 3), number_word(torch.nan)
+    ('0.6667', 'NaN')
+    """
+    return few_digits(number, 4).replace("nan", "NaN")
 
 
 def _cuts(values):
@@ -90,10 +104,6 @@ def _cuts(values):
         return []
     kinds = values.masked_fill(finite, 0).nan_to_num(nan=2, posinf=1, neginf=-1)
     return kinds.diff().nonzero().flatten().tolist()
-
-
-def _word(number):
-    return few_digits(number).replace("nan", "NaN")
 
 
 def _name(x, width):
@@ -122,7 +132,7 @@ def _in_words(x, values, ordinary, cuts):
 
 def _what(values, ordinary):
     if not math.isfinite(values[0]):
-        return _word(values[0])
+        return number_word(values[0])
     return span(values[ordinary] if ordinary.any() else values)
 
 

@@ -35,10 +35,18 @@ class Alert(ipywidgets.HTML):
         try:
             yield
         except (Exception, KeyboardInterrupt) as error:  # the kernel may be interrupted
-            text = html.escape(f"{type(error).__name__}: {error}".removesuffix(": "))
-            line = "<br>".join(filter(None, [text, advice]))
+            line = "<br>".join(filter(None, [html.escape(error_line(error)), advice]))
             red = "var(--jp-error-color1, #b00020)"
             self.value = f'<div role="alert" style="color: {red}">{line}</div>'
             raise
         if self.shows_error:
             self.value = ""
+
+
+def error_line(error: BaseException) -> str:
+    """An error as a callback shows it.
+
+    >>> error_line(ValueError("too high")), error_line(KeyboardInterrupt())
+    ('ValueError: too high', 'KeyboardInterrupt')
+    """
+    return f"{type(error).__name__}: {error}".removesuffix(": ")

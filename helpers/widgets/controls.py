@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from decimal import Decimal
 from numbers import Real
 
 import ipywidgets
 import traitlets
 from ipywidgets.widgets.interaction import interactive
 
+from autograd_surprises.numerics import few_digits
 from autograd_surprises.show.stroke_recorder import CSS_DPI
 from helpers.widgets.player import Playable, PlayableSlider
 
@@ -18,9 +20,10 @@ from helpers.widgets.player import Playable, PlayableSlider
 def control(name: str, range_: object, default: object = None):
     """A slider for (min, max) or (min, max, step), a menu for a list, a checkbox for a bool.
 
-    `Playable(min, max)` makes a slider that can be played. A control starts at `default`, if there
-    is one. Raises ValueError for a range without values to choose from or a default outside it,
-    TypeError for anything else that does not describe a control.
+    The list holds choices, or pairs of a label and a choice. `Playable(min, max)` makes a slider
+    that can be played. A control starts at `default`, if there is one. Raises ValueError for a
+    range without values to choose from or a default outside it, TypeError for anything else that
+    does not describe a control.
 
     >>> control("bits", (2, 8), 4).value
     4
@@ -32,15 +35,15 @@ def control(name: str, range_: object, default: object = None):
     )
     if not is_range and not isinstance(range_, (list, bool)):
         raise TypeError(
-            f"{name}={range_!r} makes no control: it needs (min, max), (min, max, step), "
-            "Playable(min, max), a list of choices, True or False"
+            f"{name} needs (min, max), (min, max, step) or Playable(min, max) for a slider, a list "
+            f"of choices for a menu, or True or False for a checkbox; got {range_!r}"
         )
     if is_range and not range_[0] < range_[1]:
         raise ValueError(f"{name}={range_} is an empty range: it needs (min, max) with min < max")
     if is_range and not all(map(math.isfinite, range_)):
         raise ValueError(f"{name}={range_} is an infinite range: it needs finite numbers")
     if is_range and not all(step > 0 for step in range_[2:]):
-        raise ValueError(f"{name}={range_} never moves: its step needs to be more than 0")
+        raise ValueError(f"the step of {name} needs to be more than 0, got {range_}")
     if range_ == []:
         raise ValueError(f"{name}=[] leaves nothing to choose from")
     if isinstance(range_, Playable):
@@ -52,9 +55,6 @@ def control(name: str, range_: object, default: object = None):
     if is_range:
         made.layout.width = f"{CSS_DPI * 6}px"  # a default slider has fewer pixels than steps
         made.layout.max_width = "100%"
-    if isinstance(made, ipywidgets.FloatSlider):
-        digits = max(2, _decimals(made.min), _decimals(made.step))  # or 0.125 would read 0.13
-        made.readout_format = f".{digits}f"
     if default is not None:
         try:
             move(made, name, default)
@@ -62,6 +62,9 @@ def control(name: str, range_: object, default: object = None):
             raise ValueError(
                 f"the default of a parameter does not fit its control: {error}"
             ) from None
+    if isinstance(made, ipywidgets.FloatSlider):  # or 0.125 would read 0.13
+        digits = max(2, *map(_decimals, (made.min, made.step, made.value)))
+        made.readout_format = f".{digits}f"
     return made
 
 
@@ -72,7 +75,7 @@ def _playable_slider(name, range_):
 
 
 def _decimals(number):
-    return len(f"{number:.6f}".rstrip("0").partition(".")[2])
+    return max(0, -Decimal(few_digits(number, 6)).as_tuple().exponent)
 
 
 def move(control: ipywidgets.Widget, name: str, value: object):
@@ -122,16 +125,29 @@ def move_all(controls: Mapping[str, ipywidgets.Widget], values: Mapping[str, obj
         raise
 
 
-def reachable(controls: Mapping[str, ipywidgets.Widget]) -> Iterator[dict]:
-    """A few dozen combinations of values, spread over all that the controls can be set to.
+def reachable(controls: Mapping[str, ipywidgets.Widget]) -> list[dict]:
+    """A few dozen settings, spread over all that the controls can be set to.
 
-    >>> [values["width"] for values in reachable({"width": control("width", (0.0, 1.0, 0.5))})]
-    [0.0, 0.5, 1.0]
+    Those near to what the controls are set to come first, those far from it last.
+
+    >>> [values["width"] for values in reachable({"width": control("width", (0.0, 1.0, 0.5), 1.0)})]
+    [1.0, 0.5, 0.0]
     """
-    many = max(2, int(65 ** (1 / max(1, len(controls)))))
-    places = [positions(control, min(many, 17)) for control in controls.values()]
-    for values in itertools.product(*places):
-        yield dict(zip(controls, values, strict=True))
+    if not controls:
+        return []
+    most = min(17, max(2, int(65 ** (1 / len(controls)))))
+    places = [
+        [(_distance(control, value), value) for value in positions(control, most)]
+        for control in controls.values()
+    ]
+    settings = sorted(itertools.product(*places), key=lambda some: max(far for far, _ in some))
+    return [dict(zip(controls, (value for _, value in some), strict=True)) for some in settings]
+
+
+def _distance(control, value):
+    if isinstance(control, (ipywidgets.Checkbox, ipywidgets.Dropdown)):
+        return float(value != control.value)
+    return abs(value - control.value) / (control.max - control.min)
 
 
 def positions(control: ipywidgets.Widget, most: int | None = None) -> list:
@@ -143,7 +159,7 @@ def positions(control: ipywidgets.Widget, most: int | None = None) -> list:
     if isinstance(control, ipywidgets.Checkbox):
         return [False, True]
     if isinstance(control, ipywidgets.Dropdown):
-        return list(control.options)
+        return list(control._options_values)  # the options may be pairs of a label and a value
     steps = math.ceil((control.max - control.min) / control.step - 1e-9)
     most = min(most or steps + 1, steps + 1)
     places = {round(steps * i / (most - 1)) for i in range(most)}

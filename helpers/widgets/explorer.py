@@ -26,6 +26,7 @@ INTERVAL = (-3.0, 3.0)
 SLOW = 0.3  # seconds after which a reader wonders what is going on
 WARM_UP = 1.0  # what the first evaluation of a quick function may take
 SEARCH = 3.0  # seconds of kernel time for the range of the axes
+STILL_SHOWN = "The picture still shows the last values that worked."
 STILL = 1.0  # seconds without a move until the axes may change
 
 
@@ -86,6 +87,7 @@ class Explorer(ipywidgets.VBox):
 
     sliders  the controls by name
     values   what they are set to, by name
+    shown    what the picture shows: the last values that worked
     drawing  what is shown; that of a function has the GradientCurve now shown as its `curve`
     figure   the figure that is shown
     summary  one line of text that says what the picture shows
@@ -99,7 +101,7 @@ class Explorer(ipywidgets.VBox):
         self._evaluate(self.values)  # raises at once if the defaults cannot be shown
         self._default = self._kept = self._fitted = drawing.ranges
         drawing.fit(self._default)
-        self._title = self.figure.suptitle(self._caption)
+        self._title = self.figure.suptitle(self._caption, parse_math=False)  # a value may have a $
         self.picture, self.message = LivePicture(self.figure, drawing.moving), Alert()
         self.stored = StoredPicture()
         self._title.set_text(drawing.name)  # the controls show the values, and text is slow
@@ -117,11 +119,13 @@ class Explorer(ipywidgets.VBox):
             self.step_button = ipywidgets.Button(description="Step")
             self.step_button.on_click(self._on_step)
             rows.append(self.step_button)
-        super().__init__([*rows, self.picture, self.stored, self.message])
-        self._search = RangeSearch(drawing, list(reachable(self.sliders)))
+        # a page counts its views of a widget whose count is a number
+        super().__init__([*rows, self.picture, self.stored, self.message], _view_count=0)
+        self.observe(self._on_views, "_view_count")
+        heavy = {name: made for name, made in self.sliders.items() if name not in drawing.light}
+        self._search, self._is_gone = RangeSearch(drawing, reachable(heavy)), False
         self._moved_at = self._told_at = -math.inf
-        if self._seconds < WARM_UP:
-            self._soon(0, self._search_on)
+        self._soon(0, self._search_on if self._seconds < WARM_UP else self._keep_found)
 
     @property
     def values(self) -> dict:
@@ -167,14 +171,13 @@ class Explorer(ipywidgets.VBox):
 
     def _on_move(self, change=None):
         try:
-            with self.message.on_error("The picture still shows the last values that worked."):
+            with self.message.on_error(STILL_SHOWN):
                 slow = self._seconds > SLOW  # for quick ones, a message would cost more
                 if slow:
                     caption = self.drawing.caption(self.values).replace("\n", " ")
                     self.message.say(f"working on {caption} …")
                 self.show_at(**self.values)
-                if slow:
-                    self.message.value = ""
+                self.message.value = ""
         finally:
             self._moved_at = perf_counter()
 
@@ -183,6 +186,10 @@ class Explorer(ipywidgets.VBox):
         with self.message.on_error():
             places = change["new"].items()
             self.set(**{name: nearest(self.sliders[name], at) for name, at in places})
+
+    def _on_views(self, change):
+        """Nobody looks any more, for instance because the cell has run again."""
+        self._is_gone = not change["new"]
 
     def _on_step(self, button):
         with self.message.on_error():
@@ -195,15 +202,15 @@ class Explorer(ipywidgets.VBox):
                 said = self.drawing.show(**values)
         finally:
             self._seconds = perf_counter() - start
-        self._caption = self.drawing.caption(values)
+        self.shown, self._caption = dict(values), self.drawing.caption(values)
         self.figure.summary = f"{self._caption}: {said}".replace("\n", " ")
 
     def _follow(self):
         """Show what was evaluated, in axes that hold it."""
         ranges = union([self._kept, self.drawing.ranges])
+        self._fit(ranges)
         if self._search.left:  # while the range of some settings is unknown, axes only grow
             self._kept = ranges
-        self._fit(ranges)
         self.picture.refresh()
 
     def _fit(self, ranges):
@@ -219,7 +226,7 @@ class Explorer(ipywidgets.VBox):
         """Measure one more setting, then let the kernel do something else for a while."""
         if self.comm is None:
             return  # closed
-        seconds = self._search.step() if self._search.left else 0.0
+        seconds = self._search.step() if self._search.left and not self._is_gone else math.inf
         if self._search.left and seconds < SLOW and self._search.spent < SEARCH:
             self._tell()
             self._soon(seconds if seconds > 0.01 else 0, self._search_on)
@@ -230,8 +237,7 @@ class Explorer(ipywidgets.VBox):
         """Say how far the search is, if it takes long, and not too often: each message costs."""
         due = min(self._search.spent, perf_counter() - self._told_at) > SLOW
         if due and not self.message.shows_error:
-            done = self._search.count - len(self._search.left)
-            self.message.say(f"finding the range of the axes: {done} of {self._search.count}")
+            self.message.say(f"finding the range of the axes: {self._tried()}")
             self._told_at = perf_counter()
 
     def _keep_when_still(self):
@@ -246,11 +252,20 @@ class Explorer(ipywidgets.VBox):
 
     def _keep_found(self):
         grown = [self._kept] if self._search.left else []  # it ended early
-        self._kept = union([self._default, self._search.ranges, *grown])
-        self._fit(union([self._kept, self.drawing.ranges]))
+        kept = union([self._default, self._search.ranges, *grown])
+        self._fit(union([kept, self.drawing.ranges]))
+        self._kept = kept
         self.picture.refresh()
         if not self.message.shows_error:
             self.message.value = ""
+            if self._search.left and not self._is_gone:
+                self.message.say(
+                    f"finding the range of the axes: stopped after {self._tried()}, as this takes "
+                    "long; the axes grow as you move, and fit() tries all"
+                )
+
+    def _tried(self):
+        return f"{self._search.count - len(self._search.left)} of {self._search.count}"
 
     def _soon(self, seconds, call):
         with suppress(RuntimeError):  # plain Python has no loop, and no time between cells

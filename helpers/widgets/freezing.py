@@ -7,14 +7,13 @@ import itertools
 import json
 import math
 import zlib
-from collections.abc import Sequence
-from contextlib import suppress
 
 import ipywidgets
 import numpy as np
 
+from helpers.widgets.alert import error_line
 from helpers.widgets.controls import positions
-from helpers.widgets.explorer import Explorer
+from helpers.widgets.explorer import STILL_SHOWN, Explorer
 from helpers.widgets.player import INTERVAL, PlayableSlider
 
 LARGEST = 400_000  # bytes of one frozen explorer, as JSON
@@ -26,8 +25,8 @@ def freeze(explorer: Explorer) -> dict:
     """All that a page needs to slide the explorer without a kernel, as a dict for JSON.
 
     `showFrozen` in strokes.js shows it. Sliders keep as many of their values as fit into 400 kB,
-    both ends and the present value among them. A setting that raises keeps its error. The explorer
-    stays as it is. Raises ValueError if the controls have too many settings to record.
+    both ends and the value that is shown among them. A setting that raises keeps its error. The
+    explorer stays as it is. Raises ValueError if the controls have too many settings to record.
 
     >>> from helpers.widgets.explorer import explore
     >>> frozen = freeze(explore(torch.nn.functional.elu, alpha=(0.0, 2.0, 0.5)))
@@ -45,7 +44,10 @@ def freeze(explorer: Explorer) -> dict:
         most = max(FEWEST, int(0.9 * most))
     explorer.fit()
     while True:
-        values = {name: _kept(slider, most) for name, slider in explorer.sliders.items()}
+        values = {
+            name: _kept(slider, explorer.shown[name], most)
+            for name, slider in explorer.sliders.items()
+        }
         frozen = _recorded(explorer, values)
         size = len(json.dumps(frozen))
         if size <= LARGEST or most == FEWEST:
@@ -54,38 +56,48 @@ def freeze(explorer: Explorer) -> dict:
         most = max(FEWEST, int(0.97 * most * (LARGEST / size) ** (1 / max(1, thinned))))
 
 
-def _kept(control, most):
-    """At most so many values of a slider, and the present one."""
+def _kept(control, now, most):
+    """At most so many values of a slider, and the one now shown for one that reads alike."""
     values = positions(control, most)
-    return values if control.value in values else sorted([*values, control.value])
+    if now in values:
+        return values
+    others = [value for value in values if _read(control, value) != _read(control, now)]
+    return sorted([*others, now])
 
 
 def _recorded(explorer, values):
-    picture, moving, ends, texts, frames = explorer.picture, [], [], [], {}
-    length = 0
+    picture, before, frames = explorer.picture, explorer.shown, {}
+    settings = list(itertools.product(*values.values()))
+    moving, texts = [b""] * len(settings), [None] * len(settings)
     with picture.hold_sync(), picture.one_table():  # nobody has to see it
-        for setting in itertools.product(*values.values()):
+        for i in _quickest_order(values, explorer.drawing.light):
             try:
-                explorer.show_at(**dict(zip(values, setting, strict=True)))
+                explorer.show_at(**dict(zip(values, settings[i], strict=True)))
             except Exception as error:
-                texts.append([-1, f"{type(error).__name__}: {error}"])
+                texts[i] = [-1, f"{error_line(error)}\n{STILL_SHOWN}"]
             else:
-                moving.append(np.frombuffer(picture.moving, "<i2"))
-                length += len(moving[-1])
-                texts.append([frames.setdefault(_frame_of(picture), len(frames)), picture.said])
-            ends.append(length)
-        with suppress(Exception):  # it is among the texts
-            explorer.show_at(**explorer.values)
+                moving[i] = picture.moving
+                texts[i] = [frames.setdefault(_frame_of(picture), len(frames)), picture.said]
+        explorer.show_at(**before)
     return {
-        "controls": [_control(explorer.sliders[name], name, values[name]) for name in values],
+        "controls": [
+            _control(explorer.sliders[name], name, values[name], before[name]) for name in values
+        ],
         "handles": picture.handles,
         "styles": picture.styles,
         "glyphs": picture.glyphs,
-        "moving": _packed(_differences(moving)),
-        "ends": _packed(np.array(ends, "<i4").tobytes()),
+        "moving": _packed(_differences(b"".join(moving))),
+        "ends": _packed(np.cumsum([len(each) // 2 for each in moving], dtype="<i4").tobytes()),
         "frames": _packed(f"[{','.join(frames)}]".encode()),
         "texts": _packed(json.dumps(texts).encode()),
     }
+
+
+def _quickest_order(values, light):
+    """The number of each setting, those with the same curve one after the other."""
+    counts = [len(some) for some in values.values()]
+    slowest_first = sorted(range(len(counts)), key=lambda k: list(values)[k] in light)
+    return np.arange(math.prod(counts)).reshape(counts).transpose(slowest_first).ravel()
 
 
 def _frame_of(picture):
@@ -94,20 +106,24 @@ def _frame_of(picture):
     return json.dumps({**about, "frame": base64.b64encode(picture.frame).decode()})
 
 
-def _control(control, name, values):
-    about = {"name": name, "start": values.index(control.value)}
+def _control(control, name, values, now):
+    about = {"name": name, "start": values.index(now)}
     if isinstance(control, ipywidgets.Checkbox):
         return {**about, "kind": "tick", "values": ["False", "True"]}
     if isinstance(control, ipywidgets.Dropdown):
-        return {**about, "kind": "choice", "values": list(map(str, values))}
-    texts = [format(value, control.readout_format) for value in values]
+        return {**about, "kind": "choice", "values": list(control._options_labels)}
+    texts = [_read(control, value) for value in values]
     about |= {"kind": "slider", "values": texts, "numbers": list(map(float, values))}
     return {**about, "interval": INTERVAL} if isinstance(control, PlayableSlider) else about
 
 
-def _differences(strokes: Sequence[np.ndarray]):
+def _read(slider, value):
+    return format(value, slider.readout_format)
+
+
+def _differences(strokes: bytes):
     """Each number as its difference from the one two places before, which packs better."""
-    numbers = np.concatenate([np.empty(0, "<i2"), *strokes])
+    numbers = np.frombuffer(strokes, "<i2")
     return np.concatenate([numbers[:2], numbers[2:] - numbers[:-2]]).astype("<i2").tobytes()
 
 

@@ -16,6 +16,8 @@ from helpers.widgets.printing import silence
 class RangeSearch:
     """Measures the settings of a drawing, one for each `step`.
 
+    The settings need to be in order, from near to what is shown to far from it.
+
     count  how many settings there are
     left   those that are not measured yet
     spent  seconds spent so far
@@ -29,10 +31,13 @@ class RangeSearch:
 
     def __init__(self, drawing: Drawing, settings: Sequence[Mapping[str, object]]):
         self.count, self.spent = len(settings), 0.0
-        # Both ends come first and the others in no order, because the search may end early.
-        order = random.Random(0).sample(range(self.count), self.count)
-        order.sort(key=lambda i: i in (0, self.count - 1))
-        self.left = [settings[i] for i in order]  # the last one is next
+        # First ever farther to the ends, so that a slow setting is met before one that takes much
+        # longer; then the others in no order, because the search may end early.
+        farther = {2**k - 1 for k in range(self.count.bit_length())}
+        first = sorted((farther | {self.count - 2, self.count - 1}) & {*range(self.count)})
+        others = [i for i in range(self.count) if i not in first]
+        order = [*first, *random.Random(0).sample(others, len(others))]
+        self.left = [settings[i] for i in reversed(order)]  # the last one is next
         self._drawing, self._found = drawing, []
 
     def step(self) -> float:

@@ -53,7 +53,7 @@ FROZEN = """async frozen => {
     control.value = 0;
     control.dispatchEvent(new Event('input'));
   }
-  said.push(place.querySelector(':scope > [role=status]').textContent);
+  said.push(place.querySelector(':scope > [role]').textContent);
   picture.dispose();
   place.remove();
   return said;

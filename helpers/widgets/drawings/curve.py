@@ -26,10 +26,7 @@ class CurveDrawing(Drawing):
         self.moving = self._artists.moving
 
     def show(self, **values):
-        self.curve = self._measure(**values)
-        self.ranges = curve_ranges(self.curve)
-        self._artists.show(self.curve)
-        return self.curve.describe()
+        return self._draw(self._measure(**values))
 
     def measure(self, **values):
         return curve_ranges(self._measure(**values))
@@ -39,3 +36,8 @@ class CurveDrawing(Drawing):
 
     def _measure(self, **values):
         return gradient_curve(self.fn, self.x, **values)
+
+    def _draw(self, curve):
+        self.curve, self.ranges = curve, curve_ranges(curve)
+        self._artists.show(curve)
+        return curve.describe()

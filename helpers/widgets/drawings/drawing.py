@@ -25,6 +25,7 @@ class Drawing:
     handles     what a reader can drag, as {"axes": k, "names": [x, y]}: a dot in figure.axes[k],
                 and the values that its x and its y set, None for neither. A line in `moving` with
                 markers and the gid "handle" draws the dot; several are in the same order.
+    light       names of values that change no curve, only what lies on it
     step        None, or a method that takes the values and returns those that one step changes;
                 it adds a Step button
     ranges      what the axes have to hold now: {name of your choice: (low, high)}
@@ -41,6 +42,7 @@ class Drawing:
     figure: Picture
     moving: Sequence[Artist]
     handles: Sequence[Mapping] = ()
+    light: Sequence[str] = ()
     step: Callable[..., Mapping[str, object]] | None = None
     ranges: Mapping[str, Range] = {}
 
