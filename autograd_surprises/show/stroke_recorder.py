@@ -97,20 +97,21 @@ class StrokeRecorder(RendererBase):
             whole = path.cleaned(transform, remove_nans=True)
             parts = whole.to_polygons(closed_only=False)
         if parts:
-            style = self._style("path", gc, rgbFace, snap=_snaps(gc, parts))
-            self._write([style, len(parts)])
-            for part in parts:
-                self._write([len(part)], self._places(part))
+            points, starts = _joined(parts)
+            style = self._style("path", gc, rgbFace, snap=_snaps(gc, points, starts))
+            lengths = np.diff(starts, append=len(points))
+            places = np.insert(self._places(points), 2 * starts, lengths)
+            self._write([style, len(parts)], places)
 
     def draw_markers(self, gc, marker_path, marker_trans, path, trans, rgbFace=None):
         points = trans.transform(path.vertices)
         points = points[np.isfinite(points).all(1)]
         if len(points):
-            key = marker_path.vertices.tobytes(), str(marker_trans.get_matrix())
+            key = marker_path.vertices.tobytes(), marker_trans.get_matrix().tobytes()
             if key not in self._known_shapes:
                 to_page = marker_trans + Affine2D().scale(self._scale, -self._scale)
-                straight = marker_path.to_polygons(closed_only=False)
-                self._known_shapes[key] = _svg(marker_path, to_page), _snaps(gc, straight)
+                straight = _joined(marker_path.to_polygons(closed_only=False))
+                self._known_shapes[key] = _svg(marker_path, to_page), _snaps(gc, *straight)
             shape, snap = self._known_shapes[key]
             style = self._style("marks", gc, rgbFace, shape=shape, snap=snap)
             self._write([style, len(points)], self._places(points))
@@ -151,13 +152,13 @@ class StrokeRecorder(RendererBase):
         """The number of this look in the table."""
         box = gc.get_clip_rectangle()
         key = (
-            kind, gc.get_rgb(), gc.get_linewidth(), gc.get_capstyle(), gc.get_joinstyle(),
+            kind, tuple(gc.get_rgb()), gc.get_linewidth(), gc.get_capstyle(), gc.get_joinstyle(),
             str(gc.get_dashes()), None if fill is None else tuple(fill), gc.get_hatch(),
-            gc.get_alpha(), box and tuple(box.extents), self._names[-1:], *more.items(),
+            gc.get_alpha(), box and tuple(box.extents), *self._names[-1:], *more.items(),
         )  # fmt: skip
-        known = self._known_styles.get(str(key))
+        known = self._known_styles.get(key)
         if known is None:
-            known = self._known_styles[str(key)] = len(self.styles)
+            known = self._known_styles[key] = len(self.styles)
             self.styles = [*self.styles, {"kind": kind, **self._look(kind, gc, fill, box), **more}]
         return known
 
@@ -214,12 +215,18 @@ class StrokeRecorder(RendererBase):
         return self._known_glyphs[name]
 
 
-def _snaps(gc, parts):
+def _joined(parts):
+    """The points of all parts of a path, and where each part starts: a staircase has many."""
+    return np.concatenate(parts), np.cumsum([0, *map(len, parts[:-1])])
+
+
+def _snaps(gc, points, starts):
     """Does matplotlib move these lines to whole pixels? Only those along x or y, by default."""
     if gc.get_snap() is not None:
         return bool(gc.get_snap())
-    few = sum(map(len, parts)) <= 1024
-    return few and all(bool((np.abs(np.diff(p, axis=0)) < 1e-4).any(1).all()) for p in parts)
+    straight = (np.abs(np.diff(points, axis=0)) < 1e-4).any(1)
+    straight[starts[1:] - 1] = True  # no line leads from one part to the next
+    return len(points) <= 1024 and bool(straight.all())
 
 
 def _svg(path, transform):
