@@ -228,6 +228,21 @@ def test_descent_is_shown_up_to_a_step():
     assert drawing.show(x1=4.0, x2=-2.0, steps=3) == drawing.show(x1=4.0, x2=-2.0)
 
 
+def test_another_step_of_a_descent_is_on_the_same_path():
+    starts = []
+
+    def halve_and_tell(fn, x):
+        starts.append(x.tolist())
+        return halve(fn, x)
+
+    drawing = DescentDrawing(bowl, {"halving": halve_and_tell})
+    for steps in (0, 1, 2):
+        drawing.show(x1=4.0, x2=-2.0, steps=steps)
+    assert starts == [[4, -2]]
+    assert drawing.show(x1=2.0, x2=-2.0, steps=1).startswith("halving: 1 steps to (1, -1)")
+    assert drawing.show(x1=2.0, x2=4.0, steps=1).startswith("halving: 1 steps to (1, 2)")
+
+
 def test_the_ball_is_shown_after_a_step():
     drawing = StaircaseDrawing()
     whole = drawing.show()

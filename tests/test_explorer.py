@@ -7,10 +7,12 @@ import io
 import ipywidgets
 import pytest
 import torch
+from matplotlib.text import Text
 from PIL import Image
 from read_strokes import read_strokes
 
 from autograd_surprises.show.live_picture import LivePicture
+from autograd_surprises.show.picture import Picture
 from helpers.curves.numbers import GradientCurve
 from helpers.functions import clamp, clamp_ste, round_ste
 from helpers.widgets.controls import control, positions
@@ -162,6 +164,45 @@ def test_whatever_changes_in_a_figure_is_shown(explorer):
         assert read_strokes(explorer.picture) != before
         assert frame(explorer) == frame_drawn_again(explorer)
         explorer.figure.stale_callback = keep_hearing
+
+
+CHANGES = {
+    "its data": lambda line, ax: line.set_ydata([1, 0]),
+    "its colour": lambda line, ax: line.set_color("red"),
+    "limits": lambda line, ax: ax.set_xlim(0, 2),
+    "its place": lambda line, ax: ax.set_position([0.2, 0.2, 0.4, 0.4]),
+    "not seen": lambda line, ax: line.set_visible(False),
+}
+
+
+@pytest.mark.parametrize("drawn", [False, True], ids=["", "drawn by somebody else"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_moves_is_recorded_again_if_it_changed(change, drawn):
+    def picture_after(changes):
+        figure = Picture(4, 3)
+        ax = figure.subplots()
+        (line,) = ax.plot([0, 1], [0, 1])
+        title = ax.set_title("stays")
+        picture = LivePicture(figure, [line, title])
+        for what in changes:
+            what(line, ax)
+            if drawn:
+                figure.savefig(io.BytesIO())  # marks everything as drawn
+            picture.refresh()
+        return read_strokes(picture)[1]
+
+    def nothing(line, ax):
+        pass
+
+    shown = picture_after([nothing, CHANGES[change]])
+    assert shown == picture_after([CHANGES[change]]) != picture_after([nothing])
+
+
+def test_what_moves_is_not_recorded_again_if_it_stays(explorer, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(Text, "draw", lambda text, renderer: drawn.append(text.get_text()))
+    explorer.set(step=1.0)
+    assert drawn == []  # not even the title above the gradient
 
 
 def test_min_and_max_may_pass_each_other():

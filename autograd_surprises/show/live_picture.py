@@ -59,12 +59,15 @@ class LivePicture(anywidget.AnyWidget):
         figure.live = self
         # matplotlib calls this whenever an artist changes that is not animated
         figure.stale_callback = lambda figure, stale: self._forget_frame()
+        # A new frame may have other limits, and a drawing for a file resets what `stale` says.
+        figure.canvas.mpl_connect("draw_event", lambda event: self._recorded.clear())
 
     def _forget_frame(self):
         self.changed = True
 
     def _start_tables(self):
         self._recorder, self.changed = StrokeRecorder(self._figure), True
+        self._recorded = {}  # by artist, the strokes of what moves
         self._most_styles = math.inf  # the next refresh knows
         self.frame = b""  # numbers that stay the same mean other styles, so they are sent again
 
@@ -105,10 +108,16 @@ class LivePicture(anywidget.AnyWidget):
                 self.size = [round(inches * CSS_DPI) for inches in self._figure.get_size_inches()]
                 self.axes = [_about(ax) for ax in self._figure.axes if ax.get_visible()]
                 self.words = self._recorder.words
-            self.moving = self._recorder.record(*self._artists)
+            shown = filter(Artist.get_visible, self._artists)
+            self.moving = b"".join(map(self._strokes_of, shown))
             self.styles, self.glyphs = self._recorder.styles, self._recorder.glyphs
             self._most_styles = min(self._most_styles, len(self.styles) + ROOM)
             self.said = self._figure.summary
+
+    def _strokes_of(self, artist):
+        if artist.stale or artist not in self._recorded:
+            self._recorded[artist] = self._recorder.record(artist)
+        return self._recorded[artist]
 
 
 def _about(ax):

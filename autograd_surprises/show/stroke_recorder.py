@@ -109,23 +109,24 @@ class StrokeRecorder(RendererBase):
                 box = Bbox([[-farthest] * 2, [farthest] * 2])
                 parts = [cut for p in parts for cut in Path(p).clip_to_bbox(box).to_polygons()]
         if parts:
-            style = self._style("path", gc, rgbFace, snap=_snaps(gc, parts))
-            self._write([style, *_count(parts)])
-            for part in parts:
-                self._write(_count(part), self._places(part))
+            points, starts = _joined(parts)
+            style = self._style("path", gc, rgbFace, snap=_snaps(gc, points, starts))
+            counts = np.stack(_count(np.diff(starts, append=len(points))), 1)
+            places = np.insert(self._places(points), np.repeat(2 * starts, 2), counts.ravel())
+            self._write([style, *_count(len(parts))], places)
 
     def draw_markers(self, gc, marker_path, marker_trans, path, trans, rgbFace=None):
         points = trans.transform(path.vertices)
         points = points[np.isfinite(points).all(1)]
         if len(points):
-            key = marker_path.vertices.tobytes(), str(marker_trans.get_matrix())
+            key = marker_path.vertices.tobytes(), marker_trans.get_matrix().tobytes()
             if key not in self._known_shapes:
                 to_page = marker_trans + Affine2D().scale(self._scale, -self._scale)
-                straight = marker_path.to_polygons(closed_only=False)
-                self._known_shapes[key] = _svg(marker_path, to_page), _snaps(gc, straight)
+                straight = _joined(marker_path.to_polygons(closed_only=False))
+                self._known_shapes[key] = _svg(marker_path, to_page), _snaps(gc, *straight)
             shape, snap = self._known_shapes[key]
             style = self._style("marks", gc, rgbFace, shape=shape, snap=snap)
-            self._write([style, *_count(points)], self._places(points))
+            self._write([style, *_count(len(points))], self._places(points))
 
     def draw_text(self, gc, x, y, s, prop, angle, ismath=False, mtext=None):
         glyphs = self._glyphs_of(s, prop, ismath)
@@ -165,14 +166,14 @@ class StrokeRecorder(RendererBase):
         box, outline = gc.get_clip_rectangle(), self._clip_outline(gc)
         hatch = gc.get_hatch() and (gc.get_hatch_color(), gc.get_hatch_linewidth())
         key = (
-            kind, gc.get_rgb(), gc.get_linewidth(), gc.get_capstyle(), gc.get_joinstyle(),
+            kind, tuple(gc.get_rgb()), gc.get_linewidth(), gc.get_capstyle(), gc.get_joinstyle(),
             str(gc.get_dashes()), None if fill is None else tuple(fill), gc.get_hatch(),
-            hatch, gc.get_alpha(), box and tuple(box.extents), outline, self._names[-1:],
+            hatch, gc.get_alpha(), box and tuple(box.extents), outline, *self._names[-1:],
             *more.items(),
         )  # fmt: skip
-        known = self._known_styles.get(str(key))
+        known = self._known_styles.get(key)
         if known is None:
-            known = self._known_styles[str(key)] = len(self.styles)
+            known = self._known_styles[key] = len(self.styles)
             if outline:
                 more["outline"] = outline
             self.styles = [*self.styles, {"kind": kind, **self._look(kind, gc, fill, box), **more}]
@@ -238,16 +239,22 @@ class StrokeRecorder(RendererBase):
 
 
 def _count(things):
-    """How many there are, which may be more than 16 bits can say."""
-    return divmod(len(things), MOST + 1)
+    """A number of things as two: there may be more than 16 bits can say."""
+    return divmod(things, MOST + 1)
 
 
-def _snaps(gc, parts):
+def _joined(parts):
+    """The points of all parts of a path, and where each part starts: a staircase has many."""
+    return np.concatenate(parts), np.cumsum([0, *map(len, parts[:-1])])
+
+
+def _snaps(gc, points, starts):
     """Does matplotlib move these lines to whole pixels? Only those along x or y, by default."""
     if gc.get_snap() is not None:
         return bool(gc.get_snap())
-    few = sum(map(len, parts)) <= 1024
-    return few and all(bool((np.abs(np.diff(p, axis=0)) < 1e-4).any(1).all()) for p in parts)
+    straight = (np.abs(np.diff(points, axis=0)) < 1e-4).any(1)
+    straight[starts[1:] - 1] = True  # no line leads from one part to the next
+    return len(points) <= 1024 and bool(straight.all())
 
 
 def _svg(path, transform):

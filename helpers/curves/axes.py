@@ -33,9 +33,10 @@ def usual_range(values: torch.Tensor) -> Range | None:
     if not len(values):
         return None
     low, high = values.min().item(), values.max().item()
-    middle = values.quantile(torch.tensor([0.03, 0.97], dtype=values.dtype)).tolist()
-    if max(-low, high) > 50 and middle[1] - middle[0] < (high - low) / 20:
-        low, high = middle
+    if max(-low, high) > 50:
+        middle = values.quantile(torch.tensor([0.03, 0.97], dtype=values.dtype)).tolist()
+        if middle[1] - middle[0] < (high - low) / 20:
+            return tuple(middle)
     return low, high
 
 

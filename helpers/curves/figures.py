@@ -187,12 +187,14 @@ class CurveArtists:
             jumps = curve.jumps(values)
             line.set_data(with_gaps(curve.x, jumps), with_gaps(values, jumps))
             full, hollow = _ends(curve.x.tolist(), jumps if len(jumps) <= MANY_JUMPS else [])
-            dots.set_data(curve.x[full].numpy(), values[full].numpy())
-            rings.set_data(curve.x[hollow].numpy(), values[hollow].numpy())
+            for markers, places in ((dots, full), (rings, hollow)):
+                markers.set_data(curve.x[places].numpy(), values[places].numpy())
+                markers.set_visible(bool(places))  # to draw nothing takes time, too
         self.slope.set_data(*_slope_line(curve))
         self.value_marks.show(curve.x, curve.y, [self.value])
         self.gradient_marks.show(curve.x, curve.grad, [self.gradient, self.slope])
         lies = curve.disagreement()
+        self.lies.set_visible(bool(lies))
         point = 0.003 * (curve.x[-1] - curve.x[0]).item()  # a single point has to be seen, too
         self.lies.set_verts(
             [[(a - point, 0), (a - point, 1), (b + point, 1), (b + point, 0)] for a, b in lies]

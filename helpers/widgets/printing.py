@@ -58,6 +58,9 @@ class _Once(io.TextIOBase):
     def flush(self):
         self._stream.flush()
 
+    def close(self):
+        pass  # called when it is forgotten, and to flush then would cost 5 % of a slider move
+
     def finish(self):
         if self._rest:
             self._say(self._rest)

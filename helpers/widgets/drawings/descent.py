@@ -33,7 +33,8 @@ class DescentDrawing(Drawing):
     reach    the landscape is drawn from -reach to reach in both directions
     start    where the paths start; sliders for x1 and x2 move it
 
-    A slider for `steps` shows each path up to this step, otherwise all of it is shown.
+    A slider for `steps` shows each path up to this step, otherwise all of it is shown. The paths
+    are computed again only from another start.
 
     >>> bowl = lambda x: (x**2).sum(-1)
     >>> stay = DescentDrawing(bowl, {"stays": lambda fn, x: x[None]})
@@ -51,6 +52,7 @@ class DescentDrawing(Drawing):
         if not 1 <= len(methods) <= len(STYLES):
             raise ValueError(f"needs one to {len(STYLES)} methods, got {len(methods)}")
         self.fn, self.methods, self.name = fn, dict(methods), " and ".join(methods)
+        self._last = None
         self.parameters = {"x1": float(start[0]), "x2": float(start[1]), "steps": None}
         self.figure = Picture(8, 4.2)
         plane, self._height_ax = self.figure.subplots(1, 2, width_ratios=[1.25, 1])
@@ -130,7 +132,12 @@ class DescentDrawing(Drawing):
 
     def _descend(self, **values):
         values = self.with_defaults(values)
-        start = torch.tensor([values["x1"], values["x2"]], dtype=torch.float64)
+        start = values["x1"], values["x2"]
+        if self._last is None or self._last[0] != start:  # another step is on the same paths
+            self._last = start, self._paths_from(torch.tensor(start, dtype=torch.float64))
+        return self._last[1]
+
+    def _paths_from(self, start):
         paths = [method(self.fn, start.clone()).detach() for method in self.methods.values()]
         for name, path in zip(self.methods, paths, strict=True):
             if path.dim() != 2 or path.shape[1] != 2 or not len(path):
