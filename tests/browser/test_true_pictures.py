@@ -15,6 +15,7 @@ RUNNER = ROOT / "tests" / "notebook_pictures.py"
 STROKES = ROOT / "autograd_surprises" / "show" / "strokes.js"
 PERCENT, LEVELS = 0.5, 64  # so many pixels may differ by more levels than that
 LARGEST = 400_000  # bytes of one frozen explorer
+TEXT, LINE, TINT = 4.5, 3, 1.15  # contrasts; a tint is an area that only has to be seen
 DECORATION = ("#dddddd", "#ffffff")  # the grid, and the rim that sets marks apart
 
 LOAD = """async source => {
@@ -58,16 +59,24 @@ FROZEN = """async frozen => {
   place.remove();
   return said;
 }"""
-# Contrast of each colour with the paper, by the formula of WCAG 2.
+# Contrast by the formula of WCAG 2: of each colour with the paper, as it looks when painted there,
+# and of the ink with it.
 CONTRASTS = """([colours, page]) => {
+  const map = window.strokes.colourMap(page), context = new OffscreenCanvas(1, 1).getContext('2d');
   const to_linear = v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-  const light = ([r, g, b]) =>
-    0.2126 * to_linear(r) + 0.7152 * to_linear(g) + 0.0722 * to_linear(b);
-  const rgb = text => text.match(/[\\d.]+/g).slice(0, 3).map(level => level / 255);
-  const map = window.strokes.colourMap(page), paper = light(page.paper);
+  const luminance = (...painted) => {
+    for (const colour of painted) {
+      context.fillStyle = colour;
+      context.fillRect(0, 0, 1, 1);
+    }
+    const [r, g, b] = context.getImageData(0, 0, 1, 1).data;
+    return 0.2126 * to_linear(r / 255) + 0.7152 * to_linear(g / 255) + 0.0722 * to_linear(b / 255);
+  };
+  const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  const paper = luminance(map('#ffffff')), ink = luminance(map('#000000'));
   return colours.map(colour => {
-    const own = light(rgb(map(colour)));
-    return (Math.max(own, paper) + 0.05) / (Math.min(own, paper) + 0.05);
+    const own = luminance(map('#ffffff'), map(colour));
+    return [ratio(own, paper), ratio(own, ink)];
   });
 }"""
 PAGES = {  # JupyterLab's colours, and those of a page without any
@@ -97,16 +106,27 @@ def pictures(tmp_path):
     return sorted(tmp_path.glob("*.json"))
 
 
+def contrasts_of(styles):
+    """Each colour, and the contrasts that it has to have with the paper and with the ink."""
+    for style in styles:
+        line, fill, kind = style.get("line"), style.get("fill"), style["kind"]
+        if line and not line.startswith(DECORATION):
+            yield line, (LINE, 0)
+        if fill and kind == "cell":  # a number may stand on it
+            yield fill, (0, TEXT)
+        elif fill and not fill.startswith(DECORATION):
+            yield fill, ({"text": TEXT, "marks": LINE}.get(kind, TINT), 0)
+
+
 def test_a_page_shows_what_matplotlib_draws_in_colours_that_can_be_seen(page, pictures):
     """One test, because writing the pictures down takes longer than looking at them."""
     assert len(pictures) >= 18
-    wrong, needed = {}, {}  # needed: the contrast that each colour has to have with the paper
+    wrong, needed = {}, {}  # needed: the contrasts that each colour has to have
     for file in pictures:
         tables = json.loads(file.read_text())
-        for style in tables["styles"]:
-            for part, at_least in (("fill", 4.5 if style["kind"] == "text" else 0), ("line", 3)):
-                if part in style and not style[part].startswith(DECORATION):
-                    needed[style[part]] = max(at_least, needed.get(style[part], 0))
+        for colour, at_least in contrasts_of(tables["styles"]):
+            before = needed.get(colour, (0, 0))
+            needed[colour] = [max(pair) for pair in zip(before, at_least, strict=True)]
         frozen, said = tables.pop("frozen"), tables.pop("said")
         start, lowest = page.evaluate(FROZEN, frozen)
         if start != said or (lowest == said and any("numbers" in c for c in frozen["controls"])):
@@ -120,7 +140,7 @@ def test_a_page_shows_what_matplotlib_draws_in_colours_that_can_be_seen(page, pi
                 wrong[f"{file.stem}: {shown['said']}"] = round(percent, 2)
     for theme, colours in PAGES.items():
         found = page.evaluate(CONTRASTS, [list(needed), colours])
-        for (colour, at_least), contrast in zip(needed.items(), found, strict=True):
-            if contrast < at_least - 0.01:
-                wrong[f"{colour} in {theme}"] = round(contrast, 2)
+        for (colour, at_least), contrasts in zip(needed.items(), found, strict=True):
+            if any(got < least - 0.02 for got, least in zip(contrasts, at_least, strict=True)):
+                wrong[f"{colour} in {theme}"] = contrasts, at_least
     assert wrong == {}
