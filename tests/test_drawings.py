@@ -1,10 +1,13 @@
 """What the drawings show, and whether it follows the sliders."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from read_strokes import read_strokes
 
 from helpers.curves.derivatives import derivatives
+from helpers.functions import SURROGATES
 from helpers.widgets.drawings import (
     CurvatureDrawing,
     CurveDrawing,
@@ -200,6 +203,25 @@ def test_curvature_starts_at_the_defaults_of_the_function():
         "at": 1.5,
         "width": 1.5,
     }
+
+
+def test_curvature_marks_what_is_not_finite():
+    explorer = explore(CurvatureDrawing(torch.sqrt, x=(0.0, 4.0), at=1.0), at=(0.0, 4.0, 0.5))
+    words = [{*told(ax)} for ax in explorer.figure.axes]
+    assert words == [set(), {"inf"}, {"-inf"}]
+
+
+def test_a_surrogate_gradient_that_is_not_finite_is_marked(monkeypatch):
+    surrogate = SimpleNamespace(function=lambda x, width: x.abs().sqrt())
+    monkeypatch.setitem(SURROGATES, "root", surrogate)
+    drawing = SurrogateDrawing()
+    drawing.show(operator="sign", surrogate="root")
+    assert told(drawing.figure.axes[1]) == ["NaN"]
+
+
+def told(ax):
+    """The words at the frame of these axes."""
+    return [text.get_text() for text in ax.texts if text.get_visible()]
 
 
 def test_descent_draws_each_path_and_says_where_it_ends():

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import subprocess
 import sys
 
@@ -16,6 +17,7 @@ STROKES = ROOT / "autograd_surprises" / "show" / "strokes.js"
 PERCENT, LEVELS = 0.5, 64  # so many pixels may differ by more levels than that
 LARGEST = 400_000  # bytes of one frozen explorer
 TEXT, LINE, TINT = 4.5, 3, 1.15  # contrasts; a tint is an area that only has to be seen
+MARK = 40  # what is wider, in pixels, is an area
 DECORATION = ("#dddddd", "#ffffff")  # the grid, and the rim that sets marks apart
 
 LOAD = """async source => {
@@ -114,8 +116,15 @@ def contrasts_of(styles):
             yield line, (LINE, 0)
         if fill and kind == "cell":  # a number may stand on it
             yield fill, (0, TEXT)
-        elif fill and not fill.startswith(DECORATION):
-            yield fill, ({"text": TEXT, "marks": LINE}.get(kind, TINT), 0)
+        elif fill and not fill.startswith(DECORATION) and not fill.endswith("00", 7):
+            is_area = kind == "path" or (kind == "marks" and width_of(style["shape"]) > MARK)
+            yield fill, (TEXT if kind == "text" else TINT if is_area else LINE, 0)
+
+
+def width_of(shape):
+    """Of an SVG path: about its width, or its height if that is more."""
+    numbers = [float(number) for number in re.findall(r"-?\d[\d.]*(?:e-?\d+)?", shape)]
+    return max(numbers) - min(numbers)
 
 
 def test_a_page_shows_what_matplotlib_draws_in_colours_that_can_be_seen(page, pictures):

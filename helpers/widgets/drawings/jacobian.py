@@ -107,7 +107,7 @@ class JacobianDrawing(Drawing):
     def fit(self, ranges):
         self._weights_ax.set_xlim(limits_around_zero(ranges["weight"]))
         self._result_ax.set_ylim(limits_around_zero(ranges["sum"]))
-        reach = 1.3 * max(map(abs, ranges["cell"]))
+        reach = 1.5 * max(map(abs, ranges["cell"]))
         for image in self._images:  # one scale for both, and no shade that hides a number
             image.set_norm(CenteredNorm(halfrange=reach or 1.0))
 
