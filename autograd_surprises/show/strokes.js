@@ -30,16 +30,17 @@ export function pageColours(el) {
   return { paper: mixed(paper), ink: mixed(paper, ink) };
 }
 
-// Drawings choose their colours for black ink on white paper. On other paper a colour keeps its hue
-// and its contrast (WCAG 2): it is as far as before from a grey, one between paper and ink. Pale
-// colours get more contrast on dark paper, where eyes see less of it. Of a translucent colour, it is
-// the tint on the paper that is kept.
+// Drawings choose their colours for black ink on white paper. On other paper a colour is as far as
+// before from a grey between paper and ink, which keeps its hue, and has the same contrast (WCAG 2).
+// Dark paper needs more contrast, for pale colours most: eyes tell fewer dark shades apart. Of a
+// translucent colour, the tint on the paper is what counts.
 export function colourMap({ paper, ink }) {
   const known = new Map(), light = (levels) => luminance(levels.map(linear));
   const [high, low] = [light(paper), light(ink)];
   function opaque(levels) {
     const contrast = 1.05 / (light(levels) + 0.05);
-    const wanted = high > low ? (high + 0.05) / contrast : (high + 0.05) * Math.max(contrast, Math.min(3, contrast ** 1.5));
+    const onDark = Math.max(contrast ** 1.2, Math.min(3, contrast ** 1.5));
+    const wanted = high > low ? (high + 0.05) / contrast : (high + 0.05) * onDark;
     const grey = luminance(levels);
     const mix = (share) =>
       levels.map((level, i) => Math.min(1, Math.max(0, paper[i] + share * (ink[i] - paper[i]) + level - grey)));

@@ -1,4 +1,4 @@
-"""What the axes of all figures have in common: a light grid, and limits that hold the numbers."""
+"""What axes have in common: a light grid, limits that hold the numbers, shades for cells."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping
 
 import torch
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 
 Range = tuple[float, float]
+# From vermilion for negative numbers to blue, light enough for the numbers to stand on them.
+SHADES = LinearSegmentedColormap.from_list("signs", ["#EFA679", "white", "#8CC3E3"])
 
 
 def draw_light_grid(*axes: Axes, along: str = "both"):
