@@ -1,9 +1,11 @@
 """What the drawings show, and whether it follows the sliders."""
 
+from itertools import combinations
 from types import SimpleNamespace
 
 import pytest
 import torch
+from matplotlib.text import Text
 from read_strokes import read_strokes
 
 from helpers.curves.derivatives import derivatives
@@ -128,6 +130,24 @@ def test_what_does_not_move_stays(explorer):
         explorer.figure.canvas.draw()  # leaves out what moves
         frames.add(bytes(explorer.figure.canvas.buffer_rgba()))
     assert len(frames) == 1
+
+
+def test_words_have_room(explorer):
+    figure = explorer.figure
+    figure.canvas.draw()
+    shown = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
+    boxes = {text: text.get_window_extent() for text in shown}
+    titles = [(ax.title, ax.bbox) for ax in figure.axes]
+    assert [t.get_text() for t, axes in titles if t in boxes and boxes[t].width > axes.width] == []
+    # only ticks within the limits are drawn
+    ticks = {t for ax in figure.axes for t in (*ax.get_xticklabels(), *ax.get_yticklabels())}
+    others = {text: box for text, box in boxes.items() if text not in ticks}
+    over = [
+        (a.get_text(), b.get_text())
+        for a, b in combinations(others, 2)
+        if others[a].padded(-1).overlaps(others[b].padded(-1))
+    ]
+    assert over == []
 
 
 def test_limits_stay(explorer):

@@ -16,7 +16,8 @@ RUNNER = ROOT / "tests" / "notebook_pictures.py"
 STROKES = ROOT / "autograd_surprises" / "show" / "strokes.js"
 PERCENT, LEVELS = 0.5, 64  # so many pixels may differ by more levels than that
 LARGEST = 400_000  # bytes of one frozen explorer
-TEXT, LINE, TINT = 4.5, 3, 1.15  # contrasts; a tint is an area that only has to be seen
+TEXT, LINE = 4.5, 3  # contrasts
+TINT, TINT_ON_DARK = 1.2, 1.35  # of areas that only have to be seen
 MARK = 40  # what is wider, in pixels, is an area
 DECORATION = ("#dddddd", "#ffffff")  # the grid, and the rim that sets marks apart
 
@@ -108,17 +109,22 @@ def pictures(tmp_path):
     return sorted(tmp_path.glob("*.json"))
 
 
-def contrasts_of(styles):
-    """Each colour, and the contrasts that it has to have with the paper and with the ink."""
+def needed_contrasts(styles, tint):
+    """{colour: the contrasts that it has to have with the paper and with the ink}."""
+    needed = {}
     for style in styles:
         line, fill, kind = style.get("line"), style.get("fill"), style["kind"]
-        if line and not line.startswith(DECORATION):
-            yield line, (LINE, 0)
-        if fill and kind == "cell":  # a number may stand on it
-            yield fill, (0, TEXT)
-        elif fill and not fill.startswith(DECORATION) and not fill.endswith("00", 7):
+        pairs = [(line, (LINE, 0))]
+        if kind == "cell":  # a number may stand on it
+            pairs.append((fill, (0, TEXT)))
+        elif fill and not fill.endswith("00", 7):
             is_area = kind == "path" or (kind == "marks" and width_of(style["shape"]) > MARK)
-            yield fill, (TEXT if kind == "text" else TINT if is_area else LINE, 0)
+            pairs.append((fill, (TEXT if kind == "text" else tint if is_area else LINE, 0)))
+        for colour, at_least in pairs:
+            if colour and not (colour.startswith(DECORATION) and kind != "cell"):
+                before = needed.get(colour, (0, 0))
+                needed[colour] = tuple(map(max, before, at_least))
+    return needed
 
 
 def width_of(shape):
@@ -130,12 +136,10 @@ def width_of(shape):
 def test_a_page_shows_what_matplotlib_draws_in_colours_that_can_be_seen(page, pictures):
     """One test, because writing the pictures down takes longer than looking at them."""
     assert len(pictures) >= 18
-    wrong, needed = {}, {}  # needed: the contrasts that each colour has to have
+    wrong, styles = {}, []
     for file in pictures:
         tables = json.loads(file.read_text())
-        for colour, at_least in contrasts_of(tables["styles"]):
-            before = needed.get(colour, (0, 0))
-            needed[colour] = [max(pair) for pair in zip(before, at_least, strict=True)]
+        styles += tables["styles"]
         frozen, said = tables.pop("frozen"), tables.pop("said")
         start, lowest = page.evaluate(FROZEN, frozen)
         if start != said or (lowest == said and any("numbers" in c for c in frozen["controls"])):
@@ -148,6 +152,7 @@ def test_a_page_shows_what_matplotlib_draws_in_colours_that_can_be_seen(page, pi
             if percent > PERCENT:
                 wrong[f"{file.stem}: {shown['said']}"] = round(percent, 2)
     for theme, colours in PAGES.items():
+        needed = needed_contrasts(styles, TINT_ON_DARK if "ark" in theme else TINT)
         found = page.evaluate(CONTRASTS, [list(needed), colours])
         for (colour, at_least), contrasts in zip(needed.items(), found, strict=True):
             if any(got < least - 0.02 for got, least in zip(contrasts, at_least, strict=True)):

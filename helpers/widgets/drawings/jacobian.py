@@ -51,7 +51,7 @@ class JacobianDrawing(Drawing):
         titles = (
             "v: the weights",
             "J: the derivatives",
-            "rows times weights",
+            "weighted rows",
             "sum of the rows",
         )
         for ax, title in zip(axes, titles, strict=True):
