@@ -1,10 +1,15 @@
 """What the drawings show, and whether it follows the sliders."""
 
+from itertools import combinations
+from types import SimpleNamespace
+
 import pytest
 import torch
+from matplotlib.text import Text
 from read_strokes import read_strokes
 
 from helpers.curves.derivatives import derivatives
+from helpers.functions import SURROGATES
 from helpers.widgets.drawings import (
     CurvatureDrawing,
     CurveDrawing,
@@ -127,6 +132,24 @@ def test_what_does_not_move_stays(explorer):
     assert len(frames) == 1
 
 
+def test_words_have_room(explorer):
+    figure = explorer.figure
+    figure.canvas.draw()
+    shown = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
+    boxes = {text: text.get_window_extent() for text in shown}
+    titles = [(ax.title, ax.bbox) for ax in figure.axes]
+    assert [t.get_text() for t, axes in titles if t in boxes and boxes[t].width > axes.width] == []
+    # only ticks within the limits are drawn
+    ticks = {t for ax in figure.axes for t in (*ax.get_xticklabels(), *ax.get_yticklabels())}
+    others = {text: box for text, box in boxes.items() if text not in ticks}
+    over = [
+        (a.get_text(), b.get_text())
+        for a, b in combinations(others, 2)
+        if others[a].padded(-1).overlaps(others[b].padded(-1))
+    ]
+    assert over == []
+
+
 def test_limits_stay(explorer):
     limits = [ax.axis() for ax in explorer.figure.axes]
     for end in ("min", "max"):
@@ -200,6 +223,25 @@ def test_curvature_starts_at_the_defaults_of_the_function():
         "at": 1.5,
         "width": 1.5,
     }
+
+
+def test_curvature_marks_what_is_not_finite():
+    explorer = explore(CurvatureDrawing(torch.sqrt, x=(0.0, 4.0), at=1.0), at=(0.0, 4.0, 0.5))
+    words = [{*told(ax)} for ax in explorer.figure.axes]
+    assert words == [set(), {"inf"}, {"-inf"}]
+
+
+def test_a_surrogate_gradient_that_is_not_finite_is_marked(monkeypatch):
+    surrogate = SimpleNamespace(function=lambda x, width: x.abs().sqrt())
+    monkeypatch.setitem(SURROGATES, "root", surrogate)
+    drawing = SurrogateDrawing()
+    drawing.show(operator="sign", surrogate="root")
+    assert told(drawing.figure.axes[1]) == ["NaN"]
+
+
+def told(ax):
+    """The words at the frame of these axes."""
+    return [text.get_text() for text in ax.texts if text.get_visible()]
 
 
 def test_descent_draws_each_path_and_says_where_it_ends():

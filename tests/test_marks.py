@@ -102,6 +102,23 @@ def test_no_word_stands_on_a_line(slope):
     assert not any(line.intersects_bbox(box, filled=False) for box in boxes)
 
 
+@pytest.mark.parametrize("other_limits_before", [False, True])
+def test_a_word_stays_at_its_mark_when_the_axes_change(other_limits_before):
+    """An explorer shows its curve first, then it fits the axes."""
+    curve, figure = gradient_curve(torch.sqrt, x=(-1, 4)), Picture(8, 3)
+    artists = CurveArtists(*figure.subplots(1, 2))
+    if other_limits_before:
+        artists.fit([gradient_curve(torch.sin, x=(-30, 30))])
+    artists.show(curve)
+    artists.fit([curve])
+    figure.canvas.draw()
+    (word,) = [text for text in artists.gradient_marks.words if text.get_text() == "inf"]
+    ((start, stop, _),) = runs(artists.gradient_marks.bars)
+    mark = artists.gradient_ax.transData.transform([(start, 0), (stop, 0)])[:, 0]
+    box = word.get_window_extent()
+    assert max(mark[0] - box.x1, box.x0 - mark[1]) < 0.5 * box.width
+
+
 def test_marks_go_where_everything_is_finite_again():
     figure = Picture(8, 3)
     artists = CurveArtists(*figure.subplots(1, 2))

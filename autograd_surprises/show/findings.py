@@ -13,6 +13,7 @@ from autograd_surprises.show.badge import Badge
 
 WIDTH = 98
 LEFT = 'style="text-align:left"'
+NARROW = 'style="overflow-wrap:anywhere"'  # so that a long name fits on a narrow page
 Sentence = tuple[str, str]
 
 
@@ -67,7 +68,7 @@ def findings_table(
     A cell is text, a badge or sentences.
 
     >>> print(findings_table({"x": "b"}, [["a < b"]]).splitlines()[2])
-    <tr><td style="text-align:left"><b>a &lt; b</b></td></tr>
+    <tr><td style="text-align:left"><b style="overflow-wrap:anywhere">a &lt; b</b></td></tr>
     """
     lines = ["".join(f"<th {LEFT}>{heading}</th>" for heading in columns)]
     lines += [
@@ -84,12 +85,12 @@ def _cell(tag, content):
         return content.html
     if isinstance(content, str):
         text = html.escape(content)
-        return f"<{tag}>{text}</{tag}>" if tag else text
+        return f"<{tag} {NARROW}>{text}</{tag}>" if tag else text
     return sentences_html(content)
 
 
 def sentences_html(sentences: Iterable[Sentence]) -> str:
-    """A line for each sentence. They break anywhere, so that a long name fits on a narrow page.
+    """A line for each sentence. They break anywhere.
 
     >>> print(sentences_html([("fix", "x > 0")]))
     <span style="overflow-wrap:anywhere"><b>fix</b>: x &gt; 0</span>
@@ -98,4 +99,4 @@ def sentences_html(sentences: Iterable[Sentence]) -> str:
         f"<b>{html.escape(label)}</b>: {html.escape(text)}" if label else html.escape(text)
         for label, text in sentences
     )
-    return f'<span style="overflow-wrap:anywhere">{lines}</span>'
+    return f"<span {NARROW}>{lines}</span>"

@@ -6,10 +6,12 @@ import html
 
 import ipywidgets
 
-# Decided by what the page shows beside it, so nothing flashes while a live picture loads.
+# Decided by what the page shows beside it, so nothing flashes while a live picture loads. In the
+# dark theme, the picture is turned into its negative with the same hues.
 STYLE = """<style>
 :not(:has(> .jupyter-widgets-error-widget)) + .stored-picture,
 :has(> .jupyter-widgets-error-widget):has(+ .stored-picture) { display: none }
+[data-jp-theme-light=false] .stored-picture img { filter: invert(0.93) hue-rotate(180deg) }
 </style>"""
 LINE = (
     "<p>This page cannot run anywidget, so it shows a stored picture, which does not move. "

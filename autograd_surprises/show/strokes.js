@@ -20,7 +20,6 @@ function mixed(...colours) {
 }
 
 const linear = (level) => (level <= 0.04045 ? level / 12.92 : ((level + 0.055) / 1.055) ** 2.4);
-const encoded = (light) => (light <= 0.0031308 ? 12.92 * light : 1.055 * light ** (1 / 2.4) - 0.055);
 const luminance = ([r, g, b]) => 0.2126 * r + 0.7152 * g + 0.0722 * b; // of linear light
 
 // Paper and ink of the page: JupyterLab's, or those that the reader's system prefers.
@@ -32,30 +31,37 @@ export function pageColours(el) {
   return { paper: mixed(paper), ink: mixed(paper, ink) };
 }
 
-// Drawings choose their colours for black ink on white paper. On other paper a colour gets the
-// luminance that has the same contrast (WCAG 2) there; black becomes the ink, white the paper.
+// Drawings choose their colours for black ink on white paper. On other paper a colour is as far as
+// before from a grey between paper and ink, which keeps its hue, and has the same contrast (WCAG 2).
+// Dark paper needs more contrast, for pale colours most: eyes tell fewer dark shades apart. Of a
+// translucent colour, the tint on the paper is what counts.
 export function colourMap({ paper, ink }) {
-  const known = new Map();
-  const paperLight = paper.map(linear), inkLight = ink.map(linear);
-  const [high, low] = [luminance(paperLight), luminance(inkLight)];
-  function translate(colour) {
-    const level = (k) => parseInt(colour.slice(k, k + 2), 16) / 255;
-    const light = [level(1), level(3), level(5)].map(linear), y = luminance(light);
-    const contrast = 1.05 / (y + 0.05);
-    const wanted = high > low ? (high + 0.05) / contrast - 0.05 : (high + 0.05) * contrast - 0.05;
-    const grey = Math.max(...light) - Math.min(...light) < 0.01;
-    let found;
-    if (grey) {
-      const share = Math.min(1, Math.max(0, (wanted - high) / (low - high)));
-      found = paperLight.map((p, i) => p + share * (inkLight[i] - p));
-    } else if (wanted > y) {
-      const share = Math.min(1, (wanted - y) / (1 - y));
-      found = light.map((part) => part + share * (1 - part));
-    } else {
-      found = light.map((part) => (part * Math.max(0, wanted)) / y);
+  const known = new Map(), light = (levels) => luminance(levels.map(linear));
+  const [high, low] = [light(paper), light(ink)];
+  function opaque(levels) {
+    const contrast = 1.05 / (light(levels) + 0.05);
+    const onDark = Math.max(contrast ** 1.2, Math.min(3, contrast ** 1.5));
+    const wanted = high > low ? (high + 0.05) / contrast : (high + 0.05) * onDark;
+    const grey = luminance(levels);
+    const mix = (share) =>
+      levels.map((level, i) => Math.min(1, Math.max(0, paper[i] + share * (ink[i] - paper[i]) + level - grey)));
+    let [least, most] = [0, 1];
+    for (let i = 0; i < 12; i++) {
+      const middle = (least + most) / 2;
+      if (light(mix(middle)) + 0.05 > wanted === high > low) least = middle;
+      else most = middle;
     }
-    const levels = found.map((part) => Math.round(255 * encoded(Math.min(1, part))));
-    return `rgb(${levels.join(" ")} / ${colour.length > 7 ? level(7) : 1})`;
+    return mix(most);
+  }
+  function translate(colour) {
+    const level = (k) => parseInt(colour.slice(k, k + 2), 16) / 255, levels = [1, 3, 5].map(level);
+    const alpha = colour.length > 7 ? level(7) : 1;
+    const tint = opaque(levels.map((part) => 1 - alpha * (1 - part)));
+    // the smallest alpha with which a colour can give this tint
+    const needed = tint.map((part, i) => (part > paper[i] ? (part - paper[i]) / (1 - paper[i]) : (paper[i] - part) / paper[i]));
+    const share = Math.max(alpha, ...needed);
+    const own = tint.map((part, i) => Math.round(255 * (share ? paper[i] + (part - paper[i]) / share : part)));
+    return `rgb(${own.join(" ")} / ${share})`;
   }
   return (colour) => {
     if (!known.has(colour)) known.set(colour, translate(colour));
@@ -281,7 +287,7 @@ export class StrokePicture {
     this.cursor = null; // where numbers are read out: axes and a value of x
     this.canvas = document.createElement("canvas");
     // narrower than that, its text could not be read: then it is scrolled
-    const width = `width:${size[0]}px;max-width:100%;min-width:${Math.round(0.7 * size[0])}px`;
+    const width = `width:${size[0]}px;max-width:100%;min-width:${Math.round(0.65 * size[0])}px`;
     this.canvas.style.cssText = `display:block;${width};aspect-ratio:${size[0]}/${size[1]}`;
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "img");

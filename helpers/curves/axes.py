@@ -1,4 +1,4 @@
-"""What the axes of all figures have in common: a light grid, and limits that hold the numbers."""
+"""What axes have in common: a light grid, limits that hold the numbers, shades for cells."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Iterable, Mapping
 
 import torch
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 
 Range = tuple[float, float]
 FARTHEST = 1e307  # matplotlib computes with limits, and the largest float is 1.8e308
+# From vermilion for negative numbers to blue, light enough for the numbers to stand on them.
+SHADES = LinearSegmentedColormap.from_list("signs", ["#EFA679", "white", "#8CC3E3"])
 
 
 def draw_light_grid(*axes: Axes, along: str = "both"):

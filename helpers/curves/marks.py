@@ -17,7 +17,7 @@ from helpers.curves.regions import not_finite
 MOST_WORDS, MOST_TRIED = 4, 8  # so that many marks cost little
 NARROWEST = 0.03  # of the axes: a single point has to be seen, too
 THICKNESS = 5  # of a mark, in points
-WORD_WIDTH, WORD_HEIGHT = 22, 12  # of the longest word with its box, in points
+WORD_WIDTHS, WORD_HEIGHT = {"inf": 13, "-inf": 17, "NaN": 21}, 12  # with the box, in points
 WORD_STYLE = {
     "size": 9, "color": INK, "ha": "center", "va": "center", "visible": False,
     "bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.5},
@@ -44,6 +44,9 @@ class FrameMarks:
         self.words = [
             ax.text(0, 0, "", transform=ax.transAxes, **WORD_STYLE) for _ in range(MOST_WORDS)
         ]
+        self._runs, self._lines = [], []
+        for change in ("xlim_changed", "ylim_changed"):  # or words would stay behind their marks
+            ax.callbacks.connect(change, self._place_words)
 
     @property
     def artists(self) -> list[Artist]:
@@ -64,7 +67,11 @@ class FrameMarks:
                 [place for *_, at_top in marks for place in (at_top, at_top, torch.nan)],
             )
             line.set_visible(bool(marks))
-        words = self._placed(runs, lines) if runs else []
+        self._runs, self._lines = runs, lines
+        self._place_words(self._ax)
+
+    def _place_words(self, ax):
+        words = self._placed(self._runs, self._lines) if self._runs else []
         for text, (word, *middle) in zip_longest(self.words, words, fillvalue=("", 0, 0)):
             text.set_text(word)
             text.set_position(middle)
@@ -73,12 +80,12 @@ class FrameMarks:
     def _placed(self, runs, lines):
         """[(word, x, y)] in parts of the axes, for the widest runs that have room for a word."""
         size = self._ax.bbox.size / self._ax.figure.dpi * 72
-        half = np.array([WORD_WIDTH, WORD_HEIGHT]) / size / 2
-        near = half[1] + (THICKNESS + 1) / size[1]
         to_axes = self._ax.transLimits.transform
         strokes = np.concatenate([_strokes(to_axes(line.get_xydata())) for line in lines])
         words, taken = [], np.empty((0, 4))
         for is_first, (word, *ends) in _by_width(runs)[:MOST_TRIED]:
+            half = np.array([WORD_WIDTHS[word], WORD_HEIGHT]) / size / 2
+            near = half[1] + (THICKNESS + 1) / size[1]
             places = [
                 (x, 1 - away if word == "inf" else away)
                 for away in (near, near + 2 * half[1])

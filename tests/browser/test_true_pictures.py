@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import subprocess
 import sys
 
@@ -18,6 +19,9 @@ pytestmark = pytest.mark.browser
 RUNNER = ROOT / "tests" / "notebook_pictures.py"
 PERCENT, LEVELS = 0.5, 64  # so many pixels may differ by more levels than that
 LARGEST = 400_000  # bytes of one frozen explorer
+TEXT, LINE = 4.5, 3  # contrasts
+TINT, TINT_ON_DARK = 1.2, 1.35  # of areas that only have to be seen
+MARK = 40  # what is wider, in pixels, is an area
 DECORATION = ("#dddddd", "#ffffff")  # the grid, and the rim that sets marks apart
 
 # The percentage of pixels that differ from a PNG by more than `levels`.
@@ -58,16 +62,24 @@ FROZEN = """async frozen => {
   place.remove();
   return said;
 }"""
-# Contrast of each colour with the paper, by the formula of WCAG 2.
+# Contrast by the formula of WCAG 2: of each colour with the paper, as it looks when painted there,
+# and of the ink with it.
 CONTRASTS = """([colours, page]) => {
+  const map = window.strokes.colourMap(page), context = new OffscreenCanvas(1, 1).getContext('2d');
   const to_linear = v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-  const light = ([r, g, b]) =>
-    0.2126 * to_linear(r) + 0.7152 * to_linear(g) + 0.0722 * to_linear(b);
-  const rgb = text => text.match(/[\\d.]+/g).slice(0, 3).map(level => level / 255);
-  const map = window.strokes.colourMap(page), paper = light(page.paper);
+  const luminance = (...painted) => {
+    for (const colour of painted) {
+      context.fillStyle = colour;
+      context.fillRect(0, 0, 1, 1);
+    }
+    const [r, g, b] = context.getImageData(0, 0, 1, 1).data;
+    return 0.2126 * to_linear(r / 255) + 0.7152 * to_linear(g / 255) + 0.0722 * to_linear(b / 255);
+  };
+  const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  const paper = luminance(map('#ffffff')), ink = luminance(map('#000000'));
   return colours.map(colour => {
-    const own = light(rgb(map(colour)));
-    return (Math.max(own, paper) + 0.05) / (Math.min(own, paper) + 0.05);
+    const own = luminance(map('#ffffff'), map(colour));
+    return [ratio(own, paper), ratio(own, ink)];
   });
 }"""
 PAGES = {  # JupyterLab's colours, and those of a page without any
@@ -113,16 +125,37 @@ def test_artists_that_no_explorer_has_are_drawn_as_matplotlib_does(page):
     assert page.evaluate(COMPARE, [tables, shown, png, LEVELS]) <= PERCENT
 
 
+def needed_contrasts(styles, tint):
+    """{colour: the contrasts that it has to have with the paper and with the ink}."""
+    needed = {}
+    for style in styles:
+        line, fill, kind = style.get("line"), style.get("fill"), style["kind"]
+        pairs = [(line, (LINE, 0))]
+        if kind == "cell":  # a number may stand on it
+            pairs.append((fill, (0, TEXT)))
+        elif fill and not fill.endswith("00", 7):
+            is_area = kind == "path" or (kind == "marks" and width_of(style["shape"]) > MARK)
+            pairs.append((fill, (TEXT if kind == "text" else tint if is_area else LINE, 0)))
+        for colour, at_least in pairs:
+            if colour and not (colour.startswith(DECORATION) and kind != "cell"):
+                before = needed.get(colour, (0, 0))
+                needed[colour] = tuple(map(max, before, at_least))
+    return needed
+
+
+def width_of(shape):
+    """Of an SVG path: about its width, or its height if that is more."""
+    numbers = [float(number) for number in re.findall(r"-?\d[\d.]*(?:e-?\d+)?", shape)]
+    return max(numbers) - min(numbers)
+
+
 def test_a_page_shows_what_matplotlib_draws_in_colours_that_can_be_seen(page, pictures):
     """One test, because writing the pictures down takes longer than looking at them."""
     assert len(pictures) >= 18
-    wrong, needed = {}, {}  # needed: the contrast that each colour has to have with the paper
+    wrong, styles = {}, []
     for file in pictures:
         tables = json.loads(file.read_text())
-        for style in tables["styles"]:
-            for part, at_least in (("fill", 4.5 if style["kind"] == "text" else 0), ("line", 3)):
-                if part in style and not style[part].startswith(DECORATION):
-                    needed[style[part]] = max(at_least, needed.get(style[part], 0))
+        styles += tables["styles"]
         frozen, said = tables.pop("frozen"), tables.pop("said")
         start, lowest = page.evaluate(FROZEN, frozen)
         moved = any("numbers" in c and c["start"] for c in frozen["controls"])
@@ -136,8 +169,9 @@ def test_a_page_shows_what_matplotlib_draws_in_colours_that_can_be_seen(page, pi
             if percent > PERCENT:
                 wrong[f"{file.stem}: {shown['said']}"] = round(percent, 2)
     for theme, colours in PAGES.items():
+        needed = needed_contrasts(styles, TINT_ON_DARK if "ark" in theme else TINT)
         found = page.evaluate(CONTRASTS, [list(needed), colours])
-        for (colour, at_least), contrast in zip(needed.items(), found, strict=True):
-            if contrast < at_least - 0.01:
-                wrong[f"{colour} in {theme}"] = round(contrast, 2)
+        for (colour, at_least), contrasts in zip(needed.items(), found, strict=True):
+            if any(got < least - 0.02 for got, least in zip(contrasts, at_least, strict=True)):
+                wrong[f"{colour} in {theme}"] = contrasts, at_least
     assert wrong == {}

@@ -11,6 +11,7 @@ from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE
 from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import draw_light_grid, limits_with_margin, usual_range
 from helpers.curves.derivatives import derivatives
+from helpers.curves.marks import FrameMarks
 from helpers.curves.numbers import fn_name
 from helpers.widgets.drawings.drawing import Drawing, parameters_of
 
@@ -52,7 +53,13 @@ class CurvatureDrawing(Drawing):
         (self._tangent,) = self._axes[0].plot([], [], color=GRADIENT_COLOUR, ls="--", lw=1.6)
         (self._parabola,) = self._axes[0].plot([], [], color=CURVATURE_COLOUR, ls=":", lw=2.4)
         (self._vertex,) = self._axes[0].plot([], [], "D", color=CURVATURE_COLOUR, mec="white", ms=9)
-        self.moving = [*self._curves, self._tangent, self._parabola, *self._dots, self._vertex]
+        self._marks = [
+            FrameMarks(ax, colour) for ax, colour in zip(self._axes, colours, strict=True)
+        ]
+        marks = [artist for mark in self._marks for artist in mark.artists]
+        self.moving = [
+            *self._curves, self._tangent, self._parabola, *self._dots, self._vertex, *marks
+        ]  # fmt: skip
         self.figure.legend_below(
             [self._tangent, self._parabola, self._vertex],
             ["same slope", "same slope and curvature", "at - slope / curvature"],
@@ -63,8 +70,9 @@ class CurvatureDrawing(Drawing):
         at = torch.tensor(self.with_defaults(values)["at"], dtype=torch.float64)
         everywhere = derivatives(self._with(values), self._x)
         self.ranges = _ranges(everywhere)
-        for curve, numbers in zip(self._curves, everywhere, strict=True):
+        for curve, marks, numbers in zip(self._curves, self._marks, everywhere, strict=True):
             curve.set_data(self._x.numpy(), numbers.numpy())
+            marks.show(self._x, numbers, [curve])
         value, slope, curvature = here = derivatives(self._with(values), at)
         for dot, line, number in zip(self._dots[::2], self._dots[1::2], here, strict=True):
             dot.set_data([at.item()], [number.item()])

@@ -45,9 +45,7 @@ class FieldDrawing(Drawing):
         weights.set(
             title="v: the weights", xlabel="v1, weight of y1", ylabel="v2, weight of y2", aspect=1
         )
-        plane.set(
-            title="the way down: -x.grad after y.backward(v)", xlabel="x1", ylabel="x2", aspect=1
-        )
+        plane.set(title="-x.grad, the way down", xlabel="x1", ylabel="x2", aspect=1)
         looks = ((VALUE_COLOUR, "solid", "*"), (SLOPE_COLOUR, "dashed", "P"))
         for k, (colour, style, mark) in enumerate(looks):
             plane.contour(

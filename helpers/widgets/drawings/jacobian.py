@@ -10,7 +10,7 @@ from matplotlib.colors import CenteredNorm
 from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_light_grid, limits_around_zero
+from helpers.curves.axes import SHADES, draw_light_grid, limits_around_zero
 from helpers.curves.derivatives import vector_jacobian_product
 from helpers.widgets.drawings.drawing import Drawing
 
@@ -51,7 +51,7 @@ class JacobianDrawing(Drawing):
         titles = (
             "v: the weights",
             "J: the derivatives",
-            "row of J times weight",
+            "weighted rows",
             "sum of the rows",
         )
         for ax, title in zip(axes, titles, strict=True):
@@ -72,7 +72,7 @@ class JacobianDrawing(Drawing):
             line(0, color=SLOPE_COLOUR, lw=1)
             draw_light_grid(ax, along="x" if ax is weights else "y")
         self._weights_ax, self._result_ax = weights, result
-        image = {"cmap": "PuOr", "aspect": "auto", "alpha": 0.75, "interpolation": "none"}
+        image = {"cmap": SHADES, "aspect": "auto", "interpolation": "none"}
         self._images = [ax.imshow(self.jacobian.numpy(), **image) for ax in (jacobian, weighted)]
         self._numbers = []
         for ax, keep in ((jacobian, False), (weighted, True)):
@@ -107,8 +107,8 @@ class JacobianDrawing(Drawing):
     def fit(self, ranges):
         self._weights_ax.set_xlim(limits_around_zero(ranges["weight"]))
         self._result_ax.set_ylim(limits_around_zero(ranges["sum"]))
-        reach = 1.3 * max(map(abs, ranges["cell"]))
-        for image in self._images:  # one scale for both, and no shade that hides a number
+        reach = max(map(abs, ranges["cell"]))
+        for image in self._images:  # one scale for both
             image.set_norm(CenteredNorm(halfrange=reach or 1.0))
 
     def _ranges(self, v):

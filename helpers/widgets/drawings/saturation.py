@@ -52,7 +52,7 @@ class SaturationDrawing(Drawing):
         gradients.set_yticklabels(["0", *(f"$10^{{{k}}}$" if k else "1" for k in powers)])
         gradients.set_yticks([], minor=True)
         gradients.axhspan(
-            ZERO_AT / 3, (SMALLER_AT * ZERO_AT) ** 0.5, color=SLOPE_COLOUR, alpha=0.12
+            ZERO_AT / 3, (SMALLER_AT * ZERO_AT) ** 0.5, color=SLOPE_COLOUR, alpha=0.12, lw=0
         )
         flat.set(title="flat units", ylim=(0, 100), yticks=range(0, 101, 25))
         flat.yaxis.set_major_formatter("{x:.0f} %")

@@ -37,9 +37,11 @@ class StaircaseDrawing(Drawing):
         path.set(title="x after each step", xlabel="step", ylabel="x")
         path.set(xlim=(-0.8, STEPS + 0.8), ylim=(-4, 6))
         draw_light_grid(stairs, path)
-        path.axhspan(*BOTTOM, color=VALUE_COLOUR, alpha=0.15, lw=0, label="the bottom")
+        path.axhspan(*BOTTOM, color=VALUE_COLOUR, alpha=0.25, lw=0, label="the bottom")
         ball = {"color": GRADIENT_COLOUR, "mec": "white"}
-        (self._seen,) = stairs.plot([], [], "o", alpha=0.35, ms=8, label="on its way", **ball)
+        (self._seen,) = stairs.plot(
+            [], [], "o", color=GRADIENT_COLOUR, mfc="none", ms=8, label="on its way"
+        )
         (self._end,) = stairs.plot([], [], "o", ms=13, label="the ball", **ball)
         (self._start,) = stairs.plot([], [], "*", color="black", mec="white", ms=12, label="start")
         (self._path,) = path.plot([], [], "o-", ms=4, lw=1.2, color=GRADIENT_COLOUR)

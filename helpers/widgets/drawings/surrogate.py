@@ -8,6 +8,7 @@ from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import draw_light_grid
 from helpers.curves.figures import SURROGATE, with_gaps
+from helpers.curves.marks import FrameMarks
 from helpers.curves.numbers import gradient_curve
 from helpers.curves.surrogate_function import surrogate_values
 from helpers.functions import SURROGATES, value_with_gradient_of
@@ -55,7 +56,10 @@ class SurrogateDrawing(Drawing):
         self._reached = gradient_ax.fill_between(
             [], [], color=VALUE_COLOUR, alpha=0.25, lw=0, label="inputs with a gradient"
         )
-        self.moving = [self._value, self._surrogate, self._reached, self._gradient]
+        self._marks = FrameMarks(gradient_ax, GRADIENT_COLOUR)
+        self.moving = [
+            self._value, self._surrogate, self._reached, self._gradient, *self._marks.artists
+        ]  # fmt: skip
         handles = [self._value, self._surrogate, self._gradient, line, self._reached]
         self.figure.legend_below(handles=handles, columns=3)
 
@@ -72,6 +76,7 @@ class SurrogateDrawing(Drawing):
         self._surrogate.set_data(curve.x, surrogate_values(curve))
         jumps = curve.jumps(curve.grad)
         self._gradient.set_data(with_gaps(curve.x, jumps), with_gaps(curve.grad, jumps))
+        self._marks.show(curve.x, curve.grad, [self._gradient])
         self._fill_bell(curve)
         inputs = INPUTS.clone().requires_grad_()
         (grad,) = torch.autograd.grad(function(inputs).sum(), inputs)

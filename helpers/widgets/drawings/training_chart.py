@@ -5,14 +5,10 @@ from __future__ import annotations
 import math
 
 import torch
-from matplotlib.colors import LinearSegmentedColormap
 
 from autograd_surprises.show.colours import SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_light_grid
-
-# From vermilion for mistakes to blue for right answers, light enough for black numbers on them.
-SHADES = LinearSegmentedColormap.from_list("mistakes", ["#EFA679", "white", "#8CC3E3"])
+from helpers.curves.axes import SHADES, draw_light_grid
 
 
 class TrainingChart:
@@ -71,7 +67,7 @@ class TrainingChart:
             self._show_digits(confusion)
 
     def _show_digits(self, confusion):
-        # Mistakes lie around the diagonal. They are few, so each gets five times the shade.
+        # Mistakes lie around the diagonal, in vermilion. They are few: five times the shade.
         self.cells.set_data((confusion * (6 * torch.eye(10) - 5)).numpy())
         for number, count in zip(self.numbers, confusion.flatten().tolist(), strict=True):
             number.set_text(str(count or ""))
