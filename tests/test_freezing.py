@@ -119,11 +119,11 @@ def test_controls_may_stand_where_the_function_raises(explorer):
     with pytest.raises(ValueError, match="too large"):
         explorer.set(size=2.0)
     explorer.fit()
-    shown = explorer.summary, explorer.picture.moving
+    shown = explorer.summary, read_strokes(explorer.picture)
     frozen = freeze(explorer)
     # the page starts with a picture
     assert frozen["controls"][0]["values"][frozen["controls"][0]["start"]] == "0.70"
-    assert (explorer.summary, explorer.picture.moving) == shown, "the last values that worked"
+    assert (explorer.summary, read_strokes(explorer.picture)) == shown, "the last values that worked"
 
 
 def test_a_curve_with_a_point_is_measured_once_for_all_its_points(monkeypatch):
