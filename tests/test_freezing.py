@@ -123,7 +123,9 @@ def test_controls_may_stand_where_the_function_raises(explorer):
     frozen = freeze(explorer)
     # the page starts with a picture
     assert frozen["controls"][0]["values"][frozen["controls"][0]["start"]] == "0.70"
-    assert (explorer.summary, read_strokes(explorer.picture)) == shown, "the last values that worked"
+    assert (explorer.summary, read_strokes(explorer.picture)) == shown, (
+        "the last values that worked"
+    )
 
 
 def test_a_curve_with_a_point_is_measured_once_for_all_its_points(monkeypatch):

@@ -1,6 +1,7 @@
 """Interactive parts: sliders and buttons with a picture that follows.
 
 player         Play and Step buttons beside a slider
+callbacks      what a reader does, handled where cells run
 controls       sliders, menus and checkboxes
 alert          what goes on in a callback, and an error in red
 tracebacks     tracebacks that show the reader's code

@@ -14,6 +14,7 @@ from autograd_surprises.numerics import few_digits
 from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
 from helpers.curves.axes import limits_with_margin, usual_range
 from helpers.widgets.alert import Alert
+from helpers.widgets.callbacks import in_this_thread
 from helpers.widgets.drawings import CloseUpDrawing
 from helpers.widgets.drawings.close_up import HALF_WIDTHS
 from helpers.widgets.explorer import Explorer, explore
@@ -55,14 +56,15 @@ class AtlasBrowser(ipywidgets.VBox):
         self.back = ipywidgets.Button(description="‹ back", layout={"width": "80px"})
         self.more = ipywidgets.Button(description="more ›", layout={"width": "80px"})
         self.position = ipywidgets.HTML()
-        self.rows = [_Row(self._on_click) for _ in range(ROWS)]
+        self.rows = [_Row(in_this_thread(self._on_click)) for _ in range(ROWS)]
         self.opened = ipywidgets.VBox()
         self.explorer: Explorer | None = None
         self.message = Alert()
-        self.search.observe(lambda _: self._turn_to(0), "value")
-        self.of_class.observe(lambda _: self._turn_to(0), "value")
-        self.back.on_click(lambda _: self._turn_to(self.page - 1))
-        self.more.on_click(lambda _: self._turn_to(self.page + 1))
+        turn_to = in_this_thread(self._turn_to)
+        self.search.observe(lambda _: turn_to(0), "value")
+        self.of_class.observe(lambda _: turn_to(0), "value")
+        self.back.on_click(lambda _: turn_to(self.page - 1))
+        self.more.on_click(lambda _: turn_to(self.page + 1))
         controls = [self.search, self.of_class, self.back, self.more, self.position]
         wrap = ipywidgets.Layout(flex_flow="row wrap", align_items="center")
         self._turn_to(0)

@@ -15,6 +15,7 @@ from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.stored_picture import StoredPicture
 from helpers.curves.axes import union
 from helpers.widgets.alert import Alert
+from helpers.widgets.callbacks import in_this_thread
 from helpers.widgets.controls import control, move_all, nearest, reachable
 from helpers.widgets.drawings import CurveDrawing, Drawing, PointDrawing, SideBySideDrawing
 from helpers.widgets.player import row_of
@@ -106,18 +107,19 @@ class Explorer(ipywidgets.VBox):
         self.stored = StoredPicture()
         self._title.set_text(drawing.name)  # the controls show the values, and text is slow
         self.picture.refresh()
+        self._moved = in_this_thread(self._on_move)
         for slider in self.sliders.values():
-            slider.observe(self._on_move, "value")
+            slider.observe(self._moved, "value")
         self.picture.handles = [
             handle
             for handle in drawing.handles
             if all(hasattr(self.sliders.get(name), "step") for name in handle["names"] if name)
         ]
-        self.picture.observe(self._on_drag, "dragged")
+        self.picture.observe(in_this_thread(self._on_drag), "dragged")
         rows = [*map(row_of, self.sliders.values())]
         if drawing.step:
             self.step_button = ipywidgets.Button(description="Step")
-            self.step_button.on_click(self._on_step)
+            self.step_button.on_click(in_this_thread(self._on_step))
             rows.append(self.step_button)
         # a page counts its views of a widget whose count is a number
         super().__init__([*rows, self.picture, self.stored, self.message], _view_count=0)
@@ -146,12 +148,12 @@ class Explorer(ipywidgets.VBox):
         a control, and whatever the function raises for these values.
         """
         for slider in self.sliders.values():  # one picture, after all of them have moved
-            slider.unobserve(self._on_move, "value")
+            slider.unobserve(self._moved, "value")
         try:
             move_all(self.sliders, values)
         finally:
             for slider in self.sliders.values():
-                slider.observe(self._on_move, "value")
+                slider.observe(self._moved, "value")
         self._on_move()
 
     def fit(self) -> Explorer:
@@ -170,6 +172,8 @@ class Explorer(ipywidgets.VBox):
         self._follow()
 
     def _on_move(self, change=None):
+        if change and change["new"] != change["owner"].value:
+            return  # a later move is waiting
         try:
             with self.message.on_error(STILL_SHOWN):
                 slow = self._seconds > SLOW  # for quick ones, a message would cost more
@@ -183,6 +187,8 @@ class Explorer(ipywidgets.VBox):
 
     def _on_drag(self, change):
         """Move controls to the values nearest to where a handle was dragged."""
+        if change["new"] != self.picture.dragged:
+            return  # a later place is waiting
         with self.message.on_error():
             places = change["new"].items()
             self.set(**{name: nearest(self.sliders[name], at) for name, at in places})

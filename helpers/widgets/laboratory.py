@@ -15,6 +15,7 @@ from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.stored_picture import StoredPicture
 from helpers.lessons.digits import HELD_OUT, IMAGES, LABELS, WAYS, Run, training_steps
 from helpers.widgets.alert import Alert
+from helpers.widgets.callbacks import in_this_thread
 from helpers.widgets.controls import control, move_all
 from helpers.widgets.drawings.training_chart import TrainingChart
 
@@ -52,7 +53,7 @@ class Laboratory(ipywidgets.VBox):
             menu.layout.width, menu.layout.margin = f"{width}px", "2px 8px 2px 2px"
         self.train_button = ipywidgets.Button(description="Train", button_style="primary")
         self.stop_button = ipywidgets.Button(description="Stop", disabled=True)
-        self.train_button.on_click(self._on_train)
+        self.train_button.on_click(in_this_thread(self._on_train))
         self.stop_button.on_click(self._on_stop)
         self.progress, self.message = ipywidgets.FloatProgress(max=1.0), Alert()
         self.chart = TrainingChart()

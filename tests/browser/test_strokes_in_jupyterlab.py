@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from lab import STORED_WIDTH, wait_until
+from lab import EXECUTED, STORED_WIDTH, wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -80,6 +80,21 @@ def test_a_point_on_a_curve_is_dragged(open_cells):
     assert wait_until(explorer.agrees)
     opened.panel.get_by_role("button", name="Step").click()
     assert wait_until(lambda: re.search(r"point=-1.(09|1|11),", explorer.text)), explorer.text
+    assert opened.complaints() == []
+
+
+def test_moves_are_made_where_cells_run(open_cells):
+    opened = open_cells(
+        "import threading\nfrom helpers.widgets import explore\nthreads = set()",
+        "def line(x, k=1.0):\n"
+        "    threads.add(threading.current_thread().name)\n"
+        "    return k * x\n"
+        "explore(line, k=(0.0, 2.0)).fit()",
+    )
+    opened.run_all()
+    (explorer,) = opened.explorers()
+    assert explorer.press("k", "Home") and explorer.press("k", "End")
+    opened.page.evaluate(EXECUTED, "assert threads == {'MainThread'}, threads")
     assert opened.complaints() == []
 
 
