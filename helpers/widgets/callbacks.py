@@ -20,8 +20,9 @@ def in_this_thread(callback: Callable[..., None]) -> Callable[..., None]:
     At once, if it is called there, or if no event loop runs there, as in plain Python. An error in
     another thread's call is shown as an error of a cell is.
 
-    >>> button = ipywidgets.Button()
-    >>> button.on_click(in_this_thread(lambda button: print("clicked")))
+    >>> clicked = in_this_thread(print)
+    >>> clicked("Step")
+    Step
     """
     thread = threading.current_thread()
     try:
