@@ -43,10 +43,11 @@ class LivePicture(anywidget.AnyWidget):
     said = traitlets.Unicode().tag(sync=True)
     frame = traitlets.Bytes().tag(sync=True)
     moving = traitlets.Bytes().tag(sync=True)
-    dragged = traitlets.Dict().tag(sync=True)
+    dragged = traitlets.Dict()  # a message: the page sets no trait while another thread refreshes
 
     def __init__(self, figure: Figure, moving: Sequence[Artist] = ()):
         super().__init__()
+        self.on_msg(self._hear)
         self._figure, self._artists = figure, list(moving)
         self._keeps_styles = False
         self._start_tables()
@@ -61,6 +62,9 @@ class LivePicture(anywidget.AnyWidget):
         figure.stale_callback = lambda figure, stale: self._forget_frame()
         # A new frame may have other limits, and a drawing for a file resets what `stale` says.
         figure.canvas.mpl_connect("draw_event", lambda event: self._recorded.clear())
+
+    def _hear(self, widget, message, buffers):
+        self.dragged = message
 
     def _forget_frame(self):
         self.changed = True

@@ -493,10 +493,7 @@ function onLostKernel(model, lost) {
 }
 
 function render({ model, el }) {
-  const picture = new StrokePicture(el, model.get("size"), (values) => {
-    model.set("dragged", values);
-    model.save_changes();
-  });
+  const picture = new StrokePicture(el, model.get("size"), (values) => model.send(values));
   const numbers = (name) => {
     const { buffer, byteOffset, byteLength } = model.get(name);
     return new Int16Array(buffer.slice(byteOffset, byteOffset + byteLength));

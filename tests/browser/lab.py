@@ -64,9 +64,11 @@ class Lab:
 
     def end_kernels(self, shared=False):
         """A kernel with torch holds some 300 MB, so it should not live until the server ends."""
-        for session in json.loads(self._ask("api/sessions")):
-            if shared or session["kernel"]["id"] != self.kernel:
-                self._ask(f"api/sessions/{session['id']}", "DELETE")
+        sessions = json.loads(self._ask("api/sessions"))
+        # several may share a kernel, and they end with it
+        for kernel, session in {each["kernel"]["id"]: each["id"] for each in sessions}.items():
+            if shared or kernel != self.kernel:
+                self._ask(f"api/sessions/{session}", "DELETE")
         self.kernel = None if shared else self.kernel
 
     def _ask(self, path, method="GET", about=None):
@@ -155,8 +157,14 @@ def wait_until(check: Callable[[], object], seconds: float = 20) -> bool:
     return True
 
 
+# What nobody did wrong: JupyterLab asks for live widgets before a cell imports ipywidgets, and
+# ipykernel drops what a page says of its widgets while it is closed.
+NOISE = (
+    r"/^\[?.*No such comm.*\n?|^Task was destroyed.*\n?|^task: <Task .*ipykernel.*\n?"
+    r"|^.*Kernel.shell_main.*never awaited.*\n?|^RuntimeWarning: Enable tracemalloc.*\n?/gm"
+)
 # Neither waits for its promise: only wait_for_function has a time limit.
-LISTEN = """() => (async () => {
+LISTEN = """() => (async noise => {
   const panel = window.jupyterapp.shell.currentWidget;
   await panel.context.ready;
   await panel.sessionContext.ready;  // run too early, and JupyterLab asks "Select Kernel"
@@ -166,13 +174,12 @@ LISTEN = """() => (async () => {
   panel.sessionContext.iopubMessage.connect((_, {header, content}) => {
     if (header.msg_type === 'error')
       complaints.push(content.ename + ': ' + content.evalue);
-    // JupyterLab asks for live widgets before a cell imports ipywidgets: nobody's mistake.
-    const text = content.text?.replace(/^\\[?.*No such comm.*\\n?/gm, '');
+    const text = content.text?.replace(noise, '');
     if (header.msg_type === 'stream' && content.name === 'stderr' && text)
       complaints.push(text);
   });
   window.listening = true;
-})() && null"""
+})(NOISE) && null""".replace("NOISE", NOISE)
 OPEN = """path =>
   window.jupyterapp.commands.execute('docmanager:open', {path}) && null"""
 IS_OPEN = "path => window.jupyterapp?.shell?.currentWidget?.context?.path === path"
@@ -216,12 +223,14 @@ COMPLAINTS = """() => {
   return [
     ...cells.filter(cell => cell.type === 'code').flatMap(cell => cell.outputs.toJSON())
       .filter(output => output.output_type === 'error' || output.name === 'stderr')
-      .map(output => output.ename ? output.ename + ': ' + output.evalue : String(output.text)),
+      .map(output => output.ename ? output.ename + ': ' + output.evalue
+        : String(output.text).replace(NOISE, ''))
+      .filter(said => said),
     ...window.complaints,
     ...window.ran.map(i => cells[i]).filter(cell => !cell.executionCount)
       .map(cell => 'cell ' + cell.id + ' did not run'),
   ];
-}"""
+}""".replace("NOISE", NOISE)
 
 
 # What the page shows in place of a widget.
