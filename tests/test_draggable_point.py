@@ -68,6 +68,8 @@ def test_a_dragged_handle_moves_its_sliders_to_the_nearest_value():
     explorer = explore(round_ste, point=0.3)
     explorer.picture.dragged = {"point": 1.2349}
     assert explorer.values["point"] == pytest.approx(1.23)
+    explorer.picture.dragged = {"point": -0.604}
+    assert explorer.values["point"] == -0.6, "a page would send it back, after the next place"
     explorer.picture.dragged = {"point": 99.0}
     assert explorer.values["point"] == 3.0
     field = explore(FieldDrawing(torch.square), v1=(-1.0, 1.0, 0.1), v2=(-1.0, 1.0, 0.1))

@@ -89,7 +89,8 @@ def move(control: ipywidgets.Widget, name: str, value: object):
         control.value = value
     except traitlets.TraitError as error:
         raise ValueError(f"{name} cannot be {value!r}: {error}") from None
-    if control.value != value:  # sliders clip in silence
+    if hasattr(control, "max") and not control.min <= value <= control.max:
+        # sliders clip in silence
         raise ValueError(f"{name} needs to be from {control.min} to {control.max}, got {value!r}")
 
 
@@ -99,8 +100,13 @@ def nearest(control: ipywidgets.Widget, value: float) -> float:
     >>> nearest(control("width", (0.0, 1.0, 0.25)), 0.6), nearest(control("width", (0, 2)), 9.0)
     (0.5, 2)
     """
-    steps = round((value - control.min) / control.step)
-    return max(control.min, min(control.max, control.min + steps * control.step))
+    return _value_at(control, round((value - control.min) / control.step))
+
+
+def _value_at(slider, steps):
+    """So many steps from its minimum. A page would send -0.5999999999999999 back as -0.6."""
+    value = round(slider.min + steps * slider.step, 12 - math.floor(math.log10(slider.step)))
+    return max(slider.min, min(slider.max, value))
 
 
 def move_all(controls: Mapping[str, ipywidgets.Widget], values: Mapping[str, object]):
@@ -163,4 +169,4 @@ def positions(control: ipywidgets.Widget, most: int | None = None) -> list:
     steps = math.ceil((control.max - control.min) / control.step - 1e-9)
     most = min(most or steps + 1, steps + 1)
     places = {round(steps * i / (most - 1)) for i in range(most)}
-    return [min(control.min + place * control.step, control.max) for place in sorted(places)]
+    return [_value_at(control, place) for place in sorted(places)]
