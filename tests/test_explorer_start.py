@@ -413,6 +413,16 @@ def test_axes_that_cannot_be_are_not_kept(clock):
     assert drawing.top == 2
 
 
+def test_the_axes_change_once_under_a_hand_that_never_rests():
+    explorer, limits = explore(lambda x, k=1.0: k * x, k=(0.0, 2.0, 0.1)), set()
+    while explorer._search.left:
+        explorer._search.step()
+    for k in (1.1, 1.3, 1.2, 2.0):
+        explorer.set(k=k)
+        limits.add(explorer.figure.axes[0].get_ylim())
+    assert len(limits) == 1
+
+
 def test_a_function_that_prints_does_not_flood(capsys):
     def talks(x, k=1.0):
         print(f"k = {k}")

@@ -126,7 +126,7 @@ class Explorer(ipywidgets.VBox):
         self.observe(self._on_views, "_view_count")
         heavy = {name: made for name, made in self.sliders.items() if name not in drawing.light}
         self._search, self._is_gone = RangeSearch(drawing, reachable(heavy)), False
-        self._moved_at = self._told_at = -math.inf
+        self._moved_at, self._told_at, self._settled = -math.inf, -math.inf, False
         self._soon(0, self._search_on if self._seconds < WARM_UP else self._keep_found)
 
     @property
@@ -213,10 +213,12 @@ class Explorer(ipywidgets.VBox):
 
     def _follow(self):
         """Show what was evaluated, in axes that hold it."""
-        ranges = union([self._kept, self.drawing.ranges])
+        ranges, kept = union([self._kept, self.drawing.ranges]), self._kept
+        if ranges != kept and (self._search.left or not self._settled):
+            # until the range of all settings is kept, axes only grow: at once to all that is known
+            ranges = kept = union([ranges, self._search.ranges])
         self._fit(ranges)
-        if self._search.left:  # while the range of some settings is unknown, axes only grow
-            self._kept = ranges
+        self._kept = kept
         self.picture.refresh()
 
     def _fit(self, ranges):
@@ -260,7 +262,7 @@ class Explorer(ipywidgets.VBox):
         grown = [self._kept] if self._search.left else []  # it ended early
         kept = union([self._default, self._search.ranges, *grown])
         self._fit(union([kept, self.drawing.ranges]))
-        self._kept = kept
+        self._kept, self._settled = kept, True
         self.picture.refresh()
         if not self.message.shows_error:
             self.message.value = ""
