@@ -158,13 +158,14 @@ def test_a_smooth_minimum_has_a_slope():
     assert "gradient 0, slope 0" in PointDrawing(torch.square, (-3.0, 3.0), 0.0).show()
 
 
-def test_nothing_moves_if_the_point_raises():
-    def fails(x, k=1.0):
-        if len(x) == 1 and k > 1:
-            raise ValueError("not for one number")
-        return k * x
+def fails_for_one_number(x, k=1.0):
+    if len(x) == 1 and k > 1:
+        raise ValueError("not for one number")
+    return k * x
 
-    explorer = explore(fails, point=0.5, k=(1.0, 2.0))
+
+def test_nothing_moves_if_the_point_raises():
+    explorer = explore(fails_for_one_number, point=0.5, k=(1.0, 2.0))
     before = explorer.curve, explorer.drawing.ranges, explorer.drawing._artists.value.get_ydata()
     with pytest.raises(ValueError, match="not for one number"):
         explorer.set(k=2.0)
@@ -180,12 +181,7 @@ def test_a_gradient_that_is_nan_moves_nothing():
 
 
 def test_an_error_of_a_step_is_shown():
-    def fails(x, k=1.0):
-        if len(x) == 1 and k > 1:
-            raise ValueError("not for one number")
-        return k * x
-
-    explorer = explore(fails, point=0.5, k=(1.0, 2.0))
+    explorer = explore(fails_for_one_number, point=0.5, k=(1.0, 2.0))
     explorer.sliders["k"].unobserve_all()
     explorer.sliders["k"].value = 2.0
     explorer.step_button.click()  # ipywidgets logs the error of a click
