@@ -22,25 +22,27 @@ lab: $(VENV)/ready ## install what is missing, then open JupyterLab on the first
 	$(RUN) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/$(FIRST) \
 		$(if $(filter 0,$(shell id -u)),--allow-root) $(if $(PORT),--port=$(PORT)) $(ARGS)
 
-test: lint unit nb browser ## run the four checks below
-
-# Two workers share two cores: threads inside each would wait for one another. Bytecode that pytest
+# Workers share the cores: threads inside each would wait for one another. Bytecode that pytest
 # rewrites (tests, plugins) is kept, or every process would rewrite it.
-unit nb browser: export OMP_NUM_THREADS = 1
-unit nb browser: export PYTHONDONTWRITEBYTECODE =
+test unit nb browser: export OMP_NUM_THREADS = 1
+test unit nb browser: export PYTHONDONTWRITEBYTECODE =
+
+# Three workers for two cores: one of them waits for JupyterLab most of the time.
+test: lint ## check the style, then run all tests: unit, nb and browser at once
+	$(RUN) -m pytest -n 3
 
 lint: $(VENV)/ready-test ## check the style of Python files and notebooks
 	$(RUN) -m ruff check
 	$(RUN) -m ruff format --check
 
 unit: $(VENV)/ready-test ## test both packages, tools and the form of the notebooks
-	$(RUN) -m pytest tests --ignore=tests/browser -n 2 --dist=worksteal
+	$(RUN) -m pytest tests --ignore=tests/browser -n 2
 
 nb: $(VENV)/ready-test ## run every notebook and compare each output with the stored one
-	$(RUN) -m pytest notebooks -n 2 --no-loadscope-reorder
+	$(RUN) -m pytest notebooks -n 2
 
 browser: $(VENV)/ready-test ## move sliders in a real JupyterLab (needs Chromium)
-	$(RUN) -m pytest tests/browser -n 2 --dist=worksteal
+	$(RUN) -m pytest tests/browser -n 2
 
 notebooks: $(VENV)/ready-test ## run every notebook and store its outputs
 	$(RUN) tools/notebooks.py

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 NAMES = [
     "chromium-headless-shell",  # Chromium without windows, which is quicker
@@ -19,14 +20,38 @@ NO_CHROMIUM = (
     "python -m playwright install chromium, or set CHROMIUM=/path/to/chromium"
 )
 
-LONGEST = "07_train_through_rounding", "test_notebook_sections", "test_tools_notebooks"
+JUPYTERLAB = "_in_jupyterlab"  # files whose tests share one JupyterLab, and so one worker
+LONGEST = [
+    JUPYTERLAB,
+    "test_true_pictures",
+    "test_notebook_sections",
+    "07_train_through_rounding",
+    "test_tools_notebooks",
+]
 
 gc.disable()  # with the collector on, imports take a third longer
 
 
+class OneJupyterLab(LoadFileScheduling):
+    """A file's tests stay on one worker, and all that need JupyterLab stay together."""
+
+    def _split_scope(self, nodeid):
+        file = super()._split_scope(nodeid)
+        return JUPYTERLAB if JUPYTERLAB in file else file
+
+
+def pytest_xdist_make_scheduler(config, log):
+    if config.option.dist == "loadfile":
+        return OneJupyterLab(config, log)
+
+
 def pytest_collection_modifyitems(items):
-    """Long tests come first; otherwise one worker would wait for the other at the end."""
-    items.sort(key=lambda item: item.path.stem not in LONGEST)
+    """Long tests come first; otherwise one worker would work alone at the end."""
+
+    def place(item):
+        return next((n for n, name in enumerate(LONGEST) if name in item.path.stem), len(LONGEST))
+
+    items.sort(key=place)
 
 
 def pytest_collection_finish():

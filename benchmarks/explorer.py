@@ -24,7 +24,7 @@ from pathlib import Path
 from jupyter_client.manager import start_new_kernel
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "browser")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from contenders import BLIT, CALLS, COMMON, CONTENDERS, INTERACT, OURS, SLOW, WARM
 
@@ -229,7 +229,7 @@ def check(opened):
 @contextmanager
 def opener():
     """Opens a notebook of these cells in a page and a kernel of its own."""
-    from lab import CHROMIUM_FLAGS, NotebookPage, running_lab
+    from browser.lab import CHROMIUM_FLAGS, NotebookPage, running_lab
     from playwright.sync_api import sync_playwright
 
     from conftest import find_chromium

@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from lab import CHROMIUM_FLAGS, ROOT, NotebookPage, running_lab
+
+from .lab import CHROMIUM_FLAGS, ROOT, NotebookPage, running_lab
 
 WRITTEN = "written_by_a_test.ipynb"
 SCREENSHOTS = ROOT / "build" / "screenshots"
@@ -13,7 +14,7 @@ LOAD = """async source => {
 }"""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(chromium):
     from playwright.sync_api import sync_playwright  # the other tests need no playwright
 
@@ -39,7 +40,7 @@ def open_empty(browser):
         context.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lab(browser, tmp_path_factory):
     """A JupyterLab that shows a copy of notebooks/. Not started without a browser."""
     with running_lab(tmp_path_factory.mktemp("lab"), ROOT / "notebooks") as lab:
@@ -54,7 +55,7 @@ def pytest_runtest_makereport(item, call):
     return report
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def tidy_pages():
     """Loaded pages without a notebook, kept because JupyterLab takes seconds to load."""
     return []

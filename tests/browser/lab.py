@@ -161,7 +161,8 @@ def wait_until(check: Callable[[], object], seconds: float = 20) -> bool:
 # ipykernel drops what a page says of its widgets while it is closed.
 NOISE = (
     r"/^\[?.*No such comm.*\n?|^Task was destroyed.*\n?|^task: <Task .*ipykernel.*\n?"
-    r"|^.*Kernel.shell_main.*never awaited.*\n?|^RuntimeWarning: Enable tracemalloc.*\n?/gm"
+    r"|^.*Kernel.shell_main.*never awaited.*\n?(  .*\n?)?"  # Python adds the line that ran then
+    r"|^RuntimeWarning: Enable tracemalloc.*\n?/gm"
 )
 # Neither waits for its promise: only wait_for_function has a time limit.
 LISTEN = """() => (async noise => {

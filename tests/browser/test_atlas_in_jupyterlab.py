@@ -1,7 +1,8 @@
 """The atlas in a real JupyterLab: search, choose a class, turn the page, open, zoom."""
 
 import pytest
-from lab import ExplorerView, wait_until
+
+from .lab import ExplorerView, wait_until
 
 pytestmark = pytest.mark.browser
 

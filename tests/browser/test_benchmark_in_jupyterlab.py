@@ -1,7 +1,8 @@
 """A short turn of what benchmarks/explorer.py measures in a browser; nothing about speed."""
 
 import pytest
-from lab import EXECUTED
+
+from .lab import EXECUTED
 
 pytestmark = pytest.mark.browser
 

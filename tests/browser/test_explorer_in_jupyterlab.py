@@ -5,10 +5,11 @@ import itertools
 import re
 
 import pytest
-from lab import STORED_WIDTH, WIDTH, wait_until
 from PIL import Image, ImageChops
 
 from tools.notebooks import notebook_files
+
+from .lab import STORED_WIDTH, WIDTH, wait_until
 
 pytestmark = pytest.mark.browser
 

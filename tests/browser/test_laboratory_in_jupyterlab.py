@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from lab import PIXELS, wait_until
+
+from .lab import PIXELS, wait_until
 
 pytestmark = pytest.mark.browser
 

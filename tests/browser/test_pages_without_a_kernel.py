@@ -4,11 +4,12 @@ import re
 
 import pytest
 import torch
-from lab import picture_of, wait_until
 
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture
 from helpers.widgets import Playable, explore, freeze
+
+from .lab import picture_of, wait_until
 
 pytestmark = pytest.mark.browser
 

@@ -4,7 +4,8 @@ import json
 import re
 
 import pytest
-from lab import EXECUTED, STORED_WIDTH, wait_until
+
+from .lab import EXECUTED, STORED_WIDTH, wait_until
 
 pytestmark = pytest.mark.browser
 

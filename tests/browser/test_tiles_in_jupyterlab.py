@@ -2,10 +2,11 @@
 
 import nbformat
 import pytest
-from lab import wait_until
 
 from autograd_surprises.report_card import CardRow, ReportCard
 from autograd_surprises.report_card.card import COLOURS
+
+from .lab import wait_until
 
 pytestmark = pytest.mark.browser
 

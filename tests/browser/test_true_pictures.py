@@ -8,12 +8,13 @@ import sys
 
 import numpy as np
 import pytest
-from lab import ROOT, picture_of
 from matplotlib.patches import Circle, Rectangle
 
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture
 from tools.notebooks import notebook_files
+
+from .lab import ROOT, picture_of
 
 pytestmark = pytest.mark.browser
 RUNNER = ROOT / "tests" / "notebook_pictures.py"
