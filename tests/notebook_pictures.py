@@ -105,7 +105,7 @@ def ends_and_middle(control, most=None):
 
 if __name__ == "__main__":
     pictures.PIXEL_RATIO = 1
-    # All settings would take minutes. With these, freezing has thinned an explorer as far as it can.
+    # All settings would take minutes. Freezing thins what is too large down to these, not further.
     freezing.positions = ends_and_middle
     InteractiveShell.instance().ast_node_interactivity = "none"  # nobody sees what cells display
     folder = Path(sys.argv[1]).resolve()
