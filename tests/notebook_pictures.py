@@ -2,10 +2,10 @@
 
     python tests/notebook_pictures.py FOLDER NOTEBOOK ...
 
-makes NAME.json for each explorer: the tables and the strokes of its settings, and what a page
-without a kernel gets; and NAME-k.png: the k-th setting, drawn by matplotlib. It is a separate
-process because notebooks change settings of torch and matplotlib, and one process for all because
-importing takes longer than drawing.
+makes NAME.json for each explorer: the strokes of its settings and the pixels that matplotlib
+draws for each, one for each pixel of the page, and what a page without a kernel gets. It is a
+separate process because notebooks change settings of torch and matplotlib, and one process for all
+because importing takes longer than drawing.
 """
 
 import base64
@@ -14,6 +14,7 @@ import json
 import os
 import random
 import sys
+import zlib
 from pathlib import Path
 
 os.environ["MPLBACKEND"] = "Agg"
@@ -22,14 +23,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import matplotlib.pyplot as plt  # noqa: E402
 import nbformat  # noqa: E402
 from IPython.core.interactiveshell import InteractiveShell  # noqa: E402
-from PIL import Image  # noqa: E402
 
+from autograd_surprises.show import picture as pictures  # noqa: E402
 from helpers.widgets import freeze, freezing  # noqa: E402
+from helpers.widgets.controls import positions  # noqa: E402
 from helpers.widgets.explorer import Explorer  # noqa: E402
 from tools.notebooks import sections  # noqa: E402
 
-# settings of each explorer, besides the first, the lowest and the highest
-RANDOM = int(os.environ.get("RANDOM_SETTINGS", 3))
+RANDOM = 20  # settings of each explorer, besides the first, the lowest and the highest
 
 
 def explorers_of(notebook):
@@ -47,6 +48,7 @@ def explorers_of(notebook):
         exploring = [k for k, cell in enumerate(code) if "explore(" in cell.source]
         if not exploring:
             continue
+        gc.freeze()  # or the reset would look through all that torch imports
         shell.reset(new_session=False)
         for cell in [setup, *code[: exploring[-1] + 1]]:
             made.clear()
@@ -56,17 +58,8 @@ def explorers_of(notebook):
     Explorer.__init__ = init
 
 
-def choices(control):
-    if hasattr(control, "options"):
-        return list(control.options)
-    if not hasattr(control, "max"):
-        return [False, True]
-    steps = round((control.max - control.min) / control.step)
-    return [min(control.min + k * control.step, control.max) for k in range(steps + 1)]
-
-
 def settings(explorer, dice):
-    every = {name: choices(control) for name, control in explorer.sliders.items()}
+    every = {name: positions(control) for name, control in explorer.sliders.items()}
     yield explorer.values
     for _ in range(RANDOM):
         yield {name: dice.choice(values) for name, values in every.items()}
@@ -74,32 +67,50 @@ def settings(explorer, dice):
         yield {name: values[end] for name, values in every.items()}
 
 
-def write(explorer, name, folder, dice):
+def written(explorer, dice):
     picture, canvas = explorer.picture, explorer.figure.canvas
-    shown, frame, background = [], None, None
-    for values in settings(explorer, dice):
-        explorer.set(**values)
-        if picture.frame != frame:
-            canvas.draw()  # leaves out what moves
-            frame, background = picture.frame, canvas.copy_from_bbox(explorer.figure.bbox)
-        canvas.restore_region(background)
-        picture.paint_moving()
-        image = Image.frombuffer("RGBA", canvas.get_width_height(), canvas.buffer_rgba())
-        image.convert("RGB").save(folder / f"{name}-{len(shown)}.png", compress_level=1)
-        sent = {key: getattr(picture, key) for key in ("axes", "handles", "words", "said", "size")}
-        parts = {"frame": picture.frame, "moving": picture.moving}
-        strokes = {key: base64.b64encode(part).decode() for key, part in parts.items()}
-        shown.append({**sent, **strokes})
-    tables = {"styles": picture.styles, "glyphs": picture.glyphs}
-    tables["frozen"], tables["said"] = freeze(explorer), explorer.summary
-    (folder / f"{name}.json").write_text(json.dumps({**tables, "shown": shown}))
+    shown, backgrounds = [], {}
+    with picture.one_table():
+        for values in settings(explorer, dice):
+            explorer.set(**values)
+            if picture.frame not in backgrounds:
+                canvas.draw()  # leaves out what moves
+                backgrounds[picture.frame] = canvas.copy_from_bbox(explorer.figure.bbox)
+            canvas.restore_region(backgrounds[picture.frame])
+            picture.paint_moving()
+            shown.append(
+                {
+                    **{key: getattr(picture, key) for key in ("axes", "words", "said", "size")},
+                    "frame": list(backgrounds).index(picture.frame),
+                    "moving": in_base64(picture.moving),
+                    "pixels": in_base64(zlib.compress(canvas.buffer_rgba(), 1)),
+                }
+            )
+    return {
+        "shown": shown,
+        "frames": list(map(in_base64, backgrounds)),
+        **{key: getattr(picture, key) for key in ("styles", "glyphs", "handles")},
+        "frozen": freeze(explorer),
+        "said": explorer.summary,
+    }
+
+
+def in_base64(content):
+    return base64.b64encode(content).decode()
+
+
+def ends_and_middle(control, most=None):
+    return positions(control, freezing.FEWEST)
 
 
 if __name__ == "__main__":
-    freezing.SETTINGS, freezing.FEWEST = 50, 2  # all would take minutes
-    gc.freeze()  # or each reset of the shell would look through all that torch imports
+    pictures.PIXEL_RATIO = 1
+    # All settings would take minutes. Freezing thins what is too large down to these, not further.
+    freezing.positions = ends_and_middle
+    InteractiveShell.instance().ast_node_interactivity = "none"  # nobody sees what cells display
     folder = Path(sys.argv[1]).resolve()
     for path in map(Path, sys.argv[2:]):
         os.chdir(path.resolve().parent)
         for name, explorer in explorers_of(nbformat.read(path.name, as_version=4)):
-            write(explorer.fit(), f"{path.stem}-{name}", folder, random.Random(0))
+            content = json.dumps(written(explorer.fit(), random.Random(0)))
+            (folder / f"{path.stem}-{name}.json").write_text(content)

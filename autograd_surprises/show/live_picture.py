@@ -125,11 +125,16 @@ class LivePicture(anywidget.AnyWidget):
 
 
 def _about(ax):
-    """What the page needs to turn pixels into numbers: the box, and limits, scales and labels."""
+    """What the page needs to read numbers out: the box, and limits, scales and labels.
+
+    It reads none out in axes that do not navigate, such as those of a table.
+    """
     scale, box = CSS_DPI / ax.figure.dpi, ax.bbox
     corner_and_size = box.x0, ax.figure.bbox.height - box.y1, box.width, box.height
     return {
         "box": [float(pixels) * scale for pixels in corner_and_size],
+        "title": ax.get_title(),
+        "read": ax.get_navigate(),
         **{name: _direction(axis) for name, axis in (("x", ax.xaxis), ("y", ax.yaxis))},
     }
 

@@ -251,7 +251,7 @@ function scaleOf({ box, x, y }, direction) {
   return {
     pixel: (value) => start + ((to(value) - low) / (high - low)) * (end - start),
     value: (pixel) => from(low + ((pixel - start) / (end - start)) * (high - low)),
-    step: limits.log ? 0 : Math.abs(high - low) / 1000, // what a reader can tell apart
+    step: limits.log ? 0 : Math.abs((high - low) / (end - start) / UNIT), // what strokes can tell apart
   };
 }
 
@@ -259,7 +259,7 @@ function scaleOf({ box, x, y }, direction) {
 function shortNumber(value, step) {
   if (!Number.isFinite(value)) return String(value);
   if (!step) return String(+value.toPrecision(2));
-  return String(+value.toFixed(Math.min(9, Math.max(0, -Math.floor(Math.log10(step))))) + 0);
+  return String(+value.toFixed(Math.min(9, Math.max(0, -Math.ceil(Math.log10(step))))) + 0);
 }
 
 // Where a line made of these parts is at this pixel; NaN where there is none.
@@ -272,6 +272,14 @@ function heightAt(parts, x) {
     }
   return NaN;
 }
+
+// A line called "relu: value" belongs to relu; one called "value" to nobody in particular.
+function ownerAndName(text) {
+  const end = text.lastIndexOf(": ");
+  return end < 0 ? { owner: "", name: text } : { owner: text.slice(0, end), name: text.slice(end + 2) };
+}
+
+const MANY = 4; // functions that fit into one text
 
 // ---- The picture ------------------------------------------------------------------------------
 
@@ -347,6 +355,7 @@ export class StrokePicture {
     this.trace(this.shown.frame, pen(back), named);
     this.still = named.lines;
     this.draw();
+    this.reserve();
   }
 
   draw() {
@@ -371,20 +380,67 @@ export class StrokePicture {
 
   // ---- reading out
 
-  // The named lines over the same x as in these axes, with the scale of their y.
+  // The named lines over the same x as in these axes, with the scale of their y. A name may start with
+  // that of a function, the owner. Of many owners only the one of these axes: all would be too long.
   readable(axes) {
-    const same = this.shown.axes.filter((other) => String(other.x.range) === String(axes.x.range));
-    return same.flatMap((other) =>
-      this.lines
-        .filter(({ style }) => style.clip && Math.abs(style.clip[0] - other.box[0]) < 1 && Math.abs(style.clip[1] - other.box[1]) < 1)
-        .map(({ style, parts }) => ({ name: style.name, parts, axes: other })),
-    );
+    const starts = ({ clip }, { box }) => clip && Math.abs(clip[0] - box[0]) < 1 && Math.abs(clip[1] - box[1]) < 1;
+    const found = this.shown.axes
+      .filter((other) => String(other.x.range) === String(axes.x.range))
+      .flatMap((other) => this.lines.filter(({ style }) => starts(style, other)).map((line) => ({ ...line, axes: other })))
+      .map(({ style, ...line }) => ({ ...line, ...ownerAndName(style.name) }));
+    const owners = new Set(found.map(({ owner }) => owner));
+    const { owner } = found.find((line) => String(line.axes.box) === String(axes.box)) ?? {};
+    return owners.size > MANY ? found.filter((line) => line.owner === owner) : found;
+  }
+
+  // What can be read out one after the other, each with the first axes that it is read out in.
+  panels() {
+    const panels = new Map();
+    for (const axes of this.shown.axes.filter(({ read }) => read)) {
+      const panel = this.panelOf(axes);
+      if (!panels.has(panel)) panels.set(panel, axes);
+    }
+    return panels;
+  }
+
+  panelOf(axes) {
+    const names = this.readable(axes).map(({ owner, name }) => `${owner}: ${name}`);
+    return names.join() || this.shown.axes.indexOf(axes);
+  }
+
+  // What is read out at this x of these axes; `number` writes a number.
+  sentence(axes, x, y, number) {
+    const lines = this.readable(axes), owners = [...new Set(lines.map((line) => line.owner))];
+    const told = ({ name, parts, axes: own }) => {
+      const up = scaleOf(own, "y"), height = heightAt(parts, scaleOf(own, "x").pixel(x));
+      return `${name} ${Number.isNaN(height) ? "not shown" : number(up.value(height), up.step)}`;
+    };
+    const said = owners.map((owner) => {
+      const own = lines.filter((line) => line.owner === owner).map(told).join(", ");
+      return owner ? `${owner}: ${own}` : own;
+    });
+    const label = (text) => text.split(",")[0]; // what comes then explains it
+    const across = `${label(axes.x.label) || "x"} = ${number(x, scaleOf(axes, "x").step)}`;
+    if (!lines.length && y !== undefined) said.push(`${label(axes.y.label) || axes.title || "y"} = ${number(y, scaleOf(axes, "y").step)}`);
+    return [across, ...said].join(owners.some(Boolean) ? "; " : ", ");
+  }
+
+  // Keep room for the longest text, or the page below would move.
+  reserve() {
+    const probe = this.readout.cloneNode(), axes = [...this.panels().values()];
+    probe.removeAttribute("role");
+    probe.style.cssText += ";visibility:hidden;min-height:0";
+    this.readout.after(probe);
+    const heights = ["x", ...axes.map((each) => this.sentence(each, 0, 0, () => "not shown"))].map((text) => {
+      probe.textContent = text;
+      return probe.offsetHeight;
+    });
+    probe.remove();
+    this.readout.style.minHeight = `${Math.max(...heights)}px`;
   }
 
   readOut() {
-    const { axes, x, y } = this.cursor, across = scaleOf(axes, "x"), lines = this.readable(axes);
-    const said = [`${axes.x.label || "x"} = ${shortNumber(x, across.step)}`];
-    const { context: c } = this;
+    const { axes, x, y } = this.cursor, lines = this.readable(axes), { context: c } = this;
     c.save();
     c.strokeStyle = c.fillStyle = this.ink;
     c.setLineDash([2, 3]);
@@ -395,16 +451,14 @@ export class StrokePicture {
       c.lineTo(pixel, other.box[1] + other.box[3]);
       c.stroke();
     }
-    for (const { name, parts, axes: own } of lines) {
-      const pixel = scaleOf(own, "x").pixel(x), height = heightAt(parts, pixel), up = scaleOf(own, "y");
-      said.push(Number.isNaN(height) ? `${name} not shown` : `${name} ${shortNumber(up.value(height), up.step)}`);
+    for (const { parts, axes: own } of lines) {
+      const pixel = scaleOf(own, "x").pixel(x);
       c.beginPath();
-      c.arc(pixel, height, 3, 0, 7);
+      c.arc(pixel, heightAt(parts, pixel), 3, 0, 7);
       c.fill();
     }
     c.restore();
-    if (!lines.length && y !== undefined) said.push(`${axes.y.label || "y"} = ${shortNumber(y, scaleOf(axes, "y").step)}`);
-    this.readout.textContent = said.join(", ");
+    this.readout.textContent = this.sentence(axes, x, y, shortNumber);
   }
 
   point(cursor) {
@@ -423,19 +477,22 @@ export class StrokePicture {
     if (!this.shown) return;
     const place = this.place(event);
     if (this.dragged) return this.drag(place);
-    const axes = this.shown.axes.find(({ box }) => inside(box, place));
+    const axes = this.shown.axes.find(({ box, read }) => read && inside(box, place));
     this.point(axes && { axes, x: scaleOf(axes, "x").value(place[0]), y: scaleOf(axes, "y").value(place[1]) });
     this.canvas.style.cursor = this.handleAt(place) ? "grab" : "";
   }
 
+  // Left and right move along x, up and down to another panel.
   key(event) {
-    const first = this.shown?.axes[0], steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, Home: -1000, End: 1000 }[event.key];
-    if (!first || !steps) return;
+    const along = { ArrowLeft: -1, ArrowRight: 1, Home: -1000, End: 1000 }[event.key] ?? 0;
+    const down = { ArrowUp: -1, ArrowDown: 1 }[event.key] ?? 0, panels = this.shown ? this.panels() : new Map();
+    if (!panels.size || !(along || down)) return;
     event.preventDefault();
     event.stopPropagation(); // or JupyterLab selects another cell
-    const { axes, x } = this.cursor ?? { axes: first, x: scaleOf(first, "x").value(first.box[0] + first.box[2] / 2) };
-    const across = scaleOf(axes, "x"), [left, , width] = axes.box;
-    const pixel = across.pixel(x) + (steps * (event.shiftKey ? 10 : 1) * width) / 100;
+    const all = [...panels.values()], now = this.cursor?.axes ?? all[0];
+    const axes = down ? all[[...panels.keys()].indexOf(this.panelOf(now)) + down] ?? now : now;
+    const [left, , width] = axes.box, across = scaleOf(axes, "x"), stays = this.cursor && String(axes.x.range) === String(now.x.range);
+    const pixel = (stays ? across.pixel(this.cursor.x) : left + width / 2) + (along * (event.shiftKey ? 10 : 1) * width) / 100;
     this.point({ axes, x: across.value(Math.min(left + width, Math.max(left, pixel))) });
   }
 

@@ -113,6 +113,8 @@ def draw_columns(figure: Picture, titles: Sequence[str], columns: int) -> list[C
     for i, (artists, title) in enumerate(zip(drawn, titles, strict=True)):
         artists.value_ax.set_title(title, parse_math=False)
         artists.value_ax.set_xlabel("")
+        for line in (artists.value, artists.gradient, artists.slope):
+            line.set_gid(f"{' '.join(title.split())}: {line.get_gid()}")  # to be read out
         artists.gradient_ax.tick_params(labelbottom=i + columns >= len(titles))
         for ax, label in ((artists.value_ax, "value"), (artists.gradient_ax, "gradient")):
             ax.tick_params(labelleft=i % columns == 0)

@@ -139,6 +139,39 @@ def picture_of(picture) -> tuple[dict, dict]:
     return tables, shown
 
 
+class Finger:
+    """Touches a page as Chromium hears it from a screen, scrolling included."""
+
+    def __init__(self, session):
+        self._session = session
+
+    def tap(self, x: float, y: float):
+        self._send("touchStart", x, y)
+        self._send("touchEnd")
+
+    def drag(self, x: float, y: float, right: float, down: float):
+        self._send("touchStart", x, y)
+        for k in range(1, 11):
+            self._send("touchMove", x + right * k / 10, y + down * k / 10)
+        self._send("touchEnd")
+
+    def _send(self, kind, *place):
+        points = [dict(zip("xy", place, strict=True))] if place else []
+        self._session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+
+@contextmanager
+def finger_on(page) -> Iterator[Finger]:
+    """Give the page a screen that can be touched."""
+    session = page.context.new_cdp_session(page)
+    session.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    try:
+        yield Finger(session)
+    finally:
+        session.send("Emulation.setTouchEmulationEnabled", {"enabled": False})
+        session.detach()
+
+
 def is_whole(file: Path) -> bool:
     """Does this JSON file exist, and is it complete?"""
     try:

@@ -7,9 +7,10 @@ import torch
 
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture
+from helpers.curves import plot_gallery
 from helpers.widgets import Playable, explore, freeze
 
-from .lab import picture_of, wait_until
+from .lab import finger_on, picture_of, wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -50,56 +51,106 @@ LIVE = """([tables, shown]) => {
 }"""
 
 
-class Finger:
-    """Touches a page as Chromium hears it from a screen, scrolling included."""
-
-    def __init__(self, page):
-        self.session = page.context.new_cdp_session(page)
-
-    def drag(self, x, y, right, down):
-        self._send("touchStart", x, y)
-        for k in range(1, 11):
-            self._send("touchMove", x + right * k / 10, y + down * k / 10)
-        self._send("touchEnd")
-
-    def _send(self, kind, *place):
-        points = [dict(zip("xy", place, strict=True))] if place else []
-        self.session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-
-
 def test_a_finger_reads_out_drags_the_point_and_scrolls_elsewhere(open_empty):
-    page = open_empty(has_touch=True)
-    explorer = explore(torch.relu, point=0.3)
+    page, explorer = open_empty(), explore(torch.relu, point=0.3)
     page.evaluate(SHOW, picture_of(explorer.picture))
-    finger, (x, y) = Finger(page), page.evaluate(PLACE_OF_HANDLE)
+    x, y = page.evaluate(PLACE_OF_HANDLE)
     about = explorer.picture.axes[0]
     (low, high), width = about["x"]["range"], about["box"][2]
+    with finger_on(page) as finger:
+        finger.tap(x + 80, y)
+        status, said = page.get_by_role("status"), r"x = 1\.\d+, value 1\.\d+, gradient 1"
+        assert wait_until(lambda: re.match(said, status.inner_text())), status.inner_text()
 
-    page.touchscreen.tap(x + 80, y)
-    status, said = page.get_by_role("status"), r"x = 1\.\d+, value 1\.\d+, gradient 1"
-    assert wait_until(lambda: re.match(said, status.inner_text())), status.inner_text()
+        finger.drag(x, y, 60, -200)
+        assert wait_until(lambda: page.evaluate("window.dragged.length") >= 10)
+        dragged = page.evaluate("window.dragged.at(-1).point")
+        assert abs(dragged - (0.3 + 60 * (high - low) / width)) < 0.01
+        assert page.evaluate("scrollY") == 0, "the page scrolled under the point"
 
-    finger.drag(x, y, 60, -200)
-    assert wait_until(lambda: page.evaluate("window.dragged.length") >= 10)
-    dragged = page.evaluate("window.dragged.at(-1).point")
-    assert abs(dragged - (0.3 + 60 * (high - low) / width)) < 0.01
-    assert page.evaluate("scrollY") == 0, "the page scrolled under the point"
+        finger.drag(x + 80, y, 0, -200)
+        assert wait_until(lambda: page.evaluate("scrollY") > 100), "the page did not scroll"
+        assert page.evaluate("window.dragged.at(-1).point") == dragged
 
-    finger.drag(x + 80, y, 0, -200)
-    assert wait_until(lambda: page.evaluate("scrollY") > 100), "the page did not scroll"
-    assert page.evaluate("window.dragged.at(-1).point") == dragged
+
+def shown_on(page, figure):
+    """The canvas, what is read out, and the axes of this figure on an empty page."""
+    picture = LivePicture(figure)
+    picture.refresh()
+    page.evaluate(SHOW, picture_of(picture))
+    return page.locator("canvas"), page.get_by_role("status"), picture.axes
+
+
+def middle_of(about):
+    left, top, width, height = about["box"]
+    return {"x": left + width / 2, "y": top + height / 2}
+
+
+def test_of_a_few_functions_all_are_read_out_each_under_its_name(open_empty):
+    curves = {"relu": torch.relu, "a: b": torch.square}
+    canvas, status, axes = shown_on(open_empty(), plot_gallery(curves, x=(1, 3)))
+    said = "x = 2; relu: value 2, gradient 1, slope 1; a: b: value 4, gradient 4, slope 4"
+    for about in axes:
+        canvas.hover(position=middle_of(about))
+        assert status.inner_text() == said
+
+
+READ_OUT = """place => {
+  const {picture} = window, axes = picture.shown.axes[place];
+  picture.point({axes, x: 2});
+  return [picture.readout.textContent, picture.readout.getBoundingClientRect().height];
+}"""
+
+
+def test_of_many_functions_one_is_read_out_and_nothing_jumps(open_empty):
+    page = open_empty()
+    names = ["round", "relu", "abs", "sin", "the square of a number, which has a long name, too"]
+    functions = [torch.round, torch.relu, torch.abs, torch.sin, torch.square]
+    gallery = plot_gallery(dict(zip(names, functions, strict=True)), x=(1, 3))
+    page.set_viewport_size({"width": 400, "height": 900})
+    canvas, status, axes = shown_on(page, gallery)
+    height = status.bounding_box()["height"]
+    read = [page.evaluate(READ_OUT, place) for place in range(len(axes))]
+    for about, (text, _) in zip(axes, read, strict=True):
+        assert re.fullmatch(r"x = 2; [^;]+: value \S+, gradient \S+, slope \S+", text)
+        assert about["title"].replace("\n", " ") in text
+    assert {tall for _, tall in read} == {height}
+    canvas.focus()
+    for key, name in [("Up", 3), ("Up", 2), ("Down", 3), ("Right", 3), ("Down", 4), ("Down", 4)]:
+        page.keyboard.press(f"Arrow{key}")
+        assert f"; {names[name]}: value " in status.inner_text()
+    assert status.inner_text().startswith("x = 2.02")
+
+
+def test_up_and_down_lead_to_axes_over_another_x_and_names_are_no_numbers(open_empty):
+    page, (first, second, third) = open_empty(), Picture(8, 3).subplots(1, 3)
+    first.set(xlabel="weight, of y1", ylabel="height", xlim=(0, 2))
+    second.set(xlim=(0, 4), ylim=(0, 4), title="size")
+    second.plot([0, 4], [0, 4])
+    third.set_navigate(False)
+    canvas, status, axes = shown_on(page, first.figure)
+    canvas.hover(position=middle_of(axes[0]))
+    assert status.inner_text() == "weight = 1, height = 0.5"
+    canvas.hover(position=middle_of(axes[1]))
+    assert status.inner_text() == "x = 2, size = 2"
+    canvas.hover(position=middle_of(axes[2]))
+    assert status.inner_text() == ""
+    canvas.focus()
+    said = []
+    for key in ("ArrowLeft", "ArrowDown", "ArrowDown"):
+        page.keyboard.press(key)
+        said.append(status.inner_text())
+    assert said == ["weight = 0.98", "x = 2", "x = 2"]
 
 
 def test_a_line_over_a_reversed_axis_is_read_out(open_empty):
-    page, ax = open_empty(), Picture(4, 3).subplots()
+    ax = Picture(4, 3).subplots()
     ax.plot([0, 1, 2], [0, 1, 4], gid="value")
     ax.set(xlabel="x", xlim=(2, 0))
-    picture = LivePicture(ax.figure)
-    picture.refresh()
-    page.evaluate(SHOW, picture_of(picture))
-    left, top, width, height = picture.axes[0]["box"]
-    page.locator("canvas").hover(position={"x": left + width / 4, "y": top + height / 2})
-    said = page.get_by_role("status").inner_text()
+    canvas, status, (about,) = shown_on(open_empty(), ax.figure)
+    left, top, width, height = about["box"]
+    canvas.hover(position={"x": left + width / 4, "y": top + height / 2})
+    said = status.inner_text()
     x, value = map(float, re.fullmatch(r"x = (\S+), value (\S+)", said).groups())
     assert abs(x - 1.5) < 0.02 and abs(value - 2.5) < 0.05
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from .lab import EXECUTED, STORED_WIDTH, wait_until
+from .lab import EXECUTED, STORED_WIDTH, finger_on, wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -81,6 +81,46 @@ def test_a_point_on_a_curve_is_dragged(open_cells):
     assert wait_until(explorer.agrees)
     opened.panel.get_by_role("button", name="Step").click()
     assert wait_until(lambda: re.search(r"point=-1.(09|1|11),", explorer.text)), explorer.text
+    assert opened.complaints() == []
+
+
+# How far the notebook is scrolled.
+SCROLLED = """() => document.querySelector(
+  '.jp-NotebookPanel:not(.lm-mod-hidden) .jp-WindowedPanel-outer').scrollTop"""
+
+
+def test_a_finger_drags_the_point_scrolls_elsewhere_and_reads_out_with_a_tap(open_cells):
+    opened = open_cells(
+        "import json, torch\nfrom helpers.widgets import explore",
+        "explorer = explore(torch.relu, x=(-2, 2), point=1.0)\nexplorer",
+        "print(json.dumps(explorer.picture.axes[0]))",
+        "print('\\n' * 200)",
+    )
+    opened.run_all()
+    (explorer,) = opened.explorers()
+    axes = json.loads(opened.panel.locator("pre", has_text='"box"').last.inner_text())
+    left, top, width, height = axes["box"]
+    low, high = axes["y"]["range"]
+    box, page = explorer.picture.bounding_box(), opened.page
+    x = box["x"] + left + width * 3 / 4
+    y = box["y"] + top + height * (high - 1.0) / (high - low)
+    status = explorer.box.get_by_role("status").first
+    with finger_on(page) as finger:
+        finger.drag(x, y, width / 8, -60)
+        assert wait_until(lambda: re.search(r"point=1.(49|5|51),", explorer.text)), explorer.text
+        assert wait_until(explorer.agrees)
+        page.evaluate(EXECUTED, "assert abs(explorer.values['point'] - 1.5) < 0.02")
+        assert page.evaluate(SCROLLED) == 0, "the notebook scrolled under the point"
+
+        finger.tap(x - width / 4, y)
+        assert wait_until(lambda: status.inner_text()), "a tap reads nothing out"
+        said = re.match(r"x = (\S+), value ", status.inner_text())
+        assert abs(float(said[1])) < 0.05
+
+        dragged = explorer.text
+        finger.drag(x - width / 4, y, 0, -150)
+        assert wait_until(lambda: page.evaluate(SCROLLED) > 50), "the notebook did not scroll"
+        assert explorer.text == dragged
     assert opened.complaints() == []
 
 

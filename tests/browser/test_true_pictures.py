@@ -5,13 +5,14 @@ import json
 import re
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 import pytest
 from matplotlib.patches import Circle, Rectangle
 
 from autograd_surprises.show.live_picture import LivePicture
-from autograd_surprises.show.picture import Picture
+from autograd_surprises.show.picture import PIXEL_RATIO, Picture
 from tools.notebooks import notebook_files
 
 from .lab import ROOT, picture_of
@@ -25,28 +26,28 @@ TINT, TINT_ON_DARK = 1.2, 1.35  # of areas that only have to be seen
 MARK = 40  # what is wider, in pixels, is an area
 DECORATION = ("#dddddd", "#ffffff")  # the grid, and the rim that sets marks apart
 
-# The percentage of pixels that differ from a PNG by more than `levels`.
-COMPARE = """async ([tables, shown, png, levels]) => {
+# For each of the pictures in `shown`, the percentage of pixels that differ by more than `levels`
+# from the pixels that came with it.
+COMPARE = """async ([{shown, frames, ...tables}, levels]) => {
   const bytes = text => Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
   const numbers = text => new Int16Array(bytes(text).buffer);
+  const inflated = text => new Response(
+    new Blob([bytes(text)]).stream().pipeThrough(new DecompressionStream('deflate'))).arrayBuffer();
   const place = document.body.appendChild(document.createElement('div'));
-  const picture = new window.strokes.StrokePicture(place, shown.size);
-  const {frame, moving} = shown;
-  picture.show({...tables, ...shown, frame: numbers(frame), moving: numbers(moving)});
-  const wanted = await createImageBitmap(new Blob([bytes(png)], {type: 'image/png'}));
-  const {width, height} = picture.canvas, pixels = image => {
-    const context = new OffscreenCanvas(width, height).getContext('2d');
-    context.drawImage(image, 0, 0);
-    return context.getImageData(0, 0, width, height).data;
-  };
-  if (wanted.width !== width || wanted.height !== height) return 100;
-  const [seen, right] = [picture.canvas, wanted].map(pixels);
-  let apart = 0;
-  for (let i = 0; i < seen.length; i += 4)
-    if ([0, 1, 2].some(k => Math.abs(seen[i + k] - right[i + k]) > levels)) apart++;
+  const picture = new window.strokes.StrokePicture(place, shown[0].size);
+  const backs = frames.map(numbers), percentages = [];
+  for (const {frame, moving, pixels, ...about} of shown) {
+    picture.show({...tables, ...about, frame: backs[frame], moving: numbers(moving)});
+    const {width, height} = picture.canvas, right = new Uint8Array(await inflated(pixels));
+    const seen = picture.context.getImageData(0, 0, width, height).data;
+    const far = i => Math.abs(seen[i] - right[i]) > levels;
+    let apart = seen.length === right.length ? 0 : seen.length / 4;
+    for (let i = 0; i < seen.length; i += 4) if (far(i) || far(i + 1) || far(i + 2)) apart++;
+    percentages.push(400 * apart / seen.length);
+  }
   picture.dispose();
   place.remove();
-  return 400 * apart / seen.length;
+  return percentages;
 }"""
 # The text of a frozen explorer, live from the same module: at the start, and at the first value of
 # each control.
@@ -92,11 +93,6 @@ PAGES = {  # JupyterLab's colours, and those of a page without any
 
 
 @pytest.fixture
-def page(open_empty):
-    return open_empty(device_scale_factor=2)
-
-
-@pytest.fixture
 def pictures(tmp_path):
     """{notebook and explorer: file} of what all explorers of all notebooks show."""
     done = subprocess.run(
@@ -106,7 +102,8 @@ def pictures(tmp_path):
     return sorted(tmp_path.glob("*.json"))
 
 
-def test_artists_that_no_explorer_has_are_drawn_as_matplotlib_does(page):
+def test_artists_that_no_explorer_has_are_drawn_as_matplotlib_does(open_empty):
+    page = open_empty(device_scale_factor=PIXEL_RATIO)
     ax = Picture(6, 4).subplots()
     many = np.linspace(0, 1, 40_000)
     ax.fill(many, 0.7 + 0.3 * (many * 40 % 1), color="0.8")
@@ -122,8 +119,9 @@ def test_artists_that_no_explorer_has_are_drawn_as_matplotlib_does(page):
     picture.paint()
     picture.refresh()
     tables, shown = picture_of(picture)
-    png = base64.b64encode(ax.figure.png()).decode()
-    assert page.evaluate(COMPARE, [tables, shown, png, LEVELS]) <= PERCENT
+    pixels = base64.b64encode(zlib.compress(ax.figure.canvas.buffer_rgba())).decode()
+    one = {**tables, "frames": [shown["frame"]], "shown": [{**shown, "frame": 0, "pixels": pixels}]}
+    assert page.evaluate(COMPARE, [one, LEVELS])[0] <= PERCENT
 
 
 def needed_contrasts(styles, tint):
@@ -150,23 +148,22 @@ def width_of(shape):
     return max(numbers) - min(numbers)
 
 
-def test_a_page_shows_what_matplotlib_draws_in_colours_that_can_be_seen(page, pictures):
+def test_a_page_shows_what_matplotlib_draws_in_colours_that_can_be_seen(open_empty, pictures):
     """One test, because writing the pictures down takes longer than looking at them."""
     assert len(pictures) >= 18
-    wrong, styles = {}, []
+    page, wrong, styles = open_empty(), {}, []
     for file in pictures:
-        tables = json.loads(file.read_text())
-        styles += tables["styles"]
-        frozen, said = tables.pop("frozen"), tables.pop("said")
+        written = json.loads(file.read_text())
+        styles += written["styles"]
+        frozen, said = written.pop("frozen"), written.pop("said")
         start, lowest = page.evaluate(FROZEN, frozen)
         moved = any("numbers" in c and c["start"] for c in frozen["controls"])
         if start != said or (lowest == said and moved):
             wrong[f"{file.stem}, frozen"] = start, lowest
         if len(json.dumps(frozen)) > LARGEST:
             wrong[f"{file.stem}, frozen"] = len(json.dumps(frozen))
-        for k, shown in enumerate(tables.pop("shown")):
-            png = base64.b64encode(file.with_name(f"{file.stem}-{k}.png").read_bytes()).decode()
-            percent = page.evaluate(COMPARE, [tables, shown, png, LEVELS])
+        found = page.evaluate(COMPARE, [written, LEVELS])
+        for shown, percent in zip(written["shown"], found, strict=True):
             if percent > PERCENT:
                 wrong[f"{file.stem}: {shown['said']}"] = round(percent, 2)
     for theme, colours in PAGES.items():

@@ -47,7 +47,7 @@ class CurvatureDrawing(Drawing):
             ax.set(title=title, xlabel="x", xlim=x)
             draw_light_grid(ax)
             ax.axhline(0, color=SLOPE_COLOUR, lw=0.8)
-            self._curves += ax.plot([], [], color=colour, lw=2)
+            self._curves += ax.plot([], [], color=colour, lw=2, gid=title)
             self._dots += ax.plot([], [], "o", color=colour, mec="white", ms=9)
             self._dots += [ax.axvline(at, color=colour, lw=0.8, ls=":")]
         (self._tangent,) = self._axes[0].plot([], [], color=GRADIENT_COLOUR, ls="--", lw=1.6)

@@ -56,6 +56,7 @@ class JacobianDrawing(Drawing):
         )
         for ax, title in zip(axes, titles, strict=True):
             ax.set_title(title)
+            ax.set_navigate(False)  # x and y are names here, not numbers
         for ax in (weights, jacobian, weighted):
             ax.set(yticks=range(rows), ylim=(rows - 0.5, -0.5))
             ax.set_yticklabels([f"y{i + 1}" for i in range(rows)])

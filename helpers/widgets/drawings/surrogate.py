@@ -45,10 +45,10 @@ class SurrogateDrawing(Drawing):
         for ax in (value_ax, gradient_ax):
             ax.set(xlabel="x", xlim=(-REACH, REACH))
         draw_light_grid(value_ax, gradient_ax)
-        (self._value,) = value_ax.plot([], [], color=VALUE_COLOUR, lw=2, label="value")
-        (self._surrogate,) = value_ax.plot([], [], **SURROGATE)
+        (self._value,) = value_ax.plot([], [], color=VALUE_COLOUR, lw=2, label="value", gid="value")
+        (self._surrogate,) = value_ax.plot([], [], gid="surrogate function", **SURROGATE)
         (self._gradient,) = gradient_ax.plot(
-            [], [], color=GRADIENT_COLOUR, lw=3, label="autograd's gradient"
+            [], [], color=GRADIENT_COLOUR, lw=3, label="autograd's gradient", gid="gradient"
         )
         bell = {"color": VALUE_COLOUR, "lw": 1.2, "label": "density of normal inputs"}
         x = torch.linspace(-REACH, REACH, 121, dtype=torch.float64)
