@@ -42,7 +42,9 @@ def errors_in(text: str) -> list[str]:
     names = list(re.finditer(NAME, text, re.MULTILINE))
     ends = [*(name.start() for name in names), len(text)][1:]
     return [
-        _one_line(re.split(END, text[name.end() : end].lstrip("\n"), 1, re.MULTILINE)[0])
+        _one_line(
+            re.split(END, text[name.end() : end].lstrip("\n"), maxsplit=1, flags=re.MULTILINE)[0]
+        )
         for name, end in zip(names, ends, strict=True)
     ]
 
@@ -55,7 +57,7 @@ def find_messages(text: str) -> list[Message]:
     if no text has them all, in what the messages mean and what helps, too. What is found by words
     is in the order of the notebooks.
 
-    >>> find_messages("Traceback (most recent call last):\nRuntimeError: mine")
+    >>> find_messages("Traceback (most recent call last):\\nRuntimeError: mine")
     []
     >>> [message.cause for message in find_messages("retain_graph")]
     ['second-backward']
@@ -63,7 +65,7 @@ def find_messages(text: str) -> list[Message]:
     errors = errors_in(text)
     known = [known_message(error) for error in reversed(errors)]
     found = [each for i, each in enumerate(known) if each and each not in known[:i]]
-    before_code = re.split(FRAME, _without_what_was_added(text), 1, re.MULTILINE)[0]
+    before_code = re.split(FRAME, _without_what_was_added(text), maxsplit=1, flags=re.MULTILINE)[0]
     said = errors[-1] if errors else _one_line(before_code)
     if found or not said:
         return found
