@@ -1,7 +1,7 @@
 """The messages in a text that somebody pastes: a whole traceback, a line of a log, some words.
 
-The website searches in the page, in JavaScript, with these expressions: they mean the same there.
-So no \\s, \\w and \\b, which know more letters here. ^ and $ are ends of a line.
+The website searches in the page, in JavaScript, with the same expressions. They have no \\s, \\w
+and \\b, which mean more letters here than there. ^ and $ are the ends of a line.
 """
 
 from __future__ import annotations
@@ -42,9 +42,7 @@ def errors_in(text: str) -> list[str]:
     names = list(re.finditer(NAME, text, re.MULTILINE))
     ends = [*(name.start() for name in names), len(text)][1:]
     return [
-        _one_line(
-            re.split(END, text[name.end() : end].lstrip("\n"), maxsplit=1, flags=re.MULTILINE)[0]
-        )
+        _one_line(_before(END, text[name.end() : end].lstrip()))
         for name, end in zip(names, ends, strict=True)
     ]
 
@@ -65,8 +63,7 @@ def find_messages(text: str) -> list[Message]:
     errors = errors_in(text)
     known = [known_message(error) for error in reversed(errors)]
     found = [each for i, each in enumerate(known) if each and each not in known[:i]]
-    before_code = re.split(FRAME, _without_what_was_added(text), maxsplit=1, flags=re.MULTILINE)[0]
-    said = errors[-1] if errors else _one_line(before_code)
+    said = errors[-1] if errors else _one_line(_before(FRAME, _without_what_was_added(text)))
     if found or not said:
         return found
     part_of = [message for message in MESSAGES if said.lower() in _texts(message)]
@@ -90,8 +87,12 @@ def _without_what_was_added(text):
     return text
 
 
+def _before(expression, text):
+    return re.split(expression, text, maxsplit=1, flags=re.MULTILINE)[0]
+
+
 def _one_line(text):
-    return " ".join(re.split("[ \t\n]+", text)).strip()
+    return re.sub("[ \t\n]+", " ", text).strip()
 
 
 def _with_words(words, texts):
