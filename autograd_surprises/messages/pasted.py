@@ -12,24 +12,27 @@ from collections.abc import Iterable
 from autograd_surprises.messages.catalogue import MESSAGES, known_message
 from autograd_surprises.messages.message import Message
 
-# What consoles, forums and launchers add to a text, and what stands there without it.
-ADDED = (
+# What surrounds a message, and what stands there without it.
+AROUND = (
     # colours, also where a web page has dropped or spelt out the escape character
     (r"(?:\x1b|\\x1b|\\u001b|\^\[|␛)?\[[0-9][0-9;]*m|\x1b\[m", ""),
     (r"\r\n?", "\n"),
     (r"\xa0", " "),
-    # > quoted, | a group of exceptions, [rank0]: torchrun
+    # > quoted, | in a group of exceptions, [rank0]: by torchrun
     (r"^(?:[ \t]*(?:>|\||│|\[rank[0-9]+\]:) ?)+", ""),
+    # lines of code, which may say anything: below the name of their file, or with a number
+    (r'^([ \t]*)File "[^\n]*(?:\n\1[ \t]+[^\n]*)*', ""),
+    (r"^(?:-+> ?|[ \t]+)[0-9]+[ \t][^\n]*", ""),
 )
 # The name of an error or a warning, from which its message follows. Some names say where they are
 # from instead: torch._dynamo.exc.Unsupported.
 NAME = (
     r"(?<![A-Za-z0-9_.])(?<!except )[A-Za-z0-9_.]*(?:Error|Exception|Warning):(?= |$)"
-    r"|^[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z0-9_.]*[A-Za-z0-9_]:(?= |$)"
+    r"|^[ \t]*[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z0-9_.]*[A-Za-z0-9_]:(?= |$)"
 )
 # Where a message ends at the latest: an empty line, or what comes before the next traceback.
 END = r"\n[ \t]*\n|^[ \t]*(?:Traceback \(most recent|-----|```)"
-FRAME = r'^[ \t]*(?:File "|Traceback \(most recent)'
+TRACEBACK = r"^[ \t]*Traceback \(most recent"
 
 
 def errors_in(text: str) -> list[str]:
@@ -38,7 +41,7 @@ def errors_in(text: str) -> list[str]:
     >>> errors_in("  File 'a.py', line 1\\nValueError: too high\\n\\nHow do I repair this?")
     ['too high']
     """
-    text = _without_what_was_added(text)
+    text = _without_what_is_around(text)
     names = list(re.finditer(NAME, text, re.MULTILINE))
     ends = [*(name.start() for name in names), len(text)][1:]
     return [
@@ -63,17 +66,17 @@ def find_messages(text: str) -> list[Message]:
     errors = errors_in(text)
     known = [known_message(error) for error in reversed(errors)]
     found = [each for i, each in enumerate(known) if each and each not in known[:i]]
-    said = errors[-1] if errors else _one_line(_before(FRAME, _without_what_was_added(text)))
+    said = errors[-1] if errors else _one_line(_before(TRACEBACK, _without_what_is_around(text)))
     if found or not said:
         return found
-    part_of = [message for message in MESSAGES if said.lower() in _texts(message)]
+    part_of = [message for message in MESSAGES if said.lower() in texts_of(message)]
     whole = None if errors else known_message(said)
     if whole and len(part_of) < 2:  # and not a part of several
         return [whole]
     if errors:  # somebody types one
         return in_order_of_notebooks(part_of)
     words = said.lower().split(" ")
-    return _with_words(words, _texts) or _with_words(words, _all_words)
+    return _with_words(words, texts_of) or _with_words(words, words_of)
 
 
 def in_order_of_notebooks(messages: Iterable[Message]) -> list[Message]:
@@ -81,9 +84,19 @@ def in_order_of_notebooks(messages: Iterable[Message]) -> list[Message]:
     return sorted(messages, key=lambda message: message.section[:2] or "99")
 
 
-def _without_what_was_added(text):
-    for added, instead in ADDED:
-        text = re.sub(added, instead, text, flags=re.MULTILINE)
+def texts_of(message: Message) -> str:
+    """What PyTorch says, in lower case."""
+    return "\n".join([*message.examples, *message.variants]).lower()
+
+
+def words_of(message: Message) -> str:
+    """What is searched if PyTorch does not say it: meaning and remedy, too."""
+    return "\n".join([texts_of(message), message.meaning, message.fix, message.section]).lower()
+
+
+def _without_what_is_around(text):
+    for around, instead in AROUND:
+        text = re.sub(around, instead, text, flags=re.MULTILINE)
     return text
 
 
@@ -98,11 +111,3 @@ def _one_line(text):
 def _with_words(words, texts):
     found = [message for message in MESSAGES if all(word in texts(message) for word in words)]
     return in_order_of_notebooks(found)
-
-
-def _texts(message):
-    return "\n".join([*message.examples, *message.variants]).lower()
-
-
-def _all_words(message):
-    return "\n".join([_texts(message), message.meaning, message.fix, message.section]).lower()
