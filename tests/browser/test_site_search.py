@@ -15,10 +15,10 @@ pytestmark = pytest.mark.browser
 SYMPTOMS = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <link rel="stylesheet" href="{static}/symptoms.css"><script src="{static}/symptoms.js"></script>
-<title>Messages</title><div class="symptoms"><p>all messages</p></div>
+<title>Messages</title><div data-symptoms><p>all messages</p></div>
 <script>
   window.symptoms = {data};
-  showSymptoms(document.querySelector('.symptoms'), symptoms);
+  showSymptoms(document.querySelector('[data-symptoms]'), symptoms);
 </script>"""
 # The places of the messages that are found.
 FIND = "texts => texts.map(text => findMessages(text, symptoms).map(found => found.place))"
