@@ -1,49 +1,29 @@
 """The catalogue of messages: each says what torch really says, and is found by it."""
 
 import re
-import textwrap
-import warnings
 
 import nbformat
 import pytest
-import torch
-import torch.distributed as dist
+from pasted_texts import EXAMPLES, TYPED, UNKNOWN, every_warning, pasted, said_by_torch
 
 from autograd_surprises import explain_error
-from autograd_surprises.messages import MESSAGES, PRELUDE, known_message, remedy_for
+from autograd_surprises.messages import MESSAGES, find_messages, known_message, remedy_for
 from autograd_surprises.messages.message import contains
 from helpers.lessons.symptoms import symptom_table
 from tools.notebooks import notebook_files
 
-EXAMPLES = [(m, text, code) for m in MESSAGES for text, code in m.examples.items()]
 each = pytest.mark.parametrize("message, text, code", EXAMPLES, ids=[e[1][:50] for e in EXAMPLES])
 
 
-@pytest.fixture
-def what_torch_says():
-    """A function that runs an example and returns the error's text, or the texts of warnings."""
-
-    def run(code):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            try:
-                exec(PRELUDE + textwrap.dedent(code), {"__name__": "example"})
-            except Exception as error:
-                return [str(error)]
-        return [str(warning.message) for warning in caught]
-
-    torch.set_warn_always(True)  # some come once in a process, and another test may have had them
-    yield run
-    torch.set_warn_always(False)
-    if dist.is_initialized():
-        dist.destroy_process_group()
-
-
 @each
-def test_an_example_makes_torch_say_it(message, text, code, what_torch_says):
-    (said,) = what_torch_says(code)
+def test_an_example_makes_torch_say_it(message, text, code):
+    with every_warning():
+        (error,) = said_by_torch(code)
+    said = str(error)
     assert any(contains(said, wording) for wording in (text, *message.variants)), said
     assert known_message(said) is message, f"{known_message(said)} hides it"
+    for how, whole in pasted(error).items():
+        assert find_messages(whole) == [message], how
 
 
 @each
@@ -59,6 +39,39 @@ def test_a_message_that_is_not_known_is_called_so():
     assert remedy_for("mine") == ""
     found = explain_error(ValueError("mine"))
     assert (found.cause, found.fix) == ("unknown-error", "")
+
+
+@pytest.mark.parametrize("text", UNKNOWN.values(), ids=UNKNOWN)
+def test_nothing_is_found_where_nothing_is_known(text):
+    assert find_messages(text) == []
+
+
+def test_words_are_looked_up_in_the_order_of_the_notebooks():
+    for words in TYPED:
+        places = [message.section[:2] or "99" for message in find_messages(words)]
+        assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    "words, causes",
+    [
+        (
+            "does not require grad",
+            ["not-connected", "untracked-tensor", "not-differentiable-input"],
+        ),
+        ("GRADIENTS incorrect", ["gradient-count", "gradient-count"]),
+        ("retain_graph", ["second-backward"]),  # in the remedy only
+        ("RuntimeError: element 0 of t", ["not-connected"]),
+    ],
+)
+def test_messages_are_found_by_words(words, causes):
+    assert [message.cause for message in find_messages(words)] == causes
+
+
+def test_the_error_that_stopped_the_program_comes_first():
+    first, last = "forward() takes 2 positional arguments", "No module named 'pytorch'"
+    found = find_messages(f"TypeError: {first}\n\nx.y.Failure: mine\n\nImportError: {last}")
+    assert found == [known_message(last), known_message(first)]
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,20 @@ custom_functions  torch.autograd.Function and gradcheck
 modules           modules, optimizers and distributed training
 under_transforms  torch.func, forward mode and torch.compile
 catalogue         all messages, and the search for one
+pasted            the messages in a traceback, or those with some words
 """
 
 from autograd_surprises.messages.catalogue import MESSAGES, known_message, remedy_for
 from autograd_surprises.messages.message import PRELUDE, Message
+from autograd_surprises.messages.pasted import errors_in, find_messages, in_order_of_notebooks
 
-__all__ = ["MESSAGES", "PRELUDE", "Message", "known_message", "remedy_for"]
+__all__ = [
+    "MESSAGES",
+    "PRELUDE",
+    "Message",
+    "errors_in",
+    "find_messages",
+    "in_order_of_notebooks",
+    "known_message",
+    "remedy_for",
+]

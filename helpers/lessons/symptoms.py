@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from autograd_surprises.messages import MESSAGES
+import re
+from collections.abc import Iterable
+
+from autograd_surprises.messages import MESSAGES, Message, in_order_of_notebooks
 from autograd_surprises.show.table import Table
+
+MEANING, FIX, SECTION = "What it means", "What helps", "Explained in"
+NOTHING_FOUND = (
+    "Nothing found. The index knows messages about gradients only. Does the text have the last "
+    "line of the traceback, which names the error? Or type fewer words, such as the name of a "
+    "function."
+)
 
 
 def symptom_table() -> Table:
@@ -13,14 +23,44 @@ def symptom_table() -> Table:
     ('PyTorch says', 'Explained in')
     """
     sections: dict[str, list[str]] = {}
-    for message in MESSAGES:
+    for message in in_order_of_notebooks(MESSAGES):
         if message.section:
             sections.setdefault(message.section, []).extend(message.examples)
-    by_notebook = sorted(sections, key=lambda section: section[:2])
     return Table(
-        ("PyTorch says", "Explained in"),
-        tuple((_code(text), _link(name)) for name in by_notebook for text in sections[name]),
+        ("PyTorch says", SECTION),
+        tuple((_code(text), _link(name)) for name in sections for text in sections[name]),
     )
+
+
+def answers(messages: Iterable[Message]) -> str:
+    """What these messages mean and what helps, as Markdown, or what to do if there are none.
+
+    >>> print(answers(MESSAGES[:1]).splitlines()[2])
+    - **What it means:** PyTorch's package is called torch
+    """
+    return "\n\n".join(map(_answer, messages)) or NOTHING_FOUND
+
+
+def section_name(section: str) -> str:
+    """A section as a link to it calls it.
+
+    >>> section_name("02_backward_needs_a_gradient.ipynb#The-shape-of-v")
+    '02: The shape of v'
+    """
+    notebook, _, heading = section.partition("#")
+    return f"{notebook[:2]}: {heading.replace('-', ' ')}" if section else ""
+
+
+def _answer(message: Message):
+    said = [(MEANING, _escaped(message.meaning)), (FIX, _escaped(message.fix))]
+    if message.section:
+        said.append((SECTION, _link(message.section)))
+    texts = "  \n".join(map(_code, message.examples))
+    return "\n".join([texts, "", *(f"- **{label}:** {words}" for label, words in said)])
+
+
+def _escaped(words):
+    return re.sub(r"([\\`*_\[\]<>#|~$])", r"\\\1", words)
 
 
 def _code(text):
@@ -28,5 +68,4 @@ def _code(text):
 
 
 def _link(section):
-    notebook, _, heading = section.partition("#")
-    return f"[{notebook[:2]}: {heading.replace('-', ' ')}]({section})"
+    return f"[{section_name(section)}]({section})"

@@ -1,0 +1,113 @@
+"""The messages in a text that somebody pastes: a whole traceback, a line of a log, some words.
+
+The website searches in the page, in JavaScript, with the same expressions. They have no \\s, \\w
+and \\b, which mean more letters here than there. ^ and $ are the ends of a line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from autograd_surprises.messages.catalogue import MESSAGES, known_message
+from autograd_surprises.messages.message import Message
+
+# What surrounds a message, and what stands there without it.
+AROUND = (
+    # colours, also where a web page has dropped or spelt out the escape character
+    (r"(?:\x1b|\\x1b|\\u001b|\^\[|␛)?\[[0-9][0-9;]*m|\x1b\[m", ""),
+    (r"\r\n?", "\n"),
+    (r"\xa0", " "),
+    # > quoted, | in a group of exceptions, [rank0]: by torchrun
+    (r"^(?:[ \t]*(?:>|\||│|\[rank[0-9]+\]:) ?)+", ""),
+    # lines of code, which may say anything: below the name of their file, or with a number
+    (r'^([ \t]*)File "[^\n]*(?:\n\1[ \t]+[^\n]*)*', ""),
+    (r"^(?:-+> ?|[ \t]+)[0-9]+[ \t][^\n]*", ""),
+)
+# The name of an error or a warning, from which its message follows. Some names say where they are
+# from instead: torch._dynamo.exc.Unsupported.
+NAME = (
+    r"(?<![A-Za-z0-9_.])(?<!except )[A-Za-z0-9_.]*(?:Error|Exception|Warning):(?= |$)"
+    r"|^[ \t]*[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z0-9_.]*[A-Za-z0-9_]:(?= |$)"
+)
+# Where a message ends at the latest: an empty line, or what comes before the next traceback.
+END = r"\n[ \t]*\n|^[ \t]*(?:Traceback \(most recent|-----|```)"
+TRACEBACK = r"^[ \t]*Traceback \(most recent"
+
+
+def errors_in(text: str) -> list[str]:
+    """The messages of all errors and warnings that are named in a text, without their names.
+
+    >>> errors_in("  File 'a.py', line 1\\nValueError: too high\\n\\nHow do I repair this?")
+    ['too high']
+    """
+    text = _without_what_is_around(text)
+    names = list(re.finditer(NAME, text, re.MULTILINE))
+    ends = [*(name.start() for name in names), len(text)][1:]
+    return [
+        _one_line(_before(END, text[name.end() : end].lstrip()))
+        for name, end in zip(names, ends, strict=True)
+    ]
+
+
+def find_messages(text: str) -> list[Message]:
+    """The messages of MESSAGES that a text contains, the last one first; or those with its words.
+
+    The last error of a traceback is the one that stopped the program. A text without the name of
+    an error is a message if one is in it. Otherwise its words are looked up: in torch's texts, and
+    if no text has them all, in what the messages mean and what helps, too. What is found by words
+    is in the order of the notebooks.
+
+    >>> find_messages("Traceback (most recent call last):\\nRuntimeError: mine")
+    []
+    >>> [message.cause for message in find_messages("retain_graph")]
+    ['second-backward']
+    """
+    errors = errors_in(text)
+    known = [known_message(error) for error in reversed(errors)]
+    found = [each for i, each in enumerate(known) if each and each not in known[:i]]
+    said = errors[-1] if errors else _one_line(_before(TRACEBACK, _without_what_is_around(text)))
+    if found or not said:
+        return found
+    part_of = [message for message in MESSAGES if said.lower() in texts_of(message)]
+    whole = None if errors else known_message(said)
+    if whole and len(part_of) < 2:  # and not a part of several
+        return [whole]
+    if errors:  # somebody types one
+        return in_order_of_notebooks(part_of)
+    words = said.lower().split(" ")
+    return _with_words(words, texts_of) or _with_words(words, words_of)
+
+
+def in_order_of_notebooks(messages: Iterable[Message]) -> list[Message]:
+    """Sorted by the notebook of their section; those without one come last."""
+    return sorted(messages, key=lambda message: message.section[:2] or "99")
+
+
+def texts_of(message: Message) -> str:
+    """What PyTorch says, in lower case."""
+    return "\n".join([*message.examples, *message.variants]).lower()
+
+
+def words_of(message: Message) -> str:
+    """What is searched if PyTorch does not say it: meaning and remedy, too."""
+    return "\n".join([texts_of(message), message.meaning, message.fix, message.section]).lower()
+
+
+def _without_what_is_around(text):
+    for around, instead in AROUND:
+        text = re.sub(around, instead, text, flags=re.MULTILINE)
+    return text
+
+
+def _before(expression, text):
+    return re.split(expression, text, maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def _one_line(text):
+    return re.sub("[ \t\n]+", " ", text).strip()
+
+
+def _with_words(words, texts):
+    found = [message for message in MESSAGES if all(word in texts(message) for word in words)]
+    return in_order_of_notebooks(found)

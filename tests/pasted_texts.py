@@ -1,0 +1,104 @@
+"""What torch says about an example of the catalogue, and what people paste with it."""
+
+import re
+import textwrap
+import traceback
+import warnings
+from contextlib import contextmanager
+
+import torch
+import torch.distributed as dist
+
+from autograd_surprises.messages import MESSAGES, PRELUDE
+
+EXAMPLES = [(m, text, code) for m in MESSAGES for text, code in m.examples.items()]
+
+
+@contextmanager
+def every_warning():
+    """Some come once in a process, and another test may have had them."""
+    torch.set_warn_always(True)
+    yield
+    torch.set_warn_always(False)
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def said_by_torch(code):
+    """The error that an example raises, or else its warnings, as exceptions."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            exec(PRELUDE + textwrap.dedent(code), {"__name__": "example"})
+        except Exception as error:
+            return [error]
+    return [warning.message for warning in caught]
+
+
+FRAME = """Traceback (most recent call last):
+  File "/home/me/train.py", line 8, in <module>
+    loss.backward()  # NotImplementedError: not in-place, no data-dependent control flow
+    ^^^^^^^^^^^^^^^
+"""
+# As IPython 9 colours it, shortened; <31> stands for an escape sequence.
+JUPYTER = re.sub(
+    "<([0-9;]+)>",
+    "\x1b[\\1m",
+    """<31>---------------------------------------------------------------------------<39>
+<31>{kind}<39>                              Traceback (most recent call last)
+<36>Cell<39><36> <39><32>In[3]<39><32>, line 2<39>
+<32>      1<39> <38;5;28;01>import<39;00> <34;01>torch<39;00>
+<32>----> <39><32>2<39> loss.backward()  <38;5;66;03># ValueError: in-place<39;00>
+
+<36>File <39><32>/lib/torch/_tensor.py:648<39>, in <36>Tensor.backward<39>(self)
+<32>    647<39>     )
+<32>--> <39><32>648<39> torch.autograd.backward(
+
+<31>{kind}<39>: {said}""",
+)
+HANDLING = "\nDuring handling of the above exception, another exception occurred:\n\n"
+CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
+OTHER = FRAME + "KeyError: 'lr'\n"
+
+
+def pasted(error):
+    """{how: what people paste} for an error or a warning."""
+    last = "".join(traceback.format_exception_only(error))
+    whole = FRAME + last
+    kind, _, said = last.rstrip().partition(": ")
+    return {
+        "alone": said,
+        "last line": last,
+        "traceback": whole,
+        "its lower half": whole.partition("\n")[2],
+        "warning": f"/home/me/train.py:8: {last}",
+        "log": f"[rank0]: {'[rank0]: '.join(whole.splitlines(True))}",
+        "log of one line": f"2026-11-23 07:00:00,000 - ERROR - step 3: {last}",
+        "Jupyter": JUPYTER.format(kind=kind, said=said),
+        "Jupyter, escape characters lost": JUPYTER.format(kind=kind, said=said).replace("\x1b", ""),
+        "pytest": "".join(f"E       {line}" for line in last.splitlines(True)),
+        "in a forum": f"Hello,\n\n> {'> '.join(whole.splitlines(True))}\n\nIs it x += 1, in-place?",
+        "Windows": whole.replace("\n", "\r\n"),
+        "indented": textwrap.indent(whole, "    "),
+        "wrapped": FRAME + kind + ": " + said.replace(" ", "\n", 3).replace("\xa0", " "),
+        "after another": OTHER + HANDLING + whole,
+        "the cause of another": whole + CAUSE + OTHER,
+    }
+
+
+UNKNOWN = {
+    "another error": FRAME + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB",
+    "no last line": FRAME,
+    "an error without words": FRAME + "AssertionError",
+    "words of other things": "how do I bake bread",
+    "nothing": "",
+    "spaces": " \r\n\t",
+    "regular expression": "(.*[",
+}
+TYPED = (
+    "in-place", "grad_fn", "does not require grad", "retain_graph", "retain_graph=True", "DETACH",
+    "returned an incorrect number of gradients", "graph a second", "`nn.init.uniform`", "nan",
+    "same dtype", "float", "forward", "RuntimeError: element 0 of t", "RuntimeError:", "x", "ſ",
+    "İ", "…", "Found dtype Long but expected Float",
+    "derivative for aten::floor_divide is not implemented",
+)  # fmt: skip
