@@ -26,7 +26,7 @@ from PIL import Image  # noqa: E402
 
 from helpers.widgets import freeze, freezing  # noqa: E402
 from helpers.widgets.explorer import Explorer  # noqa: E402
-from tools.notebooks import sections  # noqa: E402
+from tools.notebooks import sections, setup_cell  # noqa: E402
 
 # settings of each explorer, besides the first, the lowest and the highest
 RANDOM = int(os.environ.get("RANDOM_SETTINGS", 3))
@@ -41,7 +41,7 @@ def explorers_of(notebook):
         made.append(self)
 
     Explorer.__init__ = watched
-    setup = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    setup = setup_cell(notebook)
     for _, cells in sections(notebook):
         code = [cell for cell in cells if cell.cell_type == "code" and cell is not setup]
         exploring = [k for k, cell in enumerate(code) if "explore(" in cell.source]
