@@ -7,16 +7,19 @@
 FIRST := notebooks/00_start_here.ipynb
 VENV := .venv$(if $(TORCH),-torch-$(TORCH))
 RUN := $(VENV)/bin/python
-CONSTRAINTS := $(if $(TORCH),$(VENV)/)constraints.txt
+PACKAGES := '.[lab]'
+FIXED := # a file of versions that count more than those of constraints.txt
+UNPINNED = $(if $(TORCH),-e ^torch== -e ^sympy==) $(if $(FIXED),-f $(VENV)/fixed)
+CONSTRAINTS := $(if $(TORCH)$(FIXED),$(VENV)/)constraints.txt
 INSTALL = $(RUN) -m pip install --disable-pip-version-check \
 	$(if $(TORCH_INDEX),--extra-index-url '$(TORCH_INDEX)') -c $(CONSTRAINTS) -e
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help lab test lint unit nb browser notebooks atlas bench real cards clean
+.PHONY: help lab test lint unit nb browser test-colab notebooks atlas bench real cards clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 lab: $(VENV)/ready ## install what is missing, then open JupyterLab on the first notebook
 	$(RUN) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/$(FIRST) \
@@ -24,8 +27,8 @@ lab: $(VENV)/ready ## install what is missing, then open JupyterLab on the first
 
 # Workers share the cores: threads inside each would wait for one another. Bytecode that pytest
 # rewrites (tests, plugins) is kept, or every process would rewrite it.
-test unit nb browser: export OMP_NUM_THREADS = 1
-test unit nb browser: export PYTHONDONTWRITEBYTECODE =
+test unit nb browser test-colab: export OMP_NUM_THREADS = 1
+test unit nb browser test-colab: export PYTHONDONTWRITEBYTECODE =
 
 # Three workers for two cores: one of them waits for JupyterLab most of the time.
 test: lint ## check the style, then run all tests: unit, nb and browser at once
@@ -43,6 +46,11 @@ nb: $(VENV)/ready-test ## run every notebook and compare each output with the st
 
 browser: $(VENV)/ready-test ## move sliders in a real JupyterLab (needs Chromium)
 	$(RUN) -m pytest tests/browser -n 2
+
+test-colab: ## test the notebooks with the versions that Google Colab has
+	$(MAKE) VENV=.venv-colab PACKAGES='. nbval pytest pytest-xdist' FIXED=tests/colab.txt \
+		.venv-colab/ready
+	.venv-colab/bin/python -m pytest notebooks -n 2
 
 notebooks: $(VENV)/ready-test ## run every notebook and store its outputs
 	$(RUN) tools/notebooks.py
@@ -68,7 +76,8 @@ cards: ## make report cards of other libraries' functions, and write docs/report
 	OMP_NUM_THREADS=1 .venv-real/bin/python tools/library_cards.py --store
 
 clean: ## remove the environments and all that tests leave behind
-	rm -rf .venv .venv-torch-* .venv-real build *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-torch-* .venv-real .venv-colab build *.egg-info
+	rm -rf .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Prints the first Python that can build the environment, or "no", why, and what to do.
@@ -100,14 +109,16 @@ CLEAR := --clear
 .PHONY: $(VENV)/ready
 endif
 
-$(VENV)/ready: pyproject.toml constraints.txt
+$(VENV)/ready: pyproject.toml constraints.txt $(FIXED)
 	$(eval FOUND := $$(shell $$(FIND_PYTHON)))
 	$(if $(filter no,$(firstword $(FOUND))),$(error $(wordlist 2,99,$(FOUND))))
 	@rm -f $@
 	'$(FOUND)' -m venv $(CLEAR) $(VENV)
-	$(if $(TORCH),grep -v -e ^torch== -e ^sympy== constraints.txt >$(CONSTRAINTS))
+	$(if $(FIXED),sed -n 's/\(.*==\).*/^\1/p' $(FIXED) >$(VENV)/fixed)
+	$(if $(TORCH)$(FIXED),grep -v $(UNPINNED) constraints.txt >$(CONSTRAINTS))
+	$(if $(FIXED),cat $(FIXED) >>$(CONSTRAINTS))
 	$(if $(filter-out newest,$(TORCH)),echo torch==$(TORCH) >>$(CONSTRAINTS))
-	$(INSTALL) .
+	$(INSTALL) $(PACKAGES)
 	@touch $@
 
 $(VENV)/ready-%: $(VENV)/ready

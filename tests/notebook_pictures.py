@@ -28,7 +28,7 @@ from autograd_surprises.show import picture as pictures  # noqa: E402
 from helpers.widgets import freeze, freezing  # noqa: E402
 from helpers.widgets.controls import positions  # noqa: E402
 from helpers.widgets.explorer import Explorer  # noqa: E402
-from tools.notebooks import sections  # noqa: E402
+from tools.notebooks import sections, setup_cell  # noqa: E402
 
 RANDOM = 20  # settings of each explorer, besides the first, the lowest and the highest
 
@@ -42,7 +42,7 @@ def explorers_of(notebook):
         made.append(self)
 
     Explorer.__init__ = watched
-    setup = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    setup = setup_cell(notebook)
     for _, cells in sections(notebook):
         code = [cell for cell in cells if cell.cell_type == "code" and cell is not setup]
         exploring = [k for k, cell in enumerate(code) if "explore(" in cell.source]

@@ -26,7 +26,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: E402
 from autograd_surprises.show.live_picture import LivePicture  # noqa: E402
 from autograd_surprises.show.picture import Picture  # noqa: E402
 from helpers.widgets import explorer  # noqa: E402
-from tools.notebooks import sections  # noqa: E402
+from tools.notebooks import sections, setup_cell  # noqa: E402
 
 
 def watch_explorers():
@@ -55,7 +55,7 @@ def missed(slider, values):
 
 def run(notebook, explorers):
     shell = InteractiveShell.instance()
-    setup = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    setup = setup_cell(notebook)
     failures, lazy = [], []
     for heading, cells in sections(notebook):
         if not any("explore(" in cell.source for cell in cells):

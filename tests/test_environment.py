@@ -35,7 +35,7 @@ SYSTEMS = {"linux": "posix", "darwin": "posix", "win32": "nt"}
 
 
 def check_environment(text, project):
-    """environment.yml is readable by conda and asks for the project's dependencies, no more."""
+    """environment.yml is readable by conda and asks for what `make lab` installs, no more."""
     environment = yaml.safe_load(text)
     assert environment["name"] == project["name"]
     assert environment["channels"] == ["conda-forge", "nodefaults"]
@@ -53,7 +53,8 @@ def check_environment(text, project):
     assert python, "Binder needs one Python version: python=3.N"
     assert python[1] in SpecifierSet(project["requires-python"])
 
-    wanted = map(Requirement, project["dependencies"])
+    lab = project["optional-dependencies"]["lab"]
+    wanted = map(Requirement, project["dependencies"] + lab)
     assert {PIP_NAME.get(name, name): SpecifierSet(range) for name, range in asked.items()} == {
         requirement.name: requirement.specifier for requirement in wanted
     }
@@ -102,6 +103,8 @@ def check_constraints(text, project):
                     continue
                 if requirement.name == "torchvision":  # names its own torch exactly
                     continue
+                if requirement.name == project["name"]:  # an extra that holds another
+                    continue
                 where = f"{requirement.name} on Python {python}, {system}"
                 pinned = [pin.specifier for pin in applies if pin.name == requirement.name]
                 assert len(pinned) == 1, f"{where}: {len(pinned)} pins"
@@ -127,6 +130,40 @@ def test_a_planted_pin_is_found(package, planted, named):
     assert count == 1
     with pytest.raises(AssertionError, match=re.escape(named)):
         check_constraints(text, PROJECT)
+
+
+# ---- Google Colab
+
+COLAB = (ROOT / "tests/colab.txt").read_text()
+
+
+def check_colab(pins, project):
+    """`pip install` in Colab changes none of its packages and brings no JupyterLab or ipywidgets 8,
+    which it cannot show (https://github.com/googlecolab/colabtools/issues/4525)."""
+    there = {pin.name: pin.specifier for pin in map(Requirement, re.findall("^.+==.+", pins, re.M))}
+    assert there.keys() >= {"anywidget", "ipywidgets", "matplotlib"}
+    there |= dict.fromkeys(["packaging", "pillow", "torch"])  # in any version
+    for requirement in map(Requirement, project["dependencies"]):
+        assert requirement.name in there, f"{requirement} is not in Colab: move it to an extra"
+        if there[requirement.name]:
+            (pin,) = there[requirement.name]
+            assert pin.version in requirement.specifier, f"Colab has {requirement.name}{pin}"
+
+
+def test_colab_has_what_the_notebooks_need():
+    check_colab(COLAB, PROJECT)
+
+
+@pytest.mark.parametrize(
+    ("dependency", "named"),
+    [
+        ("ipywidgets>=8.1,<9", "Colab has ipywidgets==7.7.1"),
+        ("jupyterlab>=4.2,<5", "jupyterlab<5,>=4.2 is not in Colab"),
+    ],
+)
+def test_a_dependency_that_colab_lacks_is_found(dependency, named):
+    with pytest.raises(AssertionError, match=re.escape(named)):
+        check_colab(COLAB, {"dependencies": [*PROJECT["dependencies"], dependency]})
 
 
 # ---- The versions in our texts

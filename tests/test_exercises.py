@@ -8,7 +8,7 @@ from wrong_answers import WRONG
 
 from helpers.lessons.checking import check
 from helpers.lessons.exercises import EXERCISES
-from tools.notebooks import notebook_files, sections
+from tools.notebooks import notebook_files, sections, setup_cell
 
 
 def said(capsys, number, answer):
@@ -47,9 +47,8 @@ def test_each_exercise_has_at_least_three_wrong_answers_told_apart(number):
 def exercise_cells(path):
     """The setup cell and the code cells of the section on exercises."""
     notebook = nbformat.read(path, as_version=4)
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     section = dict(sections(notebook)).get("Exercises", [])
-    return [code[0], *(cell for cell in section if cell.cell_type == "code")]
+    return [setup_cell(notebook), *(cell for cell in section if cell.cell_type == "code")]
 
 
 SOLVED = [path for path in notebook_files() if len(exercise_cells(path)) > 1]

@@ -33,7 +33,7 @@ case "$*" in
 esac
 """
 INSTALL = "-m pip install --disable-pip-version-check -c constraints.txt -e ."
-BUILD = ["-m venv --clear .venv", INSTALL]
+BUILD = ["-m venv --clear .venv", f"{INSTALL}[lab]"]
 FIRST = "/lab/tree/notebooks/00_start_here.ipynb"
 LAB = f"-m jupyterlab --ServerApp.root_dir=. --LabApp.default_url={FIRST}"
 
@@ -47,7 +47,7 @@ class Checkout:
         self.bin.mkdir()
         for name in ["Makefile", "pyproject.toml", "constraints.txt"]:
             shutil.copy(ROOT / name, self.folder)
-        for name in ["awk", "cp", "grep", "mkdir", "mv", "rm", "touch"]:
+        for name in ["awk", "cat", "cp", "grep", "mkdir", "mv", "rm", "sed", "touch"]:
             (self.bin / name).symlink_to(shutil.which(name))
         self.program("id", "#!/bin/sh\necho 1000\n")
         self.ready = self.folder / ".venv" / "ready"
@@ -81,17 +81,17 @@ def checkout(tmp_path):
 
 def test_help_has_one_line_for_each_target(checkout):
     done, _ = checkout.make()
-    listed = re.findall(r"^make (\w+) +\S.*$", done.stdout, flags=re.MULTILINE)
+    listed = re.findall(r"^make ([a-z-]+) +\S.*$", done.stdout, flags=re.MULTILINE)
     makefile = (ROOT / "Makefile").read_text()
-    assert listed == re.findall(r"^([a-z]+):(?!=)", makefile, flags=re.MULTILINE)
+    assert listed == re.findall(r"^([a-z-]+):(?!=)", makefile, flags=re.MULTILINE)
     assert listed == re.search(r"^\.PHONY: (.*)$", makefile, flags=re.MULTILINE)[1].split()
     assert len(listed) == len(done.stdout.splitlines())
 
 
 @pytest.mark.parametrize("file", ["README.md", "CONTRIBUTING.md", "notebooks/00_start_here.ipynb"])
 def test_every_command_that_a_text_names_is_a_target(file):
-    named = re.findall(r"(?:^|`)make ([a-z]+)", (ROOT / file).read_text(), flags=re.MULTILINE)
-    targets = re.findall(r"^([a-z]+):(?!=)", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    named = re.findall(r"(?:^|`)make ([a-z-]+)", (ROOT / file).read_text(), flags=re.MULTILINE)
+    targets = re.findall(r"^([a-z-]+):(?!=)", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
     assert named and set(named) <= set(targets)
 
 
@@ -177,7 +177,7 @@ def test_an_outdated_environment_is_updated(checkout, newer):
     checkout.python()
     checkout.make("lab")
     os.utime(checkout.folder / newer, (checkout.ready.stat().st_mtime + 1,) * 2)
-    assert checkout.make("lab")[1] == ["-m venv .venv", INSTALL, LAB]
+    assert checkout.make("lab")[1] == ["-m venv .venv", f"{INSTALL}[lab]", LAB]
 
 
 def test_a_failed_update_does_not_look_ready(checkout):
@@ -185,7 +185,7 @@ def test_a_failed_update_does_not_look_ready(checkout):
     checkout.make("lab")
     os.utime(checkout.folder / "pyproject.toml", (checkout.ready.stat().st_mtime + 1,) * 2)
     done, asked = checkout.make("lab", FAIL="-e .")
-    assert (done.returncode, asked) == (2, ["-m venv .venv", INSTALL])
+    assert (done.returncode, asked) == (2, ["-m venv .venv", f"{INSTALL}[lab]"])
     assert checkout.make("lab")[1] == [*BUILD, LAB]
 
 
@@ -276,11 +276,38 @@ def test_another_torch_has_its_own_environment(checkout, torch, pin):
     assert checkout.make("lint")[1][:2] == [INSTALL + "[test]", "-m ruff check"]
 
 
+@pytest.mark.parametrize("torch", [[], ["TORCH=2.11.0"]], ids=["daily torch", "another"])
+def test_the_notebooks_run_with_colabs_versions(checkout, torch):
+    checkout.python()
+    (checkout.folder / "tests").mkdir()
+    shutil.copy(ROOT / "tests/colab.txt", checkout.folder / "tests")
+    done, asked = checkout.make("test-colab", *torch)
+    assert done.returncode == 0, done.stderr
+    assert asked == [
+        "-m venv --clear .venv-colab",
+        INSTALL.replace("-c ", "-c .venv-colab/") + " nbval pytest pytest-xdist",
+        "-m pytest notebooks -n 2 --no-loadscope-reorder",
+    ]
+    daily, colab, used = (
+        [line for line in file.read_text().splitlines() if "==" in line]
+        for file in (
+            ROOT / "constraints.txt",
+            ROOT / "tests/colab.txt",
+            checkout.folder / ".venv-colab/constraints.txt",
+        )
+    )
+    fixed = [line.partition("==")[0] for line in colab] + ["torch", "sympy"] * len(torch)
+    kept = [line for line in daily if line.partition("==")[0] not in fixed]
+    assert used == [*kept, *colab, *(choice.replace("TORCH=", "torch==") for choice in torch)]
+    assert checkout.make("test-colab", *torch)[1] == asked[2:], "installed once"
+
+
 def test_clean_leaves_only_the_source(checkout):
     checkout.python()
     before = sorted(checkout.folder.rglob("*"))
     checkout.make("lint")
     checkout.make("lint", "TORCH=2.15.0")
+    (checkout.folder / ".venv-colab").mkdir()
     for folder in ["build", "tests/__pycache__", ".pytest_cache", "autograd_surprises.egg-info"]:
         (checkout.folder / folder).mkdir(parents=True)
     (checkout.bin / "find").symlink_to(shutil.which("find"))

@@ -82,6 +82,7 @@ def good_notebook():
     cells = [
         markdown("# Why is it zero?", id="title"),
         markdown("**What you'll do**\n\n**What you'll learn**\n\n**What you'll need**", id="goals"),
+        code("%pip install it", id="install"),
         code("from helpers.widgets import explore", id="setup"),
         markdown("## See it\n\nIt is 4.6 with torch 2.14, as in notebook 10.", id="see"),
         code("e = explore(torch.round)\ne", id="explorer", outputs=[picture()]),
@@ -148,7 +149,8 @@ FAULTS = [
     (form.everything_is_compared, append("drive", "\n# NBVAL_IGNORE_OUTPUT")),
     (content.opens_with_a_question, edit("title", source="# Zero")),
     (content.says_what_you_will, edit("goals", source="**What you'll do**")),
-    (content.setup_comes_first, edit("setup", id="imports")),
+    (content.install_and_setup_come_first, edit("setup", id="imports")),
+    (content.install_and_setup_come_first, remove("install")),
     (content.has_an_explorer, edit("explorer", source="# explore(torch.round)")),
     (content.explorers_are_shown, edit("explorer", outputs=[])),
     (content.explorers_are_driven, edit("drive", source="e.set(step=2)\nprint('well')")),

@@ -17,7 +17,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from tools.notebooks import notebook_files, sections
+from tools.notebooks import notebook_files, sections, setup_cell
 
 RUNNER = Path(__file__).with_name("run_sections.py")
 
@@ -79,10 +79,10 @@ def borrowed(setup, sources):
 def borrowers(path):
     """What is wrong with the sections of a notebook, a line for each."""
     notebook = nbformat.read(path, as_version=4)
-    setup = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    setup = setup_cell(notebook)
     wrong = []
-    for heading, cells in sections(notebook):
-        sources = [c.source for c in cells if c.cell_type == "code" and c is not setup]
+    for heading, cells in sections(notebook)[1:]:
+        sources = [c.source for c in cells if c.cell_type == "code"]
         if missing := borrowed(setup.source, sources):
             wrong.append(f"section {heading!r} needs more than the setup cell: {missing}")
     return wrong

@@ -2,6 +2,7 @@
 
 import ipywidgets
 import pytest
+import traitlets
 
 from helpers.widgets.controls import control
 from helpers.widgets.explorer import explore
@@ -81,6 +82,23 @@ def test_a_press_is_one_step_where_motion_is_reduced(explorer, player):
         assert f"steps={seen[-1]}" in explorer.summary
     assert seen == [5, 1, 3]  # 7 would be beyond the end
     assert not player.clock.playing
+
+
+class ClockOf7(ipywidgets.IntSlider):
+    """The Play of ipywidgets 7: what starts and ends it is private."""
+
+    interval, show_repeat, _playing = traitlets.Int(), traitlets.Bool(), traitlets.Bool()
+
+
+def test_where_only_the_clock_starts_itself_its_own_buttons_are_shown(monkeypatch):
+    monkeypatch.setattr(ipywidgets, "Play", ClockOf7)
+    monkeypatch.setattr(ipywidgets, "jslink", lambda *ends: None)
+    player = Player(PlayableSlider(max=3, value=3, description="steps"))
+    shown = [child for child in player.children if child.layout.display != "none"]
+    assert shown == [player.slider, player.step_button, player.clock]
+    assert player.clock._dom_classes == ("surprises-play",), "hidden where motion is reduced"
+    player.step_button.click()
+    assert player.slider.value == 0
 
 
 @pytest.mark.parametrize(

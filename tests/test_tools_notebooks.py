@@ -104,7 +104,11 @@ def test_metadata_keeps_tags_and_folding():
     )
     notebook = new_notebook(cells=[cell], metadata={"widgets": {}, "toc": {}})
     assert normalise(notebook).metadata == METADATA
-    assert cell.metadata == {"tags": ["solution"], "jupyter": {"source_hidden": True}}
+    assert cell.metadata == {
+        "tags": ["solution"],
+        "jupyter": {"source_hidden": True},
+        "cellView": "form",
+    }
 
 
 def test_the_seal_of_an_ignored_output_fits_its_texts_alone():
@@ -123,6 +127,7 @@ def test_the_seal_of_an_ignored_output_fits_its_texts_alone():
 def test_ids_come_from_headings_and_stay():
     cells = [
         new_markdown_cell("# Why?", id="b6a1c0ff"),
+        new_code_cell("%pip install it", id="install"),
         new_code_cell("import torch", id="3b241101-e2bb-4255-8caf-4136c566a962"),
         new_markdown_cell("## What is `x.grad`, exactly and really?", id="Not_Readable"),
         new_code_cell("1", id="my-name"),
@@ -131,11 +136,12 @@ def test_ids_come_from_headings_and_stay():
         new_code_cell("4", id="0f3a9c1e"),
     ]
     notebook = new_notebook(cells=cells)
-    notebook.cells[4]["id"] = "my-name"  # as some editors do when a cell is copied
+    notebook.cells[5]["id"] = "my-name"  # as some editors do when a cell is copied
     normalise(notebook)
     ids = [cell.id for cell in notebook.cells]
     grad = "what-is-x-grad-exactly"
-    assert ids == ["why-1", "setup", f"{grad}-1", "my-name", f"{grad}-3", f"{grad}-2", f"{grad}-4"]
+    names = [f"{grad}-1", "my-name", f"{grad}-3", f"{grad}-2", f"{grad}-4"]
+    assert ids == ["why-1", "install", "setup", *names]
     again = normalise(copy.deepcopy(notebook))
     assert stored_text(again) == stored_text(notebook)
 

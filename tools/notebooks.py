@@ -24,6 +24,7 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},  # without the patch version of whoever ran it last
 }
+INSTALL, SETUP = "install", "setup"  # the ids of the first two code cells
 IGNORED = "nbval-ignore-output"  # the tag of a cell whose output nbval does not compare
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 # JupyterLab names a new cell by a uuid, nbformat and VS Code by eight hexadecimal digits.
@@ -61,6 +62,11 @@ def sections(notebook):
     return found
 
 
+def setup_cell(notebook):
+    """What a section needs before it."""
+    return next(cell for cell in notebook.cells if cell.get("id") == SETUP)
+
+
 def is_readable(cell_id):
     return bool(READABLE_ID.fullmatch(cell_id)) and not RANDOM_ID.fullmatch(cell_id)
 
@@ -75,8 +81,8 @@ def name_cells(cells):
                 words = re.findall(r"[a-z0-9]+", text.lower())
                 section = "-".join(words[:5]) or section
         candidates = (f"{section}-{number}" for number in itertools.count(1))
-        if cell.cell_type == "code" and not has_code:
-            candidates, has_code = itertools.chain(["setup"], candidates), True
+        if cell.cell_type == "code" and cell.get("id") != INSTALL and not has_code:
+            candidates, has_code = itertools.chain([SETUP], candidates), True
         if not is_readable(cell.get("id", "")) or cell.id in used:
             cell["id"] = next(name for name in candidates if name not in taken)
         taken.add(cell.id)
@@ -121,7 +127,9 @@ def normalise(notebook):
     for cell in notebook.cells:
         kept = {"tags": cell.metadata.get("tags")}
         if cell.metadata.get("jupyter", {}).get("source_hidden"):
-            kept["jupyter"] = {"source_hidden": True}
+            # Folded in JupyterLab and in Colab. Colab would also show a line `# @title Question`,
+            # but JupyterLab shows the first line as it is.
+            kept |= {"jupyter": {"source_hidden": True}, "cellView": "form"}
         if cell.cell_type == "code":
             cell["outputs"] = tidy_outputs(cell.outputs)
             if IGNORED in (kept["tags"] or ()):

@@ -7,6 +7,7 @@ colours        the colours of values, gradients and slopes
 stroke_recorder  what matplotlib draws, as strokes
 live_picture   a figure that a page replays from strokes
 stored_picture  what a page shows where it cannot run anywidget
+widget_view    the entry of an output by which a page finds a widget
 picture        a matplotlib figure that shows itself in a notebook
 graph_picture  boxes and links: the autograd graph, and what a backward did in it
 """

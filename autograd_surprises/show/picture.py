@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from autograd_surprises.show.stroke_recorder import CSS_DPI, unhinted
+from autograd_surprises.show.widget_view import view_of
 
 PIXEL_RATIO = 2  # drawn twice as fine, for sharp screens
 
@@ -77,4 +78,4 @@ class Picture(Figure):
         stored, metadata = self.bundle()
         still.keep(stored, metadata)
         box = ipywidgets.Box([live, still], layout={"display": "block"})  # as wide as the page
-        return {**box._repr_mimebundle_(), **stored}, metadata
+        return {**view_of(box.model_id), **stored}, metadata

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from autograd_surprises.show.badge import GREEN, RED, Badge
+from autograd_surprises.show.widget_view import view_of
 
 
 def predict(question: str, options: Mapping[object, str], answer: object) -> Prediction:
@@ -66,7 +67,7 @@ class Prediction:
         return "\n".join([self.question, *(f"  ( ) {option}" for option in self.explanations)])
 
     def _repr_mimebundle_(self, **kwargs):
-        return {**self.box._repr_mimebundle_(**kwargs), "text/plain": repr(self)}
+        return {**view_of(self.box.model_id), "text/plain": repr(self)}
 
 
 def _as_html(text):

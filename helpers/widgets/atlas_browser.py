@@ -12,6 +12,7 @@ from autograd_surprises.atlas import CLASSES, Measured, Operation, atlas, descri
 from autograd_surprises.atlas.measuring import gradient_function, value_function
 from autograd_surprises.numerics import few_digits
 from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
+from autograd_surprises.show.widget_view import view_of
 from helpers.curves.axes import limits_with_margin, usual_range
 from helpers.widgets.alert import Alert
 from helpers.widgets.callbacks import in_this_thread
@@ -126,6 +127,8 @@ class AtlasBrowser(ipywidgets.VBox):
             self._pictures[measured.expression] = tiny_picture(measured)
         return self._pictures[measured.expression]
 
+    _ipython_display_ = None  # ipywidgets 7 would show itself, without the stored picture
+
     def _repr_mimebundle_(self, **kwargs):
         # For readers without a kernel: the operations on this page, a picture of the opened one.
         # A stored text has to be true for every torch, so it leaves out what happens to them.
@@ -134,7 +137,7 @@ class AtlasBrowser(ipywidgets.VBox):
             picture, metadata = self.explorer.keep_picture()
         names = [each.expression for each in self.shown]
         text = "\n".join([f"found: {len(self.found)}", *names, picture.get("text/plain", "")])
-        return {**picture, **super()._repr_mimebundle_(**kwargs), "text/plain": text}, metadata
+        return {**picture, **view_of(self.model_id), "text/plain": text}, metadata
 
 
 class _Row:

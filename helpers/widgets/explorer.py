@@ -13,6 +13,7 @@ import ipywidgets
 
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.stored_picture import StoredPicture
+from autograd_surprises.show.widget_view import view_of
 from helpers.curves.axes import union
 from helpers.widgets.alert import Alert
 from helpers.widgets.callbacks import in_this_thread
@@ -296,7 +297,9 @@ class Explorer(ipywidgets.VBox):
         self._fit(fitted)
         return picture, metadata
 
+    _ipython_display_ = None  # ipywidgets 7 would show itself, without the stored picture
+
     def _repr_mimebundle_(self, **kwargs):
         # The picture goes along for readers without a kernel: GitHub, nbviewer, exported HTML.
         picture, metadata = self.keep_picture()
-        return {**super()._repr_mimebundle_(**kwargs), **picture}, metadata
+        return {**view_of(self.model_id), **picture}, metadata

@@ -13,6 +13,7 @@ import torch
 
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.stored_picture import StoredPicture
+from autograd_surprises.show.widget_view import view_of
 from helpers.lessons.digits import HELD_OUT, IMAGES, LABELS, WAYS, Run, training_steps
 from helpers.widgets.alert import Alert
 from helpers.widgets.callbacks import in_this_thread
@@ -169,9 +170,11 @@ class Laboratory(ipywidgets.VBox):
         self.chart.show(self.name, said, self.done, self.losses, self.confusion)
         self.picture.refresh()
 
+    _ipython_display_ = None  # ipywidgets 7 would show itself, without the stored picture
+
     def _repr_mimebundle_(self, **kwargs):
         # The picture goes along for readers without a kernel: GitHub, nbviewer, exported HTML.
         self.picture.paint()
         picture, metadata = self.chart.figure.bundle()
         self.stored.keep(picture, metadata)
-        return {**super()._repr_mimebundle_(**kwargs), **picture}, metadata
+        return {**view_of(self.model_id), **picture}, metadata

@@ -51,20 +51,30 @@ class Player(ipywidgets.HBox):
     def __init__(self, slider: PlayableSlider):
         self.slider = slider
         numbers = {name: getattr(slider, name) for name in ("min", "max", "step", "value")}
-        # Only its clock is used: its own buttons are icons without a name for a screen reader.
-        self.clock = ipywidgets.Play(**numbers, interval=INTERVAL, layout={"display": "none"})
+        self.clock = ipywidgets.Play(**numbers, interval=INTERVAL, show_repeat=False)
         ipywidgets.jslink((slider, "value"), (self.clock, "value"))
-        self.play_button = _button("surprises-play")
         self.step_button = _button("surprises-step")
         self.step_button.description = f"Advance {slider.description}"
         self.step_button.icon = "step-forward"
-        self.play_button.on_click(self._on_play)
         self.step_button.on_click(self._on_step)
+        by_motion = ipywidgets.HTML(BY_MOTION, layout={"display": "none"})
+        # The clock's own buttons are icons without a name for a screen reader. But ipywidgets 7,
+        # which Colab has, starts a clock only by them.
+        if self.clock.has_trait("playing"):
+            starts = [self._make_play_button()]
+            self.clock.layout.display = "none"
+        else:
+            starts = []
+            self.clock.add_class("surprises-play")
+        super().__init__([slider, *starts, self.step_button, self.clock, by_motion])
+        self.layout.flex_flow = "row wrap"  # for narrow windows
+
+    def _make_play_button(self):
+        self.play_button = _button("surprises-play")
+        self.play_button.on_click(self._on_play)
         self.clock.observe(self._name_button, "playing")
         self._name_button()
-        by_motion = ipywidgets.HTML(BY_MOTION, layout={"display": "none"})
-        super().__init__([slider, self.play_button, self.step_button, self.clock, by_motion])
-        self.layout.flex_flow = "row wrap"  # for narrow windows
+        return self.play_button
 
     def _on_play(self, button):
         self.clock.playing = not self.clock.playing

@@ -6,6 +6,7 @@ import ipywidgets
 
 from autograd_surprises.atlas import atlas
 from autograd_surprises.atlas.quiz_questions import choose_questions
+from autograd_surprises.show.widget_view import view_of
 from helpers.lessons.prediction import Prediction
 
 
@@ -92,5 +93,7 @@ class Quiz(ipywidgets.VBox):
     def __repr__(self):
         return repr(self.prediction)
 
+    _ipython_display_ = None  # ipywidgets 7 would show itself, without the stored text
+
     def _repr_mimebundle_(self, **kwargs):
-        return {**super()._repr_mimebundle_(**kwargs), "text/plain": repr(self)}
+        return {**view_of(self.model_id), "text/plain": repr(self)}

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 import nbformat
 
-from tools.notebooks import sections
+from tools.notebooks import SETUP, sections
 
 ROOT = Path(__file__).resolve().parents[2]
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0  # then a sandbox or a server has to be told
@@ -296,7 +296,7 @@ def cells_to_run(notebook) -> list[int]:
     `make nb` runs the other cells; what they show is text and pictures, and stored.
     """
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    chosen = code[:1]
+    chosen = [cell for cell in code if cell.id == SETUP] or code[:1]
     for _, cells in sections(notebook):
         cells = [cell for cell in cells if cell.cell_type == "code"]
         live = [n for n, cell in enumerate(cells, 1) if WIDGET.search(cell.source)]

@@ -4,7 +4,7 @@ import ast
 import re
 
 from notebook_rules import calls, is_call, rule, text_of, tree
-from tools.notebooks import CODE_BLOCK, headings
+from tools.notebooks import CODE_BLOCK, INSTALL, SETUP, headings
 
 
 def is_solution(cell):
@@ -38,10 +38,13 @@ def says_what_you_will(notebook):
 
 
 @rule
-def setup_comes_first(notebook):
-    if notebook.code and notebook.code[0].id == "setup":
+def install_and_setup_come_first(notebook):
+    if [cell.id for cell in notebook.code[:2]] == [INSTALL, SETUP]:
         return []
-    return ["the first code cell does not have the id `setup`; sections run after that cell alone"]
+    return [
+        "the first two code cells do not have the ids `install` and `setup`: copy the first one "
+        "from another notebook; sections run after the second one alone"
+    ]
 
 
 @rule
@@ -175,7 +178,7 @@ def numbers_come_from_cells(notebook):
 def cells_are_short(notebook):
     complaints = []
     for cell in notebook.code:
-        longer = cell.id == "setup" or calls(cell, "check") or calls(cell, "predict")
+        longer = cell.id == SETUP or calls(cell, "check") or calls(cell, "predict")
         limit = 30 if is_solution(cell) else 20 if longer else 15
         lines = len(cell.source.splitlines())
         if lines > limit:

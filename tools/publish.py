@@ -1,0 +1,139 @@
+"""Write the repository's address wherever it stands: `make publish-as OWNER/REPO`.
+
+    python tools/publish.py OWNER/REPO
+
+pyproject.toml keeps the address, as the Repository among its links. All else is made of it, so this
+can be run again with another one: README.md, CITATION.cff, and in each notebook the cell `install`
+and the link to Colab. Without an address they say what to do without one.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+
+from tools.notebooks import INSTALL, ROOT, notebook_files, stored_text
+
+LINKS = re.compile(r"\[project\.urls\].*\n(?:\w+ = .*\n)*\n")
+BEFORE_LINKS = "[project.optional-dependencies]\n"
+CITED = re.compile(r"^(?:repository-code|url): .*\n", re.MULTILINE)
+START, END = "<!-- written by `make publish-as`: -->\n", "<!-- :written -->"
+IN_COLAB = re.compile(r"\n\n\[Open in Colab\]\(.*\)$")
+IF_MISSING = """# @title Install
+from importlib.util import find_spec
+
+if not find_spec("autograd_surprises"):
+"""
+
+
+def main(arguments):
+    if len(arguments) != 1:
+        sys.exit("say where the project is published: make publish-as OWNER/REPO")
+    try:
+        publish(arguments[0])
+    except ValueError as error:
+        sys.exit(f"{error}")
+
+
+def publish(repository: str, root: Path = ROOT):
+    """Write this address everywhere. Raises ValueError if it is none."""
+    if not re.fullmatch(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+", repository):
+        raise ValueError(f"expected OWNER/REPO, the last two parts of its address: {repository!r}")
+    for path, text in written(repository, root).items():
+        if text != path.read_text(encoding="utf-8"):
+            path.write_text(text, encoding="utf-8", newline="\n")
+            print(f"{path.relative_to(root)}: updated")
+
+
+def address(root: Path = ROOT) -> str | None:
+    """OWNER/REPO as it is stored, or None as long as the project is not published."""
+    links = (root / "pyproject.toml").read_text(encoding="utf-8")
+    found = re.search(r'^Repository = "https://github.com/(.+)"$', links, re.MULTILINE)
+    return found and found[1]
+
+
+def written(repository: str | None, root: Path = ROOT) -> dict[Path, str]:
+    """The text of each file that has an address in it, with this one; None stands for none."""
+    files = {"pyproject.toml": project, "CITATION.cff": citation, "README.md": readme}
+    texts = {}
+    for name, write in files.items():
+        texts[root / name] = write((root / name).read_text(encoding="utf-8"), repository)
+    for path in notebook_files(root / "notebooks"):
+        texts[path] = stored_text(notebook(path, repository))
+    return texts
+
+
+def project(text, repository):
+    links = {}
+    if repository:
+        links = {
+            "Repository": home(repository),
+            "Documentation": site(repository),
+            "Changelog": f"{home(repository)}/blob/main/CHANGELOG.md",
+            "Issues": f"{home(repository)}/issues",
+        }
+    lines = [f'{name} = "{link}"\n' for name, link in links.items()]
+    block = "".join(["[project.urls] # by `make publish-as`\n", *lines, "\n"]) if links else ""
+    return LINKS.sub("", text).replace(BEFORE_LINKS, block + BEFORE_LINKS)
+
+
+def citation(text, repository):
+    lines = ""
+    if repository:
+        lines = f"repository-code: {home(repository)}\nurl: {site(repository)}\n"
+    return CITED.sub("", text) + lines
+
+
+def readme(text, repository):
+    before, start, rest = text.partition(START)
+    _, end, after = rest.partition(END)
+    return before + start + (PUBLISHED if repository else UNPUBLISHED)(repository) + end + after
+
+
+def notebook(path, repository):
+    """The notebook, its cell `install` and its title as they are with this address."""
+    made = nbformat.read(path, as_version=4)
+    title = made.cells[0]
+    title.source = IN_COLAB.sub("", title.source)
+    if repository:
+        title.source += f"\n\n[Open in Colab]({colab(repository, path.name)})"
+    (install,) = (cell for cell in made.cells if cell.id == INSTALL)
+    install.source = install_source(repository)
+    return made
+
+
+def install_source(repository: str | None) -> str:
+    """A cell that does nothing where the packages are, and gets them or says how where not."""
+    if repository:
+        return f"{IF_MISSING}    %pip install --quiet {archive(repository)}"
+    return (
+        f'{IF_MISSING}    remedy = "run `make lab` in the folder of the project, '
+        'or `%pip install FOLDER`"\n'
+        '    raise ModuleNotFoundError(f"Autograd Surprises is missing in this Jupyter: {remedy}")'
+    )
+
+
+def home(repository):
+    return f"https://github.com/{repository}"
+
+
+def site(repository):
+    owner, _, name = repository.partition("/")
+    return f"https://{owner.lower()}.github.io/{name}/"
+
+
+def archive(repository):
+    return f"{home(repository)}/archive/main.zip"
+
+
+def colab(repository, name):
+    return f"https://colab.research.google.com/github/{repository}/blob/main/notebooks/{name}"
+
+
+def binder(repository, name):
+    return f"https://mybinder.org/v2/gh/{repository}/main?urlpath=lab/tree/notebooks/{name}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
