@@ -16,7 +16,7 @@ INSTALL = $(RUN) -m pip install --disable-pip-version-check \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help lab test lint unit nb browser test-colab notebooks atlas bench real cards clean
+.PHONY: help lab test lint unit nb browser test-colab notebooks site atlas bench real cards clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -55,6 +55,9 @@ test-colab: ## test the notebooks with the versions that Google Colab has
 notebooks: $(VENV)/ready-test ## run every notebook and store its outputs
 	$(RUN) tools/notebooks.py
 
+site: $(VENV)/ready-site ## build site/: every notebook as a page that needs no kernel and no network
+	OMP_NUM_THREADS=1 $(RUN) -m tools.website
+
 atlas: $(VENV)/ready ## measure the default gradients of torch (TORCH=2.8.0: of that one), and write ATLAS.md
 	$(RUN) tools/atlas.py
 	$(if $(TORCH),rm -rf $(VENV))
@@ -76,7 +79,7 @@ cards: ## make report cards of other libraries' functions, and write docs/report
 	OMP_NUM_THREADS=1 .venv-real/bin/python tools/library_cards.py --store
 
 clean: ## remove the environments and all that tests leave behind
-	rm -rf .venv .venv-torch-* .venv-real .venv-colab build *.egg-info
+	rm -rf .venv .venv-torch-* .venv-real .venv-colab build site *.egg-info
 	rm -rf .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 

@@ -25,6 +25,8 @@ def predict(question: str, options: Mapping[object, str], answer: object) -> Pre
     return Prediction(question, options, answer)
 
 
+# What a notebook stores of a question, so that a page without a kernel can ask it.
+STORED = "application/vnd.autograd-surprises.question+json"
 # The lines of ipywidgets' texts are as far apart as its controls.
 STYLE = "<style>.prediction .widget-html-content { line-height: 1.5 }</style>"
 
@@ -51,7 +53,7 @@ class Prediction:
         self.explanation = ipywidgets.HTML()
         self.choice.observe(self._explain, "value")
         self.box = ipywidgets.VBox(
-            [ipywidgets.HTML(f"{STYLE}<b>{_as_html(question)}</b>"), self.choice, self.explanation]
+            [ipywidgets.HTML(f"{STYLE}<b>{as_html(question)}</b>"), self.choice, self.explanation]
         )
         self.box.add_class("prediction")
 
@@ -60,15 +62,22 @@ class Prediction:
             self.explanation.value = ""
             return
         mark = Badge("✓", GREEN) if change.new == self.right else Badge("✗", RED)
-        why = _as_html(self.explanations[change.new])
+        why = as_html(self.explanations[change.new])
         self.explanation.value = f'<div role="status">{mark.html} {why}</div>'
 
     def __repr__(self):
         return "\n".join([self.question, *(f"  ( ) {option}" for option in self.explanations)])
 
     def _repr_mimebundle_(self, **kwargs):
-        return {**view_of(self.box.model_id), "text/plain": repr(self)}
+        options = [list(pair) for pair in self.explanations.items()]  # JSON would sort a dict
+        asked = {"question": self.question, "options": options, "right": self.right}
+        return {**view_of(self.box.model_id), "text/plain": repr(self), STORED: asked}
 
 
-def _as_html(text):
+def as_html(text: str) -> str:
+    """Text as HTML, with `code` in it.
+
+    >>> as_html("`a < b` holds")
+    '<code>a &lt; b</code> holds'
+    """
     return re.sub("`([^`]*)`", r"<code>\1</code>", html.escape(text, quote=False))

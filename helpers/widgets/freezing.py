@@ -1,4 +1,4 @@
-"""An explorer for a page without a kernel: what it shows at each setting."""
+"""An explorer or a picture for a page without a kernel: what it shows at each setting."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import zlib
 import ipywidgets
 import numpy as np
 
+from autograd_surprises.show.live_picture import LivePicture
+from autograd_surprises.show.picture import Picture
 from helpers.widgets.alert import error_line
 from helpers.widgets.controls import positions
 from helpers.widgets.explorer import STILL_SHOWN, Explorer
@@ -56,6 +58,19 @@ def freeze(explorer: Explorer) -> dict:
         most = max(FEWEST, int(0.97 * most * (LARGEST / size) ** (1 / max(1, thinned))))
 
 
+def freeze_picture(figure: Picture) -> dict:
+    """A picture without controls, as `freeze` returns an explorer.
+
+    >>> freeze_picture(plot_gradient_curve(torch.round))["controls"]
+    []
+    """
+    picture = figure.live or LivePicture(figure)
+    with picture.hold_sync(), picture.one_table():
+        picture.refresh()
+    frames = {_frame_of(picture): 0}
+    return _state(picture, [], [picture.moving], frames, [[0, picture.said]])
+
+
 def _kept(control, now, most):
     """At most so many values of a slider, and the one now shown for one that reads alike."""
     values = positions(control, most)
@@ -79,10 +94,13 @@ def _recorded(explorer, values):
                 moving[i] = picture.moving
                 texts[i] = [frames.setdefault(_frame_of(picture), len(frames)), picture.said]
         explorer.show_at(**before)
+    controls = [_control(explorer.sliders[name], name, values[name], before[name]) for name in values]
+    return _state(picture, controls, moving, frames, texts)
+
+
+def _state(picture, controls, moving, frames, texts):
     return {
-        "controls": [
-            _control(explorer.sliders[name], name, values[name], before[name]) for name in values
-        ],
+        "controls": controls,
         "handles": picture.handles,
         "styles": picture.styles,
         "glyphs": picture.glyphs,

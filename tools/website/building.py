@@ -1,0 +1,103 @@
+"""Everything in one folder, and what it weighs."""
+
+import gzip
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import torch
+
+from autograd_surprises.show import live_picture
+from tools.notebooks import ROOT
+from tools.website.links import page_files
+from tools.website.pages import HERE, Page, front_page, frozen_script, markdown_page, notebook_page
+
+STROKES = Path(live_picture.__file__).with_name("strokes.js")
+KEPT = ROOT / "build" / "site"  # pictures of notebooks that did not change
+MADE_FROM = ["helpers/**/*", "autograd_surprises/**/*", "tools/website/recording.py"]
+# Bytes: of all files, of all compressed, and of what notebook 00 loads.
+LARGEST, LARGEST_PACKED, LARGEST_FIRST = 12_000_000, 5_000_000, 500_000
+
+
+def recorded(notebooks: list[Path]) -> dict[Path, dict]:
+    """{notebook: its frozen pictures}, two at a time. Those that did not change are kept."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        files = dict(zip(notebooks, pool.map(_record, notebooks), strict=True))
+    for file in set(KEPT.glob("*.json")) - set(files.values()):
+        file.unlink()
+    return {path: json.loads(file.read_text(encoding="utf-8")) for path, file in files.items()}
+
+
+def _record(path):
+    file = KEPT / f"{path.stem}-{_seal(path)}.json"
+    if not file.exists():
+        print(f"{path.name}: running it, for its pictures", flush=True)
+        command = [sys.executable, "-m", "tools.website.recording", path, file.with_suffix(".new")]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"{path.name} cannot be run:\n{done.stderr[-4000:]}")
+        file.with_suffix(".new").replace(file)
+    return file
+
+
+def _seal(notebook):
+    """A hash of all that its pictures depend on."""
+    found = hashlib.sha256(torch.__version__.encode())
+    sources = [file for pattern in MADE_FROM for file in sorted(ROOT.glob(pattern))]
+    for file in [notebook, *sources]:
+        if file.is_file() and "__pycache__" not in file.parts:
+            found.update(file.read_bytes())
+    return found.hexdigest()[:16]
+
+
+def build(target: Path, frozen: dict[Path, dict]) -> list[Page]:
+    """Write the site into an empty folder; `frozen` has the pictures of each notebook."""
+    shutil.copytree(HERE / "static", target / "static")
+    (target / "frozen").mkdir()
+    (target / "static" / "strokes.js").write_text(_classic(STROKES), encoding="utf-8")
+    notebooks, texts = [], []
+    for path, url in page_files().items():
+        if path.suffix == ".ipynb":
+            notebooks.append(notebook_page(path, url, frozen.get(path, {})))
+        else:
+            texts.append(markdown_page(path, url))
+    pages = [front_page(notebooks), *notebooks, *texts]
+    for page in pages:
+        place = notebooks.index(page) if page in notebooks else None
+        before = notebooks[place - 1] if place else None
+        after = notebooks[place + 1] if place is not None and page is not notebooks[-1] else None
+        text = page.html(before=before, after=after)
+        (target / page.url).write_text(text, encoding="utf-8")
+        if page.frozen:
+            script = target / "frozen" / f"{Path(page.url).stem}.js"
+            script.write_text(frozen_script(page.frozen), encoding="utf-8")
+    return pages
+
+
+def _classic(module):
+    """The module of the strokes as a script, because a page from a disk may load no module."""
+    source = module.read_text(encoding="utf-8")
+    source = re.sub(r"^export default .*$", "", source, flags=re.MULTILINE)
+    source = re.sub(r"^export ", "", source, flags=re.MULTILINE)
+    return f"const showFrozen = (() => {{\n{source}\nreturn showFrozen;\n}})();\n"
+
+
+def sizes(site: Path, first: str) -> dict[str, tuple[int, int]]:
+    """{what: (its bytes, the most that they may be)}."""
+    files = [file for file in site.rglob("*") if file.is_file()]
+    loaded = re.findall(r'(?:src|href)="((?:static|frozen)/[^"]+)"', (site / first).read_text("utf-8"))
+    packed = sum(len(gzip.compress(file.read_bytes(), 9)) for file in files)
+    return {
+        "the whole site": (sum(file.stat().st_size for file in files), LARGEST),
+        "compressed": (packed, LARGEST_PACKED),
+        "what notebook 00 loads": (
+            sum((site / name).stat().st_size for name in [first, *loaded]),
+            LARGEST_FIRST,
+        ),
+    }

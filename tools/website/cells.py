@@ -1,0 +1,98 @@
+"""The cells of a notebook as HTML, from their stored outputs."""
+
+import base64
+import html
+import json
+import re
+import zlib
+
+from nbconvert.filters import markdown2html
+from nbconvert.filters.highlight import Highlight2HTML
+
+from autograd_surprises.show.badge import GREEN, RED, Badge
+from helpers.lessons.prediction import STORED, as_html
+
+WIDGETS = re.compile(r"\b(AtlasBrowser|Laboratory|Quiz)\(")  # shown here as a picture or a text
+GET_A_KERNEL = '<a href="index.html#kernel">open this notebook with a kernel</a>'
+highlight = Highlight2HTML(pygments_lexer="python")
+
+
+def cell_html(cell, frozen: dict) -> str:
+    """A cell as HTML; `frozen` has the pictures of the notebook by the id of their cell."""
+    if cell.cell_type == "markdown":
+        return markdown2html(cell.source)
+    shown = "".join(output_html(output, cell, frozen) for output in cell.outputs)
+    if is_unanswered(cell):
+        shown = f'<p class="needs-kernel">To write your answer, {GET_A_KERNEL}.</p>'
+    elif WIDGETS.search(cell.source) and has_value(cell):
+        shown += f'<p class="needs-kernel">To use it yourself, {GET_A_KERNEL}.</p>'
+    code = highlight(cell.source)
+    if "solution" in cell.metadata.get("tags", ()):
+        return folded("Solution", code + shown)
+    if cell.metadata.get("jupyter", {}).get("source_hidden"):
+        return shown + folded("Code", code)
+    return f'<div class="cell" id="cell-{cell.id}">{code}{shown}</div>'
+
+
+def folded(summary, content):
+    return f'<details class="cell"><summary>{summary}</summary>{content}</details>'
+
+
+def has_value(cell):
+    return any(output.output_type == "execute_result" for output in cell.outputs)
+
+
+def is_unanswered(cell):
+    """Is it a cell for the learner's answer? Then `check` said that it is not done yet."""
+    texts = (output.get("data", {}).get("text/plain", "") for output in cell.outputs)
+    return "check(" in cell.source and any(text.startswith("…") for text in texts)
+
+
+def output_html(output, cell, frozen):
+    if output.output_type == "stream":
+        return f'<pre class="output">{html.escape(output.text)}</pre>'
+    data = output.data
+    if STORED in data:
+        return question_html(cell.id, **data[STORED])
+    if "image/png" in data:
+        if cell.id in frozen:
+            return picture_html(cell.id, frozen[cell.id])
+        return image_html(data, output.metadata["image/png"])
+    if "text/html" in data:
+        return f'<div class="output">{data["text/html"]}</div>'
+    if "text/markdown" in data:
+        return f'<div class="output">{markdown2html(data["text/markdown"])}</div>'
+    return f'<pre class="output">{html.escape(data["text/plain"])}</pre>'
+
+
+def picture_html(name: str, frozen: dict) -> str:
+    """The place where page.js shows a frozen picture, as large as it will be."""
+    frames, texts = (
+        json.loads(zlib.decompress(base64.b64decode(frozen[part]))) for part in ("frames", "texts")
+    )
+    (width, height), rows = frames[0]["size"], len(frozen["controls"])
+    return (
+        f'<div class="{"explorer" if rows else "still"}" data-frozen="{name}">'
+        f'<div class="waiting" style="--width:{width};--height:{height};--rows:{rows}">'
+        f"<noscript>{html.escape(texts[0][1])}</noscript></div></div>"
+    )
+
+
+def image_html(data, about):
+    source = f"data:image/png;base64,{''.join(data['image/png'].split())}"
+    alt, width = html.escape(about["alt"]), about["width"]
+    return f'<div class="still"><img src="{source}" alt="{alt}" width="{width}"></div>'
+
+
+def question_html(name, question, options, right):
+    """Radio buttons; page.js shows the explanation of the one that is chosen."""
+    rows = []
+    for option, why in options:
+        badge = Badge("✓", GREEN) if option == right else Badge("✗", RED)
+        said = html.escape(f"{badge.html} {as_html(why)}")
+        rows.append(
+            f'<label><input type="radio" name="{name}" data-why="{said}"> '
+            f"<span>{html.escape(option)}</span></label>"
+        )
+    legend = f"<legend>{as_html(question)}</legend>"
+    return f'<fieldset class="question">{legend}{"".join(rows)}<div role="status"></div></fieldset>'

@@ -1,0 +1,31 @@
+"""Which files become pages, and where links lead there."""
+
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+from tools.notebooks import ROOT, notebook_files
+
+NOTEBOOKS = ROOT / "notebooks"
+README_OF_BENCHMARKS = ROOT / "benchmarks" / "README.md"
+
+
+def page_files() -> dict[Path, str]:
+    """{file: the name of its page}; notebooks come first, in reading order."""
+    texts = [ROOT / "ATLAS.md", *sorted((ROOT / "docs").glob("*.md"))]
+    named = {file: f"{file.stem}.html" for file in [*notebook_files(), *texts]}
+    return {**named, README_OF_BENCHMARKS: "benchmarks.html"}
+
+
+def page_url(link: str, folder: Path = NOTEBOOKS) -> str | None:
+    """Where a link of a file in this folder leads on the site; None if there is no such page.
+
+    >>> page_url("08_none_zero_nan.ipynb#Any-other-message")
+    '08_none_zero_nan.html#Any-other-message'
+    >>> page_url("../helpers/functions/rounding.py")
+    """
+    target, mark, anchor = link.partition("#")
+    if not target or re.match(r"[a-z]+:", link):
+        return link
+    page = page_files().get((folder / unquote(target)).resolve())
+    return page and page + mark + anchor

@@ -1,0 +1,127 @@
+"""Pages from notebooks, from Markdown, and the front page."""
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import nbformat
+from bs4 import BeautifulSoup
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from nbconvert.filters import markdown2html
+
+from tools.notebooks import ROOT
+from tools.website.cells import cell_html, picture_html
+from tools.website.links import NOTEBOOKS, page_url
+
+HERE = Path(__file__).parent
+TEMPLATES = Environment(
+    loader=FileSystemLoader(HERE / "templates"),
+    undefined=StrictUndefined,
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+FIRST = NOTEBOOKS / "00_start_here.ipynb"
+SYMPTOMS = "symptom_table()"  # the cell of notebook 00 that shows the index of messages
+
+
+@dataclass
+class Page:
+    """A page of the site.
+
+    url       the name of its file
+    title     its heading, as plain text
+    body      what stands between header and footer, as HTML
+    sections  (heading, anchor, plain text) of its parts; the first has no heading
+    frozen    the pictures that it shows, by name
+    """
+
+    url: str
+    title: str
+    body: str
+    sections: list[tuple[str, str, str]] = field(default_factory=list)
+    frozen: dict = field(default_factory=dict)
+
+    def html(self, template: str = "page.html", **values) -> str:
+        return TEMPLATES.get_template(template).render(page=self, **values)
+
+
+def notebook_page(path: Path, url: str, frozen: dict) -> Page:
+    """The page of a notebook; `frozen` has its pictures by the id of their cell."""
+    parts = []
+    for cell in nbformat.read(path, as_version=4).cells:
+        part = cell_html(cell, frozen)
+        if path == FIRST and cell.source.endswith(SYMPTOMS):
+            part = f"<div data-symptoms>{part}</div>"
+        parts.append(part)
+    return _page(url, "\n".join(parts), path.parent, frozen)
+
+
+def markdown_page(path: Path, url: str) -> Page:
+    """The page of a Markdown file, with the anchors that GitHub gives to its headings."""
+    soup = BeautifulSoup(markdown2html(path.read_text(encoding="utf-8")), "html.parser")
+    for heading in soup.find_all(re.compile("^h[1-6]$")):
+        heading.find(class_="anchor-link").extract()
+        heading["id"] = re.sub(r"[^\w\- ]", "", heading.get_text().lower()).replace(" ", "-")
+    return _page(url, str(soup), path.parent, {})
+
+
+def front_page(notebooks: list[Page]) -> Page:
+    """Who comes here first, sees what this is, and a slider."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = re.search(r"^## The notebooks\n(.*?)^## ", readme, re.MULTILINE | re.DOTALL)[1]
+    first = notebooks[0]
+    name, picture = next((n, shown) for n, shown in first.frozen.items() if shown["controls"])
+    soup = BeautifulSoup(markdown2html(table), "html.parser")
+    _tidy(soup, ROOT)
+    body = TEMPLATES.get_template("front.html").render(
+        first=first, slider=picture_html(name, picture), table=str(soup)
+    )
+    return Page("index.html", "Autograd Surprises", body, frozen={name: picture})
+
+
+def _page(url, content, folder, frozen):
+    soup = BeautifulSoup(content, "html.parser")
+    _tidy(soup, folder)
+    return Page(url, _text(soup.h1), str(soup), _sections(soup), frozen)
+
+
+def _tidy(soup, folder):
+    """Links lead to pages, each id is there once, and what is wide scrolls in a box of its own."""
+    for link in soup.find_all("a", href=True):
+        url = page_url(link["href"], folder)
+        if url:
+            link["href"] = url
+        else:
+            link.unwrap()  # a file of the project that is no page
+    for sign in soup.find_all(class_="anchor-link"):
+        sign.extract()
+    seen = Counter()
+    for element in soup.find_all(id=True):
+        seen[element["id"]] += 1
+        if seen[element["id"]] > 1:
+            element["id"] += f"-{seen[element['id']]}"
+    for table in soup.find_all("table"):
+        table.wrap(soup.new_tag("div", attrs={"class": "wide"}))
+
+
+def _sections(soup):
+    """(heading, anchor, text) of what follows each heading, up to the next one."""
+    found = [["", "", []]]
+    for element in soup.find_all(["h2", "h3", "p", "li", "td", "th", "pre", "legend", "summary"]):
+        if element.name in ("h2", "h3"):
+            found.append([_text(element), element["id"], []])
+        elif not element.find_parent(["p", "li", "td", "th", "pre"]):
+            found[-1][2].append(_text(element))
+    return [(heading, anchor, "\n".join(texts)) for heading, anchor, texts in found]
+
+
+def _text(element):
+    return re.sub(r"\s+", " ", element.get_text()).strip()
+
+
+def frozen_script(frozen: dict) -> str:
+    """What a page loads: its pictures, for page.js."""
+    return f"window.frozen = {json.dumps(frozen, separators=(',', ':'))};\n"
