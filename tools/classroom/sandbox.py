@@ -6,6 +6,7 @@ project's, all of them read-only, and an empty folder. Without bubblewrap, only 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import selectors
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
@@ -27,6 +29,10 @@ SECONDS_BETWEEN_LOOKS = 0.2
 LONGEST_REPORT = 1_000_000  # bytes
 SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/nix/store", "/etc/ld.so.cache", "/etc/alternatives")
 PROCESSOR = "/sys/devices/system/cpu"  # torch asks which instructions there are
+# Linux does not limit the number of root's processes, so root's sheets run as nobody.
+AS_ROOT = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
+AS_ROOT += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+BECOME_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"]
 
 
 class SandboxError(Exception):
@@ -41,6 +47,10 @@ class Limits:
     memory: int = 2_000_000_000
     disk: int = 100_000_000
     processes: int = 50
+
+    @property
+    def too_much_memory(self) -> str:
+        return f"used more than {self.memory / 1e9:g} GB"
 
 
 @dataclass(frozen=True)
@@ -97,13 +107,18 @@ def _walls(folder, disk):
     """The command that runs a command inside bubblewrap, with an empty `folder` to write to."""
     seen = [*SYSTEM, PROCESSOR, sys.base_prefix, sys.prefix, site.getusersitepackages()]
     seen += [str(ROOT / name) for name in ("autograd_surprises", "helpers", "tools")]
-    size = str(disk)
+    parents = {parent for place in [*seen, folder] for parent in Path(place).parents}
+    folders = [word for parent in sorted(parents)[1:] for word in ("--dir", str(parent))]
+    is_root = os.geteuid() == 0
+    room = ("--perms", "1777", "--size", str(disk), "--tmpfs")
     return [
-        *("bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL"),
-        *("--proc", "/proc", "--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm"),
-        *("--remount-ro", "/dev"),
+        *("bwrap", "--die-with-parent", "--cap-drop", "ALL"),
+        *(AS_ROOT if is_root else ["--unshare-all"]),
+        *("--proc", "/proc", "--dev", "/dev", *room, "/dev/shm", "--remount-ro", "/dev"),
+        *folders,
         *(word for place in seen for word in ("--ro-bind-try", place, place)),
-        *("--size", size, "--tmpfs", folder, "--remount-ro", "/", "--chdir", folder),
+        *(*room, folder, "--remount-ro", "/", "--chdir", folder),
+        *(BECOME_NOBODY if is_root else []),
     ]
 
 
@@ -158,7 +173,7 @@ def _too_much(process, limits):
     if len(members) > limits.processes:
         return f"started more than {limits.processes} processes"
     if sum(map(_memory, members)) > limits.memory:
-        return f"used more than {limits.memory / 1e9:g} GB"
+        return limits.too_much_memory
     return ""
 
 
@@ -181,12 +196,8 @@ def _memory(member):
 def _kill(process):
     """The process and all that it started; bubblewrap's end is the end of all within."""
     for member in _members(process):
-        try:
+        with contextlib.suppress(psutil.NoSuchProcess):
             member.kill()
-        except psutil.NoSuchProcess:
-            pass
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
     process.wait()

@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tools.classroom import sandbox
-from tools.classroom.returned import Sheet, Unreadable, learner_of, read_sheet
+from tools.classroom.returned import Unreadable, learner_of, read_sheet
 from tools.classroom.sandbox import Limits
 
 PASSED = "passed"
 MOST_RESTARTS = 3
 LONGEST_REASON = 300
 NO_MEMORY = re.compile(r"MemoryError|can't allocate memory|not enough memory")
-CHANGED = "not counted: the sheet changed what checks use"
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,9 @@ def score_file(path: Path, limits: Limits, protected: bool) -> Score:
         stopped[run.cell] = run.why  # the other cells get another chance without this one
         if not run.cell:
             break
-    remarks = [f"cell {cell}: {why}" for cell, why in stopped.items()]
+    remarks = [
+        f"{why} in cell {cell}" for cell, why in stopped.items() if not sheet.exercises.get(cell)
+    ]
     results = {number: _result(number, sheet, run, stopped) for number in sheet.answers}
     return Score(path, sheet.learner, sheet.notebook, results, remarks)
 
@@ -75,7 +76,8 @@ class _Run:
     why: str = ""
     cell: int = 0  # the last one that was begun
     errors: dict[int, str] = field(default_factory=dict)
-    verdicts: dict[str, list] = field(default_factory=dict)
+    verdicts: dict[str, dict[str, str]] = field(default_factory=dict)  # sign -> the last reason
+    replaced: dict[str, str] = field(default_factory=dict)
 
 
 def _run(sheet, limits, protected, without):
@@ -84,7 +86,7 @@ def _run(sheet, limits, protected, without):
         "token": token,
         "cells": [cell for cell in sheet.cells if cell[0] not in without],
         "answers": sheet.answers,
-        "limits": [limits.memory, limits.disk],
+        "limits": [limits.memory, limits.disk, limits.processes],
     }
     text = json.dumps(task).encode()
     ending = sandbox.run("tools.classroom.judging", text, limits, protected)
@@ -100,34 +102,33 @@ def _run(sheet, limits, protected, without):
             (run.cell,) = rest
         elif kind == "error":
             position, error = rest
-            run.errors[position] = error
+            run.errors[position] = limits.too_much_memory if NO_MEMORY.search(error) else error
         elif kind == "verdict":
             number, sign, why = rest
-            run.verdicts.setdefault(number, []).append((sign, why))
+            run.verdicts.setdefault(number, {})[sign] = why
+        elif kind == "replaced":
+            number, name = rest
+            run.replaced[number] = name
         elif kind == "end":
             run.complete = True
     return run
 
 
 def _result(number, sheet, run, stopped):
-    verdicts = dict(run.verdicts.get(number, ()))  # sign -> the last reason
-    if "!" in verdicts:
-        return CHANGED
+    if number in run.replaced:
+        return f"not counted: the sheet has replaced {run.replaced[number]}, which checks use"
+    verdicts = run.verdicts.get(number, {})
     if "✓" in verdicts:
         return PASSED
     for cell, why in stopped.items():
         if sheet.exercises.get(cell) == number:
             return f"{why} in cell {cell}"
     if "✗" in verdicts:
-        why = verdicts["✗"]
-        return "used too much memory" if NO_MEMORY.search(why) else _one_line(f"wrong: {why}")
+        return _one_line(f"wrong: {verdicts['✗']}")
     for cell, error in run.errors.items():
         if sheet.exercises[cell] == number:
-            why = "used too much memory" if NO_MEMORY.search(error) else error
-            return _one_line(f"error in cell {cell}: {why}")
-    if not run.complete:
-        return f"not reached: {run.why} in cell {run.cell}"
-    return "not tried"
+            return _one_line(f"error in cell {cell}: {error}")
+    return "not tried" if run.complete else f"not reached: {run.why} in cell {run.cell}"
 
 
 def _one_line(text):
