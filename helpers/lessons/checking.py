@@ -9,6 +9,7 @@ from autograd_surprises.show.badge import GREEN, GREY, RED, Badge
 from helpers.lessons.exercises import EXERCISES
 from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong
 
+NOT_DONE = "is not done yet: write your answer and run this cell again."
 COLOURS = {"✓": GREEN, "✗": RED, "…": GREY}
 
 
@@ -49,17 +50,23 @@ def check(number: str, answer: object) -> None:
     """
     from IPython.display import display  # here, because it takes long to import
 
-    display(Verdict(*_judged(exercise(number), answer)))  # prints it where there is no notebook
+    display(judge(number, answer))  # prints it where there is no notebook
 
 
-def _judged(card, answer):
+def judge(number: str, answer: object) -> Verdict:
+    """What `check` shows about an answer.
+
+    >>> judge("04.1", ...).sign
+    '…'
+    """
+    card = exercise(number)
     try:
         card.check(answer)
     except NotDone:
-        return "…", card.number, "is not done yet: write your answer and run this cell again."
+        return Verdict("…", number, NOT_DONE)
     except Wrong as wrong:
-        return "✗", card.number, str(wrong)
+        return Verdict("✗", number, str(wrong))
     except Exception as error:
         line = str(error).partition("\n")[0]
-        return "✗", card.number, f"your code raised {type(error).__name__}: {line}"
-    return "✓", card.number, card.praise
+        return Verdict("✗", number, f"your code raised {type(error).__name__}: {line}")
+    return Verdict("✓", number, card.praise)

@@ -1,0 +1,69 @@
+"""Hand out sheets without solutions, and score the sheets that come back.
+
+    python -m tools.classroom student [FOLDER]
+    python -m tools.classroom score [--unprotected] FILE_OR_FOLDER ...
+
+`student` writes the sheets to student/. `score` writes scores.csv.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from tools.classroom.handing_out import write_sheets
+from tools.classroom.sandbox import Limits, SandboxError, why_unprotected
+from tools.classroom.scoring import PASSED, find_files, score_files, write_table
+
+NOT_PROTECTED = """\
+These sheets are other people's programs, and here nothing keeps them from your files and from the
+network: {why}.
+- Linux: install bubblewrap (apt install bubblewrap, dnf install bubblewrap).
+- Elsewhere: score them in a virtual machine or a container that holds nothing of yours, with
+  make score FILES=… ARGS=--unprotected
+"""
+
+
+def main(arguments=None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.classroom", description=__doc__.partition("\n")[0]
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    student = commands.add_parser("student", help="write sheets without solutions")
+    student.add_argument("folder", nargs="?", type=Path, default=Path("student"))
+    score = commands.add_parser("score", help="run sheets that came back, and write scores.csv")
+    score.add_argument("files", nargs="*", metavar="FILE_OR_FOLDER")
+    score.add_argument("--unprotected", action="store_true", help="without bubblewrap")
+    given = parser.parse_args(arguments)
+    if given.command == "student":
+        written = write_sheets(given.folder)
+        print(f"{len(written)} sheets in {given.folder}/notebooks")
+        return 0
+    return _score(given.files, given.unprotected)
+
+
+def _score(files, unprotected):
+    why = why_unprotected()
+    if why and not unprotected:
+        print(NOT_PROTECTED.format(why=why), end="", file=sys.stderr)
+        return 1
+    try:
+        paths = find_files(files)
+        scores = score_files(paths, Limits(), not unprotected, _show_progress)
+    except (FileNotFoundError, SandboxError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    with open("scores.csv", "w", encoding="utf-8-sig", newline="") as file:  # -sig: for Excel
+        write_table(scores, file)
+    passed = sum(result == PASSED for score in scores for result in score.results.values())
+    print(f"scores.csv: {passed} exercises passed in {len(scores)} files")
+    return 0
+
+
+def _show_progress(done, count):
+    if sys.stderr.isatty():
+        bar = "█" * (30 * done // count)
+        print(f"\r{bar:░<30} {done} of {count}", end="\n" * (done == count), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""Inside the sandbox: run a sheet's cells, judge each answer, report line by line.
+
+    python -m tools.classroom.judging DESCRIPTOR <task.json
+
+Each line of the report is a JSON list that starts with the task's token. The sheet runs in this
+very process, so one that is written to deceive this file can. It notices the plain attempts: what
+is printed is not the report, a sheet's own `check` is not asked, lines without the token do not
+count, and nothing passes after the sheet has replaced a function that checks use.
+"""
+
+from __future__ import annotations
+
+import builtins
+import io
+import json
+import os
+import resource
+import sys
+
+import psutil
+import torch
+from IPython.core.interactiveshell import InteractiveShell
+
+import helpers.lessons
+from helpers.lessons import checking
+from helpers.lessons.exercises import EXERCISES
+from helpers.lessons.exercises.exercise import Exercise
+
+OWN_PACKAGES = ("autograd_surprises", "helpers")
+
+
+class Silence(io.TextIOBase):
+    """Prints nothing, and lets nobody listen: IPython would keep all that is printed."""
+
+    def write(self, text):
+        return len(text)
+
+    def __setattr__(self, name, value):
+        pass
+
+
+class Watch:
+    """The functions that checks use, as they were before the sheet ran."""
+
+    def __init__(self):
+        own = [m for name, m in sys.modules.items() if name.partition(".")[0] in OWN_PACKAGES]
+        things = (builtins, torch, torch.Tensor, torch.autograd, *own, *EXERCISES.values())
+        self.places = [EXERCISES, *map(vars, things)]
+        self.before = [
+            {name: self._identity(value) for name, value in place.items() if self._counts(value)}
+            for place in self.places
+        ]
+
+    def replaced(self) -> str:
+        """The name of one that is another function now, or ""."""
+        for place, before in zip(self.places, self.before, strict=True):
+            for name, identity in before.items():
+                value = place.get(name)
+                its_own = str(getattr(value, "__module__", "")).startswith("torch.")
+                if self._identity(value) != identity and not its_own:  # torch.compile replaces some
+                    return name
+        return ""
+
+    def _counts(self, value):
+        return callable(value) or isinstance(value, Exercise)
+
+    def _identity(self, value):
+        return id(value), id(getattr(value, "__code__", None))
+
+
+def limit(memory: int, disk: int, processes: int) -> None:
+    """Limits of this process, the first two in bytes; the sandbox watches it and its children."""
+    every = [each.info for each in psutil.process_iter(["uids", "num_threads"])]
+    own = [each for each in every if each["uids"] and each["uids"].real == os.getuid()]
+    tasks = processes + sum(each["num_threads"] or 0 for each in own)  # the limit counts threads
+    resource.setrlimit(resource.RLIMIT_NPROC, (tasks, tasks))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (disk, disk))
+    if sys.platform == "linux":  # macOS does not enforce it
+        with open("/proc/self/statm") as file:
+            mapped = int(file.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (mapped + memory, mapped + memory))
+
+
+def reporter(descriptor: int, token: str):
+    """A function that writes a line of the report."""
+    own, write = os.getpid(), os.write
+
+    def report(*message):
+        if os.getpid() != own:
+            os._exit(0)  # the sheet has forked, and this is the copy
+        write(descriptor, (json.dumps([token, *message]) + "\n").encode())
+
+    return report
+
+
+def judge_sheet(task: dict, report) -> None:
+    """Run the cells; report each cell, each error, and each verdict."""
+    shell = InteractiveShell.instance()
+    shell.history_manager.enabled = False
+    judge, asked = checking.judge, set()
+
+    def check(number, answer):
+        verdict = judge(number, answer)
+        asked.add(number)
+        name = watch.replaced() if verdict.sign == "✓" else ""
+        if name:
+            report("replaced", number, name)
+        else:
+            report("verdict", number, verdict.sign, verdict.why)
+
+    helpers.lessons.check = checking.check = check
+    with shell.builtin_trap:  # IPython replaces `quit` and `exit`
+        watch = Watch()
+        for position, source in task["cells"]:
+            report("cell", position)
+            result = shell.run_cell(source)
+            error = result.error_before_exec or result.error_in_exec
+            if error is not None:
+                report("error", position, f"{type(error).__name__}: {error}")
+        for number, name in task["answers"].items():
+            if number not in asked and name in shell.user_ns:  # the sheet has a `check` of its own
+                check(number, shell.user_ns[name])
+    report("end")
+
+
+def main() -> None:
+    task = json.load(sys.stdin)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nothing, descriptor)
+    sys.stdout = sys.stderr = Silence()
+    limit(*task["limits"])
+    report = reporter(int(sys.argv.pop()), task.pop("token"))
+    report("ready")
+    judge_sheet(task, report)
+    os._exit(0)  # threads that the sheet has started may never end
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""A sheet that came back: whose it is, and which of its cells to run."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+
+from tools.classroom.handing_out import is_solution
+from tools.notebooks import notebook_files, sections
+
+LARGEST = 20_000_000  # bytes; our largest notebook has less than a tenth of that
+CHECK = re.compile(r"""\bcheck\(\s*["'](\d\d\.\d+)["'](?:, *(\w+)\))?""")
+CARD = re.compile(r"""\bexercise\(\s*["'](\d\d\.\d+)["']""")
+COPY = re.compile(r" *\(\d+\)|-Copy\d+")  # what browsers and JupyterLab add to a name
+
+
+class Unreadable(Exception):
+    """Not a sheet of this course; the message says what it is instead."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A returned notebook.
+
+    learner    the name in the file's name, else the folder's name
+    notebook   which of our notebooks it is
+    answers    exercise -> the name that our stub gives to the answer
+    cells      (position, source) of the code cells to run
+    exercises  position of a cell -> the exercise that it belongs to
+    """
+
+    learner: str
+    notebook: str
+    answers: dict[str, str]
+    cells: list[tuple[int, str]]
+    exercises: dict[int, str]
+
+
+def learner_of(path: Path) -> str:
+    """The name of the file without that of our notebook; if nothing is left, that of the folder."""
+    name = COPY.sub("", path.stem)
+    for ours in _our_notebooks():
+        name = name.replace(ours, "")
+    return name.strip(" -_.") or path.absolute().parent.name
+
+
+def read_sheet(path: Path) -> Sheet:
+    """The sheet in a file; raises Unreadable with the reason."""
+    notebook = _read(path)
+    sources = {_text(cell) for cell in notebook.cells}
+    ours = _our_notebooks()
+    alike = {name: len(sources & known) for name, (known, _, _) in ours.items()}
+    name = max(alike, key=alike.get)
+    if not alike[name]:
+        raise Unreadable("has no cell of our notebooks")
+    known, solutions, answers = ours[name]
+    position = {id(cell): i for i, cell in enumerate(notebook.cells, 1)}
+    cells, exercises, number = [], {}, ""
+    for heading, group in sections(notebook):
+        code = [cell for cell in group if cell.cell_type == "code"]
+        # Each section runs after the first cells alone, and one that nobody changed has no answer.
+        wanted = not heading or any(
+            CHECK.search(cell.source) or _text(cell) not in known for cell in code
+        )
+        for cell in code:
+            found = CARD.search(cell.source) or CHECK.search(cell.source)
+            number = found[1] if found else number
+            if wanted and _text(cell) not in solutions:
+                cells.append((position[id(cell)], cell.source))
+                exercises[position[id(cell)]] = number
+    return Sheet(learner_of(path), name, answers, cells, exercises)
+
+
+def _read(path):
+    if not path.is_file():
+        raise Unreadable("is not a file")
+    if path.stat().st_size > LARGEST:
+        raise Unreadable(f"has {path.stat().st_size / 1e6:,.0f} MB: too large for a sheet")
+    if not path.stat().st_size:
+        raise Unreadable("is empty")
+    try:
+        notebook = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
+        texts = [cell.source for cell in notebook.cells if cell.cell_type in ("code", "markdown")]
+    except Exception as error:  # whatever nbformat stumbles over in a stranger's file
+        line = str(error).partition("\n")[0][:100]
+        raise Unreadable(f"is not a notebook: {type(error).__name__}: {line}") from None
+    if not all(isinstance(text, str) for text in texts):
+        raise Unreadable("is not a notebook: the source of a cell is not a text")
+    return notebook
+
+
+def _text(cell):
+    return cell.source.strip()
+
+
+@functools.cache
+def _our_notebooks():
+    """name -> (the texts of its cells, those of its solutions, {exercise: name of the answer})"""
+    found = {}
+    for path in notebook_files():
+        cells = nbformat.read(path, as_version=4).cells
+        stubs = [cell for cell in cells if not is_solution(cell)]
+        found[path.stem] = (
+            {_text(cell) for cell in stubs},
+            {_text(cell) for cell in cells if is_solution(cell)},
+            dict(match for cell in stubs for match in CHECK.findall(cell.source)),
+        )
+    return found

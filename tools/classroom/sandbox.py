@@ -1,0 +1,203 @@
+"""A process for strangers' code: without network, with a place of its own, and watched.
+
+bubblewrap (Linux) gives the process namespaces of its own. It sees Python, its packages and this
+project's, all of them read-only, and an empty folder. Without bubblewrap, only the limits hold.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import selectors
+import shutil
+import signal
+import site
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from tools.notebooks import ROOT
+
+SECONDS_TO_START = 120  # importing torch takes 2 s, and on a busy machine much longer
+SECONDS_BETWEEN_LOOKS = 0.2
+LONGEST_REPORT = 1_000_000  # bytes
+SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/nix/store", "/etc/ld.so.cache", "/etc/alternatives")
+PROCESSOR = "/sys/devices/system/cpu"  # torch asks which instructions there are
+# Linux does not limit the number of root's processes, so root's sheets run as nobody.
+AS_ROOT = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
+AS_ROOT += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+BECOME_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"]
+
+
+class SandboxError(Exception):
+    """The sandbox does not work here; the message says why."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one sheet may use. `memory` and `disk` are bytes."""
+
+    seconds: int = 60
+    memory: int = 2_000_000_000
+    disk: int = 100_000_000
+    processes: int = 50
+
+    @property
+    def too_much_memory(self) -> str:
+        return f"used more than {self.memory / 1e9:g} GB"
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Why a process was stopped, or "" if it ended by itself; and the lines that it reported."""
+
+    why: str
+    lines: list[str]
+
+
+@functools.cache
+def why_unprotected() -> str:
+    """Why bubblewrap cannot be used here; "" if it can."""
+    if not shutil.which("bwrap"):
+        return "bubblewrap is not installed"
+    with tempfile.TemporaryDirectory() as folder:
+        tried = subprocess.run([*_walls(folder, 1_000_000), "true"], capture_output=True, text=True)
+    return tried.stderr.strip()
+
+
+def run(module: str, task: bytes, limits: Limits, protected: bool) -> Ending:
+    """Run a module of this project on `task`, its standard input, until it ends or uses too much.
+
+    The module gets the number of a descriptor as its argument, and reports there line by line. Its
+    first line starts the clock. Raises SandboxError if no line comes.
+    """
+    if os.name != "posix":
+        raise SandboxError("scoring needs Linux or macOS")
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as given:
+        given.write(task)
+        given.seek(0)
+        ours, theirs = os.pipe()
+        walls = _walls(folder, limits.disk) if protected else []
+        process = subprocess.Popen(
+            [*walls, sys.executable, "-B", "-m", module, str(theirs)],
+            stdin=given,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            pass_fds=[theirs],
+            env=_environment(folder),
+            cwd=folder,
+            start_new_session=True,
+        )
+        os.close(theirs)
+        try:
+            return _watch(process, ours, limits)
+        finally:
+            _kill(process)
+            os.close(ours)
+            process.stderr.close()
+
+
+def _walls(folder, disk):
+    """The command that runs a command inside bubblewrap, with an empty `folder` to write to."""
+    seen = [*SYSTEM, PROCESSOR, sys.base_prefix, sys.prefix, site.getusersitepackages()]
+    seen += [str(ROOT / name) for name in ("autograd_surprises", "helpers", "tools")]
+    parents = {parent for place in [*seen, folder] for parent in Path(place).parents}
+    folders = [word for parent in sorted(parents)[1:] for word in ("--dir", str(parent))]
+    is_root = os.geteuid() == 0
+    room = ("--perms", "1777", "--size", str(disk), "--tmpfs")
+    return [
+        *("bwrap", "--die-with-parent", "--cap-drop", "ALL"),
+        *(AS_ROOT if is_root else ["--unshare-all"]),
+        *("--proc", "/proc", "--dev", "/dev", *room, "/dev/shm", "--remount-ro", "/dev"),
+        *folders,
+        *(word for place in seen for word in ("--ro-bind-try", place, place)),
+        *(*room, folder, "--remount-ro", "/", "--chdir", folder),
+        *(BECOME_NOBODY if is_root else []),
+    ]
+
+
+def _environment(folder):
+    """Nothing of the teacher's environment, which may hold passwords."""
+    return {
+        "PATH": os.path.dirname(sys.executable) + ":/usr/bin:/bin",
+        "PYTHONPATH": str(ROOT),
+        "LANG": "C.UTF-8",
+        "MPLBACKEND": "Agg",
+        "OMP_NUM_THREADS": "1",  # or two sheets at a time would wait for one another
+        "USER": "learner",
+        **dict.fromkeys(("HOME", "TMPDIR"), folder),
+    }
+
+
+def _watch(process, descriptor, limits):
+    """Read the report, and look at the time, the memory and the number of processes meanwhile."""
+    report, why = b"", ""
+    now = time.monotonic()
+    last_moment, next_look = now + SECONDS_TO_START, now
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, selectors.EVENT_READ)
+        while not why:
+            ended = process.poll() is not None
+            piece = b""
+            if selector.select(0 if ended else SECONDS_BETWEEN_LOOKS):
+                piece = os.read(descriptor, 65536)
+                if not piece:  # closed
+                    selector.unregister(descriptor)
+            if ended and not piece:
+                break
+            now = time.monotonic()
+            if piece and not report:
+                last_moment = now + limits.seconds
+            report += piece
+            if len(report) > LONGEST_REPORT:
+                why = "wrote too much into its report"
+            elif now > last_moment:
+                why = f"stopped after {limits.seconds} s"
+            elif now > next_look:
+                next_look = now + SECONDS_BETWEEN_LOOKS
+                why = _too_much(process, limits)
+    if not report:
+        said = process.stderr.read().decode(errors="replace").strip() if ended else why
+        raise SandboxError(f"the process for a sheet did not start: {said}")
+    return Ending(why, report.decode(errors="replace").splitlines())
+
+
+def _too_much(process, limits):
+    members = _members(process)
+    if len(members) > limits.processes:
+        return f"started more than {limits.processes} processes"
+    if sum(map(_memory, members)) > limits.memory:
+        return limits.too_much_memory
+    return ""
+
+
+def _members(process):
+    try:
+        first = psutil.Process(process.pid)
+        return [first, *first.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _memory(member):
+    """Bytes that would be free without this process: those that it shares do not count."""
+    try:
+        return member.memory_full_info().uss
+    except psutil.Error:
+        return 0
+
+
+def _kill(process):
+    """The process and all that it started; bubblewrap's end is the end of all within."""
+    for member in _members(process):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            member.kill()
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
