@@ -1,6 +1,6 @@
 """Record the moving pictures of README.md: the first explorer of notebook 00, in JupyterLab.
 
-    .venv/bin/python tools/record.py        writes docs/explorer-light.webp and -dark.webp
+.venv/bin/python tools/record.py        writes docs/explorer-light.webp and -dark.webp
 """
 
 import io

@@ -94,7 +94,9 @@ def _recorded(explorer, values):
                 moving[i] = picture.moving
                 texts[i] = [frames.setdefault(_frame_of(picture), len(frames)), picture.said]
         explorer.show_at(**before)
-    controls = [_control(explorer.sliders[name], name, values[name], before[name]) for name in values]
+    controls = [
+        _control(explorer.sliders[name], name, values[name], before[name]) for name in values
+    ]
     return _state(picture, controls, moving, frames, texts)
 
 

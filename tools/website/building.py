@@ -91,7 +91,9 @@ def _classic(module):
 def sizes(site: Path, first: str) -> dict[str, tuple[int, int]]:
     """{what: (its bytes, the most that they may be)}."""
     files = [file for file in site.rglob("*") if file.is_file()]
-    loaded = re.findall(r'(?:src|href)="((?:static|frozen)/[^"]+)"', (site / first).read_text("utf-8"))
+    loaded = re.findall(
+        r'(?:src|href)="((?:static|frozen)/[^"]+)"', (site / first).read_text("utf-8")
+    )
     packed = sum(len(gzip.compress(file.read_bytes(), 9)) for file in files)
     return {
         "the whole site": (sum(file.stat().st_size for file in files), LARGEST),

@@ -17,8 +17,8 @@ os.environ["MPLBACKEND"] = "Agg"
 
 import matplotlib.pyplot as plt  # noqa: E402
 import nbformat  # noqa: E402
-from IPython.core.interactiveshell import InteractiveShell  # noqa: E402
 from ipykernel.compiler import XCachingCompiler  # noqa: E402
+from IPython.core.interactiveshell import InteractiveShell  # noqa: E402
 
 from autograd_surprises.show.picture import Picture  # noqa: E402
 from helpers.widgets import Explorer, freeze  # noqa: E402
