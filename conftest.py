@@ -40,6 +40,7 @@ class OneJupyterLab(LoadFileScheduling):
         return JUPYTERLAB if JUPYTERLAB in file else file
 
 
+@pytest.hookimpl(optionalhook=True)  # some tests run pytest without xdist
 def pytest_xdist_make_scheduler(config, log):
     if config.option.dist == "loadfile":
         return OneJupyterLab(config, log)

@@ -244,9 +244,7 @@ def test_make_test_runs_everything_and_stops_at_a_failure(checkout):
         INSTALL + "[test]",
         "-m ruff check",
         "-m ruff format --check",
-        "-m pytest tests --ignore=tests/browser -n 2 --dist=worksteal",
-        "-m pytest notebooks -n 2 --no-loadscope-reorder",
-        "-m pytest tests/browser -n 2 --dist=worksteal",
+        "-m pytest -n 3",
     ]
     done, asked = checkout.make("test")
     assert (done.returncode, asked) == (0, everything)
@@ -286,7 +284,7 @@ def test_the_notebooks_run_with_colabs_versions(checkout, torch):
     assert asked == [
         "-m venv --clear .venv-colab",
         INSTALL.replace("-c ", "-c .venv-colab/") + " nbval pytest pytest-xdist",
-        "-m pytest notebooks -n 2 --no-loadscope-reorder",
+        "-m pytest notebooks -n 2",
     ]
     daily, colab, used = (
         [line for line in file.read_text().splitlines() if "==" in line]
