@@ -3,14 +3,22 @@
 
 (() => {
   const MOST = 20, BEFORE = 50, LENGTH = 170;  // results, and characters of a snippet
-  // Names are words with their underscores: round_ste. Their parts are words, too.
-  const words = text => text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
+  // Names are words with their underscores: round_ste. Their parts are words, too. Single letters
+  // and digits are not.
+  const words = text => text.toLowerCase().match(/[\p{L}\p{N}_]{2,}/gu) ?? [];
   const withParts = text => words(text).flatMap(word =>
     word.includes('_') ? [word, ...word.split('_').filter(part => part)] : [word]);
   const escaped = word => word.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 
+  /** The data in JSON, gzip and base64. */
+  async function unpacked(packed) {
+    const bytes = Uint8Array.from(atob(packed), letter => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+    return new Response(stream).json();
+  }
+
   /** A function that finds sections: {found, all}; `all` is false if none has all the words. */
-  function searchIn({pages, sections}) {
+  async function searchIn({pages, sections}) {
     const index = new MiniSearch({
       fields: ['title', 'heading', 'text'],
       tokenize: withParts,
@@ -20,8 +28,9 @@
         prefix: (term, i, terms) => i === terms.length - 1 || term.length > 2,
       },
     });
-    index.addAll(sections.map(([page, heading, , text], id) =>
-      ({id, title: heading ? '' : pages[page][1], heading, text})));
+    const documents = sections.map(([page, heading, , text], id) =>
+      ({id, title: heading ? '' : pages[page][1], heading, text}));
+    await index.addAllAsync(documents, {chunkSize: 40});  // who types meanwhile sees the letters
     const shown = ({id, terms}) => {
       const [page, heading, anchor, text] = sections[id];
       const [url, title] = pages[page];
@@ -43,14 +52,15 @@
     const literal = text.toLowerCase().indexOf(said.trim().toLowerCase());
     const first = literal < 0 ? text.search(hit) : literal;
     const start = from < 0 ? Math.max(0, text.lastIndexOf(' ', Math.max(0, first - BEFORE)) + 1) : from;
-    const part = text.slice(start, start + LENGTH);
+    const stop = text.indexOf(' ', start + LENGTH);
+    const part = text.slice(start, stop < 0 ? text.length : stop);
     const pieces = [start > 0 ? '… ' : ''];
     let end = 0;
     for (const match of part.matchAll(hit)) {
       pieces.push(part.slice(end, match.index), make('mark', {}, match[0]));
       end = match.index + match[0].length;
     }
-    pieces.push(part.slice(end), start + LENGTH < text.length ? ' …' : '');
+    pieces.push(part.slice(end), stop < 0 ? '' : ' …');
     return pieces;
   }
 
@@ -77,8 +87,8 @@
     function load() {
       if (element.querySelector('script')) return;
       const script = make('script', {src: element.dataset.search});
-      script.onload = () => {
-        search = searchIn(window.searchText);
+      script.onload = async () => {
+        search = await searchIn(await unpacked(window.searchText));
         show();
       };
       script.onerror = () => {
@@ -89,7 +99,7 @@
     }
 
     function show() {
-      const said = field.value, asked = /[\p{L}\p{N}]/u.test(said);
+      const said = field.value, asked = words(said).length > 0;
       const {found, all} = asked && search ? search(said) : {found: [], all: true};
       links = found.map(({href, title, heading, text, terms}, i) => make(
         'a', {href, role: 'option', id: `search-${i}`, tabindex: '-1', 'aria-selected': 'false'},
@@ -114,7 +124,8 @@
       active = i;
       links[active]?.setAttribute('aria-selected', 'true');
       links[active]?.scrollIntoView({block: 'nearest'});
-      field.setAttribute('aria-activedescendant', links[active]?.id ?? '');
+      field.removeAttribute('aria-activedescendant');
+      if (links[active]) field.setAttribute('aria-activedescendant', links[active].id);
     }
 
     function close() {
