@@ -1,6 +1,6 @@
 """Record the moving pictures of README.md: the first explorer of notebook 00, in JupyterLab.
 
-    .venv/bin/python tools/record.py        writes docs/explorer-light.webp and -dark.webp
+.venv/bin/python tools/record.py        writes docs/explorer-light.webp and -dark.webp
 """
 
 import io
@@ -54,9 +54,9 @@ def film(notebook) -> list[tuple[bytes, int]]:
     top, picture = explorer.box.bounding_box()["y"], explorer.picture.bounding_box()
     clip = {  # without the line of messages below the picture
         "x": picture["x"] - MARGIN,
-        "y": top - MARGIN,
+        "y": top,
         "width": picture["width"] + 2 * MARGIN,
-        "height": picture["y"] + picture["height"] - top + 2 * MARGIN,
+        "height": picture["y"] + picture["height"] - top + MARGIN,
     }
     frames = []
     for milliseconds in play(explorer, explorer.box):
