@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -21,9 +22,11 @@ NO_CHROMIUM = (
 )
 
 JUPYTERLAB = "_in_jupyterlab"  # files whose tests share one JupyterLab, and so one worker
+PICTURES = re.compile("browser/test_(true_pictures|website)")  # share what explorers show
 LONGEST = [
     JUPYTERLAB,
     "test_true_pictures",
+    "test_website",
     "test_notebook_sections",
     "07_train_through_rounding",
     "test_tools_notebooks",
@@ -32,18 +35,20 @@ LONGEST = [
 gc.disable()  # with the collector on, imports take a third longer
 
 
-class OneJupyterLab(LoadFileScheduling):
-    """A file's tests stay on one worker, and all that need JupyterLab stay together."""
+class Together(LoadFileScheduling):
+    """A file's tests stay on one worker, and with them those of files that share what is slow."""
 
     def _split_scope(self, nodeid):
         file = super()._split_scope(nodeid)
+        if PICTURES.search(file):
+            return PICTURES.pattern
         return JUPYTERLAB if JUPYTERLAB in file else file
 
 
 @pytest.hookimpl(optionalhook=True)  # some tests run pytest without xdist
 def pytest_xdist_make_scheduler(config, log):
     if config.option.dist == "loadfile":
-        return OneJupyterLab(config, log)
+        return Together(config, log)
 
 
 def pytest_collection_modifyitems(items):

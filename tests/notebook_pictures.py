@@ -9,7 +9,6 @@ because importing takes longer than drawing.
 """
 
 import base64
-import gc
 import json
 import os
 import random
@@ -20,42 +19,19 @@ from pathlib import Path
 os.environ["MPLBACKEND"] = "Agg"
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import matplotlib.pyplot as plt  # noqa: E402
 import nbformat  # noqa: E402
 from IPython.core.interactiveshell import InteractiveShell  # noqa: E402
 
 from autograd_surprises.show import picture as pictures  # noqa: E402
 from helpers.widgets import freeze, freezing  # noqa: E402
 from helpers.widgets.controls import positions  # noqa: E402
-from helpers.widgets.explorer import Explorer  # noqa: E402
-from tools.notebooks import sections, setup_cell  # noqa: E402
+from tools.website.recording import shown_by  # noqa: E402
 
 RANDOM = 20  # settings of each explorer, besides the first, the lowest and the highest
 
 
-def explorers_of(notebook):
-    """(name, explorer) of every section, while the names of its cells are there."""
-    shell, made, init = InteractiveShell.instance(), [], Explorer.__init__
-
-    def watched(self, *args, **kwargs):
-        init(self, *args, **kwargs)
-        made.append(self)
-
-    Explorer.__init__ = watched
-    setup = setup_cell(notebook)
-    for _, cells in sections(notebook):
-        code = [cell for cell in cells if cell.cell_type == "code" and cell is not setup]
-        exploring = [k for k, cell in enumerate(code) if "explore(" in cell.source]
-        if not exploring:
-            continue
-        gc.freeze()  # or the reset would look through all that torch imports
-        shell.reset(new_session=False)
-        for cell in [setup, *code[: exploring[-1] + 1]]:
-            made.clear()
-            shell.run_cell(cell.source).raise_error()
-            plt.close("all")
-            yield from ((f"{cell.id}-{k}", explorer) for k, explorer in enumerate(made))
-    Explorer.__init__ = init
+def explores(cell):
+    return "explore(" in cell.source
 
 
 def settings(explorer, dice):
@@ -111,6 +87,6 @@ if __name__ == "__main__":
     folder = Path(sys.argv[1]).resolve()
     for path in map(Path, sys.argv[2:]):
         os.chdir(path.resolve().parent)
-        for name, explorer in explorers_of(nbformat.read(path.name, as_version=4)):
+        for cell, explorer in shown_by(nbformat.read(path.name, as_version=4), explores):
             content = json.dumps(written(explorer.fit(), random.Random(0)))
-            (folder / f"{path.stem}-{name}.json").write_text(content)
+            (folder / f"{path.stem}-{cell.id}.json").write_text(content)

@@ -313,7 +313,8 @@ def test_clean_leaves_only_the_source(checkout):
     checkout.make("lint")
     checkout.make("lint", "TORCH=2.15.0")
     (checkout.folder / ".venv-colab").mkdir()
-    for folder in ["build", "tests/__pycache__", ".pytest_cache", "autograd_surprises.egg-info"]:
+    left = ["build", "site", "tests/__pycache__", ".pytest_cache", "autograd_surprises.egg-info"]
+    for folder in left:
         (checkout.folder / folder).mkdir(parents=True)
     (checkout.bin / "find").symlink_to(shutil.which("find"))
     (checkout.folder / "tests" / "test.py").write_text("")

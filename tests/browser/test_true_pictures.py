@@ -3,8 +3,6 @@
 import base64
 import json
 import re
-import subprocess
-import sys
 import zlib
 
 import numpy as np
@@ -13,12 +11,10 @@ from matplotlib.patches import Circle, Rectangle
 
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import PIXEL_RATIO, Picture
-from tools.notebooks import notebook_files
 
-from .lab import ROOT, picture_of
+from .lab import picture_of
 
 pytestmark = pytest.mark.browser
-RUNNER = ROOT / "tests" / "notebook_pictures.py"
 PERCENT, LEVELS = 0.5, 64  # so many pixels may differ by more levels than that
 LARGEST = 400_000  # bytes of one frozen explorer
 TEXT, LINE = 4.5, 3  # contrasts
@@ -90,16 +86,6 @@ PAGES = {  # JupyterLab's colours, and those of a page without any
     "JupyterLab Dark": {"paper": [0.067, 0.067, 0.067], "ink": [1, 1, 1]},
     "dark": {"paper": [0.067, 0.067, 0.067], "ink": [0.91, 0.91, 0.91]},
 }
-
-
-@pytest.fixture
-def pictures(tmp_path):
-    """{notebook and explorer: file} of what all explorers of all notebooks show."""
-    done = subprocess.run(
-        [sys.executable, RUNNER, tmp_path, *notebook_files()], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return sorted(tmp_path.glob("*.json"))
 
 
 def test_artists_that_no_explorer_has_are_drawn_as_matplotlib_does(open_empty):

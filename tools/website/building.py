@@ -91,9 +91,8 @@ def _classic(module):
 def sizes(site: Path, first: str) -> dict[str, tuple[int, int]]:
     """{what: (its bytes, the most that they may be)}."""
     files = [file for file in site.rglob("*") if file.is_file()]
-    loaded = re.findall(
-        r'(?:src|href)="((?:static|frozen)/[^"]+)"', (site / first).read_text("utf-8")
-    )
+    page = (site / first).read_text(encoding="utf-8")
+    loaded = re.findall(r'(?:src|href)="((?:static|frozen)/[^"]+)"', page)
     packed = sum(len(gzip.compress(file.read_bytes(), 9)) for file in files)
     return {
         "the whole site": (sum(file.stat().st_size for file in files), LARGEST),

@@ -7,6 +7,7 @@ settings of torch and matplotlib.
 """
 
 import contextlib
+import gc
 import json
 import os
 import sys
@@ -23,7 +24,7 @@ from IPython.core.interactiveshell import InteractiveShell  # noqa: E402
 from autograd_surprises.show.picture import Picture  # noqa: E402
 from helpers.widgets import Explorer, freeze  # noqa: E402
 from helpers.widgets.freezing import freeze_picture  # noqa: E402
-from tools.notebooks import IGNORED, sections  # noqa: E402
+from tools.notebooks import IGNORED, sections, setup_cell  # noqa: E402
 
 
 def has_picture(cell) -> bool:
@@ -37,28 +38,32 @@ def shown_by(notebook, wanted: Callable) -> Iterator[tuple]:
     """
     # With a kernel's compiler, reports call a line of a cell what they call it in JupyterLab.
     shell = InteractiveShell.instance(compiler_class=XCachingCompiler)
-    bundled, bundle = [], Picture.bundle
+    made, init, bundle = [], Explorer.__init__, Picture.bundle
 
-    def watched(figure):  # whatever shows a figure stores it, too
-        bundled.append(figure)
-        return bundle(figure)
+    def watched_init(self, *args, **kwargs):
+        init(self, *args, **kwargs)
+        made.append(self)
 
-    Picture.bundle = watched
-    setup = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    def watched_bundle(self):  # whatever shows a picture stores it, too
+        made.append(self)
+        return bundle(self)
+
+    Explorer.__init__, Picture.bundle = watched_init, watched_bundle
+    setup = setup_cell(notebook)
     for _, cells in sections(notebook):
         code = [cell for cell in cells if cell.cell_type == "code" and cell is not setup]
         last = max((k for k, cell in enumerate(code) if wanted(cell)), default=-1)
         if last < 0:
             continue
+        gc.freeze()  # or the reset would look through all that torch imports
         shell.reset(new_session=False)
         for cell in [setup, *code[: last + 1]]:
-            bundled.clear()
-            ran = shell.run_cell(cell.source)
-            ran.raise_error()
+            made.clear()
+            shell.run_cell(cell.source).raise_error()
             plt.close("all")
             if wanted(cell):
-                yield cell, ran.result if isinstance(ran.result, Explorer) else bundled[-1]
-    Picture.bundle = bundle
+                yield cell, made[0]  # an explorer comes before its own picture
+    Explorer.__init__, Picture.bundle = init, bundle
 
 
 def frozen(path: Path) -> dict:

@@ -1,0 +1,174 @@
+"""The website, from a disk and without a network: every page is read, heard, moved and answered."""
+
+import json
+import re
+from urllib.parse import unquote
+
+import nbformat
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from bs4 import BeautifulSoup
+
+from helpers.lessons.prediction import STORED
+from tools.website.building import build
+from tools.website.links import page_files
+
+pytestmark = pytest.mark.browser
+
+PAGES = ["index.html", *page_files().values()]
+SEEN = "place => place.querySelector('canvas').toDataURL()"
+SAID = "place => place.lastElementChild.textContent"
+# All controls of an explorer at their first or last value, moved as a reader would.
+MOVE = {"Home": (0, False), "End": (-1, True)}
+# [question, option, what is said] of each option of each question on the page
+ANSWERS = """() => [...document.querySelectorAll('.question input')].map(input => {
+  input.click();
+  const box = input.closest('fieldset'), [question, said] = ['legend', '[role=status]'].map(
+    selector => box.querySelector(selector));
+  return [question, input.parentNode, said].map(element => element.textContent.trim());
+})"""
+
+
+@pytest.fixture(scope="module")
+def shown(pictures):
+    """{notebook: {cell: what tests/notebook_pictures.py wrote}}."""
+    found = {path: {} for path in page_files() if path.suffix == ".ipynb"}
+    for file in pictures:
+        path = next(path for path in found if file.name.startswith(path.stem))
+        found[path][file.stem[len(path.stem) + 1 :]] = json.loads(file.read_text())
+    return found
+
+
+@pytest.fixture(scope="module")
+def site(shown, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    frozen = {
+        path: {cell: tables["frozen"] for cell, tables in cells.items()}
+        for path, cells in shown.items()
+    }
+    build(folder, frozen)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def context(browser):
+    context = browser.new_context(viewport={"width": 1300, "height": 900}, offline=True)
+    context.set_default_timeout(20_000)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def open_page(site, context):
+    """Opens a page of the site from the disk, and keeps what it asks for and complains about."""
+    page = context.new_page()
+    page.asked, page.complaints = [], []
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.on("console", lambda message: page.complaints.append(message.text))
+    page.on("pageerror", lambda error: page.complaints.append(str(error)))
+
+    def open_page(name):
+        page.goto((site / name).as_uri())
+        if page.locator("[data-frozen]").count():
+            page.locator("html[data-shown]").wait_for(state="attached")
+        return page
+
+    yield open_page
+    page.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_works_without_kernel_and_network(open_page, site, shown, name):
+    page = open_page(name)
+    path = next((path for path, url in page_files().items() if url == name), None)
+    for place in page.locator("[data-frozen]").all():
+        cell = place.get_attribute("data-frozen")
+        check_explorer(place, next(cells[cell] for cells in shown.values() if cell in cells))
+    assert page.evaluate(ANSWERS) == (answers(path) if path in shown else [])
+    page.set_viewport_size({"width": 400, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert not [url for url in page.asked if not url.startswith((site.as_uri(), "data:"))]
+    assert page.complaints == []
+
+
+def check_explorer(place, tables):
+    """Its picture follows its controls, and its text is the explorer's summary."""
+    wanted = [tables["shown"][k]["said"] for k in (-2, -1)]
+    assert place.evaluate(SAID) == tables["said"]
+    seen = [place.evaluate(SEEN)]
+    for (key, (end, ticked)), said in zip(MOVE.items(), wanted, strict=True):
+        for slider in place.locator("input[type=range]").all():
+            slider.press(key)
+        for tick in place.locator("input[type=checkbox]").all():
+            tick.set_checked(ticked)
+        for menu in place.locator("select").all():
+            menu.select_option(index=range(menu.locator("option").count())[end])
+        assert place.evaluate(SAID) == said
+        seen.append(place.evaluate(SEEN))
+    assert seen[1] != seen[2], "nothing moved"
+
+
+def answers(path):
+    """What a page should say to each option of its questions."""
+    found = []
+    for cell in nbformat.read(path, as_version=4).cells:
+        for asked in (output.get("data", {}).get(STORED) for output in cell.get("outputs", [])):
+            for option, why in asked["options"] if asked else ():
+                mark = "✓" if option == asked["right"] else "✗"
+                found.append([asked["question"], option, f"{mark} {why}"])
+    return [[text.replace("`", "") for text in answer] for answer in found]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_bars_readers(open_page, name):
+    page, axe, barriers = open_page(name), Axe(), []
+    for scheme, options in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
+        page.emulate_media(color_scheme=scheme)
+        for found in axe.run(page, options=options).response["violations"]:
+            if found["impact"] in ("serious", "critical"):
+                where = [node["html"][:150] for node in found["nodes"][:5]]
+                barriers.append((scheme, found["id"], where))
+    assert barriers == []
+
+
+@pytest.mark.parametrize("width, height", [(1300, 900), (400, 800)])
+def test_the_first_slider_is_on_the_first_screen(open_page, width, height):
+    page = open_page("index.html")
+    page.set_viewport_size({"width": width, "height": height})
+    for part in ("input[type=range]", "canvas"):
+        box = page.locator(f".explorer {part}").first.bounding_box()
+        assert box["y"] + box["height"] < height
+
+
+def test_a_printed_page_has_white_pictures(open_page):
+    page = open_page(PAGES[1])
+    page.emulate_media(color_scheme="dark")
+    corner = "document.querySelector('canvas').getContext('2d').getImageData(0, 0, 1, 1).data[0]"
+    page.wait_for_function(f"{corner} < 30")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(corner) == 255
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(corner) < 30
+
+
+def lost(site):
+    """Links and files of the pages that lead nowhere."""
+    soups = {
+        file.name: BeautifulSoup(file.read_text(encoding="utf-8"), "html.parser")
+        for file in site.glob("*.html")
+    }
+    ids = {name: {found["id"] for found in soup.find_all(id=True)} for name, soup in soups.items()}
+    for name, soup in soups.items():
+        for element in soup.find_all(["a", "link", "script", "img"]):
+            link = element.get("href") or element.get("src") or ""
+            target, _, anchor = unquote(link).partition("#")
+            if re.match("(https|data):", link):
+                continue
+            if not (site / (target or name)).exists():
+                yield f"{name}: {link}: no such file"
+            elif anchor and anchor not in ids[target or name]:
+                yield f"{name}: {link}: no such heading"
+
+
+def test_all_links_arrive(site):
+    assert list(lost(site)) == []
