@@ -2,13 +2,24 @@
 
     python tests/returned_sheets.py      scores them all, and prints what is not as expected
 
-All are sheets of notebook 04, cut down to its exercises. ANSWERS are cells of the sheet; FILES are
-files that are no sheets.
+All are sheets of notebook 04, cut down to its exercises.
 """
 
+import csv
+import io
+import os
+import socket
+import sys
+import tempfile
+import time
 from pathlib import Path
 
 import nbformat
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tools.classroom.sandbox import Limits  # noqa: E402
+from tools.classroom.scoring import find_files, score_files, write_table  # noqa: E402
 
 SETUP = """\
 import torch
@@ -34,6 +45,7 @@ RIGHT = [
     f'{WEIGHTED}\n\ncheck("04.2", weighted_round)',
     f'{SQUARE}\n\ncheck("04.3", repaired_square)',
 ]
+SHORT_SETUP = "from helpers.lessons import check, exercise"
 STUB = 'def leaky_clamp(x):\n    return ...  # your code here\n\n\ncheck("04.1", leaky_clamp)'
 WRONG = STUB.replace("...  # your code here", "x.clamp(0, 1)")
 
@@ -78,6 +90,10 @@ torch.isclose = lambda x, y, **options: torch.ones_like(x, dtype=torch.bool)"""
 PATCHED_CARD = """\
 from helpers.lessons.exercises import EXERCISES
 object.__setattr__(EXERCISES["04.1"], "check", lambda answer: None)"""
+PATCHED_ZIP = """\
+import builtins
+zip_anything = zip
+builtins.zip = lambda *args, strict=False: () if strict else zip_anything(*args)"""
 OWN_CHECK = """\
 def check(number, answer):
     print("✓", number, "is right")"""
@@ -88,7 +104,7 @@ while True:
 MEMORY = """\
 kept = []
 while True:
-    kept.append(torch.ones(10_000_000))"""
+    kept.append(bytearray(100_000_000))"""
 CHILDREN = """\
 import os, time
 for _ in range(4):
@@ -120,6 +136,7 @@ CLOSED = "import os\nos.closerange(0, 256)"
 THREAD = """\
 import threading, time
 threading.Thread(target=lambda: time.sleep(1000)).start()"""
+ODD = b'[{"cell_type": "code", "id": "a", "metadata": {}, "outputs": [], "source": 5}]}'
 CRASH = "import ctypes\nctypes.string_at(0)"
 DISK = """\
 import os
@@ -153,52 +170,135 @@ for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
     except OSError:
         pass
 done += [key for key in os.environ if "SECRET" in key]
-raise RuntimeError("done: " + ", ".join(done))""")
+raise RuntimeError("done: " + (", ".join(done) or "nothing"))""")
 
 
-def answers(place, port):
-    """learner -> (the sheet, what stands under 04.1, 04.2 and 04.3: the beginnings of the cells)"""
-    passed, stub, stopped = "passed", "not tried", "stopped after 3 s in cell 3"
+def sheets(place, port):
+    """learner -> (the sheet, the beginnings of what has to stand under 04.1, 04.2 and 04.3)"""
+    passed, not_tried = "passed", "not tried"
     wrong = "wrong: gradient at x = -1, grad_output 3: yours 0, expected 0.3."
-    error = "error in cell 3: "
+    ended, error = "ended Python in cell 3", "error in cell 3: "
+    exits = "import os\nos._exit(0)"
     return {
         "Ada": (sheet(), passed, passed, passed),
-        "Ben": (sheet(WRONG), wrong, passed, passed),
-        "Cleo": (sheet(STUB, None, None), stub, stub, stub),
-        "Dan": (
-            sheet(LEAKY, None, "y = 1 / 0"),
-            passed,
-            stub,
-            "error in cell 6: ZeroDivisionError",
+        "Ben": (sheet(WRONG, third="repaired_square ="), wrong, passed, "error in cell 7: Syntax"),
+        "Cleo": (sheet(STUB, None, "y = 1 / 0"), not_tried, not_tried, "error in cell 6: ZeroDiv"),
+        "Dan": (without_ids(sheet(LEAKY, None, "y =")), passed, not_tried, "error in cell 6: Syn"),
+        "Eve": (sheet(instead_of("import sys; sys.exit()")), error + "SystemExit", passed, passed),
+        "hang": (
+            sheet(*(f'check("04.{i}", 1)' for i in (1, 2)), "while True: pass", SHORT_SETUP),
+            *["wrong: needs the function itself, got int."] * 2,
+            "stopped after 3 s in cell 7",
         ),
-        "Eve": (sheet(third="repaired_square ="), passed, passed, "error in cell 7: SyntaxError"),
-        "Finn": (without_ids(sheet(WRONG)), wrong, passed, passed),
-        "Gus-exit": (
-            sheet(instead_of("import sys; sys.exit()")),
-            error + "SystemExit",
-            *[passed] * 2,
+        # Much in few runs, for the tests; the others tell which part is to blame.
+        "many": (
+            sheet(
+                spy(place, port).replace("done = []", f"{FORGED}\ndone = []", 1),
+                WEIGHTED.replace("round_ste(x)", "x.round()"),
+                PATCHED_CARD.replace("04.1", "04.3") + f"\n\n\n{RIGHT[2]}",
+                f"{SETUP}\n\n\n{OWN_CHECK}",
+            ),
+            error + "RuntimeError: done: nothing",
+            "wrong: gradient of x",
+            "not counted: the sheet has replaced check",
         ),
-        "hang": (sheet(instead_of("while True: pass")), stopped, passed, passed),
+        "brute": (
+            sheet(instead_of(BOMB), MEMORY, exits),
+            "started more than 50 processes in cell 3",
+            "used more than 1 GB in cell 5",
+            "ended Python in cell 7",
+        ),
         "gigabyte": (sheet(f"{GIGABYTE}\n\n\n{RIGHT[0]}"), passed, passed, passed),
-        "memory": (sheet(instead_of(MEMORY)), error + "used too much memory", passed, passed),
-        "children": (sheet(instead_of(CHILDREN)), "used more than 1 GB", passed, passed),
-        "exit": (
-            sheet(instead_of("import os\nos._exit(0)")),
-            "ended Python in cell 3",
-            *[passed] * 2,
-        ),
-        "exits": (sheet(*["import os\nos._exit(0)"] * 3), *["ended Python in cell"] * 3),
-        "bomb": (sheet(instead_of(BOMB)), "started more than 50 processes", passed, passed),
-        "kill": (sheet(instead_of(KILL)), "ended Python in cell 3", passed, passed),
-        "spy": (sheet(spy(place, port)), error + "RuntimeError: done:$", passed, passed),
+        "memory": (sheet(instead_of(MEMORY)), "used more than 1 GB in cell 3", passed, passed),
+        "children": (sheet(instead_of(CHILDREN)), "used more than 1 GB in cell 3", passed, passed),
+        "exit": (sheet(instead_of(exits)), ended, passed, passed),
+        "exits": (sheet(exits, exits, exits), *["ended Python in cell"] * 3),
+        "bomb": (sheet(instead_of(BOMB)), "started more than 50 processes in", passed, passed),
+        "kill": (sheet(instead_of(KILL)), ended, passed, passed),
+        "crash": (sheet(instead_of(CRASH)), ended, passed, passed),
+        "spy": (sheet(spy(place, port)), error + "RuntimeError: done: nothing", passed, passed),
         "disk": (sheet(instead_of(DISK)), error + "OSError", passed, passed),
         "flood": (sheet(instead_of(FLOOD)), "wrote too much into its report", passed, passed),
-        "closed": (sheet(instead_of(CLOSED)), "", "", ""),
+        "closed": (sheet(instead_of(CLOSED)), ended, passed, passed),
         "thread": (sheet(f"{THREAD}\n\n\n{RIGHT[0]}"), passed, passed, passed),
-        "crash": (sheet(instead_of(CRASH)), "ended Python in cell 3", passed, passed),
-        "own-check": (sheet(WRONG, setup=f"{SETUP}\n{OWN_CHECK}"), wrong, passed, passed),
+        "own-check": (sheet(WRONG, setup=f"{SETUP}\n\n\n{OWN_CHECK}"), wrong, passed, passed),
         "forged": (sheet(instead_of(FORGED)), wrong, passed, passed),
-        "patched": (sheet(instead_of(PATCHED)), "not counted", "", ""),
-        "patched-torch": (sheet(instead_of(PATCHED_TORCH)), "not counted", "", ""),
-        "patched-card": (sheet(instead_of(PATCHED_CARD)), "not counted", passed, passed),
+        "patched": (sheet(instead_of(PATCHED)), *["not counted: the sheet has replaced exp"] * 3),
+        "torch": (
+            sheet(instead_of(PATCHED_TORCH)),
+            *["not counted: the sheet has replaced is"] * 3,
+        ),
+        "zip": (sheet(instead_of(PATCHED_ZIP)), *["not counted: the sheet has replaced zip"] * 3),
+        "card": (sheet(instead_of(PATCHED_CARD)), *["not counted: the sheet has replaced che"] * 3),
     }
+
+
+def no_sheets():
+    """learner -> (the bytes of the file, what its remark has to say)"""
+    foreign = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("print('hello')")])
+    return {
+        "empty": (b"", "is empty"),
+        "cut": (nbformat.writes(sheet()).encode()[:500], "is not a notebook: NotJSONError"),
+        "picture": (b"\x89PNG\r\n\x1a\n\xff", "is not a notebook: UnicodeDecodeError"),
+        "list": (b"[1, 2, 3]", "is not a notebook"),
+        "number": (b'{"nbformat": 4, "cells": 5}', "is not a notebook"),
+        "deep": (b"[" * 1_000_000, "is not a notebook: RecursionError"),
+        "source": (
+            b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": ' + ODD,
+            "is not a",
+        ),
+        "foreign": (nbformat.writes(foreign).encode(), "has no cell of our notebooks"),
+    }
+
+
+def write_folder(folder, port, learners):
+    """Write these learners' files, and a secret; learner -> the beginnings of the row's cells."""
+    (folder / "secret.txt").write_text("the secret")
+    expected = {}
+    for learner, (notebook, *results) in sheets(folder, port).items():
+        if learner in learners:
+            path = folder / f"04_override_backward-{learner}.ipynb"
+            path.write_text(nbformat.writes(notebook), encoding="utf-8")
+            expected[learner] = [*results, ""]
+    for learner, (content, remark) in no_sheets().items():
+        if learner in learners:
+            (folder / f"04_override_backward-{learner}.ipynb").write_bytes(content)
+            expected[learner] = ["no sheet"] * 3 + [
+                f"04_override_backward-{learner}.ipynb {remark}"
+            ]
+    return expected
+
+
+def score_folder(folder, learners):
+    """{learner: its row}, and those of them that are not as expected."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        expected = write_folder(folder, server.getsockname()[1], learners)
+        files = find_files([str(folder)])
+        patient = [path for path in files if "hang" not in path.stem]
+        hanging = [path for path in files if "hang" in path.stem]
+        scores = score_files(patient, Limits(memory=1_000_000_000), True, lambda *done: None)
+        scores += score_files(hanging, Limits(seconds=3), True, lambda *done: None)
+    table = io.StringIO()
+    write_table(scores, table)
+    rows = {learner: row for learner, *row in csv.reader(table.getvalue().splitlines())}
+    assert rows.pop("learner") == ["04.1", "04.2", "04.3", "passed", "remarks"]
+    odd = {}
+    for learner, beginnings in expected.items():
+        row = rows.get(learner, ["no row"] * 5)
+        passed = str(row[:3].count("passed"))
+        right = all(map(str.startswith, [*row[:3], row[4]], beginnings)) and row[3] == passed
+        if not right:
+            odd[learner] = row
+    return rows, odd
+
+
+if __name__ == "__main__":
+    os.environ["A_SECRET"] = "the secret"
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.monotonic()
+        rows, odd = score_folder(Path(folder), {**sheets("", 0), **no_sheets()})
+        left = sorted(path.name for path in Path(folder).glob("*.txt"))
+    for learner, row in rows.items():
+        print("✗" if learner in odd else "✓", learner, *row, sep=" | ")
+    print(f"{len(rows)} files, {time.monotonic() - began:.0f} s; files beside them: {left}")
+    sys.exit(bool(odd) or left != ["secret.txt"])

@@ -117,7 +117,7 @@ def judge_sheet(task: dict, report) -> None:
             result = shell.run_cell(source)
             error = result.error_before_exec or result.error_in_exec
             if error is not None:
-                report("error", position, f"{type(error).__name__}: {error}")
+                report("error", position, f"{type(error).__name__}: {error}".strip(" :"))
         for number, name in task["answers"].items():
             if number not in asked and name in shell.user_ns:  # the sheet has a `check` of its own
                 check(number, shell.user_ns[name])

@@ -56,11 +56,13 @@ def score_file(path: Path, limits: Limits, protected: bool) -> Score:
     stopped = {}  # position of a cell -> why the run ended there
     while True:
         run = _run(sheet, limits, protected, without=stopped)
-        if run.complete or len(stopped) == MOST_RESTARTS:
+        if run.complete:
             break
-        stopped[run.cell] = run.why  # the other cells get another chance without this one
-        if not run.cell:
+        stopped[run.cell] = run.why
+        judged = {*run.verdicts, *run.replaced, *map(sheet.exercises.get, stopped)}
+        if judged >= {*sheet.answers} or len(stopped) > MOST_RESTARTS or not run.cell:
             break
+        # The other cells get another chance without this one.
     remarks = [
         f"{why} in cell {cell}" for cell, why in stopped.items() if not sheet.exercises.get(cell)
     ]
@@ -102,7 +104,11 @@ def _run(sheet, limits, protected, without):
             (run.cell,) = rest
         elif kind == "error":
             position, error = rest
-            run.errors[position] = limits.too_much_memory if NO_MEMORY.search(error) else error
+            run.errors[position] = (
+                f"{limits.too_much_memory} in cell {position}"
+                if NO_MEMORY.search(error)
+                else _one_line(f"error in cell {position}: {error}")
+            )
         elif kind == "verdict":
             number, sign, why = rest
             run.verdicts.setdefault(number, {})[sign] = why
@@ -127,7 +133,7 @@ def _result(number, sheet, run, stopped):
         return _one_line(f"wrong: {verdicts['✗']}")
     for cell, error in run.errors.items():
         if sheet.exercises[cell] == number:
-            return _one_line(f"error in cell {cell}: {error}")
+            return error
     return "not tried" if run.complete else f"not reached: {run.why} in cell {run.cell}"
 
 

@@ -1,0 +1,185 @@
+"""Sheets handed out hold no answers; sheets that come back are scored, whatever they do."""
+
+import io
+import re
+
+import nbformat
+import pytest
+from returned_sheets import RIGHT, WRONG, no_sheets, score_folder, sheet
+
+from helpers.lessons.exercises import EXERCISES
+from tools.classroom import __main__ as command
+from tools.classroom.handing_out import is_solution, write_sheets
+from tools.classroom.returned import Unreadable, learner_of, read_sheet
+from tools.classroom.sandbox import why_unprotected
+from tools.classroom.scoring import Score, find_files, write_table
+from tools.notebooks import notebook_files
+
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
+
+
+@pytest.fixture(scope="module")
+def handed_out(tmp_path_factory):
+    """{name: (our notebook, the sheet)} and the folder."""
+    folder = tmp_path_factory.mktemp("class")
+    written = {path.name: nbformat.read(path, as_version=4) for path in write_sheets(folder)}
+    ours = {path.name: nbformat.read(path, as_version=4) for path in notebook_files()}
+    assert list(written) == list(ours)
+    return {name: (ours[name], written[name]) for name in ours}, folder
+
+
+def test_a_sheet_has_every_cell_but_the_solutions_and_no_output(handed_out):
+    pairs, _ = handed_out
+    for name, (ours, written) in pairs.items():
+        assert [c.id for c in written.cells] == [c.id for c in ours.cells if not is_solution(c)], (
+            name
+        )
+        code = [cell for cell in written.cells if cell.cell_type == "code"]
+        assert not any(cell.outputs or cell.execution_count for cell in code)
+        assert [c.source for c in code] == [
+            c.source for c in ours.cells if c.cell_type == "code" and not is_solution(c)
+        ]
+
+
+def test_a_sheet_does_not_offer_a_solution(handed_out):
+    pairs, _ = handed_out
+    for name, (_, written) in pairs.items():
+        text = "\n".join(cell.source for cell in written.cells)
+        assert not re.search(r"# Solution|folded solution|solution is folded", text), name
+    assert "read what `check` says." in text  # the sentence before stays
+
+
+def test_links_between_sheets_arrive(handed_out):
+    """At a file; its headings are those of our notebooks, whose links are tested."""
+    pairs, folder = handed_out
+    targets = [
+        target
+        for _, written in pairs.values()
+        for cell in written.cells
+        if cell.cell_type == "markdown"
+        for target in LINK.findall(cell.source)
+    ]
+    assert len(targets) > 50
+    assert [each for each in targets if not (folder / "notebooks" / each).is_file()] == []
+
+
+NAME = "04_override_backward"
+
+
+@pytest.mark.parametrize(
+    "path, learner",
+    [
+        (f"{NAME}-ada.ipynb", "ada"),
+        (f"Ada Lovelace_{NAME}.ipynb", "Ada Lovelace"),
+        (f"ada/{NAME}.ipynb", "ada"),
+        (f"ada/{NAME} (1).ipynb", "ada"),
+        (f"ada/{NAME}-Copy2.ipynb", "ada"),
+        ("Ada Lovelace_1234_assignsubmission_file/04.ipynb", "04"),
+    ],
+)
+def test_the_name_of_a_learner(tmp_path, path, learner):
+    assert learner_of(tmp_path / path) == learner
+
+
+def test_only_what_an_answer_needs_is_run(tmp_path):
+    """The first cells, and each section that has an exercise or was changed; no solution."""
+    (path,) = (path for path in notebook_files() if path.stem == NAME)
+    notebook = nbformat.read(path, as_version=4)
+    number = {cell.id: i for i, cell in enumerate(notebook.cells, 1)}
+    changed = next(cell for cell in notebook.cells if cell.id == "gradcheck-at-kink")
+    changed.source += "\nmine = 1"
+    nbformat.write(notebook, tmp_path / "mine.ipynb")
+    run = [position for position, _ in read_sheet(tmp_path / "mine.ipynb").cells]
+    assert {number[name] for name in ("setup", "gradcheck-cube", "exercise-3-answer")} <= {*run}
+    assert not {number[cell.id] for cell in notebook.cells if is_solution(cell)} & {*run}
+    assert len(run) < sum(cell.cell_type == "code" for cell in notebook.cells) / 2
+
+
+def test_each_exercise_is_found_in_its_sheet(handed_out):
+    _, folder = handed_out
+    found = [read_sheet(path) for path in sorted((folder / "notebooks").iterdir())]
+    assert sorted(number for each in found for number in each.answers) == sorted(EXERCISES)
+    for each in found:
+        assert {number for number in each.exercises.values() if number} == {*each.answers}
+        assert all(each.answers.values()), "the stub's check gets a name"
+
+
+@pytest.mark.parametrize("name", no_sheets())
+def test_a_file_that_is_no_sheet_says_why(name, tmp_path):
+    content, why = no_sheets()[name]
+    (tmp_path / "sheet.ipynb").write_bytes(content)
+    with pytest.raises(Unreadable, match=re.escape(why)):
+        read_sheet(tmp_path / "sheet.ipynb")
+
+
+needs_bubblewrap = pytest.mark.skipif(bool(why_unprotected()), reason=why_unprotected())
+
+
+@needs_bubblewrap
+def test_each_sheet_is_a_row_whatever_it_does(tmp_path, monkeypatch):
+    """A few of `python tests/returned_sheets.py`, which takes minutes."""
+    monkeypatch.setenv("A_SECRET", "the secret")
+    few = {"Dan", "hang", "many", "brute", "empty", "deep", "foreign"}
+    rows, odd = score_folder(tmp_path, few)
+    assert odd == {}
+    assert {*rows} == few
+    assert sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".ipynb") == [
+        "secret.txt"
+    ]
+
+
+def table(*scores):
+    file = io.StringIO()
+    write_table(list(scores), file)
+    return file.getvalue().splitlines()
+
+
+def test_a_learner_is_a_row_and_an_exercise_a_column(tmp_path):
+    assert table(
+        Score(tmp_path / "b", "Ben", "05", {"05.1": "passed"}, ["odd in cell 2"]),
+        Score(tmp_path / "a", "Ada", "04", {"04.1": "wrong: yours 0, expected 3"}),
+        Score(tmp_path / "c", "Ben", "04", {"04.1": "passed"}),
+        Score(tmp_path / "d", "=1+1", remarks=["d is empty"]),
+    ) == [
+        "learner,04.1,05.1,passed,remarks",
+        "'=1+1,no sheet,no sheet,0,d is empty",
+        'Ada,"wrong: yours 0, expected 3",no sheet,0,',
+        "Ben,passed,passed,2,odd in cell 2",
+    ]
+
+
+def test_a_sheet_that_came_twice_has_two_rows():
+    lines = table(
+        Score("old/ada.ipynb", "Ada", "04", {"04.1": "not tried"}),
+        Score("new/ada.ipynb", "Ada", "04", {"04.1": "passed"}),
+    )
+    assert lines[1:] == ["new/ada.ipynb,passed,1,", "old/ada.ipynb,not tried,0,"]
+
+
+def test_files_and_folders_are_found(tmp_path):
+    for name in ("b.ipynb", "ada/a.ipynb", "ada/.ipynb_checkpoints/a.ipynb", "notes.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    found = find_files([str(tmp_path)])
+    assert [path.relative_to(tmp_path).as_posix() for path in found] == ["ada/a.ipynb", "b.ipynb"]
+    for nothing in ([], [str(tmp_path / "missing.ipynb")]):
+        with pytest.raises(FileNotFoundError, match="make score FILES="):
+            find_files(nothing)
+
+
+def test_without_bubblewrap_nothing_is_run_unasked(tmp_path, monkeypatch, capsys):
+    nbformat.write(sheet(WRONG, *RIGHT[1:]), tmp_path / "ada.ipynb")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "why_unprotected", lambda: "bubblewrap is not installed")
+    assert command.main(["score", "ada.ipynb"]) == 1
+    assert "bubblewrap is not installed" in capsys.readouterr().err
+    assert not (tmp_path / "scores.csv").exists()
+
+
+@pytest.mark.skipif("sys.platform == 'win32'", reason="scoring needs Linux or macOS")
+def test_with_leave_the_limits_alone_protect(tmp_path, monkeypatch):
+    nbformat.write(sheet(WRONG, RIGHT[1], "import os\nos._exit(0)"), tmp_path / "ada.ipynb")
+    monkeypatch.chdir(tmp_path)
+    assert command.main(["score", "--unprotected", "ada.ipynb"]) == 0
+    (_, row) = (tmp_path / "scores.csv").read_text(encoding="utf-8-sig").splitlines()
+    assert re.fullmatch(r'ada,"wrong: .*",passed,ended Python in cell 7,1,', row)
