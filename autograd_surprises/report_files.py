@@ -20,9 +20,6 @@ PAGE = """<!doctype html>
 body {{ font: 16px/1.5 system-ui, sans-serif; overflow-wrap: break-word }}
 body {{ max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}
 pre {{ white-space: pre-wrap }} img {{ max-width: 100% }}
-table {{ border-collapse: collapse }} td, th {{ padding: .4rem .8rem; vertical-align: top }}
-tr + tr {{ border-top: 1px solid #8888 }}
-@media (max-width: 40rem) {{ tr, td {{ display: block }} th {{ display: none }} }}
 @media (prefers-color-scheme: dark) {{ img {{ filter: invert(.93) hue-rotate(180deg) }} }}
 </style></head><body>
 <h1>{title}</h1>

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from autograd_surprises.doctor.places import Where
 from autograd_surprises.show.badge import GREEN, GREY, OCHRE, PURPLE, RED, Badge
-from autograd_surprises.show.findings import findings_table, findings_text
+from autograd_surprises.show.findings import finding_html, findings_text, with_breaks
 
 SAID = {"none": "None", "nan": "NaN", "error": "ERROR", "zero": "ZERO", "tiny": "TINY",
         "exploding": "EXPLODING", "wrong": "WRONG", "not trained": "NOT TRAINED",
@@ -113,11 +113,4 @@ class Finding:
         return findings_text(f"{self.said}  {self.name}", self.lines())
 
     def _repr_html_(self):
-        return table_of((self,))
-
-
-def table_of(findings: Iterable[Finding]) -> str:
-    """Findings as an HTML table."""
-    columns = {"tensor": "code", "gradient": "", "why": ""}
-    rows = [(each.name, each.badge, each.lines()) for each in findings]
-    return findings_table(columns, rows)
+        return finding_html(self.badge, f"<code>{with_breaks(self.name)}</code>", self.lines())

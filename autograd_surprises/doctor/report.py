@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from autograd_surprises.doctor.backward import Backward
 from autograd_surprises.doctor.boxes import box_graph
-from autograd_surprises.doctor.finding import Finding, table_of
+from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.history import History
 from autograd_surprises.show.findings import by_story, listed
 from autograd_surprises.show.graph_picture import BoxGraph
@@ -62,7 +62,8 @@ class Report:
     __repr__ = __str__
 
     def _repr_html_(self):
-        return f"<p>loss: {html.escape(self.loss)}</p>\n{table_of(told_once(self.findings))}"
+        found = [finding._repr_html_() for finding in told_once(self.findings)]
+        return "\n".join([f"<p>loss: {html.escape(self.loss)}</p>", *found])
 
 
 def told_once(findings: Sequence[Finding]) -> list[Finding]:

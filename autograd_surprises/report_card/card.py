@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from autograd_surprises.show.badge import GREEN, GREY, OCHRE, RED, Badge
-from autograd_surprises.show.findings import Sentence, by_story, findings_text, sentences_html
+from autograd_surprises.show.findings import Sentence, by_story, finding_html, findings_text
 
 WRONG, REFUSED, WORKS = "silently wrong", "refused", "works"
 NOT_APPLICABLE, SKIPPED, NOT_ASKED = "not applicable", "skipped", "not asked"
@@ -129,6 +129,6 @@ class ReportCard:
         parts += [*(row.tile() for row in self.asked), "</div>"]
         for status, names, sentences in self.told_once():
             if sentences:  # the tiles say the rest
-                badge = Badge(SHOWN[status], COLOURS[status]).html
-                parts.append(f"<p>{badge} {html.escape(names)}<br>{sentences_html(sentences)}</p>")
+                badge = Badge(SHOWN[status], COLOURS[status])
+                parts.append(finding_html(badge, html.escape(names), sentences))
         return "\n".join(parts)

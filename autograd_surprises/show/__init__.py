@@ -1,7 +1,7 @@
 """How results are shown. Pictures need matplotlib and Pillow; the rest needs nothing.
 
 badge          a word or a sign on a colour
-findings       what was found, of what, and why: as text and as a table
+findings       what was found, of what, and why: as text and as HTML
 table          a small table for notebooks and terminals
 colours        the colours of values, gradients and slopes
 stroke_recorder  what matplotlib draws, as strokes

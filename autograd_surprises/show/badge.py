@@ -27,5 +27,5 @@ class Badge:
 
     @property
     def html(self) -> str:
-        box = "color:#fff;display:inline-block;padding:0 6px;border-radius:4px"
+        box = "color:#fff;display:inline-block;padding:0 6px;border-radius:4px;white-space:nowrap"
         return f'<b style="background:{self.colour};{box}">{html.escape(self.text)}</b>'

@@ -1,4 +1,4 @@
-"""Findings as text and as a table: what was found, of what, and sentences about it.
+"""Findings as text and as HTML: what was found, of what, and sentences about it.
 
 A sentence is (label, text), with the label "" for none.
 """
@@ -6,14 +6,13 @@ A sentence is (label, text), with the label "" for none.
 from __future__ import annotations
 
 import html
+import re
 import textwrap
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from autograd_surprises.show.badge import Badge
 
 WIDTH = 98
-LEFT = 'style="text-align:left"'
-NARROW = 'style="overflow-wrap:anywhere"'  # so that a long name fits on a narrow page
 Sentence = tuple[str, str]
 
 
@@ -60,43 +59,32 @@ def findings_text(head: str, sentences: Iterable[Sentence] = (), indent: int = 4
     )
 
 
-def findings_table(
-    columns: Mapping[str, str], rows: Iterable[Sequence[str | Badge | Iterable[Sentence]]]
-) -> str:
-    """An HTML table of these columns, {heading: tag of its cells}.
+def with_code(text: str) -> str:
+    """Text as HTML; what stands in backticks is set as code.
 
-    A cell is text, a badge or sentences.
-
-    >>> print(findings_table({"x": "b"}, [["a < b"]]).splitlines()[2])
-    <tr><td style="text-align:left"><b style="overflow-wrap:anywhere">a &lt; b</b></td></tr>
+    >>> with_code("`a < b` holds")
+    '<code>a &lt; b</code> holds'
     """
-    lines = ["".join(f"<th {LEFT}>{heading}</th>" for heading in columns)]
-    lines += [
-        "".join(
-            f"<td {LEFT}>{_cell(*pair)}</td>" for pair in zip(columns.values(), row, strict=True)
-        )
-        for row in rows
-    ]
-    return "<table>\n" + "\n".join(f"<tr>{line}</tr>" for line in lines) + "\n</table>"
+    return re.sub("`([^`]*)`", r"<code>\1</code>", html.escape(text, quote=False))
 
 
-def _cell(tag, content):
-    if isinstance(content, Badge):
-        return content.html
-    if isinstance(content, str):
-        text = html.escape(content)
-        return f"<{tag} {NARROW}>{text}</{tag}>" if tag else text
-    return sentences_html(content)
+def with_breaks(name: str) -> str:
+    """A name as HTML that may go on in the next line after a dot or an underscore.
 
-
-def sentences_html(sentences: Iterable[Sentence]) -> str:
-    """A line for each sentence. They break anywhere.
-
-    >>> print(sentences_html([("fix", "x > 0")]))
-    <span style="overflow-wrap:anywhere"><b>fix</b>: x &gt; 0</span>
+    >>> with_breaks("0.weight")
+    '0.<wbr>weight'
     """
-    lines = "<br>".join(
-        f"<b>{html.escape(label)}</b>: {html.escape(text)}" if label else html.escape(text)
-        for label, text in sentences
-    )
-    return f"<span {NARROW}>{lines}</span>"
+    return re.sub(r"(?<=[._])(?=\w)", "<wbr>", html.escape(name, quote=False))
+
+
+def finding_html(badge: Badge, head: str, sentences: Iterable[Sentence]) -> str:
+    """A badge and a head, which is HTML, and below them a line for each sentence.
+
+    A table would leave the sentences a thin strip of a narrow page.
+
+    >>> finding_html(Badge("ZERO", "#cc3d1f"), "x", [("fix", "x > 0")]).partition("</b>")[2]
+    ' x<br><b>fix</b>: x &gt; 0</p>'
+    """
+    lines = [f"<b>{label}</b>: {with_code(text)}" if label else with_code(text)
+             for label, text in sentences]  # fmt: skip
+    return f'<p style="overflow-wrap:anywhere">{"<br>".join([f"{badge.html} {head}", *lines])}</p>'

@@ -6,6 +6,8 @@ import html
 
 import ipywidgets
 
+from autograd_surprises.show.findings import with_code
+
 # Decided by what the page shows beside it, so nothing flashes while a live picture loads. In the
 # dark theme, the picture is turned into its negative with the same hues.
 STYLE = """<style>
@@ -13,10 +15,9 @@ STYLE = """<style>
 :has(> .jupyter-widgets-error-widget):has(+ .stored-picture) { display: none }
 [data-jp-theme-light=false] .stored-picture img { filter: invert(0.93) hue-rotate(180deg) }
 </style>"""
-LINE = (
-    "<p>This page cannot run anywidget, so it shows a stored picture, which does not move. "
-    "Run <code>pip install anywidget</code> where JupyterLab is installed, then reload the page."
-    "</p>"
+LINE = with_code(
+    "This page cannot run anywidget, so it shows a stored picture, which does not move. "
+    "Run `pip install anywidget` where JupyterLab is installed, then reload the page."
 )
 
 
@@ -28,7 +29,7 @@ class StoredPicture(ipywidgets.HTML):
     """
 
     def __init__(self):
-        super().__init__(STYLE + LINE)
+        super().__init__(f"{STYLE}<p>{LINE}</p>")
         self.add_class("stored-picture")
 
     def keep(self, data: dict, metadata: dict):
@@ -36,4 +37,4 @@ class StoredPicture(ipywidgets.HTML):
         text, width = html.escape(data["text/plain"]), metadata["image/png"]["width"]
         source = f"data:image/png;base64,{data['image/png']}"
         style = f"width: {width}px; max-width: 100%"
-        self.value = f'{STYLE}<img src="{source}" alt="{text}" style="{style}">{LINE}'
+        self.value = f'{STYLE}<img src="{source}" alt="{text}" style="{style}"><p>{LINE}</p>'

@@ -136,7 +136,9 @@ def draw_columns(figure: Picture, titles: Sequence[str], columns: int) -> list[C
         artists.value_ax.set_xlabel("")
         for line in (artists.value, artists.gradient, artists.slope):
             line.set_gid(f"{' '.join(title.split())}: {line.get_gid()}")  # to be read out
-        artists.gradient_ax.tick_params(labelbottom=i + columns >= len(titles))
+        lowest = i + columns >= len(titles)
+        artists.gradient_ax.tick_params(labelbottom=lowest)
+        artists.gradient_ax.set_xlabel("x" if lowest else "")
         for ax, label in ((artists.value_ax, "value"), (artists.gradient_ax, "gradient")):
             ax.tick_params(labelleft=i % columns == 0)
             ax.set_ylabel(label if i % columns == 0 else "")

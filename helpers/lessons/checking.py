@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
 
 from autograd_surprises.show.badge import GREEN, GREY, RED, Badge
+from autograd_surprises.show.findings import with_code
 from helpers.lessons.exercises import EXERCISES
 from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong
 
@@ -26,7 +26,7 @@ class Verdict:
 
     def _repr_html_(self):
         badge = Badge(f"{self.sign} {self.number}", COLOURS[self.sign])
-        return f'<div role="status">{badge.html} {html.escape(self.why)}</div>'
+        return f'<div role="status">{badge.html} {with_code(self.why)}</div>'
 
 
 def exercise(number: str) -> Exercise:

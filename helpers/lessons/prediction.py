@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import html
-import re
 from collections.abc import Mapping
 
 from autograd_surprises.show.badge import GREEN, RED, Badge
+from autograd_surprises.show.findings import with_code
 from autograd_surprises.show.widget_view import view_of
 
 
@@ -53,7 +52,7 @@ class Prediction:
         self.explanation = ipywidgets.HTML()
         self.choice.observe(self._explain, "value")
         self.box = ipywidgets.VBox(
-            [ipywidgets.HTML(f"{STYLE}<b>{as_html(question)}</b>"), self.choice, self.explanation]
+            [ipywidgets.HTML(f"{STYLE}<b>{with_code(question)}</b>"), self.choice, self.explanation]
         )
         self.box.add_class("prediction")
 
@@ -62,7 +61,7 @@ class Prediction:
             self.explanation.value = ""
             return
         mark = Badge("✓", GREEN) if change.new == self.right else Badge("✗", RED)
-        why = as_html(self.explanations[change.new])
+        why = with_code(self.explanations[change.new])
         self.explanation.value = f'<div role="status">{mark.html} {why}</div>'
 
     def __repr__(self):
@@ -72,12 +71,3 @@ class Prediction:
         options = [list(pair) for pair in self.explanations.items()]  # JSON would sort a dict
         asked = {"question": self.question, "options": options, "right": self.right}
         return {**view_of(self.box.model_id), "text/plain": repr(self), STORED: asked}
-
-
-def as_html(text: str) -> str:
-    """Text as HTML, with `code` in it.
-
-    >>> as_html("`a < b` holds")
-    '<code>a &lt; b</code> holds'
-    """
-    return re.sub("`([^`]*)`", r"<code>\1</code>", html.escape(text, quote=False))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import ipywidgets
+
+from autograd_surprises.show.findings import with_code
 
 
 class Alert(ipywidgets.HTML):
@@ -23,7 +24,7 @@ class Alert(ipywidgets.HTML):
 
     def say(self, text: str):
         """Say what the callback does now."""
-        self.value = f'<div role="status">{html.escape(text)}</div>'
+        self.value = f'<div role="status">{with_code(text)}</div>'
 
     @contextmanager
     def on_error(self, advice: str = "") -> Iterator[None]:
@@ -35,7 +36,7 @@ class Alert(ipywidgets.HTML):
         try:
             yield
         except (Exception, KeyboardInterrupt) as error:  # the kernel may be interrupted
-            line = "<br>".join(filter(None, [html.escape(error_line(error)), advice]))
+            line = "<br>".join(filter(None, [with_code(error_line(error)), advice]))
             red = "var(--jp-error-color1, #b00020)"
             self.value = f'<div role="alert" style="color: {red}">{line}</div>'
             raise

@@ -12,6 +12,7 @@ from autograd_surprises.atlas import CLASSES, Measured, Operation, atlas, descri
 from autograd_surprises.atlas.measuring import gradient_function, value_function
 from autograd_surprises.numerics import few_digits
 from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
+from autograd_surprises.show.findings import with_code
 from autograd_surprises.show.widget_view import view_of
 from helpers.curves.axes import limits_with_margin, usual_range
 from helpers.widgets.alert import Alert
@@ -91,7 +92,7 @@ class AtlasBrowser(ipywidgets.VBox):
         """Open an operation in an explorer, as a click on its name does."""
         measured = self.numbers.look_up(expression)
         if measured.error:
-            name, error = html.escape(measured.expression), html.escape(measured.error)
+            name, error = html.escape(measured.expression), with_code(measured.error)
             words = f"<b>{name}</b> has no derivative: {error}"
             self.explorer = None
             self.opened.children = [ipywidgets.HTML(f'<div role="status">{words}</div>')]
@@ -156,7 +157,7 @@ class _Row:
         self.expression = self.name.description = measured.expression
         self.picture.value = picture(measured)
         classes = ", ".join(measured.classes)
-        self.words.value = f"<b>{classes}</b>: {html.escape(describe(measured))}"
+        self.words.value = f"<b>{classes}</b>: {with_code(describe(measured))}"
 
 
 def tiny_picture(measured: Measured) -> str:

@@ -61,6 +61,7 @@ def freeze(explorer: Explorer) -> dict[str, object]:
 def freeze_picture(figure: Picture) -> dict:
     """A picture without controls, as `freeze` returns an explorer.
 
+    >>> from helpers.curves import plot_gradient_curve
     >>> freeze_picture(plot_gradient_curve(torch.round))["controls"]
     []
     """

@@ -10,7 +10,8 @@ from nbconvert.filters import markdown2html
 from nbconvert.filters.highlight import Highlight2HTML
 
 from autograd_surprises.show.badge import GREEN, RED, Badge
-from helpers.lessons.prediction import STORED, as_html
+from autograd_surprises.show.findings import with_code
+from helpers.lessons.prediction import STORED
 
 WIDGETS = re.compile(r"\b(AtlasBrowser|Laboratory|Quiz)\(")  # shown here as a picture or a text
 GET_A_KERNEL = '<a href="index.html#kernel">open this notebook with a kernel</a>'
@@ -89,10 +90,10 @@ def question_html(name, question, options, right):
     rows = []
     for option, why in options:
         badge = Badge("✓", GREEN) if option == right else Badge("✗", RED)
-        said = html.escape(f"{badge.html} {as_html(why)}")
+        said = html.escape(f"{badge.html} {with_code(why)}")
         rows.append(
             f'<label><input type="radio" name="{name}" data-why="{said}"> '
             f"<span>{html.escape(option)}</span></label>"
         )
-    legend = f"<legend>{as_html(question)}</legend>"
+    legend = f"<legend>{with_code(question)}</legend>"
     return f'<fieldset class="question">{legend}{"".join(rows)}<div role="status"></div></fieldset>'
