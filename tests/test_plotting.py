@@ -147,7 +147,7 @@ def test_rows_of_a_gallery_are_named_after_what_is_drawn_in_them(count, columns)
         for ax, name in ((value_ax, "value"), (gradient_ax, "gradient")):
             assert ax.get_ylabel() == (name if leftmost else "")
             assert ax.yaxis.get_tick_params()["labelleft"] == leftmost
-        assert (value_ax.get_xlabel(), gradient_ax.get_xlabel()) == ("", "x")
+        assert (value_ax.get_xlabel(), gradient_ax.get_xlabel()) == ("", "x" if lowest else "")
         assert gradient_ax.xaxis.get_tick_params()["labelbottom"] == lowest
 
 
