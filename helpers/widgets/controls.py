@@ -54,7 +54,7 @@ def control(name: str, range_: object, default: object = None):
     made.style.description_width = "initial"
     if is_range:
         made.layout.width = f"{CSS_DPI * 6}px"  # a default slider has fewer pixels than steps
-        made.layout.max_width = "100%"
+    made.layout.max_width = "100%"
     if default is not None:
         try:
             move(made, name, default)
