@@ -16,7 +16,6 @@ import sys
 import zlib
 from pathlib import Path
 
-gc.disable()  # with the collector on, imports take a third longer
 os.environ["MPLBACKEND"] = "Agg"
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
