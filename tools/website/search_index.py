@@ -3,6 +3,8 @@
 A page opened as a file may load a classic script, but may neither fetch data nor import a module.
 """
 
+import base64
+import gzip
 import json
 from pathlib import Path
 
@@ -10,7 +12,7 @@ MINISEARCH = Path(__file__).parent / "static" / "minisearch.js"
 
 
 def search_script(pages) -> str:
-    """The script that static/search.js loads: the library MiniSearch and `searchText`.
+    """The script that static/search.js loads: the library MiniSearch, and `searchText`, packed.
 
     Each page has a url, a title and sections: (heading, anchor, text). A section without words is
     left out.
@@ -22,5 +24,6 @@ def search_script(pages) -> str:
         if heading or text.strip()
     ]
     data = {"pages": [[page.url, page.title] for page in pages], "sections": sections}
-    written = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    return f"{MINISEARCH.read_text(encoding='utf-8')}\nwindow.searchText = {written};\n"
+    packed = gzip.compress(json.dumps(data, ensure_ascii=False).encode(), mtime=0)
+    library = MINISEARCH.read_text(encoding="utf-8")
+    return f'{library}\nwindow.searchText = "{base64.b64encode(packed).decode()}";\n'

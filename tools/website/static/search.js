@@ -9,6 +9,13 @@
     word.includes('_') ? [word, ...word.split('_').filter(part => part)] : [word]);
   const escaped = word => word.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 
+  /** The data in JSON, gzip and base64. */
+  async function unpacked(packed) {
+    const bytes = Uint8Array.from(atob(packed), letter => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+    return new Response(stream).json();
+  }
+
   /** A function that finds sections: {found, all}; `all` is false if none has all the words. */
   function searchIn({pages, sections}) {
     const index = new MiniSearch({
@@ -43,14 +50,15 @@
     const literal = text.toLowerCase().indexOf(said.trim().toLowerCase());
     const first = literal < 0 ? text.search(hit) : literal;
     const start = from < 0 ? Math.max(0, text.lastIndexOf(' ', Math.max(0, first - BEFORE)) + 1) : from;
-    const part = text.slice(start, start + LENGTH);
+    const stop = text.indexOf(' ', start + LENGTH);
+    const part = text.slice(start, stop < 0 ? text.length : stop);
     const pieces = [start > 0 ? '… ' : ''];
     let end = 0;
     for (const match of part.matchAll(hit)) {
       pieces.push(part.slice(end, match.index), make('mark', {}, match[0]));
       end = match.index + match[0].length;
     }
-    pieces.push(part.slice(end), start + LENGTH < text.length ? ' …' : '');
+    pieces.push(part.slice(end), stop < 0 ? '' : ' …');
     return pieces;
   }
 
@@ -77,8 +85,8 @@
     function load() {
       if (element.querySelector('script')) return;
       const script = make('script', {src: element.dataset.search});
-      script.onload = () => {
-        search = searchIn(window.searchText);
+      script.onload = async () => {
+        search = searchIn(await unpacked(window.searchText));
         show();
       };
       script.onerror = () => {
@@ -114,7 +122,8 @@
       active = i;
       links[active]?.setAttribute('aria-selected', 'true');
       links[active]?.scrollIntoView({block: 'nearest'});
-      field.setAttribute('aria-activedescendant', links[active]?.id ?? '');
+      field.removeAttribute('aria-activedescendant');
+      if (links[active]) field.setAttribute('aria-activedescendant', links[active].id);
     }
 
     function close() {
