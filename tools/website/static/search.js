@@ -3,8 +3,9 @@
 
 (() => {
   const MOST = 20, BEFORE = 50, LENGTH = 170;  // results, and characters of a snippet
-  // Names are words with their underscores: round_ste. Their parts are words, too.
-  const words = text => text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
+  // Names are words with their underscores: round_ste. Their parts are words, too. Single letters
+  // and digits are not.
+  const words = text => text.toLowerCase().match(/[\p{L}\p{N}_]{2,}/gu) ?? [];
   const withParts = text => words(text).flatMap(word =>
     word.includes('_') ? [word, ...word.split('_').filter(part => part)] : [word]);
   const escaped = word => word.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
@@ -17,7 +18,7 @@
   }
 
   /** A function that finds sections: {found, all}; `all` is false if none has all the words. */
-  function searchIn({pages, sections}) {
+  async function searchIn({pages, sections}) {
     const index = new MiniSearch({
       fields: ['title', 'heading', 'text'],
       tokenize: withParts,
@@ -27,8 +28,9 @@
         prefix: (term, i, terms) => i === terms.length - 1 || term.length > 2,
       },
     });
-    index.addAll(sections.map(([page, heading, , text], id) =>
-      ({id, title: heading ? '' : pages[page][1], heading, text})));
+    const documents = sections.map(([page, heading, , text], id) =>
+      ({id, title: heading ? '' : pages[page][1], heading, text}));
+    await index.addAllAsync(documents, {chunkSize: 40});  // who types meanwhile sees the letters
     const shown = ({id, terms}) => {
       const [page, heading, anchor, text] = sections[id];
       const [url, title] = pages[page];
@@ -86,7 +88,7 @@
       if (element.querySelector('script')) return;
       const script = make('script', {src: element.dataset.search});
       script.onload = async () => {
-        search = searchIn(await unpacked(window.searchText));
+        search = await searchIn(await unpacked(window.searchText));
         show();
       };
       script.onerror = () => {
@@ -97,7 +99,7 @@
     }
 
     function show() {
-      const said = field.value, asked = /[\p{L}\p{N}]/u.test(said);
+      const said = field.value, asked = words(said).length > 0;
       const {found, all} = asked && search ? search(said) : {found: [], all: true};
       links = found.map(({href, title, heading, text, terms}, i) => make(
         'a', {href, role: 'option', id: `search-${i}`, tabindex: '-1', 'aria-selected': 'false'},
