@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from autograd_surprises.messages.catalogue import MESSAGES, known_message
-from autograd_surprises.messages.message import Message
+from autograd_surprises.messages.message import Message, contains
 
 # What surrounds a message, and what stands there without it.
 AROUND = (
@@ -70,11 +70,11 @@ def find_messages(text: str) -> list[Message]:
     if found or not said:
         return found
     part_of = [message for message in MESSAGES if said.lower() in texts_of(message)]
-    whole = None if errors else known_message(said)
-    if whole and len(part_of) < 2:  # and not a part of several
-        return [whole]
     if errors:  # somebody types one
         return in_order_of_notebooks(part_of)
+    whole = _message_in(said)
+    if whole and len(part_of) < 2:  # and not a part of several
+        return [whole]
     words = said.lower().split(" ")
     return _with_words(words, texts_of) or _with_words(words, words_of)
 
@@ -106,6 +106,19 @@ def _before(expression, text):
 
 def _one_line(text):
     return re.sub("[ \t\n]+", " ", text).strip()
+
+
+def _message_in(said):
+    """The first message with a text in a sentence, where a single word may stand by chance."""
+    return next(
+        (
+            message
+            for message in MESSAGES
+            for text in (*message.examples, *message.variants)
+            if " " in text and contains(said, text)
+        ),
+        None,
+    )
 
 
 def _with_words(words, texts):

@@ -6,8 +6,8 @@ function findMessages(text, data) {
   const expression = source => new RegExp(source, 'gmu');
   const before = (source, text) => text.split(expression(source), 1)[0];
   const oneLine = text => text.replace(/[ \t\n]+/g, ' ').trim();
-  const knownMessage = said => data.messages.find(message =>
-    message.patterns.some(pattern => new RegExp(pattern, 'iu').test(said)));
+  const knownMessage = (said, having = '') => data.messages.find(message => message.patterns.some(
+    pattern => pattern.includes(having) && new RegExp(pattern, 'iu').test(said)));
   const inOrder = messages => messages.sort((one, other) => one.place - other.place);
   const those = fits => inOrder(data.messages.filter(fits));
 
@@ -17,13 +17,13 @@ function findMessages(text, data) {
     const message = text.slice(name.index + name[0].length, names[i + 1]?.index);
     return oneLine(before(data.end, message.trimStart()));
   });
-  const found = errors.reverse().map(knownMessage).filter(message => message);
+  const found = errors.reverse().map(error => knownMessage(error)).filter(message => message);
   const said = (errors.length ? errors[0] : oneLine(before(data.traceback, text))).toLowerCase();
   if (found.length || !said) return [...new Set(found)];
   const partOf = those(message => message.inTexts.includes(said));
-  const whole = errors.length ? undefined : knownMessage(said);
-  if (whole && partOf.length < 2) return [whole];  // and not a part of several
   if (errors.length) return partOf;  // somebody types one
+  const whole = knownMessage(said, ' ');  // a single word may stand there by chance
+  if (whole && partOf.length < 2) return [whole];  // and not a part of several
   const words = said.split(' ');
   const byTexts = those(message => words.every(word => message.inTexts.includes(word)));
   return byTexts.length ? byTexts : those(({inWords}) => words.every(word => inWords.includes(word)));

@@ -1,0 +1,214 @@
+"""The searches of the website, opened from disk: of error messages and of the whole text."""
+
+import json
+import re
+from types import SimpleNamespace
+
+import pytest
+from pasted_texts import EXAMPLES, TYPED, UNKNOWN, every_warning, pasted, said_by_torch
+
+from autograd_surprises.messages import MESSAGES, find_messages
+from helpers.lessons.symptoms import NOTHING_FOUND
+from tools.website.search_index import search_script
+from tools.website.symptom_index import STATIC, symptom_data
+
+pytestmark = pytest.mark.browser
+
+SYMPTOMS = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<link rel="stylesheet" href="{static}/symptoms.css"><script src="{static}/symptoms.js"></script>
+<title>Messages</title><div data-symptoms><p>all messages</p></div>
+<script>
+  window.symptoms = {data};
+  showSymptoms(document.querySelector('[data-symptoms]'), symptoms);
+</script>"""
+PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<link rel="stylesheet" href="{static}/search.css"><title>Search</title>
+<header><div data-search="{index}"></div></header>
+<label>width <input type="range"></label><label>notes <textarea></textarea></label>
+<h2 id="Rounding-a-weight" style="margin: 3000px 0">Rounding a weight</h2>
+<script src="{static}/search.js"></script>"""
+SITE = [
+    SimpleNamespace(
+        url="page.html",
+        title="Why is my gradient zero?",
+        sections=[
+            ("", "", "You put torch.round or torch.clamp into a model."),
+            ("Rounding a weight", "Rounding-a-weight", "round_ste(x), requires_grad=True. NaN!"),
+            ("At the bound", "At-the-bound", f"{'word ' * 200} torch.heaviside has no derivative."),
+        ],
+    ),
+    SimpleNamespace(
+        url="02.html",
+        title="Backward",
+        sections=[("Again", "Again", "loss.backward(retain_graph=True), then clamp. RuntimeError: "
+        "element 0 of tensors does not require grad and does not have a grad_fn")],
+    ),
+]  # fmt: skip
+# The places of the messages that are found.
+FIND = "texts => texts.map(text => findMessages(text, symptoms).map(found => found.place))"
+
+
+@pytest.fixture
+def open_file(browser, tmp_path):
+    """Opens HTML as a file, and fails if it asked for anything outside its folder or complained."""
+    wrong, contexts = [], []
+
+    def open_file(html, **options):
+        contexts.append(browser.new_context(**options))
+        page = contexts[-1].new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+        page.on("requestfailed", lambda request: wrong.append(request.url))
+        (tmp_path / "page.html").write_text(html, encoding="utf-8")
+        page.goto((tmp_path / "page.html").as_uri())
+        return page
+
+    yield open_file
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+@pytest.fixture
+def symptoms(open_file):
+    data = json.dumps(symptom_data()).replace("</", "<\\/")
+    return open_file(SYMPTOMS.format(static=STATIC.as_uri(), data=data))
+
+
+def test_the_page_finds_what_python_finds(symptoms):
+    texts = [*UNKNOWN.values(), *TYPED]
+    texts += [text for message in MESSAGES for text in (*message.examples, *message.variants)]
+    with every_warning():
+        quick = [code for _, _, code in EXAMPLES if not re.search("compile|checkpoint", code)]
+        for i, code in enumerate(quick):
+            (error,) = said_by_torch(code)
+            texts += [*pasted(error).values()][i % 4 :: 4]  # each way for many messages
+    places = symptoms.evaluate(FIND, texts)
+    listed = symptoms.evaluate("symptoms.messages.map(({place}) => place)")
+    for text, found in zip(texts, places, strict=True):
+        in_python = [listed[MESSAGES.index(message)] for message in find_messages(text)]
+        assert found == in_python, text
+
+
+def test_a_traceback_is_pasted_and_answered(symptoms):
+    field, status = symptoms.get_by_label("Your message"), symptoms.get_by_role("status")
+    everything, answers = symptoms.get_by_text("all messages"), symptoms.get_by_role("listitem")
+    assert everything.is_visible() and answers.count() == 0
+    said = "element 0 of tensors does not require grad and does not have a grad_fn"
+    field.fill(pasted(RuntimeError(said))["Jupyter"])
+    assert status.inner_text() == "1 message found"
+    (message,) = find_messages(said)
+    answer = answers.inner_text()
+    assert all(text in answer for text in (said, message.meaning, message.fix)), answer
+    link = symptoms.get_by_role("link").get_attribute("href")
+    assert link == "01_parameter_or_variable.html#Which-tensors-get-a-gradient"
+    assert not everything.is_visible()
+
+    field.fill(UNKNOWN["another error"])
+    assert status.inner_text() == NOTHING_FOUND and answers.count() == 0
+    field.fill(" ")
+    assert status.inner_text() == "" and everything.is_visible()
+
+
+@pytest.fixture
+def site(open_file, tmp_path):
+    """A page with the search, and the list of what it loaded."""
+    (tmp_path / "index.js").write_text(search_script(SITE), encoding="utf-8")
+    return open_file(PAGE.format(static=STATIC.as_uri(), index="index.js"))
+
+
+def search_for(page, text):
+    """Type it, and return the headings that are found, or the titles of pages without one."""
+    page.get_by_role("combobox").fill(text)
+    page.wait_for_function(
+        "/section|Nothing|near/.test(document.querySelector('[role=status]').textContent)"
+    )
+    return page.locator("[role=option] .search-heading").all_inner_texts()
+
+
+def test_the_index_is_loaded_when_the_field_gets_the_focus(site):
+    assert site.evaluate("window.searchText") is None
+    site.get_by_role("combobox").focus()
+    site.wait_for_function("window.searchText")
+
+
+@pytest.mark.parametrize(
+    "text, first, marked",
+    [
+        ("grad_fn", "Again", "grad_fn"),
+        ("requires_grad", "Rounding a weight", "requires_grad"),
+        ("retain_graph=True", "Again", "retain_graph|True"),
+        ("torch.clamp", "Why is my gradient zero?", "torch|clamp"),
+        ("round_ste", "Rounding a weight", "round_ste"),
+        ("ste", "Rounding a weight", "ste"),
+        ("nan", "Rounding a weight", "NaN"),
+        ("0 of tensors does not require", "Again", "tensors|does"),
+        ("heavis", "At the bound", "heaviside"),
+        ("zero gradient", "Why is my gradient zero?", "gradient|zero"),
+        ("at the BOUND", "At the bound", "bound"),
+    ],
+)
+def test_words_of_pytorch_are_found(site, text, first, marked):
+    assert search_for(site, text)[0] == first
+    best = site.get_by_role("option").first
+    marks = best.locator("mark").all_inner_texts()
+    assert any(re.fullmatch(marked, mark) for mark in marks), best.inner_text()
+
+
+def test_what_no_section_has_is_said(site):
+    status = site.get_by_role("status")
+    assert search_for(site, "qwertz") == [] and "Nothing found" in status.inner_text()
+    assert "At the bound" in search_for(site, "heavyside function")
+    assert "come near" in status.inner_text()
+
+
+def test_the_search_is_used_by_keyboard(site):
+    field, keys = site.get_by_role("combobox"), site.keyboard
+    site.get_by_label("notes").focus()
+    keys.press("/")
+    assert site.get_by_label("notes").input_value() == "/"
+    site.get_by_label("width").focus()
+    keys.press("/")
+    assert field.evaluate("field => field === document.activeElement") and not field.input_value()
+    assert len(search_for(site, "torch")) == 2
+    assert field.get_attribute("aria-expanded") == "true"
+    options = site.get_by_role("option")
+    for key, chosen in (("ArrowDown", 0), ("ArrowDown", 1), ("ArrowDown", 0), ("ArrowUp", 1)):
+        keys.press(key)
+        active = options.nth(chosen)
+        assert field.get_attribute("aria-activedescendant") == active.get_attribute("id")
+        assert site.locator("[aria-selected=true]").count() == 1
+        assert active.get_attribute("aria-selected") == "true"
+    keys.press("Escape")
+    assert field.input_value() == "" and field.get_attribute("aria-expanded") == "false"
+    keys.press("Escape")
+    assert not site.get_by_role("status").is_visible()
+
+    keys.press("/")
+    search_for(site, "requires_grad")
+    keys.press("Enter")
+    site.wait_for_url("**#Rounding-a-weight")
+    assert site.evaluate("scrollY") > 1000 and not options.first.is_visible()
+
+
+def test_a_result_is_clicked_and_fits_a_narrow_page(site):
+    site.set_viewport_size({"width": 400, "height": 700})
+    search_for(site, "element 0 of tensors")
+    assert site.evaluate("document.documentElement.scrollWidth") <= 400
+    box = site.locator(".search-panel").bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 400
+    search_for(site, "requires_grad")
+    site.get_by_role("option").first.click()
+    site.wait_for_url("**#Rounding-a-weight")
+    assert not site.locator(".search-panel").is_visible()
+
+
+def test_a_missing_index_is_named(browser, tmp_path):
+    (tmp_path / "page.html").write_text(PAGE.format(static=STATIC.as_uri(), index="lost.js"))
+    page = browser.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    page.get_by_role("combobox").focus()
+    page.get_by_text("The search needs the file lost.js").wait_for()
+    page.close()

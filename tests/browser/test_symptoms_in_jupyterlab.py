@@ -1,0 +1,29 @@
+"""The index of messages in a real JupyterLab: paste a traceback, follow the link."""
+
+import pytest
+from lab import wait_until
+from pasted_texts import pasted
+
+pytestmark = pytest.mark.browser
+
+SEARCH = """
+from helpers.widgets.symptom_search import SymptomSearch
+SymptomSearch()
+"""
+SAID = "element 0 of tensors does not require grad and does not have a grad_fn"
+OPENED = "() => window.jupyterapp.shell.currentWidget.context?.path"
+
+
+def test_a_traceback_is_pasted_and_the_link_of_its_answer_opens_a_notebook(open_cells):
+    opened = open_cells(SEARCH, alone=True)
+    opened.run()
+    everything = opened.panel.get_by_role("table")
+    everything.wait_for()
+    opened.panel.get_by_label("message").fill(pasted(RuntimeError(SAID))["Jupyter"])
+    answer = opened.panel.locator("li", has_text="What helps")
+    answer.wait_for()
+    assert everything.count() == 0
+    assert "requires_grad_() only hides this message" in answer.inner_text()
+    opened.panel.get_by_role("link", name="01: Which tensors get a gradient").click()
+    assert wait_until(lambda: opened.page.evaluate(OPENED) == "01_parameter_or_variable.ipynb")
+    assert opened.complaints() == []

@@ -1,0 +1,74 @@
+"""What the website's searches are given: the text of all pages, and the catalogue of messages."""
+
+import base64
+import gzip
+import json
+import re
+from types import SimpleNamespace
+
+from autograd_surprises.messages import MESSAGES, pasted
+from autograd_surprises.messages.message import contains
+from tools.website.search_index import search_script
+from tools.website.symptom_index import symptom_data
+
+PAGES = [
+    SimpleNamespace(
+        url="03.html",
+        title="Why is it 0?",
+        sections=[("", "", "  "), ("At <the> bound", "At-the-bound", "a\n\tb </script> é\n")],
+    ),
+    SimpleNamespace(url="a.html", title="Atlas", sections=[("", "", "first"), ("Empty", "e", "")]),
+]
+
+
+def unpacked(script):
+    """The data of the script, which is the string in its last line."""
+    packed = re.fullmatch(r'window\.searchText = "(.*)";', script.splitlines()[-1])[1]
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+def test_the_script_has_every_section_with_words():
+    assert unpacked(search_script(PAGES)) == {
+        "pages": [["03.html", "Why is it 0?"], ["a.html", "Atlas"]],
+        "sections": [
+            [0, "At <the> bound", "At-the-bound", "a b </script> é"],
+            [1, "", "", "first"],
+            [1, "Empty", "e", ""],
+        ],
+    }
+
+
+def test_the_script_is_the_same_each_time():
+    assert search_script(PAGES) == search_script(PAGES)
+
+
+def test_the_index_of_messages_has_all_of_them_and_is_json():
+    data = symptom_data()
+    assert json.loads(json.dumps(data)) == json.loads(json.dumps(symptom_data()))
+    listed = [
+        (message["texts"], message["meaning"], message["fix"]) for message in data["messages"]
+    ]
+    assert listed == [(list(m.examples), m.meaning, m.fix) for m in MESSAGES]
+    for message, entry in zip(MESSAGES, data["messages"], strict=True):
+        assert entry["href"].replace(".html", ".ipynb") == message.section
+    assert sorted(message["place"] for message in data["messages"]) == list(range(len(MESSAGES)))
+
+
+def test_an_expression_means_the_same_in_javascript():
+    """Those that do not are not used: they know other letters there, or are not known at all."""
+    data = symptom_data()
+    written = [data["name"], data["end"], data["traceback"], *(pair[0] for pair in data["around"])]
+    assert written == [pasted.NAME, pasted.END, pasted.TRACEBACK, *(a for a, _ in pasted.AROUND)]
+    for expression in written:
+        assert not re.search(r"\\[swbdSWBDAZ]|\(\?P|\(\?[aiLmsux]|\(\?#|[*+?}]\+", expression)
+
+
+def test_the_pattern_of_a_text_finds_what_the_text_finds():
+    texts = [text for message in MESSAGES for text in (*message.examples, *message.variants)]
+    patterns = [
+        pattern for message in symptom_data()["messages"] for pattern in message["patterns"]
+    ]
+    for text, pattern in zip(texts, patterns, strict=True):
+        for said in texts:
+            said = said.replace("…", "(3, 2)")
+            assert bool(re.search(pattern, said, re.IGNORECASE)) == contains(said, text)
