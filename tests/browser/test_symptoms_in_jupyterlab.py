@@ -24,6 +24,6 @@ def test_a_traceback_is_pasted_and_the_link_of_its_answer_opens_a_notebook(open_
     answer.wait_for()
     assert everything.count() == 0
     assert "requires_grad_() only hides this message" in answer.inner_text()
+    assert opened.complaints() == []
     opened.panel.get_by_role("link", name="01: Which tensors get a gradient").click()
     assert wait_until(lambda: opened.page.evaluate(OPENED) == "01_parameter_or_variable.ipynb")
-    assert opened.complaints() == []
