@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipywidgets
 
 from autograd_surprises.messages import find_messages
+from autograd_surprises.show.widget_view import view_of
 from helpers.lessons.symptoms import answers, symptom_table
 from helpers.widgets.alert import Alert
 from helpers.widgets.callbacks import in_this_thread
@@ -56,8 +57,10 @@ class SymptomSearch(ipywidgets.VBox):
         shown = {"data": {"text/markdown": markdown}, "metadata": {}}
         self.shown.outputs = ({"output_type": "display_data", **shown},)
 
+    _ipython_display_ = None  # ipywidgets 7 would show itself, without the stored table
+
     def _repr_mimebundle_(self, **kwargs):
         # For readers without a kernel: all messages.
         table = symptom_table()
         data = {"text/markdown": table._repr_markdown_(), "text/plain": repr(table)}
-        return {**super()._repr_mimebundle_(**kwargs), **data}
+        return {**view_of(self.model_id), **data}
