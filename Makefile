@@ -16,7 +16,8 @@ INSTALL = $(RUN) -m pip install --disable-pip-version-check \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help lab test lint unit nb browser test-colab notebooks site atlas bench real cards clean
+.PHONY: help lab test lint unit nb browser test-colab notebooks site publish-as \
+	atlas bench real cards clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -57,6 +58,12 @@ notebooks: $(VENV)/ready-test ## run every notebook and store its outputs
 
 site: $(VENV)/ready-site ## build site/: every notebook as a page that needs no kernel and no network
 	OMP_NUM_THREADS=1 $(RUN) -m tools.website
+
+publish-as: $(VENV)/ready ## write the address OWNER/REPO on GitHub wherever it belongs
+	$(RUN) -m tools.publish $(filter-out $@,$(MAKECMDGOALS))
+ifeq ($(firstword $(MAKECMDGOALS)),publish-as)
+.DEFAULT: ; @: # the address that follows is no target
+endif
 
 atlas: $(VENV)/ready ## measure the default gradients of torch (TORCH=2.8.0: of that one), and write ATLAS.md
 	$(RUN) tools/atlas.py

@@ -1,4 +1,4 @@
-"""Each row of ledger.toml is shown failing and is repaired in a notebook, and is in the README.
+"""Each row of ledger.toml is shown failing and is repaired in a notebook, and is on the page.
 
 A cell proves something only by its stored output, and only if nbval compares that output with
 what the installed torch prints.
@@ -26,7 +26,7 @@ else:
     import tomli as tomllib
 
 ROWS = [*(f"A{number}" for number in range(1, 13)), *(f"B{number}" for number in range(1, 11))]
-HEADING = "## What the web gets wrong"
+PAGE = "docs/what_the_web_gets_wrong.md"
 
 
 class Use(NamedTuple):
@@ -43,17 +43,17 @@ class Use(NamedTuple):
 
 @dataclass
 class Ledger:
-    """The rows, and what they are compared with: {file name without suffix: Notebook}, README."""
+    """The rows, and what they are compared with: {file name without suffix: Notebook}, the page."""
 
     rows: dict
     notebooks: Mapping[str, Notebook]
-    readme: str
+    page: str
 
     @classmethod
     def load(cls):
         rows = tomllib.loads(Path(__file__).with_name("ledger.toml").read_text(encoding="utf-8"))
         notebooks = {path.stem: Notebook.load(path) for path in notebook_files()}
-        return cls(rows, notebooks, (ROOT / "README.md").read_text(encoding="utf-8"))
+        return cls(rows, notebooks, (ROOT / PAGE).read_text(encoding="utf-8"))
 
     def uses(self, *parts):
         """A Use for each entry of the `parts`: "shown", "repaired" or both."""
@@ -69,10 +69,10 @@ class Ledger:
 
     @property
     def table(self):
-        """The lines of the README's table."""
+        """The lines of the page's table."""
         lines = ["| On the page | What is true | Notebook |", "|---|---|---|"]
         for row in self.rows.values():
-            link = f"[{row['notebook'][:2]}](notebooks/{row['notebook']}.ipynb)"
+            link = f"[{row['notebook'][:2]}](../notebooks/{row['notebook']}.ipynb)"
             lines.append(f"| {row['claim']} | {row['truth']} | {link} |")
         return lines
 
@@ -188,11 +188,10 @@ def no_failure_is_a_repair(ledger):
     ]
 
 
-def readme_has_the_table(ledger):
-    section = ledger.readme.partition(f"\n{HEADING}\n")[2].partition("\n## ")[0]
-    if [line for line in section.splitlines() if line.startswith("|")] == ledger.table:
+def page_has_the_table(ledger):
+    if [line for line in ledger.page.splitlines() if line.startswith("|")] == ledger.table:
         return []
-    return ["\n".join([f"the table of README.md, {HEADING}, has to be", *ledger.table])]
+    return ["\n".join([f"the table of {PAGE} has to be", *ledger.table])]
 
 
 CHECKS = [
@@ -206,7 +205,7 @@ CHECKS = [
     texts_are_stored,
     repairs_raise_nothing,
     no_failure_is_a_repair,
-    readme_has_the_table,
+    page_has_the_table,
 ]
 
 
@@ -254,7 +253,7 @@ def good_ledger():
     }
     notebook = Notebook("01_sample.ipynb", new_notebook(cells=cells), "")
     ledger = Ledger({name: copy.deepcopy(row) for name in ROWS}, {"01_sample": notebook}, "")
-    ledger.readme = "\n".join(["# A", "", HEADING, "", *ledger.table, "", "## B", "", "| c |"])
+    ledger.page = "\n".join(["# A", "", *ledger.table, ""])
     return ledger
 
 
@@ -295,7 +294,7 @@ FAULTS = {
         cell("repaired", source="with expect_error(ValueError, match='bad'):\n    f()"),
     ),
     "failure as repair": (no_failure_is_a_repair, entry("repaired", 0, cell="prints")),
-    "claim newer than README": (readme_has_the_table, row("claim", "One is three")),
+    "claim newer than the page": (page_has_the_table, row("claim", "One is three")),
 }
 
 

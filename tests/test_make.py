@@ -300,6 +300,13 @@ def test_the_notebooks_run_with_colabs_versions(checkout, torch):
     assert checkout.make("test-colab", *torch)[1] == asked[2:], "installed once"
 
 
+def test_publish_as_takes_an_address(checkout):
+    checkout.python()
+    done, asked = checkout.make("publish-as", "Owner/repo.name")
+    assert (done.returncode, asked) == (0, [*BUILD, "-m tools.publish Owner/repo.name"])
+    assert checkout.make("no-such-target")[0].returncode != 0
+
+
 def test_clean_leaves_only_the_source(checkout):
     checkout.python()
     before = sorted(checkout.folder.rglob("*"))

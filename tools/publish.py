@@ -1,6 +1,6 @@
 """Write the repository's address wherever it stands: `make publish-as OWNER/REPO`.
 
-    python tools/publish.py OWNER/REPO
+    python -m tools.publish OWNER/REPO
 
 pyproject.toml keeps the address, as the Repository among its links. All else is made of it, so this
 can be run again with another one: README.md, CITATION.cff, and in each notebook the cell `install`
@@ -19,6 +19,20 @@ LINKS = re.compile(r"\[project\.urls\].*\n(?:\w+ = .*\n)*\n")
 BEFORE_LINKS = "[project.optional-dependencies]\n"
 CITED = re.compile(r"^(?:repository-code|url): .*\n", re.MULTILINE)
 START, END = "<!-- written by `make publish-as`: -->\n", "<!-- :written -->"
+# Each Markdown list is what README.md says with an address and without one.
+PUBLISHED = """
+- **Read it** [on the web]({site}), where sliders and questions work without a kernel.
+- **Open it** in \
+[![Colab](https://colab.research.google.com/assets/colab-badge.svg)]({colab}) or \
+[![Binder](https://mybinder.org/badge_logo.svg)]({binder}); there is nothing to install.
+- **Install it**: `make lab` in a clone of <{home}>, as below. For your own code, \
+`python -m pip install {archive}` is enough.
+"""
+UNPUBLISHED = """
+- **Read it** here: [the notebooks](#the-notebooks) are stored with their pictures.
+- **Open it** in [Colab, Kaggle or Binder](#colab-kaggle-and-binder).
+- **Install it**: `make lab`, as below.
+"""
 IN_COLAB = re.compile(r"\n\n\[Open in Colab\]\(.*\)$")
 IF_MISSING = """# @title Install
 from importlib.util import find_spec
@@ -88,7 +102,17 @@ def citation(text, repository):
 def readme(text, repository):
     before, start, rest = text.partition(START)
     _, end, after = rest.partition(END)
-    return before + start + (PUBLISHED if repository else UNPUBLISHED)(repository) + end + after
+    made = UNPUBLISHED
+    if repository:
+        first = "00_start_here.ipynb"
+        made = PUBLISHED.format(
+            site=site(repository),
+            colab=colab(repository, first),
+            binder=binder(repository, first),
+            home=home(repository),
+            archive=archive(repository),
+        )
+    return before + start + made + "\n" + end + after
 
 
 def notebook(path, repository):

@@ -54,9 +54,9 @@ def film(notebook) -> list[tuple[bytes, int]]:
     top, picture = explorer.box.bounding_box()["y"], explorer.picture.bounding_box()
     clip = {  # without the line of messages below the picture
         "x": picture["x"] - MARGIN,
-        "y": top - MARGIN,
+        "y": top,
         "width": picture["width"] + 2 * MARGIN,
-        "height": picture["y"] + picture["height"] - top + 2 * MARGIN,
+        "height": picture["y"] + picture["height"] - top + MARGIN,
     }
     frames = []
     for milliseconds in play(explorer, explorer.box):
