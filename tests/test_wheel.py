@@ -1,4 +1,4 @@
-"""The wheel works in another folder, beside the user's own file helpers.py."""
+"""The wheel works in another folder, beside the user's own file helpers.py, and has its types."""
 
 import os
 import shutil
@@ -36,6 +36,16 @@ except RuntimeError as error:
 print("helpers:", helpers.__file__)
 print("tools:", sys.modules["autograd_surprises"].__file__)
 print("loaded:", *(m for m in ("torch", "matplotlib", "ipywidgets", "PIL") if m in sys.modules))
+"""
+
+
+USER = ROOT / "tests" / "outside_user.py"
+# Strictly, but without reading the types of torch and the others, which would take a minute.
+MYPY = """
+[mypy]
+strict = true
+[mypy-torch.*,matplotlib.*,ipywidgets.*,anywidget.*,traitlets.*,numpy.*,PIL.*,IPython.*]
+follow_imports = skip
 """
 
 
@@ -96,3 +106,33 @@ def test_the_wheel_diagnoses_beside_a_users_own_helpers(wheel, tmp_path):
     assert helpers == f"helpers: {script.with_name('helpers.py')}"
     assert tools == f"tools: {installed / 'autograd_surprises' / '__init__.py'}"
     assert loaded == "loaded: torch"
+
+
+@pytest.fixture(scope="module")
+def complaints(wheel, tmp_path_factory):
+    """What mypy says of a file that uses the installed packages."""
+    folder = tmp_path_factory.mktemp("types")
+    wheel.extractall(folder / "installed")
+    (folder / "mypy.ini").write_text(MYPY)
+
+    def complaints(source):
+        (folder / "user.py").write_text(source, encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, "-m", "mypy", "user.py"],
+            env={**os.environ, "PYTHONPATH": str(folder / "installed")},
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+        )
+        return done.stdout.splitlines()[:-1], done.stderr
+
+    return complaints
+
+
+def test_the_types_hold_for_who_imports_the_packages(complaints):
+    used = USER.read_text(encoding="utf-8")
+    assert complaints(used) == ([], "")
+    wrong = used + "\nexplorer: int = explore(torch.sin).curve.describe()\nwatch(steps=1)\n"
+    told, _ = complaints(wrong)
+    assert [line.rpartition("[")[2] for line in told] == ["assignment]", "arg-type]"]

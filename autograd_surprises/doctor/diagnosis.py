@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain, count
 
@@ -22,8 +22,25 @@ from autograd_surprises.doctor.recorder import Recorder
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.unchanged import unchanged
 
+# What the gradients of are examined.
+Examined = (
+    nn.Module
+    | torch.optim.Optimizer
+    | torch.Tensor
+    | Mapping[str, torch.Tensor]
+    | Iterable[torch.Tensor | tuple[str, torch.Tensor]]
+    | None
+)
 
-def explain(loss, wrt=None, *, model=None, optimizer=None, grad_outputs=None) -> Report:
+
+def explain(
+    loss: torch.Tensor,
+    wrt: Examined = None,
+    *,
+    model: nn.Module | None = None,
+    optimizer: torch.optim.Optimizer | None = None,
+    grad_outputs: torch.Tensor | None = None,
+) -> Report:
     """Say for each tensor in `wrt` whether a gradient of `loss` arrives, and if not, why.
 
     Call it after the forward pass. It walks through the graph once, with torch.autograd.grad, and

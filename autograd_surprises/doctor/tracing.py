@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import sys
+from types import TracebackType
 
-from autograd_surprises.doctor.diagnosis import examine
+import torch
+from torch import nn
+
+from autograd_surprises.doctor.diagnosis import Examined, examine
 from autograd_surprises.doctor.errors import finding_of_error
 from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.history import History
@@ -26,22 +30,35 @@ class trace(Recorder):  # noqa: N801  a context manager, written like no_grad
     'detach'
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.error: Finding | None = None
 
-    def __enter__(self):
+    def __enter__(self) -> trace:
         super().__enter__()
         self.error = None
         return self
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         super().__exit__(kind, error, traceback)
         if isinstance(error, Exception):
             self.error = finding_of_error(error, History(self))
             if hasattr(error, "add_note") and self.error.cause != "unknown-error":  # Python 3.11
                 error.add_note(f"\n{self.error}")
 
-    def explain(self, loss, wrt=None, *, model=None, optimizer=None, grad_outputs=None) -> Report:
+    def explain(
+        self,
+        loss: torch.Tensor,
+        wrt: Examined = None,
+        *,
+        model: nn.Module | None = None,
+        optimizer: torch.optim.Optimizer | None = None,
+        grad_outputs: torch.Tensor | None = None,
+    ) -> Report:
         """explain(), with the lines of this recording."""
         return examine(loss, wrt, model, optimizer, grad_outputs, self, sys._getframe(1))

@@ -85,7 +85,13 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     1 step, examined: 1; nothing bad was found
     """
 
-    def __init__(self, model=None, optimizer=None, *, steps: Collection[int] = (1,)):
+    def __init__(
+        self,
+        model: torch.nn.Module | None = None,
+        optimizer: torch.optim.Optimizer | None = None,
+        *,
+        steps: Collection[int] = (1,),
+    ) -> None:
         self.model, self.optimizer, self.steps = model, optimizer, frozenset(steps)
         self.reports: list[StepReport] = []
         self.step = 0
@@ -142,12 +148,12 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     def stepped(self) -> None:
         """Called after each step; for a subclass."""
 
-    def __enter__(self):
+    def __enter__(self) -> watch:
         super().__enter__()
         self._prepare(1)
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         self._record(False)
         super().__exit__(*error)
         self._tell()

@@ -89,7 +89,7 @@ PROCESSES = {"two processes": two_processes}
 
 def report_card(
     fn: Callable[..., torch.Tensor],
-    *inputs,
+    *inputs: object,
     like: Callable[..., torch.Tensor] | None = None,
     compile: bool = False,
     processes: bool = False,

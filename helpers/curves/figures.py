@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import overload
 
 import torch
 from matplotlib.artist import Artist
@@ -23,12 +24,32 @@ MEASURE_OPTIONS = {"x", "points", "kinks", "grad_output"}
 MANY_JUMPS = 24  # more dots than this hide the curve
 
 
+@overload
+def plot_gradient_curve(
+    curve_or_fn: GradientCurve | Callable,
+    ax: None = None,
+    *,
+    title: str | None = None,
+    **measure: object,
+) -> Picture: ...
+
+
+@overload
+def plot_gradient_curve(
+    curve_or_fn: GradientCurve | Callable,
+    ax: tuple[Axes, Axes],
+    *,
+    title: str | None = None,
+    **measure: object,
+) -> None: ...
+
+
 def plot_gradient_curve(
     curve_or_fn: GradientCurve | Callable,
     ax: tuple[Axes, Axes] | None = None,
     *,
     title: str | None = None,
-    **measure,
+    **measure: object,
 ) -> Picture | None:
     """Draw the value of a function on the left and its gradient on the right.
 
@@ -66,7 +87,7 @@ def plot_gallery(
     title: str | None = None,
     columns: int = 4,
     surrogate: bool = False,
-    **measure,
+    **measure: object,
 ) -> Picture:
     """Draw several functions side by side on the same scales, each value above its gradient.
 

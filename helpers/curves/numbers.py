@@ -184,7 +184,7 @@ def gradient_curve(
     *,
     kinks: Iterable[float] = (),
     grad_output: float = 1.0,
-    **params,
+    **params: object,
 ) -> GradientCurve:
     """Measure fn(x, **params) on an interval: value, autograd's gradient, true slope.
 

@@ -11,7 +11,7 @@ from torch.autograd import Function, forward_ad
 from helpers.functions.checks import floating
 
 
-def apply_anywhere(function: type[Function], *inputs, proxy: Callable) -> torch.Tensor:
+def apply_anywhere(function: type[Function], *inputs: object, proxy: Callable) -> torch.Tensor:
     """function.apply(*inputs), or the same without a Function, where torch cannot use one.
 
     `proxy` takes the same inputs. It is a plain function whose gradient, by autograd, is what

@@ -15,6 +15,7 @@ from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.stored_picture import StoredPicture
 from autograd_surprises.show.widget_view import view_of
 from helpers.curves.axes import union
+from helpers.curves.numbers import GradientCurve
 from helpers.widgets.alert import Alert
 from helpers.widgets.callbacks import in_this_thread
 from helpers.widgets.controls import control, move_all, nearest, reachable
@@ -35,7 +36,7 @@ STILL = 1.0  # seconds without a move until the axes may change
 def explore(
     fn: Callable | Mapping[str, Callable] | Drawing,
     x: tuple[float, float] = INTERVAL,
-    **sliders,
+    **sliders: object,
 ) -> Explorer:
     """Show fn(x) and its gradient on an interval, with a control for each parameter you name.
 
@@ -131,18 +132,18 @@ class Explorer(ipywidgets.VBox):
         self._soon(0, self._search_on if self._seconds < WARM_UP else self._keep_found)
 
     @property
-    def values(self) -> dict:
+    def values(self) -> dict[str, object]:
         return {name: slider.value for name, slider in self.sliders.items()}
 
     @property
-    def curve(self):
+    def curve(self) -> GradientCurve:
         return self.drawing.curve
 
     @property
     def summary(self) -> str:
         return self.figure.summary
 
-    def set(self, **values):
+    def set(self, **values: object) -> None:
         """Move controls as a reader would, all at once, or none of them.
 
         Raises ValueError for a value that a control cannot take, TypeError for a name that is not
@@ -167,7 +168,7 @@ class Explorer(ipywidgets.VBox):
         self._keep_found()
         return self
 
-    def show_at(self, **values):
+    def show_at(self, **values: object) -> None:
         """Show these values without moving the controls. Raises what the drawing raises."""
         self._evaluate(values)
         self._follow()

@@ -23,7 +23,7 @@ SETTINGS = 2_000  # more of them would take a minute to record
 FEWEST = 3  # values of a slider: its ends and its middle
 
 
-def freeze(explorer: Explorer) -> dict:
+def freeze(explorer: Explorer) -> dict[str, object]:
     """All that a page needs to slide the explorer without a kernel, as a dict for JSON.
 
     `showFrozen` in strokes.js shows it. Sliders keep as many of their values as fit into 400 kB,
