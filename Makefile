@@ -16,7 +16,7 @@ INSTALL = $(RUN) -m pip install --disable-pip-version-check \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help lab test lint unit nb browser test-colab notebooks publish-as site atlas bench real cards clean
+.PHONY: help lab test lint unit nb browser test-colab notebooks site publish-as atlas bench real cards clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile

@@ -173,8 +173,8 @@ def minor(version):
     return ".".join(version.split(".")[:2])
 
 
-MATRIX = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())
-MATRIX = MATRIX["jobs"]["pip"]["strategy"]["matrix"]["version"]
+JOBS = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())["jobs"]
+MATRIX = JOBS["pip"]["strategy"]["matrix"]["version"]
 OLDEST, NEWEST = versions()[0], versions()[-1]
 DAILY = minor(re.search("^torch==(.*)$", CONSTRAINTS, re.MULTILINE)[1])
 TESTED = {OLDEST, DAILY, NEWEST}
@@ -192,6 +192,25 @@ def test_the_oldest_torch_is_tested_and_so_are_the_daily_and_the_newest_one():
 def test_the_oldest_and_the_newest_python_are_tested():
     assert PROJECT["requires-python"] == f">={PYTHONS[0]}"
     assert {PYTHONS[0], PYTHONS[-1]} <= {row["python"] for row in MATRIX} <= set(PYTHONS)
+    named = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+    assert named == PYTHONS
+
+
+def test_one_version_of_the_project_is_named_everywhere():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["version"] == PROJECT["version"]
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    latest = re.search(r"^## \[?(Unreleased|[0-9.]+)", changes, re.MULTILINE)[1]
+    assert latest in ("Unreleased", PROJECT["version"])
+
+
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / ".github/workflows").glob("*.yml")), ids=lambda file: file.name
+)
+def test_a_workflow_is_readable_and_writes_nothing_here(file):
+    workflow = yaml.safe_load(file.read_text())
+    assert workflow["permissions"]["contents"] == "read"
+    assert all(job["steps"] for job in workflow["jobs"].values())
 
 
 def stale_versions(text, known):
@@ -212,7 +231,7 @@ def stale_versions(text, known):
 
 BEFORE_ALL_THAT = "2.0"  # the torch that brought setup_context
 TEXTS = {
-    "README.md": TESTED,
+    "README.md": TESTED | {minor(JOBS["colab"]["env"]["TORCH"])},
     "benchmarks/README.md": TESTED,
     "Makefile": TESTED | set(versions()),
     "CONTRIBUTING.md": versions(),
