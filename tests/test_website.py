@@ -79,6 +79,14 @@ def test_a_question_is_asked_without_its_answer_in_sight():
     assert before.count('name="q"') == 2
 
 
+def test_who_wants_to_write_an_answer_hears_how():
+    output = new_output("display_data", data={"text/plain": "… 03.1 is not done yet"})
+    stub = new_code_cell('check("03.1", ...)', id="a", outputs=[output])
+    shown = cell_html(stub, {})
+    assert page_url("index.html#kernel") == "index.html#kernel" and "not done" not in shown
+    assert 'To write your answer, <a href="index.html#kernel">' in shown
+
+
 def test_a_picture_that_is_not_the_stored_one_is_refused(tmp_path, monkeypatch):
     about = {"image/png": {"alt": "another picture", "width": 1}}
     output = new_output("execute_result", data={"image/png": "iVBO"}, metadata=about)

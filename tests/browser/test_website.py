@@ -115,6 +115,8 @@ def test_a_page_works_without_kernel_and_network(open_page, site, shown, seen, n
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
     assert not [url for url in page.asked if not url.startswith((site.as_uri(), "data:"))]
     assert page.complaints == []
+    needing_a_kernel = page.locator(".needs-kernel").count()
+    assert page.locator(".needs-kernel a[href='index.html#kernel']").count() == needing_a_kernel
     assert list(barriers(page, seen)) == []
 
 

@@ -13,7 +13,7 @@ from nbconvert.filters import markdown2html
 
 from tools.notebooks import INSTALL, ROOT
 from tools.website.cells import cell_html, picture_html
-from tools.website.links import page_url
+from tools.website.links import FRONT, GET_A_KERNEL, page_url
 
 HERE = Path(__file__).parent
 TEMPLATES = Environment(
@@ -24,6 +24,10 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 SYMPTOMS = "SymptomSearch()"  # the cell that shows the index of messages
+NOTE = (
+    '<p class="note">On this page, sliders move and questions answer. To run cells, '
+    f'<a href="{GET_A_KERNEL}">open the notebook with a kernel</a>.</p>'
+)
 PLACE_OF_SYMPTOMS = '<div data-symptoms="">'  # its place on the page
 
 
@@ -62,6 +66,7 @@ def notebook_page(path: Path, url: str, frozen: dict) -> Page:
         if cell.source == SYMPTOMS:
             part = f"{PLACE_OF_SYMPTOMS}{part}</div>"
         parts.append(part)
+    parts[0] = parts[0].replace("</h1>", f"</h1>\n{NOTE}", 1)
     return _page(url, "\n".join(parts), path.parent, frozen)
 
 
@@ -85,7 +90,7 @@ def front_page(notebooks: list[Page]) -> Page:
     body = TEMPLATES.get_template("front.html").render(
         first=first, slider=picture_html(name, picture), table=str(soup)
     )
-    return Page("index.html", "Autograd Surprises", body, frozen={name: picture})
+    return Page(FRONT, "Autograd Surprises", body, frozen={name: picture})
 
 
 def _page(url, content, folder, frozen):
