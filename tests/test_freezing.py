@@ -9,9 +9,12 @@ import pytest
 import torch
 from read_strokes import read_strokes
 
+from autograd_surprises.show.live_picture import LivePicture
+from helpers.curves import plot_gradient_curve
 from helpers.functions import round_ste
 from helpers.widgets import explore, freeze, freezing
 from helpers.widgets.drawings import curve
+from helpers.widgets.freezing import freeze_picture
 
 
 def unpacked(text):
@@ -143,3 +146,23 @@ def test_a_curve_with_a_point_is_measured_once_for_all_its_points(monkeypatch):
     texts = json.loads(unpacked(frozen["texts"]))
     assert ["k=3" in text for _, text in texts[:6]] == [False, False, True] * 2
     assert all("at x = -3:" in text for _, text in texts[:15])
+
+
+def test_a_picture_without_controls_is_frozen_as_it_is_seen():
+    figure = plot_gradient_curve(torch.relu)
+    frozen = freeze_picture(figure)
+    live = LivePicture(plot_gradient_curve(torch.relu))
+    live.refresh()
+    (frame,) = json.loads(unpacked(frozen["frames"]))
+    assert base64.b64decode(frame["frame"]) == live.frame
+    assert json.loads(unpacked(frozen["texts"])) == [[0, figure.summary]]
+    assert frozen["controls"] == [] and frozen["styles"] == live.styles
+
+
+def test_a_picture_that_moves_is_frozen_where_it_is():
+    explorer = explore(scaled, size=(0.5, 2.0, 0.5))
+    explorer.set(size=0.5)
+    frozen = freeze_picture(explorer.figure)
+    (moving,) = strokes(frozen)
+    explorer.picture.refresh()
+    assert moving.tobytes() == explorer.picture.moving

@@ -1,5 +1,6 @@
 """Predictions, live errors, and how check answers."""
 
+import json
 import warnings
 
 import pytest
@@ -10,7 +11,7 @@ from autograd_surprises.show.table import Table
 from helpers.lessons.checking import Verdict, check, exercise
 from helpers.lessons.expectations import expect_error, expect_warning
 from helpers.lessons.installation import missing_packages
-from helpers.lessons.prediction import predict
+from helpers.lessons.prediction import STORED, predict
 
 
 @pytest.mark.parametrize("more", ["", "\nand its details", ". Use something else.", ". (At a.py)"])
@@ -93,6 +94,13 @@ def test_a_question_reads_well_without_widgets():
     data = predict("What?", {"a": "x", "b": "y"}, answer="a")._repr_mimebundle_()
     assert data["text/plain"] == "What?\n  ( ) a\n  ( ) b"
     assert "application/vnd.jupyter.widget-view+json" in data
+
+
+def test_a_question_is_stored_for_a_page_without_a_kernel():
+    data = predict("What?", {"b": "x", "a": "y"}, answer="a")._repr_mimebundle_()
+    assert json.loads(json.dumps(data[STORED], sort_keys=True)) == {
+        "question": "What?", "options": [["b", "x"], ["a", "y"]], "right": "a",
+    }  # fmt: skip
 
 
 def test_check_never_raises(capsys):

@@ -1,8 +1,10 @@
 """The notebooks as a website that needs no kernel and no network: `make site`.
 
-links      which files become pages, and where links lead there
-recording  run the sections of a notebook that show pictures, and freeze what they show
-cells      the cells of a notebook as HTML, from their stored outputs
-pages      pages from notebooks, from Markdown, and the front page
-building   everything in one folder, and what it weighs
+links          which files become pages, and where links lead there
+recording      run the sections of a notebook that show pictures, and freeze what they show
+cells          the cells of a notebook as HTML, from their stored outputs
+pages          pages from notebooks, from Markdown, and the front page
+search_index   the text of all pages, for the search
+symptom_index  the messages that PyTorch prints, for the search in notebook 00
+building       everything in one folder, and what it weighs
 """

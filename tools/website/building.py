@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -16,6 +17,8 @@ from autograd_surprises.show import live_picture
 from tools.notebooks import ROOT
 from tools.website.links import page_files
 from tools.website.pages import HERE, Page, front_page, frozen_script, markdown_page, notebook_page
+from tools.website.search_index import MINISEARCH, search_script
+from tools.website.symptom_index import symptom_data
 
 STROKES = Path(live_picture.__file__).with_name("strokes.js")
 KEPT = ROOT / "build" / "site"  # pictures of notebooks that did not change
@@ -39,7 +42,8 @@ def _record(path):
     if not file.exists():
         print(f"{path.name}: running it, for its pictures", flush=True)
         command = [sys.executable, "-m", "tools.website.recording", path, file.with_suffix(".new")]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        environment = {**os.environ, "MPLBACKEND": "Agg"}  # nobody sees a window
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"{path.name} cannot be run:\n{done.stderr[-4000:]}")
         file.with_suffix(".new").replace(file)
@@ -58,9 +62,12 @@ def _seal(notebook):
 
 def build(target: Path, frozen: dict[Path, dict]) -> list[Page]:
     """Write the site into an empty folder; `frozen` has the pictures of each notebook."""
-    shutil.copytree(HERE / "static", target / "static")
+    static = target / "static"
+    shutil.copytree(HERE / "static", static, ignore=shutil.ignore_patterns(MINISEARCH.name))
     (target / "frozen").mkdir()
-    (target / "static" / "strokes.js").write_text(_classic(STROKES), encoding="utf-8")
+    (static / "strokes.js").write_text(_classic(STROKES), encoding="utf-8")
+    symptoms = f"window.symptomIndex = {json.dumps(symptom_data())};\n"
+    (static / "symptom-index.js").write_text(symptoms, encoding="utf-8")
     notebooks, texts = [], []
     for path, url in page_files().items():
         if path.suffix == ".ipynb":
@@ -77,6 +84,7 @@ def build(target: Path, frozen: dict[Path, dict]) -> list[Page]:
         if page.frozen:
             script = target / "frozen" / f"{Path(page.url).stem}.js"
             script.write_text(frozen_script(page.frozen), encoding="utf-8")
+    (static / "search-index.js").write_text(search_script(pages), encoding="utf-8")
     return pages
 
 

@@ -12,9 +12,10 @@ from nbconvert.filters.highlight import Highlight2HTML
 from autograd_surprises.show.badge import GREEN, RED, Badge
 from autograd_surprises.show.findings import with_code
 from helpers.lessons.prediction import STORED
+from tools.website.links import GET_A_KERNEL
 
 WIDGETS = re.compile(r"\b(AtlasBrowser|Laboratory|Quiz)\(")  # shown here as a picture or a text
-GET_A_KERNEL = '<a href="index.html#kernel">open this notebook with a kernel</a>'
+WITH_A_KERNEL = f'<a href="{GET_A_KERNEL}">open this notebook with a kernel</a>'
 highlight = Highlight2HTML(pygments_lexer="python")
 
 
@@ -24,9 +25,9 @@ def cell_html(cell, frozen: dict) -> str:
         return markdown2html(cell.source)
     shown = "".join(output_html(output, cell, frozen) for output in cell.outputs)
     if is_unanswered(cell):
-        shown = f'<p class="needs-kernel">To write your answer, {GET_A_KERNEL}.</p>'
+        shown = f'<p class="needs-kernel">To write your answer, {WITH_A_KERNEL}.</p>'
     elif WIDGETS.search(cell.source) and has_value(cell):
-        shown += f'<p class="needs-kernel">To use it yourself, {GET_A_KERNEL}.</p>'
+        shown += f'<p class="needs-kernel">To use it yourself, {WITH_A_KERNEL}.</p>'
     code = highlight(cell.source)
     if "solution" in cell.metadata.get("tags", ()):
         return folded("Solution", code + shown)

@@ -7,6 +7,8 @@ from urllib.parse import unquote
 from tools.notebooks import ROOT, notebook_files
 
 NOTEBOOKS = ROOT / "notebooks"
+FRONT = "index.html"
+GET_A_KERNEL = f"{FRONT}#kernel"  # how to run the notebooks
 README_OF_BENCHMARKS = ROOT / "benchmarks" / "README.md"
 
 
@@ -25,7 +27,7 @@ def page_url(link: str, folder: Path = NOTEBOOKS) -> str | None:
     >>> page_url("../helpers/functions/rounding.py")
     """
     target, mark, anchor = link.partition("#")
-    if not target or re.match(r"[a-z]+:", link):
+    if target in ("", FRONT) or re.match(r"[a-z]+:", link):
         return link
     page = page_files().get((folder / unquote(target)).resolve())
     return page and page + mark + anchor

@@ -11,9 +11,9 @@ from bs4 import BeautifulSoup
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from nbconvert.filters import markdown2html
 
-from tools.notebooks import ROOT
+from tools.notebooks import INSTALL, ROOT
 from tools.website.cells import cell_html, picture_html
-from tools.website.links import NOTEBOOKS, page_url
+from tools.website.links import FRONT, GET_A_KERNEL, page_url
 
 HERE = Path(__file__).parent
 TEMPLATES = Environment(
@@ -23,8 +23,12 @@ TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-FIRST = NOTEBOOKS / "00_start_here.ipynb"
-SYMPTOMS = "symptom_table()"  # the cell of notebook 00 that shows the index of messages
+SYMPTOMS = "SymptomSearch()"  # the cell that shows the index of messages
+NOTE = (
+    '<p class="note">On this page, sliders move and questions answer. To run cells, '
+    f'<a href="{GET_A_KERNEL}">open the notebook with a kernel</a>.</p>'
+)
+PLACE_OF_SYMPTOMS = '<div data-symptoms="">'  # its place on the page
 
 
 @dataclass
@@ -44,6 +48,10 @@ class Page:
     sections: list[tuple[str, str, str]] = field(default_factory=list)
     frozen: dict = field(default_factory=dict)
 
+    @property
+    def has_symptoms(self) -> bool:
+        return PLACE_OF_SYMPTOMS in self.body
+
     def html(self, template: str = "page.html", **values) -> str:
         return TEMPLATES.get_template(template).render(page=self, **values)
 
@@ -52,10 +60,13 @@ def notebook_page(path: Path, url: str, frozen: dict) -> Page:
     """The page of a notebook; `frozen` has its pictures by the id of their cell."""
     parts = []
     for cell in nbformat.read(path, as_version=4).cells:
+        if cell.id == INSTALL:
+            continue
         part = cell_html(cell, frozen)
-        if path == FIRST and cell.source.endswith(SYMPTOMS):
-            part = f"<div data-symptoms>{part}</div>"
+        if cell.source == SYMPTOMS:
+            part = f"{PLACE_OF_SYMPTOMS}{part}</div>"
         parts.append(part)
+    parts[0] = parts[0].replace("</h1>", f"</h1>\n{NOTE}", 1)
     return _page(url, "\n".join(parts), path.parent, frozen)
 
 
@@ -79,7 +90,7 @@ def front_page(notebooks: list[Page]) -> Page:
     body = TEMPLATES.get_template("front.html").render(
         first=first, slider=picture_html(name, picture), table=str(soup)
     )
-    return Page("index.html", "Autograd Surprises", body, frozen={name: picture})
+    return Page(FRONT, "Autograd Surprises", body, frozen={name: picture})
 
 
 def _page(url, content, folder, frozen):

@@ -14,17 +14,15 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-os.environ["MPLBACKEND"] = "Agg"
+import matplotlib.pyplot as plt
+import nbformat
+from ipykernel.compiler import XCachingCompiler
+from IPython.core.interactiveshell import InteractiveShell
 
-import matplotlib.pyplot as plt  # noqa: E402
-import nbformat  # noqa: E402
-from ipykernel.compiler import XCachingCompiler  # noqa: E402
-from IPython.core.interactiveshell import InteractiveShell  # noqa: E402
-
-from autograd_surprises.show.picture import Picture  # noqa: E402
-from helpers.widgets import Explorer, freeze  # noqa: E402
-from helpers.widgets.freezing import freeze_picture  # noqa: E402
-from tools.notebooks import IGNORED, sections, setup_cell  # noqa: E402
+from autograd_surprises.show.picture import Picture
+from helpers.widgets import Explorer, freeze
+from helpers.widgets.freezing import freeze_picture
+from tools.notebooks import IGNORED, sections, setup_cell
 
 
 def has_picture(cell) -> bool:

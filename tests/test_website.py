@@ -1,0 +1,138 @@
+"""The parts of the website that need no browser. tests/browser/test_website.py has the pages."""
+
+import json
+import subprocess
+
+import nbformat
+import pytest
+import torch
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from helpers.curves import plot_gradient_curve
+from helpers.lessons import predict
+from tools.notebooks import ROOT
+from tools.website import __main__ as command
+from tools.website import building, recording
+from tools.website.cells import cell_html
+from tools.website.links import NOTEBOOKS, page_files, page_url
+from tools.website.pages import Page, markdown_page, notebook_page
+
+
+@pytest.mark.parametrize(
+    ("link", "folder", "url"),
+    [
+        (
+            "03_round_and_clamp.ipynb#At-the-bound",
+            NOTEBOOKS,
+            "03_round_and_clamp.html#At-the-bound",
+        ),
+        ("../ATLAS.md#changes", NOTEBOOKS, "ATLAS.html#changes"),
+        ("../docs/report_cards.md", NOTEBOOKS, "report_cards.html"),
+        ("notebooks/09_gradient_atlas.ipynb", ROOT, "09_gradient_atlas.html"),
+        ("#Recap", NOTEBOOKS, "#Recap"),
+        ("https://pytorch.org", NOTEBOOKS, "https://pytorch.org"),
+        ("../helpers/functions/rounding.py", NOTEBOOKS, None),
+        ("03_round_and_clamp.ipynb", ROOT, None),
+    ],
+)
+def test_links_lead_to_pages(link, folder, url):
+    assert page_url(link, folder) == url
+
+
+def test_no_two_files_have_one_page():
+    assert len(set(page_files().values())) == len(page_files())
+
+
+def test_markdown_has_the_anchors_of_github_and_links_only_to_pages(tmp_path):
+    file = tmp_path / "a.md"
+    file.write_text("# A `b`, c\n\n## Twice\n\n## Twice\n\n[d](d.py), [e](#twice)\n")
+    page = markdown_page(file, "a.html")
+    assert page.title == "A b, c"
+    assert [(heading, anchor) for heading, anchor, _ in page.sections] == [
+        ("", ""), ("Twice", "twice"), ("Twice", "twice-2"),
+    ]  # fmt: skip
+    assert page.body.count("<a ") == 1 and "d, " in page.body
+
+
+def test_the_text_of_a_section_has_code_and_outputs_once(tmp_path):
+    said = new_output("stream", name="stdout", text="<3>\n")
+    cells = [
+        new_markdown_cell(
+            "# Title\n\nBefore.\n\n## Part\n\n- a list\n\n| a | b |\n|---|---|\n| c | d |"
+        ),
+        new_code_cell("print('<3>')", outputs=[said]),
+    ]
+    nbformat.write(new_notebook(cells=cells), tmp_path / "a.ipynb")
+    page = notebook_page(tmp_path / "a.ipynb", "a.html", {})
+    assert page.sections == [
+        ("", "", "Before."), ("Part", "Part", "a list\na\nb\nc\nd\nprint('<3>')\n<3>"),
+    ]  # fmt: skip
+
+
+def test_a_question_is_asked_without_its_answer_in_sight():
+    asked = predict("Is `a < b`?", {True: "Right: `a`.", False: "No."}, answer=True)
+    output = new_output("execute_result", data=asked._repr_mimebundle_(), metadata={})
+    about = {"jupyter": {"source_hidden": True}}
+    shown = cell_html(new_code_cell("predict(…)", id="q", outputs=[output], metadata=about), {})
+    before, folded, _ = shown.partition("<details")
+    assert folded and "<code>a &lt; b</code>" in before and "predict" not in before
+    assert before.count('name="q"') == 2
+
+
+def test_who_wants_to_write_an_answer_hears_how():
+    output = new_output("display_data", data={"text/plain": "… 03.1 is not done yet"})
+    stub = new_code_cell('check("03.1", ...)', id="a", outputs=[output])
+    shown = cell_html(stub, {})
+    assert page_url("index.html#kernel") == "index.html#kernel" and "not done" not in shown
+    assert 'To write your answer, <a href="index.html#kernel">' in shown
+
+
+def test_a_picture_that_is_not_the_stored_one_is_refused(tmp_path, monkeypatch):
+    about = {"image/png": {"alt": "another picture", "width": 1}}
+    output = new_output("execute_result", data={"image/png": "iVBO"}, metadata=about)
+    cells = [new_code_cell("plot(torch.relu)", id="a", outputs=[output])]
+    nbformat.write(new_notebook(cells=cells), tmp_path / "a.ipynb")
+    monkeypatch.chdir(tmp_path)
+    shown = plot_gradient_curve(torch.relu)
+    monkeypatch.setattr(recording, "shown_by", lambda notebook, _: [(notebook.cells[0], shown)])
+    with pytest.raises(ValueError, match="cell a: it shows 'relu: .*run `make notebooks`"):
+        recording.frozen(tmp_path / "a.ipynb")
+    cells[0].outputs[0].metadata["image/png"]["alt"] = shown.summary
+    nbformat.write(new_notebook(cells=cells), tmp_path / "a.ipynb")
+    assert recording.frozen(tmp_path / "a.ipynb")["a"]["controls"] == []
+
+
+def test_only_notebooks_that_changed_are_run_again(tmp_path, monkeypatch):
+    ran, notebooks = [], [tmp_path / "a.ipynb", tmp_path / "b.ipynb"]
+
+    def run(command, **options):
+        ran.append(command[-2].name)
+        command[-1].write_text(json.dumps({command[-2].stem: len(ran)}))
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(building.subprocess, "run", run)
+    monkeypatch.setattr(building, "KEPT", tmp_path / "kept")
+    for path in notebooks:
+        path.write_text("first")
+    first = building.recorded(notebooks)
+    assert sorted(ran) == ["a.ipynb", "b.ipynb"]
+    assert building.recorded(notebooks) == first and len(ran) == 2
+    notebooks[0].write_text("second")
+    assert building.recorded(notebooks)[notebooks[0]] == {"a": 3}
+    assert len(list(building.KEPT.iterdir())) == 2, "what is of no use is kept"
+
+
+@pytest.mark.parametrize(("most", "code"), [(28, 0), (27, 1)])
+def test_a_site_that_is_too_large_fails(tmp_path, monkeypatch, capsys, most, code):
+    def build(site, frozen):
+        (site / "static").mkdir()
+        (site / "static" / "a.js").write_text("1234;\n")
+        (site / "other.html").write_text("not loaded")
+        (site / "00.html").write_text('src="static/a.js"\n1234')
+        return [Page("index.html", "", ""), Page("00.html", "", "")]
+
+    monkeypatch.setattr(command, "recorded", lambda notebooks: {})
+    monkeypatch.setattr(command, "build", build)
+    monkeypatch.setattr(building, "LARGEST_FIRST", most)
+    assert command.main(tmp_path / "site") == code
+    assert ("TOO LARGE" in capsys.readouterr().out) == code
