@@ -151,15 +151,18 @@ def execute(connection, source):
             return
 
 
-def memory(hub):
-    """kind of process -> [(RSS, PSS) in MB of each]; PSS shares what several processes hold."""
+def use(hub):
+    """kind of process -> [(RSS in MB, PSS in MB, seconds of a core) of each].
+
+    PSS divides the memory that several processes share among them.
+    """
     kinds = {"configurable-http-proxy": [], "ipykernel_launcher": [], "singleuser": [], "": []}
     for process in [hub, *psutil.Process(hub.pid).children(recursive=True)]:
         process = psutil.Process(process.pid)
         line = " ".join(process.cmdline())
         kind = next(name for name in kinds if name in line)
-        full = process.memory_full_info()
-        kinds[kind].append((full.rss / 1e6, full.pss / 1e6))
+        full, spent = process.memory_full_info(), process.cpu_times()
+        kinds[kind].append((full.rss / 1e6, full.pss / 1e6, spent.user + spent.system))
     return kinds
 
 
@@ -201,7 +204,7 @@ def main():
         with ThreadPoolExecutor(LEARNERS) as pool:
             jobs = [pool.submit(learn, address, token, f"learner{i}") for i in range(LEARNERS)]
             seconds = [job.result() for job in jobs]
-        used = memory(hub)
+        used = use(hub)
         print(f"\n{LEARNERS} learners at once, without browsers:")
         print(f"- their servers answer after {seconds_of(each[0] for each in seconds)}")
         print(f"- the first slider is there after {seconds_of(each[1] for each in seconds)}")
@@ -211,10 +214,9 @@ def main():
             ("", "the hub"),
             ("configurable-http-proxy", "its proxy"),
         ):
-            rss = max((rss for rss, _ in used[kind]), default=0)
-            pss = max((pss for _, pss in used[kind]), default=0)
-            print(f"- {title}: RSS {rss:.0f} MB, PSS {pss:.0f} MB ({len(used[kind])} processes)")
-        total = sum(pss for kind in used.values() for _, pss in kind)
+            rss, pss, seconds = map(max, zip(*used[kind], strict=True))
+            print(f"- {title}: RSS {rss:.0f} MB, PSS {pss:.0f} MB, {seconds:.1f} s of a core")
+        total = sum(pss for kind in used.values() for _, pss, _ in kind)
         print(f"- all together: PSS {total:,.0f} MB")
         opened, slider = in_a_browser(address, "alone")
         print(f"\nOne more learner, in Chromium: notebook {opened:.1f} s, slider {slider:.1f} s")
