@@ -159,6 +159,7 @@ def test_words_of_pytorch_are_found(site, text, first, marked):
 
 def test_what_no_section_has_is_said(site):
     status = site.get_by_role("status")
+    assert search_for(site, "torch model") == ["Why is my gradient zero?"], "not all of the words"
     assert search_for(site, "qwertz") == [] and "Nothing found" in status.inner_text()
     assert "At the bound" in search_for(site, "heavyside function")
     assert "come near" in status.inner_text()

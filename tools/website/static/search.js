@@ -141,7 +141,6 @@
     field.addEventListener('input', show);
     field.addEventListener('blur', close);
     panel.addEventListener('mousedown', event => event.preventDefault());  // the field keeps the focus
-    list.addEventListener('click', () => field.blur());
     field.addEventListener('keydown', event => {
       const step = {ArrowDown: 1, ArrowUp: -1}[event.key];
       if (step && links.length) {
