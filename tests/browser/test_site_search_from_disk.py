@@ -5,7 +5,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from pasted_texts import EXAMPLES, TYPED, UNKNOWN, every_warning, pasted, said_by_torch
+from pasted_texts import EXAMPLES, TWO, TYPED, UNKNOWN, every_warning, pasted, said_by_torch
 
 from autograd_surprises.messages import MESSAGES, find_messages
 from helpers.lessons.symptoms import NOTHING_FOUND
@@ -78,7 +78,7 @@ def symptoms(open_file):
 
 
 def test_the_page_finds_what_python_finds(symptoms):
-    texts = [*UNKNOWN.values(), *TYPED]
+    texts = [*UNKNOWN.values(), *TYPED, TWO]
     texts += [text for message in MESSAGES for text in (*message.examples, *message.variants)]
     with every_warning():
         quick = [code for _, _, code in EXAMPLES if not re.search("compile|checkpoint", code)]
