@@ -22,6 +22,7 @@ THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 SET_THEME = """theme => window.jupyterapp.commands
   .execute('apputils:change-theme', {theme}).then(() => true)"""
 MOVE, LOOK = 130, 1500  # milliseconds that a picture is shown: while something moves, and at rest
+SETTLE = 4000  # milliseconds without a move, in which the axes find their limits
 MARGIN = 8
 SCREEN = {"width": 1280, "height": 900}
 
@@ -49,6 +50,7 @@ def film(notebook) -> list[tuple[bytes, int]]:
     """A PNG of each picture, and for how long it is shown."""
     notebook.run()
     explorer = notebook.explorers()[0]
+    notebook.page.wait_for_timeout(SETTLE)
     explorer.box.evaluate("box => box.parentElement.style.background = 'var(--jp-layout-color0)'")
     explorer.box.scroll_into_view_if_needed()
     top, picture = explorer.box.bounding_box()["y"], explorer.picture.bounding_box()
