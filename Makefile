@@ -3,6 +3,7 @@
 #   TORCH=2.15.0        work in a separate environment, with this torch (or TORCH=newest)
 #   TORCH_INDEX=URL     look for torch there too; small CPU-only builds for Linux: see README.md
 #   PORT=8899, ARGS=…   passed to JupyterLab, for example ARGS=--no-browser
+#   FILES=FOLDER        what came back from a class, for `make score`
 
 FIRST := notebooks/00_start_here.ipynb
 VENV := .venv$(if $(TORCH),-torch-$(TORCH))
@@ -16,7 +17,7 @@ INSTALL = $(RUN) -m pip install --disable-pip-version-check \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help lab test lint unit nb browser test-colab notebooks site publish-as atlas bench real cards clean
+.PHONY: help lab test lint unit nb browser test-colab notebooks site student score publish-as atlas bench real cards clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -57,6 +58,12 @@ notebooks: $(VENV)/ready-test ## run every notebook and store its outputs
 
 site: $(VENV)/ready-site ## build site/: every notebook as a page that needs no kernel and no network
 	OMP_NUM_THREADS=1 $(RUN) -m tools.website
+
+student: $(VENV)/ready ## write student/: the notebooks without solutions and outputs, for a class
+	$(RUN) -m tools.classroom student
+
+score: $(VENV)/ready ## run the sheets of a class (FILES=a folder or files), and write scores.csv
+	$(RUN) -m tools.classroom score $(ARGS) $(FILES)
 
 publish-as: $(VENV)/ready ## write the address OWNER/REPO on GitHub wherever it belongs
 	$(RUN) -m tools.publish $(filter-out $@,$(MAKECMDGOALS))

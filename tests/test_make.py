@@ -393,7 +393,10 @@ SHELL, WHOLE = "chromium-headless-shell", "chromium"
         (
             ["make", "apt-get"],
             SHELL,
-            ["apt-get update", f"{APT} {SHELL}", f"{APT} {WHOLE}", "make test 1"],
+            [
+                *("apt-get update", f"{APT} {SHELL}", f"{APT} {WHOLE}"),
+                *("apt-get update", f"{APT} bubblewrap", "make test 1"),
+            ],
         ),
         (["make"], "", ["make test 1"]),
     ],
