@@ -10,12 +10,13 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from helpers.curves import plot_gradient_curve
 from helpers.lessons import predict
+from helpers.widgets import explore, freeze
 from tools.notebooks import ROOT
 from tools.website import __main__ as command
-from tools.website import building, recording
+from tools.website import building, pages, recording
 from tools.website.cells import cell_html
 from tools.website.links import NOTEBOOKS, page_files, page_url
-from tools.website.pages import Page, markdown_page, notebook_page
+from tools.website.pages import Page, front_page, markdown_page, notebook_page
 
 
 @pytest.mark.parametrize(
@@ -77,6 +78,17 @@ def test_a_question_is_asked_without_its_answer_in_sight():
     before, folded, _ = shown.partition("<details")
     assert folded and "<code>a &lt; b</code>" in before and "predict" not in before
     assert before.count('name="q-0"') == 2
+
+
+@pytest.mark.parametrize("repository", [None, "owner/repo"])
+def test_the_front_page_links_to_the_repository_if_there_is_one(monkeypatch, repository):
+    monkeypatch.setattr(pages, "address", lambda: repository)
+    slider = freeze(explore(torch.nn.functional.elu, alpha=(0.0, 1.0, 1.0)))
+    notebook = Page("00_start_here.html", "Why?", "", frozen={"slider": slider})
+    body = front_page([notebook]).body
+    for host in ("colab.research.google.com/github/", "mybinder.org/v2/gh/", "github.com/"):
+        assert (f'<a href="https://{host}owner/repo' in body) == bool(repository)
+    assert "None" not in body.partition('id="kernel"')[2]
 
 
 def test_who_wants_to_write_an_answer_hears_how():

@@ -4,7 +4,7 @@
 
 pyproject.toml keeps the address, as the Repository among its links. All else is made of it, so this
 can be run again with another one: README.md, CITATION.cff, and in each notebook the cell `install`
-and the link to Colab. Without an address they say what to do without one.
+and the link to Colab; `make site` asks for it. Without an address they say what to do without one.
 """
 
 import re
@@ -103,16 +103,7 @@ def citation(text, repository):
 def readme(text, repository):
     before, start, rest = text.partition(START)
     _, end, after = rest.partition(END)
-    made = UNPUBLISHED
-    if repository:
-        first = "00_start_here.ipynb"
-        made = PUBLISHED.format(
-            site=site(repository),
-            colab=colab(repository, first),
-            binder=binder(repository, first),
-            home=home(repository),
-            archive=archive(repository),
-        )
+    made = PUBLISHED.format(**links_to(repository)) if repository else UNPUBLISHED
     return before + start + made + "\n" + end + after
 
 
@@ -137,6 +128,20 @@ def install_source(repository: str | None) -> str:
         'or `%pip install FOLDER`"\n'
         '    raise ModuleNotFoundError(f"Autograd Surprises is missing in this Jupyter: {remedy}")'
     )
+
+
+def links_to(repository: str | None) -> dict[str, str]:
+    """Where the project and its first notebook are found; nothing if it is not published."""
+    if not repository:
+        return {}
+    first = "00_start_here.ipynb"
+    return {
+        "home": home(repository),
+        "site": site(repository),
+        "archive": archive(repository),
+        "colab": colab(repository, first),
+        "binder": binder(repository, first),
+    }
 
 
 def home(repository):

@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from nbconvert.filters import markdown2html
 
 from tools.notebooks import INSTALL, ROOT
+from tools.publish import address, links_to
 from tools.website.cells import cell_html, picture_html
 from tools.website.links import FRONT, GET_A_KERNEL, page_url
 
@@ -88,7 +89,10 @@ def front_page(notebooks: list[Page]) -> Page:
     soup = BeautifulSoup(markdown2html(table), "html.parser")
     _tidy(soup, ROOT)
     body = TEMPLATES.get_template("front.html").render(
-        first=first, slider=picture_html(name, picture), table=str(soup)
+        first=first,
+        slider=picture_html(name, picture),
+        table=str(soup),
+        published=links_to(address()),
     )
     return Page(FRONT, "Autograd Surprises", body, frozen={name: picture})
 
