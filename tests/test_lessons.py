@@ -98,9 +98,8 @@ def test_a_question_reads_well_without_widgets():
 
 def test_a_question_is_stored_for_a_page_without_a_kernel():
     data = predict("What?", {"b": "x", "a": "y"}, answer="a")._repr_mimebundle_()
-    assert json.loads(json.dumps(data[STORED], sort_keys=True)) == {
-        "question": "What?", "options": [["b", "x"], ["a", "y"]], "right": "a",
-    }  # fmt: skip
+    asked = {"question": "What?", "options": [["b", "x"], ["a", "y"]], "right": "a"}
+    assert json.loads(json.dumps(data[STORED], sort_keys=True)) == [asked]
 
 
 def test_check_never_raises(capsys):

@@ -76,7 +76,7 @@ def test_a_question_is_asked_without_its_answer_in_sight():
     shown = cell_html(new_code_cell("predict(…)", id="q", outputs=[output], metadata=about), {})
     before, folded, _ = shown.partition("<details")
     assert folded and "<code>a &lt; b</code>" in before and "predict" not in before
-    assert before.count('name="q"') == 2
+    assert before.count('name="q-0"') == 2
 
 
 def test_who_wants_to_write_an_answer_hears_how():

@@ -24,8 +24,8 @@ def predict(question: str, options: Mapping[object, str], answer: object) -> Pre
     return Prediction(question, options, answer)
 
 
-# What a notebook stores of a question, so that a page without a kernel can ask it.
-STORED = "application/vnd.autograd-surprises.question+json"
+# What a notebook stores of questions, so that a page without a kernel can ask them.
+STORED = "application/vnd.autograd-surprises.questions+json"
 # The lines of ipywidgets' texts are as far apart as its controls.
 STYLE = "<style>.prediction .widget-html-content { line-height: 1.5 }</style>"
 
@@ -68,6 +68,14 @@ class Prediction:
         return "\n".join([self.question, *(f"  ( ) {option}" for option in self.explanations)])
 
     def _repr_mimebundle_(self, **kwargs):
-        options = [list(pair) for pair in self.explanations.items()]  # JSON would sort a dict
-        asked = {"question": self.question, "options": options, "right": self.right}
+        asked = [as_stored(self.question, self.explanations, self.right)]
         return {**view_of(self.box.model_id), "text/plain": repr(self), STORED: asked}
+
+
+def as_stored(question: str, options: Mapping[str, str], right: str) -> dict:
+    """A question as JSON; a list keeps the order of its options.
+
+    >>> as_stored("1 + 1?", {"2": "Right.", "11": "No."}, "2")["options"]
+    [['2', 'Right.'], ['11', 'No.']]
+    """
+    return {"question": question, "options": list(map(list, options.items())), "right": right}

@@ -7,7 +7,7 @@ import ipywidgets
 from autograd_surprises.atlas import atlas
 from autograd_surprises.atlas.quiz_questions import choose_questions
 from autograd_surprises.show.widget_view import view_of
-from helpers.lessons.prediction import Prediction
+from helpers.lessons.prediction import STORED, Prediction, as_stored
 
 
 class Quiz(ipywidgets.VBox):
@@ -96,4 +96,5 @@ class Quiz(ipywidgets.VBox):
     _ipython_display_ = None  # ipywidgets 7 would show itself, without the stored text
 
     def _repr_mimebundle_(self, **kwargs):
-        return {**view_of(self.model_id), "text/plain": repr(self)}
+        asked = [as_stored(each.text, each.options, each.right) for each in self.questions]
+        return {**view_of(self.model_id), "text/plain": repr(self), STORED: asked}

@@ -15,6 +15,7 @@ from autograd_surprises.atlas.point import Point
 from autograd_surprises.atlas.probe import close
 from autograd_surprises.atlas.quiz_questions import Question, askable, choose_questions
 from autograd_surprises.numerics import few_digits
+from helpers.lessons.prediction import STORED
 from helpers.widgets.quiz import Quiz
 
 EVERY = [
@@ -285,6 +286,9 @@ def test_it_shows_itself_with_and_without_a_browser(quiz, capsys):
     shown = quiz._repr_mimebundle_()
     assert "application/vnd.jupyter.widget-view+json" in shown
     assert shown["text/plain"] == repr(quiz)
+    stored = [(each["question"], dict(each["options"])) for each in shown[STORED]]
+    assert stored == [(each.text, each.options) for each in quiz.questions]
+    assert [each["right"] for each in shown[STORED]] == [each.right for each in quiz.questions]
     lines = repr(quiz).splitlines()
     assert lines[0] == quiz.question and lines[1:] == [f"  ( ) {each}" for each in quiz.options]
     quiz.answer(quiz.right)

@@ -1,5 +1,6 @@
 """The website, from a disk and without a network: every page is read, heard, moved and answered."""
 
+import itertools
 import json
 import re
 from urllib.parse import unquote
@@ -141,8 +142,11 @@ def answers(path):
     """What a page should say to each option of its questions."""
     found = []
     for cell in nbformat.read(path, as_version=4).cells:
-        for asked in (output.get("data", {}).get(STORED) for output in cell.get("outputs", [])):
-            for option, why in asked["options"] if asked else ():
+        outputs = cell.get("outputs", [])
+        for asked in (
+            each for output in outputs for each in output.get("data", {}).get(STORED, [])
+        ):
+            for option, why in asked["options"]:
                 mark = "✓" if option == asked["right"] else "✗"
                 found.append([asked["question"], option, f"{mark} {why}"])
     return [[text.replace("`", "") for text in answer] for answer in found]

@@ -14,7 +14,7 @@ from autograd_surprises.show.findings import with_code
 from helpers.lessons.prediction import STORED
 from tools.website.links import GET_A_KERNEL
 
-WIDGETS = re.compile(r"\b(AtlasBrowser|Laboratory|Quiz)\(")  # shown here as a picture or a text
+WIDGETS = re.compile(r"\b(AtlasBrowser|Laboratory)\(")  # shown here as a picture
 WITH_A_KERNEL = f'<a href="{GET_A_KERNEL}">open this notebook with a kernel</a>'
 highlight = Highlight2HTML(pygments_lexer="python")
 
@@ -55,7 +55,8 @@ def output_html(output, cell, frozen):
         return f'<pre class="output">{html.escape(output.text)}</pre>'
     data = output.data
     if STORED in data:
-        return question_html(cell.id, **data[STORED])
+        asked = enumerate(data[STORED])
+        return "".join(question_html(f"{cell.id}-{k}", **question) for k, question in asked)
     if "image/png" in data:
         if cell.id in frozen:
             return picture_html(cell.id, frozen[cell.id])
