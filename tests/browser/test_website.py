@@ -142,10 +142,8 @@ def answers(path):
     """What a page should say to each option of its questions."""
     found = []
     for cell in nbformat.read(path, as_version=4).cells:
-        outputs = cell.get("outputs", [])
-        for asked in (
-            each for output in outputs for each in output.get("data", {}).get(STORED, [])
-        ):
+        stored = [output.get("data", {}).get(STORED, []) for output in cell.get("outputs", [])]
+        for asked in itertools.chain(*stored):
             for option, why in asked["options"]:
                 mark = "✓" if option == asked["right"] else "✗"
                 found.append([asked["question"], option, f"{mark} {why}"])

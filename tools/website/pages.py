@@ -121,7 +121,7 @@ def _tidy(soup, folder):
 def _sections(soup):
     """(heading, anchor, text) of what follows each heading, up to the next one."""
     found = [["", "", []]]
-    for element in soup.find_all(["h2", "h3", "p", "li", "td", "th", "pre", "legend", "summary"]):
+    for element in soup.select("h2, h3, li, td, th, pre, legend, p:not(.note, .needs-kernel)"):
         if element.name in ("h2", "h3"):
             found.append([_text(element), element["id"], []])
         elif not element.find_parent(["p", "li", "td", "th", "pre"]):
