@@ -1,6 +1,6 @@
 """How soon a page of the site can be used, and how soon a key press changes its picture.
 
-    python benchmarks/site.py            after `make site`
+    python benchmarks/website.py            after `make site`
 
 Opens pages from the disk in Chromium, each several times in a new browser context, so nothing is
 kept. Prints tables for benchmarks/README.md.
@@ -22,7 +22,7 @@ SITE = ROOT / "site"
 PAGES = ["index", *(file.stem for file in notebook_files())]
 LOADS, PRESSES = 5, 40
 
-# Milliseconds from the start of the load until the first picture with a slider is there.
+# Milliseconds from the start of the load until the first explorer is there.
 USABLE = """() => new Promise(done => {
   const see = () => document.querySelector('.explorer canvas[aria-label]')
     ? requestAnimationFrame(() => setTimeout(() => done(performance.now())))
@@ -31,11 +31,11 @@ USABLE = """() => new Promise(done => {
 })"""
 # Milliseconds from each key press until the frame after it is on its way to the screen.
 LISTEN = """() => {
-  const slider = document.querySelector('.explorer input[type=range]');
+  const control = document.querySelector('.explorer input, .explorer select');
   window.waited = [];
-  slider.addEventListener('keydown', event => requestAnimationFrame(() => setTimeout(() =>
+  control.addEventListener('keydown', event => requestAnimationFrame(() => setTimeout(() =>
     window.waited.push(performance.now() - event.timeStamp))), {capture: true});
-  slider.focus();
+  control.focus();
 }"""
 
 
@@ -49,7 +49,7 @@ def measured(browser, name):
         usable.append(page.evaluate(USABLE))
         page.evaluate(LISTEN)
         for k in range(PRESSES):
-            page.keyboard.press("ArrowRight" if k % 20 < 10 else "ArrowLeft")
+            page.keyboard.press("ArrowUp" if k % 20 < 10 else "ArrowDown")
             page.wait_for_function("k => window.waited.length > k", arg=k)
         waited += page.evaluate("window.waited")
         context.close()
@@ -59,7 +59,7 @@ def measured(browser, name):
 def main():
     if not SITE.exists():
         sys.exit("there is no site yet: run `make site`")
-    print("| page | first slider, ms, median / slowest | key press → pixels, ms, median / p95 |")
+    print("| page | first explorer, ms, median / slowest | key press → pixels, ms, median / p95 |")
     print("|---|---|---|")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_FLAGS)
