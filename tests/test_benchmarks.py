@@ -36,7 +36,7 @@ def check_tables(said):
 
 def test_no_benchmark_is_forgotten():
     scripts = {path.stem for path in BENCHMARKS.glob("*.py") if "__main__" in path.read_text()}
-    assert scripts == SHORT.keys() | {"steps", "explorer", "classroom"}
+    assert scripts == SHORT.keys() | {"steps", "explorer", "classroom", "website"}
 
 
 @pytest.mark.filterwarnings("default")  # other libraries warn when they are imported

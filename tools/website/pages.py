@@ -1,5 +1,6 @@
 """Pages from notebooks, from Markdown, and the front page."""
 
+import html
 import json
 import re
 from collections import Counter
@@ -118,6 +119,10 @@ def _tidy(soup, folder):
         seen[element["id"]] += 1
         if seen[element["id"]] > 1:
             element["id"] += f"-{seen[element['id']]}"
+    for name in soup.select("td a"):  # of a notebook: it may break between its words
+        if name.string:
+            broken = html.escape(name.string).replace("_", "_<wbr>")
+            name.string.replace_with(BeautifulSoup(broken, "html.parser"))
     for table in soup.find_all("table"):
         table.wrap(soup.new_tag("div", attrs={"class": "wide"}))
 
