@@ -182,7 +182,7 @@ def in_a_browser(address, name):
         page.press("#password_input", "Enter")
         page.wait_for_selector(".jp-Notebook .jp-Cell")
         opened = time.monotonic() - began
-        page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]")
+        page.wait_for_selector("text=Python 3 (ipykernel) | Idle")
         page.click(".jp-Notebook .jp-Cell")
         for _ in first_cells():
             page.keyboard.press("Shift+Enter")

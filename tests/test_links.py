@@ -22,7 +22,8 @@ FOLDERS = f"{PACKAGES}|tests|notebooks|benchmarks|tools"
 def markdown_files(root=ROOT):
     found = []
     for folder, subfolders, files in os.walk(root):
-        subfolders[:] = [s for s in subfolders if s == ".github" or s[0] != "." and s != "build"]
+        built = ("build", "site", "student")
+        subfolders[:] = [s for s in subfolders if s == ".github" or s[0] != "." and s not in built]
         found += [Path(folder, file) for file in files if file.endswith(".md")]
     return sorted(found)
 
