@@ -45,27 +45,33 @@ class Watch:
     def __init__(self):
         own = [m for name, m in sys.modules.items() if name.partition(".")[0] in OWN_PACKAGES]
         things = (builtins, torch, torch.Tensor, torch.autograd, *own, *EXERCISES.values())
-        self.places = [EXERCISES, *map(vars, things)]
         self.before = [
-            {name: self._identity(value) for name, value in place.items() if self._counts(value)}
-            for place in self.places
+            (place, {name: (it, code_of(it)) for name, it in place.items() if self._counts(it)})
+            for place in (EXERCISES, *map(vars, things))
         ]
 
     def replaced(self) -> str:
         """The name of one that is another function now, or ""."""
-        for place, before in zip(self.places, self.before, strict=True):
-            for name, identity in before.items():
-                value = place.get(name)
-                its_own = str(getattr(value, "__module__", "")).startswith("torch.")
-                if self._identity(value) != identity and not its_own:  # torch.compile replaces some
-                    return name
+        # It calls no built-in function to find a difference: the sheet may have replaced it.
+        for place, before in self.before:
+            for name, (it, code) in before.items():
+                now = place.get(name)
+                if now is not it or code_of(now) is not code:
+                    by_torch = f"{getattr(now, '__module__', '')}".startswith("torch.")
+                    if not by_torch:  # torch.compile replaces some
+                        return name
         return ""
 
-    def _counts(self, value):
-        return callable(value) or isinstance(value, Exercise)
+    def _counts(self, it):
+        return callable(it) or isinstance(it, Exercise)
 
-    def _identity(self, value):
-        return id(value), id(getattr(value, "__code__", None))
+
+def code_of(it: object) -> object:
+    """What a Python function runs; None for anything else."""
+    try:
+        return it.__code__
+    except AttributeError:
+        return None
 
 
 def limit(memory: int, disk: int, processes: int) -> None:
