@@ -62,6 +62,7 @@ def test_the_text_of_a_section_has_code_and_outputs_once(tmp_path):
             "# Title\n\nBefore.\n\n## Part\n\n- a list\n\n| a | b |\n|---|---|\n| c | d |"
         ),
         new_code_cell("print('<3>')", outputs=[said]),
+        new_code_cell("spoiler()", metadata={"tags": ["solution"]}),
     ]
     nbformat.write(new_notebook(cells=cells), tmp_path / "a.ipynb")
     page = notebook_page(tmp_path / "a.ipynb", "a.html", {})

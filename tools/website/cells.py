@@ -27,7 +27,9 @@ def cell_html(cell, frozen: dict) -> str:
     if is_unanswered(cell):
         shown = f'<p class="needs-kernel">To write your answer, {WITH_A_KERNEL}.</p>'
     elif WIDGETS.search(cell.source) and has_value(cell):
-        shown += f'<p class="needs-kernel">To use it yourself, {WITH_A_KERNEL}.</p>'
+        shown += (
+            f'<p class="needs-kernel">This is one of its pictures. To use it, {WITH_A_KERNEL}.</p>'
+        )
     code = highlight(cell.source)
     if "solution" in cell.metadata.get("tags", ()):
         return folded("Solution", code + shown)

@@ -128,12 +128,15 @@ def _tidy(soup, folder):
 
 
 def _sections(soup):
-    """(heading, anchor, text) of what follows each heading, up to the next one."""
+    """(heading, anchor, text) of what follows each heading, up to the next one.
+
+    Without what is folded, or a search would give the answers away.
+    """
     found = [["", "", []]]
     for element in soup.select("h2, h3, li, td, th, pre, legend, p:not(.note, .needs-kernel)"):
         if element.name in ("h2", "h3"):
             found.append([_text(element), element["id"], []])
-        elif not element.find_parent(["p", "li", "td", "th", "pre"]):
+        elif not element.find_parent(["p", "li", "td", "th", "pre", "details"]):
             found[-1][2].append(_text(element))
     return [(heading, anchor, "\n".join(texts)) for heading, anchor, texts in found]
 
