@@ -180,12 +180,16 @@ def test_a_printed_page_has_white_pictures(open_page):
         assert (after == 255) == is_white
 
 
-def lost(site):
-    """Links and files of the pages that lead nowhere."""
-    soups = {
+def soups_of(site):
+    return {
         file.name: BeautifulSoup(file.read_text(encoding="utf-8"), "html.parser")
         for file in site.glob("*.html")
     }
+
+
+def lost(site):
+    """Links and files of the pages that lead nowhere."""
+    soups = soups_of(site)
     ids = {name: {found["id"] for found in soup.find_all(id=True)} for name, soup in soups.items()}
     for name, soup in soups.items():
         for element in soup.find_all(["a", "link", "script", "img"]):
@@ -201,3 +205,12 @@ def lost(site):
 
 def test_all_links_arrive(site):
     assert list(lost(site)) == []
+
+
+def test_no_formula_and_no_diagram_is_left_as_source(site):
+    """The pages load nothing that would draw them."""
+    for name, soup in soups_of(site).items():
+        assert not soup.select("[class*=mermaid]"), name
+        for code in soup.select("code, pre, script, style"):
+            code.extract()
+        assert not re.search(r"\$[^$\n]+\$", soup.get_text()), name

@@ -82,7 +82,7 @@ def markdown_page(path: Path, url: str) -> Page:
 
 
 def front_page(notebooks: list[Page]) -> Page:
-    """Who comes here first, sees what this is, and a slider."""
+    """What this is, the first slider, and the notebooks with their minutes."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     table = re.search(r"^## The notebooks\n(.*?)^## ", readme, re.MULTILINE | re.DOTALL)[1]
     first = notebooks[0]
