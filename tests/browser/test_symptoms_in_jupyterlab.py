@@ -3,7 +3,8 @@
 import pytest
 from pasted_texts import pasted
 
-from .lab import wait_until
+from .conftest import WRITTEN
+from .lab import IS_OPEN, OPEN
 
 pytestmark = pytest.mark.browser
 
@@ -12,7 +13,6 @@ from helpers.widgets.symptom_search import SymptomSearch
 SymptomSearch()
 """
 SAID = "element 0 of tensors does not require grad and does not have a grad_fn"
-OPENED = "window.jupyterapp.shell.currentWidget?.context?.path"
 
 
 def test_a_pasted_traceback_is_answered_with_a_link_to_a_notebook(open_cells):
@@ -27,6 +27,7 @@ def test_a_pasted_traceback_is_answered_with_a_link_to_a_notebook(open_cells):
     assert "requires_grad_() only hides this message" in answer.inner_text()
     assert opened.complaints() == []
     opened.panel.get_by_role("link", name="01: Which tensors get a gradient").click()
-    assert wait_until(lambda: opened.page.evaluate(OPENED) == "01_parameter_or_variable.ipynb")
+    opened.page.wait_for_function(IS_OPEN, arg="01_parameter_or_variable.ipynb")
     opened.page.evaluate("window.jupyterapp.shell.currentWidget.close()")
-    assert wait_until(lambda: opened.page.evaluate(OPENED) == "written_by_a_test.ipynb")
+    opened.page.evaluate(OPEN, WRITTEN)  # the fixture closes what is shown
+    opened.page.wait_for_function(IS_OPEN, arg=WRITTEN)
