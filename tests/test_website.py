@@ -100,6 +100,15 @@ def test_who_wants_to_write_an_answer_hears_how():
     assert 'To write your answer, <a href="index.html#kernel">' in shown
 
 
+@pytest.mark.parametrize("point, said", [({"point": 1.0}, 1), ({}, 0)])
+def test_a_page_says_that_step_needs_a_kernel(point, said):
+    about = {"image/png": {"alt": "", "width": 1}}
+    output = new_output("execute_result", data={"image/png": "iVBO"}, metadata=about)
+    cell = new_code_cell("explorer", id="a", outputs=[output])
+    elu = explore(torch.nn.functional.elu, alpha=(0.0, 1.0, 1.0), **point)
+    assert cell_html(cell, {"a": freeze(elu)}).count("<em>Step</em>") == said
+
+
 def test_a_picture_that_is_not_the_stored_one_is_refused(tmp_path, monkeypatch):
     about = {"image/png": {"alt": "another picture", "width": 1}}
     output = new_output("execute_result", data={"image/png": "iVBO"}, metadata=about)

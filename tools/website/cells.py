@@ -61,7 +61,7 @@ def output_html(output, cell, frozen):
         return "".join(question_html(f"{cell.id}-{k}", **question) for k, question in asked)
     if "image/png" in data:
         if cell.id in frozen:
-            return picture_html(cell.id, frozen[cell.id])
+            return picture_html(cell.id, frozen[cell.id]) + without_step(frozen[cell.id])
         return image_html(data, output.metadata["image/png"])
     if "text/html" in data:
         return f'<div class="output">{data["text/html"]}</div>'
@@ -81,6 +81,13 @@ def picture_html(name: str, frozen: dict) -> str:
         f'<div class="waiting" style="--width:{width};--height:{height};--rows:{rows}">'
         f"<noscript>{html.escape(texts[0][1])}</noscript></div></div>"
     )
+
+
+def without_step(frozen):
+    """Only a kernel computes where a step ends: frozen points lie farther apart."""
+    if all(control["name"] != "lr" for control in frozen["controls"]):
+        return ""
+    return f'<p class="needs-kernel">To press <em>Step</em>, {WITH_A_KERNEL}.</p>'
 
 
 def image_html(data, about):
