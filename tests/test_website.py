@@ -10,7 +10,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from helpers.curves import plot_gradient_curve
 from helpers.lessons import predict
-from helpers.widgets import explore, freeze
+from helpers.widgets import explore, freeze, freezing
 from tools.notebooks import ROOT
 from tools.website import __main__ as command
 from tools.website import building, pages, recording
@@ -101,7 +101,8 @@ def test_who_wants_to_write_an_answer_hears_how():
 
 
 @pytest.mark.parametrize("point, said", [({"point": 1.0}, 1), ({}, 0)])
-def test_a_page_says_that_step_needs_a_kernel(point, said):
+def test_a_page_says_that_step_needs_a_kernel(monkeypatch, point, said):
+    monkeypatch.setattr(freezing, "SETTINGS", 30)  # enough, and quick
     about = {"image/png": {"alt": "", "width": 1}}
     output = new_output("execute_result", data={"image/png": "iVBO"}, metadata=about)
     cell = new_code_cell("explorer", id="a", outputs=[output])
