@@ -3,7 +3,7 @@
 #   TORCH=2.15.0        work in a separate environment, with this torch (or TORCH=newest)
 #   TORCH_INDEX=URL     look for torch there too; small CPU-only builds for Linux: see README.md
 #   PORT=8899, ARGS=…   passed to JupyterLab, for example ARGS=--no-browser
-#   FILES=FOLDER        what came back from a class, for `make score`
+#   FILES=FOLDER        what came back from a class, for `make score`; a space in it is written "\ "
 
 FIRST := notebooks/00_start_here.ipynb
 VENV := .venv$(if $(TORCH),-torch-$(TORCH))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -128,6 +129,8 @@ def watched(folder, *words):
         try:
             os.chdir(folder)
             os.environ.update(environment(folder))
+            # Or the tests of a job in a shell's background would ignore it.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             for number, name in (1, "stdout"), (2, "stderr"):
                 file = Path(name).open("w", buffering=1)  # noqa: SIM115
                 os.dup2(file.fileno(), number)
