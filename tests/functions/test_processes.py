@@ -1,6 +1,5 @@
 """Two processes train together through each operator: DistributedDataParallel over gloo."""
 
-import sys
 import warnings
 
 import torch
@@ -49,11 +48,10 @@ def one_process(rank, meeting_point, answers):
 
 def two_processes(meeting_point):
     """What each of the two processes found in .grad."""
-    # a fork has imported torch already, which takes seconds; forks are not safe on macOS
-    method = "fork" if sys.platform == "linux" else "spawn"
-    answers = multiprocessing.get_context(method).Queue()
+    # New ones: a fork can wait for ever for a lock of a thread that it does not have.
+    answers = multiprocessing.get_context("spawn").Queue()
     started = multiprocessing.start_processes(
-        one_process, (str(meeting_point), answers), nprocs=2, join=False, start_method=method
+        one_process, (str(meeting_point), answers), nprocs=2, join=False, start_method="spawn"
     )
     found = dict(answers.get(timeout=120) for _ in range(2))
     for process in started.processes:  # torch may deadlock while it destroys a process group
