@@ -52,6 +52,13 @@ class Lab:
         notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": python})
         nbformat.write(notebook, self.folder / name)
 
+    def shorten(self, name: str) -> str:
+        """Leave only the cells that widgets need: the page shows 150 others in ten seconds."""
+        notebook = nbformat.read(self.folder / name, as_version=4)
+        notebook.cells = [notebook.cells[i] for i in cells_to_run(notebook)]
+        nbformat.write(notebook, self.folder / name)
+        return name
+
     def share_kernel(self, name: str):
         """Give this notebook the kernel that the last test used, where all is imported already."""
         if not self.kernel:

@@ -60,8 +60,8 @@ def difference(one, other):
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_pictures_are_stored_widgets_are_shown_and_controls_move(open_notebook, name):
-    opened = open_notebook(name)
+def test_pictures_are_stored_widgets_are_shown_and_controls_move(lab, open_notebook, name):
+    opened = open_notebook(lab.shorten(name))
     exploring = opened.cells_that_explore()
     assert exploring, "a notebook has at least one explorer"
     for cell in exploring:  # not run yet
