@@ -81,6 +81,7 @@ def ends_and_middle(control, most=None):
 
 if __name__ == "__main__":
     pictures.PIXEL_RATIO = 1
+    pictures.Picture.png = lambda self: b""  # what a notebook stores is drawn in `make nb`
     # All settings would take minutes. Freezing thins what is too large down to these, not further.
     freezing.positions = ends_and_middle
     InteractiveShell.instance().ast_node_interactivity = "none"  # nobody sees what cells display

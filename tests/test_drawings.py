@@ -105,7 +105,7 @@ def test_the_same_values_give_the_same_picture(explorer):
 
 def test_a_moved_explorer_shows_what_a_fresh_one_shows(explorer, request):
     make, sliders = MADE[request.node.callspec.params["explorer"]]
-    for ends in (("max", "min"), ("min", "max"), ("max", "max")):
+    for ends in (("max", "min"), ("min", "max")):
         values = zip(explorer.sliders.items(), (*ends, "min"), strict=False)
         explorer.set(**{name: getattr(slider, end) for (name, slider), end in values})
         fresh = explore(make(), **sliders).fit()

@@ -122,14 +122,15 @@ def test_nothing_is_left_of_the_curve_before(name):
     """Title, limits and labels belong to the values that the controls show now."""
     fn, sliders, *moves = STALE[name]
     explorer = explore(fn, **sliders).fit()
-    shown = [read_strokes(explorer.picture)]
-    for values in moves * 2:
-        explorer.set(**values)
+    wanted = []
+    for values in moves:
         fresh = explore(fn, **sliders).fit()
         fresh.set(**values)
-        assert read_strokes(explorer.picture) == read_strokes(fresh.picture)
-        shown.append(read_strokes(explorer.picture))
-    assert shown[1] == shown[3] != shown[2], "the picture should have changed"
+        wanted.append(read_strokes(fresh.picture))
+    assert wanted[0] != wanted[1], "the picture should change"
+    for values, fresh in zip(moves * 2, wanted * 2, strict=True):
+        explorer.set(**values)
+        assert read_strokes(explorer.picture) == fresh
 
 
 def test_the_title_says_whether_the_gradient_is_the_slope():
