@@ -46,7 +46,8 @@ class LivePicture(anywidget.AnyWidget):
     dragged = traitlets.Dict()  # a message: the page sets no trait while another thread refreshes
 
     def __init__(self, figure: Figure, moving: Sequence[Artist] = ()):
-        super().__init__()
+        # strokes.js asks for it, too, but here a layout has the last word
+        super().__init__(layout={"overflow": "auto"})
         self.on_msg(self._hear)
         self._figure, self._artists = figure, list(moving)
         self._keeps_styles = False
