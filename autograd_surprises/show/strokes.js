@@ -451,6 +451,13 @@ export class StrokePicture {
       c.lineTo(pixel, other.box[1] + other.box[3]);
       c.stroke();
     }
+    if (!lines.length && y !== undefined) {
+      const pixel = scaleOf(axes, "y").pixel(y); // two lines cross where the pointer is, on no curve
+      c.beginPath();
+      c.moveTo(axes.box[0], pixel);
+      c.lineTo(axes.box[0] + axes.box[2], pixel);
+      c.stroke();
+    }
     for (const { parts, axes: own } of lines) {
       const pixel = scaleOf(own, "x").pixel(x);
       c.beginPath();
