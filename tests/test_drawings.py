@@ -8,6 +8,7 @@ import torch
 from matplotlib.text import Text
 from read_strokes import read_strokes
 
+from autograd_surprises.show.live_picture import LivePicture
 from helpers.curves.derivatives import derivatives
 from helpers.functions import SURROGATES
 from helpers.widgets.drawings import (
@@ -294,6 +295,14 @@ def test_the_ball_is_shown_after_a_step():
         assert drawing._path.get_ydata().tolist() == path[: steps + 1].tolist()
         assert drawing._end.get_xdata().tolist() == [path[steps]]
     assert drawing.show(steps=40) == whole == "reaches the bottom in 7 steps, and rests at -0.88"
+
+
+def test_the_height_of_the_stairs_is_read_out():
+    drawing = StaircaseDrawing()
+    drawing.show()
+    picture = LivePicture(drawing.figure, drawing.moving)
+    picture.refresh()
+    assert "height" in {style.get("name") for style in picture.styles}
 
 
 def test_two_kinds_of_marks_show_the_lowest_values_that_are_defined():

@@ -320,6 +320,30 @@ def test_kinds_of_controls():
     assert [control.description for control in kinds.values()] == list(kinds)
 
 
+@pytest.mark.parametrize(
+    "range_, sent, value",
+    [
+        ((-3.75, 5.75, 0.25), 4.500000000000002, 4.5),
+        ((0.125, 3.0, 0.125), 0.9999999999999999, 1.0),
+        ((0.0, 1.0, 0.3), 1.0, 1.0),  # the end is no whole step
+        ((0.0, 1.0, 0.25), 0.6, 0.6),  # meant so, though it is no whole step
+    ],
+)
+def test_numbers_as_the_page_computes_them(range_, sent, value):
+    slider = control("width", range_)
+    slider.set_state({"value": sent})
+    assert slider.value == value
+    assert slider.get_state("value") == {"value": sent}
+
+
+def test_a_page_does_not_round_where_steps_have_led():
+    walk = explore(torch.square, point=0.3)
+    walk.set(point=0.2984, lr=0.05)
+    assert walk.sliders["point"].get_state("value")["value"] == pytest.approx(0.3)
+    walk.sliders["point"].set_state(walk.sliders["point"].get_state("value"))
+    assert walk.values["point"] == 0.2984
+
+
 def test_what_a_notebook_stores(explorer):
     data, metadata = explorer._repr_mimebundle_()
     assert data["text/plain"] == explorer.summary == metadata["image/png"]["alt"]

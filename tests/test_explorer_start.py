@@ -6,6 +6,7 @@ Time is told by a fake clock, which stands still except where a drawing works or
 import asyncio
 import math
 import re
+import subprocess
 import sys
 import warnings
 
@@ -559,3 +560,16 @@ def test_settings_of_several_controls_come_from_near_to_far():
 def test_a_line_without_an_end_is_printed_too(clock, capsys):
     slide(Bar(clock, during=lambda k: print("half a line", end="")))
     assert capsys.readouterr().out == "half a line\n"
+
+
+def test_what_torch_imports_first_does_not_count_as_a_slow_function():
+    # The axes would stay as they are "as this takes long", although the function is quick.
+    code = (
+        "import sys\n"
+        "from helpers.widgets import explore\n"
+        "loaded = []\n"
+        "explore(lambda x, k=1.0: loaded.append(len(sys.modules)) or k * x, k=(0.0, 2.0))\n"
+        "print(len(sys.modules) - loaded[0])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 100

@@ -74,6 +74,21 @@ def test_a_frozen_picture_keeps_every_style(monkeypatch):
     assert {f"#{round(step / 100 * 255):02x}8080ff" for step in range(61)} <= colours
 
 
+@pytest.mark.parametrize(
+    "change, read",
+    [
+        (lambda ax: ax.set_xticks([0, 1]), True),
+        (lambda ax: ax.set_xscale("log"), True),
+        (lambda ax: ax.set_xticks([0, 1], ["ours", "theirs"]), False),
+        (lambda ax: ax.axis("off"), False),
+        (lambda ax: ax.set_navigate(False), False),
+    ],
+)
+def test_numbers_are_read_out_where_there_are_numbers(ax, change, read):
+    change(ax)
+    assert shown(ax).axes[0]["read"] is read
+
+
 def test_hatches_differ_in_colour_and_width(ax):
     hatches = [Rectangle((k / 4, 0), 0.2, 1, fill=False, hatch="//") for k in range(3)]
     for patch, colour, width in zip(hatches, ("red", "blue", "blue"), (1, 1, 3), strict=True):

@@ -11,6 +11,7 @@ import anywidget
 import traitlets
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter, ScalarFormatter
 
 from autograd_surprises.show.stroke_recorder import CSS_DPI, StrokeRecorder, unhinted
 
@@ -46,7 +47,8 @@ class LivePicture(anywidget.AnyWidget):
     dragged = traitlets.Dict()  # a message: the page sets no trait while another thread refreshes
 
     def __init__(self, figure: Figure, moving: Sequence[Artist] = ()):
-        super().__init__()
+        # strokes.js asks for it, too, but here a layout has the last word
+        super().__init__(layout={"overflow": "auto"})
         self.on_msg(self._hear)
         self._figure, self._artists = figure, list(moving)
         self._keeps_styles = False
@@ -127,14 +129,16 @@ class LivePicture(anywidget.AnyWidget):
 def _about(ax):
     """What the page needs to read numbers out: the box, and limits, scales and labels.
 
-    It reads none out in axes that do not navigate, such as those of a table.
+    It reads none out in axes that do not navigate, such as those of a table, that are switched off,
+    such as those of a graph, or whose x has names, such as those of bars.
     """
     scale, box = CSS_DPI / ax.figure.dpi, ax.bbox
     corner_and_size = box.x0, ax.figure.bbox.height - box.y1, box.width, box.height
+    numbers = isinstance(ax.xaxis.get_major_formatter(), (ScalarFormatter, LogFormatter))
     return {
         "box": [float(pixels) * scale for pixels in corner_and_size],
         "title": ax.get_title(),
-        "read": ax.get_navigate(),
+        "read": ax.get_navigate() and ax.axison and numbers,
         **{name: _direction(axis) for name, axis in (("x", ax.xaxis), ("y", ax.yaxis))},
     }
 

@@ -296,7 +296,8 @@ export class StrokePicture {
     this.canvas = document.createElement("canvas");
     // narrower than that, its text could not be read: then it is scrolled
     const width = `width:${size[0]}px;max-width:100%;min-width:${Math.round(0.65 * size[0])}px`;
-    this.canvas.style.cssText = `display:block;${width};aspect-ratio:${size[0]}/${size[1]}`;
+    // what scrolls would cut an outline around it off
+    this.canvas.style.cssText = `display:block;${width};aspect-ratio:${size[0]}/${size[1]};outline-offset:-2px`;
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "img");
     this.readout = document.createElement("div");
@@ -449,6 +450,13 @@ export class StrokePicture {
       c.beginPath();
       c.moveTo(pixel, other.box[1]);
       c.lineTo(pixel, other.box[1] + other.box[3]);
+      c.stroke();
+    }
+    if (!lines.length && y !== undefined) {
+      const pixel = scaleOf(axes, "y").pixel(y); // two lines cross where the pointer is, on no curve
+      c.beginPath();
+      c.moveTo(axes.box[0], pixel);
+      c.lineTo(axes.box[0] + axes.box[2], pixel);
       c.stroke();
     }
     for (const { parts, axes: own } of lines) {

@@ -50,11 +50,14 @@ def control(name: str, range_: object, default: object = None):
         made = _playable_slider(name, range_)
     else:
         made = interactive.widget_from_abbrev(range_)
+    if isinstance(made, ipywidgets.FloatSlider):
+        made.close()
+        made = QuietSlider(min=made.min, max=made.max, step=made.step, value=made.value)
     made.description = name
     made.style.description_width = "initial"
     if is_range:
         made.layout.width = f"{CSS_DPI * 6}px"  # a default slider has fewer pixels than steps
-    made.layout.max_width = "100%"
+    made.layout.max_width = "calc(100% - 4px)"  # between its margins
     if default is not None:
         try:
             move(made, name, default)
@@ -72,6 +75,38 @@ def _playable_slider(name, range_):
     if not all(isinstance(number, int) for number in range_):
         raise TypeError(f"{name}={range_} cannot be played: it needs whole numbers")
     return PlayableSlider(**range_._asdict(), value=range_.max)
+
+
+def _on_page(value, slider):
+    """A value as noUiSlider, the slider of the page, computes it from the place of its handle."""
+    low, high = slider.min, slider.max
+    share = 100 * slider.step / (high - low)
+    away = value + abs(low) if low < 0 else value - low
+    percent = round(100 * away / (high - low) / share) * share
+    place = high if value >= high or percent >= 100 else percent * (high - low) / 100 + low
+    return place if abs(place - value) < (high - low) / 1000 else value  # less than a pixel
+
+
+def _in_kernel(value, slider):
+    """The value that is meant: the page may say 4.500000000000002."""
+    if value == _on_page(slider.value, slider):
+        return slider.value
+    meant = nearest(slider, value)
+    return meant if abs(meant - value) < 1e-6 * slider.step else value
+
+
+class QuietSlider(ipywidgets.FloatSlider):
+    """A slider to which the page has nothing to object.
+
+    A page sends back, unasked, each value that its slider computes otherwise, such as
+    4.500000000000002 for 4.5. A kernel that runs cells hears of it too late: after the cells have
+    moved the slider, it would go back. So the page gets the number that its slider computes.
+
+    >>> QuietSlider(min=-3.75, max=5.75, step=0.25, value=4.5).get_state("value")
+    {'value': 4.500000000000002}
+    """
+
+    value = traitlets.CFloat(0.0).tag(sync=True, to_json=_on_page, from_json=_in_kernel)
 
 
 def _decimals(number):
@@ -104,7 +139,7 @@ def nearest(control: ipywidgets.Widget, value: float) -> float:
 
 
 def _value_at(slider, steps):
-    """So many steps from its minimum. A page would send -0.5999999999999999 back as -0.6."""
+    """So many steps from its minimum: -0.6, and not -0.5999999999999999."""
     value = round(slider.min + steps * slider.step, 12 - math.floor(math.log10(slider.step)))
     return max(slider.min, min(slider.max, value))
 

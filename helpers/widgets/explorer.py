@@ -10,6 +10,7 @@ from numbers import Real
 from time import perf_counter
 
 import ipywidgets
+import torch
 
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.stored_picture import StoredPicture
@@ -85,6 +86,12 @@ def _control_of(drawing, name, range_):
     return control(name, range_, drawing.parameters.get(name))
 
 
+def _warm_up():
+    """Let torch import what its first backward needs: the time is not the function's."""
+    x = torch.ones(1, requires_grad=True)
+    torch.autograd.grad(x, x, torch.ones(1))
+
+
 class Explorer(ipywidgets.VBox):
     """What `explore` returns: controls above a picture.
 
@@ -101,6 +108,7 @@ class Explorer(ipywidgets.VBox):
         self.figure = drawing.figure
         if any(artist.get_animated() for artist in drawing.moving):
             raise ValueError("this drawing has its sliders already: make another one")
+        _warm_up()
         self._evaluate(self.values)  # raises at once if the defaults cannot be shown
         self._default = self._kept = self._fitted = drawing.ranges
         drawing.fit(self._default)

@@ -28,7 +28,7 @@ class SymptomSearch(ipywidgets.VBox):
             description="message",
             placeholder="Type some words of it, or paste a whole traceback",
             rows=3,
-            layout={"width": "100%", "max_width": "700px"},
+            layout={"width": "auto", "max_width": "700px"},
         )
         # Markdown, whose links open notebooks. Those of ipywidgets.HTML do not.
         self.shown = ipywidgets.Output()

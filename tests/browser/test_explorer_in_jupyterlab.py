@@ -34,6 +34,26 @@ def steeper(x, slope=1.0):
 
 explore(steeper, slope=(0.0, 2.0)).fit()
 """
+# Settings whose place on a slider is no exact number for the page: it computes 4.500000000000002.
+AWKWARD = """
+from helpers.widgets.explorer import explore
+from helpers.widgets.symptom_search import SymptomSearch
+
+def shifted(x, start=4.5, width=1.0):
+    return width * x - start
+
+awkward = explore(shifted, point=0.3, start=(-3.75, 5.75, 0.25), width=(0.125, 3.0, 0.125)).fit()
+awkward
+"""
+SENT = """() => {
+  const {kernel} = window.jupyterapp.shell.currentWidget.sessionContext.session;
+  window.sent = [];
+  kernel.anyMessage.connect((_, {msg, direction}) => {
+    const state = msg.content.data?.state;
+    if (direction === 'send' && 'value' in (state ?? {})) window.sent.push(state.value);
+  });
+}"""
+SCROLLS = "box => box.scrollWidth > box.clientWidth"
 ASKED = """
 from helpers.lessons.prediction import predict
 
@@ -124,6 +144,34 @@ def test_fast_drag_ends_at_the_last_value(open_cells):
     assert float(explorer.shown(name)) == value
     assert explorer.pixels() == dragged
     assert opened.complaints() == []
+
+
+def test_a_page_sends_no_value_that_nobody_chose(open_cells):
+    # The kernel would hear of it only after the cells that moved the slider, and move it back.
+    opened = open_cells(
+        AWKWARD, "awkward.set(start=5.25)", "import time; time.sleep(1)", "awkward.set(start=-1.0)"
+    )
+    opened.page.evaluate(SENT)
+    opened.run_all()
+    (explorer,) = opened.explorers()
+    assert wait_until(lambda: explorer.shown("start") == "-1.00" and explorer.agrees())
+    assert opened.page.evaluate("window.sent") == []
+    assert explorer.press("start", "ArrowRight")
+    assert opened.page.evaluate("window.sent.length") == 1, "nothing is listened to"
+
+
+def test_in_a_narrow_window_the_picture_scrolls_and_the_controls_stay(open_cells):
+    opened = open_cells(AWKWARD, "SymptomSearch()")
+    opened.run_all()
+    (explorer,) = opened.explorers()
+    search = opened.panel.locator(".widget-vbox:has(> .widget-textarea)")
+    search.wait_for()
+    size = opened.page.viewport_size
+    opened.page.set_viewport_size({**size, "width": 800})
+    assert wait_until(lambda: explorer.box.locator("> .strokes").evaluate(SCROLLS))
+    assert not explorer.box.evaluate(SCROLLS)
+    assert not search.evaluate(SCROLLS)
+    opened.page.set_viewport_size(size)
 
 
 def test_error_in_a_callback_is_shown_until_it_is_gone(open_cells):

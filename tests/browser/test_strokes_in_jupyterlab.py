@@ -31,6 +31,16 @@ THEME_PAPER = """() => {
 }"""
 SET_THEME = """theme => window.jupyterapp.commands
   .execute('apputils:change-theme', {theme}).then(() => theme)"""
+# How many pixels differ from the paper in the row and in the column of this place.
+CROSS = """(canvas, [x, y]) => {
+  const {width, height} = canvas, ratio = width / canvas.clientWidth;
+  const {data} = canvas.getContext('2d').getImageData(0, 0, width, height);
+  const red = (i, j) => data[4 * (width * Math.round(j) + Math.round(i))];
+  const drawn = (i, j) => red(i, j) !== red(2, 2);
+  const count = (length, place) => Array.from({length}, (_, k) => drawn(...place(k)))
+    .filter(Boolean).length;
+  return [count(width, k => [k, y * ratio]), count(height, k => [x * ratio, k])];
+}"""
 ACTIVE_CELL = "() => window.jupyterapp.shell.currentWidget.content.activeCellIndex"
 
 
@@ -163,6 +173,23 @@ def test_numbers_are_read_out_by_pointer_and_keyboard(opened):
     explorer.picture.evaluate("canvas => canvas.blur()")
     assert status.inner_text() == ""
     assert opened.complaints() == []
+
+
+def test_lines_cross_where_no_curve_is_read_out(open_cells):
+    opened = open_cells(
+        "from autograd_surprises.show.picture import Picture\n"
+        "figure = Picture(4, 3)\n"
+        "figure.subplots().set(xlabel='step', ylabel='loss', xlim=(0, 1), ylim=(0, 1))\n"
+        "figure"
+    )
+    opened.run_all()
+    picture, place = opened.panel.locator(".strokes > canvas"), (203, 101)
+    before = picture.evaluate(CROSS, place)
+    picture.hover(position=dict(zip("xy", place, strict=True)))
+    said = opened.panel.locator(".strokes").get_by_role("status")
+    assert wait_until(lambda: re.match(r"^step = 0\.\d+, loss = 0\.\d+$", said.inner_text()))
+    across, down = (n - m for n, m in zip(picture.evaluate(CROSS, place), before, strict=True))
+    assert across > 60 and down > 60, (across, down)
 
 
 def test_all_views_of_an_explorer_follow(opened):

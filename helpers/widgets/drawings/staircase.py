@@ -31,7 +31,8 @@ class StaircaseDrawing(Drawing):
         self.figure = Picture(8, 3.5)
         stairs, path = self.figure.subplots(1, 2, width_ratios=[1.3, 1])
         x = torch.linspace(-4, 7, 12, dtype=torch.float64)
-        stairs.step(x, height(x), where="post", color=VALUE_COLOUR, lw=2, label="height")
+        look = {"color": VALUE_COLOUR, "lw": 2, "label": "height", "gid": "height"}
+        stairs.step(x, height(x), where="post", **look)
         stairs.set(title="the ball on the stairs", xlabel="x", ylabel="height")
         stairs.set(xlim=(-4, 6), ylim=(-0.5, 7))
         path.set(title="x after each step", xlabel="step", ylabel="x")
