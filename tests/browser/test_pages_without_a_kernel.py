@@ -5,6 +5,8 @@ import re
 import pytest
 import torch
 
+from autograd_surprises.show.badge import RED, Badge
+from autograd_surprises.show.findings import finding_html
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture
 from helpers.curves import plot_gallery
@@ -71,6 +73,13 @@ def test_a_finger_reads_out_drags_the_point_and_scrolls_elsewhere(open_empty):
         finger.drag(x + 80, y, 0, -200)
         assert wait_until(lambda: page.evaluate("scrollY") > 100), "the page did not scroll"
         assert page.evaluate("window.dragged.at(-1).point") == dragged
+
+
+def test_a_long_line_of_a_report_breaks_on_a_narrow_page(open_empty):
+    page = open_empty()
+    page.set_viewport_size({"width": 400, "height": 900})
+    page.set_content(finding_html(Badge("ZERO", RED), "weight", [("at", "y=" + "x" * 200)]))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
 def shown_on(page, figure):
