@@ -195,6 +195,25 @@ def test_where_motion_is_reduced_a_frozen_slider_advances_by_one_stop(open_empty
     assert page.locator("output").inner_text() == "2", "it went on by itself"
 
 
+def short(x, size=1):
+    if size > 1:
+        raise ValueError("too large")
+    return size * x
+
+
+def test_a_frozen_setting_that_raises_keeps_the_picture_and_says_so(open_empty):
+    page = open_empty()
+    page.evaluate(FREEZE, freeze(explore(short, size=(0, 2))))
+    slider, picture = page.locator("input"), page.get_by_role("img", name=re.compile("^short, "))
+    shown = picture.get_attribute("aria-label")
+    slider.press("End")
+    alert = page.get_by_role("alert")
+    assert "ValueError: too large" in alert.inner_text()
+    assert picture.get_attribute("aria-label") == shown
+    slider.press("Home")
+    assert alert.count() == 0 and "size=0" in picture.get_attribute("aria-label")
+
+
 def test_the_last_message_of_a_kernel_is_heard(open_empty):
     """Another page may have restarted it. What the new one says first is sometimes lost."""
     page, say = open_empty(), "type => window.say({header: {msg_type: type}})"
