@@ -1,18 +1,23 @@
 """Sheets handed out hold no answers; sheets that come back are scored, whatever they do."""
 
 import io
+import json
 import re
+import time
+from types import SimpleNamespace
 
 import nbformat
+import psutil
 import pytest
 from returned_sheets import RIGHT, WRONG, no_sheets, score_folder, sheet
 
 from helpers.lessons.exercises import EXERCISES
 from tools.classroom import __main__ as command
+from tools.classroom import sandbox
 from tools.classroom.handing_out import is_solution, write_sheets
 from tools.classroom.returned import Unreadable, learner_of, read_sheet
-from tools.classroom.sandbox import why_unprotected
-from tools.classroom.scoring import Score, find_files, write_table
+from tools.classroom.sandbox import Ending, Limits, why_unprotected
+from tools.classroom.scoring import Score, find_files, score_file, write_table
 from tools.notebooks import notebook_files
 
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
@@ -128,6 +133,77 @@ def test_each_sheet_is_a_row_whatever_it_does(tmp_path, monkeypatch):
     ]
 
 
+# What a process does once its clock runs. None lasts: a watch that sleeps is told from its answer.
+HANGS = "time.sleep(60)"
+TAKES_MEMORY = """\
+for _ in range(2):
+    if not os.fork():
+        kept = b"x" * 60_000_000
+        time.sleep(20)
+time.sleep(20)"""
+FORKS = """\
+for _ in range(4):
+    if not os.fork():
+        time.sleep(20)
+time.sleep(20)"""
+
+
+@pytest.mark.skipif("sys.platform == 'win32'", reason="scoring needs Linux or macOS")
+@pytest.mark.parametrize(
+    "does, limits, why",
+    [
+        (HANGS, Limits(seconds=1), "stopped after 1 s"),
+        (TAKES_MEMORY, Limits(memory=100_000_000), "used more than 0.1 GB"),
+        (FORKS, Limits(processes=4), "started more than 4 processes"),
+    ],
+    ids=["time", "memory", "processes"],
+)
+def test_a_process_that_takes_too_much_is_stopped(tmp_path, monkeypatch, does, limits, why):
+    """Without the limits that the process gives itself: a child may have others."""
+    begin = "import os, sys, time\nos.write(int(sys.argv[1]), b'ready\\n')\n"
+    (tmp_path / "greedy.py").write_text(begin + does)
+    monkeypatch.setattr(sandbox, "ROOT", tmp_path)  # where it is imported from
+    began = time.monotonic()
+    assert sandbox.run("greedy", b"", limits, protected=False) == Ending(why, ["ready"])
+    assert time.monotonic() - began < 40, "the clock did not start with the first line"
+
+
+def test_who_does_not_tell_its_memory_is_counted_in_full():
+    class Hidden(psutil.Process):
+        def memory_full_info(self):
+            raise psutil.AccessDenied
+
+    assert sandbox._memory(Hidden()) > 10_000_000
+    assert sandbox._memory(psutil.Process()) > 10_000_000
+
+
+def test_a_report_that_a_sheet_has_made_up_does_no_harm(tmp_path, monkeypatch):
+    """It has found the token."""
+    lines = [["cell"], ["cell", []], ["error", 3], ["error", 999, "odd"], ["error", [], "odd"]]
+    lines += [["verdict", "04.1", []], ["verdict", {}, "✗", ""], ["replaced", 1], ["odd"], [[]]]
+
+    def run(module, task, limits, protected):
+        token = json.loads(task)["token"]
+        return Ending("", [json.dumps([token, *line]) for line in [*lines, ["end"]]])
+
+    monkeypatch.setattr(sandbox, "run", run)
+    nbformat.write(sheet(), tmp_path / "ada.ipynb")
+    score = score_file(tmp_path / "ada.ipynb", Limits(), protected=True)
+    assert score.results == dict.fromkeys(["04.1", "04.2", "04.3"], "not tried")
+
+
+def test_progress_is_a_bar_in_a_terminal_only(monkeypatch, capsys):
+    command._show_progress(1, 2)
+    assert capsys.readouterr().err == ""
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(command, "sys", SimpleNamespace(stderr=terminal))
+    command._show_progress(1, 3)
+    command._show_progress(3, 3)
+    bars = "█" * 10 + "░" * 20, "█" * 30
+    assert terminal.getvalue() == f"\r{bars[0]} 1 of 3\r{bars[1]} 3 of 3\n"
+
+
 def table(*scores):
     file = io.StringIO()
     write_table(list(scores), file)
@@ -178,8 +254,9 @@ def test_without_bubblewrap_nothing_is_run_unasked(tmp_path, monkeypatch, capsys
 
 @pytest.mark.skipif("sys.platform == 'win32'", reason="scoring needs Linux or macOS")
 def test_with_leave_the_limits_alone_protect(tmp_path, monkeypatch):
-    nbformat.write(sheet(WRONG, RIGHT[1], "import os\nos._exit(0)"), tmp_path / "ada.ipynb")
+    answers = "raise ValueError('\\ud800')", RIGHT[1], "import os\nos._exit(0)"
+    nbformat.write(sheet(*answers), tmp_path / "ada.ipynb")
     monkeypatch.chdir(tmp_path)
     assert command.main(["score", "--unprotected", "ada.ipynb"]) == 0
     (_, row) = (tmp_path / "scores.csv").read_text(encoding="utf-8-sig").splitlines()
-    assert re.fullmatch(r'ada,"wrong: .*",passed,ended Python in cell 7,1,', row)
+    assert row == r"ada,error in cell 3: ValueError: \ud800,passed,ended Python in cell 7,1,"

@@ -145,6 +145,21 @@ def test_only_notebooks_that_changed_are_run_again(tmp_path, monkeypatch):
     assert len(list(building.KEPT.iterdir())) == 2, "what is of no use is kept"
 
 
+def test_pictures_of_another_matplotlib_are_not_kept(tmp_path, monkeypatch):
+    (tmp_path / "a.ipynb").write_text("")
+    before = building._seal(tmp_path / "a.ipynb")
+    monkeypatch.setattr("matplotlib.__version__", "1.0")
+    assert building._seal(tmp_path / "a.ipynb") != before
+
+
+def test_a_folder_that_is_no_site_is_not_emptied(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "recorded", lambda notebooks: {})
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(SystemExit, match="holds something other than a site"):
+        command.main(tmp_path)
+    assert (tmp_path / "thesis.txt").read_text() == "mine"
+
+
 @pytest.mark.parametrize(("most", "code"), [(28, 0), (27, 1)])
 def test_a_site_that_is_too_large_fails(tmp_path, monkeypatch, capsys, most, code):
     def build(site, frozen):

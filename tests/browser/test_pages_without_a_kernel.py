@@ -5,6 +5,8 @@ import re
 import pytest
 import torch
 
+from autograd_surprises.show.badge import RED, Badge
+from autograd_surprises.show.findings import finding_html
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture
 from helpers.curves import plot_gallery
@@ -71,6 +73,13 @@ def test_a_finger_reads_out_drags_the_point_and_scrolls_elsewhere(open_empty):
         finger.drag(x + 80, y, 0, -200)
         assert wait_until(lambda: page.evaluate("scrollY") > 100), "the page did not scroll"
         assert page.evaluate("window.dragged.at(-1).point") == dragged
+
+
+def test_a_long_line_of_a_report_breaks_on_a_narrow_page(open_empty):
+    page = open_empty()
+    page.set_viewport_size({"width": 400, "height": 900})
+    page.set_content(finding_html(Badge("ZERO", RED), "weight", [("at", "y=" + "x" * 200)]))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
 def shown_on(page, figure):
@@ -184,6 +193,25 @@ def test_where_motion_is_reduced_a_frozen_slider_advances_by_one_stop(open_empty
         assert page.locator("output").inner_text() == steps
     page.wait_for_timeout(600)
     assert page.locator("output").inner_text() == "2", "it went on by itself"
+
+
+def short(x, size=1):
+    if size > 1:
+        raise ValueError("too large")
+    return size * x
+
+
+def test_a_frozen_setting_that_raises_keeps_the_picture_and_says_so(open_empty):
+    page = open_empty()
+    page.evaluate(FREEZE, freeze(explore(short, size=(0, 2))))
+    slider, picture = page.locator("input"), page.get_by_role("img", name=re.compile("^short, "))
+    shown = picture.get_attribute("aria-label")
+    slider.press("End")
+    alert = page.get_by_role("alert")
+    assert "ValueError: too large" in alert.inner_text()
+    assert picture.get_attribute("aria-label") == shown
+    slider.press("Home")
+    assert alert.count() == 0 and "size=0" in picture.get_attribute("aria-label")
 
 
 def test_the_last_message_of_a_kernel_is_heard(open_empty):

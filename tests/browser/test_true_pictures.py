@@ -98,6 +98,9 @@ def test_artists_that_no_explorer_has_are_drawn_as_matplotlib_does(open_empty):
         patch.set(hatchcolor=colour, hatch_linewidth=width)
     ax.fill([0.2, 0.5, 0.8], [0.3, 300, 0.3], color="tan")  # far beyond the picture
     ax.set_ylim(0, 1)
+    for height, dashes in ((0.4, "--"), (0.5, ":"), (0.6, (2.5, (4, 1)))):
+        ax.plot([0, 1], [height, height], ls=dashes, lw=8)
+    ax.plot([0.1, 0.2, 0.3], [0.5, 0.8, 0.5], lw=30, solid_joinstyle="bevel")
     (line,) = ax.plot([0, 1], [0, 1], lw=30)
     line.set_clip_path(Circle((0.5, 0.5), 0.2, transform=ax.transData))
     ax.invert_xaxis()

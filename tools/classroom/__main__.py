@@ -52,7 +52,9 @@ def _score(files, unprotected):
     except (FileNotFoundError, SandboxError) as error:
         print(error, file=sys.stderr)
         return 1
-    with open("scores.csv", "w", encoding="utf-8-sig", newline="") as file:  # -sig: for Excel
+    # -sig: for Excel. A stranger's text may have what no encoding has.
+    about = {"encoding": "utf-8-sig", "errors": "backslashreplace", "newline": ""}
+    with open("scores.csv", "w", **about) as file:
         write_table(scores, file)
     passed = sum(result == PASSED for score in scores for result in score.results.values())
     print(f"scores.csv: {passed} exercises passed in {len(scores)} files")

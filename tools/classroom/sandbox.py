@@ -186,9 +186,15 @@ def _members(process):
 
 
 def _memory(member):
-    """Bytes that would be free without this process: those that it shares do not count."""
+    """Bytes that would be free without this process: those that it shares do not count.
+
+    All of its bytes, if it hides: a process may keep others of the same user from looking closely.
+    """
     try:
-        return member.memory_full_info().uss
+        try:
+            return member.memory_full_info().uss
+        except psutil.AccessDenied:
+            return member.memory_info().rss
     except psutil.Error:
         return 0
 

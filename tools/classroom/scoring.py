@@ -19,6 +19,14 @@ from tools.classroom.sandbox import Limits
 PASSED = "passed"
 MOST_RESTARTS = 3
 LONGEST_REASON = 300
+# What the lines of a report have, by kind; a sheet that finds the token may write others.
+LINES = {
+    "cell": (int,),
+    "error": (int, str),
+    "verdict": (str, str, str),
+    "replaced": (str, str),
+    "end": (),
+}
 NO_MEMORY = re.compile(r"MemoryError|can't allocate memory|not enough memory")
 
 
@@ -96,9 +104,10 @@ def _run(sheet, limits, protected, without):
     for line in ending.lines:
         try:
             told, kind, *rest = json.loads(line)
-        except (ValueError, TypeError, RecursionError):
-            continue  # the sheet's, not the judge's
-        if told != token:
+            expected = LINES[kind]
+        except (KeyError, ValueError, TypeError, RecursionError):
+            continue  # the sheet's, or the line that starts the clock
+        if told != token or tuple(map(type, rest)) != expected:
             continue
         if kind == "cell":
             (run.cell,) = rest
@@ -115,7 +124,7 @@ def _run(sheet, limits, protected, without):
         elif kind == "replaced":
             number, name = rest
             run.replaced[number] = name
-        elif kind == "end":
+        else:
             run.complete = True
     return run
 
@@ -132,7 +141,7 @@ def _result(number, sheet, run, stopped):
     if "✗" in verdicts:
         return _one_line(f"wrong: {verdicts['✗']}")
     for cell, error in run.errors.items():
-        if sheet.exercises[cell] == number:
+        if sheet.exercises.get(cell) == number:
             return error
     return "not tried" if run.complete else f"not reached: {run.why} in cell {run.cell}"
 
@@ -182,4 +191,4 @@ def write_table(scores: list[Score], file) -> None:
 
 def _plain(cell):
     """A spreadsheet takes a text that begins like this for a formula, and runs it."""
-    return f"'{cell}" if str(cell).startswith(("=", "+", "-", "@")) else cell
+    return f"'{cell}" if str(cell).startswith(("=", "+", "-", "@", "\t", "\r")) else cell

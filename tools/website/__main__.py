@@ -7,8 +7,12 @@ from pathlib import Path
 from tools.notebooks import ROOT, notebook_files
 from tools.website.building import build, recorded, sizes
 
+MARK = "static/symptoms.js"  # a file that each site has
+
 
 def main(target: Path) -> int:
+    if target.exists() and any(target.iterdir()) and not (target / MARK).exists():
+        sys.exit(f"{target} holds something other than a site, which would be lost: name another")
     frozen = recorded(notebook_files())
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)

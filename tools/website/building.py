@@ -11,6 +11,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import matplotlib
 import torch
 
 from autograd_surprises.show import live_picture
@@ -51,8 +52,8 @@ def _record(path):
 
 
 def _seal(notebook):
-    """A hash of all that its pictures depend on."""
-    found = hashlib.sha256(torch.__version__.encode())
+    """A hash of what its pictures depend on."""
+    found = hashlib.sha256(f"{torch.__version__} {matplotlib.__version__}".encode())
     sources = [file for pattern in MADE_FROM for file in sorted(ROOT.glob(pattern))]
     for file in [notebook, *sources]:
         if file.is_file() and "__pycache__" not in file.parts:
