@@ -29,7 +29,7 @@ PUBLISHED = """
 `python -m pip install {archive}` is enough.
 """
 UNPUBLISHED = """
-- **Read it**: `make site` builds pages in which sliders and questions work without a kernel. \
+- **Read it**: `make site` builds pages on which sliders and questions work without a kernel. \
 GitHub shows [the notebooks](#the-notebooks) with their stored pictures.
 - **Open it** in [Colab, Kaggle or Binder](#colab-kaggle-and-binder).
 - **Install it**: `make lab`, as below.
