@@ -248,7 +248,7 @@ def no_sheets():
             "is not a",
         ),
         "large": (b" " * 20_000_001, "has 20 MB: too large"),
-        "foreign": (nbformat.writes(foreign).encode(), "has no cell of our notebooks"),
+        "foreign": (nbformat.writes(foreign).encode(), "contains no cell of our notebooks"),
     }
 
 
