@@ -168,7 +168,7 @@ def use(hub):
 
 
 def in_a_browser(address, name):
-    """Seconds from login until the notebook and until its first slider is there, for one learner."""
+    """Seconds from login until the notebook opens, and until a slider is there, for one learner."""
     from playwright.sync_api import sync_playwright
 
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell")

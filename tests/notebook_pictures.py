@@ -81,7 +81,7 @@ def ends_and_middle(control, most=None):
 
 if __name__ == "__main__":
     pictures.PIXEL_RATIO = 1
-    # All settings would take minutes. Freezing thins what is too large down to these, not further.
+    # All settings would take minutes. If an explorer has too many, freezing keeps at least these.
     freezing.positions = ends_and_middle
     InteractiveShell.instance().ast_node_interactivity = "none"  # nobody sees what cells display
     folder = Path(sys.argv[1]).resolve()

@@ -74,7 +74,7 @@ def test_a_finger_reads_out_drags_the_point_and_scrolls_elsewhere(open_empty):
 
 
 def shown_on(page, figure):
-    """The canvas, what is read out, and the axes of this figure on an empty page."""
+    """A page that shows only this figure: its canvas, its read-out and its axes."""
     picture = LivePicture(figure)
     picture.refresh()
     page.evaluate(SHOW, picture_of(picture))
