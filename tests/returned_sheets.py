@@ -247,7 +247,7 @@ def no_sheets():
             b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": ' + ODD,
             "is not a",
         ),
-        "large": (b" " * 20_000_001, "has 20 MB: too large"),
+        "large": (b" " * 20_000_001, "is too large for a sheet: 20 MB"),
         "foreign": (nbformat.writes(foreign).encode(), "contains no cell of our notebooks"),
     }
 
