@@ -3,13 +3,13 @@
 #   TORCH=2.15.0        work in a separate environment, with this torch (or TORCH=newest)
 #   TORCH_INDEX=URL     look for torch there too; small CPU-only builds for Linux: see README.md
 #   PORT=8899, ARGS=…   passed to JupyterLab, for example ARGS=--no-browser
-#   FILES=FOLDER        what came back from a class, for `make score`; a space in it is written "\ "
+#   FILES=FOLDER        the sheets to score, for `make score`; write a space as "\ "
 
 FIRST := notebooks/00_start_here.ipynb
 VENV := .venv$(if $(TORCH),-torch-$(TORCH))
 RUN := $(VENV)/bin/python
 PACKAGES := '.[lab]'
-FIXED := # a file of versions that count more than those of constraints.txt
+FIXED := # a file of versions that override those of constraints.txt
 UNPINNED = $(if $(TORCH),-e ^torch== -e ^sympy==) $(if $(FIXED),-f $(VENV)/fixed)
 CONSTRAINTS := $(if $(TORCH)$(FIXED),$(VENV)/)constraints.txt
 INSTALL = $(RUN) -m pip install --disable-pip-version-check \
@@ -45,7 +45,7 @@ unit: $(VENV)/ready-test ## test both packages, tools and the form of the notebo
 nb: $(VENV)/ready-test ## run every notebook and compare each output with the stored one
 	$(RUN) -m pytest notebooks -n 2
 
-browser: $(VENV)/ready-test ## move sliders in a real JupyterLab (needs Chromium)
+browser: $(VENV)/ready-test ## test JupyterLab and the website in a real browser (needs Chromium)
 	$(RUN) -m pytest tests/browser -n 2
 
 test-colab: ## test the notebooks with the versions that Google Colab has
@@ -62,13 +62,13 @@ site: $(VENV)/ready-site ## build site/: every notebook as a page that needs no 
 student: $(VENV)/ready ## write student/: the notebooks without solutions and outputs, for a class
 	$(RUN) -m tools.classroom student
 
-score: $(VENV)/ready ## run the sheets of a class (FILES=a folder or files), and write scores.csv
+score: $(VENV)/ready ## run returned sheets (FILES=a folder or files), and write scores.csv
 	$(RUN) -m tools.classroom score $(ARGS) $(FILES)
 
-publish-as: $(VENV)/ready ## write the address OWNER/REPO on GitHub wherever it belongs
+publish-as: $(VENV)/ready ## write the GitHub address OWNER/REPO wherever it is needed
 	$(RUN) -m tools.publish $(filter-out $@,$(MAKECMDGOALS))
 ifeq ($(firstword $(MAKECMDGOALS)),publish-as)
-.DEFAULT: ; @: # the address that follows is no target
+.DEFAULT: ; @: # the address that follows is not a target
 endif
 
 atlas: $(VENV)/ready ## measure the default gradients of torch (TORCH=2.8.0: of that one), and write ATLAS.md

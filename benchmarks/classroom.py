@@ -1,4 +1,4 @@
-"""Start a JupyterHub with docs/jupyterhub_config.py, and let a class open notebook 00 at once.
+"""Start a JupyterHub with docs/jupyterhub_config.py, where a whole class opens notebook 00 at once.
 
     python benchmarks/classroom.py
 
@@ -107,9 +107,10 @@ def first_cells():
 
 
 def learn(address, token, name):
-    """A learner opens the notebook: seconds until the server answers, and until a slider is there.
+    """Open the notebook as a learner.
 
-    Returns what keeps the kernel's connection open, too.
+    Returns the seconds until the server answers, those until a slider is there, and the kernel's
+    connection, which has to stay open.
     """
     began = time.monotonic()
     ask = requests.Session()
@@ -152,9 +153,9 @@ def execute(connection, source):
 
 
 def use(hub):
-    """kind of process -> [(RSS in MB, PSS in MB, seconds of a core) of each].
+    """kind of process -> [(RSS in MB, PSS in MB, CPU seconds) of each].
 
-    PSS divides the memory that several processes share among them.
+    PSS splits shared memory evenly between the processes that share it.
     """
     kinds = {"configurable-http-proxy": [], "ipykernel_launcher": [], "singleuser": [], "": []}
     for process in [hub, *psutil.Process(hub.pid).children(recursive=True)]:
@@ -167,7 +168,7 @@ def use(hub):
 
 
 def in_a_browser(address, name):
-    """Seconds from the login until the first slider is on the page, for one learner alone."""
+    """Seconds from login until the notebook opens, and until a slider is there, for one learner."""
     from playwright.sync_api import sync_playwright
 
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell")
@@ -215,7 +216,7 @@ def main():
             ("configurable-http-proxy", "its proxy"),
         ):
             rss, pss, seconds = map(max, zip(*used[kind], strict=True))
-            print(f"- {title}: RSS {rss:.0f} MB, PSS {pss:.0f} MB, {seconds:.1f} s of a core")
+            print(f"- {title}: RSS {rss:.0f} MB, PSS {pss:.0f} MB, {seconds:.1f} s of CPU time")
         total = sum(pss for kind in used.values() for _, pss, _ in kind)
         print(f"- all together: PSS {total:,.0f} MB")
         opened, slider = in_a_browser(address, "alone")

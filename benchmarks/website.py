@@ -2,8 +2,8 @@
 
     python benchmarks/website.py            after `make site`
 
-Opens pages from the disk in Chromium, each several times in a new browser context, so nothing is
-kept. Prints tables for benchmarks/README.md.
+Opens pages from disk in Chromium, each several times in a new browser context, so nothing is
+cached. Prints tables for benchmarks/README.md.
 """
 
 import statistics

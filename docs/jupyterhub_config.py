@@ -1,9 +1,9 @@
-"""JupyterHub for trying out a class on one machine: each name gets a copy of student/.
+"""JupyterHub for trying out a class on one machine: each user gets a copy of student/.
 
     CLASS_PASSWORD=… jupyterhub -f docs/jupyterhub_config.py
 
-Everybody who knows the password gets in, and all learners' programs run as you. For more than a
-trial, choose another authenticator and a spawner that separates them, such as DockerSpawner.
+Everybody who knows the password can log in, and all learners' programs run as you. For more than
+a trial, choose another authenticator and a spawner that isolates learners, such as DockerSpawner.
 """
 
 import os

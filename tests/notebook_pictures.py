@@ -82,7 +82,7 @@ def ends_and_middle(control, most=None):
 if __name__ == "__main__":
     pictures.PIXEL_RATIO = 1
     pictures.Picture.png = lambda self: b""  # what a notebook stores is drawn in `make nb`
-    # All settings would take minutes. Freezing thins what is too large down to these, not further.
+    # All settings would take minutes. If an explorer has too many, freezing keeps at least these.
     freezing.positions = ends_and_middle
     InteractiveShell.instance().ast_node_interactivity = "none"  # nobody sees what cells display
     folder = Path(sys.argv[1]).resolve()

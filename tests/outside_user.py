@@ -1,6 +1,6 @@
-"""What people write who import the packages. tests/test_wheel.py lets mypy read it, strictly.
+"""A user's code, for tests/test_wheel.py, which checks it with strict mypy.
 
-It is never run. An annotated variable says which type the call on its right has to have.
+It is never run. The annotation of a variable is the type that the call on its right has to have.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""What torch says about an example of the catalogue, and what people paste with it."""
+"""What torch prints for the examples of the catalogue, in the forms in which people paste it."""
 
 import re
 import textwrap
@@ -16,7 +16,7 @@ EXAMPLES = [(m, text, code) for m in MESSAGES for text, code in m.examples.items
 
 @contextmanager
 def every_warning():
-    """Some come once in a process, and another test may have had them."""
+    """Some warnings come once in a process, and another test may have caused them already."""
     torch.set_warn_always(True)
     yield
     torch.set_warn_always(False)

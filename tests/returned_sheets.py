@@ -1,4 +1,4 @@
-"""A folder of sheets that came back, honest, broken and malicious, and what their rows have to say.
+"""Returned sheets, honest, broken and malicious, and what their rows of the table have to say.
 
     python tests/returned_sheets.py      scores them all, and prints what is not as expected
 
@@ -144,7 +144,7 @@ for i in range(100):
 
 
 def spy(place, port):
-    """Write, read and connect where a sheet has no business; what succeeds is in its message."""
+    """Try to write, read and connect outside the sandbox; the message says what succeeded."""
     return instead_of(f"""\
 import os, socket
 from pathlib import Path
@@ -171,7 +171,7 @@ raise RuntimeError("done: " + (", ".join(done) or "nothing"))""")
 
 
 def sheets(place, port):
-    """learner -> (the sheet, the beginnings of what has to stand under 04.1, 04.2 and 04.3)"""
+    """learner -> (the sheet, the beginnings of its results for 04.1, 04.2 and 04.3)"""
     passed, not_tried = "passed", "not tried"
     wrong = "wrong: gradient at x = -1, grad_output 3: yours 0, expected 0.3."
     ended, error = "ended Python in cell 3", "error in cell 3: "
@@ -187,7 +187,7 @@ def sheets(place, port):
             *["wrong: needs the function itself, got int."] * 2,
             "stopped after 3 s in cell 7",
         ),
-        # Much in few runs, for the tests; the others tell which part is to blame.
+        # Many attempts in few runs, for the tests; the sheets below have one each.
         "many": (
             sheet(
                 spy(place, port).replace("done = []", f"{FORGED}\ndone = []", 1),
@@ -231,7 +231,7 @@ def sheets(place, port):
 
 
 def no_sheets():
-    """learner -> (the bytes of the file, what its remark has to say)"""
+    """learner -> (the bytes of the file, the beginning of its remark)"""
     foreign = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("print('hello')")])
     return {
         "empty": (b"", "is empty"),
@@ -244,8 +244,8 @@ def no_sheets():
             b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": ' + ODD,
             "is not a",
         ),
-        "large": (b" " * 20_000_001, "has 20 MB: too large"),
-        "foreign": (nbformat.writes(foreign).encode(), "has no cell of our notebooks"),
+        "large": (b" " * 20_000_001, "is too large for a sheet: 20 MB"),
+        "foreign": (nbformat.writes(foreign).encode(), "contains no cell of our notebooks"),
     }
 
 

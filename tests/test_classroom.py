@@ -1,4 +1,4 @@
-"""Sheets handed out hold no answers; sheets that come back are scored, whatever they do."""
+"""Sheets are handed out without answers, and scored when they return, whatever they do."""
 
 import io
 import json
@@ -55,7 +55,7 @@ def test_a_sheet_does_not_offer_a_solution(handed_out):
 
 
 def test_links_between_sheets_arrive(handed_out):
-    """At a file; its headings are those of our notebooks, whose links are tested."""
+    """To a file; its headings are those of our notebooks, whose links are tested."""
     pairs, folder = handed_out
     targets = [
         target

@@ -103,7 +103,7 @@ def check_constraints(text, project):
                     continue
                 if requirement.name == "torchvision":  # names its own torch exactly
                     continue
-                if requirement.name == project["name"]:  # an extra that holds another
+                if requirement.name == project["name"]:  # an extra that includes another
                     continue
                 where = f"{requirement.name} on Python {python}, {system}"
                 pinned = [pin.specifier for pin in applies if pin.name == requirement.name]

@@ -1,4 +1,4 @@
-"""Each row of ledger.toml is shown failing and is repaired in a notebook, and is on the page.
+"""Each row of ledger.toml is on the page, and a notebook shows that it fails and repairs it.
 
 A cell proves something only by its stored output, and only if nbval compares that output with
 what the installed torch prints.
@@ -43,7 +43,7 @@ class Use(NamedTuple):
 
 @dataclass
 class Ledger:
-    """The rows, and what they are compared with: {file name without suffix: Notebook}, the page."""
+    """The rows, the notebooks as {file name without suffix: Notebook}, and the text of the page."""
 
     rows: dict
     notebooks: Mapping[str, Notebook]

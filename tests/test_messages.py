@@ -61,7 +61,7 @@ def test_words_are_looked_up_in_the_order_of_the_notebooks():
         ),
         ("GRADIENTS incorrect", ["gradient-count", "gradient-count"]),
         ("retain_graph", ["second-backward"]),  # in the remedy only
-        ("in-place operation", ["leaf-in-place"]),  # and not all of which "in-place" is a variant
+        ("in-place operation", ["leaf-in-place"]),  # not all messages with the variant "in-place"
         ("RuntimeError: element 0 of t", ["not-connected"]),
     ],
 )

@@ -85,7 +85,7 @@ def test_a_press_is_one_step_where_motion_is_reduced(explorer, player):
 
 
 class ClockOf7(ipywidgets.IntSlider):
-    """The Play of ipywidgets 7: what starts and ends it is private."""
+    """The Play of ipywidgets 7: only its own buttons start and stop it."""
 
     interval, show_repeat, _playing = traitlets.Int(), traitlets.Bool(), traitlets.Bool()
 

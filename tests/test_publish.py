@@ -1,4 +1,4 @@
-"""`make publish-as OWNER/REPO` writes the repository's address to all places, and nowhere else."""
+"""`make publish-as OWNER/REPO` writes the repository's address where it belongs, nothing else."""
 
 import shutil
 import subprocess
@@ -25,7 +25,7 @@ def project(tmp_path):
 
 
 def texts(root):
-    """What is in each file that may have an address."""
+    """The text of each file that may have an address."""
     return {file: file.read_text(encoding="utf-8") for file in written(None, root)}
 
 

@@ -129,7 +129,7 @@ def watched(folder, *words):
         try:
             os.chdir(folder)
             os.environ.update(environment(folder))
-            # Or the tests of a job in a shell's background would ignore it.
+            # In the background of a shell, the script would otherwise ignore it.
             signal.signal(signal.SIGINT, signal.default_int_handler)
             for number, name in (1, "stdout"), (2, "stderr"):
                 file = Path(name).open("w", buffering=1)  # noqa: SIM115

@@ -1,4 +1,4 @@
-"""What the website's searches are given: the text of all pages, and the catalogue of messages."""
+"""The data of the website's searches: the text of all pages, and the catalogue of messages."""
 
 import base64
 import gzip
@@ -57,7 +57,7 @@ def test_the_index_of_messages_has_all_of_them_and_is_json():
 
 
 def test_an_expression_means_the_same_in_javascript():
-    """Those that do not are not used: they know other letters there, or are not known at all."""
+    """Others would match other letters in one of them, or are an error there."""
     data = symptom_data()
     written = [data["name"], data["end"], data["traceback"], *(pair[0] for pair in data["around"])]
     assert written == [pasted.NAME, pasted.END, pasted.TRACEBACK, *(a for a, _ in pasted.AROUND)]

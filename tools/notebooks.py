@@ -63,7 +63,7 @@ def sections(notebook):
 
 
 def setup_cell(notebook):
-    """What a section needs before it."""
+    """The cell that every section needs."""
     return next(cell for cell in notebook.cells if cell.get("id") == SETUP)
 
 

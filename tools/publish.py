@@ -1,10 +1,10 @@
-"""Write the repository's address wherever it stands: `make publish-as OWNER/REPO`.
+"""Write the repository's address wherever it is needed: `make publish-as OWNER/REPO`.
 
     python -m tools.publish OWNER/REPO
 
-pyproject.toml keeps the address, as the Repository among its links. All else is made of it, so this
-can be run again with another one: README.md, CITATION.cff, and in each notebook the cell `install`
-and the link to Colab; `make site` asks for it. Without an address they say what to do without one.
+pyproject.toml stores it, as the Repository among its links, and `make site` reads it there. It is
+also written into README.md, CITATION.cff, and the cell `install` and the link to Colab of each
+notebook. To change it, run this again. Where there is no address, the texts say what to do instead.
 """
 
 import re
@@ -19,7 +19,7 @@ LINKS = re.compile(r"\[project\.urls\].*\n(?:\w+ = .*\n)*\n")
 BEFORE_LINKS = "[project.optional-dependencies]\n"
 CITED = re.compile(r"^(?:repository-code|url): .*\n", re.MULTILINE)
 START, END = "<!-- written by `make publish-as`: -->\n", "<!-- :written -->"
-# Each Markdown list is what README.md says with an address and without one.
+# The Markdown list in README.md, with an address and without one.
 PUBLISHED = """
 - **Read it** [on the web]({site}), where sliders and questions work without a kernel.
 - **Open it** in \
@@ -29,7 +29,7 @@ PUBLISHED = """
 `python -m pip install {archive}` is enough.
 """
 UNPUBLISHED = """
-- **Read it**: `make site` builds pages in which sliders and questions work without a kernel. \
+- **Read it**: `make site` builds pages on which sliders and questions work without a kernel. \
 GitHub shows [the notebooks](#the-notebooks) with their stored pictures.
 - **Open it** in [Colab, Kaggle or Binder](#colab-kaggle-and-binder).
 - **Install it**: `make lab`, as below.
@@ -52,9 +52,9 @@ def main(arguments):
 
 
 def publish(repository: str, root: Path = ROOT):
-    """Write this address everywhere. Raises ValueError if it is none."""
+    """Write this address everywhere. Raises ValueError if it is not of the form OWNER/REPO."""
     if not re.fullmatch(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+", repository):
-        raise ValueError(f"expected OWNER/REPO, the last two parts of its address: {repository!r}")
+        raise ValueError(f"expected OWNER/REPO, the end of its address, not {repository!r}")
     for path, text in written(repository, root).items():
         if text != path.read_text(encoding="utf-8"):
             path.write_text(text, encoding="utf-8", newline="\n")
@@ -62,14 +62,14 @@ def publish(repository: str, root: Path = ROOT):
 
 
 def address(root: Path = ROOT) -> str | None:
-    """OWNER/REPO as it is stored, or None as long as the project is not published."""
+    """The stored OWNER/REPO, or None if the project is not published."""
     links = (root / "pyproject.toml").read_text(encoding="utf-8")
     found = re.search(r'^Repository = "https://github.com/(.+)"$', links, re.MULTILINE)
     return found and found[1]
 
 
 def written(repository: str | None, root: Path = ROOT) -> dict[Path, str]:
-    """The text of each file that has an address in it, with this one; None stands for none."""
+    """The text of each file that contains the address, with this one, or with none for None."""
     files = {"pyproject.toml": project, "CITATION.cff": citation, "README.md": readme}
     texts = {}
     for name, write in files.items():
@@ -108,7 +108,7 @@ def readme(text, repository):
 
 
 def notebook(path, repository):
-    """The notebook, its cell `install` and its title as they are with this address."""
+    """The notebook with this address in its cell `install` and its title."""
     made = nbformat.read(path, as_version=4)
     title = made.cells[0]
     title.source = IN_COLAB.sub("", title.source)
@@ -120,7 +120,7 @@ def notebook(path, repository):
 
 
 def install_source(repository: str | None) -> str:
-    """A cell that does nothing where the packages are, and gets them or says how where not."""
+    """A cell that does nothing if the packages are there, and else installs them or says how to."""
     if repository:
         return f"{IF_MISSING}    %pip install --quiet {archive(repository)}"
     return (
@@ -131,7 +131,7 @@ def install_source(repository: str | None) -> str:
 
 
 def links_to(repository: str | None) -> dict[str, str]:
-    """Where the project and its first notebook are found; nothing if it is not published."""
+    """Where to find the project and its first notebook; empty if it is not published."""
     if not repository:
         return {}
     first = "00_start_here.ipynb"

@@ -22,13 +22,13 @@ THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 SET_THEME = """theme => window.jupyterapp.commands
   .execute('apputils:change-theme', {theme}).then(() => true)"""
 MOVE, LOOK = 130, 1500  # milliseconds that a picture is shown: while something moves, and at rest
-SETTLE = 4000  # milliseconds without a move, in which the axes find their limits
+SETTLE = 4000  # milliseconds without a move, after which the axes have their final limits
 MARGIN = 8
 SCREEN = {"width": 1280, "height": 900}
 
 
 def play(explorer, box):
-    """What a reader does: yields the milliseconds that each picture is to be shown."""
+    """Do what a reader does. Yields, for each picture, the milliseconds to show it."""
     width, gradient = explorer.slider("width"), box.get_by_label("gradient", exact=True)
     step = box.get_by_role("button", name="Step")
     yield LOOK
@@ -47,7 +47,7 @@ def play(explorer, box):
 
 
 def film(notebook) -> list[tuple[bytes, int]]:
-    """A PNG of each picture, and for how long it is shown."""
+    """A PNG of each picture, and the milliseconds to show it."""
     notebook.run()
     explorer = notebook.explorers()[0]
     notebook.page.wait_for_timeout(SETTLE)

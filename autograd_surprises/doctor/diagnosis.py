@@ -22,7 +22,7 @@ from autograd_surprises.doctor.recorder import Recorder
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.unchanged import unchanged
 
-# What the gradients of are examined.
+# The tensors whose gradients are examined.
 Examined = (
     nn.Module
     | torch.optim.Optimizer

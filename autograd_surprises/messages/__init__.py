@@ -7,7 +7,7 @@ custom_functions  torch.autograd.Function and gradcheck
 modules           modules, optimizers and distributed training
 under_transforms  torch.func, forward mode and torch.compile
 catalogue         all messages, and the search for one
-pasted            the messages in a traceback, or those with some words
+pasted            find messages in a traceback, or by words
 """
 
 from autograd_surprises.messages.catalogue import MESSAGES, known_message, remedy_for

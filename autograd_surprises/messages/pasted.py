@@ -1,7 +1,7 @@
-"""The messages in a text that somebody pastes: a whole traceback, a line of a log, some words.
+"""Find messages in a text that somebody pastes: a whole traceback, a line of a log, some words.
 
-The website searches in the page, in JavaScript, with the same expressions. They have no \\s, \\w
-and \\b, which mean more letters here than there. ^ and $ are the ends of a line.
+The website searches in JavaScript with the same expressions. They avoid \\s, \\w and \\b, which
+match more characters in Python than in JavaScript. ^ and $ are the ends of a line.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from collections.abc import Iterable
 from autograd_surprises.messages.catalogue import MESSAGES, known_message
 from autograd_surprises.messages.message import Message, contains
 
-# What surrounds a message, and what stands there without it.
+# (what may surround a message, its replacement)
 AROUND = (
-    # colours, also where a web page has dropped or spelt out the escape character
+    # colours, even if a web page has dropped or spelt out the escape character
     (r"(?:\x1b|\\x1b|\\u001b|\^\[|␛)?\[[0-9][0-9;]*m|\x1b\[m", ""),
     (r"\r\n?", "\n"),
     (r"\xa0", " "),
-    # > quoted, | in a group of exceptions, [rank0]: by torchrun
+    # > of a quotation, | of a group of exceptions, [rank0]: of torchrun
     (r"^(?:[ \t]*(?:>|\||│|\[rank[0-9]+\]:) ?)+", ""),
-    # lines of code, which may say anything: below the name of their file, or with a number
+    # lines of code, which may contain anything: below a file's name, or with a number
     (r'^([ \t]*)File "[^\n]*(?:\n\1[ \t]+[^\n]*)*', ""),
     (r"^(?:-+> ?|[ \t]+)[0-9]+[ \t][^\n]*", ""),
 )
-# The name of an error or a warning, from which its message follows. Some names say where they are
-# from instead: torch._dynamo.exc.Unsupported.
+# The name of an error or a warning, which comes before its message. A name with a dot may have any
+# ending: torch._dynamo.exc.Unsupported.
 NAME = (
     r"(?<![A-Za-z0-9_.])(?<!except )[A-Za-z0-9_.]*(?:Error|Exception|Warning):(?= |$)"
     r"|^[ \t]*[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z0-9_.]*[A-Za-z0-9_]:(?= |$)"
@@ -53,10 +53,10 @@ def errors_in(text: str) -> list[str]:
 def find_messages(text: str) -> list[Message]:
     """The messages of MESSAGES that a text contains, the last one first; or those with its words.
 
-    The last error of a traceback is the one that stopped the program. A text without the name of
-    an error is a message if one is in it. Otherwise its words are looked up: in torch's texts, and
-    if no text has them all, in what the messages mean and what helps, too. What is found by words
-    is in the order of the notebooks.
+    The last error of a traceback is the one that stopped the program. A text that names no error
+    may still contain a message. Otherwise, its words are looked up: in torch's texts, and if no
+    text has them all, also in the meanings and remedies. Messages that are found by words are in
+    the order of the notebooks.
 
     >>> find_messages("Traceback (most recent call last):\\nRuntimeError: mine")
     []
@@ -70,17 +70,17 @@ def find_messages(text: str) -> list[Message]:
     if found or not said:
         return found
     part_of = [message for message in MESSAGES if said.lower() in texts_of(message)]
-    if errors:  # somebody types one
+    if errors:  # one is being typed
         return in_order_of_notebooks(part_of)
     whole = _message_in(said)
-    if whole and len(part_of) < 2:  # and not a part of several
+    if whole and len(part_of) < 2:  # and the text is not a part of several
         return [whole]
     words = said.lower().split(" ")
     return _with_words(words, texts_of) or _with_words(words, words_of)
 
 
 def in_order_of_notebooks(messages: Iterable[Message]) -> list[Message]:
-    """Sorted by the notebook of their section; those without one come last."""
+    """Sorted by the notebook of their section; those without a section come last."""
     return sorted(messages, key=lambda message: message.section[:2] or "99")
 
 
@@ -90,7 +90,7 @@ def texts_of(message: Message) -> str:
 
 
 def words_of(message: Message) -> str:
-    """What is searched if PyTorch does not say it: meaning and remedy, too."""
+    """What PyTorch says, its meaning, remedy and section, in lower case."""
     return "\n".join([texts_of(message), message.meaning, message.fix, message.section]).lower()
 
 
@@ -109,7 +109,7 @@ def _one_line(text):
 
 
 def _message_in(said):
-    """The first message with a text in a sentence, where a single word may stand by chance."""
+    """The first message with a text of several words in `said`; one word may match by chance."""
     return next(
         (
             message

@@ -1,4 +1,4 @@
-"""Findings as text and as HTML: what was found, of what, and sentences about it.
+"""Findings as text and as HTML: a head that says what was found, and sentences about it.
 
 A sentence is (label, text), with the label "" for none.
 """
@@ -60,7 +60,7 @@ def findings_text(head: str, sentences: Iterable[Sentence] = (), indent: int = 4
 
 
 def with_code(text: str) -> str:
-    """Text as HTML; what stands in backticks is set as code.
+    """Text as HTML; text in backticks becomes code.
 
     >>> with_code("`a < b` holds")
     '<code>a &lt; b</code> holds'
@@ -69,7 +69,7 @@ def with_code(text: str) -> str:
 
 
 def with_breaks(name: str) -> str:
-    """A name as HTML that may go on in the next line after a dot or an underscore.
+    """A name as HTML, in which a line may break after a dot or an underscore.
 
     >>> with_breaks("0.weight")
     '0.<wbr>weight'
@@ -80,7 +80,7 @@ def with_breaks(name: str) -> str:
 def finding_html(badge: Badge, head: str, sentences: Iterable[Sentence]) -> str:
     """A badge and a head, which is HTML, and below them a line for each sentence.
 
-    A table would leave the sentences a thin strip of a narrow page.
+    A table would squeeze the sentences into a thin column on a narrow page.
 
     >>> finding_html(Badge("ZERO", "#cc3d1f"), "x", [("fix", "x > 0")]).partition("</b>")[2]
     ' x<br><b>fix</b>: x &gt; 0</p>'

@@ -129,8 +129,8 @@ class LivePicture(anywidget.AnyWidget):
 def _about(ax):
     """What the page needs to read numbers out: the box, and limits, scales and labels.
 
-    It reads none out in axes that do not navigate, such as those of a table, that are switched off,
-    such as those of a graph, or whose x has names, such as those of bars.
+    Nothing is read out in axes that do not navigate, such as those of a table, that are switched
+    off, such as those of a graph, or whose x has names, such as those of bars.
     """
     scale, box = CSS_DPI / ax.figure.dpi, ax.bbox
     corner_and_size = box.x0, ax.figure.bbox.height - box.y1, box.width, box.height

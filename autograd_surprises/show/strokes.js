@@ -273,7 +273,7 @@ function heightAt(parts, x) {
   return NaN;
 }
 
-// A line called "relu: value" belongs to relu; one called "value" to nobody in particular.
+// A line called "relu: value" belongs to relu; one called "value" to no function in particular.
 function ownerAndName(text) {
   const end = text.lastIndexOf(": ");
   return end < 0 ? { owner: "", name: text } : { owner: text.slice(0, end), name: text.slice(end + 2) };
@@ -381,8 +381,8 @@ export class StrokePicture {
 
   // ---- reading out
 
-  // The named lines over the same x as in these axes, with the scale of their y. A name may start with
-  // that of a function, the owner. Of many owners only the one of these axes: all would be too long.
+  // The named lines that share the x of these axes, with their own y scales. A name may start with its
+  // function, the owner. If there are many owners, only the lines of one: all would be too long.
   readable(axes) {
     const starts = ({ clip }, { box }) => clip && Math.abs(clip[0] - box[0]) < 1 && Math.abs(clip[1] - box[1]) < 1;
     const found = this.shown.axes
@@ -394,7 +394,7 @@ export class StrokePicture {
     return owners.size > MANY ? found.filter((line) => line.owner === owner) : found;
   }
 
-  // What can be read out one after the other, each with the first axes that it is read out in.
+  // The panels that are read out separately, each with its first axes.
   panels() {
     const panels = new Map();
     for (const axes of this.shown.axes.filter(({ read }) => read)) {
@@ -420,13 +420,13 @@ export class StrokePicture {
       const own = lines.filter((line) => line.owner === owner).map(told).join(", ");
       return owner ? `${owner}: ${own}` : own;
     });
-    const label = (text) => text.split(",")[0]; // what comes then explains it
+    const label = (text) => text.split(",")[0]; // what follows the comma explains it
     const across = `${label(axes.x.label) || "x"} = ${number(x, scaleOf(axes, "x").step)}`;
     if (!lines.length && y !== undefined) said.push(`${label(axes.y.label) || axes.title || "y"} = ${number(y, scaleOf(axes, "y").step)}`);
     return [across, ...said].join(owners.some(Boolean) ? "; " : ", ");
   }
 
-  // Keep room for the longest text, or the page below would move.
+  // Keep room for the longest text, or the page below it would move.
   reserve() {
     const probe = this.readout.cloneNode(), axes = [...this.panels().values()];
     probe.removeAttribute("role");

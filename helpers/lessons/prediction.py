@@ -24,7 +24,7 @@ def predict(question: str, options: Mapping[object, str], answer: object) -> Pre
     return Prediction(question, options, answer)
 
 
-# What a notebook stores of questions, so that a page without a kernel can ask them.
+# The type under which outputs store questions, so that a page without a kernel can ask them.
 STORED = "application/vnd.autograd-surprises.questions+json"
 # The lines of ipywidgets' texts are as far apart as its controls.
 STYLE = "<style>.prediction .widget-html-content { line-height: 1.5 }</style>"

@@ -10,8 +10,8 @@ from autograd_surprises.show.table import Table
 
 MEANING, FIX, SECTION = "What it means", "What helps", "Explained in"
 NOTHING_FOUND = (
-    "Nothing found. The index knows messages about gradients only. Does the text have the last "
-    "line of the traceback, which names the error? Or type fewer words, such as the name of a "
+    "Nothing found. The index has only messages about gradients. Paste the last line of the "
+    "traceback, too, because it names the error. Or type fewer words, such as the name of a "
     "function."
 )
 
@@ -42,7 +42,7 @@ def answers(messages: Iterable[Message]) -> str:
 
 
 def section_name(section: str) -> str:
-    """A section as a link to it calls it.
+    """The text of a link to a section.
 
     >>> section_name("02_backward_needs_a_gradient.ipynb#The-shape-of-v")
     '02: The shape of v'

@@ -13,7 +13,7 @@ freezing       freeze: an explorer for a page without a kernel
 laboratory     train a small network in few bits, and watch it learn
 quiz           predict gradients, and see your score
 atlas_browser  the gradient atlas to search
-symptom_search  the index of messages to search
+symptom_search  the index of messages, with a search
 """
 
 from helpers.widgets.explorer import Explorer, explore

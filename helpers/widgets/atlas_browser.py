@@ -128,7 +128,7 @@ class AtlasBrowser(ipywidgets.VBox):
             self._pictures[measured.expression] = tiny_picture(measured)
         return self._pictures[measured.expression]
 
-    _ipython_display_ = None  # ipywidgets 7 would show itself, without the stored picture
+    _ipython_display_ = None  # ipywidgets 7's own would leave out the stored picture
 
     def _repr_mimebundle_(self, **kwargs):
         # For readers without a kernel: the operations on this page, a picture of the opened one.

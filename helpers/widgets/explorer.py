@@ -306,7 +306,7 @@ class Explorer(ipywidgets.VBox):
         self._fit(fitted)
         return picture, metadata
 
-    _ipython_display_ = None  # ipywidgets 7 would show itself, without the stored picture
+    _ipython_display_ = None  # ipywidgets 7's own would leave out the stored picture
 
     def _repr_mimebundle_(self, **kwargs):
         # The picture goes along for readers without a kernel: GitHub, nbviewer, exported HTML.

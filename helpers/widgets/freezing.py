@@ -1,4 +1,4 @@
-"""An explorer or a picture for a page without a kernel: what it shows at each setting."""
+"""Explorers and pictures for a page without a kernel: what they show at each setting."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def freeze(explorer: Explorer) -> dict[str, object]:
 
 
 def freeze_picture(figure: Picture) -> dict:
-    """A picture without controls, as `freeze` returns an explorer.
+    """A picture without controls, in the form that `freeze` returns.
 
     >>> from helpers.curves import plot_gradient_curve
     >>> freeze_picture(plot_gradient_curve(torch.round))["controls"]

@@ -170,7 +170,7 @@ class Laboratory(ipywidgets.VBox):
         self.chart.show(self.name, said, self.done, self.losses, self.confusion)
         self.picture.refresh()
 
-    _ipython_display_ = None  # ipywidgets 7 would show itself, without the stored picture
+    _ipython_display_ = None  # ipywidgets 7's own would leave out the stored picture
 
     def _repr_mimebundle_(self, **kwargs):
         # The picture goes along for readers without a kernel: GitHub, nbviewer, exported HTML.

@@ -58,8 +58,8 @@ class Player(ipywidgets.HBox):
         self.step_button.icon = "step-forward"
         self.step_button.on_click(self._on_step)
         by_motion = ipywidgets.HTML(BY_MOTION, layout={"display": "none"})
-        # The clock's own buttons are icons without a name for a screen reader. But ipywidgets 7,
-        # which Colab has, starts a clock only by them.
+        # The clock's own buttons are icons without a name for a screen reader. But in ipywidgets 7,
+        # which Colab has, only they can start the clock.
         if self.clock.has_trait("playing"):
             starts = [self._make_play_button()]
             self.clock.layout.display = "none"

@@ -93,7 +93,7 @@ class Quiz(ipywidgets.VBox):
     def __repr__(self):
         return repr(self.prediction)
 
-    _ipython_display_ = None  # ipywidgets 7 would show itself, without the stored text
+    _ipython_display_ = None  # ipywidgets 7's own would leave out the stored text
 
     def _repr_mimebundle_(self, **kwargs):
         asked = [as_stored(each.text, each.options, each.right) for each in self.questions]

@@ -1,4 +1,4 @@
-"""The index of messages with a field to search it: type some words, or paste a whole traceback."""
+"""The index of messages, with a search field for words or a whole traceback."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from helpers.widgets.callbacks import in_this_thread
 
 
 class SymptomSearch(ipywidgets.VBox):
-    """A field for words or a traceback. Below it the answers; while it is empty, all messages.
+    """A field for words or a traceback, and the answers below; if it is empty, all messages.
 
     said     what is typed
     answers  what is shown, as Markdown
@@ -30,7 +30,7 @@ class SymptomSearch(ipywidgets.VBox):
             rows=3,
             layout={"width": "auto", "max_width": "700px"},
         )
-        # Markdown, whose links open notebooks. Those of ipywidgets.HTML do not.
+        # Links in Markdown open notebooks; links in ipywidgets.HTML do not.
         self.shown = ipywidgets.Output()
         self.message = Alert()
         self._show()
@@ -57,10 +57,10 @@ class SymptomSearch(ipywidgets.VBox):
         shown = {"data": {"text/markdown": markdown}, "metadata": {}}
         self.shown.outputs = ({"output_type": "display_data", **shown},)
 
-    _ipython_display_ = None  # ipywidgets 7 would show itself, without the stored table
+    _ipython_display_ = None  # ipywidgets 7's own would leave out the stored table
 
     def _repr_mimebundle_(self, **kwargs):
-        # For readers without a kernel: all messages.
+        # Without a kernel, readers see all messages.
         table = symptom_table()
         data = {"text/markdown": table._repr_markdown_(), "text/plain": repr(table)}
         return {**view_of(self.model_id), **data}

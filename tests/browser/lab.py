@@ -147,7 +147,7 @@ def picture_of(picture) -> tuple[dict, dict]:
 
 
 class Finger:
-    """Touches a page as Chromium hears it from a screen, scrolling included."""
+    """Touches a page as on a touch screen; Chromium also scrolls."""
 
     def __init__(self, session):
         self._session = session
@@ -201,7 +201,7 @@ def wait_until(check: Callable[[], object], seconds: float = 20) -> bool:
 # ipykernel drops what a page says of its widgets while it is closed.
 NOISE = (
     r"/^\[?.*No such comm.*\n?|^Task was destroyed.*\n?|^task: <Task .*ipykernel.*\n?"
-    r"|^.*Kernel.shell_main.*never awaited.*\n?(  .*\n?)?"  # Python adds the line that ran then
+    r"|^.*Kernel.shell_main.*never awaited.*\n?(  .*\n?)?"  # Python adds the line of code
     r"|^RuntimeWarning: Enable tracemalloc.*\n?/gm"
 )
 # Neither waits for its promise: only wait_for_function has a time limit.

@@ -83,7 +83,7 @@ def test_a_long_line_of_a_report_breaks_on_a_narrow_page(open_empty):
 
 
 def shown_on(page, figure):
-    """The canvas, what is read out, and the axes of this figure on an empty page."""
+    """A page that shows only this figure: its canvas, its read-out and its axes."""
     picture = LivePicture(figure)
     picture.refresh()
     page.evaluate(SHOW, picture_of(picture))

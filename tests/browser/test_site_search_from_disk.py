@@ -1,4 +1,4 @@
-"""The searches of the website, opened from disk: of error messages and of the whole text."""
+"""The website's two searches, opened from disk: for error messages, and in the whole text."""
 
 import json
 import re
@@ -52,7 +52,7 @@ FIND = "texts => texts.map(text => findMessages(text, symptoms).map(found => fou
 
 @pytest.fixture
 def open_file(browser, tmp_path):
-    """Opens HTML as a file, and fails if it asked for anything outside its folder or complained."""
+    """Opens HTML as a file. Fails if it loads anything from outside its folder, or complains."""
     wrong, contexts = [], []
 
     def open_file(html, **options):
@@ -84,7 +84,7 @@ def test_the_page_finds_what_python_finds(symptoms):
         quick = [code for _, _, code in EXAMPLES if not re.search("compile|checkpoint", code)]
         for i, code in enumerate(quick):
             (error,) = said_by_torch(code)
-            texts += [*pasted(error).values()][i % 4 :: 4]  # each way for many messages
+            texts += [*pasted(error).values()][i % 4 :: 4]  # each form, for many messages
     places = symptoms.evaluate(FIND, texts)
     listed = symptoms.evaluate("symptoms.messages.map(({place}) => place)")
     for text, found in zip(texts, places, strict=True):
@@ -120,7 +120,7 @@ def site(open_file, tmp_path):
 
 
 def search_for(page, text):
-    """Type it, and return the headings that are found, or the titles of pages without one."""
+    """Type this; returns the headings that are found, or page titles where there is no heading."""
     page.get_by_role("combobox").fill(text)
     page.wait_for_function(
         "/section|Nothing|near/.test(document.querySelector('[role=status]').textContent)"
@@ -162,7 +162,7 @@ def test_what_no_section_has_is_said(site):
     assert search_for(site, "torch model") == ["Why is my gradient zero?"], "not all of the words"
     assert search_for(site, "qwertz") == [] and "Nothing found" in status.inner_text()
     assert "At the bound" in search_for(site, "heavyside function")
-    assert "come near" in status.inner_text()
+    assert "Close matches" in status.inner_text()
 
 
 def test_the_search_is_used_by_keyboard(site):

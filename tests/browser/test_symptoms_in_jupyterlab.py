@@ -27,7 +27,7 @@ def test_a_pasted_traceback_is_answered_with_a_link_to_a_notebook(open_cells):
     assert everything.count() == 0
     assert "requires_grad_() only hides this message" in answer.inner_text()
     assert opened.complaints() == []
-    # JupyterLab opens links of Markdown as notebooks. It has found the file of this one.
+    # JupyterLab opens links in Markdown as notebooks. It has found this one's file.
     link = opened.panel.get_by_role("link", name="01: Which tensors get a gradient")
     found = re.compile(r"/files/01_parameter_or_variable\.ipynb\b.*#Which-tensors-get-a-gradient$")
     assert wait_until(lambda: found.search(link.get_attribute("href")))

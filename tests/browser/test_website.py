@@ -1,4 +1,4 @@
-"""The website, from a disk and without a network: every page is read, heard, moved and answered."""
+"""The website, from disk and without network: pictures, questions, links and accessibility."""
 
 import itertools
 import json
@@ -28,8 +28,8 @@ ANSWERS = """() => [...document.querySelectorAll('.question input')].map(input =
     selector => box.querySelector(selector));
   return [question, input.parentNode, said].map(element => element.textContent.trim());
 })"""
-# Opens what is folded, and leaves out what is made like an element in such a place that was seen
-# before, apart from its text: axe would take minutes. Returns what was seen, as numbers.
+# Opens folded parts, and removes elements that differ only in their text from one that was seen in
+# such a place before: with all of them, axe takes minutes. Returns what was seen, as numbers.
 LEAVE_OUT = """before => {
   const seen = new Set(before), told = ['class', 'style', 'role', 'type', 'tabindex'];
   const about = ({name, value}) => [name, told.includes(name) ? value : value !== ''];
@@ -73,7 +73,7 @@ def site(shown, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def seen():
-    """What axe has looked at."""
+    """The elements that axe has checked, as numbers."""
     return []
 
 
@@ -87,7 +87,7 @@ def context(browser):
 
 @pytest.fixture
 def open_page(site, context):
-    """Opens a page of the site from the disk, and keeps what it asks for and complains about."""
+    """Opens a page of the site from disk, and keeps its requests and error messages."""
     page = context.new_page()
     page.asked, page.complaints = [], []
     page.on("request", lambda request: page.asked.append(request.url))
@@ -139,7 +139,7 @@ def check_explorer(place, tables):
 
 
 def answers(path):
-    """What a page should say to each option of its questions."""
+    """What a page should answer to each option of its questions."""
     found = []
     for cell in nbformat.read(path, as_version=4).cells:
         stored = [output.get("data", {}).get(STORED, []) for output in cell.get("outputs", [])]
@@ -151,7 +151,7 @@ def answers(path):
 
 
 def barriers(page, seen):
-    """What axe finds serious, in light and in dark, of what earlier pages do not have."""
+    """Serious findings of axe, in light and in dark, about elements that are new on this page."""
     seen[:] = page.evaluate(LEAVE_OUT, seen)
     for scheme, options in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
         page.emulate_media(color_scheme=scheme)
@@ -175,7 +175,7 @@ def test_a_printed_page_has_white_pictures(open_page):
     corner = "document.querySelector('canvas').getContext('2d').getImageData(0, 0, 1, 1).data[0]"
     page.wait_for_function(f"{corner} < 30")
     for event, is_white in (("beforeprint", True), ("afterprint", False)):
-        # before anything else happens, or a print would come too early
+        # at once, or a print would come too early
         after = page.evaluate(f"(dispatchEvent(new Event('{event}')), {corner})")
         assert (after == 255) == is_white
 
@@ -188,7 +188,7 @@ def soups_of(site):
 
 
 def lost(site):
-    """Links and files of the pages that lead nowhere."""
+    """Broken links and missing files of the pages."""
     soups = soups_of(site)
     ids = {name: {found["id"] for found in soup.find_all(id=True)} for name, soup in soups.items()}
     for name, soup in soups.items():
@@ -208,7 +208,7 @@ def test_all_links_arrive(site):
 
 
 def test_no_formula_and_no_diagram_is_left_as_source(site):
-    """The pages load nothing that would draw them."""
+    """They would stay source: the pages load nothing that draws them."""
     for name, soup in soups_of(site).items():
         assert not soup.select("[class*=mermaid]"), name
         for code in soup.select("code, pre, script, style"):

@@ -48,7 +48,7 @@ def one_process(rank, meeting_point, answers):
 
 def two_processes(meeting_point):
     """What each of the two processes found in .grad."""
-    # New ones: a fork can wait for ever for a lock of a thread that it does not have.
+    # Not forks: a fork can wait forever for a lock that another thread held.
     answers = multiprocessing.get_context("spawn").Queue()
     started = multiprocessing.start_processes(
         one_process, (str(meeting_point), answers), nprocs=2, join=False, start_method="spawn"

@@ -1,8 +1,8 @@
-"""Hand out sheets without solutions, and score the sheets that come back.
+"""Hand out sheets without solutions, and score the returned sheets.
 
 handing_out  the notebooks without solutions and without outputs
-returned     a sheet that came back: whose it is, and which of its cells to run
+returned     a returned sheet: whose it is, and which of its cells to run
 judging      inside the sandbox: run the cells, judge the answers, report line by line
-sandbox      a process that has no network and a place of its own, and is watched
-scoring      every exercise of a sheet, and all sheets as a table
+sandbox      an isolated process, stopped if it uses too much
+scoring      score every exercise of a sheet, and write all scores as a table
 """

@@ -1,4 +1,4 @@
-"""Hand out sheets without solutions, and score the sheets that come back.
+"""Hand out sheets without solutions, and score the returned sheets.
 
     python -m tools.classroom student [FOLDER]
     python -m tools.classroom score [--unprotected] FILE_OR_FOLDER ...
@@ -15,7 +15,7 @@ from tools.classroom.sandbox import Limits, SandboxError, why_unprotected
 from tools.classroom.scoring import PASSED, find_files, score_files, write_table
 
 NOT_PROTECTED = """\
-These sheets are other people's programs, and here nothing keeps them from your files and from the
+These sheets are other people's programs, and nothing here keeps them away from your files and the
 network: {why}.
 - Linux: install bubblewrap (apt install bubblewrap, dnf install bubblewrap).
 - Elsewhere: score them in a virtual machine or a container that holds nothing of yours, with
@@ -30,9 +30,9 @@ def main(arguments=None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     student = commands.add_parser("student", help="write sheets without solutions")
     student.add_argument("folder", nargs="?", type=Path, default=Path("student"))
-    score = commands.add_parser("score", help="run sheets that came back, and write scores.csv")
+    score = commands.add_parser("score", help="run returned sheets, and write scores.csv")
     score.add_argument("files", nargs="*", metavar="FILE_OR_FOLDER")
-    score.add_argument("--unprotected", action="store_true", help="without bubblewrap")
+    score.add_argument("--unprotected", action="store_true", help="run without bubblewrap")
     given = parser.parse_args(arguments)
     if given.command == "student":
         written = write_sheets(given.folder)

@@ -15,9 +15,9 @@ OFFER = re.compile(r"[^.!?\n]*(?:folded solution|solution is folded)[^.!?\n]*[.!
 
 
 def write_sheets(folder: Path) -> list[Path]:
-    """Write a sheet for each notebook, and the pages that they link to, laid out as here.
+    """Write a sheet for each notebook, and the pages that they link to, in the project's layout.
 
-    Replaces what an earlier call wrote. A learner's work in the folder, under other names, stays.
+    Replaces what an earlier call wrote. Files with other names stay, such as a learner's copies.
     """
     sheets, pages = folder / "notebooks", set()
     sheets.mkdir(parents=True, exist_ok=True)
@@ -35,8 +35,8 @@ def write_sheets(folder: Path) -> list[Path]:
 def make_sheet(notebook):
     """The notebook without solutions and without outputs, in place.
 
-    Every output goes, not only those of exercises: any cell may answer the question above it, and
-    a learner who runs the cell gets the output back.
+    All outputs are removed, not only those of exercises: any cell may answer the question above
+    it, and a learner who runs the cell gets the output back.
     """
     notebook.cells = [cell for cell in notebook.cells if not is_solution(cell)]
     for cell in notebook.cells:

@@ -3,8 +3,8 @@
     python -m tools.classroom.judging DESCRIPTOR <task.json
 
 Each line of the report is a JSON list that starts with the task's token. The sheet runs in this
-very process, so one that is written to deceive this file can. It notices the plain attempts: what
-is printed is not the report, a sheet's own `check` is not asked, lines without the token do not
+very process, so a sheet that is written to deceive this file can do so. Simple attempts fail:
+printed text is not the report, a sheet's own `check` is not used, lines without the token do not
 count, and nothing passes after the sheet has replaced a function that checks use.
 """
 
@@ -30,7 +30,7 @@ OWN_PACKAGES = ("autograd_surprises", "helpers")
 
 
 class Silence(io.TextIOBase):
-    """Prints nothing, and lets nobody listen: IPython would keep all that is printed."""
+    """Discards what is printed. IPython cannot replace `write`, or it would keep all the text."""
 
     def write(self, text):
         return len(text)
@@ -51,8 +51,8 @@ class Watch:
         ]
 
     def replaced(self) -> str:
-        """The name of one that is another function now, or ""."""
-        # It calls no built-in function to find a difference: the sheet may have replaced it.
+        """The name of a function that has been replaced, or "" if there is none."""
+        # The comparison calls no built-in function, because the sheet may have replaced it.
         for place, before in self.before:
             for name, (it, code) in before.items():
                 now = place.get(name)
@@ -67,7 +67,7 @@ class Watch:
 
 
 def code_of(it: object) -> object:
-    """What a Python function runs; None for anything else."""
+    """The code of a Python function; None for anything else."""
     try:
         return it.__code__
     except AttributeError:
@@ -75,7 +75,7 @@ def code_of(it: object) -> object:
 
 
 def limit(memory: int, disk: int, processes: int) -> None:
-    """Limits of this process, the first two in bytes; the sandbox watches it and its children."""
+    """Set limits, the first two in bytes. The sandbox also watches the process and its children."""
     every = [each.info for each in psutil.process_iter(["uids", "num_threads"])]
     own = [each for each in every if each["uids"] and each["uids"].real == os.getuid()]
     tasks = processes + sum(each["num_threads"] or 0 for each in own)  # the limit counts threads
@@ -94,7 +94,7 @@ def reporter(descriptor: int, token: str):
 
     def report(*message):
         if os.getpid() != own:
-            os._exit(0)  # the sheet has forked, and this is the copy
+            os._exit(0)  # the sheet has forked, and this is the child
         write(descriptor, (json.dumps([token, *message]) + "\n").encode())
 
     return report
@@ -140,7 +140,7 @@ def main() -> None:
     report = reporter(int(sys.argv.pop()), task.pop("token"))
     report("ready")
     judge_sheet(task, report)
-    os._exit(0)  # threads that the sheet has started may never end
+    os._exit(0)  # threads that the sheet started may never end
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A sheet that came back: whose it is, and which of its cells to run."""
+"""A returned sheet: whose it is, and which of its cells to run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Sheet:
 
 
 def learner_of(path: Path) -> str:
-    """The name of the file without that of our notebook; if nothing is left, that of the folder."""
+    """The file's name without our notebook's; if nothing is left, the folder's name."""
     name = COPY.sub("", path.stem)
     for ours in _our_notebooks():
         name = name.replace(ours, "")
@@ -56,13 +56,13 @@ def read_sheet(path: Path) -> Sheet:
     alike = {name: len(sources & known) for name, (known, _, _) in ours.items()}
     name = max(alike, key=alike.get)
     if not alike[name]:
-        raise Unreadable("has no cell of our notebooks")
+        raise Unreadable("contains no cell of our notebooks")
     known, solutions, answers = ours[name]
     position = {id(cell): i for i, cell in enumerate(notebook.cells, 1)}
     cells, exercises, number = [], {}, ""
     for heading, group in sections(notebook):
         code = [cell for cell in group if cell.cell_type == "code"]
-        # Each section runs after the first cells alone, and one that nobody changed has no answer.
+        # Each section needs only the first cells before it, and an unchanged one has no answer.
         wanted = not heading or any(
             CHECK.search(cell.source) or _text(cell) not in known for cell in code
         )
@@ -79,17 +79,17 @@ def _read(path):
     if not path.is_file():
         raise Unreadable("is not a file")
     if path.stat().st_size > LARGEST:
-        raise Unreadable(f"has {path.stat().st_size / 1e6:,.0f} MB: too large for a sheet")
+        raise Unreadable(f"is too large for a sheet: {path.stat().st_size / 1e6:,.0f} MB")
     if not path.stat().st_size:
         raise Unreadable("is empty")
     try:
         notebook = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
         texts = [cell.source for cell in notebook.cells if cell.cell_type in ("code", "markdown")]
-    except Exception as error:  # whatever nbformat stumbles over in a stranger's file
+    except Exception as error:  # nbformat raises many kinds for a broken file
         line = str(error).partition("\n")[0][:100]
         raise Unreadable(f"is not a notebook: {type(error).__name__}: {line}") from None
     if not all(isinstance(text, str) for text in texts):
-        raise Unreadable("is not a notebook: the source of a cell is not a text")
+        raise Unreadable("is not a notebook: the source of a cell is not text")
     return notebook
 
 

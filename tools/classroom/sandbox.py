@@ -1,7 +1,7 @@
-"""A process for strangers' code: without network, with a place of its own, and watched.
+"""A process for untrusted code: isolated, and stopped if it uses too much.
 
-bubblewrap (Linux) gives the process namespaces of its own. It sees Python, its packages and this
-project's, all of them read-only, and an empty folder. Without bubblewrap, only the limits hold.
+bubblewrap (Linux) isolates the process: it has no network, and sees only Python, its packages and
+this project's, all read-only, and an empty folder. Without bubblewrap, only the limits hold.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ SECONDS_TO_START = 120  # importing torch takes 2 s, and on a busy machine much 
 SECONDS_BETWEEN_LOOKS = 0.2
 LONGEST_REPORT = 1_000_000  # bytes
 SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/nix/store", "/etc/ld.so.cache", "/etc/alternatives")
-PROCESSOR = "/sys/devices/system/cpu"  # torch asks which instructions there are
-# Linux does not limit the number of root's processes, so root's sheets run as nobody.
+PROCESSOR = "/sys/devices/system/cpu"  # where torch looks up the processor's instructions
+# Linux does not limit the number of root's processes, so for root, sheets run as user nobody.
 AS_ROOT = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
 AS_ROOT += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
 BECOME_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"]
@@ -72,9 +72,9 @@ def why_unprotected() -> str:
 
 
 def run(module: str, task: bytes, limits: Limits, protected: bool) -> Ending:
-    """Run a module of this project on `task`, its standard input, until it ends or uses too much.
+    """Run a module of this project with `task` as its input, until it ends or uses too much.
 
-    The module gets the number of a descriptor as its argument, and reports there line by line. Its
+    The module's argument is the number of a descriptor, to which it reports line by line. The
     first line starts the clock. Raises SandboxError if no line comes.
     """
     if os.name != "posix":
@@ -104,7 +104,7 @@ def run(module: str, task: bytes, limits: Limits, protected: bool) -> Ending:
 
 
 def _walls(folder, disk):
-    """The command that runs a command inside bubblewrap, with an empty `folder` to write to."""
+    """The start of a command that runs inside bubblewrap, with an empty `folder` to write to."""
     seen = [*SYSTEM, PROCESSOR, sys.base_prefix, sys.prefix, site.getusersitepackages()]
     seen += [str(ROOT / name) for name in ("autograd_surprises", "helpers", "tools")]
     parents = {parent for place in [*seen, folder] for parent in Path(place).parents}
@@ -123,20 +123,20 @@ def _walls(folder, disk):
 
 
 def _environment(folder):
-    """Nothing of the teacher's environment, which may hold passwords."""
+    """A few variables instead of the teacher's environment, which may hold passwords."""
     return {
         "PATH": os.path.dirname(sys.executable) + ":/usr/bin:/bin",
         "PYTHONPATH": str(ROOT),
         "LANG": "C.UTF-8",
         "MPLBACKEND": "Agg",
-        "OMP_NUM_THREADS": "1",  # or two sheets at a time would wait for one another
+        "OMP_NUM_THREADS": "1",  # or two sheets at a time would slow each other down
         "USER": "learner",
         **dict.fromkeys(("HOME", "TMPDIR"), folder),
     }
 
 
 def _watch(process, descriptor, limits):
-    """Read the report, and look at the time, the memory and the number of processes meanwhile."""
+    """Read the report, and meanwhile check the time, the memory and the number of processes."""
     report, why = b"", ""
     now = time.monotonic()
     last_moment, next_look = now + SECONDS_TO_START, now
@@ -186,9 +186,9 @@ def _members(process):
 
 
 def _memory(member):
-    """Bytes that would be free without this process: those that it shares do not count.
+    """Bytes that would be free without this process, so without memory that it shares.
 
-    All of its bytes, if it hides: a process may keep others of the same user from looking closely.
+    All of its bytes if it hides: a process may keep others of the same user from looking closely.
     """
     try:
         try:
@@ -200,7 +200,7 @@ def _memory(member):
 
 
 def _kill(process):
-    """The process and all that it started; bubblewrap's end is the end of all within."""
+    """Kill the process and all that it started. Everything inside bubblewrap ends with it."""
     for member in _members(process):
         with contextlib.suppress(psutil.NoSuchProcess):
             member.kill()

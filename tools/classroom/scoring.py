@@ -1,4 +1,4 @@
-"""Every exercise of a sheet that came back, and all sheets as a table."""
+"""Score every exercise of a returned sheet, and write all scores as a table."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NO_MEMORY = re.compile(r"MemoryError|can't allocate memory|not enough memory")
 
 @dataclass(frozen=True)
 class Score:
-    """What came out of one file: exercise -> "passed" or why not, and remarks on the whole file."""
+    """The result of one file: exercise -> "passed" or why not, and remarks on the whole file."""
 
     path: Path
     learner: str
@@ -50,13 +50,13 @@ def find_files(given: Iterable[str]) -> list[Path]:
     found = [path for path in found if ".ipynb_checkpoints" not in path.parts]
     missing = [path for path in found if not path.exists() and not path.is_symlink()]
     if missing or not found:
-        what = ", ".join(map(str, missing)) or ", ".join(given) or "no files"
+        what = ", ".join(map(str, missing)) or ", ".join(given) or "FILES is empty"
         raise FileNotFoundError(f"no sheets: {what}. Name files or a folder: make score FILES=…")
     return found
 
 
 def score_file(path: Path, limits: Limits, protected: bool) -> Score:
-    """Run the sheet in a file; a file that is no sheet has a remark and no results."""
+    """Run the sheet in a file; a file that is not a sheet gets a remark and no results."""
     try:
         sheet = read_sheet(path)
     except Unreadable as error:
@@ -70,7 +70,7 @@ def score_file(path: Path, limits: Limits, protected: bool) -> Score:
         judged = {*run.verdicts, *run.replaced, *map(sheet.exercises.get, stopped)}
         if judged >= {*sheet.answers} or len(stopped) > MOST_RESTARTS or not run.cell:
             break
-        # The other cells get another chance without this one.
+        # Run the other cells again, without this one.
     remarks = [
         f"{why} in cell {cell}" for cell, why in stopped.items() if not sheet.exercises.get(cell)
     ]
@@ -84,7 +84,7 @@ class _Run:
 
     complete: bool = False
     why: str = ""
-    cell: int = 0  # the last one that was begun
+    cell: int = 0  # the last one that was started
     errors: dict[int, str] = field(default_factory=dict)
     verdicts: dict[str, dict[str, str]] = field(default_factory=dict)  # sign -> the last reason
     replaced: dict[str, str] = field(default_factory=dict)
@@ -106,7 +106,7 @@ def _run(sheet, limits, protected, without):
             told, kind, *rest = json.loads(line)
             expected = LINES[kind]
         except (KeyError, ValueError, TypeError, RecursionError):
-            continue  # the sheet's, or the line that starts the clock
+            continue  # from the sheet, or the line that starts the clock
         if told != token or tuple(map(type, rest)) != expected:
             continue
         if kind == "cell":
@@ -154,8 +154,10 @@ def _one_line(text):
 def score_files(
     paths: list[Path], limits: Limits, protected: bool, progress: Callable[[int, int], None]
 ) -> list[Score]:
-    """Score files, two at a time, in the given order; `progress` gets how many are done, of how
-    many."""
+    """Score files, two at a time. Returns the scores in the given order.
+
+    progress  called with the number of files done and the number of all
+    """
     pool = ThreadPoolExecutor(max_workers=2)
     try:
         jobs = [pool.submit(score_file, path, limits, protected) for path in paths]
@@ -190,5 +192,5 @@ def write_table(scores: list[Score], file) -> None:
 
 
 def _plain(cell):
-    """A spreadsheet takes a text that begins like this for a formula, and runs it."""
+    """Text that a spreadsheet does not take for a formula, which it would run."""
     return f"'{cell}" if str(cell).startswith(("=", "+", "-", "@", "\t", "\r")) else cell

@@ -5,6 +5,6 @@ recording      run the sections of a notebook that show pictures, and freeze wha
 cells          the cells of a notebook as HTML, from their stored outputs
 pages          pages from notebooks, from Markdown, and the front page
 search_index   the text of all pages, for the search
-symptom_index  the messages that PyTorch prints, for the search in notebook 00
-building       everything in one folder, and what it weighs
+symptom_index  PyTorch's error messages, for the search in notebook 00
+building       everything in one folder, and its size
 """

@@ -1,4 +1,4 @@
-"""Build the website: python -m tools.website [FOLDER]; without an argument: site/."""
+"""Build the website: python -m tools.website [FOLDER]; the default is site/."""
 
 import shutil
 import sys
@@ -20,7 +20,7 @@ def main(target: Path) -> int:
     too_large = False
     for what, (size, most) in sizes(target, pages[1].url).items():
         verdict = "" if size <= most else "  TOO LARGE"
-        print(f"{what}: {size / 1000:,.0f} of {most / 1000:,.0f} kB{verdict}")
+        print(f"{what}: {size / 1000:,.0f} kB, limit {most / 1000:,.0f} kB{verdict}")
         too_large |= size > most
     print(f"{len(pages)} pages: open {target / 'index.html'}")
     return int(too_large)

@@ -1,4 +1,4 @@
-"""Everything in one folder, and what it weighs."""
+"""Everything in one folder, and its size."""
 
 import gzip
 import hashlib
@@ -22,14 +22,14 @@ from tools.website.search_index import MINISEARCH, search_script
 from tools.website.symptom_index import symptom_data
 
 STROKES = Path(live_picture.__file__).with_name("strokes.js")
-KEPT = ROOT / "build" / "site"  # pictures of notebooks that did not change
+KEPT = ROOT / "build" / "site"  # the pictures, until their notebook changes
 MADE_FROM = ["helpers/**/*", "autograd_surprises/**/*", "tools/website/recording.py"]
 # Bytes: of all files, of all compressed, and of what notebook 00 loads.
 LARGEST, LARGEST_PACKED, LARGEST_FIRST = 12_000_000, 5_000_000, 500_000
 
 
 def recorded(notebooks: list[Path]) -> dict[Path, dict]:
-    """{notebook: its frozen pictures}, two at a time. Those that did not change are kept."""
+    """{notebook: its frozen pictures}, two at a time. Only notebooks that changed are run."""
     KEPT.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(max_workers=2) as pool:
         files = dict(zip(notebooks, pool.map(_record, notebooks), strict=True))
@@ -41,9 +41,9 @@ def recorded(notebooks: list[Path]) -> dict[Path, dict]:
 def _record(path):
     file = KEPT / f"{path.stem}-{_seal(path)}.json"
     if not file.exists():
-        print(f"{path.name}: running it, for its pictures", flush=True)
+        print(f"{path.name}: running it for its pictures", flush=True)
         command = [sys.executable, "-m", "tools.website.recording", path, file.with_suffix(".new")]
-        environment = {**os.environ, "MPLBACKEND": "Agg"}  # nobody sees a window
+        environment = {**os.environ, "MPLBACKEND": "Agg"}  # no windows
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"{path.name} cannot be run:\n{done.stderr[-4000:]}")
@@ -52,7 +52,7 @@ def _record(path):
 
 
 def _seal(notebook):
-    """A hash of what its pictures depend on."""
+    """A hash of everything that its pictures depend on."""
     found = hashlib.sha256(f"{torch.__version__} {matplotlib.__version__}".encode())
     sources = [file for pattern in MADE_FROM for file in sorted(ROOT.glob(pattern))]
     for file in [notebook, *sources]:
@@ -90,7 +90,7 @@ def build(target: Path, frozen: dict[Path, dict]) -> list[Page]:
 
 
 def _classic(module):
-    """The module of the strokes as a script, because a page from a disk may load no module."""
+    """strokes.js as a classic script, because a page opened from disk may not load a module."""
     source = module.read_text(encoding="utf-8")
     source = re.sub(r"^export default .*$", "", source, flags=re.MULTILINE)
     source = re.sub(r"^export ", "", source, flags=re.MULTILINE)
@@ -98,7 +98,7 @@ def _classic(module):
 
 
 def sizes(site: Path, first: str) -> dict[str, tuple[int, int]]:
-    """{what: (its bytes, the most that they may be)}."""
+    """{what: (its size, the limit), in bytes}."""
     files = [file for file in site.rglob("*") if file.is_file()]
     page = (site / first).read_text(encoding="utf-8")
     loaded = re.findall(r'(?:src|href)="((?:static|frozen)/[^"]+)"', page)

@@ -20,7 +20,7 @@ highlight = Highlight2HTML(pygments_lexer="python")
 
 
 def cell_html(cell, frozen: dict) -> str:
-    """A cell as HTML; `frozen` has the pictures of the notebook by the id of their cell."""
+    """A cell as HTML; `frozen` maps the ids of cells to their frozen pictures."""
     if cell.cell_type == "markdown":
         return markdown2html(cell.source)
     shown = "".join(output_html(output, cell, frozen) for output in cell.outputs)
@@ -28,7 +28,7 @@ def cell_html(cell, frozen: dict) -> str:
         shown = f'<p class="needs-kernel">To write your answer, {WITH_A_KERNEL}.</p>'
     elif WIDGETS.search(cell.source) and has_value(cell):
         shown += (
-            f'<p class="needs-kernel">This is one of its pictures. To use it, {WITH_A_KERNEL}.</p>'
+            f'<p class="needs-kernel">This picture does not move. To use it, {WITH_A_KERNEL}.</p>'
         )
     code = highlight(cell.source)
     if "solution" in cell.metadata.get("tags", ()):
@@ -47,7 +47,7 @@ def has_value(cell):
 
 
 def is_unanswered(cell):
-    """Is it a cell for the learner's answer? Then `check` said that it is not done yet."""
+    """Is it a cell for the learner's answer? Then its output says that it is not done yet."""
     texts = (output.get("data", {}).get("text/plain", "") for output in cell.outputs)
     return "check(" in cell.source and any(text.startswith("…") for text in texts)
 
@@ -71,7 +71,7 @@ def output_html(output, cell, frozen):
 
 
 def picture_html(name: str, frozen: dict) -> str:
-    """The place where page.js shows a frozen picture, as large as it will be."""
+    """Where page.js will show a frozen picture: an empty box of the same size."""
     frames, texts = (
         json.loads(zlib.decompress(base64.b64decode(frozen[part]))) for part in ("frames", "texts")
     )
@@ -84,10 +84,10 @@ def picture_html(name: str, frozen: dict) -> str:
 
 
 def without_step(frozen):
-    """Only a kernel computes where a step ends: frozen points lie farther apart."""
+    """A note that *Step* needs a kernel: the frozen points are too far apart for its steps."""
     if all(control["name"] != "lr" for control in frozen["controls"]):
         return ""
-    return f'<p class="needs-kernel">To press <em>Step</em>, {WITH_A_KERNEL}.</p>'
+    return f'<p class="needs-kernel">To use <em>Step</em>, {WITH_A_KERNEL}.</p>'
 
 
 def image_html(data, about):
@@ -97,7 +97,7 @@ def image_html(data, about):
 
 
 def question_html(name, question, options, right):
-    """Radio buttons; page.js shows the explanation of the one that is chosen."""
+    """Radio buttons; page.js shows the explanation of the chosen one."""
     rows = []
     for option, why in options:
         badge = Badge("✓", GREEN) if option == right else Badge("✗", RED)

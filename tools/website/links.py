@@ -20,7 +20,7 @@ def page_files() -> dict[Path, str]:
 
 
 def page_url(link: str, folder: Path = NOTEBOOKS) -> str | None:
-    """Where a link of a file in this folder leads on the site; None if there is no such page.
+    """Where a link in a file of this folder leads on the site; None if there is no such page.
 
     >>> page_url("08_none_zero_nan.ipynb#Any-other-message")
     '08_none_zero_nan.html#Any-other-message'

@@ -27,7 +27,7 @@ TEMPLATES = Environment(
 )
 SYMPTOMS = "SymptomSearch()"  # the cell that shows the index of messages
 NOTE = (
-    '<p class="note">On this page, sliders move and questions answer. To run cells, '
+    '<p class="note">On this page, sliders and questions work. To run cells, '
     f'<a href="{GET_A_KERNEL}">open the notebook with a kernel</a>.</p>'
 )
 PLACE_OF_SYMPTOMS = '<div data-symptoms="">'  # its place on the page
@@ -39,8 +39,8 @@ class Page:
 
     url       the name of its file
     title     its heading, as plain text
-    body      what stands between header and footer, as HTML
-    sections  (heading, anchor, plain text) of its parts; the first has no heading
+    body      its main part, as HTML
+    sections  (heading, anchor, plain text) of each section; the first has no heading
     frozen    the pictures that it shows, by name
     """
 
@@ -59,7 +59,7 @@ class Page:
 
 
 def notebook_page(path: Path, url: str, frozen: dict) -> Page:
-    """The page of a notebook; `frozen` has its pictures by the id of their cell."""
+    """The page of a notebook; `frozen` maps the ids of its cells to their frozen pictures."""
     parts = []
     for cell in nbformat.read(path, as_version=4).cells:
         if cell.id == INSTALL:
@@ -82,7 +82,7 @@ def markdown_page(path: Path, url: str) -> Page:
 
 
 def front_page(notebooks: list[Page]) -> Page:
-    """What this is, the first slider, and the notebooks with their minutes."""
+    """An introduction, the first slider, and the table of notebooks."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     table = re.search(r"^## The notebooks\n(.*?)^## ", readme, re.MULTILINE | re.DOTALL)[1]
     first = notebooks[0]
@@ -105,13 +105,13 @@ def _page(url, content, folder, frozen):
 
 
 def _tidy(soup, folder):
-    """Links lead to pages, each id is there once, and what is wide scrolls in a box of its own."""
+    """Point links to pages, make ids unique, and put each table into a box that scrolls."""
     for link in soup.find_all("a", href=True):
         url = page_url(link["href"], folder)
         if url:
             link["href"] = url
         else:
-            link.unwrap()  # a file of the project that is no page
+            link.unwrap()  # a file of the project that has no page
     for sign in soup.find_all(class_="anchor-link"):
         sign.extract()
     seen = Counter()
@@ -119,7 +119,7 @@ def _tidy(soup, folder):
         seen[element["id"]] += 1
         if seen[element["id"]] > 1:
             element["id"] += f"-{seen[element['id']]}"
-    for name in soup.select("td a"):  # of a notebook: it may break between its words
+    for name in soup.select("td a"):  # a notebook's name may break after an underscore
         if name.string:
             broken = html.escape(name.string).replace("_", "_<wbr>")
             name.string.replace_with(BeautifulSoup(broken, "html.parser"))
@@ -130,7 +130,7 @@ def _tidy(soup, folder):
 def _sections(soup):
     """(heading, anchor, text) of what follows each heading, up to the next one.
 
-    Without what is folded, or a search would give the answers away.
+    Folded parts are left out, or a search would give the answers away.
     """
     found = [["", "", []]]
     for element in soup.select("h2, h3, li, td, th, pre, legend, p:not(.note, .needs-kernel)"):

@@ -2,7 +2,7 @@
 
     python -m tools.website.recording NOTEBOOK FILE
 
-writes {id of a cell: frozen picture} as JSON. It is a process of its own because notebooks change
+writes {id of a cell: frozen picture} as JSON. It is a separate process because notebooks change
 settings of torch and matplotlib.
 """
 
@@ -30,11 +30,11 @@ def has_picture(cell) -> bool:
 
 
 def shown_by(notebook, wanted: Callable) -> Iterator[tuple]:
-    """(cell, Explorer or Picture) of the wanted cells, while the names of each section are there.
+    """(cell, Explorer or Picture) of the wanted cells, while their section's variables exist.
 
-    Of a section, only the cells up to the last one that is wanted run, after the setup cell.
+    A section runs after the setup cell, and only up to its last wanted cell.
     """
-    # With a kernel's compiler, reports call a line of a cell what they call it in JupyterLab.
+    # With a kernel's compiler, reports name the lines of a cell as they do in JupyterLab.
     shell = InteractiveShell.instance(compiler_class=XCachingCompiler)
     made, init, bundle = [], Explorer.__init__, Picture.bundle
 
@@ -42,7 +42,7 @@ def shown_by(notebook, wanted: Callable) -> Iterator[tuple]:
         init(self, *args, **kwargs)
         made.append(self)
 
-    def watched_bundle(self):  # whatever shows a picture stores it, too
+    def watched_bundle(self):  # called each time a picture is shown
         made.append(self)
         return bundle(self)
 
@@ -53,19 +53,19 @@ def shown_by(notebook, wanted: Callable) -> Iterator[tuple]:
         last = max((k for k, cell in enumerate(code) if wanted(cell)), default=-1)
         if last < 0:
             continue
-        gc.freeze()  # or the reset would look through all that torch imports
+        gc.freeze()  # or each reset would search everything that torch imports
         shell.reset(new_session=False)
         for cell in [setup, *code[: last + 1]]:
             made.clear()
             shell.run_cell(cell.source).raise_error()
             plt.close("all")
             if wanted(cell):
-                yield cell, made[0]  # an explorer comes before its own picture
+                yield cell, made[0]  # an explorer is made before its own picture
     Explorer.__init__, Picture.bundle = init, bundle
 
 
 def frozen(path: Path) -> dict:
-    """{id of a cell: what it shows, for `showFrozen` of strokes.js} of a notebook."""
+    """{id of a cell: what it shows, for `showFrozen` of strokes.js}, for one notebook."""
     notebook, made = nbformat.read(path, as_version=4), {}
     os.chdir(path.parent)
     for cell, shown in shown_by(notebook, has_picture):

@@ -12,7 +12,7 @@ MINISEARCH = Path(__file__).parent / "static" / "minisearch.js"
 
 
 def search_script(pages) -> str:
-    """The script that static/search.js loads: the library MiniSearch, and `searchText`, packed.
+    """The script that static/search.js loads: the library MiniSearch, and the packed `searchText`.
 
     Each page has a url, a title and sections: (heading, anchor, text). A section without words is
     left out.

@@ -1,4 +1,4 @@
-"""The index of error messages, for a page that searches it without a kernel."""
+"""The index of error messages as data, so that a page can search it without a kernel."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ STATIC = Path(__file__).parent / "static"
 
 
 def symptom_data() -> dict:
-    """What static/symptoms.js needs to find the messages that find_messages finds.
+    """The data with which static/symptoms.js finds the same messages as find_messages.
 
     >>> symptom_data()["messages"][0]["fix"]
     'import torch'
@@ -41,6 +41,6 @@ def symptom_data() -> dict:
 
 
 def _pattern(text):
-    """What `contains` looks for, as JavaScript with the flags i and u writes it."""
+    """What `contains` looks for, as a JavaScript regular expression with the flags i and u."""
     parts = (re.sub(r"[\\^$.*+?()[\]{}|/]", r"\\\g<0>", part.strip()) for part in text.split("…"))
     return ".*".join(parts)

@@ -1,8 +1,8 @@
-// What a page does: pictures that follow sliders, questions that answer. Needs no network.
+// Makes pictures follow sliders, and explains answers to questions. Needs no network.
 
 const pictures = [];
 
-// One after the other, so the first is there soon.
+// One after the other, so that the first appears soon.
 async function showPictures() {
   for (const place of document.querySelectorAll("[data-frozen]")) {
     pictures.push(await showFrozen(place, window.frozen[place.dataset.frozen]));
@@ -18,7 +18,7 @@ function explainAnswers() {
   });
 }
 
-// What is wider than the page can be scrolled by keyboard, too.
+// Parts that are wider than the page can be scrolled by keyboard.
 function reachWideParts() {
   for (const part of document.querySelectorAll("pre, .wide, .strokes")) {
     if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;

@@ -1,4 +1,4 @@
-// A search in all pages that works from disk, in each element with data-search="path of its index".
+// A search of all pages, in each element with data-search="path of its index". Works from disk.
 // The pattern is a combobox with a listbox: https://www.w3.org/WAI/ARIA/apg/patterns/combobox/
 
 (() => {
@@ -17,7 +17,7 @@
     return new Response(stream).json();
   }
 
-  /** A function that finds sections: {found, all}; `all` is false if none has all the words. */
+  /** A function that finds sections: {found, all}; `all` is false if no section has all the words. */
   async function searchIn({pages, sections}) {
     const index = new MiniSearch({
       fields: ['title', 'heading', 'text'],
@@ -30,7 +30,7 @@
     });
     const documents = sections.map(([page, heading, , text], id) =>
       ({id, title: heading ? '' : pages[page][1], heading, text}));
-    await index.addAllAsync(documents, {chunkSize: 40});  // who types meanwhile sees the letters
+    await index.addAllAsync(documents, {chunkSize: 40});  // in chunks, so that typing is not delayed
     const shown = ({id, terms}) => {
       const [page, heading, anchor, text] = sections[id];
       const [url, title] = pages[page];
@@ -93,7 +93,7 @@
       };
       script.onerror = () => {
         script.remove();
-        status.textContent = `The search needs the file ${element.dataset.search}, which is not there.`;
+        status.textContent = `The search needs the file ${element.dataset.search}, which is missing.`;
       };
       element.append(script);
     }
@@ -115,7 +115,7 @@
       if (!asked) status.textContent = 'Type a word, a name or a part of a message.';
       else if (!search) status.textContent = 'Loading the text of all pages …';
       else if (!links.length) status.textContent = 'Nothing found. Try fewer words, or the beginning of one.';
-      else if (!all) status.textContent = 'No section has all of this. Some come near:';
+      else if (!all) status.textContent = 'No section contains all the words. Close matches:';
       else status.textContent = links.length < MOST ? count : `The best ${count}`;
     }
 

@@ -1,7 +1,7 @@
 // The index of error messages: type some words, or paste a whole traceback.
 // It finds what autograd_surprises/messages/pasted.py finds, with the expressions from there.
 
-/** The messages that a text contains, the last one first; or those with its words. */
+/** The messages that a text contains, the last one first; if there are none, those with its words. */
 function findMessages(text, data) {
   const expression = source => new RegExp(source, 'gmu');
   const before = (source, text) => text.split(expression(source), 1)[0];
@@ -21,15 +21,15 @@ function findMessages(text, data) {
   const said = (errors.length ? errors[0] : oneLine(before(data.traceback, text))).toLowerCase();
   if (found.length || !said) return [...new Set(found)];
   const partOf = those(message => message.inTexts.includes(said));
-  if (errors.length) return partOf;  // somebody types one
-  const whole = knownMessage(said, ' ');  // a single word may stand there by chance
-  if (whole && partOf.length < 2) return [whole];  // and not a part of several
+  if (errors.length) return partOf;  // it is being typed
+  const whole = knownMessage(said, ' ');  // a single word may be there by chance
+  if (whole && partOf.length < 2) return [whole];  // and the text is not a part of several
   const words = said.split(' ');
   const byTexts = those(message => words.every(word => message.inTexts.includes(word)));
   return byTexts.length ? byTexts : those(({inWords}) => words.every(word => inWords.includes(word)));
 }
 
-/** Puts a field above what an element holds, and the answers in its place. */
+/** Adds a field above an element's content. The answers replace the content while there is input. */
 function showSymptoms(element, data) {
   const make = (tag, name, content = []) => {
     const made = document.createElement(tag);
