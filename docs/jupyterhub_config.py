@@ -23,6 +23,8 @@ def give_sheets(spawner):
 c = get_config()  # noqa: F821
 c.JupyterHub.authenticator_class = "dummy"
 c.DummyAuthenticator.password = os.environ["CLASS_PASSWORD"]
+if not c.DummyAuthenticator.password:
+    raise SystemExit("CLASS_PASSWORD is empty: anybody could log in without a password")
 c.Authenticator.allow_all = True
 c.JupyterHub.spawner_class = "simple"
 c.SimpleLocalProcessSpawner.home_dir_template = str(FOLDERS / "{username}")
