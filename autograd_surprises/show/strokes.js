@@ -294,8 +294,8 @@ export class StrokePicture {
     this.shown = null; // what `show` was given last
     this.cursor = null; // where numbers are read out: axes and a value of x
     this.canvas = document.createElement("canvas");
-    // narrower than that, its text could not be read: then it is scrolled
-    const width = `width:${size[0]}px;max-width:100%;min-width:${Math.round(0.65 * size[0])}px`;
+    // A phone shows all panels side by side, small: half a picture says less. Smaller still, it is scrolled.
+    const width = `width:${size[0]}px;max-width:100%;min-width:${Math.round(0.4 * size[0])}px`;
     this.canvas.style.cssText = `display:block;${width};aspect-ratio:${size[0]}/${size[1]}`;
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "img");

@@ -19,6 +19,9 @@ pytestmark = pytest.mark.browser
 PAGES = ["index.html", *page_files().values()]
 SEEN = "place => place.querySelector('canvas').toDataURL()"
 SAID = "place => place.lastElementChild.textContent"
+# Pictures and outputs of which a reader sees a part only
+CUT_OFF = """() => [...document.querySelectorAll('.strokes, pre.output')]
+  .filter(part => part.scrollWidth > part.clientWidth).map(part => part.textContent)"""
 # All controls of an explorer at their first or last value, moved as a reader would.
 MOVE = {"Home": (0, False), "End": (-1, True)}
 # [question, option, what is said] of each option of each question on the page
@@ -114,6 +117,7 @@ def test_a_page_works_without_kernel_and_network(open_page, site, shown, seen, n
     assert page.evaluate(ANSWERS) == (answers(path) if path in shown else [])
     page.set_viewport_size({"width": 400, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert page.evaluate(CUT_OFF) == []
     assert not [url for url in page.asked if not url.startswith((site.as_uri(), "data:"))]
     assert page.complaints == []
     needing_a_kernel = page.locator(".needs-kernel").count()
