@@ -296,7 +296,8 @@ export class StrokePicture {
     this.canvas = document.createElement("canvas");
     // A phone shows all panels side by side, small: half a picture says less. Smaller still, it is scrolled.
     const width = `width:${size[0]}px;max-width:100%;min-width:${Math.round(0.4 * size[0])}px`;
-    this.canvas.style.cssText = `display:block;${width};aspect-ratio:${size[0]}/${size[1]}`;
+    // the sign of the focus lies inside, or the box around the canvas would cut it off
+    this.canvas.style.cssText = `display:block;${width};aspect-ratio:${size[0]}/${size[1]};outline-offset:-3px`;
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "img");
     this.readout = document.createElement("div");

@@ -173,6 +173,13 @@ def test_the_first_slider_is_on_the_first_screen(open_page, width, height):
         assert box["y"] + box["height"] < height
 
 
+def test_the_sign_of_the_focus_is_inside_what_scrolls(open_page):
+    page = open_page(PAGES[1])
+    page.locator("canvas").first.focus()
+    offset = "getComputedStyle(document.activeElement).outlineOffset"
+    assert page.evaluate(offset) == "-3px"
+
+
 def test_a_printed_page_has_white_pictures(open_page):
     page = open_page(PAGES[1])
     page.emulate_media(color_scheme="dark")
