@@ -6,6 +6,7 @@ import subprocess
 import nbformat
 import pytest
 import torch
+from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from helpers.curves import plot_gradient_curve
@@ -71,6 +72,14 @@ def test_the_text_of_a_section_has_code_and_outputs_once(tmp_path):
     ]  # fmt: skip
 
 
+def test_a_search_engine_is_told_how_a_page_begins(tmp_path):
+    file = tmp_path / "a.md"
+    file.write_text('# Title\n\nWhy is "it" `None`?' + " And so on." * 20)
+    shown = markdown_page(file, "a.html").html(before=None, after=None)
+    told = BeautifulSoup(shown, "html.parser").find("meta", {"name": "description"})["content"]
+    assert told.startswith('Why is "it" None? And') and told.endswith(" …") and len(told) <= 160
+
+
 def test_a_question_is_asked_without_its_answer_in_sight():
     asked = predict("Is `a < b`?", {True: "Right: `a`.", False: "No."}, answer=True)
     output = new_output("execute_result", data=asked._repr_mimebundle_(), metadata={})
@@ -86,7 +95,10 @@ def test_the_front_page_links_to_the_repository_if_there_is_one(monkeypatch, rep
     monkeypatch.setattr(pages, "address", lambda: repository)
     slider = freeze(explore(torch.nn.functional.elu, alpha=(0.0, 1.0, 1.0)))
     notebook = Page("00_start_here.html", "Why?", "", frozen={"slider": slider})
-    body = front_page([notebook]).body
+    page = front_page([notebook])
+    body = page.body
+    assert page.description.startswith("Why does nothing train through torch.round()")
+    assert ("Run the notebooks yourself", "kernel") in [part[:2] for part in page.sections]
     for host in ("colab.research.google.com/github/", "mybinder.org/v2/gh/", "github.com/"):
         assert (f'<a href="https://{host}owner/repo' in body) == bool(repository)
     assert "None" not in body.partition('id="kernel"')[2]

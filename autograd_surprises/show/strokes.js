@@ -294,10 +294,10 @@ export class StrokePicture {
     this.shown = null; // what `show` was given last
     this.cursor = null; // where numbers are read out: axes and a value of x
     this.canvas = document.createElement("canvas");
-    // narrower than that, its text could not be read: then it is scrolled
-    const width = `width:${size[0]}px;max-width:100%;min-width:${Math.round(0.65 * size[0])}px`;
-    // what scrolls would cut an outline around it off
-    this.canvas.style.cssText = `display:block;${width};aspect-ratio:${size[0]}/${size[1]};outline-offset:-2px`;
+    // On a phone, small panels side by side say more than half a picture. Smaller still, they scroll.
+    const width = `width:${size[0]}px;max-width:100%;min-width:${Math.round(0.4 * size[0])}px`;
+    // the box that scrolls would cut off an outline around it
+    this.canvas.style.cssText = `display:block;${width};aspect-ratio:${size[0]}/${size[1]};outline-offset:-3px`;
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "img");
     this.readout = document.createElement("div");

@@ -12,7 +12,7 @@ MEANING, FIX, SECTION = "What it means", "What helps", "Explained in"
 NOTHING_FOUND = (
     "Nothing found. The index has only messages about gradients. Paste the last line of the "
     "traceback, too, because it names the error. Or type fewer words, such as the name of a "
-    "function."
+    "function. If you have no message, look at the list below."
 )
 
 

@@ -213,3 +213,10 @@ def test_a_missing_index_is_named(browser, tmp_path):
     page.get_by_role("combobox").focus()
     page.get_by_text("The search needs the file lost.js").wait_for()
     page.close()
+
+
+def test_who_tabs_past_the_search_does_not_see_it_again(site):
+    panel = site.locator(".search-panel")
+    site.get_by_role("combobox").evaluate("field => (field.focus(), field.blur())")
+    site.locator(".search-panel:not([aria-busy])").wait_for(state="attached")
+    assert not panel.is_visible()

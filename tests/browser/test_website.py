@@ -19,6 +19,9 @@ pytestmark = pytest.mark.browser
 PAGES = ["index.html", *page_files().values()]
 SEEN = "place => place.querySelector('canvas').toDataURL()"
 SAID = "place => place.lastElementChild.textContent"
+# Pictures and outputs of which a reader sees a part only
+CUT_OFF = """() => [...document.querySelectorAll('.strokes, pre.output')]
+  .filter(part => part.scrollWidth > part.clientWidth).map(part => part.textContent)"""
 # All controls of an explorer at their first or last value, moved as a reader would.
 MOVE = {"Home": (0, False), "End": (-1, True)}
 # [question, option, what is said] of each option of each question on the page
@@ -114,6 +117,7 @@ def test_a_page_works_without_kernel_and_network(open_page, site, shown, seen, n
     assert page.evaluate(ANSWERS) == (answers(path) if path in shown else [])
     page.set_viewport_size({"width": 400, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert page.evaluate(CUT_OFF) == []
     assert not [url for url in page.asked if not url.startswith((site.as_uri(), "data:"))]
     assert page.complaints == []
     needing_a_kernel = page.locator(".needs-kernel").count()
@@ -167,6 +171,13 @@ def test_the_first_slider_is_on_the_first_screen(open_page, width, height):
     for part in ("input[type=range]", "canvas"):
         box = page.locator(f".explorer {part}").first.bounding_box()
         assert box["y"] + box["height"] < height
+
+
+def test_the_sign_of_the_focus_is_inside_what_scrolls(open_page):
+    page = open_page(PAGES[1])
+    page.locator("canvas").first.focus()
+    offset = "getComputedStyle(document.activeElement).outlineOffset"
+    assert page.evaluate(offset) == "-3px"
 
 
 def test_a_printed_page_has_white_pictures(open_page):

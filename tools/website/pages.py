@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import textwrap
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,6 +55,11 @@ class Page:
     def has_symptoms(self) -> bool:
         return PLACE_OF_SYMPTOMS in self.body
 
+    @property
+    def description(self) -> str:
+        """How it begins, for who finds it with a search engine."""
+        return textwrap.shorten(self.sections[0][2], 160, placeholder=" …")
+
     def html(self, template: str = "page.html", **values) -> str:
         return TEMPLATES.get_template(template).render(page=self, **values)
 
@@ -95,7 +101,8 @@ def front_page(notebooks: list[Page]) -> Page:
         table=str(soup),
         published=links_to(address()),
     )
-    return Page(FRONT, "Autograd Surprises", body, frozen={name: picture})
+    sections = _sections(BeautifulSoup(body, "html.parser"))
+    return Page(FRONT, "Autograd Surprises", body, sections, {name: picture})
 
 
 def _page(url, content, folder, frozen):

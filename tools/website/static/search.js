@@ -87,9 +87,11 @@
     function load() {
       if (element.querySelector('script')) return;
       const script = make('script', {src: element.dataset.search});
+      panel.setAttribute('aria-busy', 'true');
       script.onload = async () => {
         search = await searchIn(await unpacked(window.searchText));
-        show();
+        panel.removeAttribute('aria-busy');
+        if (!panel.hidden) show();  // or who went on meanwhile sees it again
       };
       script.onerror = () => {
         script.remove();
