@@ -57,7 +57,7 @@ class Page:
 
     @property
     def description(self) -> str:
-        """How it begins, for who finds it with a search engine."""
+        """How it begins, for search engines."""
         return textwrap.shorten(self.sections[0][2], 160, placeholder=" …")
 
     def html(self, template: str = "page.html", **values) -> str:

@@ -91,7 +91,7 @@
       script.onload = async () => {
         search = await searchIn(await unpacked(window.searchText));
         panel.removeAttribute('aria-busy');
-        if (!panel.hidden) show();  // or who went on meanwhile sees it again
+        if (!panel.hidden) show();  // it may have been left meanwhile
       };
       script.onerror = () => {
         script.remove();
