@@ -31,9 +31,9 @@ lab: $(VENV)/ready ## install what is missing, then open JupyterLab on the first
 test unit nb browser test-colab: export OMP_NUM_THREADS = 1
 test unit nb browser test-colab: export PYTHONDONTWRITEBYTECODE =
 
-# Three workers for two cores: one of them waits for JupyterLab most of the time.
+# Four workers for two cores: some wait for JupyterLab and other processes most of the time.
 test: lint ## check the style, then run all tests: unit, nb and browser at once
-	$(RUN) -m pytest -n 3
+	$(RUN) -m pytest -n 4
 
 lint: $(VENV)/ready-test ## check the style of Python files and notebooks
 	$(RUN) -m ruff check

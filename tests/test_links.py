@@ -214,3 +214,11 @@ def test_fault_in_an_output_is_seen(project, mime):
     notebook.cells.append(nbformat.v4.new_code_cell("show()", outputs=[output]))
     nbformat.write(notebook, path)
     assert len(complaints(project)) == 1
+
+
+def test_what_moves_in_the_readme_is_small():
+    moving = list((ROOT / "docs").glob("explorer-*.webp"))
+    assert len(moving) == 2
+    for file in moving:
+        assert file.name in (ROOT / "README.md").read_text(encoding="utf-8")
+        assert file.stat().st_size < 1_000_000

@@ -244,7 +244,7 @@ def test_make_test_runs_everything_and_stops_at_a_failure(checkout):
         INSTALL + "[test]",
         "-m ruff check",
         "-m ruff format --check",
-        "-m pytest -n 3",
+        "-m pytest -n 4",
     ]
     done, asked = checkout.make("test")
     assert (done.returncode, asked) == (0, everything)
