@@ -198,10 +198,12 @@ def wait_until(check: Callable[[], object], seconds: float = 20) -> bool:
 
 
 # What nobody did wrong: JupyterLab asks for live widgets before a cell imports ipywidgets, and
-# ipykernel drops what a page says of its widgets while it is closed.
+# ipykernel drops what a page says of its widgets while it is closed. The warning of that fails in a
+# kernel without names, as FORGET leaves it.
 NOISE = (
     r"/^\[?.*No such comm.*\n?|^Task was destroyed.*\n?|^task: <Task .*ipykernel.*\n?"
     r"|^.*Kernel.shell_main.*never awaited.*\n?(  .*\n?)?"  # Python adds the line of code
+    r"|^Exception ignored in: .*Kernel.shell_main.*\n(Traceback.*\n(  .*\n)*KeyError: .*\n?)?"
     r"|^RuntimeWarning: Enable tracemalloc.*\n?/gm"
 )
 # Neither waits for its promise: only wait_for_function has a time limit.
