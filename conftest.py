@@ -22,7 +22,8 @@ NO_CHROMIUM = (
 )
 
 JUPYTERLAB = "_in_jupyterlab"  # files whose tests share one JupyterLab, and so one worker
-PICTURES = re.compile("browser/test_(true_pictures|website)")  # share what explorers show
+# share what explorers show
+PICTURES = re.compile("browser/test_(true_pictures|website)|test_notebook_sections")
 LONGEST = [
     JUPYTERLAB,
     "test_true_pictures",

@@ -20,6 +20,7 @@ from torch import nn
 from autograd_surprises.doctor import explain, trace
 
 TURNS = 25
+LAYERS = 6  # of the transformer
 CHAINS = {250: 25, 4000: 5}  # the rounds of each, and its turns
 PLAIN, ANOMALY, EXPLAIN = "forward + backward", "with set_detect_anomaly", "with explain()"
 FORWARD, TRACED = "forward", "forward in trace()"
@@ -38,10 +39,10 @@ def chain(rounds):
     return loss, {"x": x}
 
 
-def transformer():
+def transformer(layers):
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=True)
-    model, batch = nn.TransformerEncoder(layer, 6), torch.randn(8, 32, 64)
+    model, batch = nn.TransformerEncoder(layer, layers), torch.randn(8, 32, 64)
     return lambda: model(batch).square().mean(), model
 
 
@@ -93,7 +94,7 @@ def measure(ways, turns):
     return {name: statistics.median(values[1:]) for name, values in times.items()}
 
 
-def main(turns=TURNS, chains=CHAINS):
+def main(turns=TURNS, chains=CHAINS, layers=LAYERS):
     torch.set_num_threads(1)
     random.seed(0)
     versions = f"Python {platform.python_version()}, torch {torch.__version__}"
@@ -107,7 +108,7 @@ def main(turns=TURNS, chains=CHAINS):
         return times
 
     mlp = row("small MLP", small_mlp(), turns)
-    model = row("transformer, 6 layers", transformer(), turns)
+    model = row(f"transformer, {layers} layers", transformer(layers), turns)
     of_chains = {}
     for rounds, chain_turns in chains.items():
         nodes = 5 * rounds + 1
@@ -118,7 +119,7 @@ def main(turns=TURNS, chains=CHAINS):
 
 def judge(mlp, model, chains):
     (few, small), (many, large) = chains.items()
-    for name, times in [("transformer, 6 layers", model), (f"chain, {few:,} nodes", small)]:
+    for name, times in [("transformer", model), (f"chain, {few:,} nodes", small)]:
         ratio = extra(times) / times[PLAIN]
         say(ratio <= 4, f"explain() costs at most 4 times a forward + backward, {name}", ratio)
     over = extra(mlp) - 4 * mlp[PLAIN]

@@ -3,12 +3,15 @@
 import gc
 import importlib
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+TESTS = Path(__file__).parent
+BENCHMARKS = TESTS.parent / "benchmarks"
 
 # A slow machine is not a wrong answer, and a failure must be repeatable: the same examples every
 # time.
@@ -18,6 +21,27 @@ settings.load_profile("project")
 # Two tests run at a time, and threads that wait for each other are slow. Not torch.set_num_threads:
 # the browser tests need no torch, and it takes seconds to import.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture(scope="session")
+def moved_explorers(tmp_path_factory):
+    """The folder that notebook_pictures.py has written: all notebooks, and some with a fault."""
+    from sample_notebooks import EXPECTED, WITH_A_FAULT, WITHOUT_FAULT, write
+
+    from tools.notebooks import notebook_files  # other tests need no notebook
+
+    folder, samples = map(tmp_path_factory.mktemp, ("moved_explorers", "samples"))
+    planted = [write(samples, {name: cells}, name) for name, cells in WITH_A_FAULT.items()]
+    planted.append(write(samples, WITHOUT_FAULT, "without_fault"))
+    expected = samples / "expected.toml"
+    known = (TESTS / "explorers.toml").read_text(encoding="utf-8")
+    expected.write_text(known + EXPECTED, encoding="utf-8")
+    runner = [sys.executable, TESTS / "notebook_pictures.py", folder, expected]
+    done = subprocess.run(
+        [*runner, *notebook_files(), *planted], capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return folder
 
 
 @pytest.fixture

@@ -1,17 +1,22 @@
-"""Write down what the explorers of a notebook show, as strokes and as matplotlib draws it.
+"""Run the sections that have an explorer, each after the setup cell alone, and move the explorers.
 
-    python tests/notebook_pictures.py FOLDER NOTEBOOK ...
+    python tests/notebook_pictures.py FOLDER EXPECTED NOTEBOOK ...
 
-makes NAME.json for each explorer: the strokes of its settings and the pixels that matplotlib
-draws for each, one for each pixel of the page, and what a page without a kernel gets. It is a
-separate process because notebooks change settings of torch and matplotlib, and one process for all
-because importing takes longer than drawing.
+makes NOTEBOOK-CELL.json in FOLDER for each explorer: the strokes of its settings and the pixels
+that matplotlib draws for each, one for each pixel of the page, and what a page without a kernel
+gets. Each control reaches both of its ends and all of its choices. faults.json lists, for each
+notebook, sections and explorers that fail, and explorers that say something else than EXPECTED,
+which has the form of explorers.toml.
+
+It is a separate process because notebooks change settings of torch and matplotlib, and one process
+for all because importing takes longer than drawing.
 """
 
 import base64
 import json
 import os
 import random
+import re
 import sys
 import zlib
 from pathlib import Path
@@ -19,28 +24,60 @@ from pathlib import Path
 os.environ["MPLBACKEND"] = "Agg"
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import ipywidgets  # noqa: E402
 import nbformat  # noqa: E402
 from IPython.core.interactiveshell import InteractiveShell  # noqa: E402
+from matplotlib.backend_bases import RendererBase  # noqa: E402
+from matplotlib.backends.backend_agg import RendererAgg  # noqa: E402
 
 from autograd_surprises.show import picture as pictures  # noqa: E402
 from helpers.widgets import freeze, freezing  # noqa: E402
 from helpers.widgets.controls import positions  # noqa: E402
-from tools.website.recording import shown_by  # noqa: E402
+from tools.website.recording import SectionError, shown_by  # noqa: E402
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+EXPLORER = re.compile(r"\b(explore|explore_backward|Playground)\(")
 RANDOM = 20  # settings of each explorer, besides the first, the lowest and the highest
 
 
 def explores(cell):
-    return "explore(" in cell.source
+    return EXPLORER.search(cell.source) is not None
 
 
 def settings(explorer, dice):
     every = {name: positions(control) for name, control in explorer.sliders.items()}
     yield explorer.values
-    for _ in range(RANDOM):
-        yield {name: dice.choice(values) for name, values in every.items()}
+    for k in range(RANDOM):
+        yield {
+            name: dice.choice(values)
+            if is_slider(explorer.sliders[name])
+            else values[k % len(values)]
+            for name, values in every.items()
+        }
     for end in (0, -1):  # the highest comes last: a frozen page that starts there can slide down
         yield {name: values[end] for name, values in every.items()}
+
+
+def is_slider(control):
+    return not isinstance(control, (ipywidgets.Checkbox, ipywidgets.Dropdown))
+
+
+def faults_of(explorer, expected):
+    """Where its summary has not the expected words: [(what to change first, words), ...].
+
+    Its buttons are tried, too.
+    """
+    start = explorer.values
+    tried = [(values, "") for row in explorer.tries.values() for _, values in row]
+    for values, words in [*expected, *tried]:
+        explorer.set(**start | values)
+        if words not in explorer.summary:
+            yield f"at {values}, it says {explorer.summary!r}, not {words!r}"
+    explorer.set(**start)
 
 
 def written(explorer, dice):
@@ -79,15 +116,36 @@ def ends_and_middle(control, most=None):
     return positions(control, freezing.FEWEST)
 
 
+def record(path, folder, expected):
+    """Write the files of a notebook, and return its faults."""
+    faults, expected = [], dict(expected)
+    notebook = nbformat.read(path, as_version=4)
+    try:
+        for cell, explorer in shown_by(notebook, explores, to_its_end=True):
+            known = expected.pop(cell.id, {"settings": []})["settings"]
+            try:
+                faults += [f"cell {cell.id} {fault}" for fault in faults_of(explorer.fit(), known)]
+                content = json.dumps(written(explorer, random.Random(0)))
+            except Exception as error:
+                faults.append(f"cell {cell.id} at {explorer.values}: {error!r}")
+            else:
+                (folder / f"{path.stem}-{cell.id}.json").write_text(content)
+    except SectionError as error:
+        return [*faults, str(error)]
+    return faults + [f"cell {gone} shows no explorer" for gone in expected]
+
+
 if __name__ == "__main__":
     pictures.PIXEL_RATIO = 1
+    # Letters as outlines, which a page draws, too. Those of Agg are fitted to whole pixels.
+    RendererAgg.draw_text = RendererBase.draw_text
     pictures.Picture.png = lambda self: b""  # what a notebook stores is drawn in `make nb`
     # All settings would take minutes. If an explorer has too many, freezing keeps at least these.
     freezing.positions = ends_and_middle
     InteractiveShell.instance().ast_node_interactivity = "none"  # nobody sees what cells display
-    folder = Path(sys.argv[1]).resolve()
-    for path in map(Path, sys.argv[2:]):
-        os.chdir(path.resolve().parent)
-        for cell, explorer in shown_by(nbformat.read(path.name, as_version=4), explores):
-            content = json.dumps(written(explorer.fit(), random.Random(0)))
-            (folder / f"{path.stem}-{cell.id}.json").write_text(content)
+    folder, summaries, *paths = [Path(argument).resolve() for argument in sys.argv[1:]]
+    expected, faults = tomllib.loads(summaries.read_text(encoding="utf-8")), {}
+    for path in paths:
+        os.chdir(path.parent)
+        faults[path.stem] = record(path, folder, expected.get(path.stem, {}))
+    (folder / "faults.json").write_text(json.dumps(faults))

@@ -96,6 +96,10 @@ UNKNOWN = {
     "regular expression": "(.*[",
 }
 TYPED = (
+    "Why is my gradient None?", "x.grad is zero everywhere", "zero_grad", "why zero_grad()?",
+    "How do I get the gradient of a hidden layer of my model?", "hessian, vmap", "torch.where NaN",
+    "does it still work after .to(device)",
+    "x y z hessian", "a __dunder__ name", "İt is Ⓐ gradient",
     "in-place", "grad_fn", "does not require grad", "retain_graph", "retain_graph=True", "DETACH",
     "returned an incorrect number of gradients", "graph a second", "`nn.init.uniform`", "nan",
     "same dtype", "float", "forward", "RuntimeError: element 0 of t", "RuntimeError:", "x", "ſ",

@@ -17,7 +17,7 @@ SHORT = {
     "arithmetic": {"visits": 1, "calls": FEW},
     "backward": {"rounds": 2, "turns": 1},
     "cards": {"compile": False},
-    "doctor": {"turns": 1, "chains": {2: 1, 4: 1}},
+    "doctor": {"turns": 1, "chains": {2: 1, 4: 1}, "layers": 1},
     "functions": {"arguments": [], "rounds": 2, "calls": FEW},
 }
 

@@ -18,7 +18,7 @@ from tools.classroom.handing_out import is_solution, write_sheets
 from tools.classroom.returned import Unreadable, learner_of, read_sheet
 from tools.classroom.sandbox import Ending, Limits, why_unprotected
 from tools.classroom.scoring import Score, find_files, score_file, write_table
-from tools.notebooks import notebook_files
+from tools.notebooks import OUTPUTS_HIDDEN, is_folded, notebook_files
 
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 
@@ -41,6 +41,7 @@ def test_a_sheet_has_every_cell_but_the_solutions_and_no_output(handed_out):
         )
         code = [cell for cell in written.cells if cell.cell_type == "code"]
         assert not any(cell.outputs or cell.execution_count for cell in code)
+        assert not any(is_folded(cell, OUTPUTS_HIDDEN) for cell in code)
         assert [c.source for c in code] == [
             c.source for c in ours.cells if c.cell_type == "code" and not is_solution(c)
         ]
@@ -94,7 +95,9 @@ def test_only_what_an_answer_needs_is_run(tmp_path):
     changed = next(cell for cell in notebook.cells if cell.id == "gradcheck-at-kink")
     changed.source += "\nmine = 1"
     nbformat.write(notebook, tmp_path / "mine.ipynb")
-    run = [position for position, _ in read_sheet(tmp_path / "mine.ipynb").cells]
+    sheet = read_sheet(tmp_path / "mine.ipynb")
+    run = [position for position, _ in sheet.cells]
+    assert sheet.exercises[number[changed.id]] == "", "it belongs to no exercise"
     assert {number[name] for name in ("setup", "gradcheck-cube", "exercise-3-answer")} <= {*run}
     assert not {number[cell.id] for cell in notebook.cells if is_solution(cell)} & {*run}
     assert len(run) < sum(cell.cell_type == "code" for cell in notebook.cells) / 2

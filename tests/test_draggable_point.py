@@ -33,6 +33,21 @@ def test_of_round_ste_the_tangent_lies_and_the_point_walks():
     assert "at x = 0.05: value 0, gradient 1, slope 0" in explorer.summary
 
 
+def test_a_step_goes_down_to_a_line_at_0():
+    explorer = explore(torch.square, x=(-4, 4), point=2.0)
+    lines = [line.get_ydata() for line in explorer.figure.axes[1].lines]
+    assert any(list(ends) == [0, 0] for ends in lines)
+
+
+@pytest.mark.parametrize("width", [0.001, 0.02, 1, 1.5, 2, 3.5, 6, 2 * torch.pi, 8, 17, 20, 700])
+def test_the_place_of_the_point_is_short_to_read(width):
+    slider = explore(torch.square, x=(1, 1 + width), point=1.0).sliders["point"]
+    assert 200 <= width / slider.step <= 600 * (1 + 1e-9), "too coarse, or too fine to walk"
+    assert f"{slider.step:.0e}"[0] in "125" and float(f"{slider.step:.0e}") == slider.step
+    digits = int(slider.readout_format.strip(".f"))
+    assert digits == max(2, len(f"{slider.step:.9f}".rstrip("0").partition(".")[2]))
+
+
 def test_the_summary_names_the_input_as_the_function_does():
     summary = explore(lambda weight: weight**2, point=1.0).summary
     assert summary.endswith(

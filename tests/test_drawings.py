@@ -289,11 +289,11 @@ def test_another_step_of_a_descent_is_on_the_same_path():
 def test_the_ball_is_shown_after_a_step():
     drawing = StaircaseDrawing()
     whole = drawing.show()
-    path = drawing._path.get_ydata()
+    path = drawing.figure._path.get_ydata()
     for steps, said in ((0, "at 4.5 after 0 steps"), (1, "at 4.17 after 1 step")):
         assert drawing.show(steps=steps) == said
-        assert drawing._path.get_ydata().tolist() == path[: steps + 1].tolist()
-        assert drawing._end.get_xdata().tolist() == [path[steps]]
+        assert drawing.figure._path.get_ydata().tolist() == path[: steps + 1].tolist()
+        assert drawing.figure._end.get_xdata().tolist() == [path[steps]]
     assert drawing.show(steps=40) == whole == "reaches the bottom in 7 steps, and rests at -0.88"
 
 

@@ -10,11 +10,17 @@ from helpers.lessons.checking import check
 from helpers.lessons.exercises import EXERCISES
 from tools.notebooks import notebook_files, sections, setup_cell
 
+# A place that is drawn: no number that is infinite, large or of another dtype.
+WRONG_AT_A_PLACE = re.compile(
+    r"✗ ..\.. (value|gradient)( of x)? at x( / scale)? = [-\d.]{1,5}(, grad_output [-\d.]+)?:"
+)
+
 
 def said(capsys, number, answer):
+    """The line of the verdict, and the summary of the picture, or nothing."""
     check(number, answer)
-    (line,) = capsys.readouterr().out.splitlines()
-    return line
+    line, _, picture = capsys.readouterr().out.partition("\n")
+    return line, picture
 
 
 CASES = [(number, name) for number, answers in WRONG.items() for name in answers]
@@ -23,9 +29,11 @@ CASES = [(number, name) for number, answers in WRONG.items() for name in answers
 @pytest.mark.parametrize("number, name", CASES, ids=[f"{n}-{name}" for n, name in CASES])
 def test_a_wrong_answer_is_rejected_with_its_reason(number, name, capsys):
     answer, facts = WRONG[number][name]
-    line = said(capsys, number, answer)
+    line, picture = said(capsys, number, answer)
     assert line.startswith(f"✗ {number} ")
     assert re.search(".*".join(map(re.escape, facts.split(" … "))), line), line
+    if EXERCISES[number].draw_wrong and WRONG_AT_A_PLACE.match(line):
+        assert picture.startswith("Yours against the expected one: "), line
 
 
 def not_written(*args):
@@ -34,7 +42,7 @@ def not_written(*args):
 
 @pytest.mark.parametrize("answer", [..., lambda *args: ..., not_written])
 def test_an_answer_that_is_not_written_is_not_done(answer, capsys):
-    assert said(capsys, "02.1", answer).startswith("… 02.1 is not done yet")
+    assert said(capsys, "02.1", answer)[0].startswith("… 02.1 is not done yet")
 
 
 @pytest.mark.parametrize("number", EXERCISES)
@@ -44,23 +52,25 @@ def test_each_exercise_has_at_least_three_wrong_answers_told_apart(number):
     assert len(set(messages)) == len(messages)
 
 
-def exercise_cells(path):
-    """The setup cell and the code cells of the section on exercises."""
+def exercise_sections(path):
+    """The code cells of each section with an exercise, below the setup cell."""
     notebook = nbformat.read(path, as_version=4)
-    section = dict(sections(notebook)).get("Exercises", [])
-    return [setup_cell(notebook), *(cell for cell in section if cell.cell_type == "code")]
+    for _, cells in sections(notebook):
+        code = [cell for cell in cells if cell.cell_type == "code"]
+        if any("exercise(" in cell.source for cell in code):
+            yield [setup_cell(notebook), *code]
 
 
-SOLVED = [path for path in notebook_files() if len(exercise_cells(path)) > 1]
-
-
-@pytest.mark.parametrize("path", SOLVED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", notebook_files()[1:], ids=lambda path: path.stem)
 def test_solutions_are_accepted_and_stubs_are_not_done(path, capsys):
-    names, verdicts = {}, {}
-    for cell in exercise_cells(path):
-        exec(cell.source, names)
-        verdicts[cell.id] = capsys.readouterr().out
+    verdicts = {}
+    for cells in exercise_sections(path):
+        names = {}
+        for cell in cells:
+            exec(cell.source, names)
+            verdicts[cell.id] = capsys.readouterr().out
     numbers = [number for number in EXERCISES if number.startswith(path.name[:2])]
+    assert numbers
     for i, number in enumerate(numbers, 1):
         assert verdicts[f"exercise-{i}-solution"].startswith(f"✓ {number} ")
         assert verdicts[f"exercise-{i}-answer"].startswith(f"… {number} is not done yet")

@@ -261,7 +261,7 @@ def test_a_refused_value_leaves_everything_as_it_was(explorer):
     before = explorer.values, explorer.summary
     for wrong, message in (
         ({"step": 9.0}, "step needs to be from 0.5 to 2.0, got 9.0"),
-        ({"step": "x"}, "step cannot be 'x'"),
+        ({"step": "x"}, "step needs to be from 0.5 to 2.0, got 'x'"),
         ({"rounding": "up"}, "rounding cannot be 'up'"),
         ({"rounding": "floor", "step": 9.0}, "step needs to be from"),
     ):

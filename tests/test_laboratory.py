@@ -1,6 +1,7 @@
 """The laboratory without a browser: buttons pressed in Python, text and picture that follow."""
 
 import asyncio
+import collections
 import functools
 import io
 import itertools
@@ -39,6 +40,12 @@ def short_trainings():
 
 
 @pytest.fixture
+def two_epochs(monkeypatch):
+    """Enough where it does not matter how well the network learns."""
+    monkeypatch.setattr("helpers.lessons.digits.networks.EPOCHS", 2)
+
+
+@pytest.fixture
 def laboratory():
     return Laboratory()
 
@@ -49,7 +56,7 @@ def picture(laboratory):
 
 
 def panels(laboratory):
-    """The pictures inside the two axes: the loss, and the digits."""
+    """The pictures inside the axes: the loss, the digits, the weights, the gradients."""
     figure, image = laboratory.chart.figure, picture(laboratory)
     boxes = [ax.get_window_extent() for ax in figure.axes]
     return [
@@ -59,6 +66,11 @@ def panels(laboratory):
     ]  # fmt: skip
 
 
+def said(laboratory):
+    """What was trained, and how well it reads: the first lines of the title."""
+    return laboratory.summary.partition("; ")[0]
+
+
 def difference(one, other):
     """The largest difference between two pictures in any pixel and colour, from 0 to 255."""
     return max(high for _, high in ImageChops.difference(one, other).getextrema())
@@ -66,7 +78,7 @@ def difference(one, other):
 
 def rightmost_blue(image):
     """The right end of the blue curve, in pixels."""
-    half = image.crop((0, 0, image.width // 2, image.height))
+    half = image.crop((0, 0, image.width // 2, 500))  # not the bars below
     red, _, blue = (band.point(lambda level: level // 2) for band in half.split())
     return ImageChops.subtract(blue, red).point(lambda level: 255 * (level > 50)).getbbox()[2]
 
@@ -112,7 +124,7 @@ def test_before_the_first_training(laboratory):
     assert laboratory.controls["learning_rate"].options == (0.03, 0.1, 0.3, 1, 3)
     assert laboratory.summary == "nothing trained yet: choose, and press Train"
     assert (laboratory.train_button.disabled, laboratory.stop_button.disabled) == (False, True)
-    assert picture(laboratory).size == (1600, 840)
+    assert picture(laboratory).size == (1600, 1480)
     assert len(panels(laboratory)[1].getcolors()) == 1, "there are no digits to show yet"
 
 
@@ -122,7 +134,7 @@ def test_it_trains_to_the_same_end_as_without_it():
     assert laboratory.accuracy == pytest.approx(accuracy(model), abs=1e-9)
     assert laboratory.accuracy > 90
     right = f"{accuracy(model):.1f} % of the held-out digits read right"
-    assert laboratory.summary == f"2 bits, straight-through, learning rate 0.1: {right}"
+    assert said(laboratory) == f"2 bits, straight-through, learning rate 0.1: {right}"
     assert laboratory.picture.said == laboratory.summary
     assert (laboratory.progress.value, laboratory.progress.bar_style) == (1.0, "success")
     losses = [loss.item() for *_, loss in training_steps(replace(STRAIGHT, bits=2))]
@@ -206,12 +218,13 @@ def test_the_loss_grows_while_it_trains(laboratory, monkeypatch):
     for percent, (shown, _), text in zip((10, 20, 30), seen, texts, strict=True):
         assert shown == pytest.approx(percent / 100, abs=0.01)
         start = f"2 bits, straight-through, learning rate 0.1: {percent} % trained, loss "
-        assert text.startswith(start) and 0 < float(text.removeprefix(start)) < 2
+        loss, _, layers = text.removeprefix(start).partition("; ")
+        assert text.startswith(start) and 0 < float(loss) < 2 and "mean |gradient|" in layers
     ends = [rightmost_blue(image) for _, image in seen]
     axes = laboratory.chart.figure.axes[0].get_window_extent()
     expected = [axes.x0 + done * axes.width for done in (0.1, 0.2, 0.3)]
     assert ends == pytest.approx(expected, abs=12)
-    lasting = (0, int(840 - axes.y1) + 4, int(expected[0]) - 12, 840)
+    lasting = (0, int(1480 - axes.y1) + 4, int(expected[0]) - 12, 1480)
     for one, other in itertools.combinations([image.crop(lasting) for _, image in seen], 2):
         assert difference(one, other) < 80, "what was drawn has moved"
     assert not laboratory.is_training
@@ -225,18 +238,112 @@ def test_nothing_jumps(laboratory):
     assert max(laboratory.losses) > 100, "or it is no test of the limits"
     assert [ax.axis() for ax in laboratory.chart.figure.axes] == before
     edge = laboratory.chart.figure.axes[0].get_window_extent()
-    for strip in ((0, 100, int(edge.x0), 840), (0, int(840 - edge.y0) + 4, 1600, 840)):
+    for strip in ((0, 120, int(edge.x0), 700), (0, int(1480 - edge.y0) + 4, 1600, 840)):
         one, other = empty.crop(strip), picture(laboratory).crop(strip)
         assert len(one.getcolors(1 << 20)) > 10, "nothing is written here"
         assert difference(one, other) < 30
 
 
-def test_the_same_training_gives_the_same_picture(laboratory):
-    first = read_strokes(learn(laboratory).picture)
-    learn(laboratory, bits=8, method="default gradient")
-    assert read_strokes(laboratory.picture) != first
-    learn(laboratory, bits=2, method="straight-through")
-    assert read_strokes(laboratory.picture) == first == read_strokes(learn(Laboratory()).picture)
+def test_the_same_training_gives_the_same_picture(laboratory, two_epochs):
+    one, other = {"bits": 8, "method": "default gradient"}, {"bits": 2, "method": "learned step"}
+    for values in (other, one, other):
+        before = read_strokes(laboratory.picture)
+        learn(laboratory, **values)
+    last, fresh = read_strokes(laboratory.picture), learn(Laboratory(), **one)
+    assert before != last == read_strokes(learn(fresh, **other).picture)
+
+
+def test_the_curve_of_the_run_before_stays(laboratory, two_epochs):
+    chart = laboratory.chart
+    learn(laboratory)
+    first, losses = said(laboratory), laboratory.losses
+    assert len(chart.before.get_xdata()) == 0 and "the run before" not in laboratory.summary
+    assert len(chart.title.get_text().splitlines()) == 2
+
+    learn(laboratory, method="learned step", bits=3)
+    assert list(chart.before.get_ydata()) == losses
+    assert list(chart.line.get_ydata()) == laboratory.losses != losses
+    assert laboratory.summary.endswith(f"; the run before: {first}")
+    assert chart.title.get_text().splitlines()[2] == (
+        "dashed: " + first.replace(" of the held-out digits", "")
+    )
+    # dashed, and of another colour than the curve of this run
+    assert chart.before.is_dashed() and not chart.line.is_dashed()
+    assert chart.before.get_color() != chart.line.get_color()
+
+    async def stop_early():
+        task = asyncio.ensure_future(laboratory.train())
+        await until(lambda: 0.05 < laboratory.done < 0.5)
+        laboratory.stop_button.click()
+        await task
+
+    second = said(laboratory)
+    asyncio.run(stop_early())
+    assert laboratory.summary.endswith(f"; the run before: {second}")
+    assert chart.before.get_xdata()[-1] == 100 and chart.line.get_xdata()[-1] < 20
+
+
+def heights(collection):
+    """{bin: height} of the bars."""
+    boxes = [path.get_extents() for path in collection.get_paths()]
+    return {round((box.x0 + box.x1) / 2): box.height for box in boxes}
+
+
+@pytest.mark.parametrize("bits, method", [(2, "straight-through"), (3, "floating point")])
+def test_each_weight_is_counted_in_its_bin(laboratory, two_epochs, bits, method):
+    learn(laboratory, bits=bits, method=method, learning_rate=0.3)
+    low, high = -(2**bits) // 2, 2**bits // 2 - 1
+    layers = laboratory.model[::2]
+    scaled = [w / layer.weight_scale for layer in layers for w in layer.weight.flatten().tolist()]
+    inside = collections.Counter(round(w) for w in scaled if low - 0.5 <= w <= high + 0.5)
+    outside = [low if w < low - 0.5 else high for w in scaled if not low - 0.5 <= w <= high + 0.5]
+    share = 100 / len(scaled)
+    expected = {k: n * share for k, n in inside.items()}
+    assert heights(laboratory.chart.inside) == pytest.approx(expected, abs=0.1)
+    beyond = {k: n * share for k, n in collections.Counter(outside).items()}
+    assert heights(laboratory.chart.outside) == pytest.approx(beyond, abs=0.1) and beyond
+    for path in laboratory.chart.outside.get_paths():
+        box = path.get_extents()
+        below = expected[round((box.x0 + box.x1) / 2)]
+        assert box.y0 == pytest.approx(below, abs=0.1), "it stands on the rest of its bin"
+    percent = f"{sum(beyond.values()):.0f} % of the weights are outside the grid"
+    assert percent in laboratory.summary
+    ax = laboratory.chart.figure.axes[2]
+    assert ax.get_xlim() == (low - 0.8, high + 0.8) and ax.get_ylim()[1] > max(expected.values())
+
+
+def test_the_gradient_of_each_layer_is_drawn_while_it_trains(laboratory, two_epochs, monkeypatch):
+    monkeypatch.setattr(module, "PAUSE", 0.0)
+    run, sizes = replace(STRAIGHT, bits=3), []
+    for model, *_ in training_steps(run):
+        sizes.append([layer.weight.grad.abs().mean().item() for layer in model[::2]])
+    shown = []
+    monkeypatch.setattr(
+        laboratory.chart, "show", lambda *_: shown.append(laboratory.chart.gradients[0].get_xdata())
+    )
+    learn(laboratory, bits=3)
+    assert laboratory.gradients == sizes
+    assert len(sizes) == 42, "two epochs: 14 points of 3 batches each"
+    for line, layer in zip(laboratory.chart.gradients, zip(*sizes, strict=True), strict=True):
+        means = [sum(layer[k : k + 3]) / 3 for k in range(0, 42, 3)]
+        assert list(line.get_ydata()) == pytest.approx(means, rel=1e-4)
+        assert list(line.get_xdata()) == pytest.approx([100 * (k + 1) / 14 for k in range(14)])
+    ends = [places[-1] for places in shown if len(places)]
+    assert len(ends) > 38 and all(a <= b for a, b in itertools.pairwise(ends))
+
+
+def test_no_gradient_is_drawn_at_0(laboratory, two_epochs):
+    learn(laboratory, method="default gradient")
+    assert laboratory.summary.partition("from the first: ")[2] == "0, 0, 0"
+    ax = laboratory.chart.figure.axes[3]
+    low, _ = ax.get_ylim()
+    for line in laboratory.chart.gradients:
+        assert not line.get_ydata().any()
+    assert low < 0 and [tick.get_text() for tick in ax.get_yticklabels()][:2] == ["0", "0.00001"]
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == ["first layer", "second", "last"]
+    looks = {(line.get_color(), line.get_marker()) for line in laboratory.chart.gradients}
+    assert len(looks) == 3
 
 
 def test_stop_in_the_middle(laboratory):
@@ -249,7 +356,7 @@ def test_stop_in_the_middle(laboratory):
     asyncio.run(stop())
     assert 0.4 < laboratory.done < 0.41, "it went on for more than some batches"
     right = f"{accuracy(laboratory.model):.1f} % of the held-out digits read right"
-    assert laboratory.summary == (
+    assert said(laboratory) == (
         f"2 bits, straight-through, learning rate 0.1, stopped after 40 %: {right}"
     )
     assert laboratory.confusion.sum() == 500 and laboratory.progress.bar_style == "warning"
@@ -257,8 +364,8 @@ def test_stop_in_the_middle(laboratory):
     assert not laboratory.is_training
 
     learn(laboratory)  # the next one is not stopped
-    assert laboratory.done == 1 and "stopped" not in laboratory.summary
-    assert laboratory.summary == trained().summary
+    assert laboratory.done == 1 and "stopped" not in said(laboratory)
+    assert said(laboratory) == said(trained())
 
 
 def test_others_have_their_turn_while_it_trains(laboratory):
@@ -283,7 +390,7 @@ def test_others_have_their_turn_while_it_trains(laboratory):
 
 
 def test_a_second_click_starts_no_second_training(laboratory, monkeypatch):
-    runs, once = [], trained().summary
+    runs, once = [], said(trained())
     monkeypatch.setattr(
         module, "training_steps", lambda run: runs.append(run) or training_steps(run)
     )
@@ -300,7 +407,7 @@ def test_a_second_click_starts_no_second_training(laboratory, monkeypatch):
 
     asyncio.run(click())
     assert len(runs) == 1 and len(laboratory.losses) == BATCHES
-    assert laboratory.summary == once
+    assert said(laboratory) == once
     learn(laboratory)
     assert len(runs) == 2
 
@@ -313,7 +420,7 @@ def test_moving_the_controls_leaves_the_run_as_it_is(laboratory):
         await task
 
     asyncio.run(move())
-    assert laboratory.summary == trained().summary
+    assert said(laboratory) == said(trained())
     learn(laboratory)
     assert laboratory.summary.startswith("floating point, learning rate 3: ")
 
@@ -329,9 +436,9 @@ def test_a_loss_that_is_no_number_is_told(broken):
     right = f"{accuracy(laboratory.model):.1f} % of the held-out digits read right"
     first = laboratory.losses[BATCHES // 2]
     at = f"at batch {BATCHES // 2 + 1}"
-    assert laboratory.summary.endswith(f": the loss became {first} {at}, {right}")
+    assert said(laboratory).endswith(f": the loss became {first} {at}, {right}")
     assert laboratory.progress.bar_style == "warning"
-    loss, digits = panels(laboratory)
+    loss, digits, *_ = panels(laboratory)
     blue = [near((0, 114, 178), [colour]) for _, colour in loss.getcolors(1 << 20)]
     assert any(blue), "the curve is gone"
     half = loss.crop((loss.width // 2 + 4, 0, loss.width, loss.height))
@@ -342,7 +449,7 @@ def test_a_loss_that_is_no_number_is_told(broken):
 def test_a_learning_rate_that_is_too_high_is_shown(laboratory):
     learn(laboratory, learning_rate=3)
     assert laboratory.accuracy < 20 and laboratory.losses[-1] > 2
-    assert laboratory.summary == (
+    assert said(laboratory) == (
         f"2 bits, straight-through, learning rate 3: {laboratory.accuracy:.1f} % of the held-out "
         "digits read right"
     )
@@ -355,7 +462,7 @@ def test_an_error_is_shown_and_raised_and_goes_away(after, percent):
         asyncio.run(broken.train())
     assert "ValueError: a scale of &lt;b&gt;0&lt;/b&gt;" in broken.message.value
     assert 'role="alert"' in broken.message.value and "#b00020" in broken.message.value
-    assert broken.summary == (
+    assert said(broken) == (
         f"2 bits, fails, learning rate 0.1: an error ended the training after {percent} %"
     )
     assert broken.picture.said == broken.summary and broken.progress.bar_style == "danger"
@@ -363,7 +470,7 @@ def test_an_error_is_shown_and_raised_and_goes_away(after, percent):
     assert (broken.train_button.disabled, broken.stop_button.disabled) == (False, True)
 
     learn(broken, method="straight-through")
-    assert broken.message.value == "" and broken.summary == trained().summary
+    assert broken.message.value == "" and said(broken) == said(trained())
 
 
 def test_an_error_after_a_click_is_shown_and_logged(caplog):
@@ -392,7 +499,7 @@ def test_an_interrupted_cell_leaves_the_laboratory_usable(laboratory):
     asyncio.run(interrupt())
     assert "stopped after 30 %" in laboratory.summary and laboratory.confusion.sum() == 500
     assert not laboratory.is_training
-    assert learn(laboratory).summary == trained().summary
+    assert said(learn(laboratory)) == said(trained())
 
 
 def test_a_refused_value_leaves_the_controls_as_they_were(laboratory):

@@ -1,14 +1,20 @@
 """Predictions, live errors, and how check answers."""
 
+import inspect
 import json
+import re
 import warnings
 
+import numpy as np
 import pytest
 import torch
 
 from autograd_surprises.show.badge import GREY, RED, Badge
 from autograd_surprises.show.table import Table
-from helpers.lessons.checking import Verdict, check, exercise
+from helpers.curves.agreement import measure_together
+from helpers.curves.difference_figure import plot_difference
+from helpers.functions import clamp
+from helpers.lessons.checking import Verdict, check, exercise, judge
 from helpers.lessons.expectations import expect_error, expect_warning
 from helpers.lessons.installation import missing_packages
 from helpers.lessons.prediction import STORED, predict
@@ -96,6 +102,12 @@ def test_a_question_reads_well_without_widgets():
     assert "application/vnd.jupyter.widget-view+json" in data
 
 
+def test_a_long_question_is_not_broken_inside_a_word():
+    question = "Does it reach the bottom and rest there? " * 5
+    *lines, a, b = repr(predict(question, {"a": "x", "b": "y"}, answer="a")).splitlines()
+    assert " ".join(lines) == question.strip() and max(map(len, lines)) <= 98
+
+
 def test_a_question_is_stored_for_a_page_without_a_kernel():
     data = predict("What?", {"b": "x", "a": "y"}, answer="a")._repr_mimebundle_()
     asked = {"question": "What?", "options": [["b", "x"], ["a", "y"]], "right": "a"}
@@ -107,7 +119,129 @@ def test_check_never_raises(capsys):
         raise ZeroDivisionError("by zero\nsecond line")
 
     check("04.1", broken)
-    assert capsys.readouterr().out == "✗ 04.1 your code raised ZeroDivisionError: by zero\n"
+    said = capsys.readouterr().out
+    assert re.fullmatch(r"✗ 04.1 your code raised ZeroDivisionError in .*: by zero\n", said)
+
+
+def raises_in_forward(x):
+    return x.clamp(0, 1).no_such_method()
+
+
+class RaisesInBackward(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clamp(0, 1)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        scale = torch.ones(3)
+        return scale * grad_output
+
+
+@pytest.mark.parametrize(
+    "answer, line, source",
+    [
+        (raises_in_forward, 1, "return x.clamp(0, 1).no_such_method()"),
+        (RaisesInBackward.apply, 8, "return scale * grad_output"),
+    ],
+)
+def test_an_error_in_your_code_names_its_line(answer, line, source):
+    owner = RaisesInBackward if answer == RaisesInBackward.apply else answer
+    number = inspect.getsourcelines(owner)[1] + line
+    said = judge("04.1", answer).why
+    assert f" in test_lessons.py:{number}, `{source}`: " in said
+
+
+def test_an_error_in_a_cell_names_the_line_of_the_cell(tmp_path):
+    cell = tmp_path / "ipykernel_123" / "456.py"  # the name that IPython gives a cell
+    cell.parent.mkdir()
+    cell.write_text("def leaky_clamp(x):\n    y = x.clamp(0, 1)\n    return y.item()\n")
+    names = {}
+    exec(compile(cell.read_text(), str(cell), "exec"), names)
+    said = judge("04.1", names["leaky_clamp"]).why
+    assert said.startswith("your code raised RuntimeError in line 3, `return y.item()`: a Tensor")
+
+
+def test_an_error_that_no_line_of_yours_raised_names_none():
+    class TooMany(RaisesInBackward):
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output, grad_output, grad_output
+
+    said = judge("04.1", TooMany.apply).why
+    assert said.startswith("your code raised RuntimeError: function TooManyBackward returned")
+
+
+def shifted(x):
+    print("called")
+    return x.clamp(0, 1) + 1
+
+
+def test_a_wrong_curve_is_drawn_against_the_expected_one(monkeypatch, capsys):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    check("04.1", shifted)
+    verdict, picture = shown
+    assert verdict.sign == "✗" and picture is verdict.picture
+    assert picture.summary.startswith("Yours against the expected one: values differ from -1.5 to")
+    value_ax, gradient_ax = picture.axes
+    yours, expected = (line.get_ydata() for line in value_ax.lines if len(line.get_xdata()) > 9)
+    assert np.nanmin(yours) == 1 and np.nanmax(yours) == 2
+    assert np.nanmin(expected) == 0 and np.nanmax(expected) == 1
+    assert gradient_ax.get_title() == "gradient: not as expected"  # it does not leak
+    names = [text.get_text() for text in picture.legends[0].get_texts()]
+    assert names == ["your value", "your gradient", "expected"]
+    assert capsys.readouterr().out.count("called") <= 2, "drawing it prints again"
+
+
+def test_where_a_single_point_differs_both_dots_are_closed():
+    """An open dot would say that the gradient there is another one."""
+    sides = [{"min": 0.0, "max": 1.0, "bound_gradient": g} for g in (0.0, 1.0)]
+    _, ax = plot_difference(*measure_together([(clamp, side) for side in sides], (-1, 2))).axes
+    dots = [line for line in ax.lines if line.get_marker() == "o" and len(line.get_xdata())]
+    assert [line.get_ydata().tolist() for line in dots] == [[0, 0], [1, 1]]
+    assert all(line.get_markerfacecolor() == line.get_color() for line in dots)
+
+
+def test_in_a_terminal_the_picture_is_its_summary(capsys):
+    check("04.1", torch.relu)
+    verdict, picture = capsys.readouterr().out.splitlines()
+    assert verdict.startswith("✗ 04.1") and picture.startswith("Yours against the expected one:")
+
+
+class SquareOfNumber(RaisesInBackward):
+    """The right curve, but its second derivative is 0."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.twice = 2 * x.detach()
+        return x**2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return ctx.twice * grad_output
+
+
+@pytest.mark.parametrize("answer, sign", [(torch.square, "✓"), (SquareOfNumber.apply, "✗")])
+def test_a_curve_that_is_right_is_not_drawn(answer, sign):
+    verdict = judge("04.3", answer)
+    assert verdict.sign == sign and verdict.picture is None
+
+
+@pytest.mark.parametrize(
+    "slope, sign, said",
+    [
+        (torch.zeros_like, "✗", "Your ball from 1.5 stays at 1.5."),
+        (lambda u: (1 - u.abs()).clamp(min=0), "✗", "from 4.5 reaches the bottom in 6 steps"),
+        (lambda u: ((u >= 0) & (u < 1)).to(u.dtype), "✓", "from 4.5 reaches the bottom in 5 steps"),
+    ],
+)
+def test_your_own_ball_rolls_down_the_stairs(slope, sign, said):
+    verdict = judge("06.2", slope)
+    assert verdict.sign == sign and said in verdict.picture.summary
+    path = verdict.picture.axes[1].lines[0].get_ydata()
+    assert f"from {path[0]:g} " in verdict.picture.summary
+    assert ("stays" in said) == (path == path[0]).all()
 
 
 @pytest.mark.parametrize(
@@ -122,7 +256,7 @@ def test_a_notebook_shows_the_verdict_in_colour(answer, text, colour, monkeypatc
     shown = []
     monkeypatch.setattr("IPython.display.display", shown.append)
     check("04.1", answer)
-    (verdict,) = shown
+    verdict = shown[0]
     assert verdict._repr_html_().startswith(f'<div role="status">{Badge(text, colour).html} ')
     assert repr(verdict).startswith(f"{text} ") and capsys.readouterr().out == ""
 

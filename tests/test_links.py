@@ -216,6 +216,26 @@ def test_fault_in_an_output_is_seen(project, mime):
     assert len(complaints(project)) == 1
 
 
+NOTEBOOKS = notebook_files()
+FOLLOWING = list(zip(NOTEBOOKS, [*NOTEBOOKS[1:], NOTEBOOKS[0]], strict=True))
+
+
+@pytest.mark.parametrize("path, following", FOLLOWING, ids=[path.stem for path in NOTEBOOKS])
+def test_a_notebook_ends_with_a_link_to_the_next(path, following):
+    *_, last = nbformat.read(path, as_version=4).cells
+    title = nbformat.read(following, as_version=4).cells[0].source.splitlines()[0]
+    title = title.removeprefix("# ").replace("*", "")
+    words = "Back to the start" if following == NOTEBOOKS[0] else title
+    assert last.source.splitlines()[-1] == f"- Next: [{words}]({following.name})"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS[1:8], ids=[path.stem for path in NOTEBOOKS[1:8]])
+def test_a_lesson_says_where_the_clinic_helps(path):
+    """Below a heading of its own, not only as the next notebook."""
+    *cells, _ = nbformat.read(path, as_version=4).cells
+    assert any("](08_none_zero_nan.ipynb" in c.source for c in cells if c.cell_type == "markdown")
+
+
 def test_what_moves_in_the_readme_is_small():
     moving = list((ROOT / "docs").glob("explorer-*.webp"))
     assert len(moving) == 2

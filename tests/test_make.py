@@ -35,7 +35,11 @@ esac
 INSTALL = "-m pip install --disable-pip-version-check -c constraints.txt -e ."
 BUILD = ["-m venv --clear .venv", f"{INSTALL}[lab]"]
 FIRST = "/lab/tree/notebooks/00_start_here.ipynb"
-LAB = f"-m jupyterlab --ServerApp.root_dir=. --LabApp.default_url={FIRST}"
+LAB = (
+    f"-m jupyterlab --ServerApp.root_dir=. --LabApp.default_url={FIRST}"
+    " --ServerApp.contents_manager_class=tools.lab_files.Notebooks"
+    " --LabApp.extra_labextensions_path=tools/lab_extensions"
+)
 
 
 class Checkout:

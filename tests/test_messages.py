@@ -4,12 +4,11 @@ import re
 
 import nbformat
 import pytest
-from pasted_texts import EXAMPLES, TYPED, UNKNOWN, every_warning, pasted, said_by_torch
+from pasted_texts import EXAMPLES, UNKNOWN, every_warning, pasted, said_by_torch
 
 from autograd_surprises import explain_error
-from autograd_surprises.messages import MESSAGES, find_messages, known_message, remedy_for
+from autograd_surprises.messages import MESSAGES, known_message, messages_in, remedy_for
 from autograd_surprises.messages.message import contains
-from helpers.lessons.symptoms import symptom_table
 from tools.notebooks import notebook_files
 
 each = pytest.mark.parametrize("message, text, code", EXAMPLES, ids=[e[1][:50] for e in EXAMPLES])
@@ -23,7 +22,7 @@ def test_an_example_makes_torch_say_it(message, text, code):
     assert any(contains(said, wording) for wording in (text, *message.variants)), said
     assert known_message(said) is message, f"{known_message(said)} hides it"
     for how, whole in pasted(error).items():
-        assert find_messages(whole) == [message], how
+        assert messages_in(whole) == [message], how
 
 
 @each
@@ -43,35 +42,12 @@ def test_a_message_that_is_not_known_is_called_so():
 
 @pytest.mark.parametrize("text", UNKNOWN.values(), ids=UNKNOWN)
 def test_nothing_is_found_where_nothing_is_known(text):
-    assert find_messages(text) == []
-
-
-def test_words_are_looked_up_in_the_order_of_the_notebooks():
-    for words in TYPED:
-        places = [message.section[:2] or "99" for message in find_messages(words)]
-        assert places == sorted(places)
-
-
-@pytest.mark.parametrize(
-    "words, causes",
-    [
-        (
-            "does not require grad",
-            ["not-connected", "untracked-tensor", "not-differentiable-input"],
-        ),
-        ("GRADIENTS incorrect", ["gradient-count", "gradient-count"]),
-        ("retain_graph", ["second-backward"]),  # in the remedy only
-        ("in-place operation", ["leaf-in-place"]),  # not all messages with the variant "in-place"
-        ("RuntimeError: element 0 of t", ["not-connected"]),
-    ],
-)
-def test_messages_are_found_by_words(words, causes):
-    assert [message.cause for message in find_messages(words)] == causes
+    assert messages_in(text) == []
 
 
 def test_the_error_that_stopped_the_program_comes_first():
     first, last = "forward() takes 2 positional arguments", "No module named 'pytorch'"
-    found = find_messages(f"TypeError: {first}\n\nx.y.Failure: mine\n\nImportError: {last}")
+    found = messages_in(f"TypeError: {first}\n\nx.y.Failure: mine\n\nImportError: {last}")
     assert found == [known_message(last), known_message(first)]
 
 
@@ -98,32 +74,6 @@ def test_variants_of_a_message_are_known(said, cause):
 def test_no_text_is_listed_twice():
     texts = [text for message in MESSAGES for text in message.examples]
     assert len(texts) == len(set(texts))
-
-
-def test_the_index_lists_every_message_that_a_section_explains():
-    lines = repr(symptom_table()).splitlines()[1:]
-    explained = [message for message in MESSAGES if message.section]
-    assert len(lines) == sum(len(message.examples) for message in explained)
-    for message in explained:
-        for text in message.examples:
-            (line,) = [line for line in lines if re.match(f"`+ ?{re.escape(text)} ?`", line)]
-            assert f"]({message.section})" in line
-
-
-def test_the_index_follows_the_notebooks():
-    links = [link for _, link in symptom_table().rows]
-    assert [link[:3] for link in links] == sorted(link[:3] for link in links)
-    assert len(set(links)) == 1 + sum(a != b for a, b in zip(links, links[1:], strict=False))
-
-
-@pytest.mark.parametrize("section", sorted({m.section for m in MESSAGES if m.section}))
-def test_a_section_is_a_heading_of_its_notebook(section):
-    notebook, _, anchor = section.partition("#")
-    (path,) = [path for path in notebook_files() if path.name == notebook]
-    cells = nbformat.read(path, as_version=4).cells
-    texts = [cell.source for cell in cells if cell.cell_type == "markdown"]
-    headings = re.findall(r"^##+ (.+)$", "\n".join(texts), re.MULTILINE)
-    assert anchor in [heading.strip().replace(" ", "-") for heading in headings]
 
 
 NOT_OF_TORCH = {"04_override_backward": {"wrong-name"}}  # the name of a page's own class

@@ -1,40 +1,19 @@
 """A reader may jump to any section: each needs no names but its own and those of the setup cell.
 
-And sections with an explorer are run after the setup cell alone, to see that some cell drives it to
-both ends of every slider.
+Sections with an explorer are also run like that, and their explorers moved: notebook_pictures.py.
 """
 
 import ast
 import builtins
 import dis
 import json
-import subprocess
-import sys
 import types
-from pathlib import Path
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from sample_notebooks import WITHOUT_FAULT, write
 
 from tools.notebooks import notebook_files, sections, setup_cell
-
-RUNNER = Path(__file__).with_name("run_sections.py")
-
-
-def reports(*paths):
-    """What run_sections.py finds in each of these notebooks."""
-    done = subprocess.run(
-        [sys.executable, RUNNER, *paths],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    found = json.loads(done.stdout)
-    return {path.name: found[str(path)] for path in paths}
-
 
 KNOWN = {*dir(builtins), "display", "get_ipython", "__name__"}
 STORED, LOADED = {"STORE_NAME", "STORE_GLOBAL"}, {"LOAD_NAME", "LOAD_GLOBAL"}
@@ -93,30 +72,6 @@ def test_sections_need_only_the_setup_cell(path):
     assert borrowers(path) == []
 
 
-EXPLORE = "e = explore(lambda x, a, b, c: a * x, a=(1.0, 3.0, 0.5), b=['in', 'out'], c=False)\ne"
-
-
-def write(folder, sections, name="sample.ipynb"):
-    """A notebook with a setup cell and these sections: {heading: sources}."""
-    setup = "import torch\nfrom helpers.widgets import explore"
-    cells = [new_markdown_cell("# Sample?"), new_code_cell(setup, id="setup")]
-    for heading, sources in sections.items():
-        cells.append(new_markdown_cell(f"## {heading}"))
-        cells += [new_code_cell(source) for source in sources]
-    nbformat.write(new_notebook(cells=cells), folder / name)
-    return folder / name
-
-
-WITHOUT_FAULT = {
-    "Names": ["x = torch.ones(2)", "print(x)\ndisplay(x)"],
-    "Figure": ["import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"],
-    "Later": ["def f():\n    return g(h=[i for i in range(2)])", "def g(h):\n    return h"],
-    "Class": ["class A:\n    n = 1\n    m = n\n\n    def f(self):\n        return A"],
-    "Await": ["import asyncio\nawait asyncio.sleep(0)"],
-    "Explorer": [EXPLORE, "e.set(a=1.0, b='out', c=True)\ne.set(a=3.0)\nprint(e.summary)"],
-}
-
-
 def test_good_sections_pass(tmp_path):
     assert borrowers(write(tmp_path, WITHOUT_FAULT)) == []
 
@@ -138,24 +93,25 @@ def test_a_borrowed_name_is_seen(sources, missing, tmp_path):
     assert "'Borrows'" in wrong and missing in wrong
 
 
-GOOD = {"failures": [], "lazy": []}
-FAULTY = {
-    "Fails": ["explore(torch.sin, b=(0.0, 1.0))"],
-    "Lazy": [EXPLORE, "e.set(a=2.0)\ne.set(a=3.0)"],
-}
+def test_explorers_say_what_they_should_wherever_they_are_moved(moved_explorers):
+    faults = json.loads((moved_explorers / "faults.json").read_text())
+    assert {path.stem: faults[path.stem] for path in notebook_files()} == {
+        path.stem: [] for path in notebook_files()
+    }
+    assert faults["without_fault"] == []
 
 
-def test_sliders_are_driven_to_both_ends_and_a_planted_fault_is_seen(tmp_path):
-    good = write(tmp_path, WITHOUT_FAULT, "good.ipynb")
-    faulty = write(tmp_path, FAULTY, "faulty.ipynb")
-    found = reports(faulty, good, *notebook_files())
-
-    planted = found.pop("faulty.ipynb")
-    (failure,) = planted["failures"]
-    assert "'Fails'" in failure and "TypeError" in failure
-    numeric, choices, checkbox = planted["lazy"]
-    assert "'Lazy'" in numeric
-    assert "'a' to [1.0]" in numeric
-    assert "'b' to ['1 of its options']" in choices
-    assert "'c' to [True]" in checkbox
-    assert found == {path.name: GOOD for path in (good, *notebook_files())}
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("fails", ["'fails'", "after the setup cell alone", "TypeError"]),
+        ("fails_afterwards", ["'fails_afterwards'", "ZeroDivisionError"]),
+        ("fails_at_an_end", ["cell cell-1 at ", "'a': 3.0", "NameError"]),
+        ("fails_where_a_button_leads", ["cell cell-1 at ", "'a': 1.57", "NameError"]),
+        ("says_something_else", ["it says", "value -9 to 9", "not 'value -8 to 8'", "'b': 'out'"]),
+        ("shows_no_explorer", ["cell cell-1 shows no explorer"]),
+    ],
+)
+def test_a_planted_fault_is_seen(name, said, moved_explorers):
+    (fault,) = json.loads((moved_explorers / "faults.json").read_text())[name]
+    assert [words for words in said if words not in fault] == []

@@ -80,7 +80,40 @@ def copied_sign(x, proxy):
     return y
 
 
+def by_retaining(x):
+    y = x.exp()
+    y.retain_grad()
+    torch.autograd.backward((y**2).sum())
+    return y.grad
+
+
+def by_hook(x):
+    y, arrived = x.exp(), []
+    y.register_hook(arrived.append)
+    (y**2).sum().backward()
+    return arrived[0]
+
+
+def from_a_new_leaf(x):
+    y = x.detach().exp().requires_grad_()
+    (y**2).sum().backward()
+    return y.grad
+
+
+def by_grad(x, **options):
+    y = x.exp()
+    return torch.autograd.grad((y**2).sum(), y, **options)[0]
+
+
 RIGHT = {
+    "01.2": {
+        "retained": by_retaining,
+        "a hook": by_hook,
+        "autograd.grad": by_grad,
+        "a new leaf": from_a_new_leaf,
+        "with a graph": lambda x: by_grad(x, create_graph=True),
+        "torch.func": lambda x: torch.func.grad(lambda y: (y**2).sum())(x.exp()),
+    },
     "10.1": {
         "a product": repaired(lambda g, x: g * slope(x)),
         "in place in a copy": repaired(lambda g, x: g.clone().mul_(slope(x))),

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 from autograd_surprises.messages import MESSAGES, pasted
 from autograd_surprises.messages.message import contains
+from helpers.lessons.symptoms import SYMPTOMS
 from tools.website.search_index import search_script
 from tools.website.symptom_index import symptom_data
 
@@ -44,16 +45,20 @@ def test_the_script_is_the_same_each_time(monkeypatch):
     assert search_script(PAGES) == now
 
 
-def test_the_index_of_messages_has_all_of_them_and_is_json():
+def test_the_index_has_all_symptoms_and_is_json():
     data = symptom_data()
     assert json.loads(json.dumps(data)) == json.loads(json.dumps(symptom_data()))
-    listed = [
-        (message["texts"], message["meaning"], message["fix"]) for message in data["messages"]
-    ]
-    assert listed == [(list(m.examples), m.meaning, m.fix) for m in MESSAGES]
+    for symptom, entry in zip(SYMPTOMS, data["symptoms"], strict=True):
+        assert tuple(entry["texts"]) == symptom.texts
+        assert [said for _, said in entry["said"]] == [symptom.meaning, symptom.fix][
+            : 1 + symptom.of_torch
+        ]
+        assert [(what, page.replace(".html", ".ipynb")) for what, _, page in entry["causes"]] == [
+            *symptom.causes
+        ]
+        assert {*entry["shownWords"]} <= {*entry["words"]} == symptom.words
     for message, entry in zip(MESSAGES, data["messages"], strict=True):
-        assert entry["href"].replace(".html", ".ipynb") == message.section
-    assert sorted(message["place"] for message in data["messages"]) == list(range(len(MESSAGES)))
+        assert data["symptoms"][entry["place"]]["texts"] == [*message.examples]
 
 
 def test_an_expression_means_the_same_in_javascript():

@@ -1,9 +1,9 @@
-"""The index of messages in notebook 00: what it shows is what find_messages finds."""
+"""The index of symptoms in notebook 00: what it shows is what find_symptoms finds."""
 
 import pytest
 
-from autograd_surprises.messages import find_messages
-from helpers.lessons.symptoms import NOTHING_FOUND, answers, symptom_table
+from helpers.lessons.symptom_text import NOTHING_FOUND, answers, plain_index, whole_index
+from helpers.lessons.symptoms import find_symptoms
 from helpers.widgets.symptom_search import SymptomSearch
 
 TRACEBACK = """Traceback (most recent call last):
@@ -20,29 +20,38 @@ def search():
 
 def test_a_pasted_traceback_is_answered(search):
     search.said.value = TRACEBACK
-    (message,) = find_messages(TRACEBACK)
-    assert search.answers == answers([message])
-    assert f"]({message.section})" in search.answers
+    (symptom,) = find_symptoms(TRACEBACK)
+    assert search.answers == answers([symptom])
+    assert f"]({symptom.causes[0].section})" in search.answers
     assert "found: 1" in search.message.value
 
 
-def test_without_words_all_messages_are_listed(search):
-    everything = symptom_table()._repr_markdown_()
+def test_a_question_is_answered_with_each_cause(search):
+    search.said.value = "Why is my gradient None?"
+    first, *others = find_symptoms(search.said.value)
+    assert search.answers.startswith(answers([first]))
+    assert f"found: {1 + len(others)}" in search.message.value
+    for what, section in first.causes:
+        assert what.replace("_", r"\_") in search.answers and f"]({section})" in search.answers
+
+
+def test_without_words_everything_is_listed(search):
+    everything = whole_index()
     assert search.answers == everything
-    search.said.value = "does this mean anything"
+    search.said.value = "how do I bake bread"
     assert search.answers == NOTHING_FOUND
     search.said.value = " \n"
     assert search.answers == everything and "found" not in search.message.value
 
 
-def test_what_is_stored_is_the_table(search):
+def test_what_is_stored_is_the_whole_index(search):
     search.said.value = TRACEBACK
     bundle = search._repr_mimebundle_()
-    assert bundle["text/plain"] == repr(symptom_table())
-    assert bundle["text/markdown"] == symptom_table()._repr_markdown_()
+    assert bundle["text/plain"] == plain_index()
+    assert bundle["text/markdown"] == whole_index()
 
 
 def test_an_answer_shows_code_as_it_is():
     """No underscore or asterisk of a meaning is read as Markdown."""
-    found = find_messages("an in-place operation has overwritten it")
+    found = find_symptoms("RuntimeError: has been modified by an inplace operation")
     assert r"(+=, x\[...\] = ..., relu\_, optimizer.step())" in answers(found)

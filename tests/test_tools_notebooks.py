@@ -97,8 +97,8 @@ def test_metadata_keeps_tags_and_folding():
     cell.metadata = nbformat.from_dict(
         {
             "tags": ["solution"],
-            "jupyter": {"source_hidden": True, "outputs_hidden": True},
-            "collapsed": True,
+            "jupyter": {"source_hidden": True, "outputs_hidden": True, "other": 1},
+            "collapsed": True,  # JupyterLab's older word for outputs_hidden
             "execution": {"iopub.status.idle": "2024"},
         }
     )
@@ -106,9 +106,24 @@ def test_metadata_keeps_tags_and_folding():
     assert normalise(notebook).metadata == METADATA
     assert cell.metadata == {
         "tags": ["solution"],
-        "jupyter": {"source_hidden": True},
+        "jupyter": {"source_hidden": True, "outputs_hidden": True},
         "cellView": "form",
     }
+    shown = new_code_cell("f()", metadata={"jupyter": {"outputs_hidden": False}})
+    assert normalise(new_notebook(cells=[shown])).cells[0].metadata == {}
+
+
+def test_a_folded_output_is_covered_once_and_sealed_without_its_cover():
+    about = {"jupyter": {"outputs_hidden": True}, "tags": [IGNORED]}
+    cell = new_code_cell("f()", outputs=[stream("6")], metadata=about)
+    normalise(new_notebook(cells=[cell]))
+    normalise(new_notebook(cells=[cell]))
+    cover, output = cell.outputs
+    assert cover.data == {} and output.text == "6"
+    covered = cell.metadata.pop("seal")
+    cell.metadata.pop("jupyter")
+    normalise(new_notebook(cells=[cell]))
+    assert cell.outputs == [output] and cell.metadata.seal == covered
 
 
 def test_the_seal_of_an_ignored_output_fits_its_texts_alone():

@@ -12,6 +12,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from helpers.curves import plot_gradient_curve
 from helpers.lessons import predict
 from helpers.widgets import explore, freeze, freezing
+from helpers.widgets.playground import Playground
 from tools.notebooks import ROOT
 from tools.website import __main__ as command
 from tools.website import building, pages, recording
@@ -90,6 +91,17 @@ def test_a_question_is_asked_without_its_answer_in_sight():
     assert before.count('name="q-0"') == 2
 
 
+def test_a_folded_output_is_behind_a_click_and_not_in_the_search(tmp_path):
+    said = new_output("stream", name="stdout", text="the answer\n")
+    folded = {"jupyter": {"outputs_hidden": True}}
+    cell = new_code_cell("print(6)", id="a", outputs=[said], metadata=folded)
+    code, details, shown = cell_html(cell, {}).partition("<details")
+    assert details and "print" in code and "the answer" not in code and "the answer" in shown
+    nbformat.write(new_notebook(cells=[new_markdown_cell("# Why?"), cell]), tmp_path / "a.ipynb")
+    ((_, _, text),) = notebook_page(tmp_path / "a.ipynb", "a.html", {}).sections
+    assert "print(6)" in text and "answer" not in text
+
+
 @pytest.mark.parametrize("repository", [None, "owner/repo"])
 def test_the_front_page_links_to_the_repository_if_there_is_one(monkeypatch, repository):
     monkeypatch.setattr(pages, "address", lambda: repository)
@@ -120,6 +132,19 @@ def test_a_page_says_that_step_needs_a_kernel(monkeypatch, point, said):
     cell = new_code_cell("explorer", id="a", outputs=[output])
     elu = explore(torch.nn.functional.elu, alpha=(0.0, 1.0, 1.0), **point)
     assert cell_html(cell, {"a": freeze(elu)}).count("<em>Step</em>") == said
+
+
+def test_of_a_playground_a_page_gets_the_examples_and_says_how_to_type():
+    shown = Playground()
+    data, metadata = shown._repr_mimebundle_()
+    output = new_output("execute_result", data=data, metadata=metadata)
+    setup = new_code_cell("from helpers.widgets.playground import Playground", id="setup")
+    cell = new_code_cell("Playground()", id="a", outputs=[output])
+    notebook = new_notebook(cells=[setup, new_markdown_cell("## Play"), cell])
+    ((found, explorer),) = recording.shown_by(notebook, recording.has_picture)
+    assert found is cell and explorer.summary == metadata["image/png"]["alt"] == shown.summary
+    assert list(explorer.sliders) == ["y =", "a"]
+    assert "To type a formula of your own, <a href=" in cell_html(cell, {})
 
 
 def test_a_picture_that_is_not_the_stored_one_is_refused(tmp_path, monkeypatch):

@@ -26,6 +26,7 @@ METADATA = {
 }
 INSTALL, SETUP = "install", "setup"  # the ids of the first two code cells
 IGNORED = "nbval-ignore-output"  # the tag of a cell whose output nbval does not compare
+SOURCE_HIDDEN, OUTPUTS_HIDDEN = "source_hidden", "outputs_hidden"  # what can be folded
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 # JupyterLab names a new cell by a uuid, nbformat and VS Code by eight hexadecimal digits.
 RANDOM_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?")
@@ -67,6 +68,14 @@ def setup_cell(notebook):
     return next(cell for cell in notebook.cells if cell.get("id") == SETUP)
 
 
+def is_folded(cell, part):
+    """Is its code (SOURCE_HIDDEN) or its stored output (OUTPUTS_HIDDEN) folded?
+
+    JupyterLab unfolds an output when the cell runs.
+    """
+    return bool(cell.metadata.get("jupyter", {}).get(part))
+
+
 def is_readable(cell_id):
     return bool(READABLE_ID.fullmatch(cell_id)) and not RANDOM_ID.fullmatch(cell_id)
 
@@ -90,7 +99,7 @@ def name_cells(cells):
 
 
 def tidy_outputs(outputs):
-    """Without widget views, and with the pieces of one printed text put together again."""
+    """Without widget views and empty parts; the pieces of one printed text are put together."""
     tidy = []
     for output in outputs:
         if "data" in output:
@@ -126,14 +135,21 @@ def normalise(notebook):
     name_cells(notebook.cells)
     for cell in notebook.cells:
         kept = {"tags": cell.metadata.get("tags")}
-        if cell.metadata.get("jupyter", {}).get("source_hidden"):
-            # Folded in JupyterLab and in Colab. Colab would also show a line `# @title Question`,
-            # but JupyterLab shows the first line as it is.
-            kept |= {"jupyter": {"source_hidden": True}, "cellView": "form"}
+        kept["jupyter"] = {
+            part: True for part in (SOURCE_HIDDEN, OUTPUTS_HIDDEN) if is_folded(cell, part)
+        }
+        if is_folded(cell, SOURCE_HIDDEN):
+            # Folded in Colab, too. It would also show a line `# @title Question`, but JupyterLab
+            # shows the first line as it is.
+            kept["cellView"] = "form"
         if cell.cell_type == "code":
             cell["outputs"] = tidy_outputs(cell.outputs)
             if IGNORED in (kept["tags"] or ()):
                 kept["seal"] = seal(cell.outputs)
+            if cell.outputs and is_folded(cell, OUTPUTS_HIDDEN):
+                # Of a folded output, JupyterLab shows the first line of the first part, which may
+                # be the answer to a question. An empty part has none, and nbval does not see it.
+                cell.outputs.insert(0, nbformat.v4.new_output("display_data"))
         cell["metadata"] = nbformat.from_dict({key: value for key, value in kept.items() if value})
     return notebook
 

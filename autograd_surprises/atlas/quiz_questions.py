@@ -20,6 +20,8 @@ OPTIONS = 5  # at most
 LENGTH = 4  # longer numbers are no fun to read
 WARM_UP = 3  # questions about well-known operations
 TIE = "torch.maximum(x, one)"
+# In the atlas it stands beside both slopes. Alone, "the right one" could mean the correct one.
+RETURNED = {"the left one": "the slope on the left", "the right one": "the slope on the right"}
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ class Question:
         probe, value = self.probe, f"The value is {few_digits(self.probe.value)}"
         if probe.kind == "kink":
             left, right = few_digits(probe.left), few_digits(probe.right)
-            return f"Two slopes meet, {left} and {right}. Autograd returns {probe.subgradient}."
+            returned = RETURNED.get(probe.subgradient, probe.subgradient)
+            return f"Two slopes meet, {left} and {right}. Autograd returns {returned}."
         if probe.kind == "jump":
             on_left, on_right = (close(probe.gradient, s) for s in (probe.left, probe.right))
             side = "both sides" if on_left and on_right else "the left" if on_left else "the right"

@@ -112,5 +112,7 @@ class Finding:
     def __str__(self):
         return findings_text(f"{self.said}  {self.name}", self.lines())
 
+    __repr__ = __str__
+
     def _repr_html_(self):
         return finding_html(self.badge, f"<code>{with_breaks(self.name)}</code>", self.lines())

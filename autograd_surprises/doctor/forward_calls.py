@@ -40,7 +40,7 @@ class ForwardCall(NamedTuple):
     """One call of torch from Python.
 
     line             of the user, and of the library that it led to
-    module           the path of the module whose forward was running, or ""
+    module, kind     the path and the class of the module whose forward was running, or ""
     first, last      numbers of the graph nodes that it made: first <= number < last
     inputs, outputs  the states of tensors that went in and came out, each state a number
     cuts             {output: why it has no history}
@@ -52,6 +52,7 @@ class ForwardCall(NamedTuple):
     name: str
     line: CodeLine
     module: str
+    kind: str
     first: int
     last: int
     inputs: Sequence[int]
@@ -63,7 +64,7 @@ class ForwardCall(NamedTuple):
 
     @property
     def where(self) -> Where:
-        return place_of(self.line, self.module)
+        return place_of(self.line, self.module, self.kind)
 
     @property
     def node_line(self) -> Where | None:

@@ -33,12 +33,14 @@ class Where:
     """A line of Python code, and the path of the module whose forward was running, or "".
 
     inside  the line in a library where it happened, if the user's line only led there
+    kind    the class of that module, or ""
     """
 
     file: str
     line: int
     module: str = ""
     inside: Where | None = None
+    kind: str = ""
 
     @property
     def source(self) -> str:
@@ -50,9 +52,15 @@ class Where:
         in_notebook = "ipykernel_" in self.file
         return f"line {self.line}" if in_notebook else f"{Path(self.file).name}:{self.line}"
 
+    @property
+    def layer(self) -> str:
+        """The module as print(model) shows it: "first", but "11: ReLU" in an nn.Sequential."""
+        is_number = self.module.rpartition(".")[2].isdigit()
+        return f"{self.module}: {self.kind}" if is_number else self.module
+
     def __str__(self):
         inside = f", inside {self.inside}" if self.inside else ""
-        module = f"  (in {self.module})" if self.module else ""
+        module = f"  (in {self.layer})" if self.module else ""
         source = self.source.rstrip(",") if self.inside else self.source  # one comma is enough
         return f"{self.short}{f': {source}' if source else ''}{inside}{module}"
 
@@ -122,11 +130,11 @@ def switched_at(caller: FrameType) -> Where | None:
     return where_from(caller)
 
 
-def place_of(line: CodeLine, module: str = "") -> Where:
+def place_of(line: CodeLine, module: str = "", kind: str = "") -> Where:
     """The place that a code line stands for."""
     code, number, inner, inner_number = line
     inside = Where(inner.co_filename, inner_number) if inner else None
-    return Where(code.co_filename, number, module, inside)
+    return Where(code.co_filename, number, module, inside, kind)
 
 
 def where_is(frame: FrameType | None) -> Where | None:

@@ -80,7 +80,7 @@ class Recorder(TorchFunctionMode):
         self._count = 0
         self._in_function: dict[int, ForwardCall] = {}
         self._switches: list[tuple[CodeType, Where] | None] = []  # None for on
-        self._modules: list[str] = []
+        self._modules: list[tuple[str, str]] = []  # (path, class) of those that run
         self._paths: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
         self._thread: int | None = None  # in which it records
         self._full = FEW  # calls at which to forget
@@ -308,9 +308,9 @@ class Recorder(TorchFunctionMode):
     ):
         if len(self.calls) >= self._full:
             self.forget()
-        module = self._modules[-1] if self._modules else ""
+        module, kind = self._modules[-1] if self._modules else ("", "")
         call = ForwardCall(
-            len(self.calls), name, code_line(caller), module, before, sequence_number(),
+            len(self.calls), name, code_line(caller), module, kind, before, sequence_number(),
             tuple(states), tuple(made), cuts, function, in_place, shapes,
         )  # fmt: skip
         self.calls.append(call)
@@ -412,7 +412,7 @@ def _call_module(module, *args, **kwargs):
         return call(module, *args, **kwargs)
     recorders = _recorders_of_this_thread()
     for recorder in recorders:
-        recorder._modules.append(recorder._path_of(module))
+        recorder._modules.append((recorder._path_of(module), type(module).__name__))
     try:
         return call(module, *args, **kwargs)
     finally:

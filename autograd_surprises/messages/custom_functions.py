@@ -1,6 +1,6 @@
 """Messages about torch.autograd.Function, and of gradcheck, which tests its backward."""
 
-from autograd_surprises.messages.message import Message
+from autograd_surprises.messages.message import Cause, Message
 
 CUSTOM_FUNCTIONS = (
     Message(
@@ -155,6 +155,12 @@ CUSTOM_FUNCTIONS = (
         "torch.func needs a Function whose forward does not take ctx",
         "split forward(ctx, ...) into forward(...) and setup_context(ctx, inputs, output)",
         section="04_override_backward.ipynb#What-to-keep-for-backward",
+        also=(
+            Cause(
+                "for vmap, and for a Hessian",
+                "10_functions_that_survive.ipynb#A-Hessian-of-your-own-Function",
+            ),
+        ),
     ),
     Message(
         "once-differentiable",
@@ -179,12 +185,12 @@ CUSTOM_FUNCTIONS = (
         },
         "the backward of a Function is differentiated, but marked as not differentiable",
         "remove @once_differentiable and write backward in differentiable operations of torch",
-        section="04_override_backward.ipynb#Four-switches-for-special-cases",
+        section="10_functions_that_survive.ipynb#Four-switches-for-special-cases",
     ),
     Message(
         "gradcheck-mismatch",
         {
-            "Jacobian mismatch for output 0 with respect to input 0": """
+            "Jacobian mismatch for output … with respect to input": """
                 class RoundSTE(Function):
                     forward = staticmethod(lambda ctx, x: x.round())
                     backward = staticmethod(lambda ctx, grad_output: grad_output)
@@ -195,7 +201,6 @@ CUSTOM_FUNCTIONS = (
         "a surrogate gradient fails on purpose; any other backward has an error, or the input is "
         "at a kink",
         section="04_override_backward.ipynb#Checking-the-gradient",
-        variants=("Jacobian mismatch for output",),
     ),
     Message(
         "gradcheck-float32",

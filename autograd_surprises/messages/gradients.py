@@ -1,6 +1,6 @@
 """Messages of backward() and torch.autograd.grad."""
 
-from autograd_surprises.messages.message import Message
+from autograd_surprises.messages.message import Cause, Message
 
 GRADIENTS = (
     Message(
@@ -16,6 +16,24 @@ GRADIENTS = (
         in_function="something cuts the graph: detach(), .data, item(), NumPy, a comparison, "
         "torch.no_grad() or an operation without a derivative",
         section="01_parameter_or_variable.ipynb#Which-tensors-get-a-gradient",
+        also=(
+            Cause(
+                "losses joined with torch.tensor()",
+                "08_none_zero_nan.ipynb#A-mean-of-several-losses",
+            ),
+            Cause(
+                "argmax, a comparison, an integer",
+                "08_none_zero_nan.ipynb#The-class-with-the-highest-score",
+            ),
+            Cause(
+                "covered up with loss.requires_grad = True",
+                "08_none_zero_nan.ipynb#A-cut-that-was-covered-up",
+            ),
+            Cause(
+                "a gradient without create_graph=True",
+                "05_gradients_of_gradients.ipynb#A-gradient-with-a-history",
+            ),
+        ),
         variants=("does not require grad and does not have a grad_fn",),
     ),
     Message(
@@ -34,6 +52,13 @@ GRADIENTS = (
         "backward() needs a weight for each element; only a single number needs none",
         "use loss.mean() or loss.sum(), or backward(v) with a weight for each element",
         section="02_backward_needs_a_gradient.ipynb#A-number-needs-no-weight",
+        also=(
+            Cause("one loss for each sample", "08_none_zero_nan.ipynb#One-loss-for-each-sample"),
+            Cause(
+                "a gradient that is differentiated again",
+                "05_gradients_of_gradients.ipynb#A-gradient-with-a-history",
+            ),
+        ),
     ),
     Message(
         "size-mismatch",
@@ -76,6 +101,13 @@ GRADIENTS = (
         "detach what you carry over, recompute the rest, or add the losses and call backward() "
         "once; use retain_graph=True only to run backward twice through one graph",
         section="02_backward_needs_a_gradient.ipynb#Calling-backward-again",
+        also=(
+            Cause("two losses share a part", "08_none_zero_nan.ipynb#Backward,-and-backward-again"),
+            Cause(
+                "a hidden state is carried on",
+                "08_none_zero_nan.ipynb#A-state-that-remembers-too-much",
+            ),
+        ),
     ),
     Message(
         "unused-input",
@@ -153,7 +185,11 @@ GRADIENTS = (
         },
         "detect_anomaly found the first NaN of the backward pass",
         "explain(loss, ...) without detect_anomaly says which values led to it",
-        section="08_none_zero_nan.ipynb#NaN:-zero-times-infinity",
+        section="08_none_zero_nan.ipynb#The-distance-to-yourself",
+        also=(
+            Cause("a value is NaN already", "08_none_zero_nan.ipynb#A-sigmoid-made-by-hand"),
+            Cause("torch.where", "08_none_zero_nan.ipynb#Safe,-and-yet-NaN"),
+        ),
     ),
     Message(
         "reentrant-checkpoint",

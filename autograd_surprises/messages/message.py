@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 PRELUDE = """
 import torch
@@ -13,6 +14,13 @@ from torch.autograd import Function
 
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 """
+
+
+class Cause(NamedTuple):
+    """What may cause a symptom, and the section that shows it: "NN_notebook.ipynb#A-heading"."""
+
+    what: str
+    section: str
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,7 @@ class Message:
     fix          what helps
     in_function  what to change in a torch.autograd.Function, where that is more specific
     section      where a notebook teaches it: "01_parameter_or_variable.ipynb#A-heading", or ""
+    also         other causes of the same message, each with its section
     variants     other wordings of the same, for other versions of torch or other cases
 
     >>> warning = Message("old-name", {"`…` is deprecated": ""}, "it has a new name", "use that")
@@ -40,6 +49,7 @@ class Message:
     fix: str
     in_function: str = ""
     section: str = ""
+    also: tuple[Cause, ...] = ()
     variants: tuple[str, ...] = ()
 
     def matches(self, said: str) -> bool:

@@ -1,6 +1,6 @@
 """Messages of modules, optimizers and distributed training."""
 
-from autograd_surprises.messages.message import Message
+from autograd_surprises.messages.message import Cause, Message
 
 MODULES = (
     Message(
@@ -28,7 +28,7 @@ MODULES = (
         "a plain tensor would replace a registered Parameter",
         "use a local name in forward: w = self.w * 2; to set values, call self.w.copy_() in "
         "no_grad",
-        section="08_none_zero_nan.ipynb#Any-other-message",
+        section="01_parameter_or_variable.ipynb#What-a-Parameter-adds",
         variants=("cannot assign '…' as parameter",),
     ),
     Message(
@@ -41,6 +41,7 @@ MODULES = (
         "no parameter is registered: the weights are plain tensors, or they are in a plain list",
         "self.w = nn.Parameter(...), nn.ParameterList, nn.ModuleList",
         section="01_parameter_or_variable.ipynb#When-a-Parameter-does-not-work",
+        also=(Cause("scales in a list", "08_none_zero_nan.ipynb#Scales-in-a-list"),),
     ),
     Message(
         "optimizer-of-result",
@@ -48,6 +49,22 @@ MODULES = (
         "the optimizer was given the result of an operation (requires_grad=True, then * 0.1)",
         "compute the start value first, then call .detach().requires_grad_()",
         section="01_parameter_or_variable.ipynb#When-a-Parameter-does-not-work",
+        also=(
+            Cause(
+                "a weight that starts small", "08_none_zero_nan.ipynb#A-weight-that-starts-small"
+            ),
+        ),
+    ),
+    Message(
+        "target-size",
+        {
+            "Using a target size … that is different to the input size": """
+                nn.functional.mse_loss(torch.ones(4, 1), torch.ones(4))
+            """,
+        },
+        "the loss broadcasts predictions and targets: each prediction is compared with each target",
+        "give both the same shape: prediction.squeeze(1), or target.unsqueeze(1)",
+        section="08_none_zero_nan.ipynb#A-loss-over-too-many-pairs",
     ),
     Message(
         "ddp-unused",

@@ -1,4 +1,4 @@
-"""Find messages in a text that somebody pastes: a whole traceback, a line of a log, some words.
+"""Find messages in a text that somebody pastes: a whole traceback, or a line of a log.
 
 The website searches in JavaScript with the same expressions. They avoid \\s, \\w and \\b, which
 match more characters in Python than in JavaScript. ^ and $ are the ends of a line.
@@ -7,7 +7,6 @@ match more characters in Python than in JavaScript. ^ and $ are the ends of a li
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from autograd_surprises.messages.catalogue import MESSAGES, known_message
 from autograd_surprises.messages.message import Message, contains
@@ -50,48 +49,38 @@ def errors_in(text: str) -> list[str]:
     ]
 
 
-def find_messages(text: str) -> list[Message]:
-    """The messages of MESSAGES that a text contains, the last one first; or those with its words.
+def messages_in(text: str) -> list[Message]:
+    """The messages of MESSAGES that a text contains, the last one first.
 
     The last error of a traceback is the one that stopped the program. A text that names no error
-    may still contain a message. Otherwise, its words are looked up: in torch's texts, and if no
-    text has them all, also in the meanings and remedies. Messages that are found by words are in
-    the order of the notebooks.
+    may still contain a message.
 
-    >>> find_messages("Traceback (most recent call last):\\nRuntimeError: mine")
+    >>> messages_in("Traceback (most recent call last):\\nRuntimeError: mine")
     []
-    >>> [message.cause for message in find_messages("retain_graph")]
-    ['second-backward']
+    >>> messages_in("ImportError: No module named 'pytorch'")[0].fix
+    'import torch'
     """
     errors = errors_in(text)
     known = [known_message(error) for error in reversed(errors)]
     found = [each for i, each in enumerate(known) if each and each not in known[:i]]
-    said = errors[-1] if errors else _one_line(_before(TRACEBACK, _without_what_is_around(text)))
-    if found or not said:
+    if errors:
         return found
-    part_of = [message for message in MESSAGES if said.lower() in texts_of(message)]
-    if errors:  # one is being typed
-        return in_order_of_notebooks(part_of)
-    whole = _message_in(said)
-    if whole and len(part_of) < 2:  # and the text is not a part of several
-        return [whole]
-    words = said.lower().split(" ")
-    return _with_words(words, texts_of) or _with_words(words, words_of)
+    whole = _message_in(without_frames(text))
+    return [whole] if whole else []
 
 
-def in_order_of_notebooks(messages: Iterable[Message]) -> list[Message]:
-    """Sorted by the notebook of their section; those without a section come last."""
-    return sorted(messages, key=lambda message: message.section[:2] or "99")
+def without_frames(text: str) -> str:
+    """What somebody wrote above a traceback, in one line.
+
+    >>> without_frames("why\\nthis?\\nTraceback (most recent call last):\\n  ...")
+    'why this?'
+    """
+    return _one_line(_before(TRACEBACK, _without_what_is_around(text)))
 
 
 def texts_of(message: Message) -> str:
     """What PyTorch says, in lower case."""
     return "\n".join([*message.examples, *message.variants]).lower()
-
-
-def words_of(message: Message) -> str:
-    """What PyTorch says, its meaning, remedy and section, in lower case."""
-    return "\n".join([texts_of(message), message.meaning, message.fix, message.section]).lower()
 
 
 def _without_what_is_around(text):
@@ -119,8 +108,3 @@ def _message_in(said):
         ),
         None,
     )
-
-
-def _with_words(words, texts):
-    found = [message for message in MESSAGES if all(word in texts(message) for word in words)]
-    return in_order_of_notebooks(found)

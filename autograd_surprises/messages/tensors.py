@@ -1,6 +1,6 @@
 """Messages about making a tensor, changing it in place, and reading its gradient."""
 
-from autograd_surprises.messages.message import Message
+from autograd_surprises.messages.message import Cause, Message
 
 TENSORS = (
     Message(
@@ -54,6 +54,15 @@ TENSORS = (
         "backward() stores .grad in leaves only, and this tensor is the result of an operation",
         "read the .grad of the leaf, or call .retain_grad() on this tensor before backward()",
         section="01_parameter_or_variable.ipynb#Which-tensors-get-a-gradient",
+        also=(
+            Cause(
+                ".to(), .cuda() or .double()", "01_parameter_or_variable.ipynb#A-tensor-that-moved"
+            ),
+            Cause(
+                "multiplied after requires_grad=True",
+                "08_none_zero_nan.ipynb#A-weight-that-starts-small",
+            ),
+        ),
     ),
     Message(
         "untracked-tensor",
@@ -75,6 +84,9 @@ TENSORS = (
         "update a weight inside torch.no_grad(); elsewhere change a clone: x = x.clone()",
         in_function="do not write into a tensor that you receive: make a new one",
         section="01_parameter_or_variable.ipynb#What-became-of-Variable",
+        also=(
+            Cause("a step of gradient descent by hand", "08_none_zero_nan.ipynb#Any-other-message"),
+        ),
         variants=("leaf Variable that requires grad",),
     ),
     Message(
@@ -88,12 +100,14 @@ TENSORS = (
         "this tensor is the result of an operation; whether it requires a gradient follows from "
         "its inputs",
         "use y.detach() for a copy without history, or freeze the inputs",
+        section="01_parameter_or_variable.ipynb#Which-tensors-get-a-gradient",
     ),
     Message(
         "numpy-of-tracked",
         {"Can't call numpy() on Tensor that requires grad": "x.numpy()"},
         "NumPy cannot carry a gradient",
         "use torch's own functions in the forward pass; .detach().numpy() for logs and plots only",
+        section="08_none_zero_nan.ipynb#A-number-that-left-torch",
     ),
     Message(
         "deepcopy-of-result",
@@ -183,6 +197,16 @@ TENSORS = (
         "write x = x + 1 instead of x += 1, call .clone() before you write, or call step() only "
         "after backward()",
         section="08_none_zero_nan.ipynb#A-value-that-is-still-needed",
+        also=(
+            Cause(
+                "read by hand: versions, anomaly mode",
+                "08_none_zero_nan.ipynb#The-same-error-read-by-hand",
+            ),
+            Cause(
+                "an input of your own Function",
+                "04_override_backward.ipynb#What-to-keep-for-backward",
+            ),
+        ),
     ),
     Message(
         "scattered-view",

@@ -1,6 +1,6 @@
 """Messages of torch.func, forward mode and torch.compile."""
 
-from autograd_surprises.messages.message import Message
+from autograd_surprises.messages.message import Cause, Message
 
 WITHOUT_FUNCTION = "write it without a Function: y = proxy.clone(); y.detach().copy_(value)"
 
@@ -35,6 +35,9 @@ UNDER_TRANSFORMS = (
         "on",
         f"write a staticmethod jvp(ctx, *tangents), or {WITHOUT_FUNCTION}",
         section="10_functions_that_survive.ipynb#Forward-mode",
+        also=(
+            Cause("a Hessian", "10_functions_that_survive.ipynb#A-Hessian-of-your-own-Function"),
+        ),
         variants=("flat_bdims must not be None",),
     ),
     Message(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,13 +24,13 @@ LOOKS = {
     "flows": (SQUARE, "#ffffff", BLUE, 0.7, "-"),
     "partial": (SQUARE, "#fdf2c4", OCHRE, 1.4, "-"),
     "dies": (SAW, "#fbd5bd", VERMILION, 2.1, "-"),
-    "dead": (SQUARE, "#eeeeee", GREY, 0.7, "--"),
+    "dead": (SQUARE, "#e2e2e2", GREY, 0.7, "--"),
     "not finite": (WAVES, "#f3d4e6", PURPLE, 2.1, "-"),
     "carries": (SQUARE, "#f9ecf3", PURPLE, 0.7, "-"),
     "folded": (SQUARE, "#ffffff", GREY, 0.7, ":"),
     "leaf": (ROUND, "#d9ecf8", BLUE, 1.4, "-"),
-    "empty leaf": (ROUND, "#eeeeee", VERMILION, 1.4, "--"),
-    "spoiled leaf": (ROUND, "#f9ecf3", PURPLE, 1.4, "-"),
+    "empty leaf": (ROUND, "#e2e2e2", VERMILION, 1.4, "--"),
+    "spoiled leaf": (ROUND, "#f3d4e6", PURPLE, 1.4, "-"),
     "cut": (ROUND, "#ffffff", VERMILION, 1.4, "--"),
 }
 ROW_GAP, GAP, MARGIN = 0.38, 0.35, 0.15  # inches: between rows, between boxes, around all
@@ -131,7 +133,7 @@ def draw(graph: BoxGraph, title: str = "") -> Picture:
             text.set_text("\n".join(textwrap.fill(line, letters) for line in box.lines))
         figure.draw_without_rendering()  # then texts and boxes know their size
         sizes = [_size(figure, text.get_bbox_patch()) for text in texts]
-        spots, width, height = _placed(rows, sizes)
+        spots, width, height = placed(rows, sizes)
         if width <= WIDE:
             break
     width = max(width, _size(figure, heading)[0])
@@ -161,7 +163,7 @@ def _size(figure, artist):
     return extent.width / figure.dpi, extent.height / figure.dpi
 
 
-class _Spot(NamedTuple):
+class Spot(NamedTuple):
     """Where a box, or a link that passes by, is in its row, in inches. `floor` ends the row."""
 
     x: float
@@ -170,26 +172,79 @@ class _Spot(NamedTuple):
     floor: float
 
 
-def _placed(rows, sizes):
-    """The spot of each box and stop, and the width and height of all."""
-    boxes = [[sizes[stop] if isinstance(stop, int) else (0, None) for stop in row] for row in rows]
-    widths = [sum(width for width, _ in row) + GAP * (len(row) - 1) for row in boxes]
+def placed(
+    rows: Sequence[Sequence],
+    sizes: Sequence[tuple[float, float]],
+    ways: Sequence[Sequence] = (),
+    row_gap: float = ROW_GAP,
+) -> tuple[dict[object, Spot], float, float]:
+    """The spot of each box and stop of `arranged` rows, and the width and height of all.
+
+    With the `ways`, each box is below what leads to it; else each row is in the middle.
+
+    >>> spots, width, height = placed([[0], [1]], [(1.0, 0.5), (2.0, 0.5)])
+    >>> spots[1].x, round(spots[1].top, 2), width
+    (0.0, -0.88, 2.0)
+    """
+    wide = {stop: sizes[stop][0] if isinstance(stop, int) else 0 for row in rows for stop in row}
+    x = _below_each_other(rows, wide, ways) if ways else _in_the_middle(rows, wide)
+    left = min(x[stop] - wide[stop] / 2 for stop in x)
+    right = max(x[stop] + wide[stop] / 2 for stop in x)
     spots, top = {}, 0.0
-    for row, each, width in zip(rows, boxes, widths, strict=True):
-        left, floor = -width / 2, top - max(height for _, height in each if height)
-        for stop, (wide, tall) in zip(row, each, strict=True):
-            spots[stop] = _Spot(left + wide / 2, top, top - tall if tall else floor, floor)
-            left += wide + GAP
-        top = floor - ROW_GAP
-    return spots, max(widths), -floor
+    for row in rows:
+        tall = {stop: sizes[stop][1] for stop in row if isinstance(stop, int)}
+        floor = top - max(tall.values())
+        for stop in row:
+            middle = x[stop] - (left + right) / 2
+            spots[stop] = Spot(middle, top, top - tall[stop] if stop in tall else floor, floor)
+        top = floor - row_gap
+    return spots, right - left, -floor
 
 
-def _draw_link(ax, flows, cut, spots):
-    """From the bottom of a box to the top of another; slanted between two rows only."""
+def _in_the_middle(rows, wide):
+    x = {}
+    for row in rows:
+        left = -(sum(wide[stop] for stop in row) + GAP * (len(row) - 1)) / 2
+        for stop in row:
+            x[stop] = left + wide[stop] / 2
+            left += wide[stop] + GAP
+    return x
+
+
+def _below_each_other(rows, wide, ways):
+    """Each in the middle of what leads to it, as far as there is room, and nothing overlaps."""
+    before: dict = {stop: [] for stop in wide}
+    for way in ways:
+        for start, end in zip(way, way[1:], strict=False):
+            before[end].append(start)
+    x: dict = {}
+    for row in rows:
+        wanted, found, right = [], [], -math.inf
+        for stop in row:
+            above = [x[each] for each in before[stop]]
+            wanted.append(sum(above) / len(above) if above else max(0.0, right))
+            found.append(max(wanted[-1], right + wide[stop] / 2))
+            right = found[-1] + wide[stop] / 2 + GAP
+        shift = sum(a - b for a, b in zip(wanted, found, strict=True)) / len(row)
+        x.update((stop, place + shift) for stop, place in zip(row, found, strict=True))
+    return x
+
+
+def points_along(spots: Sequence[Spot]) -> list[tuple[float, float]]:
+    """The corners of a link that has these spots along it: slanted between two rows only.
+
+    >>> points_along([Spot(0.0, 0.0, -1.0, -1.0), Spot(2.0, -1.5, -2.0, -2.0)])
+    [(0.0, -1.0), (0.0, -1.0), (2.0, -1.5)]
+    """
     first, *passed, last = spots
     points = [(first.x, first.bottom), (first.x, first.floor)]
     points += [(spot.x, y) for spot in passed for y in (spot.top, spot.floor)]
-    points.append((last.x, last.top))
+    return [*points, (last.x, last.top)]
+
+
+def _draw_link(ax, flows, cut, spots):
+    """From the bottom of a box to the top of another."""
+    points = points_along(spots)
     colour = VERMILION if cut else INK if flows else GREY
     look = {"color": colour, "linestyle": "-" if flows else "--"}
     ax.plot(*zip(*points[:-1], strict=True), linewidth=1, **look)
@@ -220,7 +275,8 @@ def arranged(graph: BoxGraph) -> tuple[list[list], list[list]]:
         else:
             waiting.append(i)
     bottom = max(depth.values())
-    depth.update({i: bottom for i, uppers in enumerate(above) if not uppers and i > 0})  # loose
+    linked = {0, *(link.upper for link in graph.links), *(link.lower for link in graph.links)}
+    depth.update(dict.fromkeys(set(range(len(graph.boxes))) - linked, bottom))
     ways = []
     for k, link in enumerate(graph.links):
         passed = range(depth[link.upper] + 1, depth[link.lower])

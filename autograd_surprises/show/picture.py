@@ -32,6 +32,9 @@ class Picture(Figure):
         FigureCanvasAgg(self)
         self.summary, self.live = "", None  # the LivePicture that shows it, if there is one
 
+    def __str__(self):
+        return self.summary  # what a terminal shows
+
     def draw(self, renderer):
         with unhinted():
             super().draw(renderer)

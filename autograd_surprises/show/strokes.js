@@ -625,6 +625,7 @@ function controlFor({ name, kind, values }, start, chosen) {
     control.addEventListener("change", () => chosen(+control.checked));
   } else {
     control = document.createElement("select");
+    control.style.minWidth = 0; // a long choice is cut off, or it would widen the page
     control.append(...values.map((value) => new Option(value)));
     choose = (place) => (control.selectedIndex = place);
     control.addEventListener("change", () => chosen(control.selectedIndex));
@@ -658,6 +659,19 @@ function playButton({ name, values, interval }, now, chosen) {
   return button;
 }
 
+// Buttons for settings that are worth seeing: {name, options: [text, places] of each}.
+function rowOfTries({ name, options }, chosen) {
+  const row = document.createElement("div"), label = document.createElement("span");
+  row.style.cssText = "display:flex;flex-wrap:wrap;gap:0.5em;align-items:center;margin:4px 0";
+  label.textContent = `try: ${name}`;
+  row.append(label, ...options.map(([text, places]) => {
+    const button = Object.assign(document.createElement("button"), { textContent: text, title: `${name}: ${text}` });
+    button.addEventListener("click", () => chosen(places));
+    return button;
+  }));
+  return row;
+}
+
 // Shows what freezing.py wrote, in this element.
 export async function showFrozen(el, state) {
   const [moving, ends, frames, texts] = await Promise.all(
@@ -669,11 +683,17 @@ export async function showFrozen(el, state) {
   const place = () => at.reduce((k, i, j) => k * state.controls[j].values.length + i, 0);
   const box = el.appendChild(document.createElement("div"));
   const made = state.controls.map((control, j) => controlFor(control, control.start, (i) => choose({ [j]: i })));
-  box.append(...made.map(({ row }) => row));
+  const widest = Math.max(...state.controls.map(({ name }) => name.length), 0);
+  for (const { row } of made) {
+    row.firstChild.style.cssText = `min-width:${widest}ch;text-align:right`; // the controls start below one another
+    box.append(row);
+  }
   state.controls.forEach((control, j) => {
     if (control.interval) made[j].row.after(playButton(control, () => at[j], (i) => choose({ [j]: i })));
   });
-  const drawn = el.appendChild(document.createElement("div")), status = el.appendChild(document.createElement("div"));
+  const drawn = el.appendChild(document.createElement("div"));
+  el.append(...state.tries.map((row) => rowOfTries(row, choose)));
+  const status = el.appendChild(document.createElement("div"));
   status.style.whiteSpace = "pre-line"; // an error has lines
   // To the nearest value that was kept of each control.
   const nearest = (j, value) => state.controls[j].numbers.reduce((best, n, i, all) => (Math.abs(n - value) < Math.abs(all[best] - value) ? i : best), 0);

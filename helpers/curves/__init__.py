@@ -8,6 +8,7 @@ surrogate_function  the function whose derivative a gradient is
 axes                what the axes of all figures have in common
 marks               marks at the frame where values are infinite or NaN
 figures             plot_gradient_curve, plot_gallery
+difference_figure   plot_difference: a curve against the expected one
 gallery             plot_operators: every Function of helpers.functions
 """
 

@@ -247,7 +247,26 @@ def gradient_curve(
 
 def _why_none(fn, x, params):
     """Why autograd has no gradient of fn(x): a Function returned None, or nothing leads to x."""
-    returned_none = {}  # names; a dict keeps their order
+    with torch.enable_grad():
+        y = fn(x.clone(), **params)
+    if names := functions_that_return_none(y, x):
+        several = " and ".join(f"{name}.backward" for name in names)
+        return f"backward returned None: end {several} with return and a gradient for each input"
+    return (
+        f"the result of {fn_name(fn)} is not connected to x: detach(), item(), NumPy, a comparison "
+        "or torch.no_grad() cuts the graph; a constant never had one; and some operations have no "
+        "derivative"
+    )
+
+
+def functions_that_return_none(y: torch.Tensor, *leaves: torch.Tensor) -> list[str]:
+    """The Functions whose backward returns None where the way from y to a leaf needs a gradient.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> functions_that_return_none(x.exp(), x)
+    []
+    """
+    returned_none = {}  # a dict keeps their order
 
     def listen(node):
         @node.register_hook
@@ -255,23 +274,15 @@ def _why_none(fn, x, params):
             needed = [after is not None for after, _ in node.next_functions]
             missing = [grad is None for grad in gradients]
             if any(map(and_, needed, missing)) and any(grad is not None for grad in arrived):
-                returned_none[f"{node._forward_cls.__name__}.backward"] = None
+                returned_none[node._forward_cls.__name__] = None
 
-    with torch.enable_grad():
-        y = fn(x.clone(), **params)
-    if y.requires_grad:
+    if y.grad_fn:
         for node in nodes(y.grad_fn):
             if isinstance(node, BackwardCFunction):
                 listen(node)
-        torch.autograd.grad(y, x, torch.ones_like(y), allow_unused=True)
-    if returned_none:
-        names = " and ".join(returned_none)
-        return f"backward returned None: end {names} with return and a gradient for each input"
-    return (
-        f"the result of {fn_name(fn)} is not connected to x: detach(), item(), NumPy, a comparison "
-        "or torch.no_grad() cuts the graph; a constant never had one; and some operations have no "
-        "derivative"
-    )
+        arrived = torch.ones_like(y)
+        torch.autograd.grad(y, leaves, arrived, allow_unused=True, retain_graph=True)
+    return list(returned_none)
 
 
 def interval(x: tuple[float, float]) -> tuple[float, float]:

@@ -2,14 +2,18 @@
 
 saved_tensors   bytes that a graph keeps alive for backward
 stairs          a staircase, and a ball that rolls down it by gradient descent
+stairs_picture  the ball on its way down, as a figure
 digits          handwritten digits, and small networks that read them in few bits
 installation    is everything installed, and if not, what repairs it
+arrow_keys      the arrow keys in the questions of a page
 prediction      predict: a question before its answer is shown
 expectations    expect_error, expect_warning: the real message, raised by the cell
 exercises       the exercises of each notebook, and their checks
 checking        exercise, check: the task, and what is wrong with the answer
 plain_function  a plain Function, to see what it lacks
-symptoms        the index of messages, with the section that explains each
+plain_questions  questions where torch prints no message
+symptoms        the index of symptoms, and the search for one
+symptom_text    the index as text
 """
 
 from helpers.lessons.checking import check, exercise

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 
+from autograd_surprises.doctor.places import raised_at
 from autograd_surprises.show.badge import GREEN, GREY, RED, Badge
 from autograd_surprises.show.findings import with_code
+from autograd_surprises.show.picture import Picture
 from helpers.lessons.exercises import EXERCISES
 from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong
 
@@ -15,11 +19,12 @@ COLOURS = {"✓": GREEN, "✗": RED, "…": GREY}
 
 @dataclass(frozen=True)
 class Verdict:
-    """What `check` says in one line: a sign, the number of the exercise, and why."""
+    """What `check` shows: a sign, the number of the exercise and why in a line, and a picture."""
 
     sign: str
     number: str
     why: str
+    picture: Picture | None = None
 
     def __repr__(self):
         return f"{self.sign} {self.number} {self.why}"
@@ -43,6 +48,7 @@ def exercise(number: str) -> Exercise:
 def check(number: str, answer: object) -> None:
     """Show one line: ✓, or ✗ with the place, the learner's value and the expected one.
 
+    A wrong curve is drawn against the expected one, and an error names the line that raised it.
     Never raises, so that Run All continues after a wrong answer or a broken one.
 
     >>> check("04.1", ...)
@@ -50,7 +56,10 @@ def check(number: str, answer: object) -> None:
     """
     from IPython.display import display  # here, because it takes long to import
 
-    display(judge(number, answer))  # prints it where there is no notebook
+    verdict = judge(number, answer)
+    display(verdict)  # prints it where there is no notebook
+    if verdict.picture:
+        display(verdict.picture)
 
 
 def judge(number: str, answer: object) -> Verdict:
@@ -65,8 +74,24 @@ def judge(number: str, answer: object) -> Verdict:
     except NotDone:
         return Verdict("…", number, NOT_DONE)
     except Wrong as wrong:
-        return Verdict("✗", number, str(wrong))
+        return Verdict("✗", number, str(wrong), _drawn(card.draw_wrong, answer))
     except Exception as error:
-        line = str(error).partition("\n")[0]
-        return Verdict("✗", number, f"your code raised {type(error).__name__}: {line}")
-    return Verdict("✓", number, card.praise)
+        return Verdict("✗", number, _what_was_raised(error))
+    return Verdict("✓", number, card.praise, _drawn(card.draw_right, answer))
+
+
+def _drawn(draw, answer):
+    if draw is None:
+        return None
+    try:
+        with redirect_stdout(io.StringIO()):  # what it prints, it has printed for the check
+            return draw(answer)
+    except Exception:  # a wrong answer that cannot be drawn either: the verdict says what is wrong
+        return None
+
+
+def _what_was_raised(error):
+    """The error, and the line of the learner's code that raised it."""
+    first, place = str(error).partition("\n")[0], raised_at(error.__traceback__)
+    where = f" in {place.short}, `{place.source}`" if place and place.source else ""
+    return f"your code raised {type(error).__name__}{where}: {first}"

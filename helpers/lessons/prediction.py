@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 
 from autograd_surprises.show.badge import GREEN, RED, Badge
-from autograd_surprises.show.findings import with_code
+from autograd_surprises.show.findings import WIDTH, with_code
 from autograd_surprises.show.widget_view import view_of
 
 
@@ -26,8 +27,12 @@ def predict(question: str, options: Mapping[object, str], answer: object) -> Pre
 
 # The type under which outputs store questions, so that a page without a kernel can ask them.
 STORED = "application/vnd.autograd-surprises.questions+json"
-# The lines of ipywidgets' texts are as far apart as its controls.
-STYLE = "<style>.prediction .widget-html-content { line-height: 1.5 }</style>"
+# The lines of ipywidgets' texts are as far apart as its controls. Where a page cannot run
+# anywidget, only the arrow keys are missing.
+STYLE = """<style>
+.prediction .widget-html-content { line-height: 1.5 }
+.prediction > :has(> .jupyter-widgets-error-widget) { display: none }
+</style>"""
 
 
 class Prediction:
@@ -35,6 +40,8 @@ class Prediction:
 
     def __init__(self, question, options, answer):
         import ipywidgets  # here, because checking exercises needs no widgets
+
+        from helpers.lessons.arrow_keys import ArrowKeys
 
         if hasattr(answer, "tolist"):  # a tensor or a NumPy object
             answer = answer.tolist()
@@ -51,9 +58,8 @@ class Prediction:
         )
         self.explanation = ipywidgets.HTML()
         self.choice.observe(self._explain, "value")
-        self.box = ipywidgets.VBox(
-            [ipywidgets.HTML(f"{STYLE}<b>{with_code(question)}</b>"), self.choice, self.explanation]
-        )
+        asked = ipywidgets.HTML(f"{STYLE}<b>{with_code(question)}</b>")
+        self.box = ipywidgets.VBox([asked, self.choice, self.explanation, ArrowKeys()])
         self.box.add_class("prediction")
 
     def _explain(self, change):
@@ -65,7 +71,8 @@ class Prediction:
         self.explanation.value = f'<div role="status">{mark.html} {why}</div>'
 
     def __repr__(self):
-        return "\n".join([self.question, *(f"  ( ) {option}" for option in self.explanations)])
+        question = textwrap.fill(self.question, WIDTH)  # JupyterLab would break it inside a word
+        return "\n".join([question, *(f"  ( ) {option}" for option in self.explanations)])
 
     def _repr_mimebundle_(self, **kwargs):
         asked = [as_stored(self.question, self.explanations, self.right)]

@@ -30,7 +30,7 @@ def control(name: str, range_: object, default: object = None):
     """
     is_range = (
         isinstance(range_, tuple)
-        and len(range_) in (2, 3)
+        and (len(range_) in (2, 3) or isinstance(range_, Playable))
         and all(isinstance(number, Real) for number in range_)
     )
     if not is_range and not isinstance(range_, (list, bool)):
@@ -54,7 +54,7 @@ def control(name: str, range_: object, default: object = None):
         made.close()
         made = QuietSlider(min=made.min, max=made.max, step=made.step, value=made.value)
     made.description = name
-    made.style.description_width = "initial"
+    made.style.description_width = "initial"  # as wide as the name
     if is_range:
         made.layout.width = f"{CSS_DPI * 6}px"  # a default slider has fewer pixels than steps
     made.layout.max_width = "calc(100% - 4px)"  # between its margins
@@ -74,7 +74,10 @@ def control(name: str, range_: object, default: object = None):
 def _playable_slider(name, range_):
     if not all(isinstance(number, int) for number in range_):
         raise TypeError(f"{name}={range_} cannot be played: it needs whole numbers")
-    return PlayableSlider(**range_._asdict(), value=range_.max)
+    low, high, step, interval = range_
+    slider = PlayableSlider(min=low, max=high, step=step, value=high)
+    slider.interval = interval
+    return slider
 
 
 def _on_page(value, slider):
@@ -120,13 +123,15 @@ def move(control: ipywidgets.Widget, name: str, value: object):
     Traceback (most recent call last):
     ValueError: bits needs to be from 2 to 8, got 9
     """
+    if hasattr(control, "max") and not (
+        # sliders clip in silence, and read the text '1' as a number
+        isinstance(value, Real) and control.min <= value <= control.max
+    ):
+        raise ValueError(f"{name} needs to be from {control.min} to {control.max}, got {value!r}")
     try:
         control.value = value
     except traitlets.TraitError as error:
         raise ValueError(f"{name} cannot be {value!r}: {error}") from None
-    if hasattr(control, "max") and not control.min <= value <= control.max:
-        # sliders clip in silence
-        raise ValueError(f"{name} needs to be from {control.min} to {control.max}, got {value!r}")
 
 
 def nearest(control: ipywidgets.Widget, value: float) -> float:

@@ -25,6 +25,7 @@ from helpers.widgets.player import row_of
 from helpers.widgets.printing import each_line_once
 from helpers.widgets.range_search import RangeSearch
 from helpers.widgets.tracebacks import without_our_frames
+from helpers.widgets.tries import read_tries, row_of_tries
 
 INTERVAL = (-3.0, 3.0)
 SLOW = 0.3  # seconds after which a reader wonders what is going on
@@ -37,6 +38,8 @@ STILL = 1.0  # seconds without a move until the axes may change
 def explore(
     fn: Callable | Mapping[str, Callable] | Drawing,
     x: tuple[float, float] = INTERVAL,
+    *,
+    tries: Mapping[object, list] | None = None,
     **sliders: object,
 ) -> Explorer:
     """Show fn(x) and its gradient on an interval, with a control for each parameter you name.
@@ -46,10 +49,12 @@ def explore(
     with a Play button. A control starts at the default in the signature of fn; one named
     `grad_output` sets the upstream gradient. `point=0.3` puts a point on the curve, to be dragged
     or moved by steps of gradient descent. A dict {name: function} in place of fn shows two to four
-    functions side by side; a `Drawing` shows something else. The axes first suit the defaults;
-    once the cell has ended, the kernel finds limits that suit all settings. Raises TypeError for a
-    name that is not a parameter of fn, ValueError for a range without values, and what fn raises
-    for its defaults.
+    functions side by side; a `Drawing` shows something else. `tries={"width": [0.5, 2.0]}` adds a
+    button for each setting that is worth seeing; `{("low", "high"): [(-1.0, 1.0)]}` sets two
+    controls at once. The axes first suit the defaults; once the cell has ended, the kernel finds
+    limits that suit all settings. Raises TypeError for a name that is not a parameter of fn,
+    ValueError for a range without values and for a value outside one, and what fn raises for its
+    defaults.
 
     >>> e = explore(torch.nn.functional.elu, alpha=(0.0, 2.0, 0.5))
     >>> e.set(alpha=0.5); e.summary
@@ -70,7 +75,7 @@ def explore(
         drawing = CurveDrawing(fn, x)
     controls = {name: _control_of(drawing, name, sliders[name]) for name in sliders}
     try:
-        return Explorer(drawing, controls)
+        return Explorer(drawing, controls, tries)
     except Exception as error:
         raise without_our_frames(error) from error.__cause__
 
@@ -97,14 +102,18 @@ class Explorer(ipywidgets.VBox):
 
     sliders  the controls by name
     values   what they are set to, by name
+    tries    the buttons for settings worth seeing, by what they set
     shown    what the picture shows: the last values that worked
     drawing  what is shown; that of a function has the GradientCurve now shown as its `curve`
     figure   the figure that is shown
     summary  one line of text that says what the picture shows
     """
 
-    def __init__(self, drawing: Drawing, sliders: Mapping):
+    def __init__(
+        self, drawing: Drawing, sliders: Mapping, tries: Mapping[object, list] | None = None
+    ):
         self.drawing, self.sliders = drawing, dict(sliders)
+        self.tries = read_tries(tries or {}, self.sliders)
         self.figure = drawing.figure
         if any(artist.get_animated() for artist in drawing.moving):
             raise ValueError("this drawing has its sliders already: make another one")
@@ -120,6 +129,8 @@ class Explorer(ipywidgets.VBox):
         self._moved = in_this_thread(self._on_move)
         for slider in self.sliders.values():
             slider.observe(self._moved, "value")
+            # they start below one another; many letters are wider than ch, a digit
+            slider.style.description_width = f"{max(map(len, self.sliders)) + 2}ch"
         self.picture.handles = [
             handle
             for handle in drawing.handles
@@ -131,8 +142,10 @@ class Explorer(ipywidgets.VBox):
             self.step_button = ipywidgets.Button(description="Step")
             self.step_button.on_click(in_this_thread(self._on_step))
             rows.append(self.step_button)
+        on_try = in_this_thread(self._on_try)
+        tries = [row_of_tries(name, row, on_try) for name, row in self.tries.items()]
         # a page counts its views of a widget whose count is a number
-        super().__init__([*rows, self.picture, self.stored, self.message], _view_count=0)
+        super().__init__([*rows, self.picture, self.stored, *tries, self.message], _view_count=0)
         self.observe(self._on_views, "_view_count")
         heavy = {name: made for name, made in self.sliders.items() if name not in drawing.light}
         self._search, self._is_gone = RangeSearch(drawing, reachable(heavy)), False
@@ -210,6 +223,10 @@ class Explorer(ipywidgets.VBox):
     def _on_step(self, button):
         with self.message.on_error():
             self.set(**self.drawing.step(**self.values))
+
+    def _on_try(self, values):
+        with self.message.on_error():
+            self.set(**values)
 
     def _evaluate(self, values):
         start = perf_counter()

@@ -16,7 +16,7 @@ from autograd_surprises.show.picture import Picture
 from helpers.widgets.alert import error_line
 from helpers.widgets.controls import positions
 from helpers.widgets.explorer import STILL_SHOWN, Explorer
-from helpers.widgets.player import INTERVAL, PlayableSlider
+from helpers.widgets.player import PlayableSlider
 
 LARGEST = 400_000  # bytes of one frozen explorer, as JSON
 SETTINGS = 2_000  # more of them would take a minute to record
@@ -27,8 +27,9 @@ def freeze(explorer: Explorer) -> dict[str, object]:
     """All that a page needs to slide the explorer without a kernel, as a dict for JSON.
 
     `showFrozen` in strokes.js shows it. Sliders keep as many of their values as fit into 400 kB,
-    both ends and the value that is shown among them. A setting that raises keeps its error. The
-    explorer stays as it is. Raises ValueError if the controls have too many settings to record.
+    both ends, the value that is shown and those of `tries` among them. A setting that raises keeps
+    its error. The explorer stays as it is. Raises ValueError if the controls have too many settings
+    to record.
 
     >>> from helpers.widgets.explorer import explore
     >>> frozen = freeze(explore(torch.nn.functional.elu, alpha=(0.0, 2.0, 0.5)))
@@ -47,7 +48,7 @@ def freeze(explorer: Explorer) -> dict[str, object]:
     explorer.fit()
     while True:
         values = {
-            name: _kept(slider, explorer.shown[name], most)
+            name: _kept(slider, [explorer.shown[name], *_tried(explorer, name)], most)
             for name, slider in explorer.sliders.items()
         }
         frozen = _recorded(explorer, values)
@@ -69,16 +70,22 @@ def freeze_picture(figure: Picture) -> dict:
     with picture.hold_sync(), picture.one_table():
         picture.refresh()
     frames = {_frame_of(picture): 0}
-    return _state(picture, [], [picture.moving], frames, [[0, picture.said]])
+    return _state(picture, [], [], [picture.moving], frames, [[0, picture.said]])
 
 
-def _kept(control, now, most):
-    """At most so many values of a slider, and the one now shown for one that reads alike."""
+def _tried(explorer, name):
+    tries = itertools.chain(*explorer.tries.values())
+    return [some.values[name] for some in tries if name in some.values]
+
+
+def _kept(control, wanted, most):
+    """At most so many values of a slider, and the wanted ones for those that read alike."""
     values = positions(control, most)
-    if now in values:
+    added = {value for value in wanted if value not in values}
+    if not added:
         return values
-    others = [value for value in values if _read(control, value) != _read(control, now)]
-    return sorted([*others, now])
+    alike = {_read(control, value) for value in added}
+    return sorted([*(value for value in values if _read(control, value) not in alike), *added])
 
 
 def _recorded(explorer, values):
@@ -98,12 +105,27 @@ def _recorded(explorer, values):
     controls = [
         _control(explorer.sliders[name], name, values[name], before[name]) for name in values
     ]
-    return _state(picture, controls, moving, frames, texts)
+    places = list(values)
+    tries = [
+        {
+            "name": name,
+            "options": [
+                [
+                    text,
+                    {places.index(each): values[each].index(to) for each, to in settings.items()},
+                ]
+                for text, settings in row
+            ],
+        }
+        for name, row in explorer.tries.items()
+    ]
+    return _state(picture, controls, tries, moving, frames, texts)
 
 
-def _state(picture, controls, moving, frames, texts):
+def _state(picture, controls, tries, moving, frames, texts):
     return {
         "controls": controls,
+        "tries": tries,
         "handles": picture.handles,
         "styles": picture.styles,
         "glyphs": picture.glyphs,
@@ -135,7 +157,9 @@ def _control(control, name, values, now):
         return {**about, "kind": "choice", "values": list(control._options_labels)}
     texts = [_read(control, value) for value in values]
     about |= {"kind": "slider", "values": texts, "numbers": list(map(float, values))}
-    return {**about, "interval": INTERVAL} if isinstance(control, PlayableSlider) else about
+    if isinstance(control, PlayableSlider):
+        about["interval"] = control.interval
+    return about
 
 
 def _read(slider, value):

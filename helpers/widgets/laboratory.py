@@ -14,7 +14,16 @@ import torch
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.stored_picture import StoredPicture
 from autograd_surprises.show.widget_view import view_of
-from helpers.lessons.digits import HELD_OUT, IMAGES, LABELS, WAYS, Run, training_steps
+from helpers.lessons.digits import (
+    HELD_OUT,
+    IMAGES,
+    LABELS,
+    WAYS,
+    Run,
+    mean_gradients,
+    training_steps,
+    weights_on_grid,
+)
 from helpers.widgets.alert import Alert
 from helpers.widgets.callbacks import in_this_thread
 from helpers.widgets.controls import control, move_all
@@ -24,9 +33,10 @@ PAUSE = 4  # the time from one picture to the next, as a multiple of the time it
 
 
 class Laboratory(ipywidgets.VBox):
-    """Trains a small network to read handwritten digits, and shows its loss while it learns.
+    """Trains a small network to read handwritten digits, and shows what happens while it learns.
 
-    The controls choose bits, method and learning rate. During a training, the kernel still runs
+    The controls choose bits, method and learning rate. The curve of the last training stays, to
+    compare the next one with it. During a training, the kernel still runs
     other cells, and answers Stop and other widgets. `ways` maps names of methods to their `Run`;
     add your own.
 
@@ -38,6 +48,7 @@ class Laboratory(ipywidgets.VBox):
     summary    one line of text: what was trained, and how well it reads
     model      the network
     losses     after each batch
+    gradients  after each batch: the mean size of the gradient of each layer's weight
     confusion  (10, 10): how many held-out digits written as (row) were read as (column)
     accuracy   the share of the held-out digits that were read right, in percent
     """
@@ -109,13 +120,16 @@ class Laboratory(ipywidgets.VBox):
         bits, method, learning_rate = self.values.values()
         run = replace(self.ways[method], bits=bits, learning_rate=learning_rate)
         rounds = run.quantize is not WAYS["floating point"].quantize
+        self.chart.start(run.weight_range)
         self._clear(f"{bits} bits, " * rounds + f"{method}, learning rate {learning_rate}")
         self.train_button.disabled, self.stop_button.disabled = True, False
+        self._show("0 % trained")  # with other axes it takes long, and the next would have to wait
         return run
 
     def _clear(self, name):
         self.name, self.done, self._stop_asked = name, 0.0, False
-        self.losses, self.model, self.confusion, self.accuracy = [], None, None, None
+        self.losses, self.gradients = [], []
+        self.model = self.confusion = self.accuracy = None
         self.message.value = self.progress.bar_style = ""
 
     async def _train(self, run):
@@ -139,6 +153,7 @@ class Laboratory(ipywidgets.VBox):
         due = 0.0
         for self.model, self.done, loss in training_steps(run):
             self.losses.append(loss.item())
+            self.gradients.append(mean_gradients(self.model))
             start = time.perf_counter()
             if start > due:
                 self._show(f"{self._percent()} trained, loss {self.losses[-1]:.3g}")
@@ -167,6 +182,9 @@ class Laboratory(ipywidgets.VBox):
 
     def _show(self, said):
         self.progress.value = self.done
+        if self.gradients:
+            weights, grid = weights_on_grid(self.model), self.model[0].weight_range
+            self.chart.show_layers(weights, grid, self.gradients, self.done)
         self.chart.show(self.name, said, self.done, self.losses, self.confusion)
         self.picture.refresh()
 

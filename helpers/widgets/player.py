@@ -18,23 +18,26 @@ BY_MOTION = """<style>
 class Playable(NamedTuple):
     """A range of whole numbers for a slider that has a Play button: `steps=Playable(0, 40)`.
 
-    Without a default, the slider starts at max.
+    Without a default, the slider starts at max. `interval` is the time for one step, in ms.
 
     >>> Playable(0, 40)
-    Playable(min=0, max=40, step=1)
+    Playable(min=0, max=40, step=1, interval=250)
     """
 
     min: int
     max: int
     step: int = 1
+    interval: int = INTERVAL
 
 
 class PlayableSlider(ipywidgets.IntSlider):
-    """The slider that `control` makes for a Playable.
+    """The slider that `control` makes for a Playable, with the same interval.
 
     >>> PlayableSlider(max=3).value
     0
     """
+
+    interval = INTERVAL
 
 
 class Player(ipywidgets.HBox):
@@ -51,7 +54,7 @@ class Player(ipywidgets.HBox):
     def __init__(self, slider: PlayableSlider):
         self.slider = slider
         numbers = {name: getattr(slider, name) for name in ("min", "max", "step", "value")}
-        self.clock = ipywidgets.Play(**numbers, interval=INTERVAL, show_repeat=False)
+        self.clock = ipywidgets.Play(**numbers, interval=slider.interval, show_repeat=False)
         ipywidgets.jslink((slider, "value"), (self.clock, "value"))
         self.step_button = _button("surprises-step")
         self.step_button.description = f"Advance {slider.description}"

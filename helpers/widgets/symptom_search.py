@@ -1,18 +1,18 @@
-"""The index of messages, with a search field for words or a whole traceback."""
+"""The index of symptoms, with a search field for a question or a whole traceback."""
 
 from __future__ import annotations
 
 import ipywidgets
 
-from autograd_surprises.messages import find_messages
 from autograd_surprises.show.widget_view import view_of
-from helpers.lessons.symptoms import answers, symptom_table
+from helpers.lessons.symptom_text import answers, plain_index, whole_index
+from helpers.lessons.symptoms import find_symptoms
 from helpers.widgets.alert import Alert
 from helpers.widgets.callbacks import in_this_thread
 
 
 class SymptomSearch(ipywidgets.VBox):
-    """A field for words or a traceback, and the answers below; if it is empty, all messages.
+    """A field for a question or a traceback, and the answers below; if it is empty, the index.
 
     said     what is typed
     answers  what is shown, as Markdown
@@ -25,8 +25,8 @@ class SymptomSearch(ipywidgets.VBox):
 
     def __init__(self):
         self.said = ipywidgets.Textarea(
-            description="message",
-            placeholder="Type some words of it, or paste a whole traceback",
+            description="question",
+            placeholder="Type a question or some words, or paste a whole traceback",
             rows=3,
             layout={"width": "auto", "max_width": "700px"},
         )
@@ -48,19 +48,18 @@ class SymptomSearch(ipywidgets.VBox):
     def _show(self):
         text = self.said.value
         if text.strip():
-            found = find_messages(text)
+            found = find_symptoms(text)
             self.message.say(f"found: {len(found)}")
             markdown = answers(found)
         else:
             self.message.say("")
-            markdown = symptom_table()._repr_markdown_()
+            markdown = whole_index()
         shown = {"data": {"text/markdown": markdown}, "metadata": {}}
         self.shown.outputs = ({"output_type": "display_data", **shown},)
 
     _ipython_display_ = None  # ipywidgets 7's own would leave out the stored table
 
     def _repr_mimebundle_(self, **kwargs):
-        # Without a kernel, readers see all messages.
-        table = symptom_table()
-        data = {"text/markdown": table._repr_markdown_(), "text/plain": repr(table)}
+        # Without a kernel, readers see the whole index.
+        data = {"text/markdown": whole_index(), "text/plain": plain_index()}
         return {**view_of(self.model_id), **data}

@@ -1,18 +1,13 @@
 """One JupyterLab and one Chromium for all browser tests, and a picture of each failure."""
 
 import re
-import subprocess
-import sys
 
 import pytest
-
-from tools.notebooks import notebook_files
 
 from .lab import CHROMIUM_FLAGS, ROOT, NotebookPage, running_lab
 
 WRITTEN = "written_by_a_test.ipynb"
 SCREENSHOTS = ROOT / "build" / "screenshots"
-PICTURES = ROOT / "tests" / "notebook_pictures.py"
 STROKES = ROOT / "autograd_surprises" / "show" / "strokes.js"
 LOAD = """async source => {
   window.strokes = await import('data:text/javascript;charset=utf-8,' + encodeURIComponent(source));
@@ -46,14 +41,9 @@ def open_empty(browser):
 
 
 @pytest.fixture(scope="package")
-def pictures(tmp_path_factory):
+def pictures(moved_explorers):
     """A file of each explorer of each notebook: what it shows."""
-    folder = tmp_path_factory.mktemp("pictures")
-    done = subprocess.run(
-        [sys.executable, PICTURES, folder, *notebook_files()], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return sorted(folder.glob("*.json"))
+    return sorted(moved_explorers.glob("[0-9]*.json"))
 
 
 @pytest.fixture(scope="package")

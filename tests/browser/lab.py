@@ -27,13 +27,17 @@ CHROMIUM_FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-gpu",
     "--disable-quic", "--disable-sync", "--no-first-run",
 ]  # fmt: skip
-# Nothing may pop up over the notebook, nothing may be fetched, every cell is on the page at once.
-LAB_SETTINGS = {
+# Nothing may pop up over the notebook, nothing may be fetched. All else is as a reader has it.
+READER_SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {
         "checkForUpdates": False,
         "doNotDisturbMode": True,
         "fetchNews": "false",
     },
+}
+# For most tests, every cell is on the page at once, too, and nothing saves itself.
+LAB_SETTINGS = {
+    **READER_SETTINGS,
     "@jupyterlab/docmanager-extension:plugin": {"autosave": False},
     "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
 }
@@ -87,17 +91,19 @@ class Lab:
 
 
 @contextmanager
-def running_lab(home: Path, notebooks: Path | None = None) -> Iterator[Lab]:
+def running_lab(
+    home: Path, notebooks: Path | None = None, settings: dict = LAB_SETTINGS
+) -> Iterator[Lab]:
     """Serve a copy of `notebooks` from a free loopback port. All that Jupyter writes is in home."""
     folder = home / "notebooks"
     if notebooks:
         shutil.copytree(notebooks, folder, ignore=shutil.ignore_patterns(".*"))
     folder.mkdir(parents=True, exist_ok=True)
-    settings = home / "config" / "labconfig" / "default_setting_overrides.json"
-    settings.parent.mkdir(parents=True)
-    settings.write_text(json.dumps(LAB_SETTINGS))
+    overrides = home / "config" / "labconfig" / "default_setting_overrides.json"
+    overrides.parent.mkdir(parents=True)
+    overrides.write_text(json.dumps(settings))
     # Or Node.js, where there is one, checks whether to rebuild JupyterLab.
-    settings.with_name("page_config.json").write_text('{"buildCheck": false}')
+    overrides.with_name("page_config.json").write_text('{"buildCheck": false}')
     environment = dict(
         os.environ,
         IPYTHONDIR=str(home / "ipython"),
@@ -113,6 +119,9 @@ def running_lab(home: Path, notebooks: Path | None = None) -> Iterator[Lab]:
         *(["--allow-root"] if AS_ROOT else []),
         f"--ServerApp.root_dir={folder}",
         "--ServerApp.terminals_enabled=False",
+        # As `make lab` does.
+        "--ServerApp.contents_manager_class=tools.lab_files.Notebooks",
+        f"--LabApp.extra_labextensions_path={ROOT / 'tools' / 'lab_extensions'}",
         "--LabApp.expose_app_in_browser=True",  # window.jupyterapp, as JupyterLab's own tests use
         "--LabApp.extension_manager=readonly",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
@@ -198,8 +207,8 @@ def wait_until(check: Callable[[], object], seconds: float = 20) -> bool:
 
 
 # What nobody did wrong: JupyterLab asks for live widgets before a cell imports ipywidgets, and
-# ipykernel drops what a page says of its widgets while it is closed. The warning of that fails in a
-# kernel without names, as FORGET leaves it.
+# ipykernel drops what a page says of its widgets while it is closed. It warns of that, and where
+# FORGET has deleted all names, the warning itself fails.
 NOISE = (
     r"/^\[?.*No such comm.*\n?|^Task was destroyed.*\n?|^task: <Task .*ipykernel.*\n?"
     r"|^.*Kernel.shell_main.*never awaited.*\n?(  .*\n?)?"  # Python adds the line of code
@@ -293,9 +302,10 @@ DRAG = """async ([x, y, distance]) => {
   return (performance.now() - start) / 1000;
 }"""
 # What makes something that lives in the browser: an explorer, a question, the laboratory.
-EXPLORER, WIDGET = (
-    re.compile(r"\bexplore\("),
-    re.compile(r"\b(explore|predict|Laboratory|AtlasBrowser|Quiz)\("),
+ANY, EXPLORER, WIDGET = (
+    re.compile(""),
+    re.compile(r"\bexplore(_backward)?\("),
+    re.compile(r"\b(explore|explore_backward|predict|Playground|Laboratory|AtlasBrowser|Quiz)\("),
 )
 
 
@@ -388,6 +398,12 @@ class NotebookPage:
             if cell.cell_type == "code" and EXPLORER.search(cell.source)
         ]
 
+    def folded(self, wanted: re.Pattern = ANY) -> list[str]:
+        """The code cells with such a source whose output the page hides."""
+        places = [i for i, cell in enumerate(self.notebook.cells) if wanted.search(cell.source)]
+        cells = self.panel.locator(".jp-Cell")
+        return [self.notebook.cells[i].id for i in places if cells.nth(i).locator(FOLDED).count()]
+
     @contextmanager
     def pixel_ratio(self, ratio: int) -> Iterator[None]:
         """Give the page so many pixels of the screen for each of its own."""
@@ -439,6 +455,7 @@ CONTROLS = """box => [...box.children].flatMap(control => {
   if (readout) return [{name, kind: 'slider', shown: readout.innerText.replace('\\u2212', '-')}];
   return [];
 })"""
+FOLDED = ".jp-Cell-outputWrapper .jp-OutputPlaceholder"  # in place of an output
 STORED_WIDTH = "async img => { await img.decode(); return img.naturalWidth; }"
 WIDTH = "canvas => canvas.width"
 PIXELS = """async canvas => {

@@ -9,7 +9,7 @@ from PIL import Image, ImageChops
 
 from tools.notebooks import notebook_files
 
-from .lab import STORED_WIDTH, WIDTH, wait_until
+from .lab import EXPLORER, FOLDED, STORED_WIDTH, WIDTH, wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -34,6 +34,14 @@ def steeper(x, slope=1.0):
 
 explore(steeper, slope=(0.0, 2.0)).fit()
 """
+TRIED = """
+from helpers.widgets.explorer import explore
+
+def steeper(x, slope=1.0):
+    return x * slope
+
+explore(steeper, slope=(0.0, 2.0, 0.25), tries={"slope": [0.25, 2.0]}).fit()
+"""
 # Settings whose place on a slider is no exact number for the page: it computes 4.500000000000002.
 AWKWARD = """
 from helpers.widgets.explorer import explore
@@ -54,6 +62,7 @@ SENT = """() => {
   });
 }"""
 SCROLLS = "box => box.scrollWidth > box.clientWidth"
+TRACK = ".widget-slider .slider"
 ASKED = """
 from helpers.lessons.prediction import predict
 
@@ -84,14 +93,46 @@ def test_pictures_are_stored_widgets_are_shown_and_controls_move(lab, open_noteb
     opened = open_notebook(lab.shorten(name))
     exploring = opened.cells_that_explore()
     assert exploring, "a notebook has at least one explorer"
-    for cell in exploring:  # not run yet
-        assert cell.locator(".jp-OutputArea img").evaluate(STORED_WIDTH) == 1600
+    seen = [cell for cell in exploring if cell.locator(FOLDED).count() == 0]
+    for cell in seen:  # not run yet
+        image = cell.locator(".jp-OutputArea img")
+        assert image.evaluate(STORED_WIDTH) == 2 * image.bounding_box()["width"]
+    assert len(exploring) - len(seen) == len(opened.folded(EXPLORER)), "a picture that spoils"
     assert opened.complaints() == []
 
     assert opened.everything_wrong() == []
     for cell in exploring:
         assert cell.get_by_role("slider").or_(cell.get_by_role("combobox")).count(), "not shown"
     assert len(opened.explorers()) >= len(exploring)
+
+
+def test_a_stored_answer_is_unfolded_by_running_its_cell(lab, open_notebook):
+    opened = open_notebook(lab.shorten("06_surrogate_gradients.ipynb"), alone=True)
+    assert {"stairs-explorer", "reach-explorer"} <= {*opened.folded()}
+    shown = "".join(opened.panel.locator(FOLDED).all_inner_texts())
+    assert shown.strip() == "", "JupyterLab shows the first line of an answer"
+    opened.run()
+    assert opened.folded() == [], "what has just run is hidden"
+    opened.reload()
+    assert opened.folded() == [], "JupyterLab folds again what its reader has seen"
+
+
+def test_a_button_moves_the_controls_to_its_setting(open_cells):
+    opened = open_cells(TRIED)
+    opened.run()
+    (explorer,) = opened.explorers()
+    assert explorer.shown("slope") == "1.00", "no button was clicked"
+    picture = explorer.pixels()
+    for text, shown in (("0.25", "0.25"), ("2", "2.00")):
+        button = explorer.box.get_by_role("button", name=text, exact=True)
+        button.focus()
+        button.press("Enter")
+        assert wait_until(lambda shown=shown: explorer.shown("slope") == shown)
+        assert wait_until(explorer.agrees)
+        assert explorer.pixels() != picture
+    below = explorer.picture.bounding_box()
+    assert button.bounding_box()["y"] >= below["y"] + below["height"]
+    assert opened.complaints() == []
 
 
 def test_picture_follows_the_slider(open_cells):
@@ -166,6 +207,8 @@ def test_in_a_narrow_window_all_is_seen_and_in_a_narrower_one_only_the_picture_s
     (explorer,) = opened.explorers()
     search = opened.panel.locator(".widget-vbox:has(> .widget-textarea)")
     search.wait_for()
+    starts = {round(slider.bounding_box()["x"]) for slider in explorer.box.locator(TRACK).all()}
+    assert len(starts) == 1, "the sliders do not start below one another"
     size = opened.page.viewport_size
     opened.page.set_viewport_size({**size, "width": 800})
     picture = explorer.box.locator("> .strokes")
@@ -218,14 +261,45 @@ def test_prediction_is_answered_and_explained(open_cells):
     options[0].focus()
     said = [answer(options[0], lambda: opened.page.keyboard.press("Space"))]
     for option in options[1:]:
-        # to a browser, ipywidgets' radio buttons are not a group: Tab goes from one to the next
-        opened.page.keyboard.press("Tab")
-        said.append(answer(option, lambda: opened.page.keyboard.press("Space")))
+        said.append(answer(option, lambda: opened.page.keyboard.press("ArrowDown")))
     assert [answer(option, option.click) for option in options] == said, "the mouse says otherwise"
 
     assert sorted(line[0] for line in said) == ["✓"] + ["✗"] * (len(said) - 1)
     assert len(set(said)) == len(said), "each option has its own explanation"
     assert opened.complaints() == []
+
+
+HAS_FOCUS = "element => element === document.activeElement"
+ACTIVE = "() => window.jupyterapp.shell.currentWidget.content.activeCellIndex"
+
+
+def test_arrow_keys_stay_within_a_question(open_cells):
+    opened = open_cells(ASKED, ASKED.replace("Is it?", "Is it so?"), "after = 1")
+    opened.run_all()
+    first, second = opened.panel.locator(".widget-vbox:has(> .widget-radio)").all()
+    press, options = opened.page.keyboard.press, first.get_by_role("radio").all()
+
+    def chosen(question):
+        return [option.is_checked() for option in question.get_by_role("radio").all()]
+
+    options[0].click()
+    active = opened.page.evaluate(ACTIVE)
+    for key, at in (("ArrowDown", 1), ("ArrowRight", 2), ("ArrowDown", 0), ("ArrowUp", 2)):
+        press(key)
+        assert options[at].evaluate(HAS_FOCUS), key
+        assert wait_until(lambda at=at: chosen(first) == [at == k for k in range(3)]), key
+    assert wait_until(lambda: first.get_by_role("status").inner_text() == "✗ Surely.")
+    assert opened.page.evaluate(ACTIVE) == active, "JupyterLab went to another cell"
+    assert not any(chosen(second)), "the other question was answered, too"
+
+    press("Tab")  # and on to the next question
+    assert second.get_by_role("radio").first.evaluate(HAS_FOCUS)
+    press("ArrowDown")
+    assert wait_until(lambda: chosen(second) == [False, True, False])
+    assert chosen(first) == [False, False, True]
+    press("Control+Enter")  # other keys still reach JupyterLab
+    assert wait_until(lambda: not any(chosen(second))), "the cell did not run again"
+    assert wait_until(lambda: opened.complaints() == [])
 
 
 def test_each_planted_fault_is_seen(open_cells):

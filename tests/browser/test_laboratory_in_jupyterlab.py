@@ -43,6 +43,7 @@ RECORD = (
   new MutationObserver(record).observe(canvas, {attributeFilter: ['aria-label']});
 }"""
 )
+CUT_OFF = "name => name.scrollWidth > name.clientWidth"
 OUTPUT = """i => window.jupyterapp.shell.currentWidget.content.model.cells.get(i)
   .outputs.toJSON().map(output => output.text ?? '').join('')"""
 
@@ -106,6 +107,8 @@ def test_it_learns_stops_and_learns_again_while_the_kernel_answers(laboratory):
     opened = view.opened
     assert "nothing trained yet" in view.text
     assert view.train.is_enabled() and view.stop.is_disabled()
+    names = opened.panel.locator(".widget-dropdown label").all()
+    assert len(names) == 3 and not any(name.evaluate(CUT_OFF) for name in names)
 
     view.record()
     view.train.click()
@@ -121,12 +124,12 @@ def test_it_learns_stops_and_learns_again_while_the_kernel_answers(laboratory):
     view.choose(bits="8", method="learned step")  # for the next one
     done = view.done()
     view.stop.click()
-    view.says("^2 bits, unhurried, learning rate 0.1, stopped after .*read right$")
+    view.says("^2 bits, unhurried, learning rate 0.1, stopped after .*read right;")
     assert wait_until(lambda: view.train.is_enabled() and view.stop.is_disabled())
     assert 15 < view.done() < done + 10, "it takes long to stop"
 
     view.train.click()
-    view.says("^8 bits, learned step, learning rate 0.1: 9[6-9].* read right$")
+    view.says("^8 bits, learned step, learning rate 0.1: 9[6-9].* read right;")
     assert view.done() == 100
     assert opened.page.get_by_role("img", name=re.compile("^8 bits, learned step")).count() == 1
     assert opened.complaints() == []
@@ -172,4 +175,4 @@ def test_an_error_is_shown_until_the_next_training(laboratory):
     view.choose(method="floating point")
     view.train.click()
     alert.wait_for(state="detached")
-    view.says("^floating point, learning rate 0.1: 9.* read right$")
+    view.says("^floating point, learning rate 0.1: 9.* read right;")

@@ -184,6 +184,15 @@ def test_a_frozen_slider_is_played_to_its_end(open_empty):
     assert page.get_by_role("img", name=re.compile("^walk, steps=4: ")).count() == 1
 
 
+def test_frozen_controls_start_below_one_another(open_empty):
+    page = open_empty()
+    page.evaluate(
+        FREEZE, freeze(explore(lambda x, a, scale: a * scale * x, a=(0, 2), scale=(1, 3)))
+    )
+    starts = {slider.bounding_box()["x"] for slider in page.get_by_role("slider").all()}
+    assert len(starts) == 1
+
+
 def test_where_motion_is_reduced_a_frozen_slider_advances_by_one_stop(open_empty):
     page = open_empty(reduced_motion="reduce")
     page.evaluate(FREEZE, freeze(explore(walk, steps=Playable(1, 4))))
@@ -193,6 +202,21 @@ def test_where_motion_is_reduced_a_frozen_slider_advances_by_one_stop(open_empty
         assert page.locator("output").inner_text() == steps
     page.wait_for_timeout(600)
     assert page.locator("output").inner_text() == "2", "it went on by itself"
+
+
+def test_a_button_of_a_frozen_explorer_moves_all_its_controls(open_empty):
+    page = open_empty()
+    tries = {("steps", "up"): [(2, False), (0, True)]}
+    explorer = explore(lambda x, steps=4, up=True: x * steps, steps=(0, 4), up=True, tries=tries)
+    page.evaluate(FREEZE, freeze(explorer))
+    picture, tick = page.get_by_role("img"), page.get_by_role("checkbox")
+    before = picture.get_attribute("aria-label")
+    page.get_by_role("button", name="2, False").press("Enter")
+    assert page.locator("output").first.inner_text() == "2" and not tick.is_checked()
+    assert picture.get_attribute("aria-label") == page.get_by_role("status").last.inner_text()
+    assert "steps=2, up=False" in picture.get_attribute("aria-label") != before
+    page.get_by_role("button", name="0, True").press("Space")
+    assert "steps=0, up=True" in picture.get_attribute("aria-label") and tick.is_checked()
 
 
 def short(x, size=1):

@@ -1,20 +1,22 @@
-"""The website's two searches, opened from disk: for error messages, and in the whole text."""
+"""The website's two searches, opened from disk: for symptoms, and in the whole text."""
 
 import json
 import re
 from types import SimpleNamespace
 
 import pytest
+from asked_questions import QUESTIONS
 from pasted_texts import EXAMPLES, TWO, TYPED, UNKNOWN, every_warning, pasted, said_by_torch
 
-from autograd_surprises.messages import MESSAGES, find_messages
-from helpers.lessons.symptoms import NOTHING_FOUND
+from autograd_surprises.messages import MESSAGES
+from helpers.lessons.symptom_text import NOTHING_FOUND
+from helpers.lessons.symptoms import SYMPTOMS, find_symptoms
 from tools.website.search_index import search_script
 from tools.website.symptom_index import STATIC, symptom_data
 
 pytestmark = pytest.mark.browser
 
-SYMPTOMS = """<!doctype html>
+INDEX_PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <link rel="stylesheet" href="{static}/symptoms.css"><script src="{static}/symptoms.js"></script>
 <title>Messages</title><div data-symptoms><p>all messages</p></div>
@@ -46,8 +48,9 @@ SITE = [
         "element 0 of tensors does not require grad and does not have a grad_fn")],
     ),
 ]  # fmt: skip
-# The places of the messages that are found.
-FIND = "texts => texts.map(text => findMessages(text, symptoms).map(found => found.place))"
+# The places of the symptoms that are found.
+FIND = """texts => texts.map(text =>
+  findSymptoms(text, symptoms).map(found => symptoms.symptoms.indexOf(found)))"""
 
 
 @pytest.fixture
@@ -74,11 +77,11 @@ def open_file(browser, tmp_path):
 @pytest.fixture
 def symptoms(open_file):
     data = json.dumps(symptom_data()).replace("</", "<\\/")
-    return open_file(SYMPTOMS.format(static=STATIC.as_uri(), data=data))
+    return open_file(INDEX_PAGE.format(static=STATIC.as_uri(), data=data))
 
 
 def test_the_page_finds_what_python_finds(symptoms):
-    texts = [*UNKNOWN.values(), *TYPED, TWO]
+    texts = [*UNKNOWN.values(), *TYPED, TWO, *(question["asked"] for question in QUESTIONS)]
     texts += [text for message in MESSAGES for text in (*message.examples, *message.variants)]
     with every_warning():
         quick = [code for _, _, code in EXAMPLES if not re.search("compile|checkpoint", code)]
@@ -86,25 +89,35 @@ def test_the_page_finds_what_python_finds(symptoms):
             (error,) = said_by_torch(code)
             texts += [*pasted(error).values()][i % 4 :: 4]  # each form, for many messages
     places = symptoms.evaluate(FIND, texts)
-    listed = symptoms.evaluate("symptoms.messages.map(({place}) => place)")
     for text, found in zip(texts, places, strict=True):
-        in_python = [listed[MESSAGES.index(message)] for message in find_messages(text)]
-        assert found == in_python, text
+        assert found == [SYMPTOMS.index(symptom) for symptom in find_symptoms(text)], text
 
 
 def test_a_traceback_is_pasted_and_answered(symptoms):
-    field, status = symptoms.get_by_label("Your message"), symptoms.get_by_role("status")
+    field, status = (
+        symptoms.get_by_label("Your question or message"),
+        symptoms.get_by_role("status"),
+    )
     everything, answers = symptoms.get_by_text("all messages"), symptoms.get_by_role("listitem")
     assert everything.is_visible() and answers.count() == 0
     said = "element 0 of tensors does not require grad and does not have a grad_fn"
     field.fill(pasted(RuntimeError(said))["Jupyter"])
-    assert status.inner_text() == "1 message found"
-    (message,) = find_messages(said)
+    assert status.inner_text() == "1 entry found"
+    (symptom,) = find_symptoms(said)
     answer = answers.inner_text()
-    assert all(text in answer for text in (said, message.meaning, message.fix)), answer
-    link = symptoms.get_by_role("link").get_attribute("href")
-    assert link == "01_parameter_or_variable.html#Which-tensors-get-a-gradient"
+    assert all(text in answer for text in (said, symptom.meaning, symptom.fix)), answer
+    links = symptoms.get_by_role("link").evaluate_all("all => all.map(a => a.getAttribute('href'))")
+    assert links[0] == "01_parameter_or_variable.html#Which-tensors-get-a-gradient"
+    assert links == [cause.section.replace(".ipynb", ".html") for cause in symptom.causes]
     assert not everything.is_visible()
+
+    asked = "Why is my gradient None?"
+    field.fill(asked)
+    entry = answers.first
+    assert entry.locator("strong code").all_inner_texts() == ["None", ".grad", "backward()"]
+    assert entry.get_by_role("link").count() == len(
+        find_symptoms("Why is my gradient None?")[0].causes
+    )
 
     field.fill(UNKNOWN["another error"])
     assert status.inner_text() == NOTHING_FOUND and answers.count() == 0

@@ -1,4 +1,4 @@
-"""The index of messages in a real JupyterLab: paste a traceback, get an answer with a link."""
+"""The index of symptoms in a real JupyterLab: paste a traceback, get an answer with a link."""
 
 import re
 
@@ -19,9 +19,9 @@ SAID = "element 0 of tensors does not require grad and does not have a grad_fn"
 def test_a_pasted_traceback_is_answered_with_a_link_to_a_notebook(open_cells):
     opened = open_cells(SEARCH)
     opened.run()
-    everything = opened.panel.get_by_role("table")
+    everything = opened.panel.get_by_text("Asked most often")
     everything.wait_for()
-    opened.panel.get_by_label("message").fill(pasted(RuntimeError(SAID))["Jupyter"])
+    opened.panel.get_by_label("question").fill(pasted(RuntimeError(SAID))["Jupyter"])
     answer = opened.panel.locator("li", has_text="What helps")
     answer.wait_for()
     assert everything.count() == 0

@@ -105,6 +105,12 @@ def test_a_report_is_text():
 
 
 @each
+def test_a_notebook_shows_a_finding_as_it_is_printed(report):
+    for finding in report().findings:
+        assert repr(finding) == str(finding)
+
+
+@each
 def test_no_line_is_longer_than_a_page(report):
     assert max(map(len, str(report()).splitlines())) <= 98
 

@@ -4,6 +4,7 @@ import linecache
 
 import pytest
 import torch
+from torch import nn
 
 import autograd_surprises
 from autograd_surprises.doctor import explain_error, trace, watch
@@ -105,6 +106,19 @@ def test_inside_a_library_both_lines_are_named_and_the_module():
     assert line_of(where) == (__file__, 'loss = space["fit"](model, x)')
     assert (where.inside.file, where.inside.line, where.module) == (SITE, 18, "body.first")
     assert f"{where}".endswith(", inside loop.py:18  (in body.first)")
+
+
+@pytest.mark.parametrize("wrapped, path", [(False, "1"), (True, "0.1")])
+def test_a_layer_without_a_name_is_called_as_print_shows_it(wrapped, path):
+    """In an nn.Sequential a layer has only a number, which says little: its class is added."""
+    layers = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    layers[0].bias.data.fill_(-9.0)
+    model = nn.Sequential(layers) if wrapped else layers
+    with trace() as t:
+        loss = model(torch.ones(1, 2)).sum()
+    where = t.explain(loss, {"bias": layers[0].bias})["bias"].where
+    assert (where.module, where.kind) == (path, "ReLU")
+    assert f"{where}".endswith(f"  (in {path}: ReLU)") and "(1): ReLU()" in str(model)
 
 
 def test_an_error_inside_a_library_is_at_both_lines():

@@ -122,6 +122,7 @@ def test_linearize(name):
 
 
 # One compilation for all operators, each at its own row, is several times as fast as one for each.
+# Inductor takes the longest and sees the same operations whatever the transform: one test has it.
 CLIP_COMPILES = Version(torch.__version__) >= Version("2.13")
 NAMES = [name for name in OPERATORS if name != "clip_gradient" or CLIP_COMPILES]
 ROWS = torch.stack([X.flatten() for _ in NAMES])
@@ -175,12 +176,12 @@ def test_compile_in_half_precision(compiled, dtype):
 
 
 def test_compile_of_grad(compiled):
-    slopes = compiled(grad(lambda rows: (all_operators(rows) * UPSTREAMS).sum()), "inductor")(ROWS)
+    slopes = compiled(grad(lambda rows: (all_operators(rows) * UPSTREAMS).sum()), "aot_eager")(ROWS)
     same_rows(slopes, all_gradients())
 
 
 def test_compile_of_jvp(compiled):
-    forward = compiled(lambda rows, t: jvp(all_operators, (rows,), (t,)), "inductor")
+    forward = compiled(lambda rows, t: jvp(all_operators, (rows,), (t,)), "aot_eager")
     y, tangent = forward(ROWS, UPSTREAMS)
     same_rows(y, all_operators(ROWS))
     want = [expected_tangent(n, x, t) for n, x, t in zip(NAMES, ROWS, UPSTREAMS, strict=True)]
@@ -189,14 +190,14 @@ def test_compile_of_jvp(compiled):
 
 def test_compile_of_vmap(compiled):
     batch = torch.stack([ROWS, -ROWS])
-    y = compiled(vmap(all_operators), "inductor")(batch)
+    y = compiled(vmap(all_operators), "aot_eager")(batch)
     same_rows(y[0], all_operators(ROWS))
     same_rows(y[1], all_operators(-ROWS))
 
     def pullback(rows, upstreams):
         return vjp(all_operators, rows)[1](upstreams)[0]
 
-    slopes = compiled(vmap(pullback), "inductor")(batch, torch.stack([UPSTREAMS, UPSTREAMS]))
+    slopes = compiled(vmap(pullback), "aot_eager")(batch, torch.stack([UPSTREAMS, UPSTREAMS]))
     same_rows(slopes[0], all_gradients())
 
 

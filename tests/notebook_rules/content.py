@@ -1,10 +1,23 @@
 """What a learner finds in every notebook."""
 
 import ast
+import io
 import re
+import tokenize
 
+from helpers.lessons.prediction import STORED
 from notebook_rules import calls, is_call, rule, text_of, tree
-from tools.notebooks import CODE_BLOCK, INSTALL, SETUP, headings
+from tools.notebooks import (
+    CODE_BLOCK,
+    INSTALL,
+    OUTPUTS_HIDDEN,
+    SETUP,
+    SOURCE_HIDDEN,
+    headings,
+    is_folded,
+)
+
+EXPLORERS = "explore", "explore_backward"
 
 
 def is_solution(cell):
@@ -49,7 +62,7 @@ def install_and_setup_come_first(notebook):
 
 @rule
 def has_an_explorer(notebook):
-    if any(calls(cell, "explore") for cell in notebook.code):
+    if any(calls(cell, name) for cell in notebook.code for name in EXPLORERS):
         return []
     return ["no explorer: let the reader slide something with `name = explore(...)`"]
 
@@ -59,27 +72,34 @@ def explorers_are_shown(notebook):
     return [
         f"{cell.id}: no picture in the stored output: end the cell with the explorer's name"
         for cell in notebook.code
-        if calls(cell, "explore")
+        if any(calls(cell, name) for name in EXPLORERS)
         and not any("image/png" in output.get("data", {}) for output in cell.outputs)
     ]
 
 
+WIDGETS = (*EXPLORERS, "Laboratory", "AtlasBrowser", "Quiz")
+
+
 @rule
-def explorers_are_driven(notebook):
-    """test_notebook_sections.py watches that they are driven far enough."""
-    complaints = []
-    for number, cell in enumerate(notebook.code):
-        assigned = [node for node in ast.walk(tree(cell)) if isinstance(node, ast.Assign)]
-        assigned = [node.targets[0] for node in assigned if is_call(node.value, "explore")]
-        names = [target.id for target in assigned if isinstance(target, ast.Name)]
-        if len(names) < len(calls(cell, "explore")):
-            complaints.append(f"{cell.id}: give the explorer a name: `name = explore(...)`")
-        for name in names:
-            drives = re.compile(rf"\b{name}\.set\(.*\bprint\(.*\b{name}\.summary\b", re.DOTALL)
-            if not any(drives.search(later.source) for later in notebook.code[number + 1 :]):
-                example = f"`{name}.set(...)` and `print({name}.summary)`"
-                complaints.append(f"{cell.id}: no later cell drives the explorer by {example}")
+def nobody_moves_the_readers_controls(notebook):
+    """tests/explorers.toml has settings and what an explorer says there."""
+    complaints, widgets = [], set()
+    for cell in notebook.code:
+        nodes = list(ast.walk(tree(cell)))
+        for node in nodes:
+            if isinstance(node, ast.Assign) and any(is_call(node.value, each) for each in WIDGETS):
+                widgets |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        used = {node.value.id for node in nodes if is_attribute_of_a_name(node)} & widgets
+        complaints += [
+            f"{cell.id}: leave {name} to the reader: offer settings as buttons by "
+            "`explore(..., tries={...})`, and put tests into tests/explorers.toml"
+            for name in sorted(used)
+        ]
     return complaints
+
+
+def is_attribute_of_a_name(node):
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
 
 
 @rule
@@ -110,10 +130,107 @@ def solutions_are_folded_and_right(notebook):
     complaints = []
     for cell in notebook.code:
         if is_solution(cell):
-            if not cell.metadata.get("jupyter", {}).get("source_hidden"):
-                complaints.append(f"{cell.id}: fold it: metadata jupyter.source_hidden = true")
-            if not cell.outputs or not text_of(cell.outputs[0]).strip().startswith("✓"):
+            for part in (SOURCE_HIDDEN, OUTPUTS_HIDDEN):  # no ✓ stands below a learner's ✗
+                if not is_folded(cell, part):
+                    complaints.append(f"{cell.id}: fold it: metadata jupyter.{part} = true")
+            if not "\n".join(map(text_of, cell.outputs)).strip().startswith("✓"):
                 complaints.append(f"{cell.id}: the solution's output does not start with ✓")
+    return complaints
+
+
+# Outputs that have the words of an answer by chance: {notebook: {cell: why}}.
+BY_CHANCE = {
+    "01_parameter_or_variable.ipynb": {
+        "tensor-hook": "the prose has long given the answer; here the hook counts",
+        "no-grad-fn-repaired": "the gradient of another loss",
+    },
+    "03_round_and_clamp.ipynb": {"walk-explorer": "where the point starts"},
+    "04_override_backward.ipynb": {"gradcheck-at-kink": "of another function"},
+    "08_none_zero_nan.ipynb": {
+        "unused-finding": "None is what is wrong with another patient",
+        "frozen-finding": "None is what is wrong with another patient",
+        "borrowed-repaired": "the gradient of another patient",
+        "script-report": "the steps of another run",
+    },
+    "09_gradient_atlas.ipynb": {
+        "two-classes": "the name of a class",
+        "ties-zeros": "ties of other functions",
+    },
+}
+WORD = re.compile(r"-?\d+(?:\.\d*)?(?:e[+-]?\d+)?|[^\W\d]\w*")
+
+
+def words_of(text):
+    """`y[2.00, 3.]` and `y: 2 3` have the same words."""
+    words = []
+    for word in WORD.findall(text):
+        try:
+            words.append(f"{float(word):g}")
+        except ValueError:
+            words.append(word)
+    return words
+
+
+def says(text, answer):
+    return f" {' '.join(words_of(answer))} " in f" {' '.join(words_of(text))} "
+
+
+def titles_of(cell):
+    """What its code, if one sees it, writes above a picture and its parts."""
+    if is_folded(cell, SOURCE_HIDDEN):
+        return
+    for call in (node for node in ast.walk(tree(cell)) if isinstance(node, ast.Call)):
+        yield from (ast.unparse(each.value) for each in call.keywords if each.arg == "title")
+        if is_call(call, "set_title") or is_call(call, "suptitle"):
+            yield from map(ast.unparse, call.args)
+
+
+@rule
+def questions_are_not_answered_below(notebook):
+    """Up to the end of its section, a question is answered by folded outputs alone. The first
+    output is taken for an answer, and each other one that has the words of the right option."""
+    complaints, by_chance = [], BY_CHANCE.get(notebook.name, {})
+    unused = set(by_chance)
+    for _, cells in notebook.sections:
+        right, next_answers = set(), False
+        for cell in (cell for cell in cells if cell.cell_type == "code"):
+            stored = [output.get("data", {}).get(STORED, []) for output in cell.outputs]
+            if asked := [question["right"] for questions in stored for question in questions]:
+                right, next_answers = right | set(asked), True
+                continue
+            shown = "\n".join(map(text_of, cell.outputs)).strip()
+            said = sorted(option for option in right if says(shown, option))
+            is_answer = (shown and next_answers) or (said and cell.id not in by_chance)
+            if is_answer and not is_folded(cell, OUTPUTS_HIDDEN):
+                complaints.append(
+                    f"{cell.id}: answers a question above it ({said}): fold its output"
+                )
+            complaints += [
+                f"{cell.id}: a title answers a question above it ({option!r}): say it in the prose"
+                for option in right
+                if says("\n".join(titles_of(cell)), option)
+            ]
+            next_answers &= not shown
+            unused -= {cell.id} if said else set()
+    return complaints + [f"{cell_id}: answers nothing, see BY_CHANCE" for cell_id in unused]
+
+
+GUESS_FIRST = "Guess the line before you run the doctor's cell"
+# What the doctor says of a script or a training loop, where nothing is guessed.
+NOT_GUESSED = {"08_none_zero_nan.ipynb": {"watched-recorded", "script-report"}}
+
+
+@rule
+def what_the_doctor_says_can_be_guessed(notebook):
+    """Below that invitation, the line to blame stands in folded outputs alone."""
+    complaints, guessing = [], False
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            guessing |= GUESS_FIRST in cell.source
+        elif guessing and cell.id not in NOT_GUESSED.get(notebook.name, ()):
+            says_the_cause = any("cause: " in text_of(output) for output in cell.outputs)
+            if says_the_cause and not is_folded(cell, OUTPUTS_HIDDEN):
+                complaints.append(f"{cell.id}: names the line before one can guess it: fold it")
     return complaints
 
 
@@ -153,21 +270,53 @@ def numbers_in(text):
     return {written: float(written.replace(",", "")) for written in NUMBER.findall(text)}
 
 
+def passages(notebook):
+    """The cells below each heading, down to the next one of any level; without the opening."""
+    found = []
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            found += [[] for level, _ in headings(cell.source) if level > 1]
+        if found:
+            found[-1].append(cell)
+    return found
+
+
+def without_comments(code):
+    """Python's tokens in one line; all of the text if it is not plain Python."""
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(code).readline))
+    except (tokenize.TokenError, SyntaxError):
+        return code
+    return " ".join(token.string for token in tokens if token.type != tokenize.COMMENT)
+
+
+def prose_of(cell):
+    """The prose of a cell: Markdown, or what a question and its answers say."""
+    if cell.cell_type == "markdown":
+        return prose(cell.source)
+    strings = [node.value for node in ast.walk(tree(cell)) if isinstance(node, ast.Constant)]
+    return prose("\n".join(each for each in strings if isinstance(each, str)))
+
+
 @rule
 def numbers_come_from_cells(notebook):
-    """In the prose of a section: those of two digits or more are in its code or an output."""
+    """Those of two digits or more in the prose are in the code or an output of the same passage.
+
+    A comment is no source, and neither is the code of a question.
+    """
     complaints = []
-    for _, cells in notebook.sections[1:]:  # after the opening, which says how long it takes
+    for cells in passages(notebook):
         code = [cell for cell in cells if cell.cell_type == "code"]
-        shown = [cell.source for cell in code]
+        questions = [cell for cell in code if calls(cell, "predict")]
+        shown = [without_comments(cell.source) for cell in code if cell not in questions]
         shown += [text_of(output) for cell in code for output in cell.outputs]
         known = set(numbers_in("\n".join(shown)).values())
-        for cell in (cell for cell in cells if cell.cell_type == "markdown"):
-            stated = numbers_in(NOT_MEASURED.sub(" ", prose(cell.source)))
+        for cell in [cell for cell in cells if cell.cell_type == "markdown"] + questions:
+            stated = numbers_in(NOT_MEASURED.sub(" ", prose_of(cell)))
             for elsewhere in NUMBERS_FROM_ELSEWHERE.get(notebook.name, ()):
                 stated.pop(elsewhere, None)
             complaints += [
-                f"{cell.id}: the number {written} comes from no cell of this section"
+                f"{cell.id}: the number {written} comes from no other cell below this heading"
                 for written, value in stated.items()
                 if len(written) > 1 and value not in known
             ]

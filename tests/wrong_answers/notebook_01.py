@@ -1,6 +1,5 @@
 """Wrong answers to the exercises on parameters and leaves."""
 
-import pytest
 import torch
 from torch import nn
 
@@ -109,8 +108,33 @@ def through_x(x):
 def without_retain_grad(x):
     y = x.exp()
     (y**2).sum().backward()
-    with pytest.warns(UserWarning, match="not a leaf"):
-        return y.grad
+    return y.grad  # torch warns here, and the check says the same: it would be said twice
+
+
+def retained_after_backward(x):
+    y = x.exp()
+    (y**2).sum().backward()
+    y.retain_grad()
+    return y.grad
+
+
+def without_return(x):
+    y = x.exp()
+    y.retain_grad()
+    (y**2).sum().backward()
+    y.grad  # noqa: B018
+
+
+def result_of_backward(x):
+    return (x.exp() ** 2).sum().backward()
+
+
+def formula(x):
+    return 2 * x.exp()
+
+
+def detached_formula(x):
+    return 2 * x.detach().exp()
 
 
 def value_of_y(x):
@@ -152,10 +176,21 @@ WRONG = {
     "01.2": {
         "the gradient of x": (through_x, "That is the gradient of x"),
         "no retain_grad": (without_retain_grad, "non-leaf … y.retain_grad()"),
+        "retain_grad after backward": (
+            retained_after_backward,
+            "y.grad stays empty … comes before backward",
+        ),
+        "no return after retain_grad": (without_return, "returned None … end the function"),
+        "what backward returns": (result_of_backward, "as backward() does: end the function"),
+        "a formula": (formula, "a formula of yours"),
+        "a formula without a graph": (detached_formula, "formula of yours: let autograd"),
         "the value of y": (value_of_y, "values of y itself"),
         "the tuple": (tuple_of_grads, "yours is tuple … take [0]"),
         "another loss": (loss_without_square, "at x = [0, 1] [0]: yours 1, expected 2"),
-        "no sum": (no_sum, "your code raised RuntimeError: grad can be implicitly created only"),
+        "no sum": (
+            no_sum,
+            "raised RuntimeError in … `return torch.autograd.grad(y**2, y)[0]`: grad can be impl",
+        ),
         "called instead of handed over": (None, "needs the function itself, got NoneType"),
     },
 }  # fmt: skip

@@ -8,7 +8,7 @@ WRONG = {
         "abs takes the right slope": ([0, 1, 0, 1, 0], "abs at 0: yours 1, expected 0"),
         "hardtanh takes the inner slope": ([0, 1, 0, 0, 1], "hardtanh at 1: yours 1, expected 0"),
         "four numbers": ([0, 1, 0, 0], "needs a list of 5 numbers"),
-        "words": (["0", 1, 0, 0, 0], "needs a number, got '0'"),
+        "words": (["0", 1, 0, 0, 0], "got the text '0': leave out the quotes"),
         "truth values": ([False, True, False, False, False], "needs a number, got False"),
     },
     "03.2": {

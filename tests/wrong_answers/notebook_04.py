@@ -38,6 +38,10 @@ def like_the_page(g, x):
     return grad
 
 
+def forgot_to_return(g, x):
+    torch.where(inside(x), g, 0.1 * g)
+
+
 def in_place(g, x):
     g[~inside(x)] *= 0.1
     return g
@@ -73,7 +77,14 @@ WRONG = {
             "Only the gradient leaks",
         ),
         "writes into grad_output": (function(clamped, in_place), "writes into grad_output"),
-        "forgets to return": (function(clamped, lambda g, x: None), "yours is None"),
+        "forgets to return": (
+            function(clamped, forgot_to_return),
+            "Made.backward returned nothing: end it with `return`",
+        ),
+        "a bare 0.1": (
+            function(clamped, lambda g, x: torch.where(inside(x), g, 0.1)),
+            "yours 0.1, expected 0.3. Outside … 0.1 alone: you dropped grad_output",
+        ),
         "the class itself": (Function, "pass Function.apply"),
         "a wider range": (
             function(clamped, lambda g, x: torch.where((x >= 0) & (x <= 1.5), g, 0.1 * g)),

@@ -71,6 +71,7 @@ WRONG = {
         "one deviation": (1.0, "68%"),
         "a share": (0.75, "yours 0.75, expected 0.67 … 55%"),
         "lower quarter": (-0.6745, "A width is not negative"),
+        "in quotes": ("0.67", "the text '0.67': leave out the quotes"),
         "words": ("two thirds", "needs a number, got 'two thirds'"),
         "not a number": (math.nan, "needs a number, got nan"),
     },

@@ -303,7 +303,7 @@ WRONG = {
             "it writes into its input",
         ),
         "both results": (TwoResults.apply, "a tuple of 2"),
-        "forgets to return": (frugal(lambda g, mask: None), "yours is NoneType"),
+        "forgets to return": (frugal(lambda g, mask: None), "Made.backward returned nothing"),
     },
     "10.3": {
         "the one-line trick": (

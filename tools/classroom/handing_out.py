@@ -8,7 +8,7 @@ from pathlib import Path
 
 import nbformat
 
-from tools.notebooks import ROOT, notebook_files, stored_text
+from tools.notebooks import OUTPUTS_HIDDEN, ROOT, notebook_files, stored_text
 
 PAGE = re.compile(r"\]\(\.\./([\w./]+\.md)")  # a link from notebooks/ to a page outside
 OFFER = re.compile(r"[^.!?\n]*(?:folded solution|solution is folded)[^.!?\n]*[.!?]")
@@ -43,6 +43,7 @@ def make_sheet(notebook):
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
             cell.metadata.pop("seal", None)  # the hash of an output
+            cell.metadata.get("jupyter", {}).pop(OUTPUTS_HIDDEN, None)
         else:
             cell.source = OFFER.sub("", cell.source)
     return notebook

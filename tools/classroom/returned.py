@@ -59,8 +59,9 @@ def read_sheet(path: Path) -> Sheet:
         raise Unreadable("contains no cell of our notebooks")
     known, solutions, answers = ours[name]
     position = {id(cell): i for i, cell in enumerate(notebook.cells, 1)}
-    cells, exercises, number = [], {}, ""
+    cells, exercises = [], {}
     for heading, group in sections(notebook):
+        number = ""
         code = [cell for cell in group if cell.cell_type == "code"]
         # Each section needs only the first cells before it, and an unchanged one has no answer.
         wanted = not heading or any(

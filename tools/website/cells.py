@@ -12,9 +12,11 @@ from nbconvert.filters.highlight import Highlight2HTML
 from autograd_surprises.show.badge import GREEN, RED, Badge
 from autograd_surprises.show.findings import with_code
 from helpers.lessons.prediction import STORED
+from tools.notebooks import OUTPUTS_HIDDEN, SOURCE_HIDDEN, is_folded
 from tools.website.links import GET_A_KERNEL
 
 WIDGETS = re.compile(r"\b(AtlasBrowser|Laboratory)\(")  # shown here as a picture
+PLAYGROUND = "Playground()"  # here, only its examples move
 WITH_A_KERNEL = f'<a href="{GET_A_KERNEL}">open this notebook with a kernel</a>'
 highlight = Highlight2HTML(pygments_lexer="python")
 
@@ -30,10 +32,14 @@ def cell_html(cell, frozen: dict) -> str:
         shown += (
             f'<p class="needs-kernel">This picture does not move. To use it, {WITH_A_KERNEL}.</p>'
         )
+    elif PLAYGROUND in cell.source:
+        shown += f'<p class="needs-kernel">To type a formula of your own, {WITH_A_KERNEL}.</p>'
     code = highlight(cell.source)
     if "solution" in cell.metadata.get("tags", ()):
         return folded("Solution", code + shown)
-    if cell.metadata.get("jupyter", {}).get("source_hidden"):
+    if is_folded(cell, OUTPUTS_HIDDEN):
+        shown = folded("Output", shown)
+    if is_folded(cell, SOURCE_HIDDEN):
         return shown + folded("Code", code)
     return f'<div class="cell" id="cell-{cell.id}">{code}{shown}</div>'
 
@@ -56,6 +62,8 @@ def output_html(output, cell, frozen):
     if output.output_type == "stream":
         return f'<pre class="output">{html.escape(output.text)}</pre>'
     data = output.data
+    if not data:  # what tools/notebooks.py puts before a folded output
+        return ""
     if STORED in data:
         asked = enumerate(data[STORED])
         return "".join(question_html(f"{cell.id}-{k}", **question) for k, question in asked)

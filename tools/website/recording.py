@@ -22,6 +22,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from autograd_surprises.show.picture import Picture
 from helpers.widgets import Explorer, freeze
 from helpers.widgets.freezing import freeze_picture
+from helpers.widgets.playground import Playground
 from tools.notebooks import IGNORED, sections, setup_cell
 
 
@@ -29,39 +30,54 @@ def has_picture(cell) -> bool:
     return any("image/png" in output.get("data", {}) for output in cell.outputs)
 
 
-def shown_by(notebook, wanted: Callable) -> Iterator[tuple]:
+class SectionError(Exception):
+    """A section does not run after the setup cell alone; the message names it and its cell."""
+
+
+def shown_by(notebook, wanted: Callable, to_its_end: bool = False) -> Iterator[tuple]:
     """(cell, Explorer or Picture) of the wanted cells, while their section's variables exist.
 
-    A section runs after the setup cell, and only up to its last wanted cell.
+    Of a playground, it is the Explorer of its examples. A section runs after the setup cell, down
+    to its last wanted cell, or `to_its_end`. Raises SectionError if it fails.
     """
     # With a kernel's compiler, reports name the lines of a cell as they do in JupyterLab.
     shell = InteractiveShell.instance(compiler_class=XCachingCompiler)
     made, init, bundle = [], Explorer.__init__, Picture.bundle
+    playground_init = Playground.__init__
 
     def watched_init(self, *args, **kwargs):
         init(self, *args, **kwargs)
         made.append(self)
+
+    def watched_playground_init(self):
+        playground_init(self)
+        self.with_examples()
 
     def watched_bundle(self):  # called each time a picture is shown
         made.append(self)
         return bundle(self)
 
     Explorer.__init__, Picture.bundle = watched_init, watched_bundle
+    Playground.__init__ = watched_playground_init
     setup = setup_cell(notebook)
-    for _, cells in sections(notebook):
+    for heading, cells in sections(notebook):
         code = [cell for cell in cells if cell.cell_type == "code" and cell is not setup]
         last = max((k for k, cell in enumerate(code) if wanted(cell)), default=-1)
         if last < 0:
             continue
         gc.freeze()  # or each reset would search everything that torch imports
         shell.reset(new_session=False)
-        for cell in [setup, *code[: last + 1]]:
+        for cell in [setup, *(code if to_its_end else code[: last + 1])]:
             made.clear()
-            shell.run_cell(cell.source).raise_error()
+            result = shell.run_cell(cell.source)
+            if error := result.error_before_exec or result.error_in_exec:
+                where = f"section {heading!r}, cell {cell.id}"
+                raise SectionError(f"{where}, run after the setup cell alone: {error!r}") from error
             plt.close("all")
             if wanted(cell):
                 yield cell, made[0]  # an explorer is made before its own picture
     Explorer.__init__, Picture.bundle = init, bundle
+    Playground.__init__ = playground_init
 
 
 def frozen(path: Path) -> dict:

@@ -1,41 +1,58 @@
-"""The index of error messages as data, so that a page can search it without a kernel."""
+"""The index of symptoms as data, so that a page can search it without a kernel."""
 
 import re
 from pathlib import Path
 
-from autograd_surprises.messages import MESSAGES, in_order_of_notebooks, pasted
-from helpers.lessons.symptoms import FIX, MEANING, NOTHING_FOUND, SECTION, section_name
+from autograd_surprises.messages import MESSAGES, pasted
+from helpers.lessons import symptoms
+from helpers.lessons.symptom_text import NOTHING_FOUND, SECTION, said_of, section_name
+from helpers.lessons.symptoms import OF_MESSAGES, SYMPTOMS
 
 STATIC = Path(__file__).parent / "static"
 
 
 def symptom_data() -> dict:
-    """The data with which static/symptoms.js finds the same messages as find_messages.
+    """The data with which static/symptoms.js finds the same symptoms as find_symptoms.
 
-    >>> symptom_data()["messages"][0]["fix"]
-    'import torch'
+    >>> symptom_data()["symptoms"][0]["texts"]
+    ['The gradient is `None`: there is no `.grad` after `backward()`']
     """
-    order = in_order_of_notebooks(MESSAGES)
+    places = {id(symptom): place for place, symptom in enumerate(SYMPTOMS)}
     return {
         "around": pasted.AROUND,
         "name": pasted.NAME,
         "end": pasted.END,
         "traceback": pasted.TRACEBACK,
-        "labels": [MEANING, FIX, SECTION],
+        "common": sorted(symptoms.COMMON),
+        "letters": [symptoms.FEWEST_LETTERS, symptoms.MORE_LETTERS],
+        "points": symptoms.POINTS,
+        "enough": symptoms.ENOUGH,
+        "most": symptoms.MOST,
+        "section": SECTION,
         "nothingFound": NOTHING_FOUND,
+        "symptoms": [_entry(symptom) for symptom in SYMPTOMS],
+        # in the catalogue's order, because the first that matches counts
         "messages": [
             {
-                "texts": list(message.examples),
+                "place": places[id(OF_MESSAGES[id(message)])],
                 "patterns": [_pattern(text) for text in (*message.examples, *message.variants)],
-                "inTexts": pasted.texts_of(message),
-                "inWords": pasted.words_of(message),
-                "meaning": message.meaning,
-                "fix": message.fix,
-                "section": section_name(message.section),
-                "href": message.section.replace(".ipynb", ".html"),
-                "place": order.index(message),
             }
             for message in MESSAGES
+        ],
+    }
+
+
+def _entry(symptom):
+    return {
+        "texts": list(symptom.texts),
+        "ofTorch": symptom.of_torch,
+        "searched": symptom.searched,
+        "words": sorted(symptom.words),
+        "shownWords": sorted(symptom.shown_words),
+        "said": said_of(symptom),
+        "causes": [
+            [what, section_name(section), section.replace(".ipynb", ".html")]
+            for what, section in symptom.causes
         ],
     }
 

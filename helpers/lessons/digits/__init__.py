@@ -11,11 +11,13 @@ from helpers.lessons.digits.networks import (
     QuantizedLinear,
     Run,
     accuracy,
+    mean_gradients,
     network,
     rounded_afterwards,
     three_seeds,
     train,
     training_steps,
+    weights_on_grid,
     with_spread,
 )
 
@@ -28,10 +30,12 @@ __all__ = [
     "QuantizedLinear",
     "Run",
     "accuracy",
+    "mean_gradients",
     "network",
     "rounded_afterwards",
     "three_seeds",
     "train",
     "training_steps",
+    "weights_on_grid",
     "with_spread",
 ]

@@ -56,6 +56,17 @@ class Run:
         if self.bits < 2:
             raise ValueError(f"a signed weight needs 2 bits or more, got {self.bits}")
 
+    @property
+    def weight_range(self) -> tuple[int, int]:
+        """The lowest and the highest integer of a weight."""
+        half = 2**self.bits // 2
+        return -half, half - 1
+
+    @property
+    def input_range(self) -> tuple[int, int]:
+        """Those of an input, which is never negative."""
+        return 0, 2**self.bits - 1
+
 
 WAYS = {
     "floating point": Run(floating_point),
@@ -90,8 +101,7 @@ class QuantizedLinear(nn.Module):
         self.weight = nn.Parameter(torch.empty(outputs, inputs))
         nn.init.kaiming_uniform_(self.weight, nonlinearity="relu", generator=generator)
         self.bias = nn.Parameter(torch.zeros(outputs))
-        self.run, half = run, 2**run.bits // 2
-        self.weight_range, self.input_range = (-half, half - 1), (0, 2 * half - 1)
+        self.run, self.weight_range, self.input_range = run, run.weight_range, run.input_range
 
     def set_scales(self, inputs: torch.Tensor):
         """Choose the scales from the weight and from typical inputs."""
@@ -200,6 +210,26 @@ def accuracy(model: nn.Module) -> float:
     """
     right = model(IMAGES[HELD_OUT]).argmax(1) == LABELS[HELD_OUT]
     return 100 * right.double().mean().item()
+
+
+@torch.no_grad()
+def weights_on_grid(model: nn.Sequential) -> torch.Tensor:
+    """All weights of a network, each divided by the scale of its layer: what its bits round.
+
+    >>> weights_on_grid(network(WAYS["straight-through"], torch.Generator())).shape
+    torch.Size([3392])
+    """
+    return torch.cat([(layer.weight / layer.weight_scale).flatten() for layer in model[::2]])
+
+
+def mean_gradients(model: nn.Sequential) -> list[float]:
+    """The mean size of the gradient of each layer's weight; 0 where there is none.
+
+    >>> mean_gradients(network(WAYS["straight-through"], torch.Generator()))
+    [0.0, 0.0, 0.0]
+    """
+    gradients = [layer.weight.grad for layer in model[::2]]
+    return [0.0 if gradient is None else gradient.abs().mean().item() for gradient in gradients]
 
 
 def three_seeds(run: Run) -> list[float]:

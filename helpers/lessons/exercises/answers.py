@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from numbers import Real
 
@@ -43,6 +44,8 @@ def as_number(yours: object, where: str = "") -> float:
         raise NotDone
     if isinstance(yours, torch.Tensor) and yours.numel() == 1:
         yours = yours.item()
+    if isinstance(yours, str) and re.fullmatch(r"\s*[-+]?[\d.]+\s*", yours):
+        raise Wrong(f"{where}needs a number, got the text {yours!r}: leave out the quotes.")
     if isinstance(yours, bool) or not isinstance(yours, Real) or yours != yours:
         tensor = isinstance(yours, torch.Tensor)
         got = f"a tensor of shape {tuple(yours.shape)}" if tensor else repr(yours)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from autograd_surprises.show.picture import Picture
+
 
 class NotDone(Exception):
     """The answer has not been written yet."""
@@ -25,6 +27,7 @@ class Exercise:
     hints      from gentle to nearly the solution, in Markdown
     check      takes the learner's answer; raises Wrong or NotDone
     praise     what a right answer shows
+    draw_wrong, draw_right  draw an answer with this verdict; None where there is nothing to see
     """
 
     number: str
@@ -34,6 +37,8 @@ class Exercise:
     hints: tuple[str, ...]
     check: Callable[[object], None]
     praise: str
+    draw_wrong: Callable[[object], Picture | None] | None = None
+    draw_right: Callable[[object], Picture | None] | None = None
 
     def _repr_markdown_(self):
         hints = "\n\n".join(

@@ -1,7 +1,10 @@
 """Exercises on what gets a gradient and what gets trained."""
 
+import warnings
+
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from helpers.lessons.exercises.answers import call_answer, expect_close
 from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong
@@ -57,19 +60,48 @@ def _registered(layer):
     return tensors
 
 
+class _Asked(TorchFunctionMode):
+    """Was autograd asked for a gradient inside, and was the .grad of a non-leaf found empty?"""
+
+    computed = found_empty = False
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        with warnings.catch_warnings():  # the check says the same in a line
+            warnings.filterwarnings("ignore", message="The .grad attribute")
+            result = function(*args, **(kwargs or {}))
+        if function in (torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad):
+            self.computed = True
+        elif function == torch.Tensor.grad.__get__ and result is None and not args[0].is_leaf:
+            self.found_empty = True
+        return result
+
+
 def _check_middle_gradient(answer):
     x = torch.tensor([0.0, 1.0], requires_grad=True)
-    empty = (
-        "yours returned None: y is a non-leaf, so y.grad stays empty unless y.retain_grad() comes "
-        "before backward; and backward() itself returns None."
+    nothing = (
+        "yours returned None, as backward() does: end the function with `return` and the gradient."
     )
-    yours = call_answer(answer, x, cures={"None": empty})
+    try:
+        with _Asked() as asked:
+            yours = call_answer(answer, x, cures={"None": nothing})
+    except Wrong:
+        if asked.found_empty:
+            raise Wrong(
+                "yours is None: y is a non-leaf, so y.grad stays empty unless y.retain_grad() "
+                "comes before backward."
+            ) from None
+        raise
     y = x.detach().exp()
     mistakes = {
         "That is the gradient of x. The gradient of y is asked for, one step earlier.": 2 * y * y,
         "Those are the values of y itself, half of its gradient.": y,
     }
     expect_close("gradient of y at x = [0, 1]", yours, 2 * y, mistakes)
+    if not asked.computed and x.grad is None:
+        raise Wrong(
+            "the numbers are right, but they come from a formula of yours: let autograd compute "
+            "them, for instance with torch.autograd.grad(loss, y)."
+        )
 
 
 EXERCISES = (

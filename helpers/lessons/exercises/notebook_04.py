@@ -2,9 +2,11 @@
 
 import torch
 
+from helpers.functions import round_ste, value_with_gradient_of
 from helpers.lessons.exercises.exercise import Exercise, Wrong
 from helpers.lessons.exercises.pointwise import (
     UPSTREAM,
+    draw_against,
     expect_each,
     expect_slope,
     gradients_for,
@@ -12,6 +14,7 @@ from helpers.lessons.exercises.pointwise import (
 )
 
 X = torch.tensor([-1.0, -0.1, 0.0, 0.5, 1.0, 1.1, 2.0])
+RANGE = -1.5, 2.5  # to draw
 WEIGHT = torch.tensor([2.0, 3.0, -1.0, 0.5, 4.0, -2.0, 6.0])
 
 
@@ -21,14 +24,23 @@ def _check_leaky_clamp(answer):
     (gradient,) = gradients_for(UPSTREAM, y, x)
     slope = torch.where((X >= 0) & (X <= 1), 1.0, 0.1)
     (torchs,) = torch.autograd.grad(x.clamp(0, 1).sum(), x)  # its bounds differ with versions
-    constants = torch.where(X > 1, 1.0, torch.where(X < 0, 0.0, UPSTREAM[: len(X)]))
+    upstream = UPSTREAM[: len(X)]
+    outside = (X < 0) | (X > 1)
+    constants = torch.where(X > 1, 1.0, torch.where(X < 0, 0.0, upstream))
+    tenth = torch.where(outside, 0.1, upstream)
     mistakes = {
         "The two bounds count as inside.": torch.where((X > 0) & (X < 1), 1.0, 0.1),
         "Nothing leaks: is it torch's own gradient?": torchs,
-        "Outside, yours is a constant.": constants / UPSTREAM[: len(X)],
+        "Outside, yours is the number 0.1 alone: you dropped grad_output.": tenth / upstream,
+        "Outside, yours is a constant.": constants / upstream,
         "Outside, a tenth of grad_output is asked for.": torch.ones(len(X)),
     }
     expect_slope("gradient", X, gradient, slope, mistakes)
+
+
+def _leaky(x):
+    leaks = torch.where((x >= 0) & (x <= 1), x, 0.1 * x)
+    return value_with_gradient_of(x.clamp(0, 1), leaks)
 
 
 def _check_weighted_round(answer):
@@ -49,6 +61,22 @@ def _check_weighted_round(answer):
     expect_slope("gradient of x", numbers, of_x, WEIGHT, mistakes)
     mistakes = {"Yours uses x, but weight was multiplied by round(x).": numbers}
     expect_slope("gradient of weight", numbers, of_weight, rounded, mistakes)
+
+
+def _draw_weighted_round(answer):
+    of_x = draw_against(lambda x: round_ste(x) * 2, RANGE, of=_with_weight_two)
+    of_weight = draw_against(
+        lambda weight: weight * 2, RANGE, of=_with_x_near_two, name="weight, at x = 1.6"
+    )
+    return of_x(answer) or of_weight(answer)
+
+
+def _with_weight_two(answer):
+    return lambda x: answer(x, torch.full_like(x, 2.0))
+
+
+def _with_x_near_two(answer):
+    return lambda weight: answer(torch.full_like(weight, 1.6), weight)
 
 
 def _check_repaired_square(answer):
@@ -80,6 +108,7 @@ EXERCISES = (
         ),
         _check_leaky_clamp,
         "The values are clamped, and inputs outside can come back.",
+        draw_against(_leaky, RANGE),
     ),
     Exercise(
         "04.2",
@@ -95,6 +124,7 @@ EXERCISES = (
         ),
         _check_weighted_round,
         "One gradient for each input, in order.",
+        _draw_weighted_round,
     ),
     Exercise(
         "04.3",
@@ -110,5 +140,6 @@ EXERCISES = (
         ),
         _check_repaired_square,
         "Linear in grad_output, as every backward has to be.",
+        draw_against(torch.square, RANGE),
     ),
 )

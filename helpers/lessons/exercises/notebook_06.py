@@ -6,7 +6,8 @@ import torch
 
 from helpers.lessons.exercises.answers import as_number, call_answer, expect_close, expect_tensor
 from helpers.lessons.exercises.exercise import Exercise, Wrong
-from helpers.lessons.stairs import EDGES, RISES, Outcome, gradient_descent
+from helpers.lessons.stairs import EDGES, RISES, STEPS, Outcome, gradient_descent
+from helpers.lessons.stairs_picture import StairsPicture
 
 STARTS = (1.5, 2.5, 3.5, 4.5)
 MOST_STEPS = 5
@@ -43,8 +44,7 @@ def _check_slope(answer):
             place = u[wrong][0].item()
             raise Wrong(f"u = {place:g}: yours {slopes[wrong][0]:.7g} {story}")
     for start in STARTS:
-        # x times the pull: its gradient is the pull
-        way = gradient_descent(lambda x: x * _pull(answer, x.detach()), start, steps=300)
+        way = _way(answer, start)
         found = Outcome.of(way)
         if found.kind != "bottom":
             why = _why_no_rest(found, way)
@@ -55,6 +55,22 @@ def _check_slope(answer):
                 "The ball is slow where your slope is small: in the middle of a stair it should "
                 "be near 1."
             )
+
+
+def _draw_ball(answer):
+    """The ball from the first start from which it does not come to rest at the bottom, or 4.5."""
+    ways = [_way(answer, start) for start in STARTS]
+    way = next((way for way in ways if Outcome.of(way).kind != "bottom"), ways[-1])
+    figure = StairsPicture()
+    figure.show(way[: STEPS + 1])
+    figure.suptitle(f"Your ball from {way[0]:g}")
+    figure.summary = f"Your ball from {way[0]:g} {Outcome.of(way)}."
+    return figure
+
+
+def _way(answer, start):
+    # x times the pull: its gradient is the pull
+    return gradient_descent(lambda x: x * _pull(answer, x.detach()), start, steps=300)
 
 
 def _pull(answer, x):
@@ -129,6 +145,8 @@ EXERCISES = (
         ),
         _check_slope,
         "It reaches the bottom from every stair, and rests there.",
+        draw_wrong=_draw_ball,
+        draw_right=_draw_ball,
     ),
     Exercise(
         "06.3",

@@ -1,5 +1,6 @@
 """Exercises on training through rounding: a quantizer with three bugs, and the last bin."""
 
+from contextlib import contextmanager
 from unittest import mock
 
 import torch
@@ -10,12 +11,14 @@ from helpers.lessons.digits import Run, accuracy, train
 from helpers.lessons.exercises.exercise import Exercise, Wrong
 from helpers.lessons.exercises.pointwise import (
     UPSTREAM,
+    draw_against,
     expect_each,
     gradients_for,
     run_on_leaves,
 )
 
 LOW, HIGH, SCALE = -2, 1, 0.25
+RANGE = -0.9, 0.7  # to draw
 ENOUGH = 80  # % of the held-out digits; with a bug left in it is 65 at most, without 92 at least
 X = torch.tensor([-0.9, -0.3, -0.1, 0.1, 0.2, 0.9])
 
@@ -65,6 +68,34 @@ def _reference(x, step, low, high):
     return functions.clamp(bins, low, high, bound_gradient=1) * step
 
 
+def _with_step(quantize):
+    return lambda x: quantize(x, torch.tensor(SCALE), LOW, HIGH)
+
+
+def _whole(x):
+    bins = (x / SCALE).round()
+    inside = (bins >= LOW) & (bins <= HIGH)
+    return functions.value_with_gradient_of(bins.clamp(LOW, HIGH) * SCALE, x.where(inside, 0 * x))
+
+
+def _with_clamp(quantize):
+    def quantized(x):
+        with _clamp_of_2_14():
+            return quantize(x, SCALE, LOW, HIGH, _since_2_14)
+
+    return quantized
+
+
+@contextmanager
+def _clamp_of_2_14():
+    """So that the verdict is the same with every version of torch."""
+    with (
+        mock.patch.object(torch, "clamp", _since_2_14),
+        mock.patch.object(torch.Tensor, "clamp", _since_2_14),
+    ):
+        yield
+
+
 def _since_2_14(x, min, max):
     return F.hardtanh(x, min, max)  # gradient 0 at a bound
 
@@ -73,12 +104,8 @@ def _check_whole_bins(answer):
     # inside the middle bins, at their centres, in the outer half of the last ones, and beyond
     bins = torch.tensor([-0.9, 0.0, 0.4, -1.6, 1.0, -2.0, 1.45, -2.45, 1.6, -2.6, 2.0, -3.0])
     slope = torch.tensor([1.0, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0])
-    with (  # so that the verdict is the same with every version of torch
-        mock.patch.object(torch, "clamp", _since_2_14),
-        mock.patch.object(torch.Tensor, "clamp", _since_2_14),
-    ):
-        rest = (SCALE, LOW, HIGH, _since_2_14)
-        x, y = run_on_leaves(answer, bins * SCALE, rest=rest)
+    with _clamp_of_2_14():
+        x, y = run_on_leaves(answer, bins * SCALE, rest=(SCALE, LOW, HIGH, _since_2_14))
     value = bins.round().clamp(LOW, HIGH) * SCALE
     expect_each("value", bins, y, value, _why_value, at="x / scale")
     (gradient,) = gradients_for(UPSTREAM, y, x)
@@ -123,6 +150,7 @@ EXERCISES = (
         ),
         _check_repaired,
         "It learns its weights and its scale.",
+        draw_against(_with_step(_reference), RANGE, of=_with_step),
     ),
     Exercise(
         "07.2",
@@ -141,5 +169,6 @@ EXERCISES = (
         ),
         _check_whole_bins,
         "Whole bins, with every version of torch.",
+        draw_against(_whole, RANGE, of=_with_clamp),
     ),
 )

@@ -4,7 +4,12 @@ import torch
 
 from helpers.lessons.exercises.bug_hunt import CallRecorder
 from helpers.lessons.exercises.exercise import Exercise, Wrong
-from helpers.lessons.exercises.pointwise import gradients_for, own_functions, run_on_leaves
+from helpers.lessons.exercises.pointwise import (
+    draw_against,
+    gradients_for,
+    own_functions,
+    run_on_leaves,
+)
 
 float32, float64 = torch.float32, torch.float64
 PAIRS = (  # a, b and upstream gradients, none of them 1
@@ -100,6 +105,10 @@ def _by_element(a, b, *tensors):
         yield f"a = {x:g}, b = {y:g}", *numbers
 
 
+def _with_b_zero(length):
+    return lambda a: length(a, torch.zeros_like(a))
+
+
 ON_THE_LINE = (-2.0, -1e12, -0.3, -1e-12, 0.0, -0.0, 1e-12, 0.5, 3.0, 1e12)
 LINE_UPSTREAM = torch.tensor([2.0, -3.0, 0.5, 5.0, -4.0, 3.0, -2.0, 7.0, 6.0, -0.5])
 AT_ZERO = {
@@ -169,6 +178,7 @@ EXERCISES = (
         ),
         _check_length,
         "The gradient is 0 where both are 0 and the direction elsewhere, and never NaN.",
+        draw_against(torch.abs, (-2.0, 2.0), of=_with_b_zero, name="a, at b = 0"),
     ),
     Exercise(
         "09.2",
@@ -185,5 +195,6 @@ EXERCISES = (
         ),
         _check_flat_at_zero,
         "The slope is 1, but autograd returns 0: the chain rule does not preserve subgradients.",
+        draw_against(lambda x: torch.relu(x) - torch.relu(-x), (-2.0, 2.0)),
     ),
 )

@@ -3,12 +3,14 @@
 import torch
 
 from autograd_surprises.report_card import report_card
+from helpers.functions import value_with_gradient_of
 from helpers.lessons.exercises.answers import expect_close
 from helpers.lessons.exercises.bug_hunt import CallRecorder
 from helpers.lessons.exercises.exercise import Exercise, Wrong
 from helpers.lessons.exercises.pointwise import (
     UPSTREAM,
     bytes_kept,
+    draw_against,
     expect_each,
     expect_slope,
     gradients_for,
@@ -17,6 +19,7 @@ from helpers.lessons.exercises.pointwise import (
 )
 
 X = torch.tensor([-2.0, -1.25, -1.0, -0.5, 0.0, 0.3, 1.0, 1.75, 3.0])
+RANGE = -3.0, 3.0  # to draw
 LARGE = torch.tensor([300.0, -300.0, 1e8, -1e8, 1e30, -1e30])
 INFINITE = torch.tensor([torch.inf, -torch.inf])
 FORWARD_MODE = ("jvp", "jacfwd(jacfwd)", "jacfwd", "hessian")
@@ -100,6 +103,10 @@ def _check_frugal_sign(answer):
             "an attribute of ctx or elsewhere, so torch does not notice if it is overwritten, and "
             "saved_tensors cannot measure it. Pass it to ctx.save_for_backward."
         )
+
+
+def _sign(x):
+    return value_with_gradient_of(x.sign(), torch.where(x.abs() <= 1, x, 0))
 
 
 def _check_step_like_relu(answer):
@@ -193,6 +200,7 @@ EXERCISES = (
         ),
         _check_repaired_gate,
         "Every required row is fine, and only x is kept.",
+        draw_against(_gate, RANGE),
     ),
     Exercise(
         "10.2",
@@ -213,6 +221,7 @@ EXERCISES = (
         ),
         _check_frugal_sign,
         "A byte for each number, and no NaN.",
+        draw_against(_sign, RANGE),
     ),
     Exercise(
         "10.3",
@@ -234,5 +243,6 @@ EXERCISES = (
         ),
         _check_step_like_relu,
         "Exact for every number, in reverse and in forward mode.",
+        draw_against(lambda x: value_with_gradient_of(_step(x), torch.relu(x)), RANGE),
     ),
 )

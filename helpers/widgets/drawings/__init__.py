@@ -3,6 +3,7 @@
 drawing         Drawing: a figure, and how it follows a few values
 curve           CurveDrawing: a function and its gradient; what `explore(fn)` draws
 draggable_point  PointDrawing: a point on a curve to drag, with two tangents
+typed_curve     TypedDrawing: a formula that a reader types
 side_by_side    SideBySideDrawing: several functions side by side; what `explore({...})` draws
 jacobian        JacobianDrawing: rows of a Jacobian, weighted by v, and x.grad
 field           FieldDrawing: the gradient of two outputs over a plane, weighted by v
@@ -12,9 +13,13 @@ saturation      SaturationDrawing: how much gradient reaches each layer of a sat
 surrogate       SurrogateDrawing: an operator, its surrogate, and which inputs get a gradient
 staircase       StaircaseDrawing: a ball that rolls down stairs by a surrogate gradient
 close_up        CloseUpDrawing: an operation of the gradient atlas, close to a point
+backward_steps  one backward through a small graph, step by step, as data
+backward_words  these steps in words and numbers
+backward_run    BackwardDrawing: a small graph, and what backward does in it, step by step
 training_chart  TrainingChart: the loss of a training, and how the network reads digits
 """
 
+from helpers.widgets.drawings.backward_run import BackwardDrawing
 from helpers.widgets.drawings.close_up import CloseUpDrawing
 from helpers.widgets.drawings.curvature import CurvatureDrawing
 from helpers.widgets.drawings.curve import CurveDrawing
@@ -27,8 +32,10 @@ from helpers.widgets.drawings.saturation import SaturationDrawing
 from helpers.widgets.drawings.side_by_side import SideBySideDrawing
 from helpers.widgets.drawings.staircase import StaircaseDrawing
 from helpers.widgets.drawings.surrogate import SurrogateDrawing
+from helpers.widgets.drawings.typed_curve import TypedDrawing
 
 __all__ = [
+    "BackwardDrawing",
     "CloseUpDrawing",
     "CurvatureDrawing",
     "CurveDrawing",
@@ -41,4 +48,5 @@ __all__ = [
     "SideBySideDrawing",
     "StaircaseDrawing",
     "SurrogateDrawing",
+    "TypedDrawing",
 ]

@@ -39,9 +39,9 @@ class PointDrawing(CurveDrawing):
         if not low <= point <= high:
             raise ValueError(f"point needs to lie in x = ({low:g}, {high:g}), got {point:g}")
         self.parameters |= {"point": float(point), "lr": 0.1}
-        # fine enough to walk on, and whole hundredths where the interval allows
-        self.sliders = {"point": (low, high, (high - low) / 600), "lr": (0.05, 1.0, 0.05)}
+        self.sliders = {"point": (low, high, _step(high - low)), "lr": (0.05, 1.0, 0.05)}
         value_ax, gradient_ax = self._artists.value_ax, self._artists.gradient_ax
+        gradient_ax.axhline(0, color=SLOPE_COLOUR, lw=0.8, zorder=1)  # a step goes down to it
         (self._gradient,) = value_ax.plot([], [], color=GRADIENT_COLOUR, lw=2.5)
         (self._slope,) = value_ax.plot([], [], color=SLOPE_COLOUR, lw=1.5, ls=(0, (4, 3)))
         dot = {"ls": "", "marker": "o", "color": SLOPE_COLOUR, "mec": "white"}
@@ -118,3 +118,9 @@ class PointDrawing(CurveDrawing):
         except Exception:  # measuring raises it in better words
             return False
         return all(map(same_numbers, (curve.y, curve.grad), numbers))
+
+
+def _step(width):
+    """1, 2 or 5 times a power of ten: short to read, and at most 600 steps, fine to walk on."""
+    power = 10.0 ** math.floor(math.log10(width / 600))
+    return next(k * power for k in (1, 2, 5, 10) if 600 * k * power > width * (1 - 1e-9))

@@ -1,0 +1,611 @@
+"""Plain questions about gradients: what people see where torch prints no message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autograd_surprises.messages import Cause
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question without a message of torch, and the sections that answer it.
+
+    name    a slug such as "grad-is-none"
+    asked   the question as the index lists it, then other words for it, which only the search reads
+    answer  the answer in a sentence or two
+    causes  what it may be, the most likely one first
+
+    >>> QUESTIONS[0].asked[0]
+    'The gradient is `None`: there is no `.grad` after `backward()`'
+    """
+
+    name: str
+    asked: tuple[str, ...]
+    answer: str
+    causes: tuple[Cause, ...]
+
+
+QUESTIONS = (
+    Question(
+        "grad-is-none",
+        (
+            "The gradient is `None`: there is no `.grad` after `backward()`",
+            "gradient is none, no gradient, grad is missing, not populated, not saved",
+            "grad of a view, a slice, a section, an intermediate variable",
+        ),
+        "None means that backward stored nothing here. Either the tensor is not a leaf, or no "
+        "graph leads from the loss to it.",
+        (
+            Cause(
+                "the tensor is not a leaf",
+                "01_parameter_or_variable.ipynb#Which-tensors-get-a-gradient",
+            ),
+            Cause(
+                ".to(), .cuda() or .double() made a new tensor",
+                "01_parameter_or_variable.ipynb#A-tensor-that-moved",
+            ),
+            Cause(
+                "detach() cuts the graph", "08_none_zero_nan.ipynb#An-encoder-that-learns-nothing"
+            ),
+            Cause(
+                "it is multiplied after requires_grad=True",
+                "08_none_zero_nan.ipynb#A-weight-that-starts-small",
+            ),
+            Cause(".item() or NumPy", "08_none_zero_nan.ipynb#A-number-that-left-torch"),
+            Cause("no_grad", "08_none_zero_nan.ipynb#A-helper-from-the-evaluation-code"),
+            Cause("forward does not use it", "08_none_zero_nan.ipynb#A-layer-that-is-never-called"),
+            Cause("it is frozen", "08_none_zero_nan.ipynb#A-layer-that-is-still-frozen"),
+            Cause(
+                "a Parameter is made in forward",
+                "01_parameter_or_variable.ipynb#When-a-Parameter-does-not-work",
+            ),
+        ),
+    ),
+    Question(
+        "gradient-is-zero",
+        (
+            "The gradient is zero everywhere",
+            "gradients are all 0, no gradient, weights not updated, network stops learning",
+            "the loss is constant, stays the same",
+        ),
+        "A path leads to the tensor, but on it the gradient is multiplied by 0, or its parts add "
+        "up to 0.",
+        (
+            Cause("round, floor or sign", "03_round_and_clamp.ipynb#Rounding-a-weight"),
+            Cause(
+                "everything is outside a clamp",
+                "08_none_zero_nan.ipynb#A-clamp-with-everything-outside",
+            ),
+            Cause("dead relu units", "08_none_zero_nan.ipynb#Units-that-never-switch-on"),
+            Cause(
+                "zero initialization: two layers start at 0",
+                "08_none_zero_nan.ipynb#All-weights-start-at-zero",
+            ),
+            Cause(
+                "a softmax that is constant", "08_none_zero_nan.ipynb#A-softmax-that-cannot-move"
+            ),
+            Cause("saturated tanh or sigmoid units", "08_none_zero_nan.ipynb#Units-that-go-flat"),
+        ),
+    ),
+    Question(
+        "gradient-is-nan",
+        (
+            "The gradient is NaN or inf",
+            "nan gradients, loss becomes nan, infinite gradient, exploding",
+        ),
+        "Most often a value was NaN or infinite in the forward pass, or backward met an infinite "
+        "slope: 0 times that is NaN.",
+        (
+            Cause("sqrt or a norm at zero", "08_none_zero_nan.ipynb#The-distance-to-yourself"),
+            Cause(
+                "torch.where hides the value, not the gradient, of the inactive branch",
+                "08_none_zero_nan.ipynb#Safe,-and-yet-NaN",
+            ),
+            Cause("exp overflows", "08_none_zero_nan.ipynb#A-sigmoid-made-by-hand"),
+            Cause(
+                "log of a probability of 0",
+                "08_none_zero_nan.ipynb#The-entropy-of-a-model-that-is-sure",
+            ),
+            Cause(
+                "attention with a mask: a softmax over -inf",
+                "08_none_zero_nan.ipynb#Attention-to-nobody",
+            ),
+            Cause("one bad batch", "08_none_zero_nan.ipynb#The-step-that-breaks-it"),
+        ),
+    ),
+    Question(
+        "weight-never-moves",
+        (
+            "The loss falls, but one weight never moves",
+            "parameter not updated, not updating, does not train, not registered, not in "
+            "model.parameters(), state_dict is empty, optimizer does not change the weights",
+        ),
+        "Its gradient may be fine. The optimizer moves only the tensors that it was given.",
+        (
+            Cause(
+                "a Parameter that the Module does not register: .to(device), a list, forward",
+                "01_parameter_or_variable.ipynb#When-a-Parameter-does-not-work",
+            ),
+            Cause("parameters in a plain list", "08_none_zero_nan.ipynb#Scales-in-a-list"),
+            Cause(
+                "a layer replaced after the optimizer was built",
+                "08_none_zero_nan.ipynb#The-layer-that-came-later",
+            ),
+            Cause("a frozen layer", "08_none_zero_nan.ipynb#A-layer-that-is-still-frozen"),
+        ),
+    ),
+    Question(
+        "what-is-gradient",
+        (
+            "What is the `gradient` in `backward(gradient)`?",
+            "gradient argument, grad_tensors, grad_outputs, vector, vector-Jacobian product, vjp",
+        ),
+        "A weight for each element of the output: y.backward(v) computes the gradient of the "
+        "number (v * y).sum().",
+        (
+            Cause(
+                "what backward(v) computes",
+                "02_backward_needs_a_gradient.ipynb#What-backward-computes",
+            ),
+            Cause("which shape it has", "02_backward_needs_a_gradient.ipynb#The-shape-of-v"),
+        ),
+    ),
+    Question(
+        "scalar-loss",
+        (
+            "Why does a scalar loss need no `gradient`, and what would ones mean?",
+            "loss.grad is 1, constant, backward(torch.ones_like(y)), implicitly created",
+        ),
+        "A loss is one number, and its weight is 1. With several outputs, weights of one compute "
+        "the gradient of their sum.",
+        (
+            Cause(
+                "the weight 1, and weights of one",
+                "02_backward_needs_a_gradient.ipynb#A-number-needs-no-weight",
+            ),
+        ),
+    ),
+    Question(
+        "covered-up",
+        (
+            "Does `loss.requires_grad = True` repair anything?",
+            "set requires_grad of the loss, loss.requires_grad_(True), no error but the loss does "
+            "not decrease",
+        ),
+        "No. It hides that the loss has no graph: backward runs and reaches nothing.",
+        (Cause("a cut that is covered up", "08_none_zero_nan.ipynb#A-cut-that-was-covered-up"),),
+    ),
+    Question(
+        "moved-tensor",
+        (
+            "`.grad` is `None` after `.to(device)`, `.cuda()` or `.to(dtype)`",
+            "gradient disappears on the GPU, gradients gone when moving to cuda, works on CPU",
+        ),
+        "The result of .to() is a new tensor with a history. The gradient is stored in the leaf "
+        "from which it was made.",
+        (
+            Cause("a tensor", "01_parameter_or_variable.ipynb#A-tensor-that-moved"),
+            Cause("a Parameter", "01_parameter_or_variable.ipynb#When-a-Parameter-does-not-work"),
+        ),
+    ),
+    Question(
+        "gradient-grows",
+        (
+            "`.grad` grows from step to step",
+            "why zero_grad, gradients accumulate, add up, are summed over iterations",
+        ),
+        "backward() adds to .grad. Call optimizer.zero_grad() before each backward.",
+        (
+            Cause("backward adds", "02_backward_needs_a_gradient.ipynb#Calling-backward-again"),
+            Cause(
+                "zero_grad was forgotten", "08_none_zero_nan.ipynb#A-gradient-that-keeps-growing"
+            ),
+        ),
+    ),
+    Question(
+        "memory-grows",
+        (
+            "The memory grows from step to step",
+            "out of memory, RAM keeps increasing, memory leak, memory issues, total_loss += loss",
+        ),
+        "A tensor that you keep, such as a loss in a list, keeps its whole graph. Keep "
+        "loss.item() instead.",
+        (
+            Cause(
+                "what a graph keeps alive",
+                "02_backward_needs_a_gradient.ipynb#Calling-backward-again",
+            ),
+            Cause(
+                ".grad with a graph", "05_gradients_of_gradients.ipynb#A-gradient-with-a-history"
+            ),
+        ),
+    ),
+    Question(
+        "retain-graph",
+        (
+            "What does `retain_graph=True` do?",
+            "retain graph, keep the graph, call backward twice, backward a second time",
+        ),
+        "It keeps what the graph has saved, so that backward can run through it again. It records "
+        "nothing new: for that there is create_graph.",
+        (
+            Cause("what it costs", "02_backward_needs_a_gradient.ipynb#Calling-backward-again"),
+            Cause(
+                "two losses that share a part",
+                "08_none_zero_nan.ipynb#Backward,-and-backward-again",
+            ),
+        ),
+    ),
+    Question(
+        "inner-gradient",
+        (
+            "How do I get the gradient of a hidden layer, or of an intermediate tensor?",
+            "gradient between layers, in the middle of nn.Sequential, "
+            "retain_grad, hook, register_full_backward_hook",
+        ),
+        "Call retain_grad() on the tensor before backward, or register a hook on the tensor or "
+        "on the layer.",
+        (
+            Cause("a tensor", "01_parameter_or_variable.ipynb#Which-tensors-get-a-gradient"),
+            Cause("a layer in nn.Sequential", "08_none_zero_nan.ipynb#A-layer-in-a-Sequential"),
+        ),
+    ),
+    Question(
+        "backward-or-grad",
+        (
+            "`backward()` or `torch.autograd.grad`?",
+            "difference between them, grad_outputs, meaning, allow_unused, returns the gradient",
+        ),
+        "backward() adds to the .grad of all leaves. torch.autograd.grad returns the gradients "
+        "that you ask for, with weights called grad_outputs.",
+        (Cause("both, side by side", "02_backward_needs_a_gradient.ipynb#Asking-for-a-gradient"),),
+    ),
+    Question(
+        "jacobian",
+        (
+            "How do I get the whole Jacobian?",
+            "Jacobian matrix, Jacobian-vector product, vector-Jacobian product, jacrev, jvp",
+        ),
+        "One backward returns one weighted sum of its rows. torch.func.jacrev, or "
+        "is_grads_batched=True, returns all of them.",
+        (
+            Cause(
+                "its rows, and why backward needs a vector",
+                "02_backward_needs_a_gradient.ipynb#What-backward-computes",
+            ),
+            Cause("all rows at once", "02_backward_needs_a_gradient.ipynb#Asking-for-a-gradient"),
+        ),
+    ),
+    Question(
+        "several-losses",
+        (
+            "Several losses: one backward, or one for each?",
+            "multiple losses, sum of losses, total loss, backpropagate separately",
+        ),
+        "Add them and call backward once. With one backward for each, the gradients are added as "
+        "well, but a graph that they share is freed by the first.",
+        (
+            Cause("a shared part is freed", "08_none_zero_nan.ipynb#Backward,-and-backward-again"),
+            Cause("weights for the losses", "02_backward_needs_a_gradient.ipynb#Steering-with-v"),
+        ),
+    ),
+    Question(
+        "hidden-state",
+        (
+            "A hidden state is carried from step to step",
+            "h_state, recurrent network, RNN, LSTM, h_state.data, detach the hidden state",
+        ),
+        "It brings the graph of the earlier step along, which backward has freed. detach() keeps "
+        "the numbers and drops their history.",
+        (
+            Cause(
+                "which line used it again", "08_none_zero_nan.ipynb#A-state-that-remembers-too-much"
+            ),
+            Cause(
+                "two cures, two gradients",
+                "02_backward_needs_a_gradient.ipynb#Calling-backward-again",
+            ),
+        ),
+    ),
+    Question(
+        "kinds-of-tensors",
+        (
+            "Parameter, Variable, buffer or plain tensor?",
+            "nn.Parameter versus requires_grad=True, register_buffer, torch.autograd.Variable",
+            "what is the difference",
+        ),
+        "All that require a gradient can have one. A Module registers, saves and moves Parameters "
+        "and buffers, and hands the Parameters to the optimizer.",
+        (
+            Cause("what a Parameter adds", "01_parameter_or_variable.ipynb#What-a-Parameter-adds"),
+            Cause("what Variable was", "01_parameter_or_variable.ipynb#What-became-of-Variable"),
+        ),
+    ),
+    Question(
+        "leaf",
+        (
+            "What is a leaf?",
+            "is_leaf, leaf tensor, leaf or non-leaf node, set requires_grad, inplace "
+            "operations change is_leaf",
+        ),
+        "A tensor without a recorded history. Without retain_grad(), backward stores a .grad in "
+        "leaves only. A leaf that requires a gradient cannot be changed in place while autograd "
+        "records.",
+        (
+            Cause(
+                "which tensors are leaves",
+                "01_parameter_or_variable.ipynb#Which-tensors-get-a-gradient",
+            ),
+            Cause(
+                "a leaf changed in place", "01_parameter_or_variable.ipynb#What-became-of-Variable"
+            ),
+        ),
+    ),
+    Question(
+        "not-differentiable",
+        (
+            "Can I differentiate through argmax, a comparison or an index?",
+            "backprop through argmax, idx, indices, not differentiable, discrete, hard decision",
+        ),
+        "No: the result is an integer or a bool, and has no slope. Use the probabilities.",
+        (
+            Cause("argmax", "08_none_zero_nan.ipynb#The-class-with-the-highest-score"),
+            Cause(
+                "an operation without a derivative", "03_round_and_clamp.ipynb#No-derivative-at-all"
+            ),
+        ),
+    ),
+    Question(
+        "version-changed",
+        (
+            "The gradient changed when I updated torch",
+            "clamp at its bounds, border, boundary, clamp_min, other versions, regression",
+        ),
+        "At a kink the gradient is a convention. That of torch.clamp at its bounds changed with "
+        "torch 2.14.",
+        (
+            Cause("clamp", "03_round_and_clamp.ipynb#At-the-bound"),
+            Cause("every other operation", "09_gradient_atlas.ipynb#What-changed"),
+        ),
+    ),
+    Question(
+        "kink",
+        (
+            "Which gradient does relu, max or abs have at its kink?",
+            "relu at 0, maximum, clamp_min, minimum, subgradient, convention, inconsistent, tie "
+            "point, equal elements, an elementwise maximum",
+        ),
+        "Any number between the two slopes is valid. Each operation has its own convention, and "
+        "at a tie several inputs may share the gradient.",
+        (
+            Cause(
+                "the same function, another choice",
+                "03_round_and_clamp.ipynb#Eight-default-gradients",
+            ),
+            Cause(
+                "equal inputs", "09_gradient_atlas.ipynb#Which-input-gets-the-gradient-at-a-tie?"
+            ),
+            Cause("all operations", "09_gradient_atlas.ipynb#Where-two-slopes-meet"),
+        ),
+    ),
+    Question(
+        "staircase",
+        (
+            "What is the gradient of round, floor or sign?",
+            "torch.round, torch.sign, torch.floor, backward of sign, step function, binarize",
+        ),
+        "It is 0. Between the jumps that is the true slope, and useless for training.",
+        (
+            Cause("eight functions", "03_round_and_clamp.ipynb#Eight-default-gradients"),
+            Cause("a rounded weight", "03_round_and_clamp.ipynb#Rounding-a-weight"),
+        ),
+    ),
+    Question(
+        "outside-a-range",
+        ("The gradient is zero outside a range", "clamp, clip, hardtanh, out of bounds, stuck"),
+        "A clamp is flat there, so nothing brings a value back.",
+        (
+            Cause("a weight outside", "03_round_and_clamp.ipynb#Clamp-is-another-story"),
+            Cause("all inputs outside", "08_none_zero_nan.ipynb#A-clamp-with-everything-outside"),
+        ),
+    ),
+    Question(
+        "straight-through",
+        (
+            "How do I write a straight-through estimator?",
+            "STE, another gradient, override backward, custom gradient, surrogate, x + (f(x) - "
+            "x).detach()",
+        ),
+        "As a Function that returns grad_output unchanged, or in one line with detach().",
+        (
+            Cause("a Function", "04_override_backward.ipynb#From-an-empty-class-to-RoundSTE"),
+            Cause("one line", "04_override_backward.ipynb#The-one-line-trick"),
+        ),
+    ),
+    Question(
+        "own-backward-wrong",
+        (
+            "My own backward trains, but wrongly",
+            "custom autograd Function, wrong gradient, check my backward, gradcheck",
+        ),
+        "A backward is linear in grad_output and must not write into it. gradcheck compares it "
+        "with the slope.",
+        (
+            Cause("two bugs", "04_override_backward.ipynb#A-clamp-with-two-bugs"),
+            Cause("how to check it", "04_override_backward.ipynb#Checking-the-gradient"),
+            Cause(
+                "it writes into grad_output",
+                "08_none_zero_nan.ipynb#A-backward-that-writes-into-what-it-was-given",
+            ),
+        ),
+    ),
+    Question(
+        "second-derivative",
+        (
+            "How do I differentiate a gradient?",
+            "second derivative, gradient of the gradient, higher order, create_graph",
+        ),
+        "torch.autograd.grad(y, x, create_graph=True) returns a gradient with a history.",
+        (
+            Cause("create_graph", "05_gradients_of_gradients.ipynb#A-gradient-with-a-history"),
+            Cause("a Hessian", "05_gradients_of_gradients.ipynb#The-Hessian-and-its-products"),
+        ),
+    ),
+    Question(
+        "hessian",
+        (
+            "How do I compute a Hessian?",
+            "Hessian of a network, Hessian-vector product, hvp, curvature, Newton's method",
+        ),
+        "torch.func.hessian(f)(x) for few numbers. For many, differentiate the gradient along a "
+        "vector: that never builds the matrix.",
+        (
+            Cause("of a function", "05_gradients_of_gradients.ipynb#The-Hessian-and-its-products"),
+            Cause(
+                "of your own Function",
+                "10_functions_that_survive.ipynb#A-Hessian-of-your-own-Function",
+            ),
+        ),
+    ),
+    Question(
+        "penalty",
+        (
+            "A penalty on a gradient trains nothing",
+            "gradient penalty, WGAN, a gradient without a graph, not connected, retain_graph",
+        ),
+        "The gradient in the penalty needs create_graph=True, or it is a constant to autograd.",
+        (
+            Cause(
+                "a gradient in the loss", "05_gradients_of_gradients.ipynb#A-gradient-in-the-loss"
+            ),
+        ),
+    ),
+    Question(
+        "second-derivative-wrong",
+        (
+            "A second derivative of my own Function is wrong",
+            "double backward, intermediate results saved, ctx attribute, gradgradcheck",
+        ),
+        "To autograd, an intermediate that forward saves is a constant. Save the input, or "
+        "return the intermediate.",
+        (
+            Cause(
+                "saved intermediates", "05_gradients_of_gradients.ipynb#Through-your-own-Function"
+            ),
+        ),
+    ),
+    Question(
+        "function-under-transforms",
+        (
+            "My Function trains, but fails in `torch.func`, `torch.compile` or mixed precision",
+            "setup_context, vmap, hessian, jvp, functorch, autocast, amp",
+        ),
+        "Each part of PyTorch needs something of a Function: setup_context, a vmap rule, a jvp.",
+        (
+            Cause("the report card", "10_functions_that_survive.ipynb#The-report-card"),
+            Cause(
+                "a Hessian, and a batch of them",
+                "10_functions_that_survive.ipynb#A-Hessian-of-your-own-Function",
+            ),
+            Cause(
+                "compiled, and silently 0", "10_functions_that_survive.ipynb#A-compiled-gradient"
+            ),
+        ),
+    ),
+    Question(
+        "mixed-precision",
+        (
+            "My own Function fails under autocast",
+            "mixed precision, amp, half, float16, bfloat16, custom op, custom_fwd",
+        ),
+        "forward runs inside autocast, backward outside. Bring what you saved and grad_output to "
+        "one dtype.",
+        (Cause("two dtypes meet", "10_functions_that_survive.ipynb#Mixed-precision"),),
+    ),
+    Question(
+        "too-many-pairs",
+        (
+            "The loss falls, but the model learns the mean",
+            "shapes (n, 1) and (n,), target size different from input size, broadcasting, mse_loss "
+            "warning",
+        ),
+        "Each prediction was compared with each target. Give both the same shape.",
+        (Cause("a loss over too many pairs", "08_none_zero_nan.ipynb#A-loss-over-too-many-pairs"),),
+    ),
+    Question(
+        "vanishing",
+        (
+            "The gradient vanishes from layer to layer",
+            "vanishing gradient, tiny gradients in the first layers, saturation, tanh, sigmoid",
+        ),
+        "Each layer multiplies it by its slopes. Units that are flat stop it.",
+        (Cause("eight layers", "08_none_zero_nan.ipynb#Units-that-go-flat"),),
+    ),
+    Question(
+        "wrong-after-a-while",
+        ("Everything is well at first, and goes wrong after some steps", "breaks later, diverges"),
+        "watch(model, optimizer) reports the step in which something turns bad.",
+        (Cause("the step that breaks it", "08_none_zero_nan.ipynb#The-step-that-breaks-it"),),
+    ),
+    Question(
+        "which-line",
+        (
+            "I know the symptom, but not which line causes it",
+            "debug gradients, find the bug",
+            "the loss does not go down, the loss does not decrease",
+            "the model does not learn, does not train",
+        ),
+        "Run the forward pass inside trace(), and ask the doctor about the loss.",
+        (
+            Cause("a first patient", "08_none_zero_nan.ipynb#An-encoder-that-learns-nothing"),
+            Cause("a real model", "08_none_zero_nan.ipynb#A-real-model"),
+            Cause("a script", "08_none_zero_nan.ipynb#Without-editing-the-script"),
+        ),
+    ),
+    Question(
+        "inplace-by-hand",
+        (
+            "How do I read an in-place error without a helper?",
+            "inplace operation, is at version, expected version, anomaly detection, "
+            "set_detect_anomaly, version counter",
+        ),
+        "The message names the operation that saved the value and counts its changes. Anomaly "
+        "mode names the line.",
+        (Cause("versions and anomaly mode", "08_none_zero_nan.ipynb#The-same-error-read-by-hand"),),
+    ),
+    Question(
+        "nan-value-finite-gradient",
+        ("The loss is NaN, but the gradient is not", "nan value, finite gradient"),
+        "Some operations return a number as the gradient where their value is NaN.",
+        (Cause("a number for NaN", "09_gradient_atlas.ipynb#A-number-for-NaN"),),
+    ),
+    Question(
+        "default-gradient",
+        ("What is the default gradient of an operation?", "derivative of a torch function"),
+        "The atlas has measured it, at kinks, jumps, infinities and NaN.",
+        (Cause("look one up", "09_gradient_atlas.ipynb#Look-one-up"),),
+    ),
+    Question(
+        "which-surrogate",
+        ("Which surrogate gradient, and how wide?", "spiking network, sigmoid, triangle, width"),
+        "The width matters more than the shape: too narrow starves, too wide is wrong.",
+        (
+            Cause("a ball on the stairs", "06_surrogate_gradients.ipynb#A-ball-on-the-stairs"),
+            Cause("bias and variance", "06_surrogate_gradients.ipynb#How-wrong-is-it"),
+        ),
+    ),
+    Question(
+        "quantized",
+        (
+            "A quantized network learns nothing, or not well",
+            "quantization-aware training, fake quantize, int4, few bits, learned step size",
+        ),
+        "With round's own gradient nothing before the last rounding learns.",
+        (
+            Cause("the default gradient", "07_train_through_rounding.ipynb#The-default-gradient"),
+            Cause("the last bin", "07_train_through_rounding.ipynb#The-last-bin"),
+            Cause("the scale", "07_train_through_rounding.ipynb#When-the-scale-is-wrong"),
+        ),
+    ),
+)

@@ -1,0 +1,109 @@
+"""JupyterLab with the settings that a reader has: what opening does, and where links lead."""
+
+import re
+import time
+
+import pytest
+from nbformat import read
+
+from .lab import IS_OPEN, READER_SETTINGS, ROOT, running_lab, wait_until
+
+pytestmark = pytest.mark.browser
+
+NOTEBOOKS = ROOT / "notebooks"
+SECTION_LINK = re.compile(r"\[([^]]+)\]\((\d\d_\w+\.ipynb)#([^)]+)\)")
+# The kernel runs, and JupyterLab has noted which language it speaks.
+IS_READY = """() => {
+  const {sessionContext} = window.jupyterapp.shell.currentWidget;
+  return sessionContext.kernelDisplayStatus === 'idle'
+    && sessionContext.session.kernel.info.then(() => new Promise(done => setTimeout(done, 200, 1)));
+}"""
+IS_CHANGED = "() => window.jupyterapp.shell.currentWidget.context.model.dirty"
+# Where a reader sees a heading: from 0 at the upper edge of the notebook to 1.
+PLACE = """anchor => {
+  const panel = window.jupyterapp.shell.currentWidget.node;
+  const box = panel.querySelector('.jp-WindowedPanel-outer').getBoundingClientRect();
+  const heading = panel.querySelector(`[data-jupyter-id="${CSS.escape(anchor)}"]`);
+  return heading ? (heading.getBoundingClientRect().top - box.top) / box.height : null;
+}"""
+
+
+@pytest.fixture(scope="module")
+def reader_lab(browser, tmp_path_factory):
+    home = tmp_path_factory.mktemp("reader")
+    with running_lab(home, NOTEBOOKS, READER_SETTINGS) as lab:
+        yield lab
+
+
+@pytest.fixture
+def open_as_reader(reader_lab, browser):
+    """Opens a notebook in a page of its own."""
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+
+    def open_as_reader(name):
+        page, workspace = context.new_page(), f"reader-{time.monotonic_ns()}"
+        page.goto(
+            f"{reader_lab.url}lab/workspaces/{workspace}/tree/{name}?token={reader_lab.token}"
+        )
+        page.wait_for_function(IS_OPEN, arg=name, polling=50)
+        return page
+
+    yield open_as_reader
+    context.close()
+    reader_lab.end_kernels()
+
+
+def test_opening_a_notebook_does_not_change_it(open_as_reader):
+    page = open_as_reader("03_round_and_clamp.ipynb")
+    page.wait_for_function(IS_READY, polling=50)
+    assert not page.evaluate(IS_CHANGED)
+
+
+def far_section(texts):
+    """(words, notebook, anchor) of the first link to a section far down in another notebook."""
+    for text in texts:
+        for words, name, anchor in SECTION_LINK.findall(text.replace("`", "")):
+            cells = read(NOTEBOOKS / name, as_version=4).cells[20:]
+            if any(f"# {anchor.replace('-', ' ')}" in cell.source for cell in cells):
+                return words, name, anchor
+
+
+START = read(NOTEBOOKS / "00_start_here.ipynb", as_version=4)
+TEXTS = [cell.source for cell in START.cells if cell.cell_type == "markdown"]
+INDEX = [
+    output.data.get("text/markdown", "")
+    for cell in START.cells
+    for output in cell.get("outputs", [])
+    if "data" in output
+]
+
+
+def follow(page, words, name):
+    page.get_by_role("link", name=words, exact=True).first.click()
+    page.wait_for_function(IS_OPEN, arg=name, polling=50)
+
+
+@pytest.mark.parametrize("texts", [TEXTS, INDEX], ids=["in the text", "in the index"])
+def test_the_first_click_on_a_link_lands_at_its_section(open_as_reader, texts):
+    words, name, anchor = far_section(texts)
+    page = open_as_reader("00_start_here.ipynb")
+    follow(page, words, name)
+    assert wait_until(lambda: is_seen(page, anchor)), page.evaluate(PLACE, anchor)
+    page.wait_for_function(IS_READY, polling=50)
+    assert is_seen(page, anchor), "it was there, and went away"
+
+
+def test_a_reader_who_scrolls_away_is_not_brought_back(open_as_reader):
+    words, name, anchor = far_section(TEXTS)
+    page = open_as_reader("00_start_here.ipynb")
+    follow(page, words, name)
+    assert wait_until(lambda: is_seen(page, anchor))
+    page.mouse.move(700, 500)
+    page.mouse.wheel(0, -2000)
+    page.wait_for_timeout(1000)
+    assert not is_seen(page, anchor)
+
+
+def is_seen(page, anchor):
+    place = page.evaluate(PLACE, anchor)
+    return place is not None and 0 <= place < 0.9

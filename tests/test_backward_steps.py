@@ -1,0 +1,414 @@
+"""One backward through a small graph: are the numbers and the reasons those of torch?"""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+from helpers.functions import round_ste
+from helpers.widgets.drawings import backward_steps
+from helpers.widgets.drawings.backward_steps import BackwardSteps, elementwise, times
+from helpers.widgets.drawings.backward_words import arrives, explanation, numbers, passed_on, seen
+
+
+def leaf(*values):
+    return torch.tensor(values if len(values) > 1 else values[0], requires_grad=True)
+
+
+def titled(steps):
+    return {stop.name or stop.made_by: stop for stop in steps.stops}
+
+
+def way_between(steps, upper, lower):
+    names = list(titled(steps))
+    (way,) = (w for w in steps.ways if (names[w.upper], names[w.lower]) == (upper, lower))
+    return way
+
+
+UNARY = torch.sin, torch.exp, torch.tanh, torch.relu, round_ste, torch.round, lambda x: 3 * x
+BINARY = torch.mul, torch.add, torch.sub, torch.maximum
+
+
+@st.composite
+def programs(draw):
+    """A loss of two vectors: operations with the numbers of the tensors that they use."""
+    calls = []
+    for count in range(2, 2 + draw(st.integers(1, 6))):
+        kind = draw(st.sampled_from((UNARY, BINARY)))
+        used = [draw(st.integers(0, count - 1)) for _ in range(1 + (kind is BINARY))]
+        calls.append((draw(st.sampled_from(kind)), used))
+    return calls
+
+
+@settings(max_examples=40, deadline=None)
+@given(programs(), st.lists(st.floats(-2, 2), min_size=4, max_size=4))
+def test_each_number_is_that_of_torch(calls, values):
+    a, b = torch.tensor(values, dtype=torch.float64).reshape(2, 2).requires_grad_().unbind()
+    a, b = (each.detach().requires_grad_() for each in (a, b))
+    made = []
+
+    def loss():
+        made[:] = [a, b]
+        for function, used in calls:
+            made.append(function(*(made[k] for k in used)))
+        return (made[-1] * made[0]).sum()
+
+    steps = BackwardSteps(loss, {"a": a, "b": b})
+    assert (a.grad, b.grad) == (None, None)
+    loss().backward()
+    assert steps.order[0] is steps.stops[0]
+    for tensor, name in ((a, "a"), (b, "b")):
+        stop = titled(steps)[name]
+        if tensor.grad is None:
+            assert stop.turn is None
+            continue
+        assert torch.equal(stop.upstream, tensor.grad)
+        assert torch.allclose(sum(stop.parts), tensor.grad)
+        above = [steps.stops[w.upper] for w in steps.ways if steps.stops[w.lower] is stop]
+        assert stop.turn > max(each.turn for each in above)
+    for way in steps.ways:
+        upstream = steps.stops[way.upper].upstream
+        product = times(upstream.flatten(), way.jacobian)
+        assert torch.allclose(product, way.gradient.flatten(), equal_nan=True)
+        assert any(torch.equal(way.value, each.detach()) for each in [*made, made[-1] * made[0]])
+
+
+def test_what_arrives_at_a_stop_is_the_sum_of_all_ways():
+    w = leaf(2.0)
+    steps = BackwardSteps(lambda: w * w + 3 * w, {"w": w})
+    assert arrives(titled(steps)["w"]) == "3 + 2 + 2 = 7"
+    assert [stop.made_by for stop in steps.order] == [
+        "AddBackward0", "MulBackward0", "MulBackward0", "leaf",
+    ]  # fmt: skip
+
+
+def test_what_arrives_at_several_results_is_not_added_up():
+    x = leaf(2.0, 3.0)
+
+    def loss():
+        first, second = x
+        return first * second + first
+
+    steps = BackwardSteps(loss, {"x": x})
+    unbind = titled(steps)["UnbindBackward0"]
+    assert (unbind.name, arrives(unbind)) == ("", "[4, 2]")
+    assert way_between(steps, "UnbindBackward0", "x").gradient.tolist() == [4.0, 2.0]
+
+
+def test_numbers_inside_composite_functions_are_known():
+    x, layer = torch.tensor([[1.0, 2.0]]), torch.nn.Linear(2, 2)
+    target = torch.tensor([1])
+    named = dict(layer.named_parameters())
+    steps = BackwardSteps(lambda: F.cross_entropy(layer(x), target), named)
+    logits = layer(x)
+    found = way_between(steps, "LogSoftmaxBackward0", "AddmmBackward0").value
+    assert torch.equal(found, logits.detach())
+    found = way_between(steps, "NllLossBackward0", "LogSoftmaxBackward0").value
+    assert torch.equal(found, logits.log_softmax(1).detach())
+    assert torch.equal(way_between(steps, "AddmmBackward0", "TBackward0").value, layer.weight.T)
+
+
+def test_a_tensor_that_is_changed_in_place_had_other_numbers_before():
+    x = leaf(2.0)
+
+    def loss():
+        y = 2 * x
+        z = y + 0
+        y.mul_(10)
+        return y + z
+
+    steps = BackwardSteps(loss, {"x": x})
+    assert sorted(way.value.item() for way in steps.ways) == [2.0, 4.0, 4.0, 4.0, 40.0]
+
+
+def test_the_graph_of_a_gradient_has_its_numbers():
+    x = leaf(2.0)
+    steps = BackwardSteps(lambda: torch.autograd.grad(x**3, x, create_graph=True)[0], {"x": x})
+    assert [way.value.item() for way in steps.ways] == [12.0, 4.0, 2.0]
+    assert titled(steps)["x"].upstream == 12.0
+
+
+class Twice(torch.autograd.Function):
+    """Its value has passed through two operations, its backward takes a number, too."""
+
+    @staticmethod
+    def forward(x, factor):
+        return (x + 1).round()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.factor = inputs[1]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return ctx.factor(grad_output), None
+
+
+def through(factor, weight=4):
+    """With weight 4, the upstream gradient is 16; with 0.25 it is 1."""
+    x = leaf(1.3)
+    steps = BackwardSteps(lambda: weight * Twice.apply(x, factor) ** 2, {"x": x})
+    return steps, way_between(steps, "TwiceBackward", "x")
+
+
+def test_a_function_of_the_reader_has_the_derivative_that_it_returns():
+    steps, way = through(lambda g: 5 * g)
+    assert passed_on(way, titled(steps)["TwiceBackward"].upstream) == "× 5 = 80"
+    assert way_between(steps, "PowBackward0", "TwiceBackward").value == 2.0
+
+
+@pytest.mark.parametrize(
+    ("returns", "says"),
+    [
+        (lambda g: torch.full_like(g, 7.0), "This is no multiple of what arrives"),
+        (lambda g: g**2, "This is no multiple of what arrives"),
+        (lambda g: g + 1, "This is no multiple of what arrives"),
+        (lambda g: None, "Backward returns no gradient"),
+        (lambda g: 0 * g, "The local derivative is 0"),
+    ],
+)
+@pytest.mark.parametrize("weight", [4, 0.25])
+def test_what_is_no_derivative_is_not_called_one(returns, says, weight):
+    steps, way = through(returns, weight)
+    assert (way.jacobian is None) == ("derivative" not in says)
+    turn = titled(steps)["TwiceBackward"].turn
+    assert says in explanation(steps, turn + 1)
+
+
+def test_a_sum_of_small_and_large_numbers_is_judged_by_the_largest_term():
+    _, way = through(lambda g: g * 1e-8 + 1e-7, weight=0.25)
+    assert way.why_none == "not linear"
+    w = leaf(0.3, 0.1, -0.2)
+    scale = torch.tensor([1000.0, -400.0, 7.0], dtype=torch.bfloat16)
+    steps = BackwardSteps(lambda: (w.bfloat16().softmax(0) * scale).sum(), {"w": w})
+    way = way_between(steps, "SoftmaxBackward0", "ToCopyBackward0")
+    assert way.jacobian is not None and way.why_none == ""
+
+
+def test_what_a_node_sends_by_chance_or_through_a_hook_is_not_blamed_on_its_derivative():
+    steps, way = through(lambda g: g * torch.rand(()))
+    assert way.why_none == "changes"
+    w = leaf(2.0)
+
+    def loss():
+        y = w**2
+        y.grad_fn.register_hook(lambda sent, arrived: (10 * sent[0],))
+        return y
+
+    steps = BackwardSteps(loss, {"w": w})
+    assert titled(steps)["w"].upstream == 40.0
+    assert "maybe a hook" in explanation(steps, 1)
+
+
+def test_infinity_can_hide_a_derivative():
+    A, x = torch.tensor([[torch.inf, 1.0], [1.0, 1.0]]), leaf(1.0, 2.0)
+    steps = BackwardSteps(lambda: (A @ x).sum(), {"x": x})
+    assert "Infinity or NaN hides the local derivative" in explanation(steps, 2)
+
+
+def test_a_backward_that_writes_into_its_gradient_is_measured_all_the_same():
+    steps, way = through(lambda g: g.mul_(5))
+    assert passed_on(way, torch.tensor(16.0)) == "× 5 = 80"
+    assert titled(steps)["TwiceBackward"].upstream == 16.0
+
+
+class Both(torch.autograd.Function):
+    """Has two results, and returns a None too many, as torch allows."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return 3 * x, 5 * x
+
+    @staticmethod
+    def backward(ctx, of_first, of_second):
+        return 3 * of_first + 5 * of_second, None
+
+
+def test_a_function_with_a_result_that_is_not_used():
+    x = leaf(2.0)
+    steps = BackwardSteps(lambda: 7 * Both.apply(x)[0], {"x": x})
+    way = way_between(steps, "BothBackward", "x")
+    assert arrives(titled(steps)["BothBackward"]) == "7"
+    assert passed_on(way, titled(steps)["BothBackward"].upstream) == "× 3 = 21"
+
+
+def test_gradients_change_their_dtype_on_the_way():
+    w, c = leaf(0.1), torch.tensor([0.1, 0.2], dtype=torch.float64)
+    steps = BackwardSteps(lambda: (w * c).sum() + w.bfloat16() * 2, {"w": w})
+    assert "by a hook" not in arrives(titled(steps)["w"])
+    assert titled(steps)["w"].upstream.item() == pytest.approx(2.3)
+    assert all(way.jacobian is not None for way in steps.ways if way.gradient is not None)
+
+
+def test_a_sparse_gradient_is_shown_with_its_zeros():
+    weight = leaf([1.0], [2.0], [3.0])
+    rows = torch.tensor([0, 2, 2])
+    steps = BackwardSteps(lambda: F.embedding(rows, weight, sparse=True).sum(), {"weight": weight})
+    assert titled(steps)["weight"].upstream.tolist() == [[1.0], [0.0], [2.0]]
+
+
+def test_zero_times_infinity_is_shown_as_such():
+    x = leaf(0.0, 4.0)
+    steps = BackwardSteps(lambda: torch.where(x > 0, x.sqrt(), 0.0).sum(), {"x": x})
+    way = way_between(steps, "SqrtBackward0", "x")
+    assert passed_on(way, titled(steps)["SqrtBackward0"].upstream) == "× [inf, 0.25] = [nan, 0.25]"
+
+
+# Why no gradient: (function of w and b, what is cut, why).
+CUTS = {
+    "detach": (lambda w, b: (w * 2).detach() * b, "detach()", "no history"),
+    "data": (lambda w, b: (w * 2).data * b, "data()", ".data"),
+    "no_grad": (torch.no_grad()(lambda w, b: w * 2), "mul()", "recording was off"),
+    "integer": (lambda w, b: (w * 2).long() * b, "long()", "became an integer"),
+    "boolean": (lambda w, b: (w * 2 > 1) * b, "gt()", "only true or false"),
+    "copy": (lambda w, b: torch.tensor([w * 2]) * b, "tensor()", "copied"),
+    "number": (lambda w, b: (w * 2).item() * b, "item()", "left torch"),
+    "later": (lambda w, b: ((w * 2).detach().exp() + 1) * b, "detach()", "no history"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Converting a tensor")
+@pytest.mark.parametrize("name", CUTS)
+def test_what_is_cut_off_hangs_below_the_reason(name):
+    compute, call, why = CUTS[name]
+    w, b = leaf(2.0), leaf(3.0)
+    steps = BackwardSteps(lambda: compute(w, b) * b, {"w": w, "b": b})
+    stops = titled(steps)
+    cut = stops[call]
+    assert (cut.kind, cut.why, cut.turn) == ("cut", why, None)
+    assert stops["b"].upstream is not None
+    assert stops["w"].upstream is None
+    ways = [(way.upper, way.lower) for way in steps.ways]
+    below, position = [steps.stops.index(cut)], steps.stops.index(stops["w"])
+    while position not in below:
+        more = [lower for upper, lower in ways if upper in below and lower not in below]
+        assert more, "no way leads from the cut to w"
+        below += more
+    used = any(lower == steps.stops.index(cut) for _, lower in ways)
+    assert used == (name != "number")  # nobody knows where a number goes
+
+
+def test_named_data_and_tensors_that_are_not_used_are_shown():
+    w, x, other = leaf(2.0), torch.tensor(5.0), leaf(1.0)
+    steps = BackwardSteps(lambda: w * x, {"w": w, "x": x, "other": other, "y": torch.ones(2)})
+    stops = titled(steps)
+    assert (stops["x"].kind, stops["y"].kind, stops["other"].kind) == ("data", "data", "leaf")
+    assert way_between(steps, "MulBackward0", "x").value == 5.0
+    assert stops["other"].turn is None
+    assert "other.grad = None" in seen(steps, 2)
+
+
+def test_data_that_is_used_behind_a_cut_hangs_there():
+    w, b, x = leaf(2.0), leaf(3.0), torch.tensor(5.0)
+
+    def loss():
+        inner = w * x
+        return inner.detach() * b
+
+    steps = BackwardSteps(loss, {"w": w, "b": b, "x": x})
+    assert way_between(steps, "inner", "x").value == 5.0
+
+
+def test_names_inside_the_function_are_found():
+    x = leaf(1.0)
+
+    def loss():
+        y = 2 * x
+        z = y.exp()
+        return z + y
+
+    steps = BackwardSteps(loss, {"x": x})
+    assert list(titled(steps)) == ["loss", "z", "y", "x"]
+    assert not titled(steps)["y"].keeps
+
+
+def test_what_backward_would_change_stays_as_it_is():
+    x = leaf(2.0)
+    x.grad = torch.tensor(10.0)
+    y = 3 * x
+    y.retain_grad()
+    steps = BackwardSteps(lambda: y * y, {"x": x, "y": y})
+    assert (x.grad, y.grad) == (10.0, None)
+    assert seen(steps, 0).endswith("y.grad = None; x.grad = 10")
+    assert seen(steps, 3).endswith("y.grad = 6 + 6 = 12; x.grad = 10 + 36 = 46")
+    parts = [len(stop.parts) for stop in steps.stops]
+    steps.loss.backward()
+    assert [len(stop.parts) for stop in steps.stops] == parts, "its hooks are still in the graph"
+
+
+def test_hooks_of_the_reader_take_part():
+    x = leaf(2.0)
+
+    def loss():
+        y = 3 * x
+        y.register_hook(lambda gradient: 10 * gradient)
+        return y**2
+
+    steps = BackwardSteps(loss, {"x": x})
+    assert arrives(titled(steps)["y"]) == "12, by a hook 120"
+    assert titled(steps)["x"].upstream == 360.0
+
+
+@pytest.mark.parametrize(
+    ("compute", "says"),
+    [
+        (lambda x: (x * x).sum(), ["× [1, 1] = [1, 1]", "× [1, 2] = [1, 2]"]),
+        (lambda x: (x.sum() * torch.ones(2)).sum(), ["· [1, 1] = 2"]),
+        (lambda x: (torch.tensor([[0.0, 5.0], [1.0, 2.0]]) @ x).sum(), ["@ J = [1, 7]"]),
+    ],
+)
+def test_each_kind_of_product_has_its_sign(compute, says):
+    x = leaf(1.0, 2.0)
+    text = seen(BackwardSteps(lambda: compute(x), {"x": x}), 20)
+    assert [each for each in says if each not in text] == []
+
+
+def matrices():
+    return leaf([1.0, 2.0], [3.0, 4.0]), leaf([0.0, 5.0], [1.0, 2.0])
+
+
+def remark_about_mm():
+    A, B = matrices()
+    return explanation(BackwardSteps(lambda: (A @ B).square().sum(), {"A": A, "B": B}), 3)
+
+
+def test_a_formula_is_shown_where_it_is_proven(monkeypatch):
+    said = remark_about_mm()
+    assert "v @ Bᵀ, B = [[0, 5], [1, 2]]" in said
+    assert "Aᵀ @ v, A = [[1, 2], [3, 4]]" in said
+    _, name, _ = backward_steps.FORMULAS["MmBackward0"][0]
+    wrong = ("v @ B, B = {}", name, lambda v, B: v @ B), None
+    monkeypatch.setitem(backward_steps.FORMULAS, "MmBackward0", wrong[:1])
+    said = remark_about_mm()
+    assert "v @ B, " not in said
+    assert "is a vector-Jacobian product: J is 4 × 4" in said
+
+
+def test_elementwise_is_the_diagonal_and_nothing_else():
+    inf, nan = torch.inf, torch.nan
+    assert elementwise(torch.tensor([[1.0, 1.0], [0.0, 1.0]])) is None
+    assert elementwise(torch.tensor([[1.0, nan], [0.0, 1.0]])) is None
+    assert elementwise(torch.ones(1, 2)) is None
+    assert elementwise(torch.tensor([[inf, 0.0], [nan, 1.0]])).tolist() == [inf, 1.0]
+
+
+def test_numbers_are_short_and_exact_about_zero():
+    assert numbers(torch.tensor([-0.0, 1e-9, 1 / 3])) == "[0, 1e-09, 0.3333]"
+    assert numbers(torch.tensor([[True], [False]])) == "[[True], [False]]"
+
+
+@pytest.mark.parametrize(
+    ("loss", "error", "says"),
+    [
+        (lambda: 3.0, TypeError, "has to return a tensor, got float"),
+        (lambda: torch.ones(1), ValueError, "without a history"),
+        (lambda: leaf(1.0), ValueError, "without a history"),
+        (lambda: (3 * torch.ones(10, requires_grad=True)).sum(), ValueError, "has 10 numbers"),
+        (lambda: torch.complex(leaf(1.0), leaf(2.0)).abs(), ValueError, "is complex"),
+        (lambda: sum(leaf(1.0) * k for k in range(9)), ValueError, "has 2[0-9] boxes"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused_with_the_number(loss, error, says):
+    with pytest.raises(error, match=says):
+        BackwardSteps(loss, {})

@@ -1,0 +1,89 @@
+"""Questions of real threads are answered by a cell, two clicks away from the index of notebook 00.
+
+The first click is on an entry that the search finds, the second on the link in it.
+"""
+
+import re
+from collections import Counter
+from functools import cache
+
+import nbformat
+import pytest
+from asked_questions import QUESTIONS
+
+from helpers.lessons.plain_questions import QUESTIONS as PLAIN
+from helpers.lessons.symptoms import FREQUENT, find_symptoms
+from tools.notebooks import headings, notebook_files
+
+SEEN = 3  # entries that a reader looks at
+each = pytest.mark.parametrize("question", QUESTIONS, ids=[q["asked"][:50] for q in QUESTIONS])
+
+
+@cache
+def cells_of(section):
+    """The cells below a heading, down to the next one of any level."""
+    name, _, anchor = section.partition("#")
+    (path,) = [path for path in notebook_files() if path.name == name]
+    found, below = [], False
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "markdown":
+            for _, heading in headings(cell.source):
+                below = heading.replace(" ", "-") == anchor
+        if below:
+            found.append(cell)
+    return found
+
+
+def answered(question):
+    """Does one of the first entries link to the section?"""
+    found = find_symptoms(question["asked"])[:SEEN]
+    return any(question["section"] == section for entry in found for _, section in entry.causes)
+
+
+@each
+def test_the_index_leads_to_the_section(question):
+    assert answered(question), [entry.name for entry in find_symptoms(question["asked"])]
+
+
+@each
+def test_the_section_has_a_cell_that_shows_the_answer(question):
+    cells = cells_of(question["section"])
+    assert cells, "no such heading"
+    (cell,) = [cell for cell in cells if cell.id == question["cell"]]
+    assert cell.execution_count and cell.outputs
+
+
+def test_there_are_forty_from_different_threads():
+    assert len({question["thread"] for question in QUESTIONS}) == len(QUESTIONS) == 40
+    assert len({question["asked"] for question in QUESTIONS}) == 40
+    for question in QUESTIONS:
+        assert re.match(
+            "https://(github.com|discuss.pytorch.org|stackoverflow.com)/.", question["thread"]
+        )
+        assert question.keys() == {"asked", "thread", "section", "cell"}
+
+
+def runs_of_words(text):
+    words = re.findall("[a-z0-9_]+", text.lower())
+    return set(zip(words, words[1:], words[2:], words[3:], strict=False))
+
+
+def test_the_index_does_not_copy_the_questions():
+    """Or this file would only show that a text is found by its own words."""
+    known = {run for plain in PLAIN for words in plain.asked for run in runs_of_words(words)}
+    for question in QUESTIONS:
+        assert not known & runs_of_words(question["asked"]), question["asked"]
+
+
+def test_a_wrong_section_would_be_noticed():
+    """Most questions lead to few sections, so that this file can fail."""
+    others = {question["section"] for question in QUESTIONS}
+    led = [
+        sum(answered({**question, "section": other}) for other in others) for question in QUESTIONS
+    ]
+    assert sorted(led)[len(led) // 2] <= 6, "of about thirty"
+
+
+def test_what_is_asked_most_often_comes_first_in_the_index():
+    first = Counter(find_symptoms(question["asked"])[0].name for question in QUESTIONS)
+    assert {name for name, count in first.items() if count > 1} <= set(FREQUENT)

@@ -1,0 +1,105 @@
+"""Buttons under a picture that set its controls."""
+
+import json
+
+import ipywidgets
+import pytest
+import torch
+from test_freezing import unpacked
+
+from helpers.widgets import explore, freeze, freezing
+
+
+def scaled(x, low=-1.0, high=1.0, kind="up"):
+    if high > 2.5:
+        raise ValueError("too high")
+    return x.clamp(low, high) * (1 if kind == "up" else -1)
+
+
+@pytest.fixture
+def explorer():
+    return explore(
+        scaled,
+        low=(-2.0, 0.0, 0.5),
+        high=(0.0, 3.0, 0.5),
+        kind=["up", "down"],
+        tries={"high": [2, 0.5, 3.0], ("low", "kind"): [(-2.0, "down"), (0.0, "up")]},
+    )
+
+
+def buttons_of(explorer):
+    """{what it says: the button} of each row, under the row's label."""
+    rows = [row.children for row in explorer.children if isinstance(row, ipywidgets.HBox)]
+    return {label.value: {each.description: each for each in made} for label, *made in rows}
+
+
+def test_a_button_moves_its_controls_and_no_others(explorer):
+    assert explorer.values == {"low": -1.0, "high": 1.0, "kind": "up"}, "trying moved them"
+    rows = buttons_of(explorer)
+    assert {label: list(row) for label, row in rows.items()} == {
+        "try: high": ["2", "0.5", "3"],
+        "try: low, kind": ["-2, down", "0, up"],
+    }
+    rows["try: high"]["2"].click()
+    rows["try: low, kind"]["-2, down"].click()
+    assert explorer.values == {"low": -2.0, "high": 2.0, "kind": "down"}
+    assert explorer.summary.startswith("scaled, low=-2, high=2, kind=down: value -2 to 2")
+    assert rows["try: low, kind"]["-2, down"].tooltip == "low, kind: -2, down"
+
+
+def test_the_buttons_are_below_the_picture(explorer):
+    places = [explorer.children.index(part) for part in (explorer.picture, explorer.message)]
+    rows = [k for k, row in enumerate(explorer.children) if isinstance(row, ipywidgets.HBox)]
+    assert places[0] < rows[0] and rows[-1] < places[1]
+
+
+def test_a_button_whose_setting_raises_says_so(explorer):
+    buttons_of(explorer)["try: high"]["3"].click()
+    assert "too high" in explorer.message.value
+    assert "high=1," in explorer.summary
+
+
+@pytest.mark.parametrize(
+    "tries, kind, said",
+    [
+        ([2.0], TypeError, "tries needs a dict"),
+        ({"high": 2.0}, TypeError, "a list of values for 'high', got 2.0"),
+        ({"height": [2.0]}, TypeError, "no control 'height' here, only low, high, kind"),
+        ({"high": [3.5]}, ValueError, "high needs to be from 0.0 to 3.0, got 3.5"),
+        ({"high": ["1"]}, ValueError, "high needs to be from 0.0 to 3.0, got '1'"),
+        ({"high": [float("nan")]}, ValueError, "high needs to be from 0.0 to 3.0, got nan"),
+        ({"high": [0.3]}, ValueError, "steps of 1, and never reaches 0.3: try 0, or"),
+        ({"kind": ["sideways"]}, ValueError, "kind cannot be 'sideways'"),
+        ({("low", "high"): [(-1.0,)]}, TypeError, "2 values at once for .* got \\(-1.0,\\)"),
+        ({("low", "high"): [-1.0]}, TypeError, "2 values at once for .* got -1.0"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused_at_once(tries, kind, said):
+    with pytest.raises(kind, match=said):
+        explore(scaled, low=(-2.0, 0.0), high=(0.0, 3.0, 1.0), kind=["up", "down"], tries=tries)
+
+
+def test_a_page_without_a_kernel_has_the_same_settings(explorer, monkeypatch):
+    """Also where it keeps fewer values of a slider than there are."""
+    monkeypatch.setattr(freezing, "SETTINGS", 20)
+    frozen, buttons = freeze(explorer), buttons_of(explorer)
+    texts = json.loads(unpacked(frozen["texts"]))
+    low, high, kind = (len(control["values"]) for control in frozen["controls"])
+    assert (low, high, kind) == (3, 6, 2)  # of high, three, and 1, which is shown, 0.5 and 2
+    start = [control["start"] for control in frozen["controls"]]
+    for row in frozen["tries"]:
+        for text, places in row["options"]:
+            explorer.set(low=-1.0, high=1.0, kind="up")
+            at = [places.get(k, place) for k, place in enumerate(start)]
+            k = (at[0] * high + at[1]) * kind + at[2]
+            button = buttons[f"try: {row['name']}"][text]
+            if text == "3":
+                assert "too high" in texts[k][1]
+                continue
+            button.click()
+            assert texts[k][1] == explorer.summary
+
+
+def test_a_parameter_of_that_name_is_explained():
+    with pytest.raises(TypeError, match="tries needs a dict"):
+        explore(lambda x, tries=1.0: tries * torch.sin(x), tries=(0.0, 2.0))
