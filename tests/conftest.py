@@ -23,6 +23,12 @@ settings.load_profile("project")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
+@pytest.fixture(autouse=True)
+def main_module(monkeypatch):
+    """IPython and `run_script` replace it, and each process that a test starts looks into it."""
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+
+
 @pytest.fixture(scope="session")
 def moved_explorers(tmp_path_factory):
     """The folder that notebook_pictures.py has written: all notebooks, and some with a fault."""
