@@ -14,7 +14,7 @@ from helpers.curves.figures import CurveArtists, plot_gallery, plot_gradient_cur
 from helpers.curves.numbers import gradient_curve
 from helpers.functions import clamp, round_ste
 from helpers.widgets import explore
-from helpers.widgets.drawings import DescentDrawing
+from helpers.widgets.drawings import CurveDrawing, DescentDrawing
 
 
 @pytest.fixture
@@ -172,9 +172,29 @@ def test_value_stands_left_and_gradient_and_slope_right():
         torch.testing.assert_close(shown, y(x))
 
 
+def test_the_dashed_line_is_called_what_it_is():
+    drawing = CurveDrawing(torch.relu, (-1, 1))
+    for grad_output, expected in (
+        (1.0, ["true slope", "gradient ≠ slope"]),
+        (3.0, ["slope · grad_output", "they differ"]),
+    ):
+        drawing.show(grad_output=grad_output)
+        alone = plot_gradient_curve(torch.relu, grad_output=grad_output)
+        gallery = plot_gallery({"relu": torch.relu}, grad_output=grad_output)
+        for figure in (drawing.figure, alone, gallery):
+            names = [text.get_text() for text in figure.legends[0].get_texts()]
+            assert names[-2:] == expected
+        assert ("slope" in drawing.figure.axes[1].get_title()) == (grad_output == 1)
+
+
+@pytest.mark.parametrize("grad_output", [1, 2])
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_nothing_in_a_gallery_is_cut_off(count):
-    figure = plot_gallery({f"curve {i}": torch.sin for i in range(count)}, title="A title of words")
+def test_nothing_in_a_gallery_is_cut_off(count, grad_output):
+    figure = plot_gallery(
+        {f"curve {i}": torch.sin for i in range(count)},
+        title="A title of words",
+        grad_output=grad_output,
+    )
     figure.canvas.draw()
     renderer = figure.canvas.get_renderer()
     for thing in (figure.legends[0], figure._suptitle):

@@ -158,7 +158,8 @@ def curve_figure(fn: GradientCurve | Callable) -> tuple[Picture, CurveArtists]:
 def add_legend(figure: Picture, artists: CurveArtists, columns: int = 4, more: Iterable = ()):
     """Name the lines of a curve below the figure, in the same words in all figures."""
     lines = [artists.value, *more, artists.gradient, artists.slope, artists.lies]
-    figure.legend_below(handles=lines, columns=columns)
+    legend = figure.legend_below(handles=lines, columns=columns)
+    artists.names = dict(zip(lines, legend.get_texts(), strict=True))
 
 
 class CurveArtists:
@@ -188,6 +189,7 @@ class CurveArtists:
         self.gradient_rings = _line(gradient_ax, GRADIENT_COLOUR, mfc="white", **dot)
         self.value_dots = _line(value_ax, VALUE_COLOUR, **dot)
         self.gradient_dots = _line(gradient_ax, GRADIENT_COLOUR, **dot)
+        self.names = {}  # their texts in the legend, if there is one
         self.value_marks = FrameMarks(value_ax, VALUE_COLOUR)
         self.gradient_marks = FrameMarks(gradient_ax, GRADIENT_COLOUR)
         value_ax.set_title("value")
@@ -224,8 +226,23 @@ class CurveArtists:
         self.lies.set_verts(
             [[(a - point, 0), (a - point, 1), (b + point, 1), (b + point, 0)] for a, b in lies]
         )
+        self._name_slope(curve.grad_output == 1, bool(lies))
+
+    def _name_slope(self, alone, differs):
+        """Call the dashed line what it is: it is multiplied by grad_output, as the gradient is."""
+        names = (
+            ("true slope", "gradient ≠ slope") if alone else ("slope · grad_output", "they differ")
+        )
+        for artist, name in zip((self.slope, self.lies), names, strict=True):
+            artist.set_label(name)  # for a legend that is made later
+            if artist in self.names:
+                self.names[artist].set_text(name)
+        if alone:
+            title = "gradient ≠ slope" if differs else "gradient = slope"
+        else:
+            title = "gradient differs" if differs else "gradient agrees"
         # not set_title, which would say that something else has changed, too
-        self.gradient_ax.title.set_text("gradient ≠ slope" if lies else "gradient = slope")
+        self.gradient_ax.title.set_text(title)
 
     def fit(self, curves: Iterable[GradientCurve]):
         """Give both axes limits that are wide enough for all of these curves."""
