@@ -238,6 +238,8 @@ def test_no_formula_takes_long_or_ends_the_kernel(text):
         ("x − 1", "`−` cannot be read"),
         ("max(x, 0)", "did you mean maximum?"),
         ("sigmod(x)", "did you mean sigmoid?"),
+        ("softmax(x)", "each y has to depend on its own x alone"),
+        ("x.mean()", "each y has to depend on its own x alone"),
         ("np.sin(x)", "leave out `np`: write sin(x)"),
         ("1 + |x|", "write `abs(x)`"),
         ("x if x > 0 else 0", "`where(x > 0, a, b)`"),

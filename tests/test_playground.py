@@ -96,7 +96,8 @@ def test_a_gradient_of_your_own_takes_the_place_of_autograds(playground):
 
 HALF = {
     "half typed": ("x * sigmoid(", "has to follow <code>(</code>"),
-    "no elementwise function": ("softmax(x)", "there is no elementwise function"),
+    "no such function": ("softmex(x)", "there is no elementwise function"),
+    "not elementwise": ("softmax(x)", "has to depend on its own x alone"),
     "torch refuses it": ("x // 2", "derivative for aten::floor_divide"),
     "no graph": ("x.detach()", "is not connected to x"),
     "a condition": ("x > 0", "a comparison"),
@@ -125,7 +126,8 @@ def test_a_formula_that_cannot_be_shown_leaves_the_picture_and_says_why(playgrou
 def test_a_setting_that_cannot_be_shown_says_why_until_one_can(playground):
     typed(playground, "sin(100 * k * x)")
     playground.sliders["k"].value = 1.9
-    assert "changes faster than" in playground.message.value
+    assert "changes too fast to be drawn" in playground.message.value
+    assert "points" not in playground.message.value, "nobody can choose their number here"
     playground.sliders["k"].value = 0.1
     assert playground.message.value == ""
 

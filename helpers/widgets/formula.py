@@ -310,7 +310,9 @@ def _no_function(name):
     if len(name) == 1 or name in CONSTANTS:
         return f"write `{name} * (…)`: `{name}` is a number, not a function"
     longer = [other for other in FUNCTIONS if other.startswith(name)]  # maximum for max
-    close = longer or get_close_matches(name, FUNCTIONS, cutoff=0.5)
+    if not longer and any(hasattr(module, name) for module in (torch, F)):
+        return f"`{name}` cannot be typed here: each y has to depend on its own x alone"
+    close = longer or get_close_matches(name, FUNCTIONS, cutoff=0.7)
     hint = f" (did you mean {close[0]}?)" if close else ""
     return f"there is no elementwise function `{name}` here{hint}"
 

@@ -23,7 +23,8 @@ IS_CHANGED = "() => window.jupyterapp.shell.currentWidget.context.model.dirty"
 PLACE = """anchor => {
   const panel = window.jupyterapp.shell.currentWidget.node;
   const box = panel.querySelector('.jp-WindowedPanel-outer').getBoundingClientRect();
-  const heading = panel.querySelector(`[data-jupyter-id="${CSS.escape(anchor)}"]`);
+  const name = CSS.escape(anchor);  // JupyterLab 4.2 writes it as id
+  const heading = panel.querySelector(`[id="${name}"], [data-jupyter-id="${name}"]`);
   return heading ? (heading.getBoundingClientRect().top - box.top) / box.height : null;
 }"""
 

@@ -136,5 +136,6 @@ WRONG = {
             function(squared, lambda g, x: 2 * x.detach() * g),
             "the second derivative is wrong",
         ),
+        "no Function": (lambda x: x**2, "torch's own operations: repair the backward"),
     },
 }  # fmt: skip

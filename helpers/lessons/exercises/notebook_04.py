@@ -10,6 +10,7 @@ from helpers.lessons.exercises.pointwise import (
     expect_each,
     expect_slope,
     gradients_for,
+    own_functions,
     run_on_leaves,
 )
 
@@ -91,6 +92,11 @@ def _check_repaired_square(answer):
             "the second derivative is wrong: backward has to compute with the saved x itself, not "
             "with a detached copy, a number, or something computed in forward."
         )
+    if not own_functions(y):
+        raise Wrong(
+            "the gradient is right, but it is that of torch's own operations: repair the backward "
+            "of `ForgetfulSquare`, and pass the class's `.apply`."
+        )
 
 
 EXERCISES = (
@@ -131,8 +137,8 @@ EXERCISES = (
         "A backward that ignores its upstream gradient",
         5,
         "The backward of `ForgetfulSquare`, in the cell below, returns `2 * x`, whatever "
-        "`grad_output` is. Repair it: write `repaired_square(x)` with the right gradient for every "
-        "upstream gradient. Its second derivative has to be right, too.",
+        "`grad_output` is. Repair the class, and write `repaired_square(x)`, which applies it. Its "
+        "gradient is right for every upstream gradient, and so is its second derivative.",
         (
             "The chain rule multiplies: local derivative times `grad_output`.",
             "If the class saves x and computes `2 * x * grad_output` with ordinary operations, "

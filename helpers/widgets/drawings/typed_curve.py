@@ -5,7 +5,9 @@ from __future__ import annotations
 import torch
 
 from helpers.curves.figures import curve_ranges, title_with
+from helpers.curves.numbers import TooFastError
 from helpers.widgets.drawings.curve import CurveDrawing
+from helpers.widgets.formula import FormulaError
 
 FORMULA = "y ="  # the value that is the formula: no free name can be called so
 
@@ -13,7 +15,7 @@ FORMULA = "y ="  # the value that is the formula: no free name can be called so
 class TypedDrawing(CurveDrawing):
     """The picture of CurveDrawing for a formula in x, with a value for each of its free names.
 
-    `show` raises FormulaError for text that is no formula.
+    `show` raises FormulaError for text that is no formula, or one that cannot be drawn.
 
     >>> from helpers.widgets.formula import Typed
     >>> TypedDrawing().show(**{FORMULA: Typed("a * x"), "a": 2.0})
@@ -39,4 +41,9 @@ class TypedDrawing(CurveDrawing):
     def _measure(self, /, **values):
         typed = values.pop(FORMULA)
         self.fn = typed.function(**values)
-        return super()._measure()
+        try:
+            return super()._measure()
+        except TooFastError:
+            raise FormulaError(
+                "this changes too fast to be drawn: multiply x by a smaller number"
+            ) from None
