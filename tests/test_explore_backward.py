@@ -73,6 +73,23 @@ def texts(explorer):
     return [text.get_text() for text in explorer.figure.axes[0].texts if text.get_text()]
 
 
+def test_it_starts_before_backward_and_stores_the_end_of_it():
+    explorer = chain()
+    assert explorer.values == {"step": 0}
+    before, summary = explorer.picture.moving, explorer.summary
+    bundle, _ = explorer._repr_mimebundle_()
+    assert bundle["text/plain"].endswith("x.grad = [3, 3]")
+    explorer.picture.refresh()
+    assert (explorer.picture.moving, explorer.summary) == (before, summary)
+    assert explorer.shown == {"step": 0} and summary.endswith("x.grad = None")
+    explorer.set(step=3)
+    assert explorer.keep_picture()[0] == {k: bundle[k] for k in ("text/plain", "image/png")}
+
+
+def test_with_sliders_it_starts_at_the_end():
+    assert weighed().values["step"] == 6
+
+
 def test_each_step_adds_what_backward_does_there():
     explorer, seen = chain(), []
     for step in range(4):

@@ -6,6 +6,7 @@ import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise, product
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -213,10 +214,7 @@ def _in_the_middle(rows, wide):
 
 def _below_each_other(rows, wide, ways):
     """Each in the middle of what leads to it, as far as there is room, and nothing overlaps."""
-    before: dict = {stop: [] for stop in wide}
-    for way in ways:
-        for start, end in zip(way, way[1:], strict=False):
-            before[end].append(start)
+    before = _linked_before(wide, ways)
     x: dict = {}
     for row in rows:
         wanted, found, right = [], [], -math.inf
@@ -282,13 +280,44 @@ def arranged(graph: BoxGraph) -> tuple[list[list], list[list]]:
         passed = range(depth[link.upper] + 1, depth[link.lower])
         ways.append([link.upper, *((k, row) for row in passed), link.lower])
     depth.update((stop, stop[1]) for way in ways for stop in way[1:-1])
-    before: dict = {stop: [] for stop in depth}
-    for way in ways:
-        for start, end in zip(way, way[1:], strict=False):
-            before[end].append(start)
+    before = _linked_before(depth, ways)
     rows = [[stop for stop in depth if depth[stop] == row] for row in range(bottom + 1)]
     place: dict = {}
+
+    def middle_and_left(stop):
+        places = [place[each] for each in before[stop]] or [0]
+        return sum(places) / len(places), min(places)
+
     for row in rows:  # below the middle of what leads to it
-        row.sort(key=lambda stop: sum(place[b] for b in before[stop]) / max(1, len(before[stop])))
+        row.sort(key=middle_and_left)
         place.update((stop, k - (len(row) - 1) / 2) for k, stop in enumerate(row))
+    _uncross(rows, before, _linked_before(depth, [way[::-1] for way in ways]))
     return rows, ways
+
+
+def _linked_before(stops, ways):
+    """For each stop, those from which a way comes to it."""
+    before: dict = {stop: [] for stop in stops}
+    for way in ways:
+        for start, end in pairwise(way):
+            before[end].append(start)
+    return before
+
+
+def _uncross(rows, above, below):
+    """Swap neighbours in a row as long as fewer links cross."""
+    place = {stop: k for row in rows for k, stop in enumerate(row)}
+
+    def crossings(left, right):
+        pairs = (product(ends[left], ends[right]) for ends in (above, below))
+        return sum(place[a] > place[b] for a, b in chain(*pairs))
+
+    swapped = True
+    while swapped:
+        swapped = False
+        for row in rows:
+            for k in range(len(row) - 1):
+                left, right = row[k : k + 2]
+                if crossings(right, left) < crossings(left, right):
+                    row[k : k + 2] = right, left
+                    place[right], place[left], swapped = k, k + 1, True

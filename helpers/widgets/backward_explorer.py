@@ -30,6 +30,7 @@ def explore_backward(
     written there. The backward of each operation runs several times, to measure its local
     derivative. `sliders` and `tries` are for parameters of the function, as in `explore`. If it
     returns several numbers, `v1=(-1.0, 1.0)`, `v2=…` set the weights with which backward starts.
+    It starts before backward, or, with sliders, at the end of it, where they change most.
     Raises ValueError for a graph that is too large to read, TypeError for other arguments.
 
     >>> w = torch.tensor(2.0, requires_grad=True)
@@ -63,6 +64,8 @@ def explore_backward(
             f"the function returns {count} numbers, and backward needs a weight for each: "
             f"add {names}, or return one number"
         )
+    if sliders:  # what they change is seen where backward has been
+        drawing.parameters["step"] = drawing.last
     return explore(
         drawing, step=Playable(0, drawing.last, interval=INTERVAL), tries=tries, **sliders
     )

@@ -307,13 +307,23 @@ class Explorer(ipywidgets.VBox):
             asyncio.get_running_loop().call_later(seconds, call)
 
     def keep_picture(self) -> tuple[dict, dict]:
-        """Store what is shown now, for pages that cannot run anywidget; returns its `bundle`.
+        """Store a picture for pages that cannot run anywidget; returns its `bundle`.
 
-        Displaying the explorer does so; a widget that has an explorer inside it calls this.
+        It shows what is shown now, with the values that the drawing has for it. Displaying the
+        explorer stores it; a widget that has an explorer inside it calls this.
         """
+        shown = self.shown
+        if not self.drawing.stored:
+            return self._keep_shown()
+        self._evaluate({**shown, **self.drawing.stored})
+        kept = self._keep_shown()
+        self._evaluate(shown)
+        return kept
+
+    def _keep_shown(self):
+        fitted = self._fitted
         # Such a page may show no controls, so the title has the values.
         # The limits depend on what is shown, not on how far a search is.
-        fitted = self._fitted
         self._fit(union([self._default, self.drawing.ranges]))
         self._title.set_text(self._caption)
         self.picture.paint()

@@ -344,6 +344,16 @@ def test_a_link_past_other_rows_keeps_a_place_of_its_own_there():
     assert ways[3] == [0, (3, 1), (3, 2), 3]
 
 
+def test_neighbours_are_swapped_where_fewer_links_cross():
+    """x·y, x² and y - x, each input with a box on its way: x comes left, and so do its boxes."""
+    x, y, ways = 9, 10, {4: 9, 5: 10, 6: 9, 7: 10, 8: 9}
+    links = [Link(0, 1), Link(0, 2), Link(0, 3)]
+    links += [Link(1, 4), Link(1, 5), Link(2, 6), Link(3, 7), Link(3, 8)]
+    links += [Link(upper, lower) for upper, lower in ways.items()]
+    rows, _ = arranged(BoxGraph((Box("flows", ("box",)),) * 11, tuple(links)))
+    assert rows[1:] == [[1, 2, 3], [4, 5, 6, 8, 7], [x, y]]
+
+
 # ---- What is normal
 
 

@@ -58,6 +58,8 @@ class BackwardDrawing(Drawing):
 
     last  the number of the last step; 0 is the forward pass
 
+    The controls start at the forward pass; the stored picture shows the end.
+
     >>> w = torch.tensor(2.0, requires_grad=True)
     >>> BackwardDrawing(lambda: 3 * w, {"w": w}).show(step=2)
     'w.grad is filled: 3. MulBackward0 ↑ 6 ↓ 1; MulBackward0 → w ↑ 2 ↓ × 3 = 3; w.grad = 3'
@@ -73,7 +75,8 @@ class BackwardDrawing(Drawing):
         count = steps.loss.numel()
         self.weights = {f"v{i + 1}": float(i == 0) for i in range(count)} if count > 1 else {}
         self.last, self._shape, self._dtype = len(steps.order), steps.shape, steps.loss.dtype
-        self.parameters = {"step": self.last, **own, **self.weights}
+        self.parameters = {"step": 0, **own, **self.weights}
+        self.stored = {"step": self.last}
         self._known = None  # the latest values, and what backward does with them
         self._sentence = ""
         self._make_artists(steps)
@@ -118,8 +121,7 @@ class BackwardDrawing(Drawing):
         shape = "round,pad=0,rounding_size=0.14" if rounded else "square,pad=0"
         return self._ax.add_patch(FancyBboxPatch((0, 0), 1, 1, boxstyle=shape))
 
-    def show(self, step=None, **values):
-        step = self.last if step is None else step
+    def show(self, step=0, **values):
         if not 0 <= step <= self.last:
             raise ValueError(f"step needs to be from 0 to {self.last}, got {step}")
         steps = self._steps(values)

@@ -129,7 +129,7 @@ def explanation(steps: BackwardSteps, step: int) -> str:
     'MulBackward0 gets the upstream gradient 1. For w: 1 × 3 = 3'
     """
     if step == 0:
-        return "the forward pass: each ↑ is a result. Backward has not begun"
+        return "the forward pass: each ↑ is a result. Backward begins with step 1"
     stop = steps.order[step - 1]
     if stop.kind == "leaf":
         how = (

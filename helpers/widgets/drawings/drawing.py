@@ -28,6 +28,8 @@ class Drawing:
     light       names of values that change no curve, only what lies on it
     step        None, or a method that takes the values and returns those that one step changes;
                 it adds a Step button
+    stored      values that the stored picture shows, whatever the controls are set to: for a page
+                without a kernel, the end of a run says more than its beginning
     ranges      what the axes have to hold now: {name of your choice: (low, high)}
 
     Artists that are not in `moving` may change, too, but that takes longer. So axes that follow
@@ -44,6 +46,7 @@ class Drawing:
     handles: Sequence[Mapping] = ()
     light: Sequence[str] = ()
     step: Callable[..., Mapping[str, object]] | None = None
+    stored: Mapping[str, object] = {}
     ranges: Mapping[str, Range] = {}
 
     @cached_property
