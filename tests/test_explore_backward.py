@@ -28,13 +28,13 @@ def chain():
 
 
 def half_dead():
-    a, b = leaf(0.4, 2.6), leaf(1.0, 2.0)
+    a, b, data = leaf(0.4, 2.6), leaf(1.0, 2.0), torch.tensor([3.0, 5.0])
 
     def loss():
         cut = (a * b).detach()
-        return (torch.round(a) * b + cut).sum()
+        return (torch.round(a) * b + cut + data).sum()
 
-    return explore_backward(loss, {"a": a, "b": b})
+    return explore_backward(loss, {"a": a, "b": b, "data": data})
 
 
 def weighed():
@@ -134,10 +134,12 @@ def test_a_dead_way_is_grey_and_says_why():
     steps = explorer.drawing._steps({})
     names = [stop.name or stop.made_by for stop in steps.stops]
     explorer.set(step=0)
-    for k, way in enumerate(steps.ways):
+    never = [k for k, way in enumerate(steps.ways) if names[way.lower] in ("cut", "data")]
+    never += [k for k, way in enumerate(steps.ways) if steps.stops[way.upper].turn is None]
+    assert len(never) == 5  # to the cut and to the data, from the cut, and two from its product
+    for k in never:
         line = explorer.drawing._lines[2 + 2 * k]
-        if names[way.lower] == "detach()":
-            assert (line.get_color(), line.get_linestyle()) == (GREY, "--")
+        assert (line.get_color(), line.get_linestyle()) == (GREY, "--")
     (rounded,) = [k for k, way in enumerate(steps.ways) if names[way.upper] == "RoundBackward0"]
     line, label = explorer.drawing._lines[2 + 2 * rounded], explorer.drawing._labels[rounded]
     turn = steps.stops[names.index("RoundBackward0")].turn
@@ -146,7 +148,10 @@ def test_a_dead_way_is_grey_and_says_why():
         assert (line.get_color() == GREY, line.get_linestyle() == "--") == (grey, grey)
     assert (label.get_text(), label.get_color()) == ("↓ × [0, 0] = [0, 0]", PALE)
     assert "The local derivative is 0" in explorer.summary
-    assert "no history" in texts(explorer)
+    assert {"no history", "requires_grad=False"} < set(texts(explorer))
+    (above,) = [way.upper for way in steps.ways if names[way.lower] == "cut"]
+    explorer.set(step=1 + steps.stops[above].turn)
+    assert "No gradient goes through detach(): no history" in explorer.summary
 
 
 def settings(explorer):
