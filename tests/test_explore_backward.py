@@ -7,7 +7,9 @@ from itertools import combinations
 
 import pytest
 import torch
+from matplotlib.colors import to_hex
 
+from autograd_surprises.show.graph_picture import LOOKS
 from helpers.widgets import explore_backward, freeze
 from helpers.widgets.drawings.backward_run import ACTIVE, GREY, PALE
 from helpers.widgets.freezing import LARGEST
@@ -152,6 +154,33 @@ def test_a_dead_way_is_grey_and_says_why():
     (above,) = [way.upper for way in steps.ways if names[way.lower] == "cut"]
     explorer.set(step=1 + steps.stops[above].turn)
     assert "No gradient goes through detach(): no history" in explorer.summary
+
+
+def look_of(explorer, name):
+    """Which kind of box this stop looks like."""
+    for stop, patch in zip(
+        explorer.drawing._steps({}).stops, explorer.drawing._patches, strict=True
+    ):
+        if name in (stop.name, stop.made_by):
+            look = to_hex(patch.get_facecolor()), to_hex(patch.get_edgecolor())
+            return {(fill, to_hex(edge)): kind for kind, (_, fill, edge, *_) in LOOKS.items()}[look]
+
+
+def test_a_box_looks_as_what_became_of_it():
+    w, far, bad = leaf(0.4), leaf(2.0), leaf(0.0)
+    explorer = explore_backward(
+        lambda: torch.round(w) + (3 * far).detach() + (bad**2).sqrt(),
+        {"w": w, "far": far, "bad": bad},
+    )
+    assert [look_of(explorer, name) for name in ("w", "bad")] == ["leaf", "leaf"]
+    assert look_of(explorer, "MulBackward0") == "dead", "backward never gets there"
+    turns = {stop.name: stop.turn for stop in explorer.drawing._steps({}).order}
+    first, last = sorted(("w", "bad"), key=turns.get)
+    explorer.set(step=turns[last] + 1)
+    after = {"w": "empty leaf", "bad": "spoiled leaf"}
+    assert look_of(explorer, first) == after[first]
+    assert look_of(explorer, "far") == "empty leaf"
+    assert look_of(explorer, "detach()") == "cut"
 
 
 def settings(explorer):

@@ -114,6 +114,12 @@ STALE = {
     "a pole": (lambda x, k=1.0: 1 / (x - k), {"k": (-2.0, 2.0, 0.1)}, {"k": 0.3}, {"k": -1.3}),
     "marks": (lambda x, k=1.0: torch.log(x + k), {"k": (0.0, 4.0, 0.5)}, {"k": 1.0}, {"k": 4.0}),
     "some marks": (lambda x, k=1.0: torch.log(k - x), {"k": (-3.0, 3.0)}, {"k": 3.0}, {"k": 0.0}),
+    "another legend": (
+        torch.relu,
+        {"grad_output": (-2.0, 4.0)},
+        {"grad_output": 1.0},
+        {"grad_output": 2.0},
+    ),
 }
 
 

@@ -235,8 +235,10 @@ class CurveArtists:
         )
         for artist, name in zip((self.slope, self.lies), names, strict=True):
             artist.set_label(name)  # for a legend that is made later
-            if artist in self.names:
-                self.names[artist].set_text(name)
+            text = self.names.get(artist)
+            if text and text.get_text() != name:
+                text.set_text(name)
+                text.figure.stale = True  # a legend does not say so itself
         if alone:
             title = "gradient ≠ slope" if differs else "gradient = slope"
         else:
