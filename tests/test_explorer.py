@@ -114,12 +114,6 @@ STALE = {
     "a pole": (lambda x, k=1.0: 1 / (x - k), {"k": (-2.0, 2.0, 0.1)}, {"k": 0.3}, {"k": -1.3}),
     "marks": (lambda x, k=1.0: torch.log(x + k), {"k": (0.0, 4.0, 0.5)}, {"k": 1.0}, {"k": 4.0}),
     "some marks": (lambda x, k=1.0: torch.log(k - x), {"k": (-3.0, 3.0)}, {"k": 3.0}, {"k": 0.0}),
-    "another legend": (
-        torch.relu,
-        {"grad_output": (-2.0, 4.0)},
-        {"grad_output": 1.0},
-        {"grad_output": 2.0},
-    ),
 }
 
 
@@ -171,6 +165,13 @@ def test_whatever_changes_in_a_figure_is_shown(explorer):
         assert read_strokes(explorer.picture) != before
         assert frame(explorer) == frame_drawn_again(explorer)
         explorer.figure.stale_callback = keep_hearing
+
+
+def test_the_legend_on_the_page_follows_grad_output():
+    explorer = explore(torch.relu, grad_output=(-2.0, 4.0)).fit()
+    for grad_output in (2.0, 3.0, 1.0):
+        explorer.set(grad_output=grad_output)
+        assert frame(explorer) == frame_drawn_again(explorer)
 
 
 CHANGES = {
