@@ -32,6 +32,9 @@ DIGITS = {  # how far a result may be from the formula, once rounded
     torch.float16: 4e-3,
 }
 each_operator = pytest.mark.parametrize("name", OPERATORS)
+each_elementwise = pytest.mark.parametrize(
+    "name", [name for name, operator in OPERATORS.items() if operator.elementwise]
+)
 # torch's own, when it first differentiates forwards
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script")
 each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -49,9 +52,8 @@ def gradient(fn, x, upstream):
 
 
 def expected_gradient(operator, x, upstream):
-    """The formula in float64; where the slope is 0, an infinite upstream gradient gives 0."""
-    slope, upstream = operator.slope(x.double()), operator.upstream(upstream.double())
-    return torch.where(slope == 0, 0, slope * upstream).to(x.dtype)
+    """The formula in float64."""
+    return operator.times(x.double(), operator.upstream(upstream.double())).to(x.dtype)
 
 
 def same(got, want, dtype, name=""):
@@ -122,7 +124,7 @@ def test_values_that_are_no_ordinary_numbers(name, dtype):
 
 
 @each_dtype
-@each_operator
+@each_elementwise  # else the infinities of a row meet
 def test_infinite_upstream_never_becomes_nan(name, dtype):
     near = [-9.0, -4.5, -1.0, -0.3, 0.0, 0.3, 0.5, 1.0, 2.0, 9.0]
     far = [-3e4, -300.0, -45.0, 45.0, 300.0, 3e4]
