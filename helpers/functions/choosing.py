@@ -18,7 +18,7 @@ class ArgmaxSTE(Function):
     @staticmethod
     def forward(x, dim, temperature):
         chosen = x.argmax(dim, keepdim=True)
-        return torch.zeros_like(x).scatter_(dim, chosen, 1)
+        return torch.zeros_like(x).scatter(dim, chosen, 1)  # vmap has no fast rule for scatter_
 
     @staticmethod
     def setup_context(ctx, inputs, output):
