@@ -6,7 +6,7 @@ import torch
 from torch.autograd import Function
 
 from helpers.functions.anywhere import apply_anywhere
-from helpers.functions.arithmetic import at_least_float32, to_dtype
+from helpers.functions.arithmetic import at_least_float32, divide, softmax_backward, to_dtype
 from helpers.functions.checks import floating, integer, real_number
 
 
@@ -18,7 +18,8 @@ class ArgmaxSTE(Function):
     @staticmethod
     def forward(x, dim, temperature):
         chosen = x.argmax(dim, keepdim=True)
-        return torch.zeros_like(x).scatter(dim, chosen, 1)  # vmap has no fast rule for scatter_
+        zeros = torch.zeros_like(chosen, dtype=x.dtype).expand_as(x)
+        return zeros.scatter(dim, chosen, 1)  # for scatter_, vmap has no rule
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -29,9 +30,8 @@ class ArgmaxSTE(Function):
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
         p = softmax(x, ctx.dim, ctx.temperature)
-        weighted = p * grad_output
-        grad_x = weighted - p * weighted.sum(ctx.dim, keepdim=True)
-        return to_dtype(grad_x / ctx.temperature, grad_output.dtype), None, None
+        grad_x = softmax_backward(at_least_float32(grad_output), p, ctx.dim)
+        return to_dtype(divide(grad_x, ctx.temperature), grad_output.dtype), None, None
 
 
 def argmax_ste(logits: torch.Tensor, dim: int = -1, temperature: float = 1.0) -> torch.Tensor:
@@ -64,12 +64,12 @@ def softmax(x: torch.Tensor, dim: int, temperature: float) -> torch.Tensor:
     >>> softmax(torch.tensor([0.0, 2.0]), -1, 2.0)
     tensor([0.2689, 0.7311])
     """
-    return (at_least_float32(x) / temperature).softmax(dim)
+    return divide(at_least_float32(x), temperature).softmax(dim)
 
 
-# ---- the proxy: a plain function that torch differentiates to the same gradient, apply_anywhere
+# ---- the proxy: a plain function that torch differentiates to the same gradient
 
 
 def argmax_proxy(x: torch.Tensor, dim: int, temperature: float) -> torch.Tensor:
-    """softmax(x / temperature)"""
+    """softmax(x / temperature), in the dtype of x."""
     return softmax(x, dim, temperature).to(x.dtype)
