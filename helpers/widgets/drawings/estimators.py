@@ -55,9 +55,9 @@ class EstimatorsDrawing(Drawing):
         exact = dots_ax.axvline(exact_gradient()[SHOWN], color=INK, ls="--", lw=1.4)
         (self._dots,) = dots_ax.plot([], [], "o", color=VALUE_COLOUR, ms=4, alpha=0.6)
         look = {"ls": "none", "mec": "white"}
-        (self._bias,) = error_ax.plot([], [], "s", color=VALUE_COLOUR, ms=8, **look)
+        (self._bias,) = error_ax.plot([], [], "s", color=VALUE_COLOUR, ms=7, **look)
         (self._spread,) = error_ax.plot([], [], "D", color=INK, ms=7, **look)
-        (self._error,) = error_ax.plot([], [], "o", color=VERMILION, ms=6, **look)
+        (self._error,) = error_ax.plot([], [], "o", color=VERMILION, ms=9, **look)
         self.moving = [self._dots, self._bias, self._spread, self._error]
         self.figure.legend_below(
             [exact, self._dots, self._bias, self._spread, self._error],
@@ -75,9 +75,13 @@ class EstimatorsDrawing(Drawing):
         spread = torch.tensor([spread for _, _, spread in found], dtype=torch.float64)
         spread = spread / samples**0.5
         error = (bias**2 + spread**2).sqrt()
-        for line, numbers in ((self._bias, bias), (self._spread, spread), (self._error, error)):
-            seen = numbers > 0
-            line.set_data(numbers[seen].numpy(), rows[seen].numpy())
+        for line, numbers, lower in (
+            (self._bias, bias, -0.25),
+            (self._spread, spread, 0.25),
+            (self._error, error, 0.0),
+        ):
+            seen = numbers > 0  # the axis is logarithmic
+            line.set_data(numbers[seen].numpy(), (rows + lower)[seen].numpy())
         said = ", ".join(f"{e:.2g} {name}" for e, name in zip(error, ESTIMATORS, strict=True))
         return f"error {said}; the least: {list(ESTIMATORS)[error.argmin()]}"
 
