@@ -93,7 +93,7 @@ def _check_choice(answer):
 
 
 def _read_choice(choice, samples):
-    if not isinstance(choice, tuple) or len(choice) != 2:
+    if not isinstance(choice, (tuple, list)) or len(choice) != 2:
         raise Wrong(f"{_counted(samples)}: return a name and a temperature, got {choice!r}.")
     name, temperature = choice
     if name is ... or temperature is ...:
