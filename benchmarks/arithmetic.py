@@ -19,8 +19,10 @@ import torch
 from helpers.functions import RoundSTE, apply_anywhere
 from helpers.functions.anywhere import identity
 from helpers.functions.arithmetic import (
+    divide,
     ends_of_bins,
     next_outside,
+    softmax_backward,
     sum_of_products,
     to_dtype,
     where_inside,
@@ -51,6 +53,16 @@ def ends_uncached(g, x):
     return where_inside(g, x, *ends_of_bins.__wrapped__(SCALE, FIRST, LAST, FLOAT32, CPU))
 
 
+def rows(x):
+    """As rows of 100 numbers."""
+    return x.unflatten(0, (-1, 100))
+
+
+def softmax_backward_by_formula(g, p):
+    weighted = p * g
+    return weighted - p * weighted.sum(-1, keepdim=True)
+
+
 # what, ours, plainer: both of an upstream gradient g and x
 PAIRS = [
     (
@@ -76,6 +88,12 @@ PAIRS = [
         lambda g, x: zero_or_one(x),
         lambda g, x: (x >= 0).to(x.dtype),
     ),
+    (
+        "softmax_backward → by formula",
+        lambda g, x: softmax_backward(rows(g), rows(x), -1),
+        lambda g, x: softmax_backward_by_formula(rows(g), rows(x)),
+    ),
+    ("divide by 1 → x / 1", lambda g, x: divide(x, 1.0), lambda g, x: x / 1.0),
     ("to_dtype → x.to", lambda g, x: to_dtype(x, FLOAT32), lambda g, x: x.to(FLOAT32)),
     (
         "real_number → an abstract class asked first",

@@ -1,4 +1,4 @@
-"""Time and memory of helpers/functions, beside brevitas, snntorch, spikingjelly, torchao, torch.
+"""Time and memory of helpers/functions, beside torch and the libraries in peers.py.
 
     python benchmarks/functions.py                      some minutes, on a quiet machine
     python benchmarks/functions.py round_ste sign_ste   only these operators
@@ -31,6 +31,7 @@ import helpers.lessons
 from helpers.lessons.saved_tensors import saved_tensors
 
 ROUNDS, THREADS = 30, (1, 2)
+VALUE = 1e-7  # one float32 beside 1: hard + soft - soft.detach() is not always 1
 CALLS = {1_000: 50, 100_000: 15, 10_000_000: 1}  # in one turn, for each number of elements
 MIDDLE, LARGE = 1, 2  # the second and the third of these
 STORED = Path(helpers.lessons.__path__[0], "measured", "functions.json")  # for notebook 10
@@ -46,8 +47,9 @@ TARGETS = [
     ("fake_quantize, 0 to 255", ["torch"], [MIDDLE, LARGE], 0.4),
     ("lsq_quantize", ["torch"], [MIDDLE], 0.5),
     ("lsq_quantize", ["torch"], [LARGE], 0.9),
+    ("argmax_ste", ["as in torch's gumbel_softmax", "vector_quantize_pytorch"], [LARGE], 1.0),
 ]
-SAVED = {"round_ste": 0, "sign_ste": 4}  # bytes per element
+SAVED = {"round_ste": 0, "sign_ste": 4, "argmax_ste": 4}  # bytes per element
 
 # What memory allows. These take x and the upstream gradient, and autograd has no part in them.
 PLAIN, FLOOR, MEMORY = "x upstream", "floor", "memory"
@@ -110,7 +112,7 @@ def prepare(operator, n):
         if way.contender.takes != PLAIN:
             (our_y, our_gradients), (y, gradients) = ways[0].run(), way.run()
             name = f"{operator}, {way.contender.name}"
-            same(y, our_y, f"{name}: value", 0)
+            same(y, our_y, f"{name}: value", VALUE)
             if not way.contender.differs:
                 same(gradients, our_gradients, f"{name}: gradient", 1e-4)
     return ways

@@ -13,11 +13,20 @@ import torch
 import torch.nn.functional as F
 from installed import installed
 
-from helpers.functions import clamp, fake_quantize, lsq_quantize, round_ste, sign_ste, step
+from helpers.functions import (
+    argmax_ste,
+    clamp,
+    fake_quantize,
+    lsq_quantize,
+    round_ste,
+    sign_ste,
+    step,
+)
 
 OURS, DETACHED = "ours", "p + (y - p).detach()"
 
 BITS, LOW, HIGH, SCALE, ZERO_POINT = 8, -128, 127, 1 / 64, 10  # clips 5% of normal numbers
+OPTIONS = 100  # of which argmax_ste chooses one
 BOUNDS = [LOW, HIGH, LOW - ZERO_POINT, HIGH - ZERO_POINT, 0]
 KINKS = [-1, 1, *(SCALE * bound for bound in BOUNDS)]  # within half a step, definitions differ
 
@@ -66,6 +75,18 @@ def lsq_factor(x):
     return 1 / math.sqrt(x.numel() * HIGH)
 
 
+def among(choose):
+    """choose(rows), for rows of OPTIONS numbers each."""
+    return lambda x: choose(x.unflatten(0, (-1, OPTIONS))).flatten()
+
+
+def torch_argmax(rows):
+    """What torch's gumbel_softmax(hard=True) does with its noisy logits."""
+    soft = rows.softmax(-1)
+    hard = torch.zeros_like(rows).scatter_(-1, soft.max(-1, keepdim=True)[1], 1.0)
+    return hard - soft.detach() + soft
+
+
 def torch_fake_quantize(x):
     return torch.fake_quantize_per_tensor_affine(x, SCALE, ZERO_POINT, LOW, HIGH)
 
@@ -111,6 +132,9 @@ def ours_and_torch():
         Contender("lsq_quantize", OURS, lambda x, step: lsq_quantize(x, step, LOW, HIGH), "x step"),
         Contender("lsq_quantize", "torch", torch_lsq, "x step"),
         Contender("lsq_quantize", DETACHED, detached_lsq, "x step"),
+        #
+        Contender("argmax_ste", OURS, among(argmax_ste)),
+        Contender("argmax_ste", "as in torch's gumbel_softmax", among(torch_argmax)),
     ]
 
 
@@ -179,11 +203,24 @@ def of_torchao():
     ]
 
 
+def of_vector_quantize_pytorch():
+    from vector_quantize_pytorch.vector_quantize_pytorch import gumbel_sample
+
+    return [
+        Contender(
+            "argmax_ste",
+            "vector_quantize_pytorch",
+            among(lambda rows: gumbel_sample(rows, straight_through=True)[1]),
+        )
+    ]
+
+
 PEERS = {
     "brevitas": of_brevitas,
     "snntorch": of_snntorch,
     "spikingjelly": of_spikingjelly,
     "torchao": of_torchao,
+    "vector_quantize_pytorch": of_vector_quantize_pytorch,
 }
 
 

@@ -13,6 +13,7 @@ from helpers.functions import round_ste
 from helpers.widgets.drawings import (
     CurvatureDrawing,
     DescentDrawing,
+    EstimatorsDrawing,
     FieldDrawing,
     StaircaseDrawing,
     SurrogateDrawing,
@@ -118,6 +119,7 @@ FIGURES = {
     "surrogate": lambda: SurrogateDrawing().figure,
     "curvature": lambda: CurvatureDrawing(torch.sin).figure,
     "descent": lambda: DescentDrawing(bowl, {"one": stays, "two": stays, "three": stays}).figure,
+    "estimators": lambda: EstimatorsDrawing().figure,
     "field": lambda: FieldDrawing(lambda x: torch.stack([x[..., 0], x[..., 1]], -1)).figure,
     "stairs": lambda: StaircaseDrawing().figure,
 }

@@ -11,10 +11,12 @@ from read_strokes import read_strokes
 from autograd_surprises.show.live_picture import LivePicture
 from helpers.curves.derivatives import derivatives
 from helpers.functions import SURROGATES
+from helpers.lessons.choices import ESTIMATORS, bias_and_spread, estimates, exact_gradient
 from helpers.widgets.drawings import (
     CurvatureDrawing,
     CurveDrawing,
     DescentDrawing,
+    EstimatorsDrawing,
     FieldDrawing,
     JacobianDrawing,
     SaturationDrawing,
@@ -69,6 +71,10 @@ MADE = {
     "descent": (
         lambda: DescentDrawing(bowl, {"halving": halve, "jumping": jump}),
         {"x1": (-5.0, 5.0, 0.5), "x2": (-5.0, 5.0, 0.5), "steps": Playable(0, 3)},
+    ),
+    "estimators": (
+        EstimatorsDrawing,
+        {"temperature": (0.25, 2.0, 0.25), "samples": (1, 1000, 9)},
     ),
     "saturation": (SaturationDrawing, {"scale": (0.5, 100.0, 0.5)}),
     "surrogate": (SurrogateDrawing, {"width": (0.25, 3.0, 0.25)}),
@@ -507,3 +513,30 @@ def test_a_setting_that_fails_is_raised_when_the_slider_gets_there():
     with pytest.raises(ValueError, match="not from here"):
         explorer.set(x1=-1.0)
     assert "ValueError: not from here" in explorer.message.value
+
+
+def test_estimators_show_their_errors_and_what_is_exact():
+    drawing = EstimatorsDrawing()
+    said = drawing.show(temperature=0.5, samples=100)
+    dots_ax, error_ax = drawing.figure.axes
+    exact, dots = dots_ax.lines
+    assert exact.get_xdata()[0] == exact_gradient()[3, 0]
+    places = dict(zip(ESTIMATORS, torch.as_tensor(dots.get_xdata()).reshape(6, 20), strict=True))
+    for name in ("softmax", "straight-through"):
+        answer = estimates(name, 0.5, samples=1)[0, 3, 0].clamp(-4, 8)
+        torch.testing.assert_close(places[name], answer.expand(20))  # nothing random
+    mean = estimates("Gumbel hard", 0.5, samples=20_000)[:100, 3, 0].mean()
+    torch.testing.assert_close(places["Gumbel hard"][0], mean)
+    bias, spread, error = (torch.as_tensor(line.get_xdata()) for line in error_ax.lines)
+    assert (len(bias), len(spread), len(error)) == (4, 4, 6)  # none where it is 0
+    expected = bias_and_spread(estimates("Gumbel hard", 0.5, samples=20_000))
+    torch.testing.assert_close(error[3].item(), (expected[0] ** 2 + expected[1] ** 2 / 100) ** 0.5)
+    assert f"{error[3]:.2g} Gumbel hard" in said
+    assert said.endswith(list(ESTIMATORS)[error.argmin()])
+
+
+def test_dots_outside_of_the_window_are_at_its_ends():
+    drawing = EstimatorsDrawing()
+    drawing.show(temperature=0.25, samples=1)
+    dots = torch.as_tensor(drawing.figure.axes[0].lines[1].get_xdata())
+    assert dots.min() >= -4 and dots.max() == 8

@@ -105,6 +105,27 @@ def by_grad(x, **options):
     return torch.autograd.grad((y**2).sum(), y, **options)[0]
 
 
+def by_number(logits, baseline, chosen, cost):
+    advantage = cost - baseline
+    return advantage.item() * logits.log_softmax(-1)[chosen] + advantage**2
+
+
+def with_cross_entropy(logits, baseline, chosen, cost):
+    surprise = torch.nn.functional.cross_entropy(logits, torch.tensor(chosen))
+    return (baseline.detach() - cost) * surprise + (baseline - cost).square()
+
+
+def by_ratio(logits, baseline, chosen, cost):
+    log_p = logits.log_softmax(-1)[chosen]
+    advantage = cost - baseline
+    return (log_p - log_p.detach()).exp() * advantage.detach() + advantage.square()
+
+
+def gumbel_at(name, temperature):
+    for_each = {1: ["softmax", 1], 100: (name, temperature), 10_000: ("with baseline", 0.5)}
+    return for_each.get
+
+
 RIGHT = {
     "01.2": {
         "retained": by_retaining,
@@ -142,6 +163,17 @@ RIGHT = {
         "where": lambda x: copied(x, lambda x: torch.where(x > 0, x, 0)),
         "a product": lambda x: copied(x, lambda x: x * (x > 0)),
         "from helpers.functions": lambda x: value_with_gradient_of(step(x), torch.relu(x)),
+    },
+    "12.1": {
+        "a plain number": by_number,
+        "with cross_entropy": with_cross_entropy,
+        "by a ratio of 1": by_ratio,
+    },
+    "12.2": {
+        "soft": gumbel_at("Gumbel soft", 0.25),
+        "soft and warmer": gumbel_at("Gumbel soft", 0.5),
+        "hard": gumbel_at("Gumbel hard", 0.5),
+        "hard, between the usual temperatures": gumbel_at("Gumbel hard", 0.4),
     },
 }
 CASES = [(number, name) for number, answers in RIGHT.items() for name in answers]

@@ -1,4 +1,4 @@
-"""A picture of every Function of helpers.functions: value, surrogate function and gradient."""
+"""A picture of each elementwise Function of helpers.functions: value, surrogate and gradient."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from helpers.curves.figures import plot_gallery, word_for
 
 # Parameters after x, for each Function that has some. Each tuple is one picture.
 PARAMETERS = {
+    "ArgmaxSTE": [],  # no curve: it chooses among several numbers
     "Clamp": [(-1.0, 1.0, 0.5)],
     "ClampSTE": [(-1.0, 1.0)],
     "ClipGradient": [(0.5,)],
@@ -24,7 +25,7 @@ PARAMETERS = {
 
 
 def operators() -> dict[str, Callable]:
-    """Each Function of helpers.functions with the parameters in `PARAMETERS`, as a function of x.
+    """Each elementwise Function of helpers.functions, with `PARAMETERS`, as a function of x.
 
     >>> operators()["ClampSTE(-1, 1)"](torch.tensor(3.0))
     tensor(1.)

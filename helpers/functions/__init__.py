@@ -13,12 +13,14 @@ upstream    the identity: its gradient scaled, reversed or clipped
 clamping    sign and clamp
 stepping    the step of a spiking neuron, with a choice of surrogates
 quantizing  rounding to a grid of few bits, with a fixed or a learned step size
+choosing    one of several: a one-hot tensor, with the gradient of a softmax
 
 A straight-through estimator (STE) has the value of one function and the gradient of another:
 Bengio, Léonard, Courville 2013, https://arxiv.org/abs/1308.3432.
 """
 
 from helpers.functions.anywhere import apply_anywhere, value_with_gradient_of
+from helpers.functions.choosing import ArgmaxSTE, argmax_ste
 from helpers.functions.clamping import Clamp, ClampSTE, SignSTE, clamp, clamp_ste, sign_ste
 from helpers.functions.quantizing import FakeQuantize, LSQuantize, fake_quantize, lsq_quantize
 from helpers.functions.rounding import (
@@ -42,6 +44,7 @@ from helpers.functions.upstream import (
 
 __all__ = [
     "SURROGATES",
+    "ArgmaxSTE",
     "CeilSTE",
     "Clamp",
     "ClampSTE",
@@ -55,6 +58,7 @@ __all__ = [
     "Step",
     "TruncSTE",
     "apply_anywhere",
+    "argmax_ste",
     "ceil_ste",
     "clamp",
     "clamp_ste",

@@ -125,6 +125,24 @@ def sum_of_products(a: torch.Tensor, b: torch.Tensor, shape: torch.Size) -> torc
     return sum(pieces).reshape(shape)
 
 
+def softmax_backward(g: torch.Tensor, p: torch.Tensor, dim: int) -> torch.Tensor:
+    """p · g − p · Σ p · g, the gradient of p = softmax(x): torch's own kernel, in one pass.
+
+    >>> softmax_backward(torch.tensor([3.0, 5.0]), torch.tensor([0.5, 0.5]), -1)
+    tensor([-0.5000,  0.5000])
+    """
+    return torch._softmax_backward_data(g, p, dim, p.dtype)
+
+
+def divide(x: torch.Tensor, number: float) -> torch.Tensor:
+    """x / number, without the time and memory that it takes even where the number is 1.
+
+    >>> divide(torch.tensor(3.0), 2.0)
+    tensor(1.5000)
+    """
+    return x if number == 1 else x / number
+
+
 def at_least_float32(x: torch.Tensor) -> torch.Tensor:
     """x in float32 or float64: half precision has too few digits to compute with.
 

@@ -3,6 +3,7 @@
 saved_tensors   bytes that a graph keeps alive for backward
 stairs          a staircase, and a ball that rolls down it by gradient descent
 stairs_picture  the ball on its way down, as a figure
+choices         four choices with a known gradient, and six ways to estimate it
 digits          handwritten digits, and small networks that read them in few bits
 installation    is everything installed, and if not, what repairs it
 arrow_keys      the arrow keys in the questions of a page

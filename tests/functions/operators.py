@@ -1,7 +1,8 @@
 """Every operator of helpers.functions, with its value and its slope written down independently.
 
 `value` and `slope` are formulas for one float64 tensor. They use none of the operator's own code,
-so they cannot repeat its mistakes. `kinks` are where one of the two jumps.
+so they cannot repeat its mistakes. `kinks` are where one of the two jumps. One operator is not
+elementwise: it works on rows, and has a `product` instead of a slope.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 import torch
 
 from helpers.functions import (
+    argmax_ste,
     ceil_ste,
     clamp,
     clamp_ste,
@@ -29,6 +31,7 @@ from helpers.functions import (
     value_with_gradient_of,
 )
 from helpers.functions.anywhere import identity
+from helpers.functions.choosing import argmax_proxy
 from helpers.functions.clamping import clamp_proxy, sign_proxy
 from helpers.functions.quantizing import fake_quantize_proxy
 from helpers.functions.stepping import step_proxy
@@ -49,15 +52,32 @@ class Operator:
     proxy     a function that torch differentiates to the slope
     saves     bytes kept for backward, for each float32 of x
     upstream  what happens to the upstream gradient before the slope
+    product   (x, vector) -> what a symmetric Jacobian makes of a vector, instead of a slope, where
+              each number of a row depends on the whole row
     """
 
     function: Callable
     value: Callable
-    slope: Callable
+    slope: Callable | None
     kinks: list
     proxy: Callable
     saves: int = 0
     upstream: Callable = identity
+    product: Callable | None = None
+
+    @property
+    def elementwise(self):
+        return self.product is None
+
+    def times(self, x, vector):
+        """What backward makes of an upstream gradient, and forward mode of a tangent.
+
+        Where the slope is 0, an infinite upstream gradient gives 0.
+        """
+        if self.product:
+            return self.product(x, vector)
+        slope = self.slope(x)
+        return torch.where(slope == 0, 0, slope * vector)
 
 
 def one(x):
@@ -146,6 +166,22 @@ def proxy_of_rows(x):
     return fake_quantize_proxy(x, SCALE, LOW - ZERO_POINT, HIGH - ZERO_POINT)
 
 
+TEMPERATURE = 2.0
+
+
+def one_hot_of_largest(x):
+    """By sorting: the first place of the largest, and a stable sort keeps the first in front."""
+    first = x.sort(descending=True, stable=True).indices[..., :1]
+    return (torch.arange(x.shape[-1]) == first).to(x.dtype)
+
+
+def times_jacobian_of_softmax(x, vector):
+    """Its Jacobian, written out: diag(p) − p pᵀ, divided by the temperature."""
+    p = (x / TEMPERATURE - (x / TEMPERATURE).logsumexp(-1, keepdim=True)).exp()
+    jacobian = torch.diag_embed(p) - p.unsqueeze(-1) * p.unsqueeze(-2)
+    return (jacobian / TEMPERATURE @ vector.unsqueeze(-1)).squeeze(-1)
+
+
 OPERATORS = {
     "round_ste": straight_through(round_ste, torch.round),
     "floor_ste": straight_through(floor_ste, torch.floor),
@@ -211,5 +247,14 @@ OPERATORS = {
         [0.0],
         atan,
         saves=4,
+    ),
+    "argmax_ste": Operator(
+        lambda x: argmax_ste(x, temperature=TEMPERATURE),
+        one_hot_of_largest,
+        None,
+        [0.5, 0.5],  # equal numbers: the first is chosen
+        lambda x: argmax_proxy(x, -1, TEMPERATURE),
+        saves=4,
+        product=times_jacobian_of_softmax,
     ),
 }

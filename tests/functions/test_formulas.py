@@ -11,6 +11,7 @@ from hypothesis import example, given
 from helpers import functions
 from helpers.functions import (
     SURROGATES,
+    argmax_ste,
     clamp,
     clamp_ste,
     fake_quantize,
@@ -32,6 +33,9 @@ DIGITS = {  # how far a result may be from the formula, once rounded
     torch.float16: 4e-3,
 }
 each_operator = pytest.mark.parametrize("name", OPERATORS)
+each_elementwise = pytest.mark.parametrize(
+    "name", [name for name, operator in OPERATORS.items() if operator.elementwise]
+)
 # torch's own, when it first differentiates forwards
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script")
 each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -49,9 +53,8 @@ def gradient(fn, x, upstream):
 
 
 def expected_gradient(operator, x, upstream):
-    """The formula in float64; where the slope is 0, an infinite upstream gradient gives 0."""
-    slope, upstream = operator.slope(x.double()), operator.upstream(upstream.double())
-    return torch.where(slope == 0, 0, slope * upstream).to(x.dtype)
+    """The formula in float64."""
+    return operator.times(x.double(), operator.upstream(upstream.double())).to(x.dtype)
 
 
 def same(got, want, dtype, name=""):
@@ -122,7 +125,7 @@ def test_values_that_are_no_ordinary_numbers(name, dtype):
 
 
 @each_dtype
-@each_operator
+@each_elementwise  # else the infinities of a row meet
 def test_infinite_upstream_never_becomes_nan(name, dtype):
     near = [-9.0, -4.5, -1.0, -0.3, 0.0, 0.3, 0.5, 1.0, 2.0, 9.0]
     far = [-3e4, -300.0, -45.0, 45.0, 300.0, 3e4]
@@ -356,6 +359,37 @@ def test_second_derivatives_of_lsq_take_the_rounding_error_for_a_constant():
     torch.testing.assert_close(second(lsq_quantize), second(by_proxy))
 
 
+@pytest.mark.parametrize("dim", [0, 1, 2, -1, -3])
+def test_argmax_along_any_dimension(dim):
+    x = torch.tensor([3.0, -1.0, 0.5, 3.0, 2.0, 0.0, -2.0, 1.0, 1.0, 0.25, -0.5, 2.5])
+    x = x.reshape(2, 3, 2).double()
+    upstream = upstream_for(x)
+    choose = lambda x, dim=dim: argmax_ste(x, dim, temperature=0.5)  # noqa: E731
+    last = lambda x: choose(x.movedim(dim, -1), -1).movedim(-1, dim)  # noqa: E731
+    assert torch.equal(choose(x), last(x))
+    assert torch.equal(choose(x).sum(dim), torch.ones_like(x.sum(dim)))
+    same(gradient(choose, x, upstream), gradient(last, x, upstream), x.dtype)
+
+
+def test_an_option_that_is_masked_gets_no_gradient():
+    x = torch.tensor([-torch.inf, 1.0, 2.0])
+    got = gradient(argmax_ste, x, torch.tensor([100.0, 3.0, 5.0]))
+    p = torch.sigmoid(torch.tensor(1.0))
+    same(got, torch.tensor([0.0, -2.0, 2.0]) * p * (1 - p), x.dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_argmax_computes_its_softmax_in_float32(dtype):
+    x = torch.tensor([300.0, 299.0, 298.0], dtype=dtype)
+    upstream = torch.tensor([3.0, -5.0, 4.0], dtype=dtype)
+    choose = lambda x: argmax_ste(x, temperature=1e-3)  # noqa: E731, 300 / 0.001 is infinite
+    assert gradient(choose, x, upstream).isfinite().all()
+    x = torch.tensor([1.0, 0.75, -2.0], dtype=dtype)
+    choose = lambda x: argmax_ste(x, temperature=3.0)  # noqa: E731
+    want = gradient(choose, x.double(), upstream.double()).to(dtype)
+    assert torch.equal(gradient(choose, x, upstream), want)
+
+
 def test_a_factor_of_zero_stops_every_gradient():
     x = torch.tensor([1.0, 2.0])
     got = gradient(lambda x: scale_gradient(x, 0), x, torch.tensor([3.0, torch.inf]))
@@ -455,6 +489,11 @@ def test_numbers_of_other_kinds_are_numbers():
         (lambda x: lsq_quantize(x, 0.1), TypeError, "step_size needs a floating-point tensor"),
         (lambda x: lsq_quantize(x, x, -4, 0), ValueError, "positive quant_max, got 0"),
         (lambda x: lsq_quantize(x, torch.ones(3)), ValueError, "step_size that broadcasts to x"),
+        (lambda x: argmax_ste(x, 0.5), TypeError, "needs an integer as dim, got 0.5"),
+        (lambda x: argmax_ste(x, 1), IndexError, "Dimension out of range"),
+        (lambda x: argmax_ste(x, temperature=0), ValueError, "a positive temperature, .*, got 0"),
+        (lambda x: argmax_ste(x, temperature=x), TypeError, "number as temperature, got Tensor"),
+        (lambda x: argmax_ste(x, temperature=torch.nan), ValueError, "temperature, .*, got nan"),
         (lambda x: scale_gradient(x, torch.inf), ValueError, "needs a finite factor, got inf"),
         (lambda x: scale_gradient(x, x), TypeError, "needs a number as factor, got Tensor"),
         (

@@ -12,6 +12,7 @@ descent         DescentDrawing: where methods of descent go from a start point
 saturation      SaturationDrawing: how much gradient reaches each layer of a saturated network
 surrogate       SurrogateDrawing: an operator, its surrogate, and which inputs get a gradient
 staircase       StaircaseDrawing: a ball that rolls down stairs by a surrogate gradient
+estimators      EstimatorsDrawing: ways to estimate the gradient of a choice, and their errors
 close_up        CloseUpDrawing: an operation of the gradient atlas, close to a point
 backward_steps  one backward through a small graph, step by step, as data
 backward_words  these steps in words and numbers
@@ -26,6 +27,7 @@ from helpers.widgets.drawings.curve import CurveDrawing
 from helpers.widgets.drawings.descent import DescentDrawing
 from helpers.widgets.drawings.draggable_point import PointDrawing
 from helpers.widgets.drawings.drawing import Drawing
+from helpers.widgets.drawings.estimators import EstimatorsDrawing
 from helpers.widgets.drawings.field import FieldDrawing
 from helpers.widgets.drawings.jacobian import JacobianDrawing
 from helpers.widgets.drawings.saturation import SaturationDrawing
@@ -41,6 +43,7 @@ __all__ = [
     "CurveDrawing",
     "DescentDrawing",
     "Drawing",
+    "EstimatorsDrawing",
     "FieldDrawing",
     "JacobianDrawing",
     "PointDrawing",
