@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -27,7 +28,7 @@ def show_digits(rows: Sequence[int], titles: Sequence[str]) -> Picture:
             f"show_digits needs some rows and a title for each, got {len(rows)} rows and "
             f"{len(titles)} titles"
         )
-    figure, axes = _images(IMAGES[list(rows)])
+    figure, axes = _images(IMAGES[list(rows)], COLUMNS)
     for ax, title in zip(axes, titles, strict=False):
         ax.set_title(title, fontsize=9)
     figure.summary = f"{len(rows)} digits: {', '.join(titles)}"
@@ -35,12 +36,12 @@ def show_digits(rows: Sequence[int], titles: Sequence[str]) -> Picture:
 
 
 def show_images(images: torch.Tensor) -> Picture:
-    """Draw images of shape (n, 64), ten in a line.
+    """Draw images of shape (n, 64), eight in a line.
 
     >>> show_images(IMAGES[:16]).summary
     '16 images'
     """
-    figure, _ = _images(images)
+    figure, _ = _images(images, columns=8)
     figure.summary = f"{len(images)} images"
     return figure
 
@@ -48,17 +49,29 @@ def show_images(images: torch.Tensor) -> Picture:
 def show_patches(chosen: Mapping[str, Sequence[int]]) -> Picture:
     """Draw a frame around patches, numbered row by row from 0 to 15, on the mean of all digits.
 
-    chosen  {title: the patches}, a picture each
+    A patch that is named more than once says how often.
 
-    >>> show_patches({"corners": [0, 15]}).summary
-    'corners: patches 0, 15'
+    chosen  {title: the patches}, a picture each, three in a line
+
+    >>> show_patches({"corners": [0, 15, 15]}).summary
+    'corners: patches 0, 15, 15'
     """
-    figure, axes = _images(IMAGES[TRAINING].mean(0).expand(len(chosen), -1), columns=len(chosen))
-    for ax, (title, patches) in zip(axes, chosen.items(), strict=True):
-        for patch in patches:
-            corner = 2 * (patch % SIDE) - 0.5, 2 * (patch // SIDE) - 0.5
-            ax.add_patch(Rectangle(corner, 2, 2, fill=False, ec=GRADIENT_COLOUR, lw=2.5))
-        ax.set_title(title, fontsize=9)
+    figure = Picture(8, 2.3 * -(-len(chosen) // 3))
+    axes = figure.subplots(-(-len(chosen) // 3), 3, squeeze=False).flatten()
+    for ax in axes:
+        ax.set(xticks=[], yticks=[])
+    for ax in axes[len(chosen) :]:
+        ax.axis("off")
+    for ax, (title, patches) in zip(axes, chosen.items(), strict=False):
+        _draw_image(ax, IMAGES[TRAINING].mean(0))
+        for patch, times in Counter(patches).items():
+            left, top = 2 * (patch % SIDE) - 0.5, 2 * (patch // SIDE) - 0.5
+            looks = {"fill": False, "ec": GRADIENT_COLOUR, "lw": 3, "clip_on": False, "zorder": 3}
+            ax.add_patch(Rectangle((left, top), 2, 2, **looks))
+            if times > 1:
+                box = {"fc": "white", "ec": "none", "pad": 1}
+                ax.text(left + 1, top + 1, f"{times}×", ha="center", va="center", bbox=box)
+        ax.set_title(title)
     figure.summary = "; ".join(
         f"{title}: patches {', '.join(map(str, patches))}" for title, patches in chosen.items()
     )
@@ -94,7 +107,7 @@ def show_codebook(panels: Mapping[str, tuple[torch.Tensor, torch.Tensor]]) -> Pi
     return figure
 
 
-def _images(images, columns=COLUMNS) -> tuple[Picture, list[Axes]]:
+def _images(images, columns) -> tuple[Picture, list[Axes]]:
     """The figure, and its axes, one for each image and some more to fill the last line."""
     lines = -(-len(images) // columns)
     figure = Picture(8, 9.5 / columns * lines)
@@ -102,5 +115,9 @@ def _images(images, columns=COLUMNS) -> tuple[Picture, list[Axes]]:
     for ax in axes:
         ax.axis("off")
     for ax, image in zip(axes, images, strict=False):
-        ax.imshow(image.reshape(8, 8).numpy(), cmap="gray_r", vmin=0, vmax=1, interpolation="none")
+        _draw_image(ax, image)
     return figure, axes
+
+
+def _draw_image(ax, image):
+    ax.imshow(image.reshape(8, 8).numpy(), cmap="gray_r", vmin=0, vmax=1, interpolation="none")
