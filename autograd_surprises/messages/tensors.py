@@ -48,7 +48,7 @@ TENSORS = (
         {
             "tensors used as indices must be long, int, byte or bool tensors": "x[x]",
             "one_hot is only applicable to index tensor": "nn.functional.one_hot(x)",
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types": """
+            "Expected tensor for argument #1 'indices' to have one of the following": """
                 nn.functional.embedding(x, torch.ones(3, 2))
             """,
         },

@@ -362,7 +362,6 @@ QUESTIONS = (
             "The codes of a VQ-VAE do not learn, or its encoder does not",
             "vector quantization, codebook embedding weight is not updated, no gradients, "
             "straight-through, reconstruction loss, encoder",
-            "codebook loss and commitment loss, beta term, weight, swapped",
         ),
         "Straight-through gives the gradient of the code to the encoder, and the codes get none. "
         "They need a loss of their own, measured on the code itself.",
@@ -372,6 +371,18 @@ QUESTIONS = (
                 "12_discrete_choices.ipynb#Straight-through-the-codebook",
             ),
             Cause("a loss behind the patch", "12_discrete_choices.ipynb#A-loss-behind-the-patch"),
+        ),
+    ),
+    Question(
+        "commitment",
+        (
+            "Which loss of a VQ-VAE does beta weigh?",
+            "codebook loss, commitment loss, cost, beta term applied to the wrong one, swapped",
+        ),
+        "The commitment loss, which moves the encoder's output to its code. With the weight at the "
+        "codebook loss the value is the same, and the gradients are not.",
+        (
+            Cause("what each loss moves", "12_discrete_choices.ipynb#Two-losses-for-one-distance"),
             Cause(
                 "beta weighs the other loss",
                 "12_discrete_choices.ipynb#The-same-loss,-and-other-gradients",

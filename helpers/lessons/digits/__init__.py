@@ -7,7 +7,6 @@ autoencoder  an autoencoder with a codebook, and its training
 figure    some of the digits as a figure, patches of them, and codes for them
 """
 
-from helpers.lessons.digits.autoencoder import VQVAE, codes_in_use, squared_error, train_vqvae
 from helpers.lessons.digits.epochs import epochs
 from helpers.lessons.digits.images import HELD_OUT, IMAGES, LABELS, TRAINING
 from helpers.lessons.digits.networks import (
@@ -30,20 +29,16 @@ __all__ = [
     "IMAGES",
     "LABELS",
     "TRAINING",
-    "VQVAE",
     "WAYS",
     "QuantizedLinear",
     "Run",
     "accuracy",
-    "codes_in_use",
     "epochs",
     "mean_gradients",
     "network",
     "rounded_afterwards",
-    "squared_error",
     "three_seeds",
     "train",
-    "train_vqvae",
     "training_steps",
     "weights_on_grid",
     "with_spread",

@@ -3,7 +3,8 @@
 import torch
 import torch.nn.functional as F
 
-from helpers.lessons.digits import IMAGES, TRAINING, VQVAE, codes_in_use, train_vqvae
+from helpers.lessons.digits import IMAGES, TRAINING
+from helpers.lessons.digits.autoencoder import VQVAE, codes_in_use, train_vqvae
 from helpers.lessons.exercises.answers import call_answer, expect_close
 from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong
 
