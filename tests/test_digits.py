@@ -146,14 +146,14 @@ def test_an_epoch_shows_each_digit_for_training_once():
         return weight.sum()
 
     trained = epochs(loss_of, torch.optim.SGD([weight]), torch.Generator().manual_seed(0))
-    orders = []
+    orders = {}
     for epoch in trained:
-        orders.append(torch.cat(seen))
+        orders[epoch] = torch.cat(seen)
         seen.clear()
-    assert epoch == len(orders) == 15
-    for order in orders:
+    assert list(orders) == [*range(1, 16)]
+    for order in orders.values():
         assert torch.equal(order.sort().values, TRAINING.sort().values)
-    assert not torch.equal(orders[0], orders[1])
+    assert not torch.equal(orders[1], orders[2])
     assert weight.item() == pytest.approx(
         -15 * 21 * 1e-3, rel=1e-4
     )  # a step for each of 21 batches
