@@ -59,7 +59,7 @@ def nearest_code(z, codes):
 def codebook_layer(z, codes, beta):
     q = nearest_code(z, codes)
     codebook_loss, commitment_loss = (q - z.detach()) ** 2, (z - q.detach()) ** 2
-    return z + (q - z).detach(), (codebook_loss + beta * commitment_loss).sum()
+    return z + (q - z).detach(), (codebook_loss + beta * commitment_loss).mean()
 
 
 CODES = torch.tensor([[0.0, 0.0], [4.0, 0.0], [0.0, 2.0]])

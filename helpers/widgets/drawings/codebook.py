@@ -11,7 +11,7 @@ from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE
 from autograd_surprises.show.picture import Picture
 from helpers.widgets.drawings.drawing import Drawing
 
-STEP = 0.25  # the learning rate: a step along a squared distance goes half of the way
+STEP = 0.5  # the learning rate: along a mean squared distance, a step goes half of the way
 MARGIN = 1.0  # around the codes
 
 
@@ -19,12 +19,12 @@ class CodebookDrawing(Drawing):
     """A vector z, which can be dragged, between the codes, and one step of gradient descent.
 
     quantize(z, codes, beta) returns what the decoder gets and the loss of the layer. The decoder's
-    loss is the squared distance from `target`. Lines between the codes separate the places that
+    loss is the mean squared distance of that from `target`. Lines between the codes separate the places that
     get different ones. Each arrow ends in a mark: a triangle where the decoder's loss moves z, a
     diamond where the layer's loss does, a square where both together move a code.
 
     >>> nearest = lambda z, codes: codes[torch.cdist(z, codes).argmin(1)]
-    >>> pull = lambda z, codes, beta: (z, (nearest(z, codes).detach() - z).square().sum())
+    >>> pull = lambda z, codes, beta: (z, (nearest(z, codes).detach() - z).square().mean())
     >>> drawing = CodebookDrawing(pull, torch.tensor([[0.0, 0.0], [4.0, 0.0]]), (1.0, 1.0))
     >>> drawing.show(z1=1.0, z2=0.0).split(": ")[1]
     'the decoder moves z by (0, 0.5), the loss of the layer by (-0.5, 0)'
@@ -78,11 +78,11 @@ class CodebookDrawing(Drawing):
             xlabel="z1", ylabel="z2", xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect=1
         )
 
-    def show(self, z1=0.5, z2=0.25, beta=0.25):
+    def show(self, z1=1.5, z2=0.5, beta=0.25):
         z = torch.tensor([[z1, z2]], requires_grad=True)
         codes = self.codes.clone().requires_grad_()
         y, loss = self.quantize(z, codes, beta)
-        steps = [_step(of, z, codes) for of in ((y - self.target).square().sum(), loss)]
+        steps = [_step(of, z, codes) for of in ((y - self.target).square().mean(), loss)]
         for line, (move, _) in zip(self._by_loss, steps, strict=True):
             _draw(line, z.detach()[0], move[0])
         moves = sum(of_codes for _, of_codes in steps)
