@@ -370,7 +370,7 @@ QUESTIONS = (
                 "the gradient passes the codes",
                 "12_discrete_choices.ipynb#Straight-through-the-codebook",
             ),
-            Cause("a loss of y", "12_discrete_choices.ipynb#A-loss-of-y-instead-of-q"),
+            Cause("a loss of y", "12_discrete_choices.ipynb#A-loss-of-y"),
         ),
     ),
     Question(

@@ -19,9 +19,10 @@ class CodebookDrawing(Drawing):
     """A vector z, which can be dragged, between the codes, and one step of gradient descent.
 
     quantize(z, codes, beta) returns what the decoder gets and the loss of the layer. The decoder's
-    loss is the mean squared distance of that from `target`. Lines between the codes separate the places that
-    get different ones. Each arrow ends in a mark: a triangle where the decoder's loss moves z, a
-    diamond where the layer's loss does, a square where both together move a code.
+    loss is the mean squared distance of what it gets from `target`. Lines between the codes
+    separate the places that get different ones. Each move ends in a mark: a triangle where the
+    decoder's loss moves z, a diamond where the layer's loss does, a square where both together
+    move a code.
 
     >>> nearest = lambda z, codes: codes[torch.cdist(z, codes).argmin(1)]
     >>> pull = lambda z, codes, beta: (z, (nearest(z, codes).detach() - z).square().mean())
