@@ -18,7 +18,9 @@ from helpers.lessons.digits import (
     train,
     training_steps,
 )
-from helpers.lessons.digits.figure import show_digits
+from helpers.lessons.digits.autoencoder import VQVAE, codes_in_use, squared_error, train_vqvae
+from helpers.lessons.digits.epochs import epochs
+from helpers.lessons.digits.figure import show_codebook, show_digits, show_images, show_patches
 from helpers.lessons.digits.networks import initial_scale
 
 
@@ -133,3 +135,62 @@ def test_a_network_leaves_the_random_numbers_of_others_alone(short_trainings):
 def test_one_bit_is_too_few():
     with pytest.raises(ValueError, match="2 bits or more, got 1"):
         replace(WAYS["straight-through"], bits=1)
+
+
+def test_an_epoch_shows_each_digit_for_training_once():
+    seen = []
+    weight = torch.zeros(1, requires_grad=True)
+
+    def loss_of(rows):
+        seen.append(rows)
+        return weight.sum()
+
+    trained = epochs(loss_of, torch.optim.SGD([weight]), torch.Generator().manual_seed(0))
+    orders = {}
+    for epoch in trained:
+        orders[epoch] = torch.cat(seen)
+        seen.clear()
+    assert list(orders) == [*range(1, 16)]
+    for order in orders.values():
+        assert torch.equal(order.sort().values, TRAINING.sort().values)
+    assert not torch.equal(orders[1], orders[2])
+    assert weight.item() == pytest.approx(
+        -15 * 21 * 1e-3, rel=1e-4
+    )  # a step for each of 21 batches
+
+
+def test_an_autoencoder_draws_with_the_codes_in_use():
+    torch.manual_seed(0)
+    model = VQVAE(torch.tensor([[0.0, 0.0], [99.0, 99.0]]))
+    image, z, q, index = model(IMAGES[:20])
+    assert not index.any() and torch.equal(q, torch.zeros(20, 2)) and codes_in_use(model) == 1
+    assert len(image.unique(dim=0)) == 1
+    before = squared_error(model)
+    calls = []
+    train_vqvae(model, seed=0, after_epoch=calls.append)
+    assert squared_error(model) < before and len(calls) == 12
+    assert torch.equal(model.codes[1], torch.tensor([99.0, 99.0])) and model.codes[0].any()
+
+
+def test_patches_are_framed_and_counted():
+    figure = show_patches({"two": [5, 15, 5], "one": [0]})
+    first, second, unused = figure.axes
+    corners = [patch.get_xy() for patch in first.patches]
+    assert corners == [(1.5, 1.5), (5.5, 5.5)]
+    assert [text.get_text() for text in first.texts] == ["2×"]
+    assert [patch.get_xy() for patch in second.patches] == [(-0.5, -0.5)] and not unused.axison
+
+
+def test_a_code_that_no_vector_chooses_is_a_cross():
+    z, codes = torch.zeros(5, 2), torch.tensor([[1.0, 1.0], [8.0, 9.0], [7.0, 7.0]])
+    figure = show_codebook({"here": (z, codes)})
+    points, squares, crosses = figure.axes[0].lines
+    assert squares.get_xydata().tolist() == [[1, 1]] and squares.get_marker() == "s"
+    assert crosses.get_xydata().tolist() == [[8, 9], [7, 7]] and crosses.get_marker() == "X"
+    assert figure.summary == "here: 1 of 3 codes used"
+
+
+def test_each_image_is_drawn():
+    figure = show_images(IMAGES[:9])
+    drawn = [ax.images[0].get_array() for ax in figure.axes if ax.images]
+    assert len(drawn) == 9 and (drawn[8] == IMAGES[8].reshape(8, 8).numpy()).all()

@@ -13,6 +13,7 @@ from helpers.curves.derivatives import derivatives
 from helpers.functions import SURROGATES
 from helpers.lessons.choices import ESTIMATORS, bias_and_spread, estimates, exact_gradient
 from helpers.widgets.drawings import (
+    CodebookDrawing,
     CurvatureDrawing,
     CurveDrawing,
     DescentDrawing,
@@ -53,6 +54,18 @@ def jump(fn, start):
     return torch.stack([start, torch.zeros(2)])
 
 
+def nearest_code(z, codes):
+    return codes[torch.cdist(z, codes).argmin(1)]
+
+
+def codebook_layer(z, codes, beta):
+    q = nearest_code(z, codes)
+    codebook_loss, commitment_loss = (q - z.detach()) ** 2, (z - q.detach()) ** 2
+    return z + (q - z).detach(), (codebook_loss + beta * commitment_loss).mean()
+
+
+CODES = torch.tensor([[0.0, 0.0], [4.0, 0.0], [0.0, 2.0]])
+
 MADE = {
     "curve": (lambda: CurveDrawing(wave, (-3, 3)), {"width": (1.0, 3.0, 0.5)}),
     "side by side": (
@@ -75,6 +88,10 @@ MADE = {
     "estimators": (
         EstimatorsDrawing,
         {"temperature": (0.25, 2.0, 0.25), "samples": (1, 1000, 9)},
+    ),
+    "codebook": (
+        lambda: CodebookDrawing(codebook_layer, CODES, (3.0, 1.5)),
+        {"z1": (0.25, 2.75, 0.5), "z2": (-0.5, 0.5, 0.25), "beta": (0.25, 4.0, 0.25)},
     ),
     "saturation": (SaturationDrawing, {"scale": (0.5, 100.0, 0.5)}),
     "surrogate": (SurrogateDrawing, {"width": (0.25, 3.0, 0.25)}),
@@ -540,3 +557,27 @@ def test_dots_outside_of_the_window_are_at_its_ends():
     drawing.show(temperature=0.25, samples=1)
     dots = torch.as_tensor(drawing.figure.axes[0].lines[1].get_xdata())
     assert dots.min() >= -4 and dots.max() == 8
+
+
+def test_a_codebook_draws_what_moves_z_and_its_code():
+    drawing = CodebookDrawing(codebook_layer, CODES, (3.0, 1.5))
+    drawing.show(z1=3.0, z2=1.0, beta=2.0)
+    decoder, layer = drawing._by_loss
+    assert decoder.get_xydata().tolist() == [[3, 1], [2.5, 1.75]]  # halfway from code 1 to (3, 1.5)
+    assert layer.get_xydata().tolist() == [[3, 1], [4, 0]]  # beta = 2: all the way to code 1
+    moved = [line.get_xydata().tolist() for line in drawing._of_codes]
+    assert moved == [[], [[4, 0], [3.5, 0.5]], []]
+
+
+def test_a_codebook_without_a_way_back_to_z_says_so():
+    def chosen(z, codes, beta):
+        return nearest_code(z, codes), z.new_zeros(())
+
+    said = CodebookDrawing(chosen, CODES, (3.0, 1.5)).show(z1=3.0, z2=1.0)
+    assert "the decoder moves z by (0, 0), the loss of the layer by (0, 0)" in said
+    assert "code 1 moves by (-0.5, 0.75)" in said
+
+
+def test_codes_have_two_numbers():
+    with pytest.raises(ValueError, match=r"codes need the shape \(2 or more, 2\), got \(3,\)"):
+        CodebookDrawing(codebook_layer, torch.zeros(3), (3.0, 1.5))

@@ -18,6 +18,7 @@ from wrong_answers.notebook_10 import (
     slope,
     step,
 )
+from wrong_answers.notebook_12 import dead_of, layer, nearest, places, right, straight
 
 from helpers.functions import apply_anywhere, value_with_gradient_of
 from helpers.lessons.checking import check
@@ -100,6 +101,36 @@ def from_a_new_leaf(x):
     return y.grad
 
 
+def value_of_q(z, q):
+    y = z.clone()
+    y.detach().copy_(q)
+    return y
+
+
+def by_embedding(z, codes, beta):
+    q = torch.nn.functional.embedding(nearest(z, codes), codes)
+    return straight(z, q), right(z, q, None, beta)
+
+
+def by_a_mask(codes, z, index):
+    dead = torch.ones(len(codes), dtype=torch.bool)
+    dead[index] = False
+    with torch.no_grad():
+        codes[dead] = z[torch.randperm(len(z))[: dead.sum()]]
+
+
+def one_code_at_a_time(codes, z, index):
+    rows = torch.randperm(len(z)).tolist()
+    with torch.no_grad():
+        for k in set(range(len(codes))) - set(index.tolist()):
+            codes[k] = z[rows.pop()]
+
+
+def through_data(codes, z, index):
+    dead = dead_of(codes, index)
+    codes.data[dead] = z.detach()[torch.randperm(len(z))[: len(dead)]]
+
+
 def by_grad(x, **options):
     y = x.exp()
     return torch.autograd.grad((y**2).sum(), y, **options)[0]
@@ -156,6 +187,22 @@ RIGHT = {
             x, lambda x: x.masked_fill(x.abs() > 1, 0)
         ),
         "with vmap": function(lambda x: x.sign(), masked, inside, generate_vmap_rule=True),
+    },
+    "12.3": {
+        "a copy of q's value": layer(right, through=value_of_q),
+        "z last": layer(right, through=lambda z, q: (q - z).detach() + z),
+        "squares by hand": layer(
+            lambda z, q, y, beta: (
+                ((q - z.detach()) ** 2).mean() + beta * ((q.detach() - z) ** 2).mean()
+            )
+        ),
+        "rows by an embedding": by_embedding,
+    },
+    "12.4": {
+        "by a mask": by_a_mask,
+        "one by one": one_code_at_a_time,
+        "through .data": through_data,
+        "the first vectors": places(lambda codes, z, dead: z[: len(dead)]),
     },
     "10.3": {
         "a clone": copied,

@@ -136,6 +136,16 @@ class History:
                 return call, call.cuts[state]
         return None
 
+    def is_straight_through(self, call: ForwardCall) -> bool:
+        """Is it the detach() of z + (q - z).detach()?"""
+        made = self.makers.get(call.inputs[0]) if call.name == "detach" else None
+        if made is None or made.operation not in ("sub", "subtract"):
+            return False
+        *_, subtracted = made.inputs
+        users = self.users.get(call.outputs[0], ())
+        adds = [user for user in users if user.operation in ("add", "iadd")]
+        return any(subtracted in user.inputs for user in adds)
+
     def behind(self, loss: torch.Tensor, backward) -> set[int]:
         """The states that the value of the loss, and the leaves of its graph, come from."""
         if self._goal is None or self._goal[0] is not loss:

@@ -23,6 +23,7 @@ from autograd_surprises.doctor.noise import (
     sent,
 )
 from autograd_surprises.doctor.places import owner_of
+from autograd_surprises.doctor.rules.cuts import STRAIGHT_THROUGH, Cut
 from autograd_surprises.doctor.rules.losses import LOSS, LOSS_IS_LEAF, LossFacts
 from autograd_surprises.doctor.rules.missing import (
     HIDDEN,
@@ -189,7 +190,10 @@ def _unreached(case, name, tensor):
                     "probably .detach(), .data or nn.Parameter(...) made it")  # fmt: skip
     fate = case.history.fate(tensor, case.loss, case.backward)
     if fate.cut:
-        (call, cut, _), *more = fate.cut
+        cuts = sorted(fate.cut, key=lambda met: not case.history.is_straight_through(met[0]))
+        (call, cut, _), *more = cuts
+        if case.history.is_straight_through(call):
+            cut = Cut(STRAIGHT_THROUGH, cut.lost)
         found = _cut(name, call, cut, also)
         first = _checkpointing_at(case) if found.cause == "reentrant-checkpoint" else ()
         others = [("and at", other.where) for other, _, _ in more]

@@ -44,6 +44,20 @@ TENSORS = (
         section="01_parameter_or_variable.ipynb#Which-tensors-get-a-gradient",
     ),
     Message(
+        "float-index",
+        {
+            "tensors used as indices must be long, int, byte or bool tensors": "x[x]",
+            "one_hot is only applicable to index tensor": "nn.functional.one_hot(x)",
+            "Expected tensor for argument #1 'indices' to have one of the following": """
+                nn.functional.embedding(x, torch.ones(3, 2))
+            """,
+        },
+        "an index is an integer, and this tensor has real numbers",
+        "use .long() for indices that are data; one that the network computes has no gradient: "
+        "weigh what it chooses instead, as in one_hot @ codes",
+        section="12_discrete_choices.ipynb#An-index-that-is-no-integer",
+    ),
+    Message(
         "not-a-leaf",
         {
             "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed": """

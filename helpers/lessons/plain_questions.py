@@ -357,6 +357,70 @@ QUESTIONS = (
         ),
     ),
     Question(
+        "codebook",
+        (
+            "The codes of a VQ-VAE do not learn, or its encoder does not",
+            "vector quantization, codebook embedding weight is not updated, no gradients, "
+            "straight-through, reconstruction loss, encoder",
+        ),
+        "Straight-through gives the gradient of the code to the encoder, and the codes get none. "
+        "They need a loss of their own, measured on the code itself.",
+        (
+            Cause(
+                "the gradient passes the codes",
+                "12_discrete_choices.ipynb#Straight-through-the-codebook",
+            ),
+            Cause("a loss of y", "12_discrete_choices.ipynb#A-loss-of-y"),
+        ),
+    ),
+    Question(
+        "commitment",
+        (
+            "Which loss of a VQ-VAE does beta weigh?",
+            "codebook loss, commitment loss, cost, beta term applied to the wrong one, swapped",
+        ),
+        "The commitment loss, which moves the encoder's output to its code. With the weight at the "
+        "codebook loss the value is the same, and the gradients are not.",
+        (
+            Cause("what each loss moves", "12_discrete_choices.ipynb#Two-losses-for-one-distance"),
+            Cause(
+                "beta weighs the other loss",
+                "12_discrete_choices.ipynb#The-same-loss,-and-other-gradients",
+            ),
+        ),
+    ),
+    Question(
+        "codebook-collapse",
+        (
+            "Few codes of a codebook are ever used",
+            "codebook collapse, index collapse, dead codes, low perplexity, utilization, VQ-VAE",
+            "random restart, revive, reset unused codes",
+        ),
+        "A code that no vector chooses gets a gradient of exactly 0, so it stays where it is. Move "
+        "it to a vector of the batch.",
+        (
+            Cause("why they die", "12_discrete_choices.ipynb#Codes-that-die"),
+            Cause(
+                "a restart, or a better start", "12_discrete_choices.ipynb#What-brings-codes-back"
+            ),
+            Cause("not by beta", "12_discrete_choices.ipynb#Does-a-larger-beta-help?"),
+        ),
+    ),
+    Question(
+        "trained-softly",
+        (
+            "It works with soft weights, but not with a hard choice",
+            "softmax or soft top-k in training, hard at inference, gap between training and test, "
+            "Gumbel-softmax, temperature",
+        ),
+        "A network that was trained with a mixture has never had to choose. Train with the choice: "
+        "straight-through, or hard=True.",
+        (
+            Cause("a mixture in training", "12_discrete_choices.ipynb#What-the-softmax-saw"),
+            Cause("several ways compared", "12_discrete_choices.ipynb#Which-three-patches"),
+        ),
+    ),
+    Question(
         "version-changed",
         (
             "The gradient changed when I updated torch",

@@ -37,6 +37,20 @@ OPT_OUTS = {
         "compiled-gradient-shown": "torch 2.15 no longer loses the backward; the cell asserts the "
         "plain gradient, and one of the two compiled ones",
     },
+    "12_discrete_choices.ipynb": {
+        cell: "a training differs a little from processor to processor; the cell asserts what "
+        "does not"
+        for cell in (
+            "dead-shown",
+            "dead-gradients",
+            "dead-beta-shown",
+            "revived-shown",
+            "patches-shown",
+            "patches-picture",
+            "mixture-shown",
+            "rates-shown",
+        )
+    },
 }
 
 

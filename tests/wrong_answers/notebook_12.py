@@ -1,6 +1,7 @@
 """Wrong answers to the exercises on training through a choice."""
 
 import torch
+import torch.nn.functional as F
 
 
 def step_loss(in_product=lambda a: a, in_square=lambda a: a, of_policy=lambda p: p):
@@ -41,13 +42,102 @@ def one_for_all(name, temperature=1.0):
     return lambda samples: (name, temperature)
 
 
-def swapped(samples):
+def wrong_way_round(samples):
     return ("with baseline", 1.0) if samples == 1 else ("softmax", 1.0)
 
 
 def gumbel(temperature):
     """Right for one sample, and Gumbel-softmax of this temperature for more."""
     return lambda samples: ("softmax", 1.0) if samples == 1 else ("Gumbel hard", temperature)
+
+
+def nearest(z, codes):
+    return torch.cdist(z, codes).argmin(1)
+
+
+def broken(z, codes, beta):
+    q = codes[nearest(z, codes)]
+    y = z + q - z.detach()
+    return y, beta * F.mse_loss(y, z.detach()) + F.mse_loss(z, q.detach())
+
+
+def straight(z, q):
+    return z + (q - z).detach()
+
+
+def layer(loss, through=straight):
+    """The layer with this loss of (z, q, y, beta)."""
+
+    def quantize(z, codes, beta):
+        q = codes[nearest(z, codes)]
+        y = through(z, q)
+        return y, loss(z, q, y, beta)
+
+    return quantize
+
+
+def right(z, q, y, beta):
+    return F.mse_loss(q, z.detach()) + beta * F.mse_loss(z, q.detach())
+
+
+def swapped(z, q, y, beta):
+    return beta * F.mse_loss(q, z.detach()) + F.mse_loss(z, q.detach())
+
+
+def behind_the_patch(z, q, y, beta):
+    return F.mse_loss(y, z.detach()) + beta * F.mse_loss(z, q.detach())
+
+
+def codes_not_detached(z, q, y, beta):
+    return F.mse_loss(q, z.detach()) + beta * F.mse_loss(z, q)
+
+
+def z_not_detached(z, q, y, beta):
+    return F.mse_loss(q, z) + beta * F.mse_loss(z, q.detach())
+
+
+def dead_of(codes, index):
+    used = torch.zeros(len(codes), dtype=torch.bool)
+    used[index] = True
+    return (~used).nonzero()[:, 0]
+
+
+def places(move):
+    """Write move(codes, z, dead) into the dead codes."""
+
+    def revive(codes, z, index):
+        dead = dead_of(codes, index)
+        with torch.no_grad():
+            codes[dead] = move(codes, z, dead)
+
+    return revive
+
+
+def recorded(codes, z, index):
+    dead = dead_of(codes, index)
+    codes[dead] = z[torch.randperm(len(z))[: len(dead)]]
+
+
+def another_parameter(codes, z, index):
+    codes = codes.detach().clone()
+    recorded(codes, z.detach(), index)
+    return torch.nn.Parameter(codes)
+
+
+def all_of_them(codes, z, index):
+    with torch.no_grad():
+        codes.copy_(z[torch.randperm(len(z))[: len(codes)]])
+
+
+def the_used_ones(codes, z, index):
+    used = index.unique()
+    with torch.no_grad():
+        codes[used] = z[torch.randperm(len(z))[: len(used)]]
+
+
+def not_a_leaf(codes, z, index):
+    codes.requires_grad_(False)
+    recorded(codes, z, index)
 
 
 WRONG = {
@@ -86,7 +176,7 @@ WRONG = {
             "1 sample … It has no bias, but a spread of 2.8",
         ),
         "without a baseline": (one_for_all("REINFORCE"), "A baseline takes spread away"),
-        "the wrong way round": (swapped, "1 sample: yours, 'with baseline'"),
+        "the wrong way round": (wrong_way_round, "1 sample: yours, 'with baseline'"),
         "hot": (gumbel(4.0), "100 samples … at temperature 4 … mostly bias, 0.76"),
         "cold": (gumbel(0.125), "100 samples … mostly spread, 3.8 a sample"),
         "half right": (gumbel(0.5), "10,000 samples … mostly bias"),
@@ -94,5 +184,73 @@ WRONG = {
         "another name": (one_for_all("gumbel"), "there is no 'gumbel', only 'softmax'"),
         "temperature 0": (one_for_all("softmax", 0), "from 0.05 to 20 is expected, got 0"),
         "a tensor": (one_for_all("softmax", torch.tensor(1.0)), "got tensor(1.)"),
+    },
+    "12.3": {
+        "as it was": (broken, "gradient of codes, through y: yours [1.0, -2.0] … expected None"),
+        "no straight-through": (
+            layer(right, through=lambda z, q: q),
+            "gradient of z, through y: yours None",
+        ),
+        "y detached": (layer(right, through=lambda z, q: q.detach()), "No path leads from y"),
+        "not quantized": (layer(right, through=lambda z, q: z), "y [0, 0]: yours 0.5 … That is z."),
+        "half of the gradient": (
+            layer(right, through=lambda z, q: z / 2 + (q - z / 2).detach()),
+            "gradient of z, through y [0, 0]: yours 0.5, expected 1",
+        ),
+        "beta weighs the codebook loss": (
+            layer(swapped),
+            "gradient of codes, through the loss [0, 0]: … beta multiplies the codebook loss.",
+        ),
+        "a loss of y": (
+            layer(behind_the_patch),
+            "gradient of codes, through the loss: yours None … behind the detach",
+        ),
+        "the commitment moves the codes, too": (
+            layer(codes_not_detached),
+            "The commitment loss moves the codes, too",
+        ),
+        "the codebook loss moves z, too": (
+            layer(z_not_detached),
+            "The codebook loss moves z, too",
+        ),
+        "no commitment": (
+            layer(lambda z, q, y, beta: F.mse_loss(q, z.detach())),
+            "The commitment loss is missing.",
+        ),
+        "only the commitment": (
+            layer(lambda z, q, y, beta: beta * F.mse_loss(z, q.detach())),
+            "The codebook loss is missing.",
+        ),
+        "no beta": (layer(lambda z, q, y, beta: right(z, q, y, 1)), "beta is missing."),
+        "beta twice": (
+            layer(lambda z, q, y, beta: beta * right(z, q, y, 1)),
+            "beta multiplies both terms.",
+        ),
+        "summed": (
+            layer(lambda z, q, y, beta: z.numel() * right(z, q, y, beta)),
+            "Take the mean of the squares",
+        ),
+        "only y": (lambda z, codes, beta: z, "needs to return y and the loss, got Tensor."),
+    },
+    "12.4": {
+        "while recording": (recorded, "a leaf Variable that requires grad … recording is off"),
+        "another parameter": (another_parameter, "codes is as it was. The optimizer knows"),
+        "the codes in use": (the_used_ones, "code 1 is in use"),
+        "all codes": (all_of_them, "is in use, and yours has moved it"),
+        "one vector for all": (
+            places(lambda codes, z, dead: z[0]),
+            "all dead codes got the same vector",
+        ),
+        "drawn with replacement": (
+            places(lambda codes, z, dead: z[torch.randint(len(z), (len(dead),))]),
+            "some dead codes got the same vector",
+        ),
+        "the mean": (places(lambda codes, z, dead: z.mean(0)), "That is the mean of all z."),
+        "random numbers": (
+            places(lambda codes, z, dead: torch.randn(len(dead), 2)),
+            "which is no vector of z. Nothing tells",
+        ),
+        "a grad_fn": (not_a_leaf, "codes has a grad_fn now"),
+        "the call": (3, "needs the function itself, got int."),
     },
 }

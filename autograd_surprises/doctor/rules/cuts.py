@@ -139,6 +139,14 @@ CUTS.add(
     when=_called("detach", "detach_"),
 )
 
+STRAIGHT_THROUGH = CutRule(
+    "straight-through",
+    "a straight-through estimator, as in z + (q - z).detach(): all of the gradient goes to z, and "
+    "none to what q was made from",
+    "to train that, too, give q itself a loss, such as F.mse_loss(q, z.detach())",
+    "12_discrete_choices.ipynb#Straight-through-the-codebook",
+)
+
 CUTS.add(
     "data",
     ".data returns the same numbers without their history, and autograd does not see what is "

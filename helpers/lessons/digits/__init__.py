@@ -1,10 +1,13 @@
-"""Handwritten digits, and small networks that learn to read them in few bits.
+"""Handwritten digits, and small networks that learn to read them.
 
 images    the images and what they show
+epochs    train anything on the digits
 networks  networks whose weights and activations have few bits, and their training
-figure    some of the digits as a figure
+autoencoder  an autoencoder with a codebook, and its training
+figure    some of the digits as a figure, patches of them, and codes for them
 """
 
+from helpers.lessons.digits.epochs import epochs
 from helpers.lessons.digits.images import HELD_OUT, IMAGES, LABELS, TRAINING
 from helpers.lessons.digits.networks import (
     WAYS,
@@ -30,6 +33,7 @@ __all__ = [
     "QuantizedLinear",
     "Run",
     "accuracy",
+    "epochs",
     "mean_gradients",
     "network",
     "rounded_afterwards",

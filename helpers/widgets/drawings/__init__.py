@@ -13,6 +13,7 @@ saturation      SaturationDrawing: how much gradient reaches each layer of a sat
 surrogate       SurrogateDrawing: an operator, its surrogate, and which inputs get a gradient
 staircase       StaircaseDrawing: a ball that rolls down stairs by a surrogate gradient
 estimators      EstimatorsDrawing: ways to estimate the gradient of a choice, and their errors
+codebook        CodebookDrawing: one step of gradient descent, for a vector and its code
 close_up        CloseUpDrawing: an operation of the gradient atlas, close to a point
 backward_steps  one backward through a small graph, step by step, as data
 backward_words  these steps in words and numbers
@@ -22,6 +23,7 @@ training_chart  TrainingChart: the loss of a training, and how the network reads
 
 from helpers.widgets.drawings.backward_run import BackwardDrawing
 from helpers.widgets.drawings.close_up import CloseUpDrawing
+from helpers.widgets.drawings.codebook import CodebookDrawing
 from helpers.widgets.drawings.curvature import CurvatureDrawing
 from helpers.widgets.drawings.curve import CurveDrawing
 from helpers.widgets.drawings.descent import DescentDrawing
@@ -39,6 +41,7 @@ from helpers.widgets.drawings.typed_curve import TypedDrawing
 __all__ = [
     "BackwardDrawing",
     "CloseUpDrawing",
+    "CodebookDrawing",
     "CurvatureDrawing",
     "CurveDrawing",
     "DescentDrawing",

@@ -272,7 +272,7 @@ def outside_inference_mode():
 @patient(
     "a codebook behind a straight-through estimator",
     status="none",
-    cause="detach",
+    cause="straight-through",
     missed_alone=CUT,
 )
 def codebook_behind_an_estimator():

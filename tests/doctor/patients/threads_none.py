@@ -232,3 +232,62 @@ def prompt_tuning_tracked():
     model = Prompted()
     loss = F.cross_entropy(model(torch.randn(5, 8)), torch.randint(3, (5,)))
     return Visit(loss, {"prompt": model.prompt}, model=model)
+
+
+class Codebook(nn.Module):
+    """A VQ-VAE: https://github.com/showlab/Olaf-World/issues/8 measured its loss on y."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.decoder = nn.Linear(4, 2), nn.Linear(2, 4)
+        self.codes = nn.Parameter(torch.randn(3, 2))
+
+    def quantize(self, x):
+        z = self.encoder(x)
+        q = self.codes[torch.cdist(z, self.codes.detach()).argmin(1)]
+        return z, q
+
+    def straight(self, z, q):
+        return z + (q - z).detach()
+
+    def loss(self, x, z, q, y):
+        moved = F.mse_loss(q, z.detach()) + 0.25 * F.mse_loss(z, q.detach())
+        return F.mse_loss(self.decoder(y), x) + moved
+
+
+@patient("a codebook, and nothing passes it", status="none", cause="integer", missed_alone=CUT)
+def codebook_by_argmin():
+    model, x = Codebook(), torch.randn(32, 4)
+    index = torch.cdist(model.encoder(x), model.codes).argmin(1)  #!
+    loss = F.mse_loss(model.decoder(model.codes[index]), x)
+    return Visit(loss, {"encoder": model.encoder.weight}, model=model)
+
+
+@cured("codebook_by_argmin")
+def codebook_passed_straight_through():
+    model, x = Codebook(), torch.randn(32, 4)
+    z, q = model.quantize(x)
+    loss = model.loss(x, z, q, model.straight(z, q))
+    return Visit(loss, {"encoder": model.encoder.weight}, model=model)
+
+
+@patient(
+    "the codebook loss is measured on the straight-through result",
+    status="none",
+    cause="straight-through",
+    missed_alone=CUT,
+)
+def codebook_behind_the_patch():
+    model, x = Codebook(), torch.randn(32, 4)
+    z, q = model.quantize(x)
+    y = z + (q - z).detach()  #!
+    moved = F.mse_loss(y, z.detach()) + 0.25 * F.mse_loss(z, q.detach())
+    return Visit(F.mse_loss(model.decoder(y), x) + moved, {"codes": model.codes}, model=model)
+
+
+@cured("codebook_behind_the_patch")
+def codebook_before_the_patch():
+    model, x = Codebook(), torch.randn(32, 4)
+    z, q = model.quantize(x)
+    loss = model.loss(x, z, q, model.straight(z, q))
+    return Visit(loss, {"codes": model.codes}, model=model)
