@@ -13,7 +13,7 @@ saturation      SaturationDrawing: how much gradient reaches each layer of a sat
 surrogate       SurrogateDrawing: an operator, its surrogate, and which inputs get a gradient
 staircase       StaircaseDrawing: a ball that rolls down stairs by a surrogate gradient
 close_up        CloseUpDrawing: an operation of the gradient atlas, close to a point
-vectors         a vector of the plane as an arrow, and the angle between two
+arrow           a vector of the plane as an arrow, and the angle between two
 accumulation    AccumulationDrawing: the gradient that two batches add up to
 clipping        ClippingDrawing: a gradient, and what clipping makes of it
 half_precision  HalfPrecisionDrawing: which part of a gradient survives in 16 bits

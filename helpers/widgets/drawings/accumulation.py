@@ -8,8 +8,8 @@ from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import draw_light_grid
+from helpers.widgets.drawings.arrow import Arrow, angle_between
 from helpers.widgets.drawings.drawing import Drawing
-from helpers.widgets.drawings.vectors import Arrow, angle_between
 
 # How many times the mean loss of batch 1 or 2 is counted, of lengths n1 and n2.
 DIVISORS = {

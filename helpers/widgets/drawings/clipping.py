@@ -12,8 +12,8 @@ from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import draw_light_grid
+from helpers.widgets.drawings.arrow import Arrow, angle_between
 from helpers.widgets.drawings.drawing import Drawing
-from helpers.widgets.drawings.vectors import Arrow, angle_between
 
 REACH = 5.5
 CLIPS = {"norm": clip_grad_norm_, "value": clip_grad_value_}
@@ -60,7 +60,7 @@ class ClippingDrawing(Drawing):
         CLIPS[by](weight, limit)
         self._draw(before, weight.grad, by, limit)
         pair, clipped = ("({}, {})".format(*map(_short, each)) for each in (before, weight.grad))
-        if torch.equal(before, weight.grad):
+        if torch.allclose(before, weight.grad):  # torch adds a little to the length
             return f"{pair} is inside the limit and stays"
         angle = angle_between(before, weight.grad)
         lengths = f"from {_short(before.norm())} to {_short(weight.grad.norm())}"

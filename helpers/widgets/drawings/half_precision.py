@@ -10,7 +10,7 @@ from helpers.curves.axes import draw_light_grid
 from helpers.widgets.drawings.drawing import Drawing
 
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
-POWERS = torch.arange(-48, 29)  # bins of the histogram, by the power of two
+LOWEST, HIGHEST = -48, 28  # powers of two between which there are bins
 
 
 class HalfPrecisionDrawing(Drawing):
@@ -31,16 +31,15 @@ class HalfPrecisionDrawing(Drawing):
         self.figure = Picture(8, 3.6)
         ax = self.figure.subplots()
         ax.set(xlabel="size of the gradient times the scale", ylabel="share of the elements")
-        ax.set_xlim(POWERS[0], POWERS[-1])
-        powers = range(-48, 29, 8)
+        ax.set_xlim(LOWEST, HIGHEST)
+        powers = range(LOWEST, HIGHEST + 1, 8)
         ax.set_xticks(powers, [f"$2^{{{k}}}$" for k in powers])
         ax.yaxis.set_major_formatter("{x:.0f} %")
         draw_light_grid(ax, along="y")
-        bins = torch.histc(self._sizes.log2(), len(POWERS) - 1, POWERS[0], POWERS[-1])
-        shares = 100 * bins / len(self._sizes)
-        ax.set_ylim(0, 1.3 * shares.max().item())
-        self._places = (POWERS[:-1] + 0.5).tolist()
-        self._bars = ax.bar(self._places, shares.tolist(), 0.9, color=GRADIENT_COLOUR)
+        bins = torch.histc(self._sizes.log2(), HIGHEST - LOWEST, LOWEST, HIGHEST)
+        shares = (100 * bins / len(self._sizes)).tolist()
+        ax.set_ylim(0, 1.3 * max(shares))
+        self._bars = ax.bar(range(LOWEST, HIGHEST), shares, 0.9, color=GRADIENT_COLOUR)
         shade = {"color": SLOPE_COLOUR, "lw": 0}
         self._zones = [ax.axvspan(0, 1, alpha=alpha, **shade) for alpha in (0.28, 0.12, 0.28)]
         names = ("becomes 0", "loses digits", "becomes inf")
@@ -50,8 +49,8 @@ class HalfPrecisionDrawing(Drawing):
 
     def show(self, dtype="float16", power=0):
         kind = DTYPES[dtype]
-        for bar, place in zip(self._bars, self._places, strict=True):
-            bar.set_x(place + power - 0.45)
+        for k, bar in enumerate(self._bars):
+            bar.set_x(LOWEST + k + power + 0.05)
         self._show_limits(kind)
         scaled = self._sizes * 2.0**power
         kept = scaled.to(kind)
@@ -73,10 +72,9 @@ class HalfPrecisionDrawing(Drawing):
         smallest = torch.tensor(limits.smallest_normal * limits.eps / 2).log2().item()
         normal = torch.tensor(limits.smallest_normal).log2().item()
         largest = torch.tensor(limits.max).double().log2().item()
-        left, right = POWERS[0].item(), POWERS[-1].item()
-        zones = ((left, smallest), (smallest, normal), (largest, right))
+        zones = ((LOWEST, smallest), (smallest, normal), (largest, HIGHEST))
         for zone, name, ends in zip(self._zones, self._names, zones, strict=True):
-            low, high = (min(max(end, left), right) for end in ends)
+            low, high = (min(max(end, LOWEST), HIGHEST) for end in ends)
             zone.set_bounds(low, 0, high - low, 1)
             name.set_x((low + high) / 2)
             name.set_visible(high - low > 7)
