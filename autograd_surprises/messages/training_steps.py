@@ -182,7 +182,7 @@ TRAINING_STEPS = (
             """,
         },
         "backward ran the checkpointed block again, and it did something else than the first time: "
-        "it has a cache or a counter, or autocast was on only once",
+        "it has a cache or a counter, or reads something that has changed since",
         "let the block depend on its inputs alone: compute what belongs to a step outside, and "
         "pass it in",
         section=RECOMPUTED,

@@ -40,9 +40,8 @@ class AccumulationDrawing(Drawing):
         counts.set(title="how often a token counts", ylabel="times", yscale="log")
         counts.set(xticks=[0, 1], xticklabels=["in batch 1", "in batch 2"], xlim=(-0.6, 1.6))
         counts.set_ylim(0.4, 80)
-        counts.set_yticks(
-            [0.5, 1, 2, 4, 8, 16, 32, 64], [".5", "1", "2", "4", "8", "16", "32", "64"]
-        )
+        powers = [2.0**k for k in range(-1, 7)]
+        counts.set_yticks(powers, [f"{power:g}" for power in powers])
         counts.minorticks_off()
         draw_light_grid(plane)
         draw_light_grid(counts, along="y")
