@@ -75,9 +75,9 @@ def _mistakes_of_divisors(weight, batches):
 
 def _check_accumulated(answer):
     (start,) = _random(1, (4, 3))
-    all_labelled, one_without = _batches((2, 5, 9), (0, 1, 3)), _batches((3, 4), (0, 4))
-    mistakes = _mistakes_of_divisors(start, all_labelled)
-    _expect_accumulated("for 2, 5 and 9 tokens", answer, start, all_labelled, mistakes)
+    padded, one_without = _batches((2, 5, 9), (0, 1, 3)), _batches((3, 4), (0, 4))
+    mistakes = _mistakes_of_divisors(start, padded)
+    _expect_accumulated("for 2, 5 and 9 tokens", answer, start, padded, mistakes)
     _expect_accumulated("if one batch has no label", answer, start, one_without, {})
 
 
@@ -198,8 +198,6 @@ def _check_half_step(answer):
         else:
             why = "Only scaler.step(optimizer) skips an infinite gradient."
             expect_close(f"what {where} subtracts", change, 0 * before, why=why)
-            if scaler.get_scale() == scale:
-                raise Wrong(f"after {where} the scale is still {scale:g}: call scaler.update().")
         arrived.clear()
 
 
@@ -300,7 +298,7 @@ def _run_once(answer, blocks, x):
     expect_tensor("value", y, x.shape)
     if not y.requires_grad:
         raise Wrong(
-            "the value is right, but it has no grad_fn. A reentrant checkpoint records nothing if "
+            "the result has no grad_fn. A reentrant checkpoint records nothing if "
             "none of its *inputs* requires a gradient; what its weights require does not count."
         )
     kept = saved.bytes
