@@ -535,10 +535,12 @@ QUESTIONS = (
         (
             Cause("unequal lengths", "11_the_training_loop.ipynb#Batches-of-unequal-length"),
             Cause("another divisor", "11_the_training_loop.ipynb#Four-divisors-from-real-loops"),
+            Cause("does it matter?", "11_the_training_loop.ipynb#Does-it-average-out?"),
             Cause(
                 "class weights, padding",
                 "11_the_training_loop.ipynb#Equal-batches-that-are-not-equal",
             ),
+            Cause("batch norm", "11_the_training_loop.ipynb#What-no-divisor-repairs"),
         ),
     ),
     Question(
