@@ -1,5 +1,6 @@
 """What the drawings show, and whether it follows the sliders."""
 
+import re
 from itertools import combinations
 from types import SimpleNamespace
 
@@ -9,22 +10,28 @@ from matplotlib.text import Text
 from read_strokes import read_strokes
 
 from autograd_surprises.show.live_picture import LivePicture
+from autograd_surprises.show.picture import Picture
 from helpers.curves.derivatives import derivatives
 from helpers.functions import SURROGATES
 from helpers.lessons.choices import ESTIMATORS, bias_and_spread, estimates, exact_gradient
 from helpers.widgets.drawings import (
+    AccumulationDrawing,
+    ClippingDrawing,
     CodebookDrawing,
     CurvatureDrawing,
     CurveDrawing,
     DescentDrawing,
     EstimatorsDrawing,
     FieldDrawing,
+    HalfPrecisionDrawing,
     JacobianDrawing,
     SaturationDrawing,
     SideBySideDrawing,
     StaircaseDrawing,
     SurrogateDrawing,
 )
+from helpers.widgets.drawings.accumulation import DIVISORS
+from helpers.widgets.drawings.arrow import Arrow, angle_between
 from helpers.widgets.drawings.saturation import LOWEST, ZERO_AT
 from helpers.widgets.explorer import explore
 from helpers.widgets.player import Playable
@@ -66,6 +73,12 @@ def codebook_layer(z, codes, beta):
 
 CODES = torch.tensor([[0.0, 0.0], [4.0, 0.0], [0.0, 2.0]])
 
+
+def small_gradients():
+    """Of all powers of two from 2**-40 to 1."""
+    return 2.0 ** torch.arange(-40.0, 1.0, dtype=torch.float64)
+
+
 MADE = {
     "curve": (lambda: CurveDrawing(wave, (-3, 3)), {"width": (1.0, 3.0, 0.5)}),
     "side by side": (
@@ -93,6 +106,12 @@ MADE = {
         lambda: CodebookDrawing(codebook_layer, CODES, (3.0, 1.5)),
         {"z1": (0.25, 2.75, 0.5), "z2": (-0.5, 0.5, 0.25), "beta": (0.25, 4.0, 0.25)},
     ),
+    "accumulation": (AccumulationDrawing, {"batch_1": (1, 32, 1), "batch_2": (2, 32, 1)}),
+    "clipping": (
+        ClippingDrawing,
+        {"g1": (-5.0, 5.0, 0.25), "g2": (-4.0, 5.0, 0.25), "limit": (0.5, 5.0, 0.25)},
+    ),
+    "half precision": (lambda: HalfPrecisionDrawing(small_gradients()), {"power": (0, 32, 1)}),
     "saturation": (SaturationDrawing, {"scale": (0.5, 100.0, 0.5)}),
     "surrogate": (SurrogateDrawing, {"width": (0.25, 3.0, 0.25)}),
     "stairs": (
@@ -581,3 +600,128 @@ def test_a_codebook_without_a_way_back_to_z_says_so():
 def test_codes_have_two_numbers():
     with pytest.raises(ValueError, match=r"codes need the shape \(2 or more, 2\), got \(3,\)"):
         CodebookDrawing(codebook_layer, torch.zeros(3), (3.0, 1.5))
+
+
+# ------------------------------------------------------- accumulation, clipping, half precision
+
+
+def two_batches(n1, n2, loss_of):
+    """What backward adds up for n1 tokens (1, 0) and n2 tokens (0, 1); loss_of(losses, k)."""
+    weight = torch.zeros(2, requires_grad=True)
+    for k, tokens in enumerate(
+        torch.eye(2).repeat_interleave(torch.tensor([n1, n2]), 0).split([n1, n2])
+    ):
+        loss_of((tokens @ weight + 1) ** 2, k).backward()
+    return weight.grad
+
+
+@pytest.mark.parametrize("lengths", [(1, 3), (8, 8), (32, 5)])
+@pytest.mark.parametrize(
+    ("divide_by", "loss_of"),
+    [
+        ("nothing", lambda losses, k, total: losses.mean()),
+        ("number of batches", lambda losses, k, total: losses.mean() / 2),
+        ("batches so far", lambda losses, k, total: losses.mean() / (k + 1)),
+        ("number of tokens", lambda losses, k, total: losses.sum() / total),
+    ],
+)
+def test_the_accumulated_gradient_is_what_backward_adds_up(lengths, divide_by, loss_of):
+    assert divide_by in DIVISORS and len(DIVISORS) == 4
+    total = sum(lengths)
+    accumulated = two_batches(*lengths, lambda losses, k: loss_of(losses, k, total))
+    true = two_batches(*lengths, lambda losses, k: losses.sum() / total)
+    drawing = AccumulationDrawing()
+    said = drawing.show(*lengths, divide_by)
+    for arrow, gradient in ((drawing._accumulated, accumulated), (drawing._true, true)):
+        drawn = [arrow.line.get_xdata()[1], arrow.line.get_ydata()[1]]
+        assert drawn == pytest.approx(gradient.tolist())
+    assert said.startswith(f"{angle_between(accumulated, true):.0f}° off, ")
+    counts = [float(bar.get_y() + bar.get_height()) for bar in drawing._bars]
+    assert counts == pytest.approx((accumulated / true).tolist())
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"g1": 3.0, "g2": 4.0, "limit": 5.0}, "(3, 4) is inside the limit and stays"),
+        ({"g1": 3.0, "g2": 4.0, "limit": 2.5}, "becomes (1.5, 2): the length goes from 5 to 2.5, "
+         "the direction stays"),
+        ({"g1": 3.0, "g2": 4.0, "by": "value"}, "becomes (1, 1): the length goes from 5 to 1.41, "
+         "the direction turns by 8°"),
+        ({"g1": 4.0, "g2": -4.0, "by": "value"}, "(4, -4) becomes (1, -1): the length goes from "
+         "5.66 to 1.41, the direction stays"),
+        ({"g1": 0.0, "g2": 0.0}, "(0, 0) is inside the limit and stays"),
+    ],
+)  # fmt: skip
+def test_clipping_says_what_it_does_to_length_and_direction(settings, said):
+    assert said in ClippingDrawing().show(**settings)
+
+
+def test_the_limit_is_a_circle_or_a_square():
+    drawing = ClippingDrawing()
+    drawing.show(by="norm", limit=2.0)
+    assert drawing._circle.get_radius() == 2 and drawing._square.get_width() != 4
+    drawing.show(by="value", limit=2.0)
+    assert drawing._circle.get_radius() != 2 and drawing._square.get_bbox().bounds == (-2, -2, 4, 4)
+
+
+def test_an_arrow_ends_at_its_point_and_a_short_one_has_a_short_head():
+    arrow = Arrow(axes_from_minus_2_to_2(), "black")
+    for tip in ((1.0, 0.0), (0.0, -0.5), (1e-3, 0.0)):
+        arrow.point_to(tip)
+        assert (arrow.line.get_xdata()[1], arrow.line.get_ydata()[1]) == tip
+        head = torch.tensor(arrow._head.get_xydata())
+        assert tuple(head[1].tolist()) == tip
+        length = torch.tensor(tip, dtype=torch.float64).norm().item()
+        assert ((head[[0, 2]] - head[1]).norm(dim=1) <= length + 1e-12).all()
+
+
+def axes_from_minus_2_to_2():
+    return Picture(4, 3).subplots(subplot_kw={"xlim": (-2, 2), "ylim": (-2, 2)})
+
+
+def test_angles_are_exact_where_a_cosine_is_rounded():
+    first = torch.tensor([1.0, 0.0], dtype=torch.float64)
+    turned = torch.tensor([1.0, 1e-9], dtype=torch.float64)
+    assert angle_between(first, turned) == pytest.approx(1e-9 * 180 / torch.pi)
+    assert angle_between(first, -first) == 180
+    assert torch.tensor(angle_between(first, 0 * first)).isnan()
+
+
+def shares(said):
+    return [int(number) for number in re.findall(r"(\d+) %", said)]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("power", [0, 10, 20, 32])
+def test_what_survives_is_what_torch_rounds(dtype, power):
+    gradient, kind = small_gradients() * 1.3, getattr(torch, dtype)
+    kept = (gradient * 2.0**power).to(kind).double()
+    off = (kept / (gradient * 2.0**power) - 1).abs()
+    zero, infinite = kept == 0, kept.isinf()
+    # a number with all its digits is off by half of eps at most
+    survive = ~zero & ~infinite & (kept >= torch.finfo(kind).smallest_normal)
+    assert (off[survive] <= torch.finfo(kind).eps / 2).all()
+    drawing = HalfPrecisionDrawing(gradient)
+    found = shares(drawing.show(dtype=dtype, power=power))
+    lost = ~(zero | infinite | survive)
+    parts = (zero, lost, survive, infinite)
+    assert found == [round(100 * part.double().mean().item()) for part in parts]
+
+
+def test_the_dark_zones_hold_what_becomes_0_and_inf():
+    drawing = HalfPrecisionDrawing(small_gradients())
+    drawing.show(dtype="float16", power=0)
+    smallest, normal, largest = -25, -14, 16
+    (low, *_), (left, _, width, _), (right, *_) = (z.get_bbox().bounds for z in drawing._zones)
+    assert (left, left + width) == (smallest, normal) and low < smallest
+    assert right == pytest.approx(largest, abs=1e-3)
+    assert torch.tensor(2.0**smallest).half() == 0 < torch.tensor(2.0**smallest * 1.01).half()
+    assert [name.get_visible() for name in drawing._names] == [True] * 3
+    drawing.show(dtype="bfloat16", power=0)
+    assert [name.get_visible() for name in drawing._names] == [False] * 3
+
+
+def test_zeros_of_a_gradient_are_left_out():
+    with_zeros = torch.cat([small_gradients(), torch.zeros(9)])
+    assert "of 41 numbers, " in HalfPrecisionDrawing(with_zeros).show()

@@ -2,7 +2,11 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
+from torch import nn
 from torch.autograd import Function
+from torch.nn.utils import clip_grad_norm_
+from torch.utils.checkpoint import checkpoint
 from wrong_answers.notebook_10 import (
     Gate,
     OldForm,
@@ -157,6 +161,77 @@ def gumbel_at(name, temperature):
     return for_each.get
 
 
+def accumulated_once(weight, batches):
+    """Adds the losses up in .grad, and divides that at the end."""
+    count = 0
+    for tokens, labels in batches:
+        F.cross_entropy(tokens @ weight, labels, reduction="sum").backward()
+        count += (labels != -100).sum()
+    weight.grad /= count
+    return weight.grad
+
+
+def accumulated_outside(weight, batches):
+    count = sum((labels != -100).sum() for _, labels in batches)
+    return sum(
+        torch.autograd.grad(F.cross_entropy(t @ weight, y, reduction="sum"), weight)[0] / count
+        for t, y in batches
+    )
+
+
+def means_weighted(weight, batches):
+    counts = [(labels != -100).sum() for _, labels in batches]
+    for (tokens, labels), count in zip(batches, counts, strict=True):
+        (F.cross_entropy(tokens @ weight, labels) * count / sum(counts)).backward()
+    return weight.grad
+
+
+def clipped_as_torch_does(gradients, limit):
+    copies = [g.clone().requires_grad_() for g in gradients]
+    for copy, g in zip(copies, gradients, strict=True):
+        copy.grad = g.clone()
+    clip_grad_norm_(copies, limit)
+    return [copy.grad for copy in copies]
+
+
+def zeroed_at_the_end(parameters, optimizer, scaler, loss, limit):
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    length = clip_grad_norm_(parameters, limit).item()
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad()
+    return length
+
+
+def clipped_by_a_larger_limit(parameters, optimizer, scaler, loss, limit):
+    """Without unscale_: the limit is multiplied by the scale, too."""
+    optimizer.zero_grad()
+    scaler.scale(loss).backward()
+    scale = scaler.get_scale()
+    length = clip_grad_norm_(parameters, limit * scale)
+    scaler.step(optimizer)
+    scaler.update()
+    return length / scale
+
+
+def input_that_requires(blocks, x):
+    x = x.detach().requires_grad_()
+    for block in blocks:
+        x = checkpoint(block, x, use_reentrant=True)
+    return x
+
+
+def not_reentrant(blocks, x):
+    for block in blocks:
+        x = checkpoint(block, x, use_reentrant=False)
+    return x
+
+
+def all_in_one(blocks, x):
+    return checkpoint(nn.Sequential(*blocks), x, use_reentrant=False)
+
+
 RIGHT = {
     "01.2": {
         "retained": by_retaining,
@@ -221,6 +296,18 @@ RIGHT = {
         "soft and warmer": gumbel_at("Gumbel soft", 0.5),
         "hard": gumbel_at("Gumbel hard", 0.5),
         "hard, between the usual temperatures": gumbel_at("Gumbel hard", 0.4),
+    },
+    "11.1": {
+        "divided at the end": accumulated_once,
+        "without .grad": accumulated_outside,
+        "means, weighted": means_weighted,
+    },
+    "11.2": {"as torch does": clipped_as_torch_does},
+    "11.3": {"zeroed at the end": zeroed_at_the_end, "a larger limit": clipped_by_a_larger_limit},
+    "11.4": {
+        "not reentrant": not_reentrant,
+        "an input that requires": input_that_requires,
+        "all in one": all_in_one,
     },
 }
 CASES = [(number, name) for number, answers in RIGHT.items() for name in answers]

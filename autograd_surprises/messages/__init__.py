@@ -5,6 +5,7 @@ tensors           making a tensor, changing it in place, reading its gradient
 gradients         backward() and torch.autograd.grad
 custom_functions  torch.autograd.Function and gradcheck
 modules           modules, optimizers and distributed training
+training_steps    mixed precision, clipping, schedules and checkpoints
 under_transforms  torch.func, forward mode and torch.compile
 catalogue         all messages, and the search for one
 pasted            find messages in a traceback

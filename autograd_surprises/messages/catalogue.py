@@ -7,9 +7,10 @@ from autograd_surprises.messages.gradients import GRADIENTS
 from autograd_surprises.messages.message import Message
 from autograd_surprises.messages.modules import MODULES
 from autograd_surprises.messages.tensors import TENSORS
+from autograd_surprises.messages.training_steps import TRAINING_STEPS
 from autograd_surprises.messages.under_transforms import UNDER_TRANSFORMS
 
-MESSAGES = (*TENSORS, *GRADIENTS, *CUSTOM_FUNCTIONS, *MODULES, *UNDER_TRANSFORMS)
+MESSAGES = (*TENSORS, *GRADIENTS, *CUSTOM_FUNCTIONS, *MODULES, *TRAINING_STEPS, *UNDER_TRANSFORMS)
 
 
 def known_message(said: str) -> Message | None:

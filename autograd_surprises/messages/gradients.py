@@ -203,6 +203,7 @@ GRADIENTS = (
         "a reentrant checkpoint hides what is inside and works with a plain backward() only, not "
         "with torch.autograd.grad or backward(inputs=...)",
         "checkpoint(..., use_reentrant=False)",
+        section="11_the_training_loop.ipynb#Adapters-on-a-frozen-layer",
         variants=("Checkpointing is not compatible with",),
     ),
     Message(

@@ -588,6 +588,80 @@ QUESTIONS = (
         (Cause("two dtypes meet", "10_functions_that_survive.ipynb#Mixed-precision"),),
     ),
     Question(
+        "accumulation",
+        (
+            "Gradient accumulation trains worse than one large batch",
+            "divide the loss by gradient_accumulation_steps, micro batches, normalize, average, "
+            "tokens, sequences of other lengths, loss scaling, results differ",
+        ),
+        "A mean of means is not the mean of all. Add the losses, and divide by what all batches "
+        "count together.",
+        (
+            Cause("unequal lengths", "11_the_training_loop.ipynb#Batches-of-unequal-length"),
+            Cause("another divisor", "11_the_training_loop.ipynb#Four-divisors-from-real-loops"),
+            Cause("does it matter?", "11_the_training_loop.ipynb#Does-it-average-out?"),
+            Cause(
+                "class weights, padding",
+                "11_the_training_loop.ipynb#Equal-batches-that-are-not-equal",
+            ),
+            Cause("batch norm", "11_the_training_loop.ipynb#What-no-divisor-repairs"),
+        ),
+    ),
+    Question(
+        "clipping",
+        (
+            "What does clipping do to the gradient?",
+            "gradient clipping, clip_grad_norm_, clip_grad_value_, max_norm, exploding gradients, "
+            "grad norm above the limit, higher than, direction, unscaling, GradScaler",
+        ),
+        "Clipping by norm keeps the direction, clipping by value turns it. With a scaler, unscale "
+        "first.",
+        (
+            Cause("by norm, by value", "11_the_training_loop.ipynb#Clipping-by-norm-and-by-value"),
+            Cause("before unscaling", "11_the_training_loop.ipynb#Clip-before-or-after-unscaling?"),
+            Cause("each weight by itself", "11_the_training_loop.ipynb#One-length-for-all-weights"),
+            Cause("NaN after clipping", "11_the_training_loop.ipynb#Clipping-an-infinite-gradient"),
+        ),
+    ),
+    Question(
+        "half-precision",
+        (
+            "A step in float16 is skipped, or its gradient is 0 or infinite",
+            "underflow, overflow of gradients, skipping a step, loss scale is reduced, GradScaler, "
+            "amp, half, fp16, bfloat16, mixed precision",
+        ),
+        "float16 holds no small numbers. Scale the loss; some skipped steps are normal.",
+        (
+            Cause("too small", "11_the_training_loop.ipynb#Gradients-in-half-precision"),
+            Cause("skipped steps", "11_the_training_loop.ipynb#Steps-that-are-skipped"),
+            Cause(
+                "clipping with a scaler",
+                "11_the_training_loop.ipynb#Clip-before-or-after-unscaling?",
+            ),
+            Cause("bfloat16", "11_the_training_loop.ipynb#bfloat16-instead"),
+        ),
+    ),
+    Question(
+        "checkpointing",
+        (
+            "A checkpointed layer gets no gradient, or is it another one?",
+            "gradient checkpointing, activation checkpoint, use_reentrant, LoRA, adapter, frozen, "
+            "forward pass twice, recompute, dropout, same output",
+        ),
+        "A checkpoint gives the same gradients, if the block does the same again. The reentrant "
+        "kind records nothing without an input that requires a gradient.",
+        (
+            Cause(
+                "adapters, frozen layers", "11_the_training_loop.ipynb#Adapters-on-a-frozen-layer"
+            ),
+            Cause("dropout", "11_the_training_loop.ipynb#Dropout,-drawn-again"),
+            Cause("memory", "11_the_training_loop.ipynb#Computing-the-forward-pass-again"),
+            Cause(
+                "a cache inside", "11_the_training_loop.ipynb#When-the-second-pass-is-another-one"
+            ),
+        ),
+    ),
+    Question(
         "too-many-pairs",
         (
             "The loss falls, but the model learns the mean",

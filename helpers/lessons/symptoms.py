@@ -30,6 +30,9 @@ FREQUENT = (
     "leaf",
     "optimizer-of-result",
     "kink",
+    "accumulation",
+    "clipping",
+    "checkpointing",
 )
 OF_WEB_PAGES = (
     "no-module-pytorch",

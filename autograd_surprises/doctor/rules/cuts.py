@@ -96,6 +96,7 @@ CUTS.add(
     "checkpoint(..., use_reentrant=True) records nothing unless one of its inputs requires a "
     "gradient, and none does: the parameters inside do not count",
     "checkpoint(..., use_reentrant=False); or let its input require a gradient: x.requires_grad_()",
+    "11_the_training_loop.ipynb#Adapters-on-a-frozen-layer",
     when=lambda lost: lost.inside == "CheckpointFunction",
 )
 

@@ -190,4 +190,5 @@ HIDDEN = Rule(
     "reentrant-checkpoint",
     "its gradient comes from inside a reentrant checkpoint, into which explain() cannot look",
     "checkpoint(..., use_reentrant=False), then explain again",
+    "11_the_training_loop.ipynb#Adapters-on-a-frozen-layer",
 )

@@ -391,7 +391,7 @@ UNDERFLOW = ZERO.add(
     "underflow",
     "the gradient is too small for the dtype of this tensor, so it is 0",
     USE_A_SCALER,
-    "10_functions_that_survive.ipynb#Mixed-precision",
+    "11_the_training_loop.ipynb#Gradients-in-half-precision",
     on={"ToCopy": always},
 )
 
@@ -632,7 +632,7 @@ TINY.add(
     "underflow",
     "the gradient is so small that its dtype rounds most of it to 0",
     USE_A_SCALER,
-    "10_functions_that_survive.ipynb#Mixed-precision",
+    "11_the_training_loop.ipynb#Gradients-in-half-precision",
     on={"ToCopy": always},
 )
 
@@ -736,7 +736,7 @@ ROUNDED = Rule(
     "underflow",
     "float16 rounds it to 0 on the way: a loss 65536 times as large gives it a gradient",
     USE_A_SCALER,
-    "10_functions_that_survive.ipynb#Mixed-precision",
+    "11_the_training_loop.ipynb#Gradients-in-half-precision",
 )
 
 MOSTLY_ROUNDED = Rule(
@@ -744,7 +744,7 @@ MOSTLY_ROUNDED = Rule(
     "float16 rounds most of it to 0 on the way: a loss 65536 times as large gives it more than "
     "twice as many elements that are not 0",
     USE_A_SCALER,
-    "10_functions_that_survive.ipynb#Mixed-precision",
+    "11_the_training_loop.ipynb#Gradients-in-half-precision",
 )
 
 # Operations whose result stays the same if something is added to all that they normalise.

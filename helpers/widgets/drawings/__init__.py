@@ -15,13 +15,19 @@ staircase       StaircaseDrawing: a ball that rolls down stairs by a surrogate g
 estimators      EstimatorsDrawing: ways to estimate the gradient of a choice, and their errors
 codebook        CodebookDrawing: one step of gradient descent, for a vector and its code
 close_up        CloseUpDrawing: an operation of the gradient atlas, close to a point
+arrow           a vector of the plane as an arrow, and the angle between two
+accumulation    AccumulationDrawing: the gradient that two batches add up to
+clipping        ClippingDrawing: a gradient, and what clipping makes of it
+half_precision  HalfPrecisionDrawing: which part of a gradient survives in 16 bits
 backward_steps  one backward through a small graph, step by step, as data
 backward_words  these steps in words and numbers
 backward_run    BackwardDrawing: a small graph, and what backward does in it, step by step
 training_chart  TrainingChart: the loss of a training, and how the network reads digits
 """
 
+from helpers.widgets.drawings.accumulation import AccumulationDrawing
 from helpers.widgets.drawings.backward_run import BackwardDrawing
+from helpers.widgets.drawings.clipping import ClippingDrawing
 from helpers.widgets.drawings.close_up import CloseUpDrawing
 from helpers.widgets.drawings.codebook import CodebookDrawing
 from helpers.widgets.drawings.curvature import CurvatureDrawing
@@ -31,6 +37,7 @@ from helpers.widgets.drawings.draggable_point import PointDrawing
 from helpers.widgets.drawings.drawing import Drawing
 from helpers.widgets.drawings.estimators import EstimatorsDrawing
 from helpers.widgets.drawings.field import FieldDrawing
+from helpers.widgets.drawings.half_precision import HalfPrecisionDrawing
 from helpers.widgets.drawings.jacobian import JacobianDrawing
 from helpers.widgets.drawings.saturation import SaturationDrawing
 from helpers.widgets.drawings.side_by_side import SideBySideDrawing
@@ -39,7 +46,9 @@ from helpers.widgets.drawings.surrogate import SurrogateDrawing
 from helpers.widgets.drawings.typed_curve import TypedDrawing
 
 __all__ = [
+    "AccumulationDrawing",
     "BackwardDrawing",
+    "ClippingDrawing",
     "CloseUpDrawing",
     "CodebookDrawing",
     "CurvatureDrawing",
@@ -48,6 +57,7 @@ __all__ = [
     "Drawing",
     "EstimatorsDrawing",
     "FieldDrawing",
+    "HalfPrecisionDrawing",
     "JacobianDrawing",
     "PointDrawing",
     "SaturationDrawing",

@@ -224,3 +224,35 @@ def loss_with_its_history():
     scores = layer(torch.ones(4, 3))
     loss = F.cross_entropy(scores, torch.zeros(4, dtype=torch.long))
     return Visit(loss, {"weight": layer.weight})
+
+
+class Adapter(nn.Module):
+    """LoRA: a frozen layer, and beside it two small ones that are trained."""
+
+    def __init__(self):
+        super().__init__()
+        self.frozen = nn.Linear(3, 3).requires_grad_(False)
+        self.down, self.up = nn.Linear(3, 2, bias=False), nn.Linear(2, 3, bias=False)
+
+    def forward(self, x):
+        return self.frozen(x) + self.up(self.down(x))
+
+
+@patient(
+    "an adapter in a reentrant checkpoint, behind a frozen layer",
+    status="none", cause="reentrant-checkpoint", missed_alone=CUT,
+)  # fmt: skip
+def adapter_in_a_checkpoint():
+    embedding, adapter = nn.Embedding(5, 3).requires_grad_(False), Adapter()
+    head = nn.Linear(3, 1)
+    hidden = checkpoint(adapter, embedding(torch.tensor([0, 2])), use_reentrant=True)  #!
+    return Visit(head(hidden).mean(), {"down": adapter.down.weight, "up": adapter.up.weight})
+
+
+@cured("adapter_in_a_checkpoint")
+def adapter_whose_input_requires_a_gradient():
+    embedding, adapter = nn.Embedding(5, 3).requires_grad_(False), Adapter()
+    head = nn.Linear(3, 1)
+    inputs = embedding(torch.tensor([0, 2])).requires_grad_()
+    hidden = checkpoint(adapter, inputs, use_reentrant=True)
+    return Visit(head(hidden).mean(), {"down": adapter.down.weight, "up": adapter.up.weight})

@@ -1,0 +1,327 @@
+"""Wrong answers on the training loop: other divisors, other lengths, another order."""
+
+import warnings
+
+import torch
+import torch.nn.functional as F
+from torch.nn.utils import clip_grad_norm_, clip_grad_value_
+from torch.utils.checkpoint import checkpoint
+
+
+def accumulated(loss_of):
+    """loss_of(scores, labels, batches, k): the loss of batch k."""
+
+    def accumulate(weight, batches):
+        for k, (tokens, labels) in enumerate(batches):
+            loss_of(tokens @ weight, labels, batches, k).backward()
+        return weight.grad
+
+    return accumulate
+
+
+def sums(scores, labels):
+    return F.cross_entropy(scores, labels, reduction="sum")
+
+
+def counted(batches):
+    return sum((labels != -100).sum() for _, labels in batches)
+
+
+def right(scores, labels, batches, k):
+    return sums(scores, labels) / counted(batches)
+
+
+def mean_by_hand(scores, labels, batches, k):
+    share = (labels != -100).sum().clamp(min=1)
+    return sums(scores, labels) / share / len(batches)
+
+
+def all_at_once(weight, batches):
+    tokens, labels = (torch.cat(each) for each in zip(*batches, strict=True))
+    F.cross_entropy(tokens @ weight, labels).backward()
+    return weight.grad
+
+
+def not_returned(weight, batches):
+    accumulated(right)(weight, batches)
+
+
+def returns_the_loss(weight, batches):
+    accumulated(right)(weight, batches)
+    return torch.tensor(0.0)
+
+
+def whole_length(gradients):
+    return torch.cat([g.flatten() for g in gradients]).norm()
+
+
+def scaled_by(factor):
+    def clip(gradients, limit):
+        length = whole_length(gradients)
+        return [g * factor(length, limit) for g in gradients]
+
+    return clip
+
+
+def each_alone(gradients, limit):
+    return [g * min(1.0, limit / max(g.norm().item(), 1e-12)) for g in gradients]
+
+
+def by_value(gradients, limit):
+    return [g.clamp(-limit, limit) for g in gradients]
+
+
+def lengths_added(gradients, limit):
+    length = sum(g.norm() for g in gradients)
+    return [g * min(1.0, limit / max(length.item(), 1e-12)) for g in gradients]
+
+
+def largest_length(gradients, limit):
+    length = max(g.norm() for g in gradients)
+    return [g * min(1.0, limit / max(length.item(), 1e-12)) for g in gradients]
+
+
+def in_place(gradients, limit):
+    for g in gradients:
+        g.mul_(min(1.0, limit / whole_length(gradients).clamp(min=1e-12)))
+    return gradients
+
+
+def always_scaled(gradients, limit):
+    return scaled_by(lambda length, limit: limit / length.clamp(min=1e-12))(gradients, limit)
+
+
+def one_tensor(gradients, limit):
+    return torch.cat([g.flatten() for g in gradients])
+
+
+class Loop:
+    """A step whose parts can be replaced by others."""
+
+    def __init__(self, **parts):
+        self.parts = parts
+
+    def __call__(self, parameters, optimizer, scaler, loss, limit):
+        call = lambda name: self.parts.get(name, getattr(self, name))(  # noqa: E731
+            parameters, optimizer, scaler, loss, limit
+        )
+        call("zero")
+        call("backward")
+        call("unscale")
+        length = call("clip")
+        call("step")
+        call("update")
+        return length
+
+    def zero(self, parameters, optimizer, scaler, loss, limit):
+        optimizer.zero_grad()
+
+    def backward(self, parameters, optimizer, scaler, loss, limit):
+        scaler.scale(loss).backward()
+
+    def unscale(self, parameters, optimizer, scaler, loss, limit):
+        scaler.unscale_(optimizer)
+
+    def clip(self, parameters, optimizer, scaler, loss, limit):
+        return clip_grad_norm_(parameters, limit)
+
+    def step(self, parameters, optimizer, scaler, loss, limit):
+        scaler.step(optimizer)
+
+    def update(self, parameters, optimizer, scaler, loss, limit):
+        scaler.update()
+
+
+def nothing(*args):
+    pass
+
+
+def divide_by_hand(parameters, optimizer, scaler, loss, limit):
+    for parameter in parameters:
+        parameter.grad /= scaler.get_scale()
+
+
+def clip_first(parameters, optimizer, scaler, loss, limit):
+    length = clip_grad_norm_(parameters, limit)
+    scaler.unscale_(optimizer)
+    return length
+
+
+def clipped_value(parameters, *args):
+    length = torch.cat([p.grad.flatten() for p in parameters]).norm()
+    clip_grad_value_(parameters, args[-1])
+    return length
+
+
+def length_afterwards(parameters, *args):
+    clip_grad_norm_(parameters, args[-1])
+    return torch.cat([p.grad.flatten() for p in parameters]).norm()
+
+
+def length_only(parameters, *args):
+    return torch.cat([p.grad.flatten() for p in parameters]).norm()
+
+
+def step_unscaled(parameters, optimizer, scaler, loss, limit):
+    optimizer.step()
+
+
+def each_in(run):
+    def run_blocks(blocks, x):
+        for block in blocks:
+            x = run(block, x)
+        return x
+
+    return run_blocks
+
+
+def reentrant(block, x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return checkpoint(block, x, use_reentrant=True)
+
+
+def unfrozen(block, x):
+    block.requires_grad_()
+    return checkpoint(block, x, use_reentrant=False)
+
+
+def first_without(blocks, x):
+    x = blocks[0](x)
+    return each_in(reentrant)(blocks[1:], x)
+
+
+def only_the_last(blocks, x):
+    with torch.no_grad():
+        x = each_in(lambda block, x: block(x))(blocks[:-1], x)
+    return checkpoint(blocks[-1], x, use_reentrant=False)
+
+
+WRONG = {
+    "11.1": {
+        "as most loops do": (
+            accumulated(lambda s, y, b, k: F.cross_entropy(s, y) / len(b)),
+            "for 2, 5 and 9 tokens … Each batch counts the same",
+        ),
+        "means added up": (
+            accumulated(lambda s, y, b, k: F.cross_entropy(s, y)),
+            "nothing divides them",
+        ),
+        "batches so far": (
+            accumulated(lambda s, y, b, k: F.cross_entropy(s, y) / (k + 1)),
+            "divided by 1, the second by 2",
+        ),
+        "padding counts": (
+            accumulated(lambda s, y, b, k: sums(s, y) / sum(len(labels) for _, labels in b)),
+            "Tokens whose label is -100",
+        ),
+        "sums by batches": (
+            accumulated(lambda s, y, b, k: sums(s, y) / len(b)),
+            "The sums are divided by the number of batches",
+        ),
+        "sums": (accumulated(lambda s, y, b, k: sums(s, y)), "That is the sum over all labels"),
+        "divided twice": (
+            accumulated(lambda s, y, b, k: right(s, y, b, k) / len(b)),
+            "It is divided twice",
+        ),
+        "the number of this exercise": (
+            accumulated(lambda s, y, b, k: sums(s, y) / 12),
+            "if one batch has no label",
+        ),
+        "means of sums": (accumulated(mean_by_hand), "so a label of a short one counts more"),
+        "all at once": (all_at_once, "backward reached weight 1 times for 3 batches"),
+        "forgets to return": (not_returned, "returned None"),
+        "returns a loss": (returns_the_loss, "yours has shape () … Return weight.grad"),
+    },
+    "11.2": {
+        "each alone": (each_alone, "Each tensor is clipped by its own length"),
+        "by value": (by_value, "Each element is clipped by its value"),
+        "always scaled": (always_scaled, "gradients short … It is scaled to the limit in any case"),
+        "0 divided by 0": (
+            scaled_by(lambda length, limit: limit / length if length == 0 or length > limit else 1),
+            "gradients all 0 … yours nan … 0 / 0",
+        ),
+        "lengths added": (lengths_added, "The lengths of the tensors are added up"),
+        "largest length": (largest_length, "The largest of the lengths"),
+        "squared length": (
+            scaled_by(lambda length, limit: min(1.0, limit / max(length.item(), 1e-12) ** 2)),
+            "That divides by the squared length",
+        ),
+        "not at all": (lambda gradients, limit: list(gradients), "Nothing is clipped"),
+        "in place": (in_place, "it writes into the gradients"),
+        "one tensor": (one_tensor, "needs a list of 2 tensors, got Tensor"),
+        "forgets to return": (lambda gradients, limit: None, "returned None"),
+    },
+    "11.3": {
+        "as it was": (
+            Loop(zero=nothing, unscale=nothing),
+            "a short gradient … clipped while it is still multiplied",
+        ),
+        "old gradients stay": (Loop(zero=nothing), "a long gradient … optimizer.zero_grad()"),
+        "clipped first": (
+            Loop(unscale=nothing, clip=clip_first),
+            "still multiplied by the scale",
+        ),
+        "divided twice": (Loop(unscale=divide_by_hand), "It is divided by the scale twice"),
+        "not unscaled, not skipped": (
+            Loop(unscale=nothing, step=step_unscaled, update=nothing),
+            "It is never divided by the scale",
+        ),
+        "not skipped": (
+            Loop(step=step_unscaled),
+            "what an infinite gradient subtracts … Only scaler.step(optimizer) skips",
+        ),
+        "no update": (Loop(update=nothing), "scaler.update() is missing"),
+        "not scaled, not known": (
+            Loop(backward=lambda p, o, s, loss, limit: loss.backward()),
+            "_scale is None … scaler.scale(loss)",
+        ),
+        "not scaled": (
+            Loop(
+                backward=lambda p, o, s, loss, limit: loss.backward(),
+                unscale=nothing,
+                step=step_unscaled,
+                update=nothing,
+            ),
+            "your backward is not multiplied by 1024",
+        ),
+        "not clipped": (Loop(clip=length_only), "Nothing is clipped"),
+        "clipped by value": (Loop(clip=clipped_value), "Each element is clipped"),
+        "length afterwards": (Loop(clip=length_afterwards), "before clipping: yours 1, expected 5"),
+        "forgets to return": (Loop(clip=nothing), "returned None"),
+        "no backward": (Loop(backward=nothing), "Attempted unscale_"),
+    },
+    "11.4": {
+        "as it was": (each_in(reentrant), "no grad_fn … none of its *inputs*"),
+        "no checkpoint": (each_in(lambda block, x: block(x)), "kept for backward: yours"),
+        "unfrozen": (each_in(unfrozen), "0.frozen: yours has a gradient"),
+        "another dropout": (
+            each_in(
+                lambda block, x: checkpoint(
+                    block, x, use_reentrant=False, preserve_rng_state=False
+                )
+            ),
+            "gradient of 0.down … the same dropout",
+        ),
+        "first one without": (first_without, "kept for backward … Run every block"),
+        "only the last": (only_the_last, "gradient of 0.down: yours … Nothing inside"),
+        "detached": (
+            each_in(lambda block, x: checkpoint(block, x, use_reentrant=False).detach()),
+            "no grad_fn",
+        ),
+        "covered": (
+            lambda blocks, x: each_in(reentrant)(blocks, x).requires_grad_(),
+            "gradient of 0.down … Nothing inside this checkpoint was recorded",
+        ),
+        "in eval": (
+            each_in(
+                lambda block, x: checkpoint(
+                    lambda x: torch.tanh(x @ block.frozen + x @ block.down @ block.up),
+                    x,
+                    use_reentrant=False,
+                )
+            ),
+            "value [0, 0]",
+        ),
+    },
+}  # fmt: skip
