@@ -146,7 +146,7 @@ EXERCISES = (
         8,
         "`broken`, in the cell below, is the layer of a VQ-VAE: it returns y, which goes to the "
         "decoder, and the loss of the codebook. The value of both is right. It has three bugs, "
-        "each of which a library has had. Write `repaired`.",
+        "all from public implementations. Write `repaired`.",
         (
             "Draw the paths back from y: which tensors do they lead to? To z alone is right.",
             "Draw the paths back from each of the two losses. The codebook loss leads to `codes` "
