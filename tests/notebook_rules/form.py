@@ -47,6 +47,7 @@ OPT_OUTS = {
             "revived-shown",
             "patches-shown",
             "patches-picture",
+            "patches-pairs",
             "mixture-shown",
             "rates-shown",
         )
