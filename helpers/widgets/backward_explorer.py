@@ -65,7 +65,7 @@ def explore_backward(
             f"add {names}, or return one number"
         )
     if sliders:  # what they change is seen where backward has been
-        drawing.parameters["step"] = drawing.last
+        drawing.parameters = {**drawing.parameters, "step": drawing.last}
     return explore(
         drawing, step=Playable(0, drawing.last, interval=INTERVAL), tries=tries, **sliders
     )
