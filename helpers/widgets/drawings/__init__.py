@@ -13,6 +13,7 @@ saturation      SaturationDrawing: how much gradient reaches each layer of a sat
 surrogate       SurrogateDrawing: an operator, its surrogate, and which inputs get a gradient
 staircase       StaircaseDrawing: a ball that rolls down stairs by a surrogate gradient
 close_up        CloseUpDrawing: an operation of the gradient atlas, close to a point
+image_maps      ImageMapsDrawing: images, and maps of the pixels that speak for a class
 backward_steps  one backward through a small graph, step by step, as data
 backward_words  these steps in words and numbers
 backward_run    BackwardDrawing: a small graph, and what backward does in it, step by step
@@ -27,6 +28,7 @@ from helpers.widgets.drawings.descent import DescentDrawing
 from helpers.widgets.drawings.draggable_point import PointDrawing
 from helpers.widgets.drawings.drawing import Drawing
 from helpers.widgets.drawings.field import FieldDrawing
+from helpers.widgets.drawings.image_maps import ImageMapsDrawing
 from helpers.widgets.drawings.jacobian import JacobianDrawing
 from helpers.widgets.drawings.saturation import SaturationDrawing
 from helpers.widgets.drawings.side_by_side import SideBySideDrawing
@@ -42,6 +44,7 @@ __all__ = [
     "DescentDrawing",
     "Drawing",
     "FieldDrawing",
+    "ImageMapsDrawing",
     "JacobianDrawing",
     "PointDrawing",
     "SaturationDrawing",
