@@ -86,7 +86,7 @@ def _check_clipped(answer):
 def _expect_no_write(answer, x, upstream, limit):
     """A sum hands the same gradient to both of its terms."""
     neighbour = torch.zeros_like(x).requires_grad_()
-    ((call_answer(answer, x, limit) + neighbour) * upstream).sum().backward()
+    ((call_answer(answer, x, limit) + neighbour * 1) * upstream).sum().backward()
     expect_close(
         "gradient of a neighbour that is added to the result",
         neighbour.grad,
@@ -119,9 +119,13 @@ def _check_loss_of_process(answer):
         }
         found = _as_ddp(yours, weight)
         wrong = {why: _as_ddp(losses, weight) for why, losses in mistakes.items()}
-        if found.isnan().any():
-            raise Wrong(f"{where}: yours NaN. The mean of no sample is 0 / 0: take the sum.")
         expect_close(where, found, 2 * weight / everywhere, wrong)
+        expect_close(
+            f"mean of the losses of samples {' + '.join(map(str, lengths))}",
+            torch.stack(yours).mean(),
+            (weight**2).mean(),
+            why="The mean of no sample is 0 / 0: take the sum.",
+        )
 
 
 def _as_ddp(losses, weight):
@@ -141,7 +145,8 @@ EXERCISES = (
         "parameters of `network`. The network is a `nn.Module` that nobody has frozen yet.",
         (
             "Which of the *ways to freeze a layer* lets a gradient pass to what comes before it?",
-            "`network(image)` has to be recorded, outside of `no_grad`. `network(target)` need not.",
+            "`network(image)` has to be recorded, outside of `no_grad`. `network(target)` does "
+            "not.",
             "`network.requires_grad_(False)` freezes the network, and `target.detach()` the "
             "target.",
         ),
