@@ -86,7 +86,8 @@ def _check_clipped(answer):
 def _expect_no_write(answer, x, upstream, limit):
     """A sum hands the same gradient to both of its terms."""
     neighbour = torch.zeros_like(x).requires_grad_()
-    ((call_answer(answer, x, limit) + neighbour * 1) * upstream).sum().backward()
+    term = neighbour * 1  # made first, so backward comes to it last
+    ((call_answer(answer, x, limit) + term) * upstream).sum().backward()
     expect_close(
         "gradient of a neighbour that is added to the result",
         neighbour.grad,
