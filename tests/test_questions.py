@@ -53,9 +53,9 @@ def test_the_section_has_a_cell_that_shows_the_answer(question):
     assert cell.execution_count and cell.outputs
 
 
-def test_there_are_forty_from_different_threads():
-    assert len({question["thread"] for question in QUESTIONS}) == len(QUESTIONS) == 40
-    assert len({question["asked"] for question in QUESTIONS}) == 40
+def test_there_are_forty_or_more_from_different_threads():
+    assert len({question["thread"] for question in QUESTIONS}) == len(QUESTIONS) >= 40
+    assert len({question["asked"] for question in QUESTIONS}) == len(QUESTIONS)
     for question in QUESTIONS:
         assert re.match(
             "https://(github.com|discuss.pytorch.org|stackoverflow.com)/.", question["thread"]
