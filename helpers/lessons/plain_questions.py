@@ -625,8 +625,8 @@ QUESTIONS = (
     Question(
         "frozen-layer",
         (
-            "A frozen layer is trained, or changes anyway",
-            "freeze, frozen, not frozen, requires_grad False but still updated, fine-tuning",
+            "A frozen layer is updated, despite `requires_grad=False`",
+            "freeze, set requires_grad of parameters to False, why still updated, not frozen",
         ),
         "Set requires_grad of its parameters, not of the module; clear their .grad; and put a "
         "frozen batch norm into eval mode.",

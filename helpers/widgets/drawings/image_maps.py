@@ -49,13 +49,19 @@ class ImageMapsDrawing(Drawing):
 
     def show(self, image=0, asked=0):
         self._image.set_data(self._images[image].numpy())
-        strongest = []
-        for cells, mark, (title, maps) in zip(
-            self._cells, self._marks, self._maps.items(), strict=True
-        ):
-            shown = maps[image, asked].clamp_min(0)
-            row, column = divmod(int(shown.argmax()), shown.shape[1])
-            cells.set_data((shown / shown.max().clamp_min(1e-12) * LEVELS).round() / LEVELS)
-            mark.set_data([column], [row])
-            strongest.append(f"in {title} at row {row + 1}, column {column + 1}")
-        return f"image {image}, asked for a {asked}: strongest {', '.join(strongest)}"
+        parts = zip(self._cells, self._marks, self._maps.items(), strict=True)
+        said = [
+            self._show_map(cells, mark, title, maps[image, asked].clamp_min(0))
+            for cells, mark, (title, maps) in parts
+        ]
+        return f"image {image}, asked for a {asked}: {'; '.join(said)}"
+
+    def _show_map(self, cells, mark, title, shown):
+        if not shown.any():
+            cells.set_data(shown.numpy())
+            mark.set_data([], [])
+            return f"{title} is empty"
+        row, column = divmod(int(shown.argmax()), shown.shape[1])
+        cells.set_data((shown / shown.max() * LEVELS).round().numpy() / LEVELS)
+        mark.set_data([column], [row])
+        return f"strongest in {title} at row {row + 1}, column {column + 1}"
