@@ -41,6 +41,10 @@ OPT_OUTS = {
         cell: "a trained network differs a little from processor to processor; the cell asserts "
         "what does not"
         for cell in ("cam-empty", "cam-explorer", "cam-table")
+    }
+    | {
+        cell: "torch 2.6 has another name for the operation; expect_error compares the rest"
+        for cell in ("unseen-detach", "relu-broken")
     },
 }
 

@@ -39,7 +39,7 @@ class ImageMapsDrawing(Drawing):
         look = {"vmin": 0, "vmax": 1, "interpolation": "none"}
         self._image = image_ax.imshow(images[0].numpy(), cmap="gray_r", **look)
         self._cells = [ax.imshow(images[0].numpy(), cmap="Oranges", **look) for ax in map_axes]
-        mark = {"mfc": "none", "mec": "black", "ms": 14, "mew": 1.5}
+        mark = {"mfc": "white", "mec": "black", "ms": 9, "mew": 1.5}
         self._marks = [ax.plot([0], [0], "o", **mark)[0] for ax in map_axes]
         for ax, title in zip((image_ax, *map_axes), ("the image", *maps), strict=True):
             ax.set(title=title, xticks=[], yticks=[])
