@@ -664,7 +664,8 @@ QUESTIONS = (
         (
             Cause("all copies in a table", "11_the_training_loop.ipynb#Ways-to-copy-a-tensor"),
             Cause(
-                "a wrong gradient, silently", "11_the_training_loop.ipynb#A-write-that-nobody-sees"
+                "a wrong gradient, silently",
+                "11_the_training_loop.ipynb#A-write-that-goes-unnoticed",
             ),
         ),
     ),
@@ -722,6 +723,6 @@ QUESTIONS = (
             "gradient accumulation, synchronization, communication, no_sync context manager",
         ),
         "Around forward and backward: DDP decides in the forward pass whether it will exchange.",
-        (Cause("exchanges, counted", "11_the_training_loop.ipynb#Accumulating-without-talking"),),
+        (Cause("exchanges, counted", "11_the_training_loop.ipynb#Accumulation-with-no_sync"),),
     ),
 )
