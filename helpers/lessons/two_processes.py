@@ -40,7 +40,11 @@ KNOWN = {
     "DistributedDataParallel": DistributedDataParallel,
     "count_exchanges": count_exchanges,
 }
-COMMAND = f"from {__name__} import work; work({{rank}}, {{folder!r}})"
+# Not by its whole name: that would import the widgets, too, which takes longer.
+HERE, NAME = str(Path(__file__).parent), Path(__file__).stem
+COMMAND = (
+    f"import sys; sys.path.append({HERE!r}); from {NAME} import work; work({{rank}}, {{folder!r}})"
+)
 PATIENCE = timedelta(seconds=60)
 
 
