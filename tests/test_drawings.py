@@ -24,6 +24,7 @@ from helpers.widgets.drawings import (
     EstimatorsDrawing,
     FieldDrawing,
     HalfPrecisionDrawing,
+    ImageMapsDrawing,
     JacobianDrawing,
     SaturationDrawing,
     SideBySideDrawing,
@@ -79,6 +80,12 @@ def small_gradients():
     return 2.0 ** torch.arange(-40.0, 1.0, dtype=torch.float64)
 
 
+def image_maps():
+    images = torch.eye(6)[:4, :, None] * torch.ones(6)
+    maps = torch.arange(4 * 5 * 36).remainder(37).reshape(4, 5, 6, 6).float()
+    return ImageMapsDrawing(images, {"one map": maps, "another map": -maps})
+
+
 MADE = {
     "curve": (lambda: CurveDrawing(wave, (-3, 3)), {"width": (1.0, 3.0, 0.5)}),
     "side by side": (
@@ -114,6 +121,7 @@ MADE = {
     "half precision": (lambda: HalfPrecisionDrawing(small_gradients()), {"power": (0, 32, 1)}),
     "saturation": (SaturationDrawing, {"scale": (0.5, 100.0, 0.5)}),
     "surrogate": (SurrogateDrawing, {"width": (0.25, 3.0, 0.25)}),
+    "image maps": (image_maps, {"image": (0, 3), "asked": (0, 4)}),
     "stairs": (
         StaircaseDrawing,
         {"start": (-3.75, 5.75, 0.25), "width": (0.75, 6.0, 0.25), "steps": Playable(0, 40)},
@@ -725,3 +733,37 @@ def test_the_dark_zones_hold_what_becomes_0_and_inf():
 def test_zeros_of_a_gradient_are_left_out():
     with_zeros = torch.cat([small_gradients(), torch.zeros(9)])
     assert "of 41 numbers, " in HalfPrecisionDrawing(with_zeros).show()
+
+
+# ---- Images and their maps
+
+
+def test_a_map_is_drawn_relative_to_its_strongest_pixel():
+    maps = torch.tensor([[[[-4.0, 1.0], [0.0, 2.0]], [[8.0, -1.0], [4.0, 0.0]]]])
+    drawing = ImageMapsDrawing(torch.eye(2)[None], {"the map": maps})
+    for asked, cells, strongest in (
+        (0, [[0, 0.5], [0, 1]], (1, 1)),
+        (1, [[1, 0], [0.5, 0]], (0, 0)),
+    ):
+        said = drawing.show(asked=asked)
+        _, shown, mark = drawing.moving
+        assert shown.get_array().tolist() == cells
+        assert [each[0] for each in mark.get_data()] == [strongest[1], strongest[0]]
+        row, column = strongest[0] + 1, strongest[1] + 1
+        assert said.endswith(
+            f"asked for a {asked}: strongest in the map at row {row}, column {column}"
+        )
+
+
+def test_an_empty_map_has_no_strongest_pixel():
+    drawing = ImageMapsDrawing(torch.eye(2)[None], {"the map": -torch.ones(1, 1, 2, 2)})
+    assert drawing.show() == "image 0, asked for a 0: the map is empty"
+    _, shown, mark = drawing.moving
+    assert not shown.get_array().any() and len(mark.get_data()[0]) == 0
+
+
+def test_maps_need_one_for_each_image():
+    with pytest.raises(
+        ValueError, match=r"images of shape \(3, 2, 2\), but maps of shape \(1, 2, 2"
+    ):
+        ImageMapsDrawing(torch.zeros(3, 2, 2), {"the map": torch.zeros(1, 2, 2, 2)})

@@ -71,7 +71,8 @@ def test_solutions_are_accepted_and_stubs_are_not_done(path, capsys):
             verdicts[cell.id] = capsys.readouterr().out
     numbers = [number for number in EXERCISES if number.startswith(path.name[:2])]
     assert numbers
-    for i, number in enumerate(numbers, 1):
+    for number in numbers:
+        i = number.partition(".")[2]
         assert verdicts[f"exercise-{i}-solution"].startswith(f"✓ {number} ")
         assert verdicts[f"exercise-{i}-answer"].startswith(f"… {number} is not done yet")
 

@@ -1,5 +1,7 @@
 """Every correct spelling of an exercise's answer is accepted, not the folded solution alone."""
 
+import copy
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -188,8 +190,8 @@ def means_weighted(weight, batches):
 
 def clipped_as_torch_does(gradients, limit):
     copies = [g.clone().requires_grad_() for g in gradients]
-    for copy, g in zip(copies, gradients, strict=True):
-        copy.grad = g.clone()
+    for clipped, g in zip(copies, gradients, strict=True):
+        clipped.grad = g.clone()
     clip_grad_norm_(copies, limit)
     return [copy.grad for copy in copies]
 
@@ -232,6 +234,48 @@ def all_in_one(blocks, x):
     return checkpoint(nn.Sequential(*blocks), x, use_reentrant=False)
 
 
+def through_functional_call(image, target, network):
+    fixed = {name: p.detach() for name, p in network.named_parameters()}
+    goal = network(target).detach()
+    seen = torch.func.functional_call(network, fixed, image)
+    return torch.nn.functional.mse_loss(seen, goal)
+
+
+def one_by_one(image, target, network):
+    for parameter in network.parameters():
+        parameter.requires_grad = False
+    with torch.no_grad():
+        goal = network(target)
+    return ((network(image) - goal) ** 2).mean()
+
+
+def through_a_copy(image, target, network):
+    with torch.inference_mode():
+        goal = network(target)
+    fixed = copy.deepcopy(network).requires_grad_(False)
+    return (fixed(image) - goal.clone()).square().mean()
+
+
+class ClampsGradient(Function):
+    @staticmethod
+    def forward(ctx, x, limit):
+        ctx.limit = limit
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.clamp(-ctx.limit, ctx.limit), None
+
+
+def with_a_hook(new):
+    def clipped(x, limit):
+        y = new(x)
+        y.register_hook(lambda gradient: torch.clamp(gradient, -limit, limit))
+        return y
+
+    return clipped
+
+
 RIGHT = {
     "01.2": {
         "retained": by_retaining,
@@ -240,6 +284,23 @@ RIGHT = {
         "a new leaf": from_a_new_leaf,
         "with a graph": lambda x: by_grad(x, create_graph=True),
         "torch.func": lambda x: torch.func.grad(lambda y: (y**2).sum())(x.exp()),
+    },
+    "11.5": {
+        "functional_call": through_functional_call,
+        "one by one": one_by_one,
+        "a frozen copy": through_a_copy,
+    },
+    "11.6": {
+        "a clone": with_a_hook(torch.clone),
+        "times 1": with_a_hook(lambda x: x * 1),
+        "a view": with_a_hook(lambda x: x.view(x.shape)),
+        "a Function": ClampsGradient.apply,
+    },
+    "11.7": {
+        "the share first": lambda losses, everywhere, processes: (
+            processes * (losses / everywhere).sum()
+        ),
+        "a divisor": lambda losses, everywhere, processes: losses.sum() / (everywhere / processes),
     },
     "10.1": {
         "a product": repaired(lambda g, x: g * slope(x)),

@@ -26,12 +26,13 @@ from autograd_surprises.doctor.rules.wrong import (
     CHANGED_GRADIENT,
     EXPECTED,
     MODULE_BACKWARD,
+    MODULE_FLAG,
     OWN_FUNCTION,
     USED_TWICE,
     Meeting,
     probabilities_made_by,
 )
-from autograd_surprises.doctor.setup_lines import built_at, stored_at
+from autograd_surprises.doctor.setup_lines import FLAG, built_at, stored_at
 
 REGISTERED = set(vars(nn.Module()))  # attributes that every module has
 
@@ -65,7 +66,8 @@ def probably_wrong(case: Case) -> list[Finding]:
         if BROADCAST.fits(meeting):
             places = (("at", call.where),)
             found.append(BROADCAST.finding(meeting).about("loss", "wrong", places))
-    return found + _used_twice(case) + _never_called(case) + constant_terms(case)
+    found += _used_twice(case) + _never_called(case) + _flags_of_modules(case)
+    return found + constant_terms(case)
 
 
 def _used_twice(case):
@@ -97,6 +99,23 @@ def _never_called(case):
             places = (("at", Where(code.co_filename, code.co_firstlineno)),)
             told = MODULE_BACKWARD.finding(Named(kind.__name__))
             found.append(told.about(kind.__name__, "wrong", places))
+    return found
+
+
+def _flags_of_modules(case):
+    """Modules whose `requires_grad = False` froze nothing. A class may use it for its own ends."""
+    found = []
+    for name, module in case.model.named_modules() if case.model is not None else ():
+        codes = [getattr(each, "__code__", None) for each in vars(type(module)).values()]
+        is_its_own = any(FLAG in code.co_names for code in codes if code is not None)
+        if (
+            vars(module).get(FLAG) is False
+            and not is_its_own
+            and any(_moves(case, parameter) for parameter in module.parameters())
+        ):
+            name = name or type(module).__name__
+            places = (("set at", stored_at(module, FLAG)),)
+            found.append(MODULE_FLAG.finding(Named(name)).about(name, "wrong", places))
     return found
 
 

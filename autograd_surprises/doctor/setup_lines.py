@@ -17,6 +17,7 @@ from autograd_surprises.doctor.places import HERE, Where, switched_at, user_fram
 
 # nn.Module registers what else it knows: no need to look.
 HOLDERS = (list, tuple, dict, torch.Tensor, functools.partial)
+FLAG = "requires_grad"  # an attribute that a module does not have
 
 _built: WeakKeyDictionary[torch.optim.Optimizer, Where] = WeakKeyDictionary()
 _stored: WeakKeyDictionary[nn.Module, dict[str, Where]] = WeakKeyDictionary()
@@ -71,7 +72,7 @@ def stand_in(groups: list, optimizers: list[torch.optim.Optimizer]) -> torch.opt
 
 
 def stored_at(module: nn.Module, name: str) -> Where | None:
-    """The line that last stored a holder of tensors as this attribute, if it was seen."""
+    """The line that last stored a holder of tensors, or the flag, as this attribute, if seen."""
     return _stored.get(module, {}).get(name)
 
 
@@ -106,11 +107,15 @@ def _noting_tensors(original):
     @functools.wraps(original)
     def store(module, name, value):
         original(module, name, value)
-        if _active and isinstance(value, HOLDERS) and not isinstance(value, nn.Parameter):
+        if _active and (name == FLAG or _holds_tensors(value)):
             with suppress(Exception):  # a module that cannot be hashed, or not yet
                 _stored.setdefault(module, {})[name] = where_is(user_frame(sys._getframe(1)))
 
     return store
+
+
+def _holds_tensors(value):
+    return isinstance(value, HOLDERS) and not isinstance(value, nn.Parameter)
 
 
 def _noting_hooks(original):

@@ -87,5 +87,34 @@ MODULES = (
         },
         "DistributedDataParallel waited for the gradient of a parameter that forward did not use",
         "use every parameter, or find_unused_parameters=True; explain(loss, model) lists them",
+        section="11_the_training_loop.ipynb#A-parameter-that-nobody-used",
+    ),
+    Message(
+        "no-process-group",
+        {
+            "Default process group has not been initialized": """
+                nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+            """,
+        },
+        "this process does not know the others that it should average gradients with",
+        "start the script with torchrun, and call torch.distributed.init_process_group() in it",
+        section="11_the_training_loop.ipynb#What-DDP-does-with-two-gradients",
+    ),
+    Message(
+        "non-full-hook",
+        {
+            "Using a non-full backward hook when the forward contains multiple autograd Nodes": """
+                class Layer(nn.Module):
+                    def forward(self, x):
+                        return torch.tanh(3 * x)
+                layer = Layer()
+                layer.register_backward_hook(lambda *seen: None)
+                layer(x)
+            """,
+        },
+        "a hook of the older kind is attached to the last operation of a module, so it gets "
+        "the gradient of another tensor than the input",
+        "module.register_full_backward_hook(hook)",
+        section="11_the_training_loop.ipynb#A-hook-on-a-layer",
     ),
 )

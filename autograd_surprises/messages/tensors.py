@@ -151,6 +151,7 @@ TENSORS = (
         },
         "a tensor made in torch.inference_mode() is used in a computation with gradients",
         "clone it outside inference mode, or make it under torch.no_grad() instead",
+        section="11_the_training_loop.ipynb#Features-from-inference-mode",
     ),
     Message(
         "hooked-in-place",
@@ -164,6 +165,7 @@ TENSORS = (
         "a module with a full backward hook returns views, and an operation changes one in place: "
         "the next module, or this one itself",
         "nn.ReLU(inplace=False), or x = x + y instead of x += y, in and after a module with a hook",
+        section="11_the_training_loop.ipynb#A-hook-before-an-in-place-relu",
         variants=("BackwardHookFunctionBackward is a view and is being modified inplace",),
     ),
     Message(

@@ -18,6 +18,7 @@ precision     other dtypes and extreme numbers
 shapes        empty, 0-d, non-contiguous
 memory        what is kept for backward
 compiled      torch.compile
+pair          two new processes, and what they hand in
 processes     DistributedDataParallel
 card          ReportCard, as text and as a table
 questions     report_card(), and the check that answers each question

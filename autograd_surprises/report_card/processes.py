@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import socket
-import subprocess
-import sys
 import tempfile
-import time
-from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,12 +11,12 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from autograd_surprises.report_card.pair import SECONDS, hand_in, results_of_two
 from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.vectors import flat, pattern
 from autograd_surprises.report_card.verdict import NotApplicable, first_line, require_equal
 
 SHARES = (1.0, 0.75)  # what each process multiplies the inputs by: its part of the data
-SECONDS = 60
 COMMAND = f"from {__name__} import work; work({{rank}}, {{folder!r}})"  # in a new process
 
 
@@ -66,10 +60,7 @@ def work(rank: int, folder: str) -> None:
     parallel = nn.parallel.DistributedDataParallel(model)
     y = parallel(SHARES[rank])
     y.backward(pattern(y))
-    torch.save(flat([weight.grad for weight in model.weights]), f"{folder}/{rank}.saving")
-    os.rename(f"{folder}/{rank}.saving", f"{folder}/{rank}.pt")
-    dist.barrier()
-    os._exit(0)  # gloo's threads sometimes abort a process that exits normally
+    hand_in(flat([weight.grad for weight in model.weights]), rank, folder)
 
 
 def pickled(subject: Subject) -> bytes:
@@ -90,32 +81,6 @@ def pickled(subject: Subject) -> bytes:
 
 
 def _run(folder):
-    """The results of both processes, or the error of the first that ended without one."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    for _, name in socket.if_nameindex():
-        if name.startswith("lo"):  # the loopback: 127.0.0.1
-            environment["GLOO_SOCKET_IFNAME"] = name
-    results = [folder / f"{rank}.pt" for rank in range(len(SHARES))]
-    end = time.monotonic() + SECONDS
-    with ExitStack() as stack:
-        running = [_start(rank, folder, environment, stack) for rank in range(len(SHARES))]
-        while not all(result.exists() for result in results):
-            for rank, process in enumerate(running):
-                if process.poll() is not None and not results[rank].exists():
-                    said = (folder / f"{rank}.txt").read_text().strip().splitlines()
-                    raise RuntimeError(said[-1] if said else "a process ended without a word")
-            if time.monotonic() > end:
-                raise RuntimeError(f"the two processes did not end within {SECONDS} s")
-            time.sleep(0.05)
-        return [torch.load(result) for result in results]
-
-
-def _start(rank, folder, environment, stack):
-    command = [sys.executable, "-c", COMMAND.format(rank=rank, folder=str(folder))]
-    with open(folder / f"{rank}.txt", "w") as errors:
-        process = subprocess.Popen(
-            command, env=environment, stdout=subprocess.DEVNULL, stderr=errors
-        )
-    stack.callback(process.wait)
-    stack.callback(process.kill)
-    return process
+    return results_of_two(
+        lambda rank: ["-c", COMMAND.format(rank=rank, folder=str(folder))], folder
+    )

@@ -1,6 +1,7 @@
 """What a lesson is made of.
 
 saved_tensors   bytes that a graph keeps alive for backward
+two_processes   a function in two processes at once
 stairs          a staircase, and a ball that rolls down it by gradient descent
 stairs_picture  the ball on its way down, as a figure
 choices         four choices with a known gradient, and six ways to estimate it

@@ -746,4 +746,121 @@ QUESTIONS = (
             Cause("the scale", "07_train_through_rounding.ipynb#When-the-scale-is-wrong"),
         ),
     ),
+    Question(
+        "eval-mode",
+        (
+            "Does `model.eval()` switch gradients off?",
+            "net.eval and torch.no_grad, inference_mode, evaluation, combine both, difference",
+        ),
+        "No. It changes what dropout and batch norm compute. no_grad switches recording off.",
+        (
+            Cause(
+                "who gets a gradient in each",
+                "11_the_training_loop.ipynb#Ways-to-freeze-a-layer",
+            ),
+        ),
+    ),
+    Question(
+        "frozen-layer",
+        (
+            "A frozen layer is updated, despite `requires_grad=False`",
+            "freeze, set requires_grad of parameters to False, why still updated, not frozen",
+        ),
+        "Set requires_grad of its parameters, not of the module; clear their .grad; and put a "
+        "frozen batch norm into eval mode.",
+        (
+            Cause(
+                "the module has no requires_grad",
+                "11_the_training_loop.ipynb#A-layer-that-is-not-frozen",
+            ),
+            Cause("a batch norm", "11_the_training_loop.ipynb#Frozen,-and-it-moves"),
+            Cause(
+                "an old .grad and momentum",
+                "11_the_training_loop.ipynb#Frozen-in-the-middle-of-training",
+            ),
+            Cause("which way to freeze it", "11_the_training_loop.ipynb#Ways-to-freeze-a-layer"),
+        ),
+    ),
+    Question(
+        "batch-norm",
+        (
+            "A batch norm without gradients still changes",
+            "BatchNorm running_mean, running_var, statistics, BN layers, freeze",
+        ),
+        "Its running mean and variance are buffers, which the forward pass updates. eval() stops "
+        "that, until the next train().",
+        (Cause("a frozen batch norm", "11_the_training_loop.ipynb#Frozen,-and-it-moves"),),
+    ),
+    Question(
+        "which-copy",
+        (
+            "`detach()`, `.data`, `clone()` or `deepcopy`?",
+            "copy a tensor, difference between detach and data, shares memory, safe to change",
+        ),
+        "Only clone() lets a gradient back. detach() and .data share the memory, and torch does "
+        "not notice a write into .data.",
+        (
+            Cause("all copies in a table", "11_the_training_loop.ipynb#Ways-to-copy-a-tensor"),
+            Cause(
+                "a wrong gradient, silently",
+                "11_the_training_loop.ipynb#A-write-that-goes-unnoticed",
+            ),
+        ),
+    ),
+    Question(
+        "hooks",
+        (
+            "A hook fails, or gets another gradient than I expect",
+            "register_hook, backward hook, grad_input, grad_output, inplace ReLU, feature map",
+        ),
+        "Use full backward hooks, and none before an in-place operation. A hook on a tensor gets "
+        "the gradient of that tensor.",
+        (
+            Cause("a tensor", "11_the_training_loop.ipynb#A-hook-on-a-tensor"),
+            Cause("a layer, and the older hook", "11_the_training_loop.ipynb#A-hook-on-a-layer"),
+            Cause("an in-place relu", "11_the_training_loop.ipynb#A-hook-before-an-in-place-relu"),
+        ),
+    ),
+    Question(
+        "saliency-map",
+        (
+            "Which pixels does a network look at?",
+            "Grad-CAM, class activation map, saliency, heat map is empty or black, HiResCAM",
+        ),
+        "Weight the feature maps by their gradient. The mean that Grad-CAM takes can say nothing.",
+        (
+            Cause(
+                "Grad-CAM, and a test of it",
+                "11_the_training_loop.ipynb#Where-does-the-network-look?",
+            ),
+        ),
+    ),
+    Question(
+        "several-processes",
+        (
+            "Several GPUs or processes: are gradients summed or averaged?",
+            "DDP, DistributedDataParallel, multi-GPU, all_reduce, world_size, average over ranks",
+        ),
+        "DistributedDataParallel takes the mean. If the shares differ in length, that is not the "
+        "mean over all samples.",
+        (
+            Cause(
+                "the mean of two gradients",
+                "11_the_training_loop.ipynb#What-DDP-does-with-two-gradients",
+            ),
+            Cause(
+                "shares of unequal length",
+                "11_the_training_loop.ipynb#Shares-of-unequal-length",
+            ),
+        ),
+    ),
+    Question(
+        "no-sync",
+        (
+            "Where does `no_sync()` go when I accumulate gradients under DDP?",
+            "gradient accumulation, synchronization, communication, no_sync context manager",
+        ),
+        "Around forward and backward: DDP decides in the forward pass whether it will exchange.",
+        (Cause("exchanges, counted", "11_the_training_loop.ipynb#Accumulation-with-no_sync"),),
+    ),
 )

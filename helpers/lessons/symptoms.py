@@ -23,6 +23,7 @@ FREQUENT = (
     "gradient-is-nan",
     "gradient-is-zero",
     "weight-never-moves",
+    "frozen-layer",
     "moved-tensor",
     "what-is-gradient",
     "gradient-grows",

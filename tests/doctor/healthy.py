@@ -31,6 +31,22 @@ def classification():
 
 
 @healthy
+def a_flag_of_the_class():
+    """The module reads its own requires_grad: it is not meant for the parameters."""
+
+    class Scaled(nn.Linear):
+        def __init__(self):
+            super().__init__(3, 1)
+            self.requires_grad = False
+
+        def forward(self, x):
+            return super().forward(x if self.requires_grad else x.detach())
+
+    model, x = Scaled(), torch.randn(8, 3)
+    return model, lambda: model(x).square().mean()
+
+
+@healthy
 def convolution():
     model = nn.Sequential(
         nn.Conv2d(1, 8, 3, bias=False),  # batch norm would take a bias away again

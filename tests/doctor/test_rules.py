@@ -104,6 +104,37 @@ def test_what_the_optimizer_should_train_needs_one(held):
     assert teacher_without_an_optimizer(held)["teacher.weight"].cause == "no-grad"
 
 
+def flag_on_a_module(freeze):
+    """No patient: once the layer is frozen, it has no gradient to compare."""
+    with trace() as t:
+        model = nn.Sequential(nn.Linear(3, 2), nn.Tanh(), nn.Linear(2, 1))
+        freeze(model)
+        loss = model(torch.ones(1, 3)).sum()
+    return t.explain(loss, model)
+
+
+def set_a_flag(model):
+    model[0].requires_grad = False
+
+
+def test_a_flag_of_a_module_freezes_nothing():
+    report = flag_on_a_module(set_a_flag)
+    finding = report["0"]
+    assert (finding.status, finding.cause) == ("wrong", "module-flag") and not report.healthy
+    assert finding.where.source == "model[0].requires_grad = False"
+
+
+@pytest.mark.parametrize(
+    "freeze",
+    [
+        lambda model: model[0].requires_grad_(False),
+        lambda model: (set_a_flag(model), model[0].requires_grad_(False)),
+    ],
+)
+def test_a_module_that_is_frozen_is_no_alarm(freeze):
+    assert flag_on_a_module(freeze).healthy
+
+
 @pytest.mark.filterwarnings("ignore")  # what torch says about the patients
 def test_every_rule_is_told_of_a_patient_or_a_few_lines(monkeypatch):
     def finding(rule, facts=None):
@@ -116,6 +147,7 @@ def test_every_rule_is_told_of_a_patient_or_a_few_lines(monkeypatch):
         loss, tensor, *arguments = make()
         explain(loss, {"tensor": tensor}, **dict(*arguments))
     only_copied()
+    flag_on_a_module(set_a_flag)
     teacher_without_an_optimizer()
     with_derivatives_only()
     for file in (SITE, MINE):

@@ -37,6 +37,15 @@ OPT_OUTS = {
         "compiled-gradient-shown": "torch 2.15 no longer loses the backward; the cell asserts the "
         "plain gradient, and one of the two compiled ones",
     },
+    "11_the_training_loop.ipynb": {
+        cell: "a trained network differs a little from processor to processor; the cell asserts "
+        "what does not"
+        for cell in ("cam-empty", "cam-explorer", "cam-table")
+    }
+    | {
+        cell: "torch 2.6 has another name for the operation; expect_error compares the rest"
+        for cell in ("unseen-detach", "relu-broken")
+    },
     "12_discrete_choices.ipynb": {
         cell: "a training differs a little from processor to processor; the cell asserts what "
         "does not"

@@ -22,6 +22,7 @@ from autograd_surprises.report_card import (
     ReportCard,
     budget,
     compiled,
+    pair,
     processes,
     report_card,
     subject,
@@ -298,7 +299,7 @@ def test_what_a_notebook_defines_is_not_applicable():
 )
 def test_a_process_that_fails_is_heard(monkeypatch, command, says):
     monkeypatch.setattr(processes, "COMMAND", command)
-    monkeypatch.setattr(processes, "SECONDS", 2)
+    monkeypatch.setattr(pair, "SECONDS", 2)
     row = report_card(faulty.Square.apply, x, processes=True)["two processes"]
     assert row.status == "refused"
     assert says in row.message

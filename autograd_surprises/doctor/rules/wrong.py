@@ -130,6 +130,14 @@ MODULE_BACKWARD = Rule(
     "04_override_backward.ipynb#One-gradient-for-each-input",
 )
 
+MODULE_FLAG = Rule(
+    "module-flag",
+    "{name} is a module, and its requires_grad = False is a new attribute that nobody reads: its "
+    "parameters still get gradients",
+    "{name}.requires_grad_(False), a method, freezes all parameters of the module",
+    "11_the_training_loop.ipynb#A-layer-that-is-not-frozen",
+)
+
 LOSSES = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}
 
 

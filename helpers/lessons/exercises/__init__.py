@@ -7,7 +7,8 @@ pointwise    a function of each number alone: its value, its gradient and its me
 bug_hunt     a repaired function against the right one, by finite differences
 notebook_01, notebook_02, notebook_03, notebook_04  the exercises of these notebooks
 notebook_05, notebook_06, notebook_07, notebook_08  the exercises of these notebooks
-notebook_09, notebook_10, notebook_11, notebook_12  the exercises of these notebooks
+notebook_09, notebook_10                            the exercises of these notebooks
+notebook_11, notebook_11_modes, notebook_12         the exercises of these notebooks
 """
 
 from importlib import import_module

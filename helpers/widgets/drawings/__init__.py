@@ -19,6 +19,7 @@ arrow           a vector of the plane as an arrow, and the angle between two
 accumulation    AccumulationDrawing: the gradient that two batches add up to
 clipping        ClippingDrawing: a gradient, and what clipping makes of it
 half_precision  HalfPrecisionDrawing: which part of a gradient survives in 16 bits
+image_maps      ImageMapsDrawing: images, and maps of the pixels that speak for a class
 backward_steps  one backward through a small graph, step by step, as data
 backward_words  these steps in words and numbers
 backward_run    BackwardDrawing: a small graph, and what backward does in it, step by step
@@ -38,6 +39,7 @@ from helpers.widgets.drawings.drawing import Drawing
 from helpers.widgets.drawings.estimators import EstimatorsDrawing
 from helpers.widgets.drawings.field import FieldDrawing
 from helpers.widgets.drawings.half_precision import HalfPrecisionDrawing
+from helpers.widgets.drawings.image_maps import ImageMapsDrawing
 from helpers.widgets.drawings.jacobian import JacobianDrawing
 from helpers.widgets.drawings.saturation import SaturationDrawing
 from helpers.widgets.drawings.side_by_side import SideBySideDrawing
@@ -58,6 +60,7 @@ __all__ = [
     "EstimatorsDrawing",
     "FieldDrawing",
     "HalfPrecisionDrawing",
+    "ImageMapsDrawing",
     "JacobianDrawing",
     "PointDrawing",
     "SaturationDrawing",

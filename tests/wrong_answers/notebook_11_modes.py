@@ -1,0 +1,121 @@
+"""Wrong answers on freezing, hooks and several processes."""
+
+import torch
+
+
+def nothing_recorded(image, target, network):
+    with torch.no_grad():
+        return (network(image) - network(target)).square().mean()
+
+
+def features_detached(image, target, network):
+    network.requires_grad_(False)
+    difference = network(image).detach() - network(target)
+    return difference.square().mean()
+
+
+def in_eval(image, target, network):
+    return (network.eval()(image) - network(target.detach())).square().mean()
+
+
+def flag_of_the_module(image, target, network):
+    network.requires_grad = False
+    return in_eval(image, target, network)
+
+
+def target_not_detached(image, target, network):
+    network.requires_grad_(False)
+    return (network(image) - network(target)).square().mean()
+
+
+def sum_of_squares(image, target, network):
+    network.requires_grad_(False)
+    return (network(image) - network(target.detach())).square().sum()
+
+
+def hooked(hook, copy=torch.Tensor.clone):
+    def clipped(x, limit):
+        y = copy(x)
+        y.register_hook(lambda gradient: hook(gradient, limit))
+        return y
+
+    return clipped
+
+
+def clamp(gradient, limit):
+    return gradient.clamp(-limit, limit)
+
+
+def by_norm(gradient, limit):
+    return gradient * (limit / gradient.norm()).clamp(max=1)
+
+
+def detached(x, limit):
+    return hooked(clamp)(x.detach().requires_grad_(), limit)
+
+
+WRONG = {
+    "11.5": {
+        "no_grad around all": (nothing_recorded, "the value is right … has no history"),
+        "the features are detached": (
+            features_detached,
+            "image.grad: yours None … cuts its path",
+        ),
+        "eval() instead of freezing": (in_eval, "0.weight … eval() does not freeze it"),
+        "the module's own requires_grad": (
+            flag_of_the_module,
+            "0.weight … network.requires_grad = False … is a method",
+        ),
+        "the target is trained, too": (
+            target_not_detached,
+            "target.grad … expected None … Only the image",
+        ),
+        "the sum": (sum_of_squares, "loss: yours … That is the sum, expected the mean."),
+    },
+    "11.6": {
+        "a hook on x itself": (
+            hooked(clamp, copy=lambda x: x),
+            "x.grad … The hook is on x itself",
+        ),
+        "the hook returns nothing": (
+            hooked(lambda gradient, limit: None),
+            "x.grad … a hook has to return the new gradient",
+        ),
+        "the hook writes in place": (
+            hooked(lambda gradient, limit: gradient.clamp_(-limit, limit)),
+            "neighbour … clamp, not clamp_",
+        ),
+        "clipped by norm": (hooked(by_norm), "x.grad … That is clipping by norm"),
+        "the value is clamped": (
+            lambda x, limit: x.clamp(-limit, limit),
+            "value … expected the gradient",
+        ),
+        "cut off from x": (detached, "x.grad … The path through the result is cut."),
+        "no history": (lambda x, limit: x.detach(), "has no history: no gradient reaches x"),
+    },
+    "11.7": {
+        "the mean": (lambda losses, everywhere, processes: losses.mean(), "1 + 3 … mean of means"),
+        "without the number of processes": (
+            lambda losses, everywhere, processes: losses.sum() / everywhere,
+            "2 + 2 … DDP divides by the number of processes once more",
+        ),
+        "the sum": (
+            lambda losses, everywhere, processes: losses.sum(),
+            "2 + 2 … the sum divided by the number of processes",
+        ),
+        "divided by the processes": (
+            lambda losses, everywhere, processes: losses.sum() / everywhere / processes,
+            "into the product, not the divisor",
+        ),
+        "the mean, weighted by its share": (
+            lambda losses, everywhere, processes: (
+                losses.mean() * len(losses) * processes / everywhere
+            ),
+            "3 + 0: yours nan … take the sum",
+        ),
+        "a number": (
+            lambda losses, everywhere, processes: losses.sum().detach(),
+            "has no history, so nothing is trained",
+        ),
+    },
+}
