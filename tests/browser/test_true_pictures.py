@@ -19,6 +19,7 @@ PERCENT, LEVELS = 0.5, 64  # so many pixels may differ by more levels than that
 LARGEST = 400_000  # bytes of one frozen explorer
 TEXT, LINE = 4.5, 3  # contrasts
 TINT, TINT_ON_DARK = 1.2, 1.35  # of areas that only have to be seen
+IMAGES = ("11_the_training_loop-cam-explorer",)  # on whose cells no number stands
 MARK = 40  # what is wider, in pixels, is an area
 DECORATION = ("#dddddd", "#ffffff")  # the grid, and the rim that sets marks apart
 
@@ -143,7 +144,11 @@ def test_a_page_shows_what_matplotlib_draws_in_colours_that_can_be_seen(open_emp
     page, wrong, styles = open_empty(), {}, []
     for file in pictures:
         written = json.loads(file.read_text())
-        styles += written["styles"]
+        styles += [
+            style
+            for style in written["styles"]
+            if style["kind"] != "cell" or file.stem not in IMAGES
+        ]
         frozen, said = written.pop("frozen"), written.pop("said")
         start, lowest = page.evaluate(FROZEN, frozen)
         moved = any("numbers" in c and c["start"] for c in frozen["controls"])

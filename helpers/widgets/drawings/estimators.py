@@ -53,7 +53,7 @@ class EstimatorsDrawing(Drawing):
         for ax in (dots_ax, error_ax):
             ax.set_navigate(False)  # y is a name here
         exact = dots_ax.axvline(exact_gradient()[SHOWN], color=INK, ls="--", lw=1.4)
-        (self._dots,) = dots_ax.plot([], [], "o", color=VALUE_COLOUR, ms=4, alpha=0.6)
+        (self._dots,) = dots_ax.plot([], [], "o", color=VALUE_COLOUR, ms=4, alpha=0.75)
         look = {"ls": "none", "mec": "white"}
         (self._bias,) = error_ax.plot([], [], "s", color=VALUE_COLOUR, ms=7, **look)
         (self._spread,) = error_ax.plot([], [], "D", color=INK, ms=7, **look)

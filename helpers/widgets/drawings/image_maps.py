@@ -44,6 +44,7 @@ class ImageMapsDrawing(Drawing):
         for ax, title in zip((image_ax, *map_axes), ("the image", *maps), strict=True):
             ax.set(title=title, xticks=[], yticks=[])
             ax.set_navigate(False)
+            ax.spines[:].set_color("#dddddd")
         self.moving = [self._image, *self._cells, *self._marks]
         self.figure.legend_below(self._marks[:1], ["strongest pixel"], columns=1)
 
