@@ -97,7 +97,9 @@ def frozen(path: Path) -> dict:
 
 def _summary_to_store(shown):
     """What displaying it stores. An explorer may store other values than it starts with."""
-    _, metadata = shown.keep_picture() if isinstance(shown, Explorer) else shown.bundle()
+    if not isinstance(shown, Explorer):
+        return shown.summary
+    _, metadata = shown.keep_picture()
     return metadata["image/png"]["alt"]
 
 
