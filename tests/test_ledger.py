@@ -27,7 +27,7 @@ else:
 
 ROWS = [
     f"{page}{number}"
-    for page, last in (("A", 12), ("B", 10), ("C", 5))
+    for page, last in (("A", 12), ("B", 10), ("C", 8))
     for number in range(1, last + 1)
 ]
 PAGE = "docs/what_the_web_gets_wrong.md"

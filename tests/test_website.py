@@ -11,7 +11,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from helpers.curves import plot_gradient_curve
 from helpers.lessons import predict
-from helpers.widgets import explore, freeze, freezing
+from helpers.widgets import explore, explore_backward, freeze, freezing
 from helpers.widgets.playground import Playground
 from tools.notebooks import ROOT
 from tools.website import __main__ as command
@@ -160,6 +160,20 @@ def test_a_picture_that_is_not_the_stored_one_is_refused(tmp_path, monkeypatch):
     cells[0].outputs[0].metadata["image/png"]["alt"] = shown.summary
     nbformat.write(new_notebook(cells=cells), tmp_path / "a.ipynb")
     assert recording.frozen(tmp_path / "a.ipynb")["a"]["controls"] == []
+
+
+def test_an_explorer_may_store_another_picture_than_it_starts_with(tmp_path, monkeypatch):
+    w = torch.tensor(2.0, requires_grad=True)
+    shown = explore_backward(lambda: 3 * w, {"w": w})
+    data, metadata = shown.keep_picture()
+    output = new_output("execute_result", data=data, metadata=metadata)
+    cells = [new_code_cell("explore_backward(...)", id="a", outputs=[output])]
+    nbformat.write(new_notebook(cells=cells), tmp_path / "a.ipynb")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(recording, "shown_by", lambda notebook, _: [(notebook.cells[0], shown)])
+    assert "step=2" in metadata["image/png"]["alt"]
+    assert shown.values["step"] == 0
+    assert recording.frozen(tmp_path / "a.ipynb")["a"]["controls"]
 
 
 def test_only_notebooks_that_changed_are_run_again(tmp_path, monkeypatch):

@@ -132,7 +132,7 @@ def all_of_them(codes, z, index):
 def the_used_ones(codes, z, index):
     used = index.unique()
     with torch.no_grad():
-        codes[used] = z[torch.randperm(len(z))[: len(used)]]
+        codes[used] = z.flip(0)[: len(used)]  # by chance, a random row would be the code itself
 
 
 def not_a_leaf(codes, z, index):
@@ -160,6 +160,14 @@ WRONG = {
         "a reward": (rewarded, "The sign is turned"),
         "half the square": (halved, "yours -3, expected -6 … The square is halved"),
         "divided by itself": (divided, "The advantage has become 1"),
+        "the probability": (
+            step_loss(detached, of_policy=torch.exp),
+            "gradient of logits [0]: yours -0.1455, expected -0.9612 … keep its logarithm",
+        ),
+        "two losses": (
+            lambda logits, baseline, chosen, cost: (baseline * logits[chosen], baseline**2),
+            "yours is a tuple. Return the sum of both terms.",
+        ),
         "of each option": (
             lambda logits, baseline, chosen, cost: (cost - baseline) * logits.log_softmax(-1),
             "has shape (3,), expected ()",
@@ -193,6 +201,10 @@ WRONG = {
         ),
         "y detached": (layer(right, through=lambda z, q: q.detach()), "No path leads from y"),
         "not quantized": (layer(right, through=lambda z, q: z), "y [0, 0]: yours 0.5 … That is z."),
+        "z detached instead": (
+            layer(right, through=lambda z, q: z.detach() + q - z),
+            "gradient of z, through y [0, 0]: yours -1, expected 1 … The sign is turned",
+        ),
         "half of the gradient": (
             layer(right, through=lambda z, q: z / 2 + (q - z / 2).detach()),
             "gradient of z, through y [0, 0]: yours 0.5, expected 1",
@@ -204,6 +216,10 @@ WRONG = {
         "a loss of y": (
             layer(behind_the_patch),
             "gradient of codes, through the loss: yours None … behind the detach",
+        ),
+        "q detached for both": (
+            layer(lambda z, q, y, beta: right(z, q.detach(), y, beta)),
+            "gradient of codes, through the loss: yours None … needs q itself: neither q.detach()",
         ),
         "the commitment moves the codes, too": (
             layer(codes_not_detached),
@@ -248,7 +264,7 @@ WRONG = {
         "the mean": (places(lambda codes, z, dead: z.mean(0)), "That is the mean of all z."),
         "random numbers": (
             places(lambda codes, z, dead: torch.randn(len(dead), 2)),
-            "which is no vector of z. Nothing tells",
+            "which is no vector of z. It may be far",
         ),
         "a grad_fn": (not_a_leaf, "codes has a grad_fn now"),
         "the call": (3, "needs the function itself, got int."),

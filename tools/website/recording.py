@@ -85,14 +85,22 @@ def frozen(path: Path) -> dict:
     notebook, made = nbformat.read(path, as_version=4), {}
     os.chdir(path.parent)
     for cell, shown in shown_by(notebook, has_picture):
-        stored = cell.outputs[-1].metadata["image/png"]["alt"]
-        if shown.summary != stored and IGNORED not in cell.metadata.get("tags", ()):
+        stored, found = cell.outputs[-1].metadata["image/png"]["alt"], _summary_to_store(shown)
+        if found != stored and IGNORED not in cell.metadata.get("tags", ()):
             raise ValueError(
-                f"{path.name}, cell {cell.id}: it shows {shown.summary!r}, but {stored!r} is "
-                "stored: run `make notebooks`"
+                f"{path.name}, cell {cell.id}: it shows {found!r}, but {stored!r} is stored: run "
+                "`make notebooks`"
             )
         made[cell.id] = freeze(shown) if isinstance(shown, Explorer) else freeze_picture(shown)
     return made
+
+
+def _summary_to_store(shown):
+    """What displaying it stores. An explorer may store other values than it starts with."""
+    if not isinstance(shown, Explorer):
+        return shown.summary
+    _, metadata = shown.keep_picture()
+    return metadata["image/png"]["alt"]
 
 
 if __name__ == "__main__":

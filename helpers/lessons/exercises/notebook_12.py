@@ -30,6 +30,8 @@ def _check_step_loss(answer):
         baseline = torch.tensor(baseline, dtype=torch.float64, requires_grad=True)
         where = f"repaired_step_loss(logits, {baseline:g}, {chosen}, {cost:g})"
         loss = call_answer(answer, logits, baseline, chosen, cost)
+        if isinstance(loss, (tuple, list)):
+            raise Wrong(f"{where}: yours is a {type(loss).__name__}. Return the sum of both terms.")
         expect_tensor(where, loss, torch.Size(()))
         if not loss.requires_grad:
             raise Wrong(f"{where} has no graph: everything in it is detached.")
@@ -46,6 +48,8 @@ def _check_step_loss(answer):
                 "The sign is turned: a high cost has to make the choice less likely.": -gradient,
                 "The cost itself is there: subtract the baseline.": gradient / advantage * cost,
                 "The advantage has become 1: detach it, but keep its value.": gradient / advantage,
+                "That is the gradient of the probability: keep its logarithm.": gradient
+                * log_probabilities[chosen].exp(),
             },
         )
         leak = log_probabilities[chosen]
@@ -160,7 +164,8 @@ def _expect_y(y, z, codes):
     if of_z is None:
         why = "No path leads from y back to z: let the gradient pass q, straight through."
         raise Wrong(f"gradient of z, through y: yours None, expected that of y. {why}")
-    expect_close("gradient of z, through y", of_z, UPSTREAM)
+    turned = "The sign is turned: z is subtracted outside of detach()."
+    expect_close("gradient of z, through y", of_z, UPSTREAM, {turned: -UPSTREAM})
     if of_codes is not None:
         raise Wrong(
             f"gradient of codes, through y: yours {of_codes[0].tolist()} for code 0, expected "
@@ -187,8 +192,8 @@ def _expect_loss(loss, z, codes):
     yours_z, yours_codes = _gradients(loss, z, codes)
     if yours_codes is None:
         raise Wrong(
-            "gradient of codes, through the loss: yours None, expected a tensor. A loss of y "
-            "never reaches the codes: they stand behind the detach of y."
+            "gradient of codes, through the loss: yours None, expected a tensor. The codebook "
+            "loss needs q itself: neither q.detach(), nor y, where q stands behind the detach."
         )
     expect_close(
         "gradient of codes, through the loss",
@@ -260,7 +265,7 @@ def _expect_vectors_of(z, revived, dead):
     for k, code in zip(dead, revived, strict=True):
         if not (code == z).all(1).any():
             mean = torch.allclose(code, z.mean(0))
-            why = "That is the mean of all z." if mean else "Nothing tells that any z comes there."
+            why = "That is the mean of all z." if mean else "It may be far from every z."
             place = [round(number, 2) for number in code.tolist()]
             raise Wrong(f"code {k}: yours is at {place}, which is no vector of z. {why}")
     if len(revived.unique(dim=0)) < len(revived):
