@@ -2,6 +2,7 @@
 
 from autograd_surprises.messages.message import Cause, Message
 
+CALLS = "11_the_training_loop.ipynb#A-scaler"
 SCALER = "11_the_training_loop.ipynb#Errors-of-a-scaler"
 SKIPPED = "11_the_training_loop.ipynb#Steps-that-are-skipped"
 ORDER = "11_the_training_loop.ipynb#Clip-before-or-after-unscaling?"
@@ -37,7 +38,7 @@ TRAINING_STEPS = (
         },
         "scaler.update() ends a step, and since the last one no gradient was unscaled",
         "call scaler.step(optimizer) before scaler.update()",
-        section=SCALER,
+        section=CALLS,
     ),
     Message(
         "unscaled-loss",
@@ -49,7 +50,7 @@ TRAINING_STEPS = (
         },
         "the scaler has not scaled any loss yet, so it has nothing to undo",
         "scaler.scale(loss).backward() instead of loss.backward()",
-        section="11_the_training_loop.ipynb#A-scaler",
+        section=CALLS,
     ),
     Message(
         "unscaled-twice",
