@@ -764,8 +764,7 @@ QUESTIONS = (
         "frozen-layer",
         (
             "A frozen layer is updated, despite `requires_grad=False`",
-            "freeze, set requires_grad of parameters to False, why still updated, not frozen, "
-            "backbone, all but the last layer",
+            "freeze, set requires_grad of parameters to False, why still updated, not frozen",
         ),
         "Set requires_grad of its parameters, not of the module; clear their .grad; and put a "
         "frozen batch norm into eval mode.",
