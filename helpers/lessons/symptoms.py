@@ -44,7 +44,7 @@ OF_WEB_PAGES = (
 )
 FEWEST_LETTERS, MORE_LETTERS = 4, 3  # of a word, and by how many another may continue it
 POINTS = 1000  # of a word, shared among the symptoms that have it
-ENOUGH = 500  # points, for two words of a long question
+ENOUGH = 350  # points, for two words of a long question
 MOST = 5  # symptoms that are found by words
 # Words that say nothing about a gradient.
 COMMON = frozenset(

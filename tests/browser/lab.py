@@ -247,9 +247,6 @@ CLOSE = """() => {
   window.lastPanel = panel;
   window.listening = false;
 }"""
-# A training of dozens of networks takes some ten seconds and shows no widget. Where a question is
-# about it, any numbers do.
-STAND_IN = "three_seeds = lambda run: [97.0, 98.0, 99.0]"
 # A shared kernel forgets names and widgets, or the next page would show them. What is left then is
 # imported: frozen, it is not looked through at the next reset, which takes half a second.
 FORGET = """
@@ -265,8 +262,6 @@ SAVED = """() => {
 }"""
 EXECUTED = """code => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel
   .requestExecute({code, silent: true}).done.then(() => true)"""
-EXECUTE = """code => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel
-  .requestExecute({code}) && null"""
 RUN = """chosen => {
   const {content} = window.jupyterapp.shell.currentWidget, ran = window.ran;
   content.deselectAll();
@@ -306,23 +301,26 @@ DRAG = """async ([x, y, distance]) => {
   return (performance.now() - start) / 1000;
 }"""
 # What makes something that lives in the browser: an explorer, a question, the laboratory.
-ANY, EXPLORER, WIDGET = (
+ANY, EXPLORER, QUESTION, WIDGET = (
     re.compile(""),
     re.compile(r"\bexplore(_backward)?\("),
-    re.compile(r"\b(explore|explore_backward|predict|Playground|Laboratory|AtlasBrowser|Quiz)\("),
+    re.compile(r"\bpredict\("),
+    re.compile(r"\b(explore|explore_backward|Playground|Laboratory|AtlasBrowser|Quiz)\("),
 )
 
 
 def cells_to_run(notebook) -> list[int]:
     """The setup cell, and each section with a widget down to its last one.
 
-    `make nb` runs the other cells; what they show is text and pictures, and stored.
+    Of the questions, the first is enough: they differ in their texts alone. `make nb` runs the
+    other cells; what they show is text and pictures, and stored.
     """
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    asked = next((cell for cell in code if QUESTION.search(cell.source)), None)
     chosen = [cell for cell in code if cell.id == SETUP] or code[:1]
     for _, cells in sections(notebook):
         cells = [cell for cell in cells if cell.cell_type == "code"]
-        live = [n for n, cell in enumerate(cells, 1) if WIDGET.search(cell.source)]
+        live = [n for n, cell in enumerate(cells, 1) if cell is asked or WIDGET.search(cell.source)]
         chosen += cells[: max(live, default=0)]
     return [i for i, cell in enumerate(notebook.cells) if cell in chosen]
 
@@ -369,12 +367,9 @@ class NotebookPage:
 
     def run(self):
         """Run all cells that widgets need."""
-        setup, *others = cells_to_run(self.notebook)
-        self.start([setup])
-        if others:
-            self.page.evaluate(EXECUTE, STAND_IN)
-            self.start(others)
-        self._wait("count => window.ran.length === count", 1 + len(others))
+        cells = cells_to_run(self.notebook)
+        self.start(cells)
+        self._wait("count => window.ran.length === count", len(cells))
 
     def run_all(self):
         """Run every cell."""
@@ -507,8 +502,8 @@ class ExplorerView:
                 said = re.search(rf"\b{control['name']}=(-?[\d.]+(?:e[-+]?\d+)?)", text)
                 if not said or abs(float(said[1]) - float(control["shown"])) > 0.005001:
                     return False  # the page shows two decimals
-            elif f"{control['name']}={control['shown']}" not in text:
-                return False
+            elif f"{control['name']}={control['shown']}".replace("\xa0", " ") not in text:
+                return False  # ipywidgets puts such spaces into a choice
         return True
 
     def press(self, name: str, key: str) -> bool:
