@@ -102,8 +102,8 @@ TRAINING_STEPS = (
                 scaler.unscale_(torch.optim.SGD([half], lr=0.1))
             """,
         },
-        "the weights are in float16, and so are their gradients, which would become 0 when they "
-        "are divided by the scale",
+        "the weights are in float16, and so are their gradients: small ones would become 0 when "
+        "they are divided by the scale",
         "keep the weights that you train in float32: no model.half(); torch.autocast converts them "
         "for each operation",
         section=SCALER,
@@ -116,7 +116,7 @@ TRAINING_STEPS = (
                 torch.optim.lr_scheduler.StepLR(optimizer, 1).step()
             """,
         },
-        "the schedule went on before the optimizer's first step: the calls are in the wrong order, "
+        "the schedule made a step before the optimizer did: the calls are in the wrong order, "
         "or a GradScaler skipped that step",
         "optimizer.step() first; with a scaler, schedule.step() only if its scale has not fallen",
         section=SKIPPED,
