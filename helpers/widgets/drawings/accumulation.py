@@ -72,14 +72,9 @@ class AccumulationDrawing(Drawing):
             bar.set_height(count - 0.01)
             number.set_text(short_number(count, 2))
             number.set_y(count)
-        first, second = map(_times, counts)
+        first, second = (f"{short_number(count, 2)} times" for count in counts)
         ratio = short_number(accumulated.norm() / true.norm(), 2)
         return (
             f"{angle_between(accumulated, true):.0f}° off, {ratio} times as long; a token of batch "
             f"1 counts {first}, one of batch 2 {second}"
         )
-
-
-def _times(count):
-    number = short_number(count, 2)
-    return "once" if number == "1" else f"{number} times"
