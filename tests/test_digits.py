@@ -154,9 +154,8 @@ def test_an_epoch_shows_each_digit_for_training_once():
     for order in orders.values():
         assert torch.equal(order.sort().values, TRAINING.sort().values)
     assert not torch.equal(orders[1], orders[2])
-    assert weight.item() == pytest.approx(
-        -15 * 21 * 1e-3, rel=1e-4
-    )  # a step for each of 21 batches
+    steps = 15 * 21  # one for each batch of each epoch
+    assert weight.item() == pytest.approx(-1e-3 * steps, rel=1e-4)
 
 
 def test_an_autoencoder_draws_with_the_codes_in_use():

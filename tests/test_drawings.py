@@ -658,7 +658,7 @@ def test_the_accumulated_gradient_is_what_backward_adds_up(lengths, divide_by, l
          "the direction turns by 8°"),
         ({"g1": 4.0, "g2": -4.0, "by": "value"}, "(4, -4) becomes (1, -1): the length goes from "
          "5.66 to 1.41, the direction stays"),
-        ({"g1": 0.0, "g2": 0.0}, "(0, 0) is inside the limit and stays"),
+        ({"g1": 0, "g2": 0}, "(0, 0) is inside the limit and stays"),
     ],
 )  # fmt: skip
 def test_clipping_says_what_it_does_to_length_and_direction(settings, said):
@@ -733,6 +733,8 @@ def test_the_dark_zones_hold_what_becomes_0_and_inf():
 def test_zeros_of_a_gradient_are_left_out():
     with_zeros = torch.cat([small_gradients(), torch.zeros(9)])
     assert "of 41 numbers, " in HalfPrecisionDrawing(with_zeros).show()
+    with pytest.raises(ValueError, match="all 9 numbers of this gradient are 0"):
+        HalfPrecisionDrawing(torch.zeros(9))
 
 
 # ---- Images and their maps

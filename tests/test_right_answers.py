@@ -285,23 +285,6 @@ RIGHT = {
         "with a graph": lambda x: by_grad(x, create_graph=True),
         "torch.func": lambda x: torch.func.grad(lambda y: (y**2).sum())(x.exp()),
     },
-    "11.5": {
-        "functional_call": through_functional_call,
-        "one by one": one_by_one,
-        "a frozen copy": through_a_copy,
-    },
-    "11.6": {
-        "a clone": with_a_hook(torch.clone),
-        "times 1": with_a_hook(lambda x: x * 1),
-        "a view": with_a_hook(lambda x: x.view(x.shape)),
-        "a Function": ClampsGradient.apply,
-    },
-    "11.7": {
-        "the share first": lambda losses, everywhere, processes: (
-            processes * (losses / everywhere).sum()
-        ),
-        "a divisor": lambda losses, everywhere, processes: losses.sum() / (everywhere / processes),
-    },
     "10.1": {
         "a product": repaired(lambda g, x: g * slope(x)),
         "in place in a copy": repaired(lambda g, x: g.clone().mul_(slope(x))),
@@ -324,6 +307,53 @@ RIGHT = {
         ),
         "with vmap": function(lambda x: x.sign(), masked, inside, generate_vmap_rule=True),
     },
+    "10.3": {
+        "a clone": copied,
+        "a sum": lambda x: copied(x, lambda x: torch.relu(x) + 0),
+        "where": lambda x: copied(x, lambda x: torch.where(x > 0, x, 0)),
+        "a product": lambda x: copied(x, lambda x: x * (x > 0)),
+        "from helpers.functions": lambda x: value_with_gradient_of(step(x), torch.relu(x)),
+    },
+    "11.1": {
+        "divided at the end": accumulated_once,
+        "without .grad": accumulated_outside,
+        "means, weighted": means_weighted,
+    },
+    "11.2": {"as torch does": clipped_as_torch_does},
+    "11.3": {"zeroed at the end": zeroed_at_the_end, "a larger limit": clipped_by_a_larger_limit},
+    "11.4": {
+        "not reentrant": not_reentrant,
+        "an input that requires": input_that_requires,
+        "all in one": all_in_one,
+    },
+    "11.5": {
+        "functional_call": through_functional_call,
+        "one by one": one_by_one,
+        "a frozen copy": through_a_copy,
+    },
+    "11.6": {
+        "a clone": with_a_hook(torch.clone),
+        "times 1": with_a_hook(lambda x: x * 1),
+        "a view": with_a_hook(lambda x: x.view(x.shape)),
+        "a Function": ClampsGradient.apply,
+    },
+    "11.7": {
+        "the share first": lambda losses, everywhere, processes: (
+            processes * (losses / everywhere).sum()
+        ),
+        "a divisor": lambda losses, everywhere, processes: losses.sum() / (everywhere / processes),
+    },
+    "12.1": {
+        "a plain number": by_number,
+        "with cross_entropy": with_cross_entropy,
+        "by a ratio of 1": by_ratio,
+    },
+    "12.2": {
+        "soft": gumbel_at("Gumbel soft", 0.25),
+        "soft and warmer": gumbel_at("Gumbel soft", 0.5),
+        "hard": gumbel_at("Gumbel hard", 0.5),
+        "hard, between the usual temperatures": gumbel_at("Gumbel hard", 0.4),
+    },
     "12.3": {
         "a copy of q's value": layer(right, through=value_of_q),
         "z last": layer(right, through=lambda z, q: (q - z).detach() + z),
@@ -339,36 +369,6 @@ RIGHT = {
         "one by one": one_code_at_a_time,
         "through .data": through_data,
         "the first vectors": places(lambda codes, z, dead: z[: len(dead)]),
-    },
-    "10.3": {
-        "a clone": copied,
-        "a sum": lambda x: copied(x, lambda x: torch.relu(x) + 0),
-        "where": lambda x: copied(x, lambda x: torch.where(x > 0, x, 0)),
-        "a product": lambda x: copied(x, lambda x: x * (x > 0)),
-        "from helpers.functions": lambda x: value_with_gradient_of(step(x), torch.relu(x)),
-    },
-    "12.1": {
-        "a plain number": by_number,
-        "with cross_entropy": with_cross_entropy,
-        "by a ratio of 1": by_ratio,
-    },
-    "12.2": {
-        "soft": gumbel_at("Gumbel soft", 0.25),
-        "soft and warmer": gumbel_at("Gumbel soft", 0.5),
-        "hard": gumbel_at("Gumbel hard", 0.5),
-        "hard, between the usual temperatures": gumbel_at("Gumbel hard", 0.4),
-    },
-    "11.1": {
-        "divided at the end": accumulated_once,
-        "without .grad": accumulated_outside,
-        "means, weighted": means_weighted,
-    },
-    "11.2": {"as torch does": clipped_as_torch_does},
-    "11.3": {"zeroed at the end": zeroed_at_the_end, "a larger limit": clipped_by_a_larger_limit},
-    "11.4": {
-        "not reentrant": not_reentrant,
-        "an input that requires": input_that_requires,
-        "all in one": all_in_one,
     },
 }
 CASES = [(number, name) for number, answers in RIGHT.items() for name in answers]

@@ -37,6 +37,24 @@ def test_an_error_in_one_process_is_raised_here():
         in_two_processes(fails)
 
 
+def test_an_error_is_raised_at_once_while_the_other_process_waits(monkeypatch):
+    def fails_alone(rank):
+        if not rank:
+            dist.all_reduce(torch.ones(1))  # noqa: F821
+        raise RuntimeError("in process 1")
+
+    def fails_alone_in_another_way(rank):
+        if not rank:
+            dist.all_reduce(torch.ones(1))  # noqa: F821
+        raise ValueError("in process 1\nand more")
+
+    monkeypatch.setattr(pair, "SECONDS", 30)
+    with pytest.raises(RuntimeError, match="^in process 1$"):
+        in_two_processes(fails_alone)
+    with pytest.raises(RuntimeError, match="^ValueError: in process 1\nand more$"):
+        in_two_processes(fails_alone_in_another_way)
+
+
 def test_what_a_function_does_not_bring_along_is_named():
     with pytest.raises(RuntimeError, match="NameError: name 'pytest' is not defined"):
         in_two_processes(lambda rank: pytest)

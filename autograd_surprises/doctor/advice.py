@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dis
 import gc
+import inspect
+from types import CodeType
 
 import torch
 from torch import nn
@@ -106,17 +109,33 @@ def _flags_of_modules(case):
     """Modules whose `requires_grad = False` froze nothing. A class may use it for its own ends."""
     found = []
     for name, module in case.model.named_modules() if case.model is not None else ():
-        codes = [getattr(each, "__code__", None) for each in vars(type(module)).values()]
-        is_its_own = any(FLAG in code.co_names for code in codes if code is not None)
         if (
             vars(module).get(FLAG) is False
-            and not is_its_own
-            and any(_moves(case, parameter) for parameter in module.parameters())
+            and not _reads_flag(type(module))
+            and any(case.trains(parameter) for parameter in module.parameters())
         ):
             name = name or type(module).__name__
             places = (("set at", stored_at(module, FLAG)),)
             found.append(MODULE_FLAG.finding(Named(name)).about(name, "wrong", places))
     return found
+
+
+def _reads_flag(kind):
+    """Does the user's own class, or one that it is derived from, read an attribute of this name?"""
+    own = [each for each in kind.__mro__ if not each.__module__.startswith("torch.")]
+    for member in (member for each in own for member in vars(each).values()):
+        function = inspect.unwrap(getattr(member, "fget", member))
+        if _code_reads_flag(getattr(function, "__code__", None)):
+            return True
+    return False
+
+
+def _code_reads_flag(code):
+    """Also in the functions inside it, and with getattr, where the name is a constant."""
+    if not isinstance(code, CodeType):
+        return False
+    loads = (each for each in dis.get_instructions(code) if each.opname.startswith("LOAD_"))
+    return any(each.argval == FLAG for each in loads) or any(map(_code_reads_flag, code.co_consts))
 
 
 def _gets_gradient(code):

@@ -98,7 +98,6 @@ MODULES = (
         },
         "this process does not know the others that it should average gradients with",
         "start the script with torchrun, and call torch.distributed.init_process_group() in it",
-        section="11_the_training_loop.ipynb#What-DDP-does-with-two-gradients",
     ),
     Message(
         "non-full-hook",

@@ -2,6 +2,7 @@
 
 from autograd_surprises.messages.message import Cause, Message
 
+CALLS = "11_the_training_loop.ipynb#A-scaler"
 SCALER = "11_the_training_loop.ipynb#Errors-of-a-scaler"
 SKIPPED = "11_the_training_loop.ipynb#Steps-that-are-skipped"
 ORDER = "11_the_training_loop.ipynb#Clip-before-or-after-unscaling?"
@@ -37,7 +38,7 @@ TRAINING_STEPS = (
         },
         "scaler.update() ends a step, and since the last one no gradient was unscaled",
         "call scaler.step(optimizer) before scaler.update()",
-        section=SCALER,
+        section=CALLS,
     ),
     Message(
         "unscaled-loss",
@@ -49,7 +50,7 @@ TRAINING_STEPS = (
         },
         "the scaler has not scaled any loss yet, so it has nothing to undo",
         "scaler.scale(loss).backward() instead of loss.backward()",
-        section="11_the_training_loop.ipynb#A-scaler",
+        section=CALLS,
     ),
     Message(
         "unscaled-twice",
@@ -101,8 +102,8 @@ TRAINING_STEPS = (
                 scaler.unscale_(torch.optim.SGD([half], lr=0.1))
             """,
         },
-        "the weights are in float16, and so are their gradients, which would become 0 when they "
-        "are divided by the scale",
+        "the weights are in float16, and so are their gradients: small ones would become 0 when "
+        "they are divided by the scale",
         "keep the weights that you train in float32: no model.half(); torch.autocast converts them "
         "for each operation",
         section=SCALER,
@@ -115,7 +116,7 @@ TRAINING_STEPS = (
                 torch.optim.lr_scheduler.StepLR(optimizer, 1).step()
             """,
         },
-        "the schedule went on before the optimizer's first step: the calls are in the wrong order, "
+        "the schedule made a step before the optimizer did: the calls are in the wrong order, "
         "or a GradScaler skipped that step",
         "optimizer.step() first; with a scaler, schedule.step() only if its scale has not fallen",
         section=SKIPPED,

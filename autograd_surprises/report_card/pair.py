@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from datetime import timedelta
 from pathlib import Path
 
 import torch
@@ -17,7 +18,14 @@ import torch.distributed as dist
 SECONDS = 60
 
 
-def hand_in(result: object, rank: int, folder: str | Path) -> None:
+def meet(rank: int, folder: str) -> None:
+    """In one of the two processes: compute in one thread, and form a group with the other one."""
+    torch.set_num_threads(1)
+    patience = timedelta(seconds=SECONDS)
+    dist.init_process_group("gloo", f"file://{folder}/meeting", patience, 2, rank)
+
+
+def hand_in(result: object, rank: int, folder: str) -> None:
     """In one of the two processes: store its result, wait for the other one, and end."""
     torch.save(result, f"{folder}/{rank}.saving")
     os.rename(f"{folder}/{rank}.saving", f"{folder}/{rank}.pt")
@@ -25,10 +33,22 @@ def hand_in(result: object, rank: int, folder: str | Path) -> None:
     os._exit(0)  # gloo's threads sometimes abort a process that exits normally
 
 
+def give_up(reason: str, rank: int, folder: str) -> None:
+    """In one of the two processes: store why it has no result, and wait until it is killed.
+
+    If it ended by itself, the other process might raise an error, too: that of a lost connection.
+    """
+    Path(folder, f"{rank}.writing").write_text(reason)
+    os.rename(f"{folder}/{rank}.writing", f"{folder}/{rank}.reason")
+    time.sleep(SECONDS)
+    os._exit(1)
+
+
 def results_of_two(arguments: Callable[[int], list[str]], folder: Path) -> list:
     """Run Python twice, with the arguments for rank 0 and 1: what both hand in, in this folder.
 
-    Raises RuntimeError with the last line of a process that ended without a result.
+    Raises RuntimeError with the reason of a process that gave up, or the last line of one that
+    ended without a result.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -49,6 +69,9 @@ def results_of_two(arguments: Callable[[int], list[str]], folder: Path) -> list:
         ]
         while not all(result.exists() for result in results):
             for rank, process in enumerate(running):
+                reason = folder / f"{rank}.reason"
+                if reason.exists():
+                    raise RuntimeError(reason.read_text())
                 if process.poll() is not None and not results[rank].exists():
                     said = (folder / f"{rank}.txt").read_text().strip().splitlines()
                     raise RuntimeError(said[-1] if said else "a process ended without a word")

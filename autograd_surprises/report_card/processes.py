@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pickle
 import tempfile
-from datetime import timedelta
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
 from torch import nn
 
-from autograd_surprises.report_card.pair import SECONDS, hand_in, results_of_two
+from autograd_surprises.report_card.pair import hand_in, meet, results_of_two
 from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.vectors import flat, pattern
 from autograd_surprises.report_card.verdict import NotApplicable, first_line, require_equal
@@ -52,11 +51,8 @@ def two_processes(subject: Subject) -> None:
 
 def work(rank: int, folder: str) -> None:
     """What one process does: forward, backward, and its gradients into a file."""
-    torch.set_num_threads(1)
     model = Model(Subject(*pickle.loads(Path(folder, "given").read_bytes())))
-    meeting = f"file://{folder}/meeting"
-    patience = timedelta(seconds=SECONDS)
-    dist.init_process_group("gloo", meeting, patience, len(SHARES), rank)
+    meet(rank, folder)
     parallel = nn.parallel.DistributedDataParallel(model)
     y = parallel(SHARES[rank])
     y.backward(pattern(y))

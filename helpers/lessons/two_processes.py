@@ -6,7 +6,6 @@ import marshal
 import tempfile
 from collections.abc import Callable
 from contextlib import nullcontext
-from datetime import timedelta
 from pathlib import Path
 from types import FunctionType
 
@@ -16,7 +15,7 @@ from torch import nn
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from torch.nn.parallel import DistributedDataParallel
 
-from autograd_surprises.report_card.pair import hand_in, results_of_two
+from autograd_surprises.report_card.pair import give_up, hand_in, meet, results_of_two
 
 
 def count_exchanges(parallel: DistributedDataParallel) -> list[int]:
@@ -45,7 +44,6 @@ HERE, NAME = str(Path(__file__).parent), Path(__file__).stem
 COMMAND = (
     f"import sys; sys.path.append({HERE!r}); from {NAME} import work; work({{rank}}, {{folder!r}})"
 )
-PATIENCE = timedelta(seconds=60)
 
 
 def in_two_processes(function: Callable[[int], object]) -> list:
@@ -54,7 +52,7 @@ def in_two_processes(function: Callable[[int], object]) -> list:
     The processes form a group over gloo, so they can average gradients. A new process cannot import
     what a notebook defines, so only the code of the function is sent: it may use KNOWN and what it
     defines itself. It returns numbers, texts and tensors. Raises RuntimeError with the message of
-    the first process that raises one, and if this machine starts no second process.
+    the process that fails first, and if this machine starts no second process.
 
     >>> in_two_processes(lambda rank: rank + dist.get_world_size())
     [2, 3]
@@ -64,27 +62,23 @@ def in_two_processes(function: Callable[[int], object]) -> list:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "function").write_bytes(marshal.dumps(function.__code__))
         try:
-            answers = results_of_two(
+            return results_of_two(
                 lambda rank: ["-c", COMMAND.format(rank=rank, folder=folder)], Path(folder)
             )
         except OSError as error:
             raise RuntimeError(
                 f"this machine starts no second process ({error}): skip this section"
             ) from error
-    for answer in answers:
-        if "raised" in answer:
-            raise RuntimeError(answer["raised"])
-    return [answer["returned"] for answer in answers]
 
 
 def work(rank: int, folder: str) -> None:
     """What one process does: call the function in this folder, and hand in what it returns."""
-    torch.set_num_threads(1)
     code = marshal.loads(Path(folder, "function").read_bytes())
     function = FunctionType(code, {"__builtins__": __builtins__} | KNOWN)
-    dist.init_process_group("gloo", f"file://{folder}/meeting", PATIENCE, 2, rank)
+    meet(rank, folder)
     try:
-        answer = {"returned": function(rank)}
+        hand_in(function(rank), rank, folder)
     except RuntimeError as error:
-        answer = {"raised": str(error)}
-    hand_in(answer, rank, folder)
+        give_up(str(error), rank, folder)
+    except Exception as error:
+        give_up(f"{type(error).__name__}: {error}", rank, folder)

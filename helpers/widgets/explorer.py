@@ -309,8 +309,8 @@ class Explorer(ipywidgets.VBox):
     def keep_picture(self) -> tuple[dict, dict]:
         """Store a picture for pages that cannot run anywidget; returns its `bundle`.
 
-        It shows what is shown now, with the values that the drawing has for it. Displaying the
-        explorer stores it; a widget that has an explorer inside it calls this.
+        It is the picture of now, but with the values in `stored` of the drawing. Displaying the
+        explorer does this; a widget that has an explorer inside it calls it.
         """
         shown = self.shown
         if not self.drawing.stored:

@@ -46,6 +46,50 @@ def a_flag_of_the_class():
     return model, lambda: model(x).square().mean()
 
 
+class Switched(nn.Linear):
+    def __init__(self):
+        super().__init__(3, 1)
+        self.requires_grad = False
+
+
+@healthy
+def a_flag_that_a_base_class_reads():
+    class Base(Switched):
+        def forward(self, x):
+            return super().forward(x if self.requires_grad else x.detach())
+
+    class Derived(Base):
+        pass
+
+    model, x = Derived(), torch.randn(8, 3)
+    return model, lambda: model(x).square().mean()
+
+
+@healthy
+def a_flag_that_a_property_reads():
+    class Factor(Switched):
+        @property
+        def factor(self):
+            return 1.0 if getattr(self, "requires_grad") else 2.0  # noqa: B009
+
+        def forward(self, x):
+            return self.factor * super().forward(x)
+
+    model, x = Factor(), torch.randn(8, 3)
+    return model, lambda: model(x).square().mean()
+
+
+@healthy
+def a_flag_that_a_decorated_forward_reads():
+    class Decorated(Switched):
+        @torch.autocast("cpu", enabled=False)
+        def forward(self, x):
+            return super().forward(x if self.requires_grad else x.detach())
+
+    model, x = Decorated(), torch.randn(8, 3)
+    return model, lambda: model(x).square().mean()
+
+
 @healthy
 def convolution():
     model = nn.Sequential(

@@ -104,13 +104,19 @@ def test_what_the_optimizer_should_train_needs_one(held):
     assert teacher_without_an_optimizer(held)["teacher.weight"].cause == "no-grad"
 
 
-def flag_on_a_module(freeze):
+class StoresAFlag(nn.Linear):
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        self.requires_grad = False
+
+
+def flag_on_a_module(freeze, layer=nn.Linear, trained=slice(None)):
     """No patient: once the layer is frozen, it has no gradient to compare."""
     with trace() as t:
-        model = nn.Sequential(nn.Linear(3, 2), nn.Tanh(), nn.Linear(2, 1))
+        model = nn.Sequential(layer(3, 2), nn.Tanh(), nn.Linear(2, 1))
         freeze(model)
         loss = model(torch.ones(1, 3)).sum()
-    return t.explain(loss, model)
+    return t.explain(loss, model, optimizer=torch.optim.SGD(model[trained].parameters()))
 
 
 def set_a_flag(model):
@@ -122,6 +128,17 @@ def test_a_flag_of_a_module_freezes_nothing():
     finding = report["0"]
     assert (finding.status, finding.cause) == ("wrong", "module-flag") and not report.healthy
     assert finding.where.source == "model[0].requires_grad = False"
+
+
+def test_a_flag_that_a_class_stores_and_never_reads_freezes_nothing():
+    report = flag_on_a_module(lambda model: None, layer=StoresAFlag)
+    assert report["0"].cause == "module-flag"
+    assert report["0"].where.source == "self.requires_grad = False"
+
+
+def test_a_flag_on_what_no_optimizer_trains_is_no_alarm():
+    report = flag_on_a_module(set_a_flag, trained=slice(2, None))
+    assert "module-flag" not in [finding.cause for finding in report.findings]
 
 
 @pytest.mark.parametrize(

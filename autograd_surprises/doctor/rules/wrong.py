@@ -132,8 +132,8 @@ MODULE_BACKWARD = Rule(
 
 MODULE_FLAG = Rule(
     "module-flag",
-    "{name} is a module, and its requires_grad = False is a new attribute that nobody reads: its "
-    "parameters still get gradients",
+    "{name} is a module, and its requires_grad = False is an ordinary attribute, which autograd "
+    "ignores: parameters of the module still get gradients",
     "{name}.requires_grad_(False), a method, freezes all parameters of the module",
     "11_the_training_loop.ipynb#A-layer-that-is-not-frozen",
 )

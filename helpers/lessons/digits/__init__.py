@@ -1,10 +1,10 @@
 """Handwritten digits, and small networks that learn to read them.
 
-images    the images and what they show
-epochs    train anything on the digits
-networks  networks whose weights and activations have few bits, and their training
+images       the images and what they show
+epochs       train anything on the digits
+networks     networks whose weights and activations have few bits, and their training
 autoencoder  an autoencoder with a codebook, and its training
-figure    some of the digits as a figure, patches of them, and codes for them
+figure       digits, patches of them, and codes for them as figures
 """
 
 from helpers.lessons.digits.epochs import epochs

@@ -13,9 +13,10 @@ from torch import nn
 
 from autograd_surprises.numerics import one_thread
 from helpers.functions import fake_quantize, lsq_quantize
+from helpers.lessons.digits.epochs import BATCH, EPOCHS
 from helpers.lessons.digits.images import HELD_OUT, IMAGES, LABELS, TRAINING
 
-EPOCHS, BATCH, HIDDEN = 15, 64, (32, 32)
+HIDDEN = (32, 32)
 
 
 def floating_point(x, scale, low, high):

@@ -55,7 +55,7 @@ class ClippingDrawing(Drawing):
 
     def show(self, g1=3.0, g2=0.5, by="norm", limit=1.0):
         weight = torch.zeros(2, requires_grad=True)
-        before = torch.tensor([g1, g2])
+        before = torch.tensor([float(g1), float(g2)])
         weight.grad = before.clone()
         CLIPS[by](weight, limit)
         self._draw(before, weight.grad, by, limit)

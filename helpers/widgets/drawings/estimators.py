@@ -96,4 +96,5 @@ def _samples_of(name, temperature):
     found = estimates(name, temperature, 1 if name in DETERMINISTIC else REPEATS * MOST)
     bias, spread = bias_and_spread(found)
     one_number = found[:, SHOWN[0], SHOWN[1]].expand(REPEATS * MOST).reshape(REPEATS, MOST)
-    return one_number, 0.0 if name in UNBIASED else bias, spread
+    # a view would keep all twelve numbers of each sample in this cache
+    return one_number.contiguous(), 0.0 if name in UNBIASED else bias, spread

@@ -16,7 +16,7 @@ LOWEST, HIGHEST = -48, 28  # powers of two between which there are bins
 class HalfPrecisionDrawing(Drawing):
     """A histogram of the sizes of a gradient times 2**power, over what a dtype of 16 bits can hold.
 
-    gradient  any tensor; its zeros are left out
+    gradient  any tensor; its zeros are left out. ValueError if nothing is left
 
     >>> gradient = torch.tensor([2.0**-30, 2.0**-20, 2.0**-10, 1.0])
     >>> HalfPrecisionDrawing(gradient).show(dtype="float16", power=0)
@@ -28,6 +28,8 @@ class HalfPrecisionDrawing(Drawing):
     def __init__(self, gradient: torch.Tensor):
         sizes = gradient.detach().abs().flatten().double()
         self._sizes = sizes[sizes > 0]
+        if not len(self._sizes):
+            raise ValueError(f"all {len(sizes)} numbers of this gradient are 0: nothing to draw")
         self.figure = Picture(8, 3.6)
         ax = self.figure.subplots()
         ax.set(xlabel="size of the gradient times the scale", ylabel="share of the elements")
