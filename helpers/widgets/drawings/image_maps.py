@@ -41,22 +41,27 @@ class ImageMapsDrawing(Drawing):
         self._cells = [ax.imshow(images[0].numpy(), cmap="Oranges", **look) for ax in map_axes]
         mark = {"mfc": "white", "mec": "black", "ms": 9, "mew": 1.5}
         self._marks = [ax.plot([0], [0], "o", **mark)[0] for ax in map_axes]
+        self._words = [
+            ax.text(0.5, 0.5, "", ha="center", va="center", transform=ax.transAxes)
+            for ax in map_axes
+        ]
         for ax, title in zip((image_ax, *map_axes), ("the image", *maps), strict=True):
             ax.set(title=title, xticks=[], yticks=[])
             ax.set_navigate(False)
-        self.moving = [self._image, *self._cells, *self._marks]
+        self.moving = [self._image, *self._cells, *self._marks, *self._words]
         self.figure.legend_below(self._marks[:1], ["strongest pixel"], columns=1)
 
     def show(self, image=0, asked=0):
         self._image.set_data(self._images[image].numpy())
-        parts = zip(self._cells, self._marks, self._maps.items(), strict=True)
+        parts = zip(self._cells, self._marks, self._words, self._maps.items(), strict=True)
         said = [
-            self._show_map(cells, mark, title, maps[image, asked].clamp_min(0))
-            for cells, mark, (title, maps) in parts
+            self._show_map(cells, mark, word, title, maps[image, asked].clamp_min(0))
+            for cells, mark, word, (title, maps) in parts
         ]
         return f"image {image}, asked for a {asked}: {'; '.join(said)}"
 
-    def _show_map(self, cells, mark, title, shown):
+    def _show_map(self, cells, mark, word, title, shown):
+        word.set_text("" if shown.any() else "empty")
         if not shown.any():
             cells.set_data(shown.numpy())
             mark.set_data([], [])
