@@ -41,15 +41,16 @@ class ImageMapsDrawing(Drawing):
         self._cells = [ax.imshow(images[0].numpy(), cmap="Oranges", **look) for ax in map_axes]
         mark = {"mfc": "white", "mec": "black", "ms": 9, "mew": 1.5}
         self._marks = [ax.plot([0], [0], "o", **mark)[0] for ax in map_axes]
+        for ax, title in zip((image_ax, *map_axes), ("the image", *maps), strict=True):
+            ax.set(title=title, xticks=[], yticks=[])
+            ax.set_navigate(False)
+        self.moving = [self._image, *self._cells, *self._marks]
+        self.figure.legend_below(self._marks[:1], ["strongest pixel"], columns=1)
         self._words = [
             ax.text(0.5, 0.5, "", ha="center", va="center", transform=ax.transAxes)
             for ax in map_axes
         ]
-        for ax, title in zip((image_ax, *map_axes), ("the image", *maps), strict=True):
-            ax.set(title=title, xticks=[], yticks=[])
-            ax.set_navigate(False)
-        self.moving = [self._image, *self._cells, *self._marks, *self._words]
-        self.figure.legend_below(self._marks[:1], ["strongest pixel"], columns=1)
+        self.moving += self._words
 
     def show(self, image=0, asked=0):
         self._image.set_data(self._images[image].numpy())
