@@ -648,6 +648,19 @@ def test_the_accumulated_gradient_is_what_backward_adds_up(lengths, divide_by, l
     assert counts == pytest.approx((accumulated / true).tolist())
 
 
+def test_no_number_of_tokens_stands_on_the_dashed_line():
+    drawing = AccumulationDrawing()
+    for divide_by in DIVISORS:
+        for batch_2 in range(1, 33):
+            drawing.show(8, batch_2, divide_by)
+            renderer = drawing.figure.canvas.get_renderer()
+            for number in drawing._numbers:
+                box = number.get_window_extent(renderer).transformed(
+                    number.axes.transData.inverted()
+                )
+                assert not box.y0 < 1 < box.y1, (divide_by, batch_2, number.get_text())
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -748,8 +761,8 @@ def test_a_map_is_drawn_relative_to_its_strongest_pixel():
         (1, [[1, 0], [0.5, 0]], (0, 0)),
     ):
         said = drawing.show(asked=asked)
-        _, shown, mark = drawing.moving
-        assert shown.get_array().tolist() == cells
+        _, shown, mark, word = drawing.moving
+        assert shown.get_array().tolist() == cells and word.get_text() == ""
         assert [each[0] for each in mark.get_data()] == [strongest[1], strongest[0]]
         row, column = strongest[0] + 1, strongest[1] + 1
         assert said.endswith(
@@ -760,8 +773,9 @@ def test_a_map_is_drawn_relative_to_its_strongest_pixel():
 def test_an_empty_map_has_no_strongest_pixel():
     drawing = ImageMapsDrawing(torch.eye(2)[None], {"the map": -torch.ones(1, 1, 2, 2)})
     assert drawing.show() == "image 0, asked for a 0: the map is empty"
-    _, shown, mark = drawing.moving
+    _, shown, mark, word = drawing.moving
     assert not shown.get_array().any() and len(mark.get_data()[0]) == 0
+    assert word.get_text() == "empty"
 
 
 def test_maps_need_one_for_each_image():

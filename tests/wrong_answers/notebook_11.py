@@ -42,6 +42,13 @@ def all_at_once(weight, batches):
     return weight.grad
 
 
+def cleared(weight, batches):
+    for k, (tokens, labels) in enumerate(batches):
+        weight.grad = None
+        right(tokens @ weight, labels, batches, k).backward()
+    return weight.grad
+
+
 def not_returned(weight, batches):
     accumulated(right)(weight, batches)
 
@@ -158,6 +165,21 @@ def length_afterwards(parameters, *args):
     return torch.cat([p.grad.flatten() for p in parameters]).norm()
 
 
+def clipped_to_one(parameters, *args):
+    return clip_grad_norm_(parameters, 1.0)
+
+
+def clipped_if_finite(parameters, *args):
+    return clip_grad_norm_(parameters, args[-1], error_if_nonfinite=True)
+
+
+def clipped_and_cleared(parameters, optimizer, scaler, loss, limit):
+    length = clip_grad_norm_(parameters, limit)
+    for parameter in parameters:
+        parameter.grad.zero_()
+    return length
+
+
 def length_only(parameters, *args):
     return torch.cat([p.grad.flatten() for p in parameters]).norm()
 
@@ -184,6 +206,12 @@ def reentrant(block, x):
 def unfrozen(block, x):
     block.requires_grad_()
     return checkpoint(block, x, use_reentrant=False)
+
+
+def each_from_the_start(blocks, x):
+    for block in blocks:
+        checkpoint(block, x, use_reentrant=False)
+    return x
 
 
 def first_without(blocks, x):
@@ -230,6 +258,7 @@ WRONG = {
         ),
         "means of sums": (accumulated(mean_by_hand), "so a label of a short one counts more"),
         "all at once": (all_at_once, "backward reached weight 1 times for 3 batches"),
+        "cleared in the loop": (cleared, "Only the last batch is left"),
         "forgets to return": (not_returned, "returned None"),
         "returns a loss": (returns_the_loss, "yours has shape () … Return weight.grad"),
     },
@@ -248,6 +277,14 @@ WRONG = {
             "That divides by the squared length",
         ),
         "not at all": (lambda gradients, limit: list(gradients), "Nothing is clipped"),
+        "to 1": (
+            scaled_by(lambda length, limit: min(1.0, 1 / length.clamp(min=1e-12))),
+            "gradients long … to 1, whatever the limit is",
+        ),
+        "the squared length compared": (
+            scaled_by(lambda length, limit: limit / length if length**2 > limit else 1.0),
+            "gradients short … what is shorter stays",
+        ),
         "in place": (in_place, "it writes into the gradients"),
         "one tensor": (one_tensor, "needs a list of 2 tensors, got Tensor"),
         "forgets to return": (lambda gradients, limit: None, "returned None"),
@@ -286,8 +323,17 @@ WRONG = {
             "your backward is not multiplied by 1024",
         ),
         "not clipped": (Loop(clip=length_only), "Nothing is clipped"),
+        "clipped to 1": (Loop(clip=clipped_to_one), "to 1, whatever the limit is"),
+        "cleared before the step": (
+            Loop(clip=clipped_and_cleared),
+            "a short gradient … .grad has to be there until scaler.step",
+        ),
+        "stops at infinity": (
+            Loop(clip=clipped_if_finite),
+            "error_if_nonfinite=True ends … Leave it out",
+        ),
         "clipped by value": (Loop(clip=clipped_value), "Each element is clipped"),
-        "length afterwards": (Loop(clip=length_afterwards), "before clipping: yours 1, expected 5"),
+        "length afterwards": (Loop(clip=length_afterwards), "before clipping: yours 2, expected 5"),
         "forgets to return": (Loop(clip=nothing), "returned None"),
         "no backward": (Loop(backward=nothing), "Attempted unscale_"),
     },
@@ -305,6 +351,7 @@ WRONG = {
         ),
         "first one without": (first_without, "kept for backward … Run every block"),
         "only the last": (only_the_last, "gradient of 0.down: yours … Nothing inside"),
+        "the input returned": (each_from_the_start, "the result is x itself"),
         "detached": (
             each_in(lambda block, x: checkpoint(block, x, use_reentrant=False).detach()),
             "no grad_fn",

@@ -85,6 +85,14 @@ WRONG = {
             hooked(lambda gradient, limit: gradient.clamp_(-limit, limit)),
             "neighbour … clamp, not clamp_",
         ),
+        "one side": (
+            hooked(lambda gradient, limit: gradient.clamp(max=limit)),
+            "below -limit, too",
+        ),
+        "to [-1, 1]": (
+            hooked(lambda gradient, limit: gradient.clamp(-1, 1)),
+            "clamped to [-1, 1], whatever the limit is",
+        ),
         "clipped by norm": (hooked(by_norm), "x.grad … That is clipping by norm"),
         "the value is clamped": (
             lambda x, limit: x.clamp(-limit, limit),
@@ -112,6 +120,10 @@ WRONG = {
                 losses.mean() * len(losses) * processes / everywhere
             ),
             "3 + 0: yours nan … take the sum",
+        ),
+        "a vector": (
+            lambda losses, everywhere, processes: losses * processes / everywhere,
+            "yours has shape (2,) … Add up the losses",
         ),
         "a number": (
             lambda losses, everywhere, processes: losses.sum().detach(),

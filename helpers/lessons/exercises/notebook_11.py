@@ -17,6 +17,7 @@ from helpers.lessons.exercises.exercise import Exercise, Wrong
 from helpers.lessons.saved_tensors import saved_tensors
 
 IGNORED = -100
+LIMIT = 2.0  # of clipping; with 1, an answer could leave it out
 
 
 def _random(seed, *shapes):
@@ -87,6 +88,8 @@ def _expect_accumulated(where, answer, start, batches, mistakes):
     found = call_answer(answer, weight, batches)
     expected = _true_gradient(start, batches)
     expect_tensor(f"gradient {where}", found, expected.shape, "Return weight.grad.")
+    if len(passes) == len(batches) and _same(found, passes[-1]):
+        mistakes = {"Only the last batch is left: keep .grad between the batches.": found}
     expect_close(f"gradient {where}", found, expected, mistakes)
     if len(passes) != len(batches):
         raise Wrong(
@@ -123,21 +126,23 @@ def _mistakes_of_clipping(gradients, limit):
             g * min(1.0, limit / flat.norm() ** 2) for g in gradients
         ],
         "Nothing is clipped.": gradients,
+        "That is clipped to 1, whatever the limit is.": _clip_by_norm(gradients, 1.0),
     }
 
 
 def _check_clipped(answer):
-    long, short = _random(2, (2, 3), (4,)), [g / 100 for g in _random(3, (2, 3), (4,))]
+    long = [4 * g for g in _random(2, (2, 3), (4,))]
+    short = _clip_by_norm(long, 0.8 * LIMIT)  # its squared length is above the limit
     nothing = [torch.zeros(2, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)]
     for where, gradients in {"long": long, "short": short, "all 0": nothing}.items():
         given = [g.clone() for g in gradients]
-        found = call_answer(answer, given, 1.0)
+        found = call_answer(answer, given, LIMIT)
         if any(not torch.equal(*pair) for pair in zip(given, gradients, strict=True)):
             raise Wrong("it writes into the gradients that it was given: return new tensors.")
         if not isinstance(found, (list, tuple)) or len(found) != len(gradients):
             raise Wrong(f"needs a list of {len(gradients)} tensors, got {type(found).__name__}.")
-        expected = _clip_by_norm(gradients, 1.0)
-        mistakes = _mistakes_of_clipping(gradients, 1.0) if where != "all 0" else {}
+        expected = _clip_by_norm(gradients, LIMIT)
+        mistakes = _mistakes_of_clipping(gradients, LIMIT) if where != "all 0" else {}
         for k, right in enumerate(expected):
             why = "0 / 0: a length of 0 is no divisor." if where == "all 0" else ""
             expect_close(
@@ -157,7 +162,7 @@ def _same(one, other):
     return isinstance(one, torch.Tensor) and one.shape == other.shape and one.allclose(other)
 
 
-SCALE, LIMIT = 1024.0, 1.0
+SCALE = 1024.0
 STEPS = (  # the true gradient of each step; the length is 0.5, 5, infinite and 5
     ("a short gradient", (0.3, -0.4)),
     ("a long gradient", (3.0, 4.0)),
@@ -171,6 +176,10 @@ CURES = {
     ),
     "unscale_() is being called after step()": "scaler.update() is missing: it ends the step.",
     "step() has already been called": "scaler.update() is missing: it ends the step.",
+    "so it cannot be clipped": (
+        "error_if_nonfinite=True ends the training here. Leave it out: scaler.step(optimizer) "
+        "skips such a gradient."
+    ),
 }
 
 
@@ -229,6 +238,10 @@ def _mistakes_of_order(gradient, scale):
         ),
         "It is divided by the scale twice.": clipped / scale,
         "Nothing is clipped.": gradient,
+        "The weights stay where they are: .grad has to be there until scaler.step(optimizer).": (
+            0 * gradient
+        ),
+        "It is clipped to 1, whatever the limit is.": _clip_by_norm([gradient], 1.0)[0],
         "Each element is clipped, expected the length.": gradient.clamp(-LIMIT, LIMIT),
         "It is never divided by the scale.": _clip_by_norm([gradient * scale], LIMIT)[0],
         "The gradient of the step before is still in .grad: optimizer.zero_grad().": kept,
@@ -296,6 +309,8 @@ def _run_once(answer, blocks, x):
     with saved_tensors() as saved:
         y = call_answer(answer, blocks, x.clone())
     expect_tensor("value", y, x.shape)
+    if torch.equal(y, x):
+        raise Wrong("the result is x itself: each block gets what the one before it returned.")
     if not y.requires_grad:
         raise Wrong(
             "the result has no grad_fn. A reentrant checkpoint records nothing if "

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from helpers.lessons.exercises.answers import call_answer, expect_close
+from helpers.lessons.exercises.answers import call_answer, expect_close, expect_tensor
 from helpers.lessons.exercises.exercise import Exercise, Wrong
 
 
@@ -61,6 +61,7 @@ def _check_clipped(answer):
     for seed in range(2):
         x, upstream, other = _random(seed, (6,), (6,), (6,))
         x.requires_grad_()
+        upstream = 3 * upstream  # some are above 1, some below -1: the limit has to be used
         y = call_answer(answer, x, limit)
         expect_close(
             "value", y, x, {"The value is clamped, expected the gradient.": x.clamp(-limit, limit)}
@@ -78,6 +79,10 @@ def _check_clipped(answer):
             "Nothing is clamped: a hook has to return the new gradient.": upstream + other,
             "That is clipping by norm, expected each number by itself.": norm + other,
             "The path through the result is cut.": other,
+            "Only what is too large is clamped, expected what is below -limit, too.": (
+                upstream.clamp(max=limit) + other
+            ),
+            "It is clamped to [-1, 1], whatever the limit is.": upstream.clamp(-1, 1) + other,
         }
         expect_close("x.grad", x.grad, upstream.clamp(-limit, limit) + other, mistakes)
         _expect_no_write(answer, x.detach().clone().requires_grad_(), upstream, limit)
@@ -108,6 +113,7 @@ def _check_loss_of_process(answer):
         for each in yours:
             if not isinstance(each, torch.Tensor) or not each.requires_grad:
                 raise Wrong(f"{where}: your loss has no history, so nothing is trained.")
+            expect_tensor("loss of one process", each, (), "Add up the losses.")
         mistakes = {
             "That is a mean of means: each process counts the same.": [s.mean() for s in shares],
             "DDP divides by the number of processes once more.": [
@@ -140,10 +146,11 @@ EXERCISES = (
         "11.5",
         "A loss through a frozen network",
         8,
-        "An image is trained until a network sees in it what it sees in a target. The function "
-        "below returns the right loss, but `backward()` raises an error. Write a repaired one: "
-        "the same number, the right gradient for `image`, and none for `target` and for the "
-        "parameters of `network`. The network is a `nn.Module` that nobody has frozen yet.",
+        "An image is trained until a network sees in it what it sees in a target. `content_loss`, "
+        "in the cell below, returns the right loss, but its `backward()` raises an error. Write "
+        "`repaired_content_loss(image, target, network)`: the same number, the right gradient for "
+        "`image`, and none for `target` and for the parameters of `network`. The network is a "
+        "`nn.Module` that nobody has frozen yet.",
         (
             "Which of the *ways to freeze a layer* lets a gradient pass to what comes before it?",
             "`network(image)` has to be recorded, outside of `no_grad`. `network(target)` does "

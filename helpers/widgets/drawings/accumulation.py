@@ -71,7 +71,7 @@ class AccumulationDrawing(Drawing):
         for bar, number, count in zip(self._bars, self._numbers, counts, strict=True):
             bar.set_height(count - 0.01)
             number.set_text(short_number(count, 2))
-            number.set_y(count)
+            number.set_y(1.1 if 0.6 < count < 1.1 else count)  # not across the dashed line
         first, second = (f"{short_number(count, 2)} times" for count in counts)
         ratio = short_number(accumulated.norm() / true.norm(), 2)
         return (

@@ -47,17 +47,23 @@ class ImageMapsDrawing(Drawing):
             ax.spines[:].set_color("#dddddd")
         self.moving = [self._image, *self._cells, *self._marks]
         self.figure.legend_below(self._marks[:1], ["strongest pixel"], columns=1)
+        self._words = [
+            ax.text(0.5, 0.5, "", ha="center", va="center", transform=ax.transAxes)
+            for ax in map_axes
+        ]
+        self.moving += self._words
 
     def show(self, image=0, asked=0):
         self._image.set_data(self._images[image].numpy())
-        parts = zip(self._cells, self._marks, self._maps.items(), strict=True)
+        parts = zip(self._cells, self._marks, self._words, self._maps.items(), strict=True)
         said = [
-            self._show_map(cells, mark, title, maps[image, asked].clamp_min(0))
-            for cells, mark, (title, maps) in parts
+            self._show_map(cells, mark, word, title, maps[image, asked].clamp_min(0))
+            for cells, mark, word, (title, maps) in parts
         ]
         return f"image {image}, asked for a {asked}: {'; '.join(said)}"
 
-    def _show_map(self, cells, mark, title, shown):
+    def _show_map(self, cells, mark, word, title, shown):
+        word.set_text("" if shown.any() else "empty")
         if not shown.any():
             cells.set_data(shown.numpy())
             mark.set_data([], [])
