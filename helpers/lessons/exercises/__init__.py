@@ -3,6 +3,7 @@
 exercise     an exercise: its card, and what its check raises
 answers      call a learner's answer, and compare what it returns with what is right
 old_grad     a leaf whose .grad holds an old gradient, which has to stay
+seeded       random tensors that are the same in each check
 pointwise    a function of each number alone: its value, its gradient and its memory
 bug_hunt     a repaired function against the right one, by finite differences
 notebook_01, notebook_02, notebook_03, notebook_04  the exercises of these notebooks

@@ -13,11 +13,7 @@ from helpers.lessons.exercises.bug_hunt import (
     measured_slopes,
 )
 from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong
-
-
-def _random(seed, *shapes):
-    generator = torch.Generator().manual_seed(seed)
-    return [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
+from helpers.lessons.exercises.seeded import random_tensors
 
 
 def _fit_loss(weight, x, target):
@@ -25,7 +21,7 @@ def _fit_loss(weight, x, target):
 
 
 def _check_repaired_fit_loss(answer):
-    points = [_random(seed, (3,), (5, 3), (5,)) for seed in range(3)]
+    points = [random_tensors(seed, (3,), (5, 3), (5,)) for seed in range(3)]
     mistakes = {
         "That is the sum, expected the mean.": lambda w, x, t: len(x) * _fit_loss(w, x, t),
         "The tanh is missing.": lambda w, x, t: ((x @ w - t) ** 2).mean(),
@@ -41,7 +37,7 @@ def _direction_loss(weight, tokens, seen, target):
 def _check_repaired_direction_loss(answer):
     points = []
     for seed, padded in enumerate(([3], [0, 4], [])):
-        weight, tokens, target = _random(seed, (4, 2), (5, 4), (5, 2))
+        weight, tokens, target = random_tensors(seed, (4, 2), (5, 4), (5, 2))
         seen = torch.ones(5, dtype=torch.bool)
         seen[padded] = False
         tokens[~seen] = 0.0
@@ -84,7 +80,7 @@ def _check_repaired_bumps(answer):
     if frozen:
         raise Wrong(f"{frozen[0]}: yours has requires_grad=False, but it is to be trained.")
     for seed in range(3):
-        numbers, x, target = _random(seed, (4,), (6, 1), (6,))
+        numbers, x, target = random_tensors(seed, (4,), (6, 1), (6,))
         if not seed:
             numbers = torch.tensor([*NUMBERS.values()]).double()
         with torch.no_grad():

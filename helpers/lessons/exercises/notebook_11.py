@@ -14,20 +14,16 @@ from helpers.lessons.exercises.answers import (
     expect_tensor,
 )
 from helpers.lessons.exercises.exercise import Exercise, Wrong
+from helpers.lessons.exercises.seeded import random_tensors
 from helpers.lessons.saved_tensors import saved_tensors
 
 IGNORED = -100
 LIMIT = 2.0  # of clipping; with 1, an answer could leave it out
 
 
-def _random(seed, *shapes):
-    generator = torch.Generator().manual_seed(seed)
-    return [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
-
-
 def _batches(lengths, ignored):
     """Batches of these lengths; so many labels at the end of each are not to be counted."""
-    tokens = _random(0, *((length, 4) for length in lengths))
+    tokens = random_tensors(0, *((length, 4) for length in lengths))
     made = []
     for rows, count in zip(tokens, ignored, strict=True):
         labels = torch.arange(len(rows)) % 3
@@ -75,7 +71,7 @@ def _mistakes_of_divisors(weight, batches):
 
 
 def _check_accumulated(answer):
-    (start,) = _random(1, (4, 3))
+    (start,) = random_tensors(1, (4, 3))
     padded, one_without = _batches((2, 5, 9), (0, 1, 3)), _batches((3, 4), (0, 4))
     mistakes = _mistakes_of_divisors(start, padded)
     _expect_accumulated("for 2, 5 and 9 tokens", answer, start, padded, mistakes)
@@ -131,7 +127,7 @@ def _mistakes_of_clipping(gradients, limit):
 
 
 def _check_clipped(answer):
-    long = [4 * g for g in _random(2, (2, 3), (4,))]
+    long = [4 * g for g in random_tensors(2, (2, 3), (4,))]
     short = _clip_by_norm(long, 0.8 * LIMIT)  # its squared length is above the limit
     nothing = [torch.zeros(2, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)]
     for where, gradients in {"long": long, "short": short, "all 0": nothing}.items():

@@ -5,15 +5,11 @@ from torch import nn
 
 from helpers.lessons.exercises.answers import call_answer, expect_close, expect_tensor
 from helpers.lessons.exercises.exercise import Exercise, Wrong
-
-
-def _random(seed, *shapes):
-    generator = torch.Generator().manual_seed(seed)
-    return [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
+from helpers.lessons.exercises.seeded import random_tensors
 
 
 def _network(seed):
-    first, second = _random(seed, (4, 3), (2, 4))
+    first, second = random_tensors(seed, (4, 3), (2, 4))
     network = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)).double()
     with torch.no_grad():
         network[0].weight.copy_(first)
@@ -25,7 +21,7 @@ def _network(seed):
 
 def _check_content_loss(answer):
     for seed in range(2):
-        image, target = (each.requires_grad_() for each in _random(seed, (5, 3), (5, 3)))
+        image, target = (each.requires_grad_() for each in random_tensors(seed, (5, 3), (5, 3)))
         network = _network(seed)
         difference = _network(seed)(image) - _network(seed)(target).detach()
         right = difference.square().mean()
@@ -59,7 +55,7 @@ def _check_content_loss(answer):
 def _check_clipped(answer):
     limit = 0.5
     for seed in range(2):
-        x, upstream, other = _random(seed, (6,), (6,), (6,))
+        x, upstream, other = random_tensors(seed, (6,), (6,), (6,))
         x.requires_grad_()
         upstream = 3 * upstream  # some are above 1, some below -1: the limit has to be used
         y = call_answer(answer, x, limit)
@@ -105,7 +101,7 @@ def _expect_no_write(answer, x, upstream, limit):
 def _check_loss_of_process(answer):
     for lengths in ((2, 2), (1, 3), (1, 2, 5), (3, 0)):
         everywhere, processes = sum(lengths), len(lengths)
-        (weight,) = _random(everywhere, (everywhere,))
+        (weight,) = random_tensors(everywhere, (everywhere,))
         weight.requires_grad_()
         shares = (weight**2).split(list(lengths))
         yours = [call_answer(answer, losses, everywhere, processes) for losses in shares]
