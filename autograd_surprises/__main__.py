@@ -10,6 +10,7 @@ import threading
 import time
 from contextlib import contextmanager
 
+from autograd_surprises.doctor.several_processes import is_spread
 from autograd_surprises.doctor.watching import StepReport, watch
 from autograd_surprises.report_card import terminal
 from autograd_surprises.report_files import write_html, write_json
@@ -100,7 +101,9 @@ class WatchedScript(watch):
         now = time.monotonic()
         if self._on_terminal and now - self._shown > 0.5:
             self._shown = now
-            line = f"autograd_surprises: step {self.step}, loss {float(self.loss.sum()):.4g}"
+            line = f"autograd_surprises: step {self.step}"
+            if not is_spread(self.loss):
+                line += f", loss {float(self.loss.sum()):.4g}"
             print(f"\r\x1b[K{line}\r", end="", file=self._stderr, flush=True)
 
 

@@ -5,6 +5,7 @@ import inspect
 import sys
 import threading
 from contextlib import contextmanager
+from types import FunctionType
 
 import pytest
 import torch
@@ -137,7 +138,7 @@ each_patched = pytest.mark.parametrize(
 
 
 def is_ours(function):
-    return inspect.isfunction(function) and function.__code__.co_filename.startswith(HERE)
+    return type(function) is FunctionType and function.__code__.co_filename.startswith(HERE)
 
 
 def patched_now():
@@ -149,7 +150,7 @@ def patched_now():
         (owner, name)
         for owner in owners.values()
         for name, found in list(vars(owner).items())
-        if is_ours(found.__func__ if isinstance(found, staticmethod) else found)
+        if is_ours(found.__func__ if type(found) is staticmethod else found)
     }
 
 
@@ -211,7 +212,9 @@ def test_a_patch_that_somebody_takes_off_later_leaves_no_more_of_ours_each_time(
         method, found = getattr(owner, name), 0
         while is_ours(method):
             cells = [cell.cell_contents for cell in method.__closure__]
-            (method,) = [held for held in cells if inspect.isfunction(held) and held is not method]
+            (method,) = [
+                held for held in cells if type(held) is FunctionType and held is not method
+            ]
             found += 1
         return found
 
