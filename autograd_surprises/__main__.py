@@ -10,9 +10,10 @@ import threading
 import time
 from contextlib import contextmanager
 
+from autograd_surprises.doctor.several_processes import is_spread
 from autograd_surprises.doctor.watching import StepReport, watch
 from autograd_surprises.report_card import terminal
-from autograd_surprises.report_files import write_html, write_json
+from autograd_surprises.report_files import cannot_write, write_html, write_json
 from autograd_surprises.script import run_module, run_script, without_ours
 
 STOPPED = 3  # the exit code of --stop
@@ -100,7 +101,9 @@ class WatchedScript(watch):
         now = time.monotonic()
         if self._on_terminal and now - self._shown > 0.5:
             self._shown = now
-            line = f"autograd_surprises: step {self.step}, loss {float(self.loss.sum()):.4g}"
+            line = f"autograd_surprises: step {self.step}"
+            if not is_spread(self.loss):
+                line += f", loss {float(self.loss.sum()):.4g}"
             print(f"\r\x1b[K{line}\r", end="", file=self._stderr, flush=True)
 
 
@@ -118,16 +121,26 @@ def main(words: list[str]) -> int | str | None:
     run = run_module if options.module else run_script
     if os.environ.get("RANK", "0") != "0":  # torchrun: one process speaks for all
         return _exit_code(run, target)
+    for option in "json", "html":
+        trouble = cannot_write(getattr(options, option))
+        if trouble:
+            parser.error(f"argument --{option}: {trouble}")
+    if options.json and options.json == options.html:
+        parser.error("--json and --html name the same file")
     watched = WatchedScript(options)
+
+    def write(file, report, *what):
+        if file:
+            try:
+                report(file, watched, *what)
+            except OSError as error:  # the other report, and the exit code, are not lost
+                watched.say(f"{file} was not written: {error.strerror}")
 
     def finish():
         watched.say(watched.summary)
-        if options.json:
-            write_json(options.json, watched)
-        if options.html:
-            write_html(
-                options.html, watched, watched.graphs, f"Gradients of {os.path.basename(target[0])}"
-            )
+        write(options.json, write_json)
+        title = f"Gradients of {os.path.basename(target[0])}"
+        write(options.html, write_html, watched.graphs, title)
 
     with _before_termination(finish):
         with watched:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,32 @@ pre {{ white-space: pre-wrap }} img {{ max-width: 100% }}
 {reports}
 </body></html>
 """
+
+
+def cannot_write(file: str | None) -> str:
+    """Why this file cannot be written, or "". It stays as it is, and no new one stays behind.
+
+    >>> cannot_write("nowhere/found.json")
+    'there is no folder nowhere'
+    """
+    if not file:
+        return ""
+    folder = os.path.dirname(file)
+    if not os.path.isdir(folder or "."):
+        return f"there is no folder {folder}"
+    if os.path.isdir(file):
+        return f"{file} is a folder"
+    there = os.path.lexists(file)
+    if there and not os.path.isfile(file):  # a pipe: to open it might wait
+        return ""
+    try:
+        with open(file, "ab"):
+            pass
+    except OSError as error:
+        return f"cannot write {file}: {error.strerror}"
+    if not there:
+        os.remove(file)
+    return ""
 
 
 def write_json(file: str | Path, watched: watch) -> None:

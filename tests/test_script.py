@@ -165,6 +165,65 @@ def test_a_script_runs_as_without_and_its_bad_step_is_explained(folder):
     assert "LogBackward0" in page and "step 7: the loss is inf" in page
 
 
+NOT_WRITABLE = {
+    "missing/found": "there is no folder",
+    "package": "is a folder",
+    "long" * 99: "cannot write",  # also for a user who may write everywhere
+}
+
+
+@pytest.mark.parametrize("option", ["--json", "--html"])
+@pytest.mark.parametrize("name, why", NOT_WRITABLE.items(), ids=NOT_WRITABLE.values())
+def test_a_report_that_cannot_be_written_is_refused_before_the_script_runs(
+    folder, option, name, why, monkeypatch, capsys
+):
+    monkeypatch.chdir(folder)
+    before = set(folder.rglob("*"))
+    with pytest.raises(SystemExit, match="2"):
+        main(["--json", "good.json", option, name, "train.py", "9", "5"])
+    said = capsys.readouterr()
+    assert f"error: argument {option}: " in said.err and why in said.err
+    assert not said.out and set(folder.rglob("*")) == before
+
+
+def test_two_reports_in_one_file_are_refused(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    with pytest.raises(SystemExit, match="2"):
+        main(["--json", "both", "--html", "package/../both", "train.py", "9", "5"])
+    assert "the same file" in capsys.readouterr().err and not Path("both").exists()
+
+
+def test_a_report_of_an_earlier_run_stays_until_the_new_one_is_there(folder):
+    (folder / "old.json").write_text("old")
+    (folder / "reads.py").write_text("print(open('old.json').read())")
+    assert watched(folder, "--json", "old.json", "reads.py")[:2] == (0, "old\n")
+    assert json.loads((folder / "old.json").read_text())["steps"] == 0
+
+
+LOST = {"later/found": "No such file or directory", "/dev/full": "No space left on device"}
+
+
+@pytest.mark.parametrize("name", LOST)
+@pytest.mark.parametrize("lost, kept", [("--json", "--html"), ("--html", "--json")])
+def test_a_report_that_is_lost_in_the_end_costs_neither_the_exit_code_nor_the_other_one(
+    folder, lost, kept, name
+):
+    if not Path("/dev/full").exists():
+        pytest.skip("no full disk here")
+    (folder / "removes.py").write_text("""
+import os, sys
+os.rmdir("later")
+os.chdir("package")
+sys.exit(5)
+""")
+    (folder / "later").mkdir()
+    code, _, err = watched(folder, lost, name, kept, f"kept{kept}", "removes.py")
+    assert code == 5 and "Traceback" not in err
+    said = f"autograd_surprises: {folder / name} was not written: {LOST[name]}"
+    assert err.splitlines()[-1] == said
+    assert "training step" in (folder / f"kept{kept}").read_text()
+
+
 def test_a_module_runs_as_without_and_its_traceback_is_its_own(folder):
     plain = run(folder, sys.executable, "-m", "package.train", "2", "raise")
     code, out, err = watched(folder, "-m", "package.train", "2", "raise")

@@ -9,6 +9,7 @@ steps          what backward did at one node of the graph
 arrived_gradients  what is kept of the gradient of one tensor
 factors        which parameter is a factor
 rules          every cause: when it applies, what it says, what helps, which section teaches it
+several_processes  backwards in which several processes work together
 forward_calls  one call of torch in the forward pass
 forgetting     which calls of a recording are still needed
 reused_gradients  gradients that an optimizer used twice

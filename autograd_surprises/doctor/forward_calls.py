@@ -12,6 +12,7 @@ import torch
 
 from autograd_surprises.doctor.places import CodeLine, Where, place_of, where_from
 from autograd_surprises.doctor.rules.cuts import DECIDES, LEAVES_TORCH, Cut
+from autograd_surprises.doctor.several_processes import is_spread
 
 SHAPE_ONLY = {"zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like",
               "randint_like", "new_zeros", "new_ones", "new_empty", "new_full"}  # fmt: skip
@@ -102,7 +103,7 @@ def name_and_role(func) -> tuple[str, str]:
 
 def is_finite(tensor: torch.Tensor) -> bool:
     """Is it free of inf and NaN, as far as can be seen?"""
-    if not tensor.is_floating_point() or tensor.is_sparse:
+    if not tensor.is_floating_point() or tensor.is_sparse or is_spread(tensor):
         return True
     try:
         with torch._C.DisableTorchFunction():  # another recorder is not to see this

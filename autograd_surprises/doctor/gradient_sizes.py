@@ -8,11 +8,13 @@ from statistics import median
 
 import torch
 
+from autograd_surprises.doctor.several_processes import is_spread
+
 USUAL, EXPLODED = 20, 1000.0  # sizes that are known before one can be too large; how much is that
 
 
 def sizes(parameters: Sequence[torch.Tensor]) -> list[float | None]:
-    """The norm of the gradient of each parameter; None where there is none.
+    """The norm of the gradient of each parameter; None where there is none, or a DTensor.
 
     >>> w, b = torch.ones(2, requires_grad=True), torch.ones(1, requires_grad=True)
     >>> torch.dot(w, torch.tensor([3.0, 4.0])).backward()
@@ -23,7 +25,7 @@ def sizes(parameters: Sequence[torch.Tensor]) -> list[float | None]:
     groups: dict[tuple, dict[int, torch.Tensor]] = {}
     for i, parameter in enumerate(parameters):
         gradient = parameter.grad
-        if gradient is None:
+        if gradient is None or is_spread(gradient):
             continue
         if gradient.layout is torch.sparse_coo:
             gradient = gradient._values()

@@ -7,7 +7,7 @@ import inspect
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import FrameType
 
@@ -15,7 +15,7 @@ import torch
 from torch.autograd.graph import GradientEdge
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
-from autograd_surprises.doctor.patches import lock
+from autograd_surprises.doctor.patches import lock, patch
 
 
 class Interception:
@@ -51,13 +51,12 @@ class Interception:
         Interception.__exit__(self)
 
     def __enter__(self):
-        global _originals
         with lock:
             if self in _active:
                 raise RuntimeError("this watch() is active already: make another one")
             if not _active:
-                _originals = torch.Tensor.backward, torch.autograd.backward
-                torch.Tensor.backward, torch.autograd.backward = map(_watched, _originals)
+                owners = torch.Tensor, torch.autograd
+                _undo[:] = [patch(owner, "backward", _watched) for owner in owners]
             self._thread = threading.get_ident()
             self._hook = register_optimizer_step_post_hook(self._step_done)
             _active.append(self)
@@ -69,8 +68,8 @@ class Interception:
                 return
             self._hook.remove()
             _active.remove(self)
-            if not _active:
-                torch.Tensor.backward, torch.autograd.backward = _originals
+            while not _active and _undo:
+                _undo.pop()()
 
     def _step_done(self, optimizer, args, kwargs):
         if self._thread == threading.get_ident() and not self._busy:
@@ -80,10 +79,10 @@ class Interception:
 
 _unseen = torch._C.DisableTorchFunction  # by a recorder, and by the user's own modes
 _active: list[Interception] = []  # of all threads, the innermost last
-_originals = torch.Tensor.backward, torch.autograd.backward
+_undo: list[Callable[[], None]] = []
 
 
-def _watched(original):
+def _watched(original, active):
     signature = inspect.signature(original)
     first = next(iter(signature.parameters))
 
@@ -91,7 +90,7 @@ def _watched(original):
     def backward(*args, **kwargs):
         thread = threading.get_ident()
         mine = [each for each in _active if each._thread == thread and not each._busy]
-        if not mine:
+        if not (active and mine):
             return original(*args, **kwargs)
         watching = mine[-1]
         given = signature.bind(*args, **kwargs)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 import weakref
+from collections.abc import Callable
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from types import CodeType, FrameType
@@ -26,7 +28,7 @@ from autograd_surprises.doctor.forward_calls import (
     is_finite,
     name_and_role,
 )
-from autograd_surprises.doctor.patches import lock
+from autograd_surprises.doctor.patches import lock, patch
 from autograd_surprises.doctor.places import (
     Where,
     code_line,
@@ -347,17 +349,15 @@ def _lost(name, result, kwargs, caller):
 # hooks.)
 
 _active: list[Recorder] = []  # of all threads, the innermost last
-_originals = nn.Module.__call__, nn.Parameter.__new__
+_undo: list[Callable[[], None]] = []
 
 
 def _watch(recorder):
-    global _originals
     with lock:
         if recorder in _active:
             raise RuntimeError("this trace() is recording already: make another one")
         if not _active:
-            _originals = nn.Module.__call__, nn.Parameter.__new__
-            nn.Module.__call__, nn.Parameter.__new__ = _call_module, staticmethod(_new_parameter)
+            _undo[:] = [patch(*noted) for noted in NOTED]
         recorder._thread = threading.get_ident()
         _active.append(recorder)
 
@@ -365,8 +365,8 @@ def _watch(recorder):
 def _unwatch(recorder):
     with lock:
         _active.remove(recorder)
-        if not _active:
-            nn.Module.__call__, nn.Parameter.__new__ = _originals[0], staticmethod(_originals[1])
+        while not _active and _undo:
+            _undo.pop()()
 
 
 def _pop(recorder):
@@ -389,16 +389,22 @@ def _before_compiled_code(act):
     """
     from torch._dynamo import eval_frame
 
-    def begins(callback):
-        if callback not in (None, False):  # which stand for "runs as it is"
-            act()
-        return original(callback)
+    def acting(original, active):
+        @functools.wraps(original)
+        def begins(callback):
+            if active and callback not in (None, False):  # which stand for "runs as it is"
+                act()
+            return original(callback)
 
-    original, eval_frame._callback_from_stance = eval_frame._callback_from_stance, begins
+        return begins
+
+    with lock:
+        put_back = patch(eval_frame, "_callback_from_stance", acting)
     try:
         yield
     finally:
-        eval_frame._callback_from_stance = original
+        with lock:
+            put_back()
 
 
 def _recorders_of_this_thread():
@@ -406,24 +412,37 @@ def _recorders_of_this_thread():
     return [recorder for recorder in _active if recorder._thread == thread]
 
 
-def _call_module(module, *args, **kwargs):
-    call, _ = _originals
-    if not _active:  # a module compiled meanwhile still calls this; dynamo understands that much
-        return call(module, *args, **kwargs)
-    recorders = _recorders_of_this_thread()
-    for recorder in recorders:
-        recorder._modules.append((recorder._path_of(module), type(module).__name__))
-    try:
-        return call(module, *args, **kwargs)
-    finally:
+def _noting_modules(original, active):
+    def call(module, *args, **kwargs):
+        if not active:  # a module compiled meanwhile still calls this; dynamo understands that much
+            return original(module, *args, **kwargs)
+        recorders = _recorders_of_this_thread()
         for recorder in recorders:
-            recorder._modules.pop()
+            recorder._modules.append((recorder._path_of(module), type(module).__name__))
+        try:
+            return original(module, *args, **kwargs)
+        finally:
+            for recorder in recorders:
+                recorder._modules.pop()
+
+    return call
 
 
-def _new_parameter(cls, data=None, requires_grad=True):
-    _, new = _originals
-    before = sequence_number()
-    parameter = new(cls, data, requires_grad)
-    for recorder in _recorders_of_this_thread() if isinstance(data, torch.Tensor) else ():
-        recorder._note(sys._getframe(1), "Parameter", [data], [parameter], before, {})
-    return parameter
+def _noting_parameters(original, active):
+    @functools.wraps(original)
+    def new(cls, data=None, requires_grad=True):
+        before = sequence_number()
+        parameter = original(cls, data, requires_grad)
+        if active and isinstance(data, torch.Tensor):
+            for recorder in _recorders_of_this_thread():
+                caller = sys._getframe(1)
+                recorder._note(caller, "Parameter", [data], [parameter], before, {})
+        return parameter
+
+    return new
+
+
+NOTED = (
+    (nn.Module, "__call__", _noting_modules),
+    (nn.Parameter, "__new__", _noting_parameters),
+)

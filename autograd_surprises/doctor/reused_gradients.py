@@ -13,6 +13,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from autograd_surprises.doctor.places import Where, where_from
+from autograd_surprises.doctor.several_processes import is_spread
 
 
 @dataclass
@@ -78,5 +79,6 @@ class ReusedGradients:
 
 
 def _holds(tensor):
-    """Does it hold a gradient that is not 0?"""
-    return tensor is not None and tensor.grad is not None and bool(tensor.grad.any())
+    """Does it hold a gradient that is not 0, as far as this process can see?"""
+    gradient = None if tensor is None else tensor.grad
+    return gradient is not None and not is_spread(gradient) and bool(gradient.any())

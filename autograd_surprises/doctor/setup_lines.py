@@ -86,12 +86,12 @@ def inference_at() -> Where | None:
     return _inference[0] if _inference else None
 
 
-def _noting_builds(original):
+def _noting_builds(original, active):
     @functools.wraps(original)
     def build(optimizer, *args, **kwargs):
         original(optimizer, *args, **kwargs)
         caller = sys._getframe(1)
-        if _active and not _is_ours(caller):
+        if active and not _is_ours(caller):
             _built[optimizer] = where_is(user_frame(caller))
 
     return build
@@ -103,11 +103,11 @@ def _is_ours(frame: FrameType) -> bool:
     return outer is not None and outer.f_code.co_filename.startswith(HERE)
 
 
-def _noting_tensors(original):
+def _noting_tensors(original, active):
     @functools.wraps(original)
     def store(module, name, value):
         original(module, name, value)
-        if _active and (name == FLAG or _holds_tensors(value)):
+        if active and (name == FLAG or _holds_tensors(value)):
             with suppress(Exception):  # a module that cannot be hashed, or not yet
                 _stored.setdefault(module, {})[name] = where_is(user_frame(sys._getframe(1)))
 
@@ -118,11 +118,11 @@ def _holds_tensors(value):
     return isinstance(value, HOLDERS) and not isinstance(value, nn.Parameter)
 
 
-def _noting_hooks(original):
+def _noting_hooks(original, active):
     @functools.wraps(original)
     def register(module, *args, **kwargs):
         handle = original(module, *args, **kwargs)
-        if _active:
+        if active:
             with suppress(Exception):  # a module that cannot be hashed
                 _hooked[module] = where_is(user_frame(sys._getframe(1)))
         return handle
@@ -130,11 +130,11 @@ def _noting_hooks(original):
     return register
 
 
-def _noting_inference(original):
+def _noting_inference(original, active):
     @functools.wraps(original)
     def enter(mode):
         original(mode)
-        if _active:
+        if active:
             _inference[:] = [switched_at(sys._getframe(1))]
 
     return enter

@@ -20,13 +20,13 @@ from autograd_surprises.doctor.interception import Interception
 from autograd_surprises.doctor.recorder import Recorder
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.same_graph import SameGraph
+from autograd_surprises.doctor.several_processes import SPREAD, alone, is_spread, why_not_alone
 from autograd_surprises.doctor.trained import parameters_of, trained_by
 from autograd_surprises.show.findings import by_story, listed
 
 WAIT = 10  # steps, at most, for the first loss of a second optimizer
 BORROWED = "; not recorded, so the lines are those of an earlier step with the same graph"
 UNRECORDED = "; not recorded, so no lines are known: --steps {0} or watch(steps=[{0}]) records it"
-COMMUNICATE = ("SyncBatchNorm", "FullyShardedDataParallel", "FSDP")  # within their backward
 DEAD = ("none", "zero", "tiny", "not trained")
 
 
@@ -233,6 +233,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
 
     def _look_at_gradients(self, seen, optimizer, parameters):
         """Alarms, and the parameters that the next step has to be examined for."""
+        if any(map(is_spread, parameters)):
+            self._trouble(SPREAD)
         with torch.no_grad():
             now = sizes(parameters)
         # A fused optimizer gets scaled gradients, and skips a step with inf or NaN by itself.
@@ -256,7 +258,11 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     # Reports.
 
     def _examine(self, loss, weights, inputs, frame, finite):
-        leaves = Backward(loss.grad_fn).leaves if loss.grad_fn is not None else []
+        backward = Backward(loss.grad_fn) if loss.grad_fn is not None else None
+        leaves = backward.leaves if backward is not None else []
+        harm = why_not_alone(backward.steps if backward is not None else ())
+        if harm:
+            return self._trouble(harm)
         # Another leaf may be new in each forward: embeddings that require a gradient.
         ids = ids_of(x for x in leaves if isinstance(x, torch.nn.Parameter)) or ids_of(leaves)
         if self.model is not None and ids and ids.isdisjoint(map(id, self.model.parameters())):
@@ -269,8 +275,6 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._reached_now |= ids
         trained = trained_by(leaves, frame, self.model, self.optimizer)
         self._by_hand = trained.optimizer is None
-        if trained.model is not None and _waits_for_others(trained.model):
-            return self._trouble("its backward would wait for other processes")
         if self._more and new and not self._why:
             self._why = "the first with another optimizer"
         if self._more or self.step in self.steps:
@@ -285,7 +289,10 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             source = self._recorder
         self._borrowed = not self._recording and source is not None
         wrt = trained.wrt if inputs is None else inputs
-        report = examine(loss, wrt, trained.model, trained.optimizer, weights, source, frame)
+        with alone() as refused:
+            report = examine(loss, wrt, trained.model, trained.optimizer, weights, source, frame)
+        if refused:
+            return self._trouble(refused[0])
         if self._recording and loss.grad_fn is not None:
             self._graphs = [SameGraph(loss.grad_fn, report.history), *self._graphs[:WAIT]]
         held = parameters_of(trained.optimizer) if trained.optimizer is not None else []
@@ -346,20 +353,14 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             self._trouble(f"{type(error).__name__}: {error}")
 
     def _trouble(self, why):
-        said = f"step {self.step} could not be examined: {why}"
-        self._troubles = [*self._troubles[:4], said]
+        if not any(said.endswith(f": {why}") for said in self._troubles):
+            said = f"step {self.step} could not be examined: {why}"
+            self._troubles = [*self._troubles[:4], said]
 
 
 def ids_of(tensors: Iterable[torch.Tensor]) -> set[int]:
     """The ids of these tensors."""
     return {id(tensor) for tensor in tensors}
-
-
-def _waits_for_others(model):
-    """Would a backward in this process alone hang?"""
-    dist = torch.distributed
-    alone = not dist.is_available() or not dist.is_initialized() or dist.get_world_size() < 2
-    return not alone and any(type(m).__name__.startswith(COMMUNICATE) for m in model.modules())
 
 
 def _called(name, named):

@@ -301,7 +301,13 @@ def mean_of_a_symmetric_batch():
     return (x @ weight).sum(), weight
 
 
+def slope_without_negative_inputs():
+    act = nn.PReLU()
+    return act(torch.ones(3)).sum(), act.weight
+
+
 REACHED = [
+    (slope_without_negative_inputs, "zero", "empty-selection"),
     (nothing_out_of_a_checkpoint, "zero", "reentrant-checkpoint"),
     (shift_before_layer_norm, "tiny", "cancel"),
     (batch_norm_of_two, "tiny", "normalised"),

@@ -2,7 +2,10 @@
 
 import gc
 import inspect
+import sys
 import threading
+from contextlib import contextmanager
+from types import FunctionType
 
 import pytest
 import torch
@@ -10,8 +13,9 @@ import torch._dynamo
 from torch import nn
 from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
-from autograd_surprises.doctor import explain, trace
+from autograd_surprises.doctor import explain, trace, watch
 from autograd_surprises.doctor.backward import Backward
+from autograd_surprises.doctor.places import HERE
 from autograd_surprises.doctor.setup_lines import built_at
 
 
@@ -115,6 +119,126 @@ def test_after_an_error_in_a_module_the_trace_goes_on_and_ends():
         x.exp()
     assert [call.where.module for call in t.calls if call.name == "exp"] == [""]
     assert switches() == before
+
+
+PATCHED = [
+    (nn.Module, "__call__"),
+    (nn.Module, "__setattr__"),
+    (nn.Module, "register_full_backward_hook"),
+    (nn.Parameter, "__new__"),
+    (torch.Tensor, "backward"),
+    (torch.autograd, "backward"),
+    (torch.inference_mode, "__enter__"),
+    (torch.optim.Optimizer, "__init__"),
+    (torch._dynamo.eval_frame, "_callback_from_stance"),
+]
+each_patched = pytest.mark.parametrize(
+    "owner, name", PATCHED, ids=lambda part: getattr(part, "__name__", part)
+)
+
+
+def is_ours(function):
+    return type(function) is FunctionType and function.__code__.co_filename.startswith(HERE)
+
+
+def patched_now():
+    """Each function of the doctor that a module or a class of torch has now."""
+    modules = [m for name, m in list(sys.modules.items()) if name.split(".")[0] == "torch"]
+    owners = {id(m): m for m in modules}
+    owners |= {id(t): t for m in modules for t in vars(m).values() if issubclass(type(t), type)}
+    return {
+        (owner, name)
+        for owner in owners.values()
+        for name, found in list(vars(owner).items())
+        if is_ours(found.__func__ if type(found) is staticmethod else found)
+    }
+
+
+@contextmanager
+def everything_on():
+    with trace(), watch():
+        yield
+
+
+def test_the_list_of_patched_methods_is_complete_and_all_are_put_back():
+    with everything_on():
+        assert patched_now() == set(PATCHED)
+    assert patched_now() == set()
+
+
+def replaced_by_somebody(owner, name, monkeypatch):
+    """Count its calls, as another library may; what monkeypatch undoes later is what was there."""
+    below, counted = getattr(owner, name), []
+
+    def somebodys(*args, **kwargs):
+        counted.append(1)
+        return below(*args, **kwargs)
+
+    static = isinstance(vars(owner)[name], staticmethod)
+    monkeypatch.setattr(owner, name, staticmethod(somebodys) if static else somebodys)
+    return somebodys, counted
+
+
+def use_every_patched_method():
+    layer = nn.Linear(2, 1)
+    nn.Identity().register_full_backward_hook(lambda *what: None)
+    torch.optim.SGD(layer.parameters(), lr=0.1)
+    layer(torch.ones(1, 2)).sum().backward()
+    torch.autograd.backward(layer(torch.ones(1, 2)).sum())
+    with torch.inference_mode():
+        torch.compile(torch.neg, backend="eager")(torch.ones(1))
+
+
+@each_patched
+def test_a_patch_that_somebody_puts_on_meanwhile_stays_and_works(owner, name, monkeypatch):
+    monkeypatch.setattr(owner, name, vars(owner)[name])  # what is put back in the end
+    with everything_on():
+        somebodys, counted = replaced_by_somebody(owner, name, monkeypatch)
+    assert getattr(owner, name) is somebodys
+    use_every_patched_method()
+    assert counted
+    del counted[:]
+    with watch() as w:
+        use_every_patched_method()
+    assert counted and w.step == 2
+    assert getattr(owner, name) is somebodys
+
+
+@each_patched
+def test_a_patch_that_somebody_takes_off_later_leaves_no_more_of_ours_each_time(
+    owner, name, monkeypatch
+):
+    def depth():
+        method, found = getattr(owner, name), 0
+        while is_ours(method):
+            cells = [cell.cell_contents for cell in method.__closure__]
+            (method,) = [
+                held for held in cells if type(held) is FunctionType and held is not method
+            ]
+            found += 1
+        return found
+
+    plain = getattr(owner, name)
+    monkeypatch.setattr(owner, name, vars(owner)[name])
+    for _ in range(3):
+        with monkeypatch.context() as later, everything_on():
+            replaced_by_somebody(owner, name, later)
+            stays = everything_on()
+            stays.__enter__()
+            stays.__exit__(None, None, None)
+        assert depth() <= 1
+    with everything_on():
+        pass
+    assert getattr(owner, name) is plain
+
+
+def test_a_wrapper_whose_time_is_over_records_nothing_twice(monkeypatch):
+    monkeypatch.setattr(nn.Parameter, "__new__", vars(nn.Parameter)["__new__"])
+    with trace():
+        replaced_by_somebody(nn.Parameter, "__new__", monkeypatch)
+    with trace() as t:
+        nn.Parameter(torch.ones(1))
+    assert [call.name for call in t.calls] == ["ones", "Parameter"]
 
 
 def test_a_patch_of_somebody_else_stays(monkeypatch):

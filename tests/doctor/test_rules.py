@@ -64,6 +64,24 @@ def test_the_first_rule_that_fits_tells():
     assert book.first(GradientSum(("step",))).cause == "one"
 
 
+MASKS = [rule for rule in RULES if "masked_fill" in rule.fix or "finfo" in rule.fix]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("rule", MASKS, ids=lambda rule: rule.cause)
+def test_the_number_to_mask_with_is_right_in_every_dtype(rule, dtype):
+    advice = rule.fix.rpartition(": ")[2]
+    scores = torch.tensor([[-50.0, 1.0, 3.0]], dtype=dtype).repeat(3, 1).requires_grad_()
+    mask = torch.tensor([[True, False, False], [True, True, True], [False, False, False]])
+    masked = eval(advice, {"torch": torch, "scores": scores, "mask": mask})
+    p, logp = masked.softmax(-1), masked.log_softmax(-1)
+    assert p.isfinite().all() and logp.isfinite().all() and (p * logp).isfinite().all()
+    assert not p[0, 0].any() and torch.equal(p[0, 1:], scores[0, 1:].softmax(-1))
+    assert p[1].unique().numel() == 1, "a row without anything is uniform"
+    (p * logp * torch.arange(3)).sum().backward()
+    assert not scores.grad[mask].any() and scores.grad.isfinite().all()
+
+
 def test_two_stories_of_one_cause_are_two_rules():
     assert len({rule.sentence for rule in RULES}) == len(RULES)
 

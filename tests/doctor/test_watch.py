@@ -391,17 +391,6 @@ def test_what_cannot_be_examined_is_said_and_ends_nothing(monkeypatch):
     assert not w.healthy and "step 1 could not be examined: KeyError: 'here'" in str(w)
 
 
-def test_a_backward_that_would_wait_for_other_processes_is_not_run(monkeypatch):
-    model, optimizer = started()
-    model.norm.__class__ = type("SyncBatchNorm", (nn.BatchNorm1d,), {})
-    monkeypatch.setattr("torch.distributed.is_initialized", lambda: True)
-    monkeypatch.setattr("torch.distributed.get_world_size", lambda: 2)
-    with watch() as w:
-        train(model, optimizer, 2)
-    assert w.step == 2 and not w.reports
-    assert "step 1 could not be examined: its backward would wait for other processes" in str(w)
-
-
 def test_gradients_of_all_kinds_have_a_size():
     def leaf(*values, dtype=torch.float32):
         return torch.tensor(values, dtype=dtype, requires_grad=True)

@@ -49,6 +49,10 @@ SOFTMAXES = (
     "Softmax LogSoftmax Logsumexp SafeSoftmax ScaledDotProductFlashAttentionForCpu "
     "ScaledDotProductEfficientAttention MultiHeadAttentionForward"
 )
+FINITE_MASK = (
+    "mask with a finite number instead of -inf, one that float16 can hold: "
+    "scores.masked_fill(mask, -1e4)"
+)
 LOOK_AT_THE_DATA = (
     "check torch.isfinite(x).all() for the data and the parameters, before the forward pass"
 )
@@ -170,8 +174,8 @@ FORWARD.add(
     "zero-times-infinity",
     "{operation} multiplies 0 by infinity, which is NaN: probably a masked probability (0) by its "
     "logarithm (-inf)",
-    "mask the logarithm, too, before the product: p * logp.masked_fill(p == 0, 0.0); or mask the "
-    "scores with torch.finfo(dtype).min instead of -inf",
+    f"mask the logarithm, too, before the product: p * logp.masked_fill(p == 0, 0.0); or "
+    f"{FINITE_MASK}",
     on={"Mul": lambda birth: birth.proven},
 )
 
@@ -234,7 +238,7 @@ def _is_sure(birth: Birth) -> bool:
 FORWARD.add(
     "masked-class",
     "log_softmax is -inf for a class: probably its score is masked with -inf, and the loss uses it",
-    "check that no target is masked, or mask with a large negative number: torch.finfo(dtype).min",
+    f"check that no target is masked, or {FINITE_MASK}",
     on={"LogSoftmax": _is_sure},
 )
 
@@ -242,7 +246,7 @@ FORWARD.add(
     "empty-softmax",
     "{operation} returned inf or NaN in the forward pass: probably a whole row is masked (-inf), "
     "and a softmax over nothing is 0/0",
-    "leave out empty rows, or mask with a large negative number: torch.finfo(dtype).min",
+    f"leave out empty rows, or {FINITE_MASK}",
     "08_none_zero_nan.ipynb#Attention-to-nobody",
     on={SOFTMAXES: always},
 )

@@ -10,7 +10,7 @@ from autograd_surprises.doctor.rules.rule import Rule, Rulebook, StepRule, alway
 from autograd_surprises.doctor.steps import BackwardStep
 
 NORMS = "NativeLayerNorm NativeBatchNorm NativeGroupNorm FusedRmsNorm CudnnBatchNorm"
-SMOOTH_ENDS = "LogSigmoid Hardswish Erf Exp Softplus Gelu Silu Mish Elu"
+SMOOTH_ENDS = "LogSigmoid Erf Exp Softplus Gelu Silu Mish Elu Celu Glu"
 SMALLER_INPUTS = (
     "make the inputs smaller: scale, normalise, another initialisation; as a loss, use the form "
     "with logits (cross_entropy, binary_cross_entropy_with_logits)"
@@ -73,10 +73,17 @@ ZERO.add(
 )
 
 
+RANGES = {"Hardsigmoid": (-3.0, 3.0), "Hardswish": (-3.0, None), "Relu6": (0.0, 6.0)}
+
+
+def _below_its_range(step: BackwardStep) -> bool:
+    return bool((step.saved["self"] <= RANGES[step.kind][0]).any())
+
+
 def _inputs_outside(step: BackwardStep) -> str:
     """How many inputs lie outside the range, if the node keeps it."""
     low, high = (step.saved.get(end, step.saved.get(f"{end}_val")) for end in ("min", "max"))
-    low, high = {"Hardsigmoid": (-3.0, 3.0), "Relu6": (0.0, 6.0)}.get(step.kind, (low, high))
+    low, high = RANGES.get(step.kind, (low, high))
     values = step.saved.get("self")
     if not isinstance(values, torch.Tensor) or (low is None and high is None):
         return ""
@@ -105,7 +112,10 @@ OUTSIDE_RANGE = ZERO.add(
     "with your own Function",
     "08_none_zero_nan.ipynb#A-clamp-with-everything-outside",
     on={
-        "Clamp ClampMin ClampMax Hardtanh Relu6 Hardsigmoid Hardshrink Softshrink Threshold": always
+        "Clamp ClampMin ClampMax Hardtanh Relu6 Hardsigmoid Hardshrink Softshrink Threshold": (
+            always
+        ),
+        "Hardswish": _below_its_range,
     },
     detail=_inputs_outside,
 )
@@ -124,13 +134,35 @@ def _inputs_not_positive(step: BackwardStep) -> str:
     )
 
 
+def _has_slope_0(step: BackwardStep) -> bool:
+    """Is the slope 0 on the left?"""
+    if step.kind == "LeakyRelu":
+        return step.saved["negative_slope"] == 0
+    if step.kind == "PreluKernel":
+        return not bool(step.saved["weight"].all())
+    if step.saved["training"]:
+        return not bool(step.saved["noise"].all())  # the slopes that were drawn
+    return step.saved["lower"] + step.saved["upper"] == 0
+
+
+def _has_no_input_on_the_left(step: BackwardStep) -> bool:
+    return bool(step.saved["self"].min() >= 0 and step.saved["self"].any())
+
+
+ZERO.add(
+    "empty-selection",
+    "no input of PReLU is negative, so its slope on the left is not used",
+    "do nothing if other batches have negative inputs",
+    on={"PreluKernel": _has_no_input_on_the_left},
+)
+
 DEAD_RELU = ZERO.add(
     "dead-relu",
     "{detail}{operation} is flat there, so its gradient is 0",
     "if that is true of all samples: LeakyReLU or GELU, another bias or initialisation, or a "
     "smaller learning rate",
     "08_none_zero_nan.ipynb#Units-that-never-switch-on",
-    on={"Relu LeakyRelu": always},
+    on={"Relu": always, "LeakyRelu PreluKernel RreluWithNoise": _has_slope_0},
     detail=_inputs_not_positive,
 )
 
@@ -225,7 +257,7 @@ STATIONARY = ZERO.add(
     "do nothing if this is the minimum that you want; otherwise start from other values",
     "09_gradient_atlas.ipynb#A-number-for-NaN",
     on={
-        "Softmax LogSoftmax MseLoss SmoothL1Loss HuberLoss Cos Cosh Sinc": always,
+        "Softmax LogSoftmax MseLoss SmoothL1Loss HuberLoss Cos Cosh Sinc Hardswish": always,
         "LinalgVectorNorm Norm Pow": _at_zero,
         "Abs": _touches_zero,
         "Std Var Cdist Atan2": always,
@@ -621,7 +653,7 @@ TINY.add(
     SMALLER_INPUTS,
     "08_none_zero_nan.ipynb#Units-that-go-flat",
     on={
-        f"Sigmoid Tanh {SMOOTH_ENDS}": always,
+        f"Sigmoid Tanh Hardswish {SMOOTH_ENDS}": always,
         "Softmax LogSoftmax": lambda step: step.lets_through is not True,
     },
 )

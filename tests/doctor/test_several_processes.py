@@ -1,0 +1,84 @@
+"""Where processes work together in a backward, the doctor stands back before it communicates."""
+
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from autograd_surprises import watch
+from autograd_surprises.doctor.several_processes import FREED, SPREAD, STATIC, WAITS
+from autograd_surprises.report_card.pair import results_of_two
+
+SCRIPT = str(Path(__file__).with_name("two_processes.py"))
+REASONS = {
+    "sharded": SPREAD,
+    "sharded_and_kept": SPREAD,
+    "sharded_in_part": SPREAD,
+    "flat": SPREAD,
+    "tensor_parallel": SPREAD,
+    "spread_loss": SPREAD,
+    "own_function": WAITS.format("allreduce"),
+    "hook": WAITS.format("allreduce"),
+    "static_parallel": STATIC,
+}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """What both processes hand in; if they hang, an error."""
+    if not (dist.is_available() and dist.is_gloo_available()):
+        pytest.skip("this torch has no gloo")
+    folder = tmp_path_factory.mktemp("two")
+    return results_of_two(lambda rank: [SCRIPT, str(rank), str(folder)], folder)
+
+
+@pytest.mark.parametrize("case", [*REASONS, "parallel"])
+@pytest.mark.parametrize("kind", ["", ", nan"])
+def test_two_processes_train_as_without_watch(results, case, kind):
+    for rank in range(2):
+        plain, seen, *_ = results[rank]["compared"][case + kind]
+        assert repr(seen) == repr(plain)
+        assert ("nan" in repr(plain)) == bool(kind)
+
+
+@pytest.mark.parametrize("case", REASONS)
+@pytest.mark.parametrize("kind", ["", ", nan"])
+def test_why_it_stands_back_is_said_once_and_that_is_not_healthy(results, case, kind):
+    *_, healthy, said = results[0]["compared"][case + kind]
+    assert not healthy
+    assert f"step 1 could not be examined: {REASONS[case]}" in said.splitlines()
+    assert said.count("could not be examined") == 1
+
+
+def test_what_processes_only_average_afterwards_is_examined(results):
+    *_, healthy, said = results[0]["compared"]["parallel"]
+    assert healthy and said.startswith("4 steps, examined: 1;")
+    *_, healthy, said = results[0]["compared"]["parallel, nan"]
+    assert not healthy and "first bad step: 3 (the loss is nan" in said
+    *_, said = results[0]["compared"]["static_parallel, nan"]
+    assert "first bad step: 3 (the loss is nan" in said
+
+
+def test_a_script_ends_as_without_the_doctor(results):
+    code, said, reported = results[0]["script"]
+    plain, *_ = results[0]["compared"]["sharded, nan"]
+    assert (code, said) == (5, f"{plain}\n")
+    assert reported.splitlines() == [
+        "autograd_surprises: 4 steps, examined: none",
+        f"step 1 could not be examined: {SPREAD}",
+    ]
+
+
+def test_a_parameter_whose_memory_is_freed_is_not_read():
+    weight = torch.nn.Parameter(torch.ones(3))
+    bias = torch.nn.Parameter(torch.ones(1))
+    optimizer = torch.optim.SGD([bias], lr=0.1)
+    with watch() as w:
+        loss = (weight * bias * float("nan")).sum()
+        size = weight.untyped_storage().size()
+        weight.untyped_storage().resize_(0)
+        torch.autograd.backward(loss, inputs=[weight])
+        weight.untyped_storage().resize_(size)
+        optimizer.step()
+    assert not w.healthy and FREED in str(w)

@@ -1,0 +1,164 @@
+"""One of two processes that train together, and rank 0 is watched: for test_several_processes.py.
+
+python two_processes.py RANK FOLDER; without arguments, a training script.
+"""
+
+import gc
+import sys
+from contextlib import nullcontext, redirect_stderr, redirect_stdout
+from io import StringIO
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
+from torch.distributed.tensor.parallel import (
+    ColwiseParallel,
+    RowwiseParallel,
+    parallelize_module,
+)
+from torch.nn.parallel import DistributedDataParallel
+
+from autograd_surprises import watch
+from autograd_surprises.__main__ import main
+from autograd_surprises.report_card.pair import hand_in, meet
+
+STEPS = 4
+
+
+def layers():
+    return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+
+
+def sharded():
+    model = layers()
+    fully_shard(model[0])
+    return fully_shard(model)
+
+
+def sharded_and_kept():
+    """After its forward pass, the parameters stay as they are."""
+    return fully_shard(layers(), reshard_after_forward=False)
+
+
+def sharded_in_part():
+    model = layers()
+    fully_shard(model[0])
+    return model
+
+
+def flat():
+    return FullyShardedDataParallel(layers(), device_id=torch.device("cpu"))
+
+
+def tensor_parallel(**last):
+    plan = {"0": ColwiseParallel(), "2": RowwiseParallel(**last)}
+    return parallelize_module(layers(), init_device_mesh("cpu", (2,)), plan)
+
+
+def spread_loss():
+    return tensor_parallel(use_local_output=False)
+
+
+def summed(gradient):
+    gradient = gradient.clone()
+    dist.all_reduce(gradient)
+    return gradient
+
+
+class Shared(torch.autograd.Function):
+    """The identity; its backward takes the sum of all processes."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return summed(gradient)
+
+
+class Share(nn.Module):
+    def forward(self, x):
+        return Shared.apply(x)
+
+
+def own_function():
+    return nn.Sequential(layers(), Share())
+
+
+def hook():
+    model = layers()
+    model[0].weight.register_hook(summed)
+    return model
+
+
+def parallel():
+    return DistributedDataParallel(layers())
+
+
+def static_parallel():
+    return DistributedDataParallel(layers(), static_graph=True)
+
+
+MODELS = [
+    sharded, sharded_and_kept, sharded_in_part, flat, tensor_parallel, spread_loss, own_function,
+    hook, parallel, static_parallel,
+]  # fmt: skip
+
+
+def unwatched(model):
+    return nullcontext()
+
+
+def losses_of(make, context=unwatched, bad_step=None):
+    """Train a model within context(model): all losses, and the watch, if it is one."""
+    torch.manual_seed(0)
+    model, x = make(), torch.randn(16, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, foreach=False)
+    losses = []
+    with context(model) as watched:
+        for step in range(1, STEPS + 1):
+            loss = model(x).square().mean()
+            if step == bad_step:
+                loss = loss * float("nan")
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(
+                loss.full_tensor().item() if hasattr(loss, "full_tensor") else loss.item()
+            )
+    return losses, watched
+
+
+def compared(rank):
+    """{name: (losses without, losses with watch(), is it healthy?, what it says)}"""
+    found = {}
+    for make in MODELS:
+        for name, bad_step, context in ("", None, watch), (", nan", 3, lambda model: watch()):
+            bad = bad_step if rank == 0 else None
+            plain, _ = losses_of(make, bad_step=bad)
+            seen, w = losses_of(make, unwatched if rank else context, bad)
+            found[make.__name__ + name] = plain, seen, rank == 0 and w.healthy, str(w)
+            del w
+            gc.collect()  # modules with FSDP
+    return found
+
+
+def as_script(rank):
+    """The exit code and the output of this file under python -m autograd_surprises."""
+    if rank:
+        return losses_of(sharded)
+    with redirect_stdout(StringIO()) as said, redirect_stderr(StringIO()) as reported:
+        code = main([__file__])
+    return code, said.getvalue(), reported.getvalue()
+
+
+if __name__ == "__main__":
+    if not sys.argv[1:]:
+        print(losses_of(sharded, bad_step=3)[0])
+        sys.exit(5)
+    rank, folder = int(sys.argv[1]), sys.argv[2]
+    meet(rank, folder)
+    hand_in({"compared": compared(rank), "script": as_script(rank)}, rank, folder)
