@@ -62,18 +62,21 @@ class FirstSteps:
     skipped  did a GradScaler skip one?
     frozen   does it hold nothing that requires a gradient?
     over     is all decided?
+    held     ids of what it held in them and is not frozen
+    reached  ids of that which got a gradient, or moved
 
     >>> w = torch.ones(2, requires_grad=True)
     >>> sgd, first = torch.optim.SGD([w], lr=0.0), FirstSteps()
     >>> for _ in range(2):
-    ...     w.sum().backward(); first.before(sgd); sgd.step(); first.after(sgd)
-    >>> first.over, first.reached, [facts.rate for _, facts in first.unmoved(sgd)]
-    (True, True, [0.0])
+    ...     w.sum().backward(); first.before(sgd); sgd.step(); compared = first.after(sgd)
+    >>> first.over, first.unreached, [facts.rate for _, facts in first.unmoved(sgd)]
+    (True, False, [0.0])
     """
 
     def __init__(self):
         self.steps, self.skipped, self.frozen, self.over = 0, False, False, False
-        self.reached = False  # did anything get a gradient, or move?
+        self.held: set[int] = set()
+        self.reached: set[int] = set()
         self._before: dict[int, int] | None = None  # fingerprints by id, in a step that is compared
         self._settled: set[int] = set()  # ids of what has moved, or cannot be compared
         self._rates: dict[int, float | None] = {}  # by id: what has a gradient and has not moved
@@ -90,7 +93,7 @@ class FirstSteps:
         if self.over or (step > 2 and step & (step - 1)):
             return
         held = [p for p in parameters_of(optimizer) if p.requires_grad]
-        self.frozen = not held
+        self.frozen, self.held = not held, {id(p) for p in held}
         self._see_gradients(held)
         held = [p for p in held if id(p) not in self._settled and p.numel()]
         found = {id(p): bits for p, bits in zip(held, fingerprints(held), strict=True)}
@@ -98,15 +101,15 @@ class FirstSteps:
         self._settle(unknown)
         self._before = {i: found[i] for i in found.keys() - unknown}
 
-    def after(self, optimizer: Optimizer) -> None:
-        """Its step() is done."""
+    def after(self, optimizer: Optimizer) -> bool:
+        """Its step() is done: was it one of those that are compared?"""
         before, self._before = self._before, None
         if before is None:
-            self.steps += not self.over
-            return
+            self.steps += 1
+            return False
         if _was_skipped(optimizer):
             self.skipped = True
-            return
+            return True
         self.steps += 1
         held = [p for p in parameters_of(optimizer) if id(p) in before]
         self._see_gradients(held)
@@ -121,6 +124,7 @@ class FirstSteps:
         self._rising = any((rate or 0.0) > (self._rates.get(i) or 0.0) for i, rate in now.items())
         self._rates |= now
         self.over = not still or (self.steps >= 2 and not self._rising)
+        return True
 
     def unmoved(self, optimizer: Optimizer) -> list[tuple[torch.Tensor, Unmoved]]:
         """What has a gradient other than 0, and of which no element has changed."""
@@ -137,11 +141,12 @@ class FirstSteps:
         ]
 
     def _see_gradients(self, parameters):
-        self.reached = self.reached or any(p.grad is not None for p in parameters)
+        self.reached |= {id(p) for p in parameters if p.grad is not None}
 
     def _settle(self, ids):
         self._settled |= ids
-        self._moves, self.reached = self._moves or bool(ids), self.reached or bool(ids)
+        self.reached |= ids
+        self._moves = self._moves or bool(ids)
         self._rates = {i: rate for i, rate in self._rates.items() if i not in ids}
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
@@ -23,6 +23,13 @@ from autograd_surprises.doctor.setup_lines import built_at
 from autograd_surprises.doctor.trained import parameters_of, trained_by
 
 
+class Told(NamedTuple):
+    """What the first steps of an optimizer did not do, in words, and for each parameter."""
+
+    why: str
+    findings: list[Finding]
+
+
 class Updates:
     """Does a loss reach what each optimizer holds, and does a step move it?
 
@@ -32,39 +39,54 @@ class Updates:
     >>> w = torch.ones(2, requires_grad=True)
     >>> sgd, updates = torch.optim.SGD([w], lr=0.1), Updates()
     >>> for _ in range(2):
-    ...     updates.before(sgd); sgd.step(); found = updates.after(sgd)
-    >>> [(finding.status, finding.cause) for finding in found]
-    [('none', 'no-loss')]
+    ...     updates.before(sgd); sgd.step(); told = updates.after(sgd)
+    >>> told.why, [finding.cause for finding in told.findings]
+    ('no loss reaches what SGD holds', ['no-loss'])
     """
 
     def __init__(self, model: torch.nn.Module | None = None):
         self._model = model
         self._first: WeakKeyDictionary[Optimizer, FirstSteps] = WeakKeyDictionary()
+        self._so_far: dict[FirstSteps, Told] = {}  # the optimizer may be gone at the end
         self.missed: WeakKeyDictionary[Optimizer, Report] = WeakKeyDictionary()
 
     def before(self, optimizer: Optimizer) -> None:
         """Its step() is about to run."""
         self._first.setdefault(optimizer, FirstSteps()).before(optimizer)
 
-    def after(self, optimizer: Optimizer) -> list[Finding]:
-        """Its step() is done: the findings, once they are certain."""
+    def after(self, optimizer: Optimizer) -> Told | None:
+        """Its step() is done: what is told, once it is certain."""
         first = self._first.get(optimizer)
-        if first is None or first.over:
-            return []
-        first.after(optimizer)
-        return self._findings(optimizer, first) if first.over else []
+        if first is None or first.over or not first.after(optimizer):
+            return None
+        self._so_far[first] = self._told(optimizer, first)
+        return self._so_far.pop(first) if first.over else None
 
-    def at_the_end(self) -> Iterator[tuple[Optimizer, list[Finding]]]:
-        """There will be no more steps: what is not certain."""
-        for optimizer, first in list(self._first.items()):
-            if not first.over:
-                first.over = True
-                yield optimizer, self._findings(optimizer, first)
+    def at_the_end(self) -> list[Told]:
+        """What is told of those that made no second step, or whose learning rate still rose."""
+        return list(self._so_far.values())
 
     @property
     def waiting(self) -> list[Optimizer]:
         """Those whose first step moved nothing, since no loss had reached what they hold."""
         return [o for o, first in self._first.items() if first.unreached and not first.over]
+
+    def may_come(self, parameter: torch.Tensor) -> bool:
+        """Has the optimizer that holds it made no second step yet?"""
+        holding = [first for first in self._first.values() if id(parameter) in first.held]
+        return all(first.steps < 2 and not first.over for first in holding)
+
+    def has_come(self, parameter: torch.Tensor) -> bool:
+        """Did it get a gradient in the first two steps of an optimizer that holds it?"""
+        return any(id(parameter) in first.reached for first in self._first.values())
+
+    def _told(self, optimizer, first):
+        findings = self._findings(optimizer, first)
+        kind, held = type(optimizer).__name__, parameters_of(optimizer)
+        if first.unreached:
+            return Told(f"no loss reaches what {kind} holds", findings)
+        alarms = sum(found.alarming for found in findings)
+        return Told(f"{kind} does not move {alarms} of {len(held)} parameters", findings)
 
     def _findings(self, optimizer, first):
         kind, held = type(optimizer).__name__, parameters_of(optimizer)

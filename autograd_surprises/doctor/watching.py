@@ -28,6 +28,7 @@ WAIT = 10  # steps, at most, for the first loss of a second optimizer, before it
 BORROWED = "; not recorded, so the lines are those of an earlier step with the same graph"
 UNRECORDED = "; not recorded, so no lines are known: --steps {0} or watch(steps=[{0}]) records it"
 COMMUNICATE = ("SyncBatchNorm", "FullyShardedDataParallel", "FSDP")  # within their backward
+UNUSED = ("unused", "dead-branch", "unknown-cut")  # by this loss; the next one may use it
 DEAD = ("none", "zero", "tiny", "not trained")
 
 
@@ -105,12 +106,14 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._stepped = True  # since the latest backward
         self._backwards = 0  # in this step
         self._pending: list[tuple[Report, dict[str, torch.Tensor]]] = []  # of this step
+        self._late: list[tuple[StepReport, dict[str, torch.Tensor]]] = []  # see _tell_late
+        self._held: set[int] = set()  # ids of what the optimizers of examined losses hold
         self._reached: set[int] = set()  # ids of leaves whose gradients were examined
         self._reached_now: set[int] = set()  # in this step
         self._more = False  # is the first loss of another optimizer still to come?
         self._patience = WAIT  # until this step
         self._by_hand = False  # is there no optimizer?
-        self._inside = False  # does an optimizer make its steps within backward()?
+        self._optimized = False  # did one make a step, perhaps within a backward?
         self._scaled = False  # is there a GradScaler?
         self._bad = False  # was the latest loss or gradient not finite?
         self._sizes: WeakKeyDictionary = WeakKeyDictionary()  # by optimizer
@@ -132,7 +135,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     def summary(self) -> str:
         """How many steps there were, which were examined, and what was found."""
         if not self.step:
-            return "no training step was seen: nothing called backward()"
+            return "no training step was seen: nothing called backward() of a tensor"
         steps = f"{self.step} {'step' if self.step == 1 else 'steps'}"
         examined = [str(step) for step in sorted({each.step for each in self.reports})]
         rows = [f"{steps}, examined: {listed(examined, most=8) or 'none'}"]
@@ -167,10 +170,10 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._record(False)
         super().__exit__(*error)
         self._tell()
-        with self._careful():
-            for optimizer, found in self._updates.at_the_end():
-                self._tell_update(optimizer, found)
-        if self.reports and not (self._sizes or self._by_hand or self._inside):
+        self._tell_late(at_the_end=True)
+        for told in self._updates.at_the_end():
+            self._tell_update(told)
+        if self.reports and not (self._optimized or self._by_hand):
             why = " (a GradScaler skips those with inf or NaN)" if self._scaled else ""
             self._notes.append(f"no step() of an optimizer was seen{why}")
 
@@ -231,7 +234,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             self._end_of_step(set())
 
     def before_optimizer(self, optimizer):
-        self._inside = self._inside or self._busy
+        self._optimized = True
         if not self._busy and (self.optimizer is None or optimizer is self.optimizer):
             with self._careful():
                 self._updates.before(optimizer)
@@ -251,14 +254,16 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if self._sizes[optimizer] is not None:
             with self._careful():
                 suspects = self._look_at_gradients(self._sizes[optimizer], optimizer, parameters)
-        found = []
+        told = None
         with self._careful():
-            found = self._updates.after(optimizer)
+            told = self._updates.after(optimizer)
         if self._sizes[optimizer] is not None:
             self._end_of_step(suspects)
-        self._tell_update(optimizer, found)
+        if told is not None:
+            self._tell_update(told)
 
     def _end_of_step(self, suspects):
+        self._tell_late()
         self._tell()
         self._suspects = suspects | self._suspects if self._stepped else suspects
         self._stepped = True
@@ -326,6 +331,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if self._recording and loss.grad_fn is not None:
             self._graphs = [SameGraph(loss.grad_fn, report.history), *self._graphs[:WAIT]]
         held = parameters_of(trained.optimizer) if trained.optimizer is not None else []
+        self._held |= ids_of(held)
         tensors = [*(trained.model.parameters() if trained.model is not None else ()), *held]
         tensors += leaves
         named = {report.names[id(each)]: each for each in tensors if id(each) in report.names}
@@ -351,17 +357,14 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
                     loss, trained.wrt, trained.model, trained.optimizer, weights, source, frame
                 )
 
-    def _tell_update(self, optimizer, findings):
+    def _tell_update(self, told):
         """What the first steps of an optimizer did not do; a note, if that may be as it should."""
-        alarms = tuple(found for found in findings if found.alarming)
+        alarms = tuple(found for found in told.findings if found.alarming)
+        normal = [found for found in told.findings if not found.alarming]
         if alarms:
-            kind, held = type(optimizer).__name__, parameters_of(optimizer)
-            why = f"{kind} does not move {len(alarms)} of its {len(held)} parameters"
-            if alarms[0].status == "none":
-                why = f"no loss reaches what {kind} holds"
             report = Report(description(self.loss), alarms, None, History(), {})
-            self._add(StepReport(self.step, why, report))
-        for group in by_story([f for f in findings if not f.alarming], lambda f: f.sentence):
+            self._add(StepReport(self.step, told.why, report))
+        for group in by_story(normal, lambda found: found.sentence):
             names = listed([found.name for found in group], most=3)
             self._notes.append(f"not trained: {names}: {group[0].sentence}")
 
@@ -370,6 +373,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         pending, self._pending = self._pending, []
         for report, named in pending:
             findings = report.findings
+            findings = [f for f in findings if not self._came(f, named)]
             if self._backwards > 1:  # another loss may train what this one does not
                 findings = [f for f in findings if f.status not in DEAD or not alive(named, f.name)]
             if self.step not in self.steps:  # what was told is not told again
@@ -380,7 +384,33 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
                 findings = tuple(replace(f, name=called(f.name, named)) for f in findings)
                 report = replace(report, findings=findings)
                 why = self._why or f"gradients have died since step {self.step - 1}"
-                self._add(StepReport(self.step, why, report))
+                found = StepReport(self.step, why, report)
+                alarms = [f for f in findings if f.alarming]
+                if alarms and all(self._may_come(f, named) for f in alarms):
+                    self._late.append((found, named))
+                else:
+                    self._add(found)
+
+    def _tell_late(self, at_the_end=False):
+        """What the loss of an optimizer's first step did not use, the second may have used."""
+        late, self._late = self._late, []
+        for report, named in late:
+            findings = [f for f in report.report.findings if not self._came(f, named)]
+            if at_the_end or not any(self._may_come(f, named) for f in findings):
+                self._add(replace(report, report=replace(report.report, findings=tuple(findings))))
+            else:
+                self._late.append((report, named))
+
+    def _may_come(self, found, named):
+        return self._unused(found, named) and self._updates.may_come(named[found.name])
+
+    def _came(self, found, named):
+        return self._unused(found, named) and self._updates.has_come(named[found.name])
+
+    def _unused(self, found, named):
+        """Is it about a parameter of an optimizer that this loss does not use?"""
+        unused = found.alarming and found.status == "none" and found.cause in UNUSED
+        return unused and id(named.get(found.name)) in self._held
 
     def _alarm(self, why, status, sentence, positions, parameters):
         """A report without an examination."""
