@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
-from autograd_surprises.__main__ import STOPPED, arguments, main
+from autograd_surprises.__main__ import STOPPED, WatchedScript, arguments, main
 from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.history import History
 from autograd_surprises.doctor.places import Where
@@ -274,6 +275,19 @@ print("goes on")
 """)
     code, out, _ = watched(folder, "handles.py")
     assert (code, out.split("\n")[:2]) == (0, ["handled", "goes on"])
+
+
+def test_a_terminal_shows_no_loss_that_processes_would_have_to_add_up(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    shown = WatchedScript(arguments().parse_args(["train.py"]))
+    shown.step, shown.loss = 3, torch.tensor(0.5)
+    for spread, line in (False, "step 3, loss 0.5\r"), (True, "step 3\r"):
+        monkeypatch.setattr(
+            "autograd_surprises.__main__.is_spread", lambda loss, spread=spread: spread
+        )
+        shown._shown = 0.0
+        shown.stepped()
+        assert capsys.readouterr().err.endswith(line)
 
 
 def test_one_process_of_torchrun_speaks(folder, monkeypatch):

@@ -20,6 +20,7 @@ from autograd_surprises.doctor.judging import about_loss, judge, without_idle_ex
 from autograd_surprises.doctor.places import modules, variables
 from autograd_surprises.doctor.recorder import Recorder
 from autograd_surprises.doctor.report import Report
+from autograd_surprises.doctor.several_processes import why_not_alone
 from autograd_surprises.doctor.unchanged import unchanged
 
 # The tensors whose gradients are examined.
@@ -80,6 +81,9 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recorder, frame) -> Repor
     weights = _weights(loss, grad_outputs)
     history = recorder if isinstance(recorder, History) else History(recorder)
     backward = Backward(loss.grad_fn) if loss.grad_fn is not None else None
+    harm = why_not_alone(backward.steps) if backward is not None else ""
+    if harm:
+        raise ValueError(f"explain would need a backward of its own, but {harm}")
     asked = wrt is not None and not isinstance(wrt, (nn.Module, torch.optim.Optimizer))
     if optimizer is None and isinstance(wrt, torch.optim.Optimizer):
         optimizer = wrt
