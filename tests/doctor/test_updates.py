@@ -252,6 +252,18 @@ def a_head_that_is_computed_and_used_in_every_second_step():
     train(sgd, loss_of)
 
 
+@healthy
+def a_body_that_is_detached_in_every_second_step():
+    body, head = network(4, 4), network(4, 1)
+    sgd = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+
+    def loss_of(step):
+        hidden = body(torch.rand(8, 4))
+        return head(hidden.detach() if step % 2 else hidden).square().mean()
+
+    train(sgd, loss_of)
+
+
 @bug("none", "unused")
 def a_head_that_is_never_used():
     model = Heads()
