@@ -27,7 +27,7 @@ from helpers.lessons.choices import (
     unit_loss,
 )
 from helpers.lessons.digits.autoencoder import TRAININGS
-from helpers.lessons.digits.patches import WAYS
+from helpers.lessons.digits.looks import WAYS
 from tools import trainings
 
 NOTEBOOK = Path(__file__).parent.parent / "notebooks" / "12_discrete_choices.ipynb"

@@ -57,11 +57,13 @@ def train_vqvae(
 
 
 def random_codes(seed):
+    """A model with 16 random codes."""
     torch.manual_seed(seed)
     return VQVAE(torch.randn(16, 2))
 
 
 def codes_at_images(seed):
+    """A model whose codes start where it puts 16 images."""
     model = random_codes(seed)
     with torch.no_grad():
         model.codes.copy_(model.encoder(IMAGES[TRAINING[:16]]))
@@ -69,6 +71,7 @@ def codes_at_images(seed):
 
 
 def move_dead_codes(model):
+    """Move each code that no image chooses to where one is."""
     _, z, _, index = model(IMAGES[TRAINING])
     dead = torch.ones(16, dtype=torch.bool)
     dead[index] = False

@@ -23,10 +23,12 @@ WAYS = (
 
 
 def hard(scores):
+    """1 at the patch with the highest score, and 0 elsewhere."""
     return F.one_hot(scores.argmax(-1), 16).float()
 
 
 def weights(way, scores):
+    """What the patches are multiplied by in training."""
     if way == "softmax":
         return scores.softmax(-1)
     if way == "straight-through":
@@ -39,10 +41,12 @@ def weights(way, scores):
 
 
 def loss_of_weights(way, model, scores, x, y):
+    """The cross entropy of a network that gets the weighted patches."""
     return F.cross_entropy(model(weights(way, scores) @ x), y)
 
 
 def loss_of_reinforce(model, scores, x, y):
+    """The cross entropy for random patches, and REINFORCE for their scores."""
     policy = Categorical(logits=scores)
     chosen = policy.sample()
     losses = F.cross_entropy(model(F.one_hot(chosen, 16).float() @ x), y, reduction="none")
