@@ -1,5 +1,12 @@
 """The four choices of notebook 12: their exact gradient, and what each estimator gets wrong."""
 
+import ast
+import itertools
+import json
+from pathlib import Path
+from statistics import mean, stdev
+
+import nbformat
 import pytest
 import torch
 import torch.nn.functional as F
@@ -7,6 +14,7 @@ import torch.nn.functional as F
 from helpers.functions import argmax_ste
 from helpers.lessons.choices import (
     ESTIMATORS,
+    LEVELS,
     LOGITS,
     SETTINGS,
     UNBIASED,
@@ -18,6 +26,12 @@ from helpers.lessons.choices import (
     reinforce,
     unit_loss,
 )
+from helpers.lessons.digits.autoencoder import TRAININGS
+from helpers.lessons.digits.looks import WAYS
+from tools import trainings
+
+NOTEBOOK = Path(__file__).parent.parent / "notebooks" / "12_discrete_choices.ipynb"
+STORED = json.loads(trainings.STORED.read_text("utf-8"))
 
 
 def test_the_exact_gradient_is_the_slope_of_the_mean_loss():
@@ -91,3 +105,142 @@ def test_the_order_of_a_straight_through_sum_matters(dtype):
     assert not torch.equal((1 + soft) - soft, torch.ones_like(soft))
     rows = torch.stack([soft, -soft], 1)
     assert torch.equal(argmax_ste(rows), torch.tensor([1.0, 0.0], dtype=dtype).expand_as(rows))
+
+
+def biases_of_soft_and_hard(loss, seed, samples=5_000):
+    """On a random unit, at temperature 0.5."""
+    generator = torch.Generator().manual_seed(seed)
+    drawn = torch.randn(4, 4, generator=generator, dtype=torch.float64)
+    logits, inputs = drawn[:, :3].clone().requires_grad_(), drawn[:, 3]
+
+    def loss_of(choice):
+        return loss(choice @ LEVELS @ inputs - 1)
+
+    (exact,) = torch.autograd.grad(expected_loss(logits, loss_of), logits)
+    noisy = logits.detach() + gumbel_noise(samples, seed)
+    for choose in (lambda s: (s / 0.5).softmax(-1), lambda s: argmax_ste(s, temperature=0.5)):
+        leaf = noisy.clone().requires_grad_()
+        (found,) = torch.autograd.grad(loss_of(choose(leaf)).sum(), leaf)
+        yield bias_and_spread(found, exact)[0]
+
+
+def test_a_real_choice_does_not_make_the_bias_smaller():
+    """Notebook 12 once said so, of one unit and one loss."""
+    for loss in (torch.abs, torch.sigmoid):
+        pairs = [tuple(biases_of_soft_and_hard(loss, seed)) for seed in range(10)]
+        assert sum(soft < hard for soft, hard in pairs) >= 7
+    soft, hard = biases_of_soft_and_hard(lambda difference: difference, 0)
+    assert soft == pytest.approx(hard, abs=1e-9)
+
+
+@pytest.mark.parametrize("of_others, part", [(False, 0.5), (True, 1.0)])
+def test_the_mean_of_a_batch_contains_the_sample_itself(of_others, part):
+    """By enumeration of all batches of two: (n - 1)/n of the gradient is left."""
+    logits = LOGITS.clone().requires_grad_()
+    log_probability = (SETTINGS * logits.log_softmax(-1)).sum((-1, -2))
+    losses, probability = unit_loss(SETTINGS), log_probability.detach().exp()
+    total = 0
+    for first, second in itertools.product(range(len(SETTINGS)), repeat=2):
+        baseline = losses[second] if of_others else (losses[first] + losses[second]) / 2
+        weight = probability[first] * probability[second]
+        total = total + weight * (losses[first] - baseline) * log_probability[first]
+    (found,) = torch.autograd.grad(total, logits)
+    torch.testing.assert_close(found, part * exact_gradient())
+
+
+def test_a_straight_through_sum_rounds_unless_z_minus_z_is_first():
+    generator = torch.Generator().manual_seed(0)
+    z, q = torch.randn(2, 10_000, generator=generator)
+    assert 0.5 < (z + (q - z) == q).float().mean() < 0.8
+    assert (z + (q / 32 - z) == q / 32).float().mean() < 0.2
+    z.requires_grad_()
+    y = q + (z - z.detach())
+    assert torch.equal(y, q)
+    assert torch.equal(torch.autograd.grad(y, z, z.detach())[0], z)
+
+
+@pytest.mark.parametrize(
+    "make, once, never",
+    [
+        (lambda p: torch.optim.SGD([p], 0.1), False, False),
+        (lambda p: torch.optim.SGD([p], 0.1, momentum=0.9), True, False),
+        (lambda p: torch.optim.Adam([p], 0.1), True, False),
+        (lambda p: torch.optim.AdamW([p], 0.1), True, True),
+    ],
+)
+def test_a_gradient_of_zero_may_still_move_a_code(make, once, never):
+    codes = torch.ones(2, requires_grad=True)
+    optimizer = make(codes)
+    codes.grad = torch.tensor([1.0, 0.0])
+    optimizer.step()
+    before, codes.grad = codes.detach().clone(), torch.zeros(2)
+    optimizer.step()
+    assert (codes != before).tolist() == [once, never]
+
+
+# ---- the trainings of many seeds, which notebook 12 reads from a file
+
+
+def test_all_trainings_are_stored_as_the_tool_makes_them():
+    for part, ways, first, seeds in (
+        ("readers", WAYS, trainings.readers(1), 24),
+        ("codebooks", TRAININGS, trainings.codebooks(1), 12),
+    ):
+        rows = STORED[part]
+        assert [(row["way"], row["seed"]) for row in rows] == [
+            (way, seed) for way in ways for seed in range(seeds)
+        ]
+        made = json.loads(trainings.as_text({part: [next(first)]}))
+        assert made[part][0].keys() == rows[0].keys()
+        assert made.keys() <= STORED.keys()
+
+
+def of_readers(name):
+    return {way: [row[name] for row in STORED["readers"] if row["way"] == way] for way in WAYS}
+
+
+def test_whose_patches_are_read_best_depends_on_who_reads():
+    own, new = of_readers("own"), of_readers("new")
+    mixture = of_readers("mixture")["softmax"]
+    assert all(mean(own[way]) > mean(own["random patches"]) + 5 for way in WAYS[1:])
+    assert max(own, key=lambda way: mean(own[way])) == "Gumbel-softmax"
+    assert min(WAYS[1:], key=lambda way: mean(own[way])) == "softmax"
+    assert mean(mixture) > mean(own["softmax"]) + 5
+    for way in set(WAYS) - {"softmax"}:
+        ahead, behind = (
+            sum(a > b for a, b in zip(*pair, strict=True))
+            for pair in ((new["softmax"], new[way]), (new[way], new["softmax"]))
+        )
+        assert ahead >= 17 and behind <= 4, way
+    assert min(new, key=lambda way: stdev(new[way])) == "softmax"
+    little = [way for way in WAYS if way not in ("softmax", "random patches")]
+    assert all(abs(mean(new[way]) - mean(own[way])) < 3 for way in little)
+
+
+def test_what_a_codebook_gains_from_beta_and_from_codes_at_images():
+    def numbers(way, name):
+        return [row[name] for row in STORED["codebooks"] if row["way"] == way]
+
+    error = {way: numbers(way, "squared error") for way in TRAININGS}
+    in_use = {way: mean(numbers(way, "codes in use")) for way in TRAININGS}
+    betas = "beta = 0", "beta = 0.25", "beta = 1", "beta = 4"
+    assert sorted(in_use, key=in_use.get)[:4] == list(reversed(betas))
+    less = [a < b for a, b in zip(error["beta = 0"], error["beta = 0.25"], strict=True)]
+    assert sum(less) >= 9 and mean(numbers("beta = 0", "from z to its code")) > 10
+    for way in ("revived", "start at images"):
+        assert in_use[way] == 16
+        assert all(a < b for a, b in zip(error[way], error["beta = 0.25"], strict=True))
+    apart = abs(mean(error["revived"]) - mean(error["start at images"]))
+    assert apart < stdev(error["revived"]) / 3
+
+
+def test_no_cell_trains_in_a_loop():
+    """On a busy machine, many trainings take longer than a cell may."""
+    loops = ast.For, ast.While, ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp
+    for cell in nbformat.read(NOTEBOOK, 4).cells:
+        if cell.cell_type == "code":
+            for loop in (
+                node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, loops)
+            ):
+                called = [ast.unparse(n.func) for n in ast.walk(loop) if isinstance(n, ast.Call)]
+                assert not [name for name in called if "train" in name.lower()], cell.id

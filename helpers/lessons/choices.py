@@ -5,6 +5,7 @@ A unit has four inputs, and each of its weights is a choice: -1, 0 or 1.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import torch
@@ -32,14 +33,14 @@ def unit_loss(choice: torch.Tensor) -> torch.Tensor:
     return (weights @ INPUTS - TARGET).square()
 
 
-def expected_loss(logits: torch.Tensor) -> torch.Tensor:
+def expected_loss(logits: torch.Tensor, loss: Callable = unit_loss) -> torch.Tensor:
     """The mean loss if each weight is drawn from the softmax of its logits, shape (4, 3).
 
     >>> expected_loss(LOGITS)
     tensor(4.7171, dtype=torch.float64)
     """
     probabilities = (SETTINGS * logits.log_softmax(-1)).sum((-1, -2)).exp()
-    return probabilities @ unit_loss(SETTINGS)
+    return probabilities @ loss(SETTINGS)
 
 
 @lru_cache
@@ -125,17 +126,18 @@ def estimates(
     return torch.autograd.grad(surrogate.sum(), logits)[0]
 
 
-def bias_and_spread(found: torch.Tensor) -> tuple[float, float]:
+def bias_and_spread(found: torch.Tensor, exact: torch.Tensor | None = None) -> tuple[float, float]:
     """How far the mean estimate is from the exact gradient, and how far one is from their mean.
 
-    Both as a part of the length of the exact gradient. The mean of n estimates has the error
-    √(bias² + spread² / n). What is left of the spread in so many estimates is no part of the bias.
+    Both as a part of the length of the exact gradient, that at LOGITS unless another is given. The
+    mean of n estimates has the error √(bias² + spread² / n). What is left of the spread in so many
+    estimates is no part of the bias.
 
     >>> bias, spread = bias_and_spread(torch.stack([exact_gradient(), 3 * exact_gradient()]))
     >>> round(bias, 2), round(spread, 2)
     (0.71, 1.0)
     """
-    exact, mean = exact_gradient(), found.mean(0)
+    exact, mean = exact_gradient() if exact is None else exact, found.mean(0)
     spread = (found - mean).square().sum((-1, -2)).mean()
     bias = (mean - exact).square().sum() - spread / len(found)
     return tuple((square.clamp(min=0).sqrt() / exact.norm()).item() for square in (bias, spread))

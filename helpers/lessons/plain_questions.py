@@ -396,8 +396,8 @@ QUESTIONS = (
             "codebook collapse, index collapse, dead codes, low perplexity, utilization, VQ-VAE",
             "random restart, revive, reset unused codes",
         ),
-        "A code that no vector chooses gets a gradient of exactly 0, so it stays where it is. Move "
-        "it to a vector of the batch.",
+        "A code that no vector chooses gets a gradient of exactly 0, so nothing draws it to the "
+        "vectors. Move it to a vector of the batch.",
         (
             Cause("why they die", "12_discrete_choices.ipynb#Codes-that-die"),
             Cause(
@@ -413,8 +413,9 @@ QUESTIONS = (
             "softmax or soft top-k in training, hard at inference, gap between training and test, "
             "Gumbel-softmax, temperature",
         ),
-        "A network that was trained with a mixture has never had to choose. Train with the choice: "
-        "straight-through, or hard=True.",
+        "A network that was trained with a mixture has never had to choose. Train it once more "
+        "with the final choice, or train with choices from the start: straight-through, or "
+        "hard=True.",
         (
             Cause("a mixture in training", "12_discrete_choices.ipynb#What-the-softmax-saw"),
             Cause("several ways compared", "12_discrete_choices.ipynb#Which-three-patches"),

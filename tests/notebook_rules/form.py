@@ -52,13 +52,8 @@ OPT_OUTS = {
         for cell in (
             "dead-shown",
             "dead-gradients",
-            "dead-beta-shown",
-            "revived-shown",
-            "patches-shown",
-            "patches-picture",
-            "patches-pairs",
-            "mixture-shown",
-            "rates-shown",
+            "revived-trained",
+            "mixture-new-reader",
         )
     },
 }

@@ -4,6 +4,7 @@ images       the images and what they show
 epochs       train anything on the digits
 networks     networks whose weights and activations have few bits, and their training
 autoencoder  an autoencoder with a codebook, and its training
+looks        a network that reads a digit from three of its patches
 figure       digits, patches of them, and codes for them as figures
 """
 

@@ -56,6 +56,54 @@ def train_vqvae(
     return model
 
 
+def random_codes(seed):
+    """A model with 16 random codes."""
+    torch.manual_seed(seed)
+    return VQVAE(torch.randn(16, 2))
+
+
+def codes_at_images(seed):
+    """A model whose codes start where it puts 16 images."""
+    model = random_codes(seed)
+    with torch.no_grad():
+        model.codes.copy_(model.encoder(IMAGES[TRAINING[:16]]))
+    return model
+
+
+def move_dead_codes(model):
+    """Move each code that no image chooses to where one is."""
+    _, z, _, index = model(IMAGES[TRAINING])
+    dead = torch.ones(16, dtype=torch.bool)
+    dead[index] = False
+    with torch.no_grad():
+        model.codes[dead] = z[torch.randperm(len(z))[: dead.sum()]]
+
+
+TRAININGS = {
+    "beta = 0": lambda seed: train_vqvae(random_codes(seed), seed, beta=0.0),
+    "beta = 0.25": lambda seed: train_vqvae(random_codes(seed), seed),
+    "beta = 1": lambda seed: train_vqvae(random_codes(seed), seed, beta=1.0),
+    "beta = 4": lambda seed: train_vqvae(random_codes(seed), seed, beta=4.0),
+    "revived": lambda seed: train_vqvae(random_codes(seed), seed, after_epoch=move_dead_codes),
+    "start at images": lambda seed: train_vqvae(codes_at_images(seed), seed),
+}
+
+
+@torch.no_grad()
+def measure_codebook(model: VQVAE) -> dict[str, float]:
+    """How many codes are in use, the error of the drawings, and how far z is from its code.
+
+    >>> measure_codebook(VQVAE(torch.zeros(16, 2)))["codes in use"]
+    1
+    """
+    _, z, q, _ = model(IMAGES[TRAINING])
+    return {
+        "codes in use": codes_in_use(model),
+        "squared error": round(squared_error(model), 4),
+        "from z to its code": round((z - q).norm(dim=1).mean().item(), 2),
+    }
+
+
 @torch.no_grad()
 def codes_in_use(model: VQVAE) -> int:
     """How many codes are nearest to some digit for training.
