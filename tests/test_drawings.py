@@ -730,6 +730,14 @@ def test_what_survives_is_what_torch_rounds(dtype, power):
     assert found == [round(100 * part.double().mean().item()) for part in parts]
 
 
+def test_0_and_100_percent_mean_none_and_all():
+    one_loses_digits = torch.cat([torch.ones(999), torch.tensor([2.0**-20])])
+    said = HalfPrecisionDrawing(one_loses_digits).show(dtype="float16", power=0)
+    assert said.endswith("0 % become 0, under 1 % lose digits, over 99 % survive, 0 % become inf")
+    said = HalfPrecisionDrawing(torch.ones(1000)).show(dtype="float16", power=0)
+    assert said.endswith("0 % become 0, 0 % lose digits, 100 % survive, 0 % become inf")
+
+
 def test_the_dark_zones_hold_what_becomes_0_and_inf():
     drawing = HalfPrecisionDrawing(small_gradients())
     drawing.show(dtype="float16", power=0)
