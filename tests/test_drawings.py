@@ -420,9 +420,9 @@ def test_each_size_of_gradient_has_its_marker():
     assert drawing._small.get_ydata() == heights[:2]
 
 
-def test_a_gradient_of_tanh_is_exactly_0_only_behind_a_layer_rounded_to_1_and_minus_1():
+def test_in_this_network_tanh_lets_exactly_0_through_where_a_layer_is_rounded_to_1_and_minus_1():
     drawing = SaturationDrawing()
-    for scale in SCALES[-3:] + (100.0,):
+    for scale in SCALES[-3:] + (80.0, 100.0):
         hidden, rounded = 0 * drawing._upstream, []
         for weight, inputs in zip(drawing._weights, drawing._inputs, strict=True):
             hidden = torch.tanh(hidden @ weight + scale * inputs)
