@@ -420,9 +420,9 @@ def test_each_size_of_gradient_has_its_marker():
     assert drawing._small.get_ydata() == heights[:2]
 
 
-def test_a_gradient_of_tanh_is_exactly_0_only_behind_a_layer_rounded_to_1_and_minus_1():
+def test_in_this_network_tanh_lets_exactly_0_through_where_a_layer_is_rounded_to_1_and_minus_1():
     drawing = SaturationDrawing()
-    for scale in SCALES[-3:] + (100.0,):
+    for scale in SCALES[-3:] + (80.0, 100.0):
         hidden, rounded = 0 * drawing._upstream, []
         for weight, inputs in zip(drawing._weights, drawing._inputs, strict=True):
             hidden = torch.tanh(hidden @ weight + scale * inputs)
@@ -728,6 +728,14 @@ def test_what_survives_is_what_torch_rounds(dtype, power):
     lost = ~(zero | infinite | survive)
     parts = (zero, lost, survive, infinite)
     assert found == [round(100 * part.double().mean().item()) for part in parts]
+
+
+def test_0_and_100_percent_mean_none_and_all():
+    one_loses_digits = torch.cat([torch.ones(999), torch.tensor([2.0**-20])])
+    said = HalfPrecisionDrawing(one_loses_digits).show(dtype="float16", power=0)
+    assert said.endswith("0 % become 0, under 1 % lose digits, over 99 % survive, 0 % become inf")
+    said = HalfPrecisionDrawing(torch.ones(1000)).show(dtype="float16", power=0)
+    assert said.endswith("0 % become 0, 0 % lose digits, 100 % survive, 0 % become inf")
 
 
 def test_the_dark_zones_hold_what_becomes_0_and_inf():

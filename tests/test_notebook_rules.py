@@ -215,6 +215,19 @@ FAULTS = [
     (content.questions_are_not_answered_below, append("plot", "\nax.set_title('it is 6')")),
     (content.questions_are_not_answered_below, edit("plot", source="plot(title='6')")),
     (content.questions_are_not_answered_below, edit("plot", outputs=[printed("no number")])),
+    (
+        content.questions_in_the_prose_are_not_answered_below,
+        both(
+            insert_after("plot", "*What time is it?*"), edit("ignored", outputs=[printed("noon")])
+        ),
+    ),
+    (
+        content.what_sliders_show_is_not_printed_below_them,
+        both(
+            edit("explorer", source="explore(drawings.LineDrawing())"),
+            edit("seen", source="line = LineDrawing()\nprint(line.show(slope=2.0))"),
+        ),
+    ),
     (content.has_exercises, remove("exercise-01-2")),
     (content.exercises_are_checked_and_solved, remove("try-01-1")),
     (content.exercises_are_checked_and_solved, remove("solve-01-1")),

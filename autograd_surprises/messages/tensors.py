@@ -65,7 +65,8 @@ TENSORS = (
                 y.grad
             """,
         },
-        "backward() stores .grad in leaves only, and this tensor is the result of an operation",
+        "by default backward() stores .grad in leaves only, and this tensor is the result of an "
+        "operation",
         "read the .grad of the leaf, or call .retain_grad() on this tensor before backward()",
         section="01_parameter_or_variable.ipynb#Which-tensors-get-a-gradient",
         also=(

@@ -129,7 +129,8 @@ TRAINING_STEPS = (
                 nn.utils.clip_grad_norm_([x], 1.0, error_if_nonfinite=True)
             """,
         },
-        "a gradient is infinite or NaN, and clipping would turn it into NaN and the rest into 0",
+        "the norm of all gradients is infinite or NaN, and clipping would multiply each of them by "
+        "0 or by NaN",
         "skip this step, and find where the number comes from: explain(loss, model)",
         section=INFINITE,
         also=(Cause("where NaN is born", "08_none_zero_nan.ipynb#NaN:-zero-times-infinity"),),

@@ -69,8 +69,8 @@ QUESTIONS = (
             "gradients are all 0, no gradient, weights not updated, network stops learning",
             "the loss is constant, stays the same",
         ),
-        "A path leads to the tensor, but on it the gradient is multiplied by 0, or its parts add "
-        "up to 0.",
+        "A path leads to the tensor, but on it the gradient is multiplied by 0, cancels, or is "
+        "rounded to 0.",
         (
             Cause("round, floor or sign", "03_round_and_clamp.ipynb#Rounding-a-weight"),
             Cause(
@@ -329,9 +329,8 @@ QUESTIONS = (
             "is_leaf, leaf tensor, leaf or non-leaf node, set requires_grad, inplace "
             "operations change is_leaf",
         ),
-        "A tensor without a recorded history. Without retain_grad(), backward stores a .grad in "
-        "leaves only. A leaf that requires a gradient cannot be changed in place while autograd "
-        "records.",
+        "A tensor without a recorded history. By default, backward stores a .grad in leaves only. "
+        "A leaf that requires a gradient cannot be changed in place while autograd records.",
         (
             Cause(
                 "which tensors are leaves",

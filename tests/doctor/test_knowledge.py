@@ -1,5 +1,7 @@
 """Rows of the doctor's tables that no patient has: each is reached by a few lines, and is true."""
 
+import itertools
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -149,6 +151,18 @@ def module_hook():
 def nearly_flat():
     x = leaf(15.0, 16.0)
     return torch.sigmoid(x).sum() + leaf(1.0).sum(), x
+
+
+def eight_layers(x):
+    outputs = [torch.tanh(x + 7)]
+    while len(outputs) < 8:
+        outputs.append(torch.tanh(outputs[-1] + 7))
+    return outputs
+
+
+def too_small_a_product_of_slopes():
+    x = leaf(0.0, 0.0)
+    return eight_layers(x)[-1].sum(), x
 
 
 def rounded_away_by_half_with_a_hook():
@@ -338,6 +352,7 @@ REACHED = [
     (pole_that_is_not_known, "inf", "unknown-nonfinite"),
     (module_hook, "zero", "hook"),
     (nearly_flat, "tiny", "saturated"),
+    (too_small_a_product_of_slopes, "zero", "saturated"),
     (rounded_away_by_half_with_a_hook, "tiny", "underflow"),
     (power_of_zero, "zero", "zero-factor"),
     (zeros_from_outside, "zero", "zero-start"),
@@ -364,6 +379,14 @@ def test_a_reason_is_reached(make, status, cause):
     loss, tensor, *arguments = make()
     found = explain(loss, {"tensor": tensor}, **dict(*arguments))["tensor"]
     assert (found.status, found.cause) == (status, cause), found
+
+
+def test_a_slope_that_is_not_0_is_not_called_too_small_for_a_float():
+    loss, x = too_small_a_product_of_slopes()
+    outputs = eight_layers(x)
+    slopes = [torch.autograd.grad(b.sum(), a)[0] for a, b in itertools.pairwise(outputs)]
+    assert all(slope.all() for slope in slopes)  # only their product is 0
+    assert "its derivative is" not in explain(loss, {"x": x})["x"].sentence
 
 
 def test_a_compiled_block_is_read_by_a_trace():

@@ -796,3 +796,13 @@ def test_a_gradient_used_twice_is_told_only_if_a_backward_added_to_it(again):
         loss = w.exp().sum()
     causes = [found.cause for found in t.explain(loss, {"w": w}).findings]
     assert ("accumulated" in causes) == again
+
+
+def test_a_result_has_a_gradient_if_backward_was_asked_for_it():
+    x = leaf(1.0, 2.0)
+    result = 2 * x
+    loss = result.square().sum()
+    loss.backward(inputs=[result], retain_graph=True)
+    assert result.grad.tolist() == [4.0, 8.0] and x.grad is None
+    result.grad = None
+    assert explain(loss, {"result": result})["result"].status == "ok"

@@ -2,6 +2,7 @@
 
 import ast
 import io
+import itertools
 import re
 import tokenize
 
@@ -214,6 +215,56 @@ def questions_are_not_answered_below(notebook):
             next_answers &= not shown
             unused -= {cell.id} if said else set()
     return complaints + [f"{cell_id}: answers nothing, see BY_CHANCE" for cell_id in unused]
+
+
+# Below a question in the prose, these show what it is about: {notebook: cells}.
+NO_ANSWERS = {"08_none_zero_nan.ipynb": {"sequential-broken"}}
+
+
+def cells_below_questions(notebook):
+    """The code cells between Markdown that ends with a question and the next Markdown."""
+    for number, cell in enumerate(notebook.cells):
+        if cell.cell_type == "markdown" and prose(cell.source).rstrip(" \n*)").endswith("?"):
+            below = notebook.cells[number + 1 :]
+            yield list(itertools.takewhile(lambda each: each.cell_type == "code", below))
+
+
+@rule
+def questions_in_the_prose_are_not_answered_below(notebook):
+    """If the reader answers it by `predict`, the rule above is the one that applies."""
+    no_answers = NO_ANSWERS.get(notebook.name, ())
+    return [
+        f"{cell.id}: answers the question in the prose above it: fold its output"
+        for cells in cells_below_questions(notebook)
+        if not any(calls(cell, "predict") for cell in cells)
+        for cell in cells
+        if "\n".join(map(text_of, cell.outputs)).strip()
+        and cell.id not in no_answers
+        and not any(calls(cell, name) for name in EXPLORERS)
+        and not is_folded(cell, OUTPUTS_HIDDEN)
+    ]
+
+
+def drawings_made_in(cell):
+    made = [node.func for node in ast.walk(tree(cell)) if isinstance(node, ast.Call)]
+    names = {getattr(function, "id", getattr(function, "attr", "")) for function in made}
+    return {name for name in names if name.endswith("Drawing")}
+
+
+@rule
+def what_sliders_show_is_not_printed_below_them(notebook):
+    """`drawing.show(...)` says what a reader finds with the explorer of the same drawing."""
+    complaints = []
+    for _, cells in notebook.sections:
+        explored = set()
+        for cell in (cell for cell in cells if cell.cell_type == "code"):
+            if any(calls(cell, name) for name in EXPLORERS):
+                explored |= drawings_made_in(cell)
+                continue
+            told = calls(cell, "show") and explored & drawings_made_in(cell)
+            if told and not is_folded(cell, OUTPUTS_HIDDEN):
+                complaints.append(f"{cell.id}: says what the sliders above show: fold its output")
+    return complaints
 
 
 GUESS_FIRST = "Guess the line before you run the doctor's cell"

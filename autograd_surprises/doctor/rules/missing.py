@@ -172,7 +172,8 @@ LEFT_OUT = Rule(
 # A path leads to it, but there is no gradient.
 NOT_A_LEAF = Rule(
     "not-a-leaf",
-    "it is a non-leaf, the result of an operation, and autograd fills .grad of leaves only",
+    "it is a non-leaf, the result of an operation, and by default autograd fills .grad of leaves "
+    "only",
     "{name}.retain_grad() before backward(), or torch.autograd.grad(loss, {name}); to train it, "
     "compute it first, then call .requires_grad_()",
     "08_none_zero_nan.ipynb#A-weight-that-starts-small",

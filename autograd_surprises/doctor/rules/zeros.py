@@ -220,7 +220,8 @@ def _outputs_at_the_end(step: BackwardStep) -> str:
 
 SATURATED = ZERO.add(
     "saturated",
-    "{detail}{operation} is nearly flat there: its derivative is too small for a float",
+    "{detail}{operation} is nearly flat there: its derivative, times the gradient that arrives, "
+    "is too small for a float",
     SMALLER_INPUTS,
     "08_none_zero_nan.ipynb#Units-that-go-flat",
     on={f"Sigmoid Tanh {SMOOTH_ENDS}": always, "Softmax LogSoftmax": _one_class_is_certain},

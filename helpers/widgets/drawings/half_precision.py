@@ -13,6 +13,14 @@ DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 LOWEST, HIGHEST = -48, 28  # powers of two between which there are bins
 
 
+def _percent(which: torch.Tensor) -> str:
+    """0 % and 100 % mean none and all of them."""
+    rounded = round(100 * which.double().mean().item())
+    if rounded == 0 and which.any():
+        return "under 1 %"
+    return "over 99 %" if rounded == 100 and not which.all() else f"{rounded} %"
+
+
 class HalfPrecisionDrawing(Drawing):
     """A histogram of the sizes of a gradient times 2**power, over what a dtype of 16 bits can hold.
 
@@ -59,9 +67,7 @@ class HalfPrecisionDrawing(Drawing):
         zero, infinite = kept == 0, kept.isinf()
         coarse = ~zero & (scaled < torch.finfo(kind).smallest_normal)
         survive = ~(zero | infinite | coarse)
-        zeros, digits, good, inf = (
-            f"{100 * each.double().mean():.0f} %" for each in (zero, coarse, survive, infinite)
-        )
+        zeros, digits, good, inf = map(_percent, (zero, coarse, survive, infinite))
         return (
             f"of {len(scaled):,} numbers, {zeros} become 0, {digits} lose digits, {good} survive, "
             f"{inf} become inf"

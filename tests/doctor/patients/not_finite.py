@@ -19,6 +19,20 @@ def sqrt_beside_zero():
     return Visit(loss, {"x": x})
 
 
+@patient("two infinite slopes that cancel", status="nan", cause="infinite-derivative")
+def inf_minus_inf():
+    x = torch.tensor([0.0, 4.0], requires_grad=True)
+    loss = (x.sqrt() - x.sqrt()).sum()  #!
+    return Visit(loss, {"x": x})
+
+
+@cured("inf_minus_inf")
+def differences_beside_zero():
+    x = torch.tensor([0.0, 4.0], requires_grad=True)
+    loss = (2 * (x + 1e-8).sqrt() - (x + 1e-8).sqrt()).sum()
+    return Visit(loss, {"x": x})
+
+
 @patient("`torch.where` after the dangerous step", status="nan", cause="masked-too-late")
 def where_trap():
     x = torch.tensor([0.0, 4.0], requires_grad=True)
