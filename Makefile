@@ -94,7 +94,12 @@ cards: ## make report cards of other libraries' functions, and write docs/report
 	OMP_NUM_THREADS=1 .venv-real/bin/python tools/library_cards.py --store
 
 clean: ## remove the environments and all that tests leave behind
-	rm -rf .venv .venv-torch-* .venv-real .venv-colab build site *.egg-info
+	@for each in .venv .venv-torch-* .venv-real .venv-colab; do \
+		if test -L "$$each" || test -e "$$each/ours" || test -e "$$each/ready"; then \
+			echo rm -rf "$$each"; rm -rf "$$each"; \
+		elif test -e "$$each"; then echo "$$each was not made by make, and stays"; fi; \
+	done
+	rm -rf build site *.egg-info
 	rm -rf .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
@@ -117,21 +122,35 @@ done; \
 echo "no $$no"
 endef
 
-# Only a finished installation carries the stamp `ready`. One whose Python has gone, or whose
-# packages lie elsewhere because the folder was moved or copied, is rebuilt, like a missing one.
-# The package is found, but not imported: that would load torch, which takes seconds.
+# Only a finished installation carries the stamp `ready`; the stamp `ours`, with its place, is there
+# from the start. So an interrupted installation goes on, and one whose Python does not run, or that
+# was moved or copied, is emptied first. A folder without stamps, or behind a link, is not ours to
+# empty. The package is found, but not imported: that would load torch, which takes seconds.
 FOUND_HERE := import os; from importlib.util import find_spec; \
 	print(os.path.samefile(find_spec("autograd_surprises").origin, "autograd_surprises/__init__.py"))
-ifneq ($(shell test -e $(VENV)/ready && $(RUN) -Ic '$(FOUND_HERE)' 2>/dev/null),True)
-CLEAR := --clear
+PLACE := "$$(pwd -P)/$(VENV)"
+define FIND_STATE
+if test -e $(VENV)/ready && $(RUN) -Ic '$(FOUND_HERE)' 2>/dev/null | grep -q True; then echo ready; \
+elif test ! -e $(VENV) && test ! -L $(VENV); then echo missing; \
+elif test "$$(cat $(VENV)/ours 2>/dev/null)" = $(PLACE) && $(RUN) -c '' 2>/dev/null; then echo begun; \
+elif test ! -L $(VENV) && { test -e $(VENV)/ours || test -e $(VENV)/ready; }; then echo broken; \
+else echo foreign; fi
+endef
+STATE := $(shell $(FIND_STATE))
+FOREIGN := $(VENV) is a link, or was not made by `make` in this folder, and stays as it is: \
+	rename or remove it, and run `make` again
+ifneq ($(STATE),ready)
 .PHONY: $(VENV)/ready
 endif
 
 $(VENV)/ready: pyproject.toml constraints.txt $(FIXED)
+	$(if $(filter foreign,$(STATE)),$(error $(FOREIGN)))
 	$(eval FOUND := $$(shell $$(FIND_PYTHON)))
 	$(if $(filter no,$(firstword $(FOUND))),$(error $(wordlist 2,99,$(FOUND))))
-	@rm -f $@
-	'$(FOUND)' -m venv $(CLEAR) $(VENV)
+	@mkdir -p $(VENV) && echo $(PLACE) >$(VENV)/ours && rm -f $@
+	$(if $(filter broken,$(STATE)),@cd $(VENV) && for each in * .[!.]*; do \
+		test "$$each" = ours || rm -rf "$$each"; done)
+	'$(FOUND)' -m venv $(VENV)
 	$(if $(FIXED),sed -n 's/\(.*==\).*/^\1/p' $(FIXED) >$(VENV)/fixed)
 	$(if $(TORCH)$(FIXED),grep -v $(UNPINNED) constraints.txt >$(CONSTRAINTS))
 	$(if $(FIXED),cat $(FIXED) >>$(CONSTRAINTS))
@@ -140,6 +159,5 @@ $(VENV)/ready: pyproject.toml constraints.txt $(FIXED)
 	@touch $@
 
 $(VENV)/ready-%: $(VENV)/ready
-	@mv $< $(VENV)/installing
 	$(INSTALL) '.[$*]'
-	@mv $(VENV)/installing $<; touch $@
+	@touch $@

@@ -37,8 +37,22 @@ def weighted_round(x, weight):
     return round_ste(x) * weight
 """
 SQUARE = """\
-def repaired_square(x):
-    return x * x
+class RepairedSquare(Function):
+    @staticmethod
+    def forward(x):
+        return x**2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad_output
+
+
+repaired_square = RepairedSquare.apply
 """
 RIGHT = [
     f'{LEAKY}\n\ncheck("04.1", leaky_clamp)',
@@ -141,6 +155,75 @@ for i in range(100):
     with open(f"file{i}", "wb") as file:
         for _ in range(50):
             file.write(b"x" * 1_000_000)"""
+THREE_NAMES = """\
+import os
+for i, place in enumerate([os.path.expanduser("~"), os.environ["TMPDIR"], "/dev/shm"]):
+    with open(f"{place}/{i}", "wb") as file:
+        for _ in range(40):
+            file.write(b"x" * 1_000_000)"""
+# Memory that belongs to no process and no folder, and new folders in memory.
+HIDDEN = """\
+import ctypes, mmap, os, platform, subprocess
+libc, got = ctypes.CDLL(None, use_errno=True), []
+calls = {
+    "memfd_create": ((319, 279), b"x", 0),
+    "memfd_secret": ((447, 447), 0),
+    "shmget": ((29, 194), 0, 1_000_000, 0o1600),
+    "unshare": ((272, 97), 0x10000000),
+}
+for name, (numbers, *arguments) in calls.items():
+    number = numbers[platform.machine() == "aarch64"]
+    if libc.syscall(number, *arguments) != -1:
+        got.append(name)
+number = (56, 220)[platform.machine() == "aarch64"]
+child = libc.syscall(number, 0x10000011, 0, 0, 0, 0)
+if not child:
+    os._exit(0)
+if child != -1:
+    got.append("clone")
+try:
+    got.append(mmap.mmap(-1, 4096))
+except OSError:
+    pass
+try:
+    got.append(mmap.mmap(os.open("/dev/zero", os.O_RDWR), 4096))
+except OSError:
+    pass
+mount = "mount -t tmpfs -o size=5g t /proc && echo mounted"
+got.append(subprocess.run(["unshare", "-Urm", "sh", "-c", mount], capture_output=True).stdout)
+raise RuntimeError("got: " + (", ".join(map(str, filter(None, got))) or "nothing"))"""
+# Two processes have each piece, so that no piece would be free without one of them.
+SHARED = """\
+import os, time
+for _ in range(3):
+    piece = b"x" * 500_000_000
+    for _ in range(2):
+        if not os.fork():
+            time.sleep(1000)
+    del piece
+time.sleep(1000)"""
+
+
+def slow_to_read():
+    """A sheet that takes hours if some pattern or check needs quadratic time."""
+    spaces, many = " " * 1_000_000, 100_000
+    texts = [
+        f"# a{spaces}b",
+        f"#{spaces}",
+        f"## {'# ' * many}b",
+        "```\n" * many,
+        "~~~\n```\n" * many,
+    ]
+    texts += ["#" * many, "## a\n" * many]
+    starts = ["check(", 'check("', 'check("04.1",', "check(" * many, 'exercise("', "exercise("]
+    sources = [start + end for start in starts for end in (spaces, "0" * many, "\n" * many, "1.2")]
+    odd = [{"output_type": "odd"}] * many
+    code = {"cell_type": "code", "id": "a", "metadata": {}, "execution_count": None}
+    cells = [{"cell_type": "markdown", "id": "a", "metadata": {}, "source": each} for each in texts]
+    cells += [{**code, "outputs": [], "source": each} for each in sources]
+    cells.append({**code, "outputs": odd, "source": ["1\n"] * many})
+    cells += [{**code, "outputs": [], "source": 'exercise("04.1")'}] * 1000
+    return {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}
 
 
 def spy(place, port):
@@ -205,6 +288,13 @@ def sheets(place, port):
             "used more than 1 GB in cell 5",
             "ended Python in cell 7",
         ),
+        # What no count of the processes' own memory finds.
+        "hidden": (
+            sheet(instead_of(HIDDEN), THREE_NAMES, SHARED),
+            error + "RuntimeError: got: nothing",
+            "error in cell 5: OSError: [Errno 28] No space left",
+            "used more than 1 GB in cell 7",
+        ),
         "gigabyte": (sheet(f"{GIGABYTE}\n\n\n{RIGHT[0]}"), passed, passed, passed),
         "memory": (sheet(instead_of(MEMORY)), "used more than 1 GB in cell 3", passed, passed),
         "children": (sheet(instead_of(CHILDREN)), "used more than 1 GB in cell 3", passed, passed),
@@ -235,7 +325,7 @@ def no_sheets():
     foreign = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("print('hello')")])
     return {
         "empty": (b"", "is empty"),
-        "cut": (nbformat.writes(sheet()).encode()[:500], "is not a notebook: NotJSONError"),
+        "cut": (nbformat.writes(sheet()).encode()[:500], "is not a notebook: JSONDecodeError"),
         "picture": (b"\x89PNG\r\n\x1a\n\xff", "is not a notebook: UnicodeDecodeError"),
         "list": (b"[1, 2, 3]", "is not a notebook"),
         "number": (b'{"nbformat": 4, "cells": 5}', "is not a notebook"),

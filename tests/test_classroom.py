@@ -1,15 +1,20 @@
 """Sheets are handed out without answers, and scored when they return, whatever they do."""
 
 import io
+import itertools
 import json
 import re
+import signal
+import subprocess
+import sys
+import threading
 import time
 from types import SimpleNamespace
 
 import nbformat
 import psutil
 import pytest
-from returned_sheets import RIGHT, WRONG, no_sheets, score_folder, sheet
+from returned_sheets import RIGHT, WRONG, no_sheets, score_folder, sheet, slow_to_read
 
 from helpers.lessons.exercises import EXERCISES
 from tools.classroom import __main__ as command
@@ -18,7 +23,7 @@ from tools.classroom.handing_out import is_solution, write_sheets
 from tools.classroom.returned import Unreadable, learner_of, read_sheet
 from tools.classroom.sandbox import Ending, Limits, why_unprotected
 from tools.classroom.scoring import Score, find_files, score_file, write_table
-from tools.notebooks import OUTPUTS_HIDDEN, is_folded, notebook_files
+from tools.notebooks import OUTPUTS_HIDDEN, ROOT, is_folded, notebook_files
 
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 
@@ -120,6 +125,15 @@ def test_a_file_that_is_no_sheet_says_why(name, tmp_path):
         read_sheet(tmp_path / "sheet.ipynb")
 
 
+def test_no_sheet_takes_long_to_read(tmp_path):
+    (tmp_path / "sheet.ipynb").write_text(json.dumps(slow_to_read()))
+    read = "import sys, pathlib; from tools.classroom.returned import read_sheet; "
+    read += "print(len(read_sheet(pathlib.Path(sys.argv[1])).cells))"
+    command = [sys.executable, "-c", read, tmp_path / "sheet.ipynb"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert int(done.stdout) > 1000, done.stderr
+
+
 needs_bubblewrap = pytest.mark.skipif(bool(why_unprotected()), reason=why_unprotected())
 
 
@@ -127,7 +141,7 @@ needs_bubblewrap = pytest.mark.skipif(bool(why_unprotected()), reason=why_unprot
 def test_each_sheet_is_a_row_whatever_it_does(tmp_path, monkeypatch):
     """A few of `python tests/returned_sheets.py`, which takes minutes."""
     monkeypatch.setenv("A_SECRET", "the secret")
-    few = {"Dan", "hang", "many", "brute", "empty", "deep", "foreign"}
+    few = {"Ada", "Dan", "hang", "many", "brute", "hidden", "empty", "deep", "foreign"}
     rows, odd = score_folder(tmp_path, few)
     assert odd == {}
     assert {*rows} == few
@@ -263,3 +277,47 @@ def test_with_leave_the_limits_alone_protect(tmp_path, monkeypatch):
     assert command.main(["score", "--unprotected", "ada.ipynb"]) == 0
     (_, row) = (tmp_path / "scores.csv").read_text(encoding="utf-8-sig").splitlines()
     assert row == r"ada,error in cell 3: ValueError: \ud800,passed,ended Python in cell 7,1,"
+
+
+@pytest.mark.skipif("sys.platform == 'win32'", reason="scoring needs Linux or macOS")
+def test_ctrl_c_keeps_what_is_known_and_ends_what_runs(tmp_path, monkeypatch, capsys):
+    """The row of the first sheet is written before the second, which hangs, is interrupted."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("ada", "ben"):
+        nbformat.write(sheet(), tmp_path / f"{name}.ipynb")
+    calls = itertools.count()
+
+    def run(module, task, limits, protected):
+        """As the sandbox: the second hangs. Ctrl-C comes once the first one's row is there."""
+        if not next(calls):
+            return Ending("wrote too much into its report", [])
+        while not (tmp_path / "scores.csv").exists():
+            time.sleep(0.01)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        assert sandbox.interrupted.wait(60)
+        raise sandbox.Interrupted
+
+    monkeypatch.setattr(sandbox, "run", run)
+    assert command.main(["score", "--unprotected", "ada.ipynb", "ben.ipynb"]) == 130
+    said = capsys.readouterr()
+    assert "1 of 2 files" in said.err and "in 1 files" in said.out
+    (_, row) = (tmp_path / "scores.csv").read_text(encoding="utf-8-sig").splitlines()
+    assert "wrote too much" in row
+    assert not sandbox.interrupted.is_set(), "the next scoring can begin"
+
+
+@pytest.mark.skipif("sys.platform == 'win32'", reason="scoring needs Linux or macOS")
+def test_an_interrupted_sandbox_kills_its_process(tmp_path, monkeypatch):
+    (tmp_path / "greedy.py").write_text(
+        "import os, sys, time\n"
+        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
+        "os.write(int(sys.argv[1]), b'ready\\n')\n"
+        "time.sleep(600)"
+    )
+    monkeypatch.setattr(sandbox, "ROOT", tmp_path)
+    monkeypatch.setattr(sandbox, "interrupted", threading.Event())
+    threading.Timer(2, sandbox.interrupted.set).start()
+    with pytest.raises(sandbox.Interrupted):
+        sandbox.run("greedy", b"", Limits(seconds=600), protected=False)
+    pid = tmp_path / "pid"
+    assert not pid.exists() or not psutil.pid_exists(int(pid.read_text()))

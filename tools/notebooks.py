@@ -49,8 +49,9 @@ def notebook_files(folder=ROOT / "notebooks"):
 
 def headings(markdown):
     """The (level, text) of each heading; a `#` inside a fenced code block is not one."""
-    found = re.findall(r"^(#{1,6}) +(.+?)[ #]*$", CODE_BLOCK.sub("", markdown), re.MULTILINE)
-    return [(len(marks), text) for marks, text in found]
+    # Without a pattern for what ends a line: that takes quadratic time on a long line of spaces.
+    found = re.findall(r"^(#{1,6}) +(\S.*)$", CODE_BLOCK.sub("", markdown), re.MULTILINE)
+    return [(len(marks), text.rstrip(" #")) for marks, text in found]
 
 
 def sections(notebook):

@@ -7,6 +7,7 @@
 """
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -48,17 +49,36 @@ def _score(files, unprotected):
         return 1
     try:
         paths = find_files(files)
-        scores = score_files(paths, Limits(), not unprotected, _show_progress)
-    except (FileNotFoundError, SandboxError) as error:
+    except FileNotFoundError as error:
         print(error, file=sys.stderr)
         return 1
+    scores = []
+
+    def store(known):
+        scores[:] = known
+        _store(known)
+        _show_progress(len(known), len(paths))
+
+    try:
+        score_files(paths, Limits(), not unprotected, store)
+    except SandboxError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"\ninterrupted: {len(scores)} of {len(paths)} files scored", file=sys.stderr)
+    passed = sum(result == PASSED for score in scores for result in score.results.values())
+    if scores:
+        print(f"scores.csv: {passed} exercises passed in {len(scores)} files")
+    return 0 if len(scores) == len(paths) else 130
+
+
+def _store(scores):
+    """Write scores.csv, whole at each moment."""
     # -sig: for Excel. A stranger's text may have what no encoding has.
     about = {"encoding": "utf-8-sig", "errors": "backslashreplace", "newline": ""}
-    with open("scores.csv", "w", **about) as file:
+    with open("scores.csv.part", "w", **about) as file:
         write_table(scores, file)
-    passed = sum(result == PASSED for score in scores for result in score.results.values())
-    print(f"scores.csv: {passed} exercises passed in {len(scores)} files")
-    return 0
+    os.replace("scores.csv.part", "scores.csv")
 
 
 def _show_progress(done, count):

@@ -5,7 +5,8 @@
 Each line of the report is a JSON list that starts with the task's token. The sheet runs in this
 very process, so a sheet that is written to deceive this file can do so. Simple attempts fail:
 printed text is not the report, a sheet's own `check` is not used, lines without the token do not
-count, and nothing passes after the sheet has replaced a function that checks use.
+count, and a function of torch, builtins or our packages that the sheet has replaced is noticed if
+the replacement does not pretend to be torch's.
 """
 
 from __future__ import annotations

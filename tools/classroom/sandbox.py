@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import platform
 import selectors
 import shutil
 import signal
@@ -16,18 +17,22 @@ import site
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
+from tools.classroom.system_calls import MACHINES, system_call_filter
 from tools.notebooks import ROOT
 
 SECONDS_TO_START = 120  # importing torch takes 2 s, and on a busy machine much longer
 SECONDS_BETWEEN_LOOKS = 0.2
 LONGEST_REPORT = 1_000_000  # bytes
 SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/nix/store", "/etc/ld.so.cache", "/etc/alternatives")
+# Without /dev/zero: what several processes map of it is counted nowhere.
+DEVICES = ("/dev/null", "/dev/random", "/dev/urandom")
 PROCESSOR = "/sys/devices/system/cpu"  # where torch looks up the processor's instructions
 # Linux does not limit the number of root's processes, so for root, sheets run as user nobody.
 AS_ROOT = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
@@ -35,8 +40,15 @@ AS_ROOT += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
 BECOME_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"]
 
 
+interrupted = threading.Event()  # once set, every `run` raises Interrupted
+
+
 class SandboxError(Exception):
     """The sandbox does not work here; the message says why."""
+
+
+class Interrupted(Exception):
+    """The run was ended from outside."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +78,13 @@ def why_unprotected() -> str:
     """Why bubblewrap cannot be used here; "" if it can."""
     if not shutil.which("bwrap"):
         return "bubblewrap is not installed"
-    with tempfile.TemporaryDirectory() as folder:
-        tried = subprocess.run([*_walls(folder, 1_000_000), "true"], capture_output=True, text=True)
+    if platform.machine() not in MACHINES:
+        return f"the sandbox does not know the processor {platform.machine()}"
+    with tempfile.TemporaryDirectory() as folder, _file(system_call_filter()) as calls:
+        walls = _walls(folder, 1_000_000, calls.fileno())
+        tried = subprocess.run(
+            [*walls, "true"], pass_fds=[calls.fileno()], capture_output=True, text=True
+        )
     return tried.stderr.strip()
 
 
@@ -75,21 +92,24 @@ def run(module: str, task: bytes, limits: Limits, protected: bool) -> Ending:
     """Run a module of this project with `task` as its input, until it ends or uses too much.
 
     The module's argument is the number of a descriptor, to which it reports line by line. The
-    first line starts the clock. Raises SandboxError if no line comes.
+    first line starts the clock. Raises SandboxError if no line comes, and Interrupted.
     """
     if os.name != "posix":
         raise SandboxError("scoring needs Linux or macOS")
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as given:
-        given.write(task)
-        given.seek(0)
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        given = stack.enter_context(_file(task))
         ours, theirs = os.pipe()
-        walls = _walls(folder, limits.disk) if protected else []
+        walls, passed = [], [theirs]
+        if protected:
+            calls = stack.enter_context(_file(system_call_filter())).fileno()
+            walls, passed = _walls(folder, limits.disk, calls), [theirs, calls]
         process = subprocess.Popen(
             [*walls, sys.executable, "-B", "-m", module, str(theirs)],
             stdin=given,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            pass_fds=[theirs],
+            pass_fds=passed,
             env=_environment(folder),
             cwd=folder,
             start_new_session=True,
@@ -103,21 +123,34 @@ def run(module: str, task: bytes, limits: Limits, protected: bool) -> Ending:
             process.stderr.close()
 
 
-def _walls(folder, disk):
-    """The start of a command that runs inside bubblewrap, with an empty `folder` to write to."""
+@contextlib.contextmanager
+def _file(content):
+    with tempfile.TemporaryFile() as file:
+        file.write(content)
+        file.seek(0)
+        yield file
+
+
+def _walls(folder, disk, calls):
+    """The start of a command that runs inside bubblewrap, with an empty `folder` to write to.
+
+    calls  the descriptor of a file with the filter of system calls
+    """
     seen = [*SYSTEM, PROCESSOR, sys.base_prefix, sys.prefix, site.getusersitepackages()]
     seen += [str(ROOT / name) for name in ("autograd_surprises", "helpers", "tools")]
     parents = {parent for place in [*seen, folder] for parent in Path(place).parents}
     folders = [word for parent in sorted(parents)[1:] for word in ("--dir", str(parent))]
     is_root = os.geteuid() == 0
-    room = ("--perms", "1777", "--size", str(disk), "--tmpfs")
+    room = ("--perms", "1777", "--size", str(disk), "--tmpfs", "/dev/shm")
     return [
-        *("bwrap", "--die-with-parent", "--cap-drop", "ALL"),
+        *("bwrap", "--die-with-parent", "--cap-drop", "ALL", "--seccomp", str(calls)),
         *(AS_ROOT if is_root else ["--unshare-all"]),
-        *("--proc", "/proc", "--dev", "/dev", *room, "/dev/shm", "--remount-ro", "/dev"),
+        *("--proc", "/proc", "--dir", "/dev", *room),
         *folders,
+        *(word for place in DEVICES for word in ("--dev-bind", place, place)),
         *(word for place in seen for word in ("--ro-bind-try", place, place)),
-        *(*room, folder, "--remount-ro", "/", "--chdir", folder),
+        # One place to write to: two would each have the whole size.
+        *("--symlink", "/dev/shm", folder, "--remount-ro", "/", "--chdir", folder),
         *(BECOME_NOBODY if is_root else []),
     ]
 
@@ -137,12 +170,14 @@ def _environment(folder):
 
 def _watch(process, descriptor, limits):
     """Read the report, and meanwhile check the time, the memory and the number of processes."""
-    report, why = b"", ""
+    report, why = bytearray(), ""
     now = time.monotonic()
     last_moment, next_look = now + SECONDS_TO_START, now
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)
         while not why:
+            if interrupted.is_set():
+                raise Interrupted
             ended = process.poll() is not None
             piece = b""
             if selector.select(0 if ended else SECONDS_BETWEEN_LOOKS):
@@ -186,13 +221,14 @@ def _members(process):
 
 
 def _memory(member):
-    """Bytes that would be free without this process, so without memory that it shares.
+    """Its bytes, with its share of those that several processes have mapped.
 
     All of its bytes if it hides: a process may keep others of the same user from looking closely.
     """
     try:
         try:
-            return member.memory_full_info().uss
+            info = member.memory_full_info()
+            return info.pss + info.swap if sys.platform == "linux" else info.uss
         except psutil.AccessDenied:
             return member.memory_info().rss
     except psutil.Error:

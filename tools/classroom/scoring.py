@@ -152,21 +152,24 @@ def _one_line(text):
 
 
 def score_files(
-    paths: list[Path], limits: Limits, protected: bool, progress: Callable[[int, int], None]
+    paths: list[Path], limits: Limits, protected: bool, known: Callable[[list[Score]], None]
 ) -> list[Score]:
     """Score files, two at a time. Returns the scores in the given order.
 
-    progress  called with the number of files done and the number of all
+    known  called after each file with the scores so far, in this order, too
     """
+    scores = {}
     pool = ThreadPoolExecutor(max_workers=2)
     try:
-        jobs = [pool.submit(score_file, path, limits, protected) for path in paths]
-        for done, job in enumerate(as_completed(jobs), 1):
-            job.result()
-            progress(done, len(jobs))
-        return [job.result() for job in jobs]
+        jobs = {pool.submit(score_file, path, limits, protected): path for path in paths}
+        for job in as_completed(jobs):
+            scores[jobs[job]] = job.result()
+            known([scores[path] for path in paths if path in scores])
     finally:
+        sandbox.interrupted.set()  # those that still run, after an error or Ctrl-C
         pool.shutdown(cancel_futures=True)
+        sandbox.interrupted.clear()
+    return [scores[path] for path in paths]
 
 
 def write_table(scores: list[Score], file) -> None:
