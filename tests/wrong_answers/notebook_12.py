@@ -194,7 +194,7 @@ WRONG = {
         "a tensor": (one_for_all("softmax", torch.tensor(1.0)), "got tensor(1.)"),
     },
     "12.3": {
-        "as it was": (broken, "gradient of codes, through y: yours [1.0, -2.0] … expected None"),
+        "as it was": (broken, "gradient of codes, through y: yours [-2.5, -1.5] … expected None"),
         "no straight-through": (
             layer(right, through=lambda z, q: q),
             "gradient of z, through y: yours None",
@@ -203,11 +203,11 @@ WRONG = {
         "not quantized": (layer(right, through=lambda z, q: z), "y [0, 0]: yours 0.5 … That is z."),
         "z detached instead": (
             layer(right, through=lambda z, q: z.detach() + q - z),
-            "gradient of z, through y [0, 0]: yours -1, expected 1 … The sign is turned",
+            "gradient of z, through y [0, 0]: yours 2.5, expected -2.5 … The sign is turned",
         ),
         "half of the gradient": (
             layer(right, through=lambda z, q: z / 2 + (q - z / 2).detach()),
-            "gradient of z, through y [0, 0]: yours 0.5, expected 1",
+            "gradient of z, through y [0, 0]: yours -1.25, expected -2.5",
         ),
         "beta weighs the codebook loss": (
             layer(swapped),

@@ -41,7 +41,7 @@ def _expect_line(answer, dtype, numbers, x):
     for name, expected in (("weight", scale * x.sum().item()), ("bias", scale * x.numel())):
         grad = tensors[name].grad
         if grad is None:
-            raise Wrong(f"{name}.grad: yours None, expected {expected:g}: forward uses a copy.")
+            raise Wrong(f"{name}.grad: yours None, expected {expected}: forward uses a copy.")
         expect_close(f"{name}.grad", grad.reshape(()), torch.tensor(expected, dtype=dtype))
 
 

@@ -20,7 +20,7 @@ from helpers.lessons.exercises.pointwise import (
 )
 
 X = torch.tensor([-2.0, -1.25, -1.0, -0.5, 0.0, 0.3, 1.0, 1.75, 3.0])
-TABLE = torch.stack([X, X.flip(0)]).double()  # another shape and dtype
+MORE = torch.cat([X.flip(0), X / 2]).double()
 RANGE = -3.0, 3.0  # to draw
 LARGE = torch.tensor([300.0, -300.0, 1e8, -1e8, 1e30, -1e30])
 INFINITE = torch.tensor([torch.inf, -torch.inf])
@@ -50,7 +50,7 @@ def _check_repaired_gate(answer):
         asked = not refused and row.name != "jacfwd(jacfwd)"  # where torch itself is wrong
         if asked and not row.fine:
             raise Wrong(_in_a_line(row))
-    expect_also(answer, _gate, TABLE)
+    expect_also(answer, _gate, MORE)
     kept, x_is_kept = bytes_kept(answer)
     own = kept - 4 * x_is_kept
     if own > 0:
@@ -92,7 +92,7 @@ def _check_frugal_sign(answer):
         "0 · inf is NaN: choose with torch.where(inside, grad_output, 0) instead of a product.",
         upstream=infinite,
     )
-    expect_also(answer, _sign, TABLE)
+    expect_also(answer, _sign, MORE)
     kept, x_is_kept = bytes_kept(answer)
     if kept > 1:
         what = "x itself is kept" if x_is_kept else "what is kept is not a tensor of bools"
@@ -137,7 +137,7 @@ def _check_step_like_relu(answer):
         expected = torch.where(given > 0, UPSTREAM[: len(given)].to(given.dtype), 0)
         expect_each("gradient", given, gradient, expected)
     _refuse_function(y)
-    expect_also(answer, lambda x: value_with_gradient_of(_step(x), torch.relu(x)), TABLE)
+    expect_also(answer, lambda x: value_with_gradient_of(_step(x), torch.relu(x)), MORE)
     _check_transforms(answer)
 
 

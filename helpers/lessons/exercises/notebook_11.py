@@ -209,7 +209,7 @@ def _expect_steps(answer, dtype, shapes, scale, limit):
     scaler = torch.amp.GradScaler("cpu", init_scale=scale)
     arrived = {}
     for k, parameter in enumerate(parameters):
-        parameter.register_hook(lambda gradient, k=k: arrived.update({k: gradient.flatten()}))
+        parameter.register_hook(lambda gradient, k=k: arrived.update({k: gradient.clone()}))
     for where, gradient in STEPS:
         gradient = torch.tensor(gradient, dtype=dtype)
         before, scale = _flat(parameters).detach(), scaler.get_scale()
