@@ -121,6 +121,54 @@ def test_an_answer_with_a_fixed_argument_is_refused(number, place, name):
     assert refused(number, fixed), f"{name} had the one value {seen[0]}"
 
 
+SPELLINGS = {  # the same answer, handed over in another way
+    "a list": lambda y: list(y) if isinstance(y, tuple) else y,
+    "a tuple": lambda y: tuple(y) if isinstance(y, list) else y,
+    "a tensor of one number": lambda y: torch.tensor(y) if isinstance(y, float) else y,
+}
+ONE_NUMBER = {"06.1", "11.3"}  # the result is a plain number to the learner
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("number", [n for n in FUNCTIONS if n != "07.1"])  # which trains, slowly
+def test_a_right_answer_is_right_in_each_spelling(number, spelling):
+    EXERCISES[number].check(lambda *args: SPELLINGS[spelling](solutions()[number](*args)))
+
+
+@pytest.mark.parametrize("number", sorted(ONE_NUMBER))
+@pytest.mark.parametrize("kind", [float, torch.tensor, lambda y: torch.tensor([y])])
+def test_a_number_is_right_as_a_float_and_as_a_tensor(number, kind):
+    EXERCISES[number].check(lambda *args: kind(float(solutions()[number](*args))))
+
+
+@pytest.mark.parametrize("number, tolerance", [("06.3", 5e-4), ("03.2", 0), ("06.1", 1e-5)])
+def test_a_number_just_outside_of_the_tolerance_is_wrong(number, tolerance):
+    def off(y, by):
+        return float(y) + by
+
+    def moved(by):
+        return functools.partial(_moved, number, by) if number in FUNCTIONS else off(right, by)
+
+    right = {"06.3": 0.6744898, "03.2": 1.0, "06.1": None}[number]
+    for sign in (-1, 1):
+        assert judge(number, moved(sign * (tolerance * 1.1 + 1e-9))).sign == "✗"
+        assert judge(number, moved(sign * tolerance * 0.1)).sign == "✓"
+
+
+def _moved(number, by, *args):
+    return (1 + by) * float(solutions()[number](*args))
+
+
+@pytest.mark.parametrize("number", [0.67, 0.674, 0.6745, 0.67449, torch.tensor(0.67)])
+def test_half_width_takes_two_decimals_or_more(number):
+    assert judge("06.3", number).sign == "✓"
+
+
+@pytest.mark.parametrize("number", [0.65, 0.66, 2 / 3, 0.672, 0.6755, 0.68, 0.7, 0.6])
+def test_half_width_takes_no_number_beside_it(number):
+    assert judge("06.3", number).sign == "✗"
+
+
 ODD = {
     "a text": lambda y: "0.5",
     "a number": lambda y: 0.5,

@@ -76,6 +76,16 @@ def layer(loss, through=straight):
     return quantize
 
 
+def chosen_by(choose):
+    """The right layer, but for the code that is chosen."""
+
+    def quantize(z, codes, beta):
+        q = codes[choose(z, codes)]
+        return straight(z, q), right(z, q, None, beta)
+
+    return quantize
+
+
 def right(z, q, y, beta):
     return F.mse_loss(q, z.detach()) + beta * F.mse_loss(z, q.detach())
 
@@ -138,6 +148,10 @@ def the_used_ones(codes, z, index):
 def not_a_leaf(codes, z, index):
     codes.requires_grad_(False)
     recorded(codes, z, index)
+
+
+def frozen(codes, z, index):
+    not_a_leaf(codes, z.detach(), index)
 
 
 WRONG = {
@@ -246,6 +260,26 @@ WRONG = {
             layer(lambda z, q, y, beta: z.numel() * right(z, q, y, beta)),
             "Take the mean of the squares",
         ),
+        "beta is 0.25": (
+            layer(lambda z, q, y, beta: right(z, q, y, 0.25)),
+            "loss: yours … expected",
+        ),
+        "by another distance": (
+            chosen_by(lambda z, codes: torch.cdist(z, codes, p=1).argmin(1)),
+            "y [ … chosen by the sum of the differences",
+        ),
+        "by the product": (
+            chosen_by(lambda z, codes: (z @ codes.T).argmax(1)),
+            "y [ … chosen by the largest product",
+        ),
+        "by the angle": (
+            chosen_by(lambda z, codes: (F.normalize(z) @ F.normalize(codes).T).argmax(1)),
+            "y [ … chosen by the angle",
+        ),
+        "by the largest difference": (
+            chosen_by(lambda z, codes: torch.cdist(z, codes, p=torch.inf).argmin(1)),
+            "y [ … chosen by the largest of the differences",
+        ),
         "only y": (lambda z, codes, beta: z, "needs to return y and the loss, got Tensor."),
     },
     "12.4": {
@@ -267,6 +301,7 @@ WRONG = {
             "which is no vector of z. It may be far",
         ),
         "a grad_fn": (not_a_leaf, "codes has a grad_fn now"),
+        "frozen": (frozen, "codes.requires_grad is False now … torch.no_grad()"),
         "the call": (3, "needs the function itself, got int."),
     },
 }

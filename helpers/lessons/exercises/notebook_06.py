@@ -30,7 +30,9 @@ def _check_starving_width(answer):
             if yours > 0
             else "A width is a distance, so it is not negative."
         )
-        expect_close(f"start {start}", torch.tensor(yours), away.min(), mistakes, why)
+        expect_close(
+            f"start {start}", torch.tensor(yours, dtype=away.dtype), away.min(), mistakes, why
+        )
 
 
 def _check_slope(answer):

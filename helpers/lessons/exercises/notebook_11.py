@@ -175,10 +175,10 @@ def _check_clipped(answer):
 
 
 STEPS = (  # the true gradient of two weights and a bias; its length is 0.5, 5, infinite and 5
-    ("a short gradient", (0.3, 0.0, -0.4)),
-    ("a long gradient", (3.0, 0.0, 4.0)),
+    ("a short gradient", (0.18, 0.24, -0.4)),
+    ("a long gradient", (2.4, 3.2, 3.0)),
     ("an infinite gradient", (float("inf"), 2.0, 1.0)),
-    ("a step after the one that was skipped", (-4.0, 0.0, 3.0)),
+    ("a step after the one that was skipped", (-2.4, 3.2, -3.0)),
 )
 LOOPS = (  # dtype, shapes of the parameters, scale and limit; with 1, it could be left out
     (torch.float64, ((2,), (1,)), 1024.0, 2.0),
