@@ -318,8 +318,15 @@ RIGHT = {
         "divided at the end": accumulated_once,
         "without .grad": accumulated_outside,
         "means, weighted": means_weighted,
+        "in float32": lambda weight, batches: accumulated_outside(weight, batches).float(),
     },
-    "11.2": {"as torch does": clipped_as_torch_does},
+    "11.2": {
+        "as torch does": clipped_as_torch_does,
+        "a tuple": lambda gradients, limit: tuple(clipped_as_torch_does(gradients, limit)),
+        "in float32": lambda gradients, limit: [
+            g.float() for g in clipped_as_torch_does(gradients, limit)
+        ],
+    },
     "11.3": {"zeroed at the end": zeroed_at_the_end, "a larger limit": clipped_by_a_larger_limit},
     "11.4": {
         "not reentrant": not_reentrant,
@@ -340,6 +347,9 @@ RIGHT = {
     "11.7": {
         "the share first": lambda losses, everywhere, processes: (
             processes * (losses / everywhere).sum()
+        ),
+        "a mean where there are any": lambda losses, everywhere, processes: (
+            losses.mean() * len(losses) * processes / everywhere if len(losses) else losses.sum()
         ),
         "a divisor": lambda losses, everywhere, processes: losses.sum() / (everywhere / processes),
     },
@@ -363,6 +373,7 @@ RIGHT = {
             )
         ),
         "rows by an embedding": by_embedding,
+        "a list": lambda z, codes, beta: list(by_embedding(z, codes, beta)),
     },
     "12.4": {
         "by a mask": by_a_mask,

@@ -11,6 +11,7 @@ from autograd_surprises.show.badge import GREEN, GREY, RED, Badge
 from autograd_surprises.show.findings import with_code
 from autograd_surprises.show.picture import Picture
 from helpers.lessons.exercises import EXERCISES
+from helpers.lessons.exercises.answers import came_through_answer, last_returned
 from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong
 
 NOT_DONE = "is not done yet: write your answer and run this cell again."
@@ -91,7 +92,10 @@ def _drawn(draw, answer):
 
 
 def _what_was_raised(error):
-    """The error, and the line of the learner's code that raised it."""
+    """The error, and the line of the learner's code that raised it; or what the code returned."""
     first, place = str(error).partition("\n")[0], raised_at(error.__traceback__)
+    kind = type(error).__name__
+    if place is None and not came_through_answer(error.__traceback__):
+        return f"the check cannot use what your code returned, {last_returned()}: {kind}: {first}"
     where = f" in {place.short}, `{place.source}`" if place and place.source else ""
-    return f"your code raised {type(error).__name__}{where}: {first}"
+    return f"your code raised {kind}{where}: {first}"

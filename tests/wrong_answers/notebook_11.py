@@ -98,6 +98,15 @@ def always_scaled(gradients, limit):
     return scaled_by(lambda length, limit: limit / length.clamp(min=1e-12))(gradients, limit)
 
 
+def each_as_one(gradients, limit):
+    factor = min(1.0, limit / max(whole_length(gradients).item(), 1e-12))
+    return [g * factor for g in gradients]
+
+
+def given_back(gradients, limit):
+    return each_as_one(gradients, limit) if whole_length(gradients) > limit else gradients
+
+
 def one_tensor(gradients, limit):
     return torch.cat([g.flatten() for g in gradients])
 
@@ -167,6 +176,13 @@ def length_afterwards(parameters, *args):
 
 def clipped_to_one(parameters, *args):
     return clip_grad_norm_(parameters, 1.0)
+
+
+def each_parameter_alone(parameters, *args):
+    length = length_only(parameters)
+    for parameter in parameters:
+        clip_grad_norm_([parameter], args[-1])
+    return length
 
 
 def clipped_if_finite(parameters, *args):
@@ -260,6 +276,12 @@ WRONG = {
         "all at once": (all_at_once, "backward reached weight 1 times for 3 batches"),
         "cleared in the loop": (cleared, "Only the last batch is left"),
         "forgets to return": (not_returned, "returned None"),
+        "a result in float32, of padding": (
+            lambda weight, batches: accumulated(
+                lambda s, y, b, k: sums(s, y) / sum(len(labels) for _, labels in b)
+            )(weight, batches).float(),
+            "for 2, 5 and 9 tokens … Tokens whose label is -100",
+        ),
         "returns a loss": (returns_the_loss, "yours has shape () … Return weight.grad"),
     },
     "11.2": {
@@ -286,6 +308,15 @@ WRONG = {
             "gradients short … what is shorter stays",
         ),
         "in place": (in_place, "it writes into the gradients"),
+        "to 2": (
+            lambda gradients, limit: each_as_one(gradients, 2.0),
+            "the limit 0.75, in float32, tensor 0 [0]: yours",
+        ),
+        "what is short is given back": (given_back, "gradients short: the numbers are right"),
+        "views": (
+            lambda gradients, limit: [g.view_as(g) for g in given_back(gradients, limit)],
+            "yours are the tensors that were given",
+        ),
         "one tensor": (one_tensor, "needs a list of 2 tensors, got Tensor"),
         "forgets to return": (lambda gradients, limit: None, "returned None"),
     },
@@ -323,6 +354,18 @@ WRONG = {
             "your backward is not multiplied by 1024",
         ),
         "not clipped": (Loop(clip=length_only), "Nothing is clipped"),
+        "clipped to 2": (
+            Loop(clip=lambda p, *args: clip_grad_norm_(p, 2.0)),
+            "what a long gradient subtracts [0]: yours 0.96, expected 1.2",
+        ),
+        "each parameter alone": (
+            Loop(clip=each_parameter_alone),
+            "Each parameter is clipped alone",
+        ),
+        "only the first parameter": (
+            Loop(clip=lambda p, *args: clip_grad_norm_(p[:1], args[-1])),
+            "the length of a short gradient before clipping: yours 0.3, expected 0.5",
+        ),
         "clipped to 1": (Loop(clip=clipped_to_one), "to 1, whatever the limit is"),
         "cleared before the step": (
             Loop(clip=clipped_and_cleared),

@@ -93,6 +93,10 @@ WRONG = {
             hooked(lambda gradient, limit: gradient.clamp(-1, 1)),
             "clamped to [-1, 1], whatever the limit is",
         ),
+        "to 0.5": (
+            hooked(lambda gradient, limit: gradient.clamp(-0.5, 0.5)),
+            "x.grad [0, 0]: yours",
+        ),
         "clipped by norm": (hooked(by_norm), "x.grad … That is clipping by norm"),
         "the value is clamped": (
             lambda x, limit: x.clamp(-limit, limit),
@@ -124,6 +128,14 @@ WRONG = {
         "a vector": (
             lambda losses, everywhere, processes: losses * processes / everywhere,
             "yours has shape (2,) … Add up the losses",
+        ),
+        "a new zero for an empty share": (
+            lambda losses, everywhere, processes: (
+                losses.sum() * processes / everywhere
+                if len(losses)
+                else torch.zeros((), requires_grad=True)
+            ),
+            "3 + 0 … does not lead back to the weights … DDP in the other processes waits",
         ),
         "a number": (
             lambda losses, everywhere, processes: losses.sum().detach(),

@@ -76,6 +76,16 @@ def layer(loss, through=straight):
     return quantize
 
 
+def chosen_by(choose):
+    """The right layer, but for the code that is chosen."""
+
+    def quantize(z, codes, beta):
+        q = codes[choose(z, codes)]
+        return straight(z, q), right(z, q, None, beta)
+
+    return quantize
+
+
 def right(z, q, y, beta):
     return F.mse_loss(q, z.detach()) + beta * F.mse_loss(z, q.detach())
 
@@ -140,6 +150,10 @@ def not_a_leaf(codes, z, index):
     recorded(codes, z, index)
 
 
+def frozen(codes, z, index):
+    not_a_leaf(codes, z.detach(), index)
+
+
 WRONG = {
     "12.1": {
         "nothing detached": (
@@ -194,7 +208,7 @@ WRONG = {
         "a tensor": (one_for_all("softmax", torch.tensor(1.0)), "got tensor(1.)"),
     },
     "12.3": {
-        "as it was": (broken, "gradient of codes, through y: yours [1.0, -2.0] … expected None"),
+        "as it was": (broken, "gradient of codes, through y: yours [-2.5, -1.5] … expected None"),
         "no straight-through": (
             layer(right, through=lambda z, q: q),
             "gradient of z, through y: yours None",
@@ -203,11 +217,11 @@ WRONG = {
         "not quantized": (layer(right, through=lambda z, q: z), "y [0, 0]: yours 0.5 … That is z."),
         "z detached instead": (
             layer(right, through=lambda z, q: z.detach() + q - z),
-            "gradient of z, through y [0, 0]: yours -1, expected 1 … The sign is turned",
+            "gradient of z, through y [0, 0]: yours 2.5, expected -2.5 … The sign is turned",
         ),
         "half of the gradient": (
             layer(right, through=lambda z, q: z / 2 + (q - z / 2).detach()),
-            "gradient of z, through y [0, 0]: yours 0.5, expected 1",
+            "gradient of z, through y [0, 0]: yours -1.25, expected -2.5",
         ),
         "beta weighs the codebook loss": (
             layer(swapped),
@@ -246,6 +260,26 @@ WRONG = {
             layer(lambda z, q, y, beta: z.numel() * right(z, q, y, beta)),
             "Take the mean of the squares",
         ),
+        "beta is 0.25": (
+            layer(lambda z, q, y, beta: right(z, q, y, 0.25)),
+            "loss: yours … expected",
+        ),
+        "by another distance": (
+            chosen_by(lambda z, codes: torch.cdist(z, codes, p=1).argmin(1)),
+            "y [ … chosen by the sum of the differences",
+        ),
+        "by the product": (
+            chosen_by(lambda z, codes: (z @ codes.T).argmax(1)),
+            "y [ … chosen by the largest product",
+        ),
+        "by the angle": (
+            chosen_by(lambda z, codes: (F.normalize(z) @ F.normalize(codes).T).argmax(1)),
+            "y [ … chosen by the angle",
+        ),
+        "by the largest difference": (
+            chosen_by(lambda z, codes: torch.cdist(z, codes, p=torch.inf).argmin(1)),
+            "y [ … chosen by the largest of the differences",
+        ),
         "only y": (lambda z, codes, beta: z, "needs to return y and the loss, got Tensor."),
     },
     "12.4": {
@@ -267,6 +301,7 @@ WRONG = {
             "which is no vector of z. It may be far",
         ),
         "a grad_fn": (not_a_leaf, "codes has a grad_fn now"),
+        "frozen": (frozen, "codes.requires_grad is False now … torch.no_grad()"),
         "the call": (3, "needs the function itself, got int."),
     },
 }

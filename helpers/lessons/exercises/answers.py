@@ -5,11 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from numbers import Real
+from types import TracebackType
 
 import torch
 
 from autograd_surprises.numerics import short_number
 from helpers.lessons.exercises.exercise import NotDone, Wrong
+
+_last_returned = ["nothing"]  # in words, for the message when a check cannot use it
+
+
+def last_returned() -> str:
+    """What the learner's function returned last, in words."""
+    return _last_returned[0]
+
+
+def came_through_answer(traceback: TracebackType | None) -> bool:
+    """Was the learner's function running in call_answer when this was raised?"""
+    while traceback is not None:
+        if traceback.tb_frame.f_code is call_answer.__code__:
+            return True
+        traceback = traceback.tb_next
+    return False
 
 
 def call_answer(answer: Callable, *args, cures: Mapping[str, str] | None = None):
@@ -31,11 +48,38 @@ def call_answer(answer: Callable, *args, cures: Mapping[str, str] | None = None)
             if text in str(error):
                 raise Wrong(cure) from None
         raise
+    _last_returned[0] = in_words(result)
     if result is ...:
         raise NotDone
     if result is None:
         raise Wrong(cures.get("None", "returned None: end the function with `return`."))
     return result
+
+
+def short_list(values: object) -> str:
+    """Numbers as a learner would write them.
+
+    >>> short_list([[1.0, -2.5], [0.0, 3.0]])
+    '[[1, -2.5], [0, 3]]'
+    """
+    if isinstance(values, (list, tuple)):
+        return f"[{', '.join(map(short_list, values))}]"
+    return f"{values:g}"
+
+
+def in_words(result: object) -> str:
+    """What kind of thing this is.
+
+    >>> in_words((torch.ones(2), 1))
+    'a tuple of a float32 tensor of shape (2,), a value of type int'
+    """
+    if isinstance(result, torch.Tensor):
+        kind = str(result.dtype).removeprefix("torch.")
+        return f"a {kind} tensor of shape {tuple(result.shape)}"
+    if isinstance(result, (list, tuple)):
+        parts = ", ".join(map(in_words, result)) or "nothing"
+        return f"a {type(result).__name__} of {parts}"
+    return f"a value of type {type(result).__name__}"
 
 
 def as_number(yours: object, where: str = "") -> float:
@@ -59,6 +103,8 @@ def expect_tensor(where: str, yours: object, shape: torch.Size, why: str = "") -
         why = "torch.autograd.grad returns a tuple with a gradient in it: take [0]."
     if not isinstance(yours, torch.Tensor):
         raise Wrong(f"{where}: yours is {type(yours).__name__}, expected a tensor. {why}".strip())
+    if yours.is_complex():
+        raise Wrong(f"{where}: yours is complex, expected real numbers. {why}".strip())
     if yours.shape != shape:
         shapes = f"yours has shape {tuple(yours.shape)}, expected {tuple(shape)}"
         raise Wrong(f"{where}: {shapes}. {why}".strip())
@@ -77,7 +123,7 @@ def expect_close(
     """
     why = likely_mistake(yours, mistakes or {}) or why
     expect_tensor(where, yours, expected.shape, why)
-    different = ~torch.isclose(yours.detach().to(expected.dtype), expected, equal_nan=True)
+    different = ~_close(yours.detach(), expected)
     if different.any():
         i = different.nonzero()[0].tolist()
         place = f" {i}" if i else ""
@@ -85,10 +131,19 @@ def expect_close(
         raise Wrong(f"{where}{place}: yours {numbers[0]}, expected {numbers[1]}. {why}".strip())
 
 
+def _close(yours: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
+    """Where the two are equal, but for rounding in the less precise of their dtypes."""
+    single = torch.float32 in (yours.dtype, expected.dtype)
+    rounding = {"rtol": 1e-4, "atol": 1e-6} if single else {}
+    return torch.isclose(yours.to(expected.dtype), expected, equal_nan=True, **rounding)
+
+
+def same(one: object, other: torch.Tensor) -> bool:
+    """Is the first a tensor with the numbers of the second, of whatever dtype?"""
+    fits = isinstance(one, torch.Tensor) and one.shape == other.shape and not one.is_complex()
+    return fits and bool(_close(one.detach(), other.detach()).all())
+
+
 def likely_mistake(yours: object, mistakes: Mapping[str, torch.Tensor]) -> str:
     """The reason of the first mistake that returns what `yours` is."""
-    if isinstance(yours, torch.Tensor):
-        for reason, wrong in mistakes.items():
-            if yours.shape == wrong.shape and torch.allclose(yours.to(wrong.dtype), wrong):
-                return reason
-    return ""
+    return next((reason for reason, wrong in mistakes.items() if same(yours, wrong)), "")

@@ -108,6 +108,17 @@ def refuse_replaced_nan(where, loss, leaf):
         ) from None
 
 
+def _expect_in_float32(answer, right, weight, inputs):
+    weight, *inputs = (
+        each.float() if each.is_floating_point() else each for each in (weight, *inputs)
+    )
+    yours, leaf = (weight.clone().requires_grad_() for _ in range(2))
+    loss, expected = call_answer(answer, yours, *inputs), right(leaf, *inputs)
+    expect_close("loss in float32", loss, expected.detach())
+    (gradient,) = torch.autograd.grad(loss, yours)
+    expect_close("gradient in float32", gradient, *torch.autograd.grad(expected, leaf))
+
+
 def hunt(answer, right, points, mistakes):
     """Compare a learner's function with the right one at each point (weight, other inputs).
 
@@ -129,6 +140,7 @@ def hunt(answer, right, points, mistakes):
         why = NOT_A_NUMBER if gradient.isnan().any() else "Finite differences say otherwise."
         expect_close(where, gradient, slopes, why=f"{why} {calls.reason}".strip())
         refuse_replaced_nan(where, loss, leaf)
+    _expect_in_float32(answer, right, weight, inputs)
     if call_answer(answer, weight.clone(), *inputs).requires_grad:
         raise Wrong(
             "value and gradient are right. But for a weight that needs no gradient, the loss still "

@@ -6,29 +6,43 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from helpers.lessons.exercises.answers import call_answer, expect_close
+from helpers.lessons.exercises.answers import call_answer, expect_close, short_list
 from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong
+
+LINES = (  # dtype, weight, bias and scale, x
+    (torch.float32, (3.0, 1.0, 0.5), [1.0, -2.0]),
+    (torch.float64, (-2.0, 0.25, 4.0), [[0.5, -1.5, 2.0], [1.0, 0.0, 3.0]]),
+)
 
 
 def _check_scaled_line(answer):
+    for dtype, (weight, bias, scale), x in LINES:
+        _expect_line(answer, dtype, {"weight": weight, "bias": bias, "scale": scale}, x)
+
+
+def _expect_line(answer, dtype, numbers, x):
     layer = call_answer(answer)
     tensors = _registered(layer)
     if type(layer).forward is nn.Module.forward:
         raise Wrong("forward is missing: the three tensors are registered, now compute with them.")
+    tensors = _registered(layer.to(dtype))
     with torch.no_grad():
-        for name, value in (("weight", 3.0), ("bias", 1.0), ("scale", 0.5)):
+        for name, value in numbers.items():
             tensors[name].fill_(value)
-    y = call_answer(layer, torch.tensor([1.0, -2.0]))
-    where = "value for weight 3, bias 1, scale 0.5 at x = [1, -2]"
-    expect_close(where, y, torch.tensor([2.0, -2.5]))
+    weight, bias, scale = numbers.values()
+    x = torch.tensor(x, dtype=dtype)
+    at = short_list(x.tolist())
+    where = f"value for weight {weight:g}, bias {bias:g}, scale {scale:g} at x = {at}"
+    y = call_answer(layer, x.clone())
+    expect_close(where, y, (weight * x + bias) * scale)
     if not y.requires_grad:
         raise Wrong("the result has no grad_fn: something in forward cuts the graph.")
     y.sum().backward()
-    for name, expected in (("weight", -0.5), ("bias", 1.0)):
+    for name, expected in (("weight", scale * x.sum().item()), ("bias", scale * x.numel())):
         grad = tensors[name].grad
         if grad is None:
             raise Wrong(f"{name}.grad: yours None, expected {expected}: forward uses a copy.")
-        expect_close(f"{name}.grad", grad.reshape(()), torch.tensor(expected))
+        expect_close(f"{name}.grad", grad.reshape(()), torch.tensor(expected, dtype=dtype))
 
 
 def _registered(layer):
@@ -77,7 +91,12 @@ class _Asked(TorchFunctionMode):
 
 
 def _check_middle_gradient(answer):
-    x = torch.tensor([0.0, 1.0], requires_grad=True)
+    _expect_middle_gradient(answer, torch.tensor([0.0, 1.0]))
+    _expect_middle_gradient(answer, torch.tensor([[0.5, -1.0, 0.25], [1.5, 0.0, -2.0]]).double())
+
+
+def _expect_middle_gradient(answer, x):
+    x.requires_grad_()
     nothing = (
         "yours returned None, as backward() does: end the function with `return` and the gradient."
     )
@@ -96,7 +115,7 @@ def _check_middle_gradient(answer):
         "That is the gradient of x. The gradient of y is asked for, one step earlier.": 2 * y * y,
         "Those are the values of y itself, half of its gradient.": y,
     }
-    expect_close("gradient of y at x = [0, 1]", yours, 2 * y, mistakes)
+    expect_close(f"gradient of y at x = {short_list(x.tolist())}", yours, 2 * y, mistakes)
     if not asked.computed and x.grad is None:
         raise Wrong(
             "the numbers are right, but they come from a formula of yours: let autograd compute "

@@ -2,7 +2,7 @@
 
 import torch
 
-from helpers.lessons.exercises.answers import call_answer, expect_close, likely_mistake
+from helpers.lessons.exercises.answers import call_answer, expect_close, likely_mistake, short_list
 from helpers.lessons.exercises.exercise import Exercise, Wrong
 from helpers.lessons.exercises.old_grad import (
     expect_kept,
@@ -16,68 +16,105 @@ NO_WEIGHTS = {
 }
 
 
+ROWS = (  # y and its formula, x, dtype, and the rows that are asked for
+    (
+        "y = [x1 * x2, x1², 5 * x2 - x1]",
+        lambda x: torch.stack([x[0] * x[1], x[0] ** 2, 5 * x[1] - x[0]]),
+        [2.0, 3.0],
+        torch.float64,
+        (1, 0),
+    ),
+    (
+        "y = [x1² * x3, x2 * x4, x3³, x1 - x4, x2²]",
+        lambda x: torch.stack([x[0] ** 2 * x[2], x[1] * x[3], x[2] ** 3, x[0] - x[3], x[1] ** 2]),
+        [1.0, -2.0, 0.5, 3.0],
+        torch.float32,
+        (2, 4),
+    ),
+)
+
+
 def _check_jacobian_row(answer):
-    jacobian = torch.tensor([[3.0, 2.0], [4.0, 0.0], [-1.0, 5.0]], dtype=torch.float64)
-    for i in (1, 0):
-        x = leaf_with_old_grad([2.0, 3.0])
-        y = torch.stack([x[0] * x[1], x[0] ** 2, 5 * x[1] - x[0]])
-        walks = []
-        y.register_hook(walks.append)
-        like_y = "v needs the shape of y, here (3,): one weight for each number of y, not of x."
-        yours = call_answer(answer, y, x, i, cures={"Mismatch in shape": like_y, **NO_WEIGHTS})
-        mistakes = {
-            "That is the sum of all rows: v has a 1 for each of them.": jacobian.sum(0),
-            f"That is column {i}: how each number of y changes with one of x.": jacobian[:, i],
-            "That is the whole Jacobian: v picks one row of it.": jacobian,
-            f"That is row {i - 1}: i counts from 0.": jacobian[i - 1],
-        }
-        where = f"row {i} for y = [x1 * x2, x1², 5 * x2 - x1] at x = [2, 3]"
-        expect_new_gradient(where, yours, jacobian[i], mistakes)
-        if len(walks) > 1:
-            raise Wrong(
-                f"row {i} is right, but yours calls autograd {len(walks)} times: one call with a 1 "
-                f"at {i} and zeros elsewhere is enough."
-            )
-        expect_kept("x.grad", x)
+    for formula, fn, point, dtype, rows in ROWS:
+        for i in rows:
+            _expect_row(answer, formula, fn, leaf_with_old_grad(point, dtype), i)
+
+
+def _expect_row(answer, formula, fn, x, i):
+    jacobian = torch.func.jacrev(fn)(x.detach())
+    y, walks = fn(x), []
+    y.register_hook(walks.append)
+    like_y = (
+        f"v needs the shape of y, here {tuple(y.shape)}: one weight for each number of y, not of x."
+    )
+    yours = call_answer(answer, y, x, i, cures={"Mismatch in shape": like_y, **NO_WEIGHTS})
+    mistakes = {
+        "That is the sum of all rows: v has a 1 for each of them.": jacobian.sum(0),
+        f"That is column {i}: how each number of y changes with one of x.": (
+            jacobian[:, i % len(x)]
+        ),
+        "That is the whole Jacobian: v picks one row of it.": jacobian,
+        f"That is row {i - 1}: i counts from 0.": jacobian[i - 1],
+    }
+    where = f"row {i} for {formula} at x = {short_list(x.tolist())}"
+    expect_new_gradient(where, yours, jacobian[i], mistakes)
+    if len(walks) > 1:
+        raise Wrong(
+            f"row {i} is right, but yours calls autograd {len(walks)} times: one call with a 1 "
+            f"at {i} and zeros elsewhere is enough."
+        )
+    expect_kept("x.grad", x)
 
 
 def _check_weighted_gradient(answer):
-    weights = torch.tensor([2.0, -1.0, 5.0], dtype=torch.float64)
-    for features in (3, 2):  # a square first: there weights fit along the wrong dimension, too
-        x = leaf_with_old_grad([[1.0, 2.0], [3.0, -1.0], [2.0, 1.0]])
-        mixed = (x - x.mean(0)).square()  # so that the weights cannot be applied afterwards
-        y = mixed @ torch.arange(1, 2 * features + 1).double().reshape(2, features)
-        expected, all_alike, across = [
-            torch.autograd.grad(y, x, v.expand_as(y), retain_graph=True)[0]
-            for v in (weights[:, None], torch.ones(1).double(), weights[:features])
-        ]
-        mistakes = {
-            "The weights are ignored: each sample counts 1.": all_alike,
-            "The weights run along the features, expected along the samples: weights[:, None].": (
-                across
-            ),
-            f"A sum is asked for, not the mean of {features} numbers.": expected / features,
-            f"A sum is asked for, not the mean of {y.numel()} numbers.": expected / y.numel(),
-            "Use the weights as they are: don't divide by their sum.": expected / weights.sum(),
-            "That is the unweighted gradient times weights: the weights belong to y, not to x.": (
-                weights[:, None] * all_alike
-            ),
-        }
-        shape = tuple(y.shape)
-        like_y = f"v needs the shape of y, {shape}: repeat each weight along its row of y."
-        cures = {"Mismatch in shape": like_y, "must match": f"For y of shape {shape}: {like_y}"}
-        yours = call_answer(answer, y, x, weights.clone(), cures={**cures, **NO_WEIGHTS})
-        where = f"gradient for y of shape {shape} and weights [2, -1, 5]"
-        expect_new_gradient(where, yours, expected, mistakes)
-        if yours.dtype != x.dtype:
-            raise Wrong(f"{where}: yours is {yours.dtype}, expected {x.dtype}, as x is.")
-        expect_kept("x.grad", x)
+    samples = [[1.0, 2.0], [3.0, -1.0], [2.0, 1.0]]
+    # a square first: there weights fit along the wrong dimension, too
+    _expect_weighted(answer, samples, [2.0, -1.0, 5.0], 3, torch.float64)
+    _expect_weighted(answer, samples, [2.0, -1.0, 5.0], 2, torch.float64)
+    _expect_weighted(answer, [*samples, [0.0, -3.0]], [0.5, 3.0, -2.0, 4.0], 1, torch.float32)
+
+
+def _expect_weighted(answer, samples, weights, features, dtype):
+    named = short_list(weights)
+    weights = torch.tensor(weights, dtype=dtype)
+    x = leaf_with_old_grad(samples, dtype)
+    mixed = (x - x.mean(0)).square()  # so that the weights cannot be applied afterwards
+    y = mixed @ torch.arange(1, 2 * features + 1).to(dtype).reshape(2, features)
+    expected, all_alike, across = [
+        torch.autograd.grad(y, x, v.expand_as(y), retain_graph=True)[0]
+        for v in (weights[:, None], torch.ones(1, dtype=dtype), weights[:features])
+    ]
+    mistakes = {
+        "The weights are ignored: each sample counts 1.": all_alike,
+        "The weights run along the features, expected along the samples: weights[:, None].": (
+            across
+        ),
+        f"A sum is asked for, not the mean of {features} numbers.": expected / features,
+        f"A sum is asked for, not the mean of {y.numel()} numbers.": expected / y.numel(),
+        "Use the weights as they are: don't divide by their sum.": expected / weights.sum(),
+        "That is the unweighted gradient times weights: the weights belong to y, not to x.": (
+            weights[:, None] * all_alike
+        ),
+    }
+    shape = tuple(y.shape)
+    like_y = f"v needs the shape of y, {shape}: repeat each weight along its row of y."
+    cures = {"Mismatch in shape": like_y, "must match": f"For y of shape {shape}: {like_y}"}
+    yours = call_answer(answer, y, x, weights.clone(), cures={**cures, **NO_WEIGHTS})
+    where = f"gradient for y of shape {shape} and weights {named}"
+    expect_new_gradient(where, yours, expected, mistakes)
+    if yours.dtype != x.dtype:
+        raise Wrong(f"{where}: yours is {yours.dtype}, expected {x.dtype}, as x is.")
+    expect_kept("x.grad", x)
 
 
 def _check_two_gradients(answer):
-    x = leaf_with_old_grad([1.0, 2.0, -1.0])
+    _expect_two(answer, leaf_with_old_grad([1.0, 2.0, -1.0]))
+    _expect_two(answer, leaf_with_old_grad([0.5, -1.0, 1.5, 2.0, -0.5], torch.float32))
+
+
+def _expect_two(answer, x):
     shared = x**3
-    a, b = shared @ torch.tensor([1.0, 2.0, 3.0]).double(), shared.square().sum()
+    a, b = shared @ torch.arange(1, len(x) + 1).to(x.dtype), shared.square().sum()
     of_a, of_b = (torch.autograd.grad(loss, x, retain_graph=True)[0] for loss in (a, b))
     freed = (
         "the first call frees the part of the graph that the second needs: retain_graph=True in "

@@ -7,6 +7,7 @@ from helpers.lessons.exercises.exercise import Exercise, Wrong
 from helpers.lessons.exercises.pointwise import (
     UPSTREAM,
     draw_against,
+    expect_also,
     expect_each,
     expect_slope,
     gradients_for,
@@ -15,6 +16,7 @@ from helpers.lessons.exercises.pointwise import (
 )
 
 X = torch.tensor([-1.0, -0.1, 0.0, 0.5, 1.0, 1.1, 2.0])
+TABLE = torch.stack([X, X.flip(0)]).double()  # another shape and dtype
 RANGE = -1.5, 2.5  # to draw
 WEIGHT = torch.tensor([2.0, 3.0, -1.0, 0.5, 4.0, -2.0, 6.0])
 
@@ -37,6 +39,7 @@ def _check_leaky_clamp(answer):
         "Outside, a tenth of grad_output is asked for.": torch.ones(len(X)),
     }
     expect_slope("gradient", X, gradient, slope, mistakes)
+    expect_also(answer, _leaky, TABLE)
 
 
 def _leaky(x):
@@ -62,6 +65,12 @@ def _check_weighted_round(answer):
     expect_slope("gradient of x", numbers, of_x, WEIGHT, mistakes)
     mistakes = {"Yours uses x, but weight was multiplied by round(x).": numbers}
     expect_slope("gradient of weight", numbers, of_weight, rounded, mistakes)
+    more = TABLE + 0.3, torch.stack([WEIGHT.flip(0), WEIGHT]).double()
+    expect_also(answer, _weighted, *more, names=("x", "weight"))
+
+
+def _weighted(x, weight):
+    return round_ste(x) * weight
 
 
 def _draw_weighted_round(answer):
@@ -86,6 +95,7 @@ def _check_repaired_square(answer):
     (gradient,) = gradients_for(UPSTREAM, y, x)
     mistakes = {"The factor 2 * x is lost.": torch.ones(len(X)), "The factor 2 is lost.": X}
     expect_slope("gradient", X, gradient, 2 * X, mistakes)
+    expect_also(answer, torch.square, TABLE)
     double = X.double().requires_grad_()
     if not torch.autograd.gradgradcheck(answer, (double,), raise_exception=False):
         raise Wrong(

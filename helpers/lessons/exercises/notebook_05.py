@@ -5,7 +5,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from helpers.lessons.exercises.answers import call_answer, expect_close
+from helpers.lessons.exercises.answers import call_answer, expect_close, short_list
 from helpers.lessons.exercises.exercise import Exercise, Wrong
 from helpers.lessons.exercises.old_grad import (
     BEFORE,
@@ -31,19 +31,23 @@ def _check_second_derivative(answer):
     straight = "for the straight line {} yours finds no gradient, expected zeros: f′ {}."
     no_graph = straight.format("3 * x", "has no graph to walk through")
     unused = straight.format("weight * x", "has a graph, but x is not in it")
+    square = [[1.0, -2.0], [0.5, 3.0]], torch.float64
+    row = [0.25, -1.0, 2.0], torch.float32
     cases = (
-        ("x ** 3", lambda x: x**3, lambda x: 6 * x, NO_CREATE_GRAPH),
-        ("3 * x", lambda x: 3 * x, torch.zeros_like, {NO_GRAPH: no_graph}),
+        ("x ** 3", lambda x: x**3, lambda x: 6 * x, NO_CREATE_GRAPH, *square),
+        ("3 * x", lambda x: 3 * x, torch.zeros_like, {NO_GRAPH: no_graph}, *square),
         (
             "weight * x",
             lambda x: weight * x,
             torch.zeros_like,
             {"not have been used": unused, "None": unused},
+            *square,
         ),
-        ("sin(x)", torch.sin, lambda x: -x.sin(), {}),
+        ("sin(x)", torch.sin, lambda x: -x.sin(), {}, *square),
+        ("x ** 4", lambda x: x**4, lambda x: 12 * x**2, {}, *row),
     )
-    for formula, f, second, cures in cases:
-        x = leaf_with_old_grad([[1.0, -2.0], [0.5, 3.0]])
+    for formula, f, second, cures, point, dtype in cases:
+        x = leaf_with_old_grad(point, dtype)
         (first,) = torch.autograd.grad(f(x).sum(), x)
         expected = second(x.detach())
         yours = call_answer(answer, f, x, cures=cures)
@@ -53,7 +57,7 @@ def _check_second_derivative(answer):
             "That is their sum: one for each number of x is asked for.": expected.sum(),
             "That is what two calls of backward() add up in x.grad.": first + expected + BEFORE,
         }
-        where = f"second derivative of {formula} at x = [[1, -2], [0.5, 3]]"
+        where = f"second derivative of {formula} at x = {short_list(point)}"
         expect_new_gradient(where, yours, expected, mistakes)
         expect_kept("x.grad", x)
 
@@ -72,12 +76,22 @@ class CostRecorder(TorchDispatchMode):
 
 
 def _check_hessian_vector_product(answer):
-    def f(x):
-        return x.sin().sum() ** 2 + (x**3).sum()
+    _expect_product(
+        answer,
+        "(Σ sin x)² + Σ x³",
+        lambda x: x.sin().sum() ** 2 + (x**3).sum(),
+        torch.linspace(-1, 2, 60, dtype=torch.float64),
+    )
+    _expect_product(
+        answer,
+        "Σ x² · Σ sin x",
+        lambda x: (x**2).sum() * x.sin().sum(),
+        torch.linspace(-1, 1.5, 20),
+    )
 
-    n = 60
-    x = torch.linspace(-1, 2, n, dtype=torch.float64)
-    v = (7 * x).cos()
+
+def _expect_product(answer, formula, f, x):
+    n, v = len(x), (7 * x).cos()
     gradient, hessian = torch.func.grad(f)(x), torch.func.jacrev(torch.func.grad(f))(x)
     x.requires_grad_()
     preset_grad(x)
@@ -96,7 +110,7 @@ def _check_hessian_vector_product(answer):
         "That is the number vᵀHv: stop one product earlier.": v @ expected,
         "That is H itself.": hessian,
     }
-    where = "H v for f(x) = (Σ sin x)² + Σ x³"
+    where = f"H v for f(x) = {formula}"
     expect_new_gradient(where, yours, expected, mistakes)
     if cost.largest > n:
         raise Wrong(
@@ -155,11 +169,15 @@ def _penalties(model, x):
 
 
 def _check_repaired_penalty(answer):
-    for requires_grad in (False, True):
-        model = _Model()
+    samples = torch.tensor([[0.2, -0.4], [1.0, 0.3], [-0.5, 0.8], [0.7, -1.1], [-0.2, 0.1]])
+    for requires_grad, x in (
+        (False, samples[:3].double()),
+        (True, samples[:3].double()),
+        (False, samples),
+    ):
+        model = _Model().to(x.dtype)
         weights = dict(model.named_parameters())
-        x = torch.tensor([[0.2, -0.4], [1.0, 0.3], [-0.5, 0.8]]).double()
-        x.requires_grad_(requires_grad)
+        x = x.clone().requires_grad_(requires_grad)
         expected, mistakes = _penalties(model, x)
         gradients = torch.autograd.grad(expected, weights.values())
         leaves = {**weights, "x": x} if requires_grad else weights

@@ -12,6 +12,7 @@ from helpers.lessons.exercises.exercise import Exercise, Wrong
 from helpers.lessons.exercises.pointwise import (
     UPSTREAM,
     draw_against,
+    expect_also,
     expect_each,
     gradients_for,
     run_on_leaves,
@@ -51,6 +52,8 @@ def _check_repaired(answer):
             f"gradient of step: yours is {(of_step / want).item():.3g} times the expected one. "
             "It goes through both places where step is used, and through scale_gradient once."
         )
+    more = torch.stack([2 * X, 5 * X.flip(0)]).double(), torch.tensor(0.5).double()
+    expect_also(answer, _reference, *more, names=("x", "step"), rest=(-4, 3))
     percent = accuracy(train(Run(answer, scale_factor=0.25, learns_scale=True)))
     if percent < ENOUGH:
         raise Wrong(
@@ -72,10 +75,10 @@ def _with_step(quantize):
     return lambda x: quantize(x, torch.tensor(SCALE), LOW, HIGH)
 
 
-def _whole(x):
-    bins = (x / SCALE).round()
-    inside = (bins >= LOW) & (bins <= HIGH)
-    return functions.value_with_gradient_of(bins.clamp(LOW, HIGH) * SCALE, x.where(inside, 0 * x))
+def _whole(x, scale=SCALE, low=LOW, high=HIGH, clamp=None):
+    bins = (x / scale).round()
+    inside = (bins >= low) & (bins <= high)
+    return functions.value_with_gradient_of(bins.clamp(low, high) * scale, x.where(inside, 0 * x))
 
 
 def _with_clamp(quantize):
@@ -109,10 +112,15 @@ def _check_whole_bins(answer):
     value = bins.round().clamp(LOW, HIGH) * SCALE
     expect_each("value", bins, y, value, _why_value, at="x / scale")
     (gradient,) = gradients_for(UPSTREAM, y, x)
+    if gradient is None:
+        raise Wrong("gradient: yours None, expected a tensor. No path leads back to x.")
     flat = "It is 0 everywhere: round with a straight-through estimator."
     why = _why_bin if gradient.any() else flat
     at = {"upstream": UPSTREAM, "at": "x / scale"}
     expect_each("gradient", bins, gradient, slope * UPSTREAM, why, **at)
+    bins = torch.tensor([[-0.9, 3.45, -4.6], [2.6, -4.45, 4.0], [-3.9, 3.6, -4.0]]).double()
+    with _clamp_of_2_14():
+        expect_also(answer, _whole, bins * 0.5, rest=(0.5, -4, 3, _since_2_14))
 
 
 def _why_value(_, yours):

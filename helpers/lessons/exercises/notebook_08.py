@@ -21,7 +21,10 @@ def _fit_loss(weight, x, target):
 
 
 def _check_repaired_fit_loss(answer):
-    points = [random_tensors(seed, (3,), (5, 3), (5,)) for seed in range(3)]
+    points = [
+        random_tensors(seed, (wide,), (rows, wide), (rows,))
+        for seed, (wide, rows) in enumerate([(3, 5), (3, 5), (2, 4)])
+    ]
     mistakes = {
         "That is the sum, expected the mean.": lambda w, x, t: len(x) * _fit_loss(w, x, t),
         "The tanh is missing.": lambda w, x, t: ((x @ w - t) ** 2).mean(),
@@ -36,9 +39,9 @@ def _direction_loss(weight, tokens, seen, target):
 
 def _check_repaired_direction_loss(answer):
     points = []
-    for seed, padded in enumerate(([3], [0, 4], [])):
-        weight, tokens, target = random_tensors(seed, (4, 2), (5, 4), (5, 2))
-        seen = torch.ones(5, dtype=torch.bool)
+    for seed, (padded, rows, wide) in enumerate((([3], 5, 2), ([0, 4], 5, 2), ([], 6, 3))):
+        weight, tokens, target = random_tensors(seed, (4, wide), (rows, 4), (rows, wide))
+        seen = torch.ones(rows, dtype=torch.bool)
         seen[padded] = False
         tokens[~seen] = 0.0
         tokens[1] *= 1e-3  # a short vector, to which an added number makes a difference
@@ -79,8 +82,8 @@ def _check_repaired_bumps(answer):
     frozen = [name for name, p in named.items() if not p.requires_grad]
     if frozen:
         raise Wrong(f"{frozen[0]}: yours has requires_grad=False, but it is to be trained.")
-    for seed in range(3):
-        numbers, x, target = random_tensors(seed, (4,), (6, 1), (6,))
+    for seed, rows in enumerate((6, 6, 4)):
+        numbers, x, target = random_tensors(seed, (4,), (rows, 1), (rows,))
         if not seed:
             numbers = torch.tensor([*NUMBERS.values()]).double()
         with torch.no_grad():
@@ -96,6 +99,12 @@ def _check_repaired_bumps(answer):
             reason = calls.reason or "forward uses a copy of it."
             why = f"Finite differences say otherwise. {reason}"
             expect_close(f"gradient of {name}", gradient, slope, why=why)
+    _expect_in_float32(model.float(), x.float(), target.float(), y.float(), loss.float())
+
+
+def _expect_in_float32(model, x, target, y, loss):
+    expect_close("value of forward in float32", call_answer(model, x), y.detach())
+    expect_close("loss in float32", call_answer(model.loss, x, target), loss.detach())
 
 
 def _built(answer):

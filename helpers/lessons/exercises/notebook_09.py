@@ -118,22 +118,22 @@ AT_ZERO = {
 
 
 def _check_flat_at_zero(answer):
-    for dtype in (float32, float64):
+    for dtype, shape in ((float32, (10,)), (float64, (2, 5))):
         with CallRecorder() as calls:
-            x, y = run_on_leaves(answer, torch.tensor(ON_THE_LINE, dtype=dtype))
+            x, y = run_on_leaves(answer, torch.tensor(ON_THE_LINE, dtype=dtype).reshape(shape))
         if calls.called & {"detach", "detach_", "data"}:
             raise Wrong("it cuts the graph with detach. Here no cut is needed.")
-        for number, yours in zip(ON_THE_LINE, y.tolist(), strict=True):
+        for number, yours in zip(ON_THE_LINE, y.flatten().tolist(), strict=True):
             if not abs(yours - number) <= 1e-6 * abs(number):
                 value = f"value at x = {number:g}: yours {yours:g}, expected {number:g}."
                 raise Wrong(value + _what_is_lost(number, yours))
-        (gradient,) = gradients_for(LINE_UPSTREAM, y, x)
+        (gradient,) = gradients_for(LINE_UPSTREAM.reshape(shape), y, x)
         if own_functions(y):
             raise Wrong("it contains a Function of your own. torch's own operations suffice.")
         if gradient is None:
             raise Wrong("gradient: yours None. Nothing leads from the value to x.")
         for number, yours, upstream in zip(
-            ON_THE_LINE, gradient.tolist(), LINE_UPSTREAM.tolist(), strict=True
+            ON_THE_LINE, gradient.flatten().tolist(), LINE_UPSTREAM.tolist(), strict=True
         ):
             expected = upstream if number else 0.0
             if abs(yours - expected) <= 1e-6 * abs(expected):

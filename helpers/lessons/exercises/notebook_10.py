@@ -11,6 +11,7 @@ from helpers.lessons.exercises.pointwise import (
     UPSTREAM,
     bytes_kept,
     draw_against,
+    expect_also,
     expect_each,
     expect_slope,
     gradients_for,
@@ -19,6 +20,7 @@ from helpers.lessons.exercises.pointwise import (
 )
 
 X = torch.tensor([-2.0, -1.25, -1.0, -0.5, 0.0, 0.3, 1.0, 1.75, 3.0])
+MORE = torch.cat([X.flip(0), X / 2]).double()
 RANGE = -3.0, 3.0  # to draw
 LARGE = torch.tensor([300.0, -300.0, 1e8, -1e8, 1e30, -1e30])
 INFINITE = torch.tensor([torch.inf, -torch.inf])
@@ -48,6 +50,7 @@ def _check_repaired_gate(answer):
         asked = not refused and row.name != "jacfwd(jacfwd)"  # where torch itself is wrong
         if asked and not row.fine:
             raise Wrong(_in_a_line(row))
+    expect_also(answer, _gate, MORE)
     kept, x_is_kept = bytes_kept(answer)
     own = kept - 4 * x_is_kept
     if own > 0:
@@ -70,7 +73,6 @@ def _check_frugal_sign(answer):
     x, y = run_on_leaves(answer, X)
     mistakes = {"sign(0) is 0.": torch.where(X >= 0, 1.0, -1.0)}
     expect_each("value", X, y, X.sign(), mistakes=mistakes)
-    run_on_leaves(answer, X.double())
     inside = X.abs() <= 1
     (gradient,) = gradients_for(UPSTREAM, y, x)
     mistakes = {
@@ -90,6 +92,7 @@ def _check_frugal_sign(answer):
         "0 · inf is NaN: choose with torch.where(inside, grad_output, 0) instead of a product.",
         upstream=infinite,
     )
+    expect_also(answer, _sign, MORE)
     kept, x_is_kept = bytes_kept(answer)
     if kept > 1:
         what = "x itself is kept" if x_is_kept else "what is kept is not a tensor of bools"
@@ -134,6 +137,7 @@ def _check_step_like_relu(answer):
         expected = torch.where(given > 0, UPSTREAM[: len(given)].to(given.dtype), 0)
         expect_each("gradient", given, gradient, expected)
     _refuse_function(y)
+    expect_also(answer, lambda x: value_with_gradient_of(_step(x), torch.relu(x)), MORE)
     _check_transforms(answer)
 
 

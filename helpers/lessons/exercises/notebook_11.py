@@ -12,23 +12,26 @@ from helpers.lessons.exercises.answers import (
     call_answer,
     expect_close,
     expect_tensor,
+    same,
 )
 from helpers.lessons.exercises.exercise import Exercise, Wrong
 from helpers.lessons.exercises.seeded import random_tensors
 from helpers.lessons.saved_tensors import saved_tensors
 
 IGNORED = -100
-LIMIT = 2.0  # of clipping; with 1, an answer could leave it out
 
 
-def _batches(lengths, ignored):
-    """Batches of these lengths; so many labels at the end of each are not to be counted."""
-    tokens = random_tensors(0, *((length, 4) for length in lengths))
+def _batches(lengths, ignored, like):
+    """Batches of these lengths; so many labels at the end of each are not to be counted.
+
+    like  the weight that they are for
+    """
+    tokens = random_tensors(0, *((length, len(like)) for length in lengths))
     made = []
     for rows, count in zip(tokens, ignored, strict=True):
         labels = torch.arange(len(rows)) % 3
         labels[len(rows) - count :] = IGNORED
-        made.append((rows, labels))
+        made.append((rows.to(like.dtype), labels))
     return made
 
 
@@ -72,10 +75,15 @@ def _mistakes_of_divisors(weight, batches):
 
 def _check_accumulated(answer):
     (start,) = random_tensors(1, (4, 3))
-    padded, one_without = _batches((2, 5, 9), (0, 1, 3)), _batches((3, 4), (0, 4))
+    padded = _batches((2, 5, 9), (0, 1, 3), start)
     mistakes = _mistakes_of_divisors(start, padded)
     _expect_accumulated("for 2, 5 and 9 tokens", answer, start, padded, mistakes)
+    one_without = _batches((3, 4), (0, 4), start)
     _expect_accumulated("if one batch has no label", answer, start, one_without, {})
+    start = random_tensors(2, (6, 5))[0].float()
+    four = _batches((1, 7, 3, 4), (0, 2, 0, 1), start)
+    mistakes = _mistakes_of_divisors(start, four)
+    _expect_accumulated("of a float32 weight of shape (6, 5)", answer, start, four, mistakes)
 
 
 def _expect_accumulated(where, answer, start, batches, mistakes):
@@ -84,7 +92,7 @@ def _expect_accumulated(where, answer, start, batches, mistakes):
     found = call_answer(answer, weight, batches)
     expected = _true_gradient(start, batches)
     expect_tensor(f"gradient {where}", found, expected.shape, "Return weight.grad.")
-    if len(passes) == len(batches) and _same(found, passes[-1]):
+    if len(passes) == len(batches) and same(found, passes[-1]):
         mistakes = {"Only the last batch is left: keep .grad between the batches.": found}
     expect_close(f"gradient {where}", found, expected, mistakes)
     if len(passes) != len(batches):
@@ -128,17 +136,24 @@ def _mistakes_of_clipping(gradients, limit):
 
 def _check_clipped(answer):
     long = [4 * g for g in random_tensors(2, (2, 3), (4,))]
-    short = _clip_by_norm(long, 0.8 * LIMIT)  # its squared length is above the limit
+    short = _clip_by_norm(long, 1.6)  # its squared length is above the limit
     nothing = [torch.zeros(2, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)]
-    for where, gradients in {"long": long, "short": short, "all 0": nothing}.items():
+    three = [3 * g.float() for g in random_tensors(3, (3,), (), (2, 1, 2))]
+    for where, gradients, limit in (
+        ("long", long, 2.0),
+        ("short", short, 2.0),
+        ("all 0", nothing, 2.0),
+        ("long, with the limit 0.75, in float32", three, 0.75),
+        ("short, with the limit 30, in float32", three, 30.0),
+    ):
         given = [g.clone() for g in gradients]
-        found = call_answer(answer, given, LIMIT)
+        found = call_answer(answer, given, limit)
         if any(not torch.equal(*pair) for pair in zip(given, gradients, strict=True)):
             raise Wrong("it writes into the gradients that it was given: return new tensors.")
         if not isinstance(found, (list, tuple)) or len(found) != len(gradients):
             raise Wrong(f"needs a list of {len(gradients)} tensors, got {type(found).__name__}.")
-        expected = _clip_by_norm(gradients, LIMIT)
-        mistakes = _mistakes_of_clipping(gradients, LIMIT) if where != "all 0" else {}
+        expected = _clip_by_norm(gradients, limit)
+        mistakes = _mistakes_of_clipping(gradients, limit) if where != "all 0" else {}
         for k, right in enumerate(expected):
             why = "0 / 0: a length of 0 is no divisor." if where == "all 0" else ""
             expect_close(
@@ -148,22 +163,26 @@ def _check_clipped(answer):
                 {
                     reason: wrong[k]
                     for reason, wrong in mistakes.items()
-                    if all(map(_same, found, wrong))
+                    if all(map(same, found, wrong))
                 },
                 why,
             )
+        if any(one.data_ptr() == other.data_ptr() for one in found for other in given):
+            raise Wrong(
+                f"gradients {where}: the numbers are right, but yours are the tensors that were "
+                "given: return new ones. Who writes into the result would change both."
+            )
 
 
-def _same(one, other):
-    return isinstance(one, torch.Tensor) and one.shape == other.shape and one.allclose(other)
-
-
-SCALE = 1024.0
-STEPS = (  # the true gradient of each step; the length is 0.5, 5, infinite and 5
-    ("a short gradient", (0.3, -0.4)),
-    ("a long gradient", (3.0, 4.0)),
-    ("an infinite gradient", (float("inf"), 1.0)),
-    ("a step after the one that was skipped", (-4.0, 3.0)),
+STEPS = (  # the true gradient of two weights and a bias; its length is 0.5, 5, infinite and 5
+    ("a short gradient", (0.18, 0.24, -0.4)),
+    ("a long gradient", (2.4, 3.2, 3.0)),
+    ("an infinite gradient", (float("inf"), 2.0, 1.0)),
+    ("a step after the one that was skipped", (-2.4, 3.2, -3.0)),
+)
+LOOPS = (  # dtype, shapes of the parameters, scale and limit; with 1, it could be left out
+    (torch.float64, ((2,), (1,)), 1024.0, 2.0),
+    (torch.float32, ((), (2, 1)), 256.0, 2.5),
 )
 CURES = {
     "unscale_() has already been called": (
@@ -180,30 +199,40 @@ CURES = {
 
 
 def _check_half_step(answer):
-    weight = nn.Parameter(torch.tensor([1.0, 2.0], dtype=torch.float64))
-    optimizer = torch.optim.SGD([weight], lr=1.0)
-    scaler = torch.amp.GradScaler("cpu", init_scale=SCALE)
-    arrived = []
-    weight.register_hook(arrived.append)
+    for loop in LOOPS:
+        _expect_steps(answer, *loop)
+
+
+def _expect_steps(answer, dtype, shapes, scale, limit):
+    parameters = [nn.Parameter(torch.ones(shape, dtype=dtype)) for shape in shapes]
+    optimizer = torch.optim.SGD(parameters, lr=1.0)
+    scaler = torch.amp.GradScaler("cpu", init_scale=scale)
+    arrived = {}
+    for k, parameter in enumerate(parameters):
+        parameter.register_hook(lambda gradient, k=k: arrived.update({k: gradient.clone()}))
     for where, gradient in STEPS:
-        gradient = torch.tensor(gradient, dtype=torch.float64)
-        before, scale = weight.detach().clone(), scaler.get_scale()
-        loss = (weight * gradient).sum()
+        gradient = torch.tensor(gradient, dtype=dtype)
+        before, scale = _flat(parameters).detach(), scaler.get_scale()
+        loss = (_flat(parameters) * gradient).sum()
         try:
-            length = call_answer(answer, [weight], optimizer, scaler, loss, LIMIT, cures=CURES)
+            length = call_answer(answer, parameters, optimizer, scaler, loss, limit, cures=CURES)
         except AssertionError as error:
             raise Wrong(f"{where}: {error} Multiply the loss by scaler.scale(loss).") from None
-        change = before - weight.detach()
+        change = before - _flat(parameters).detach()
         if gradient.isfinite().all():
             _expect_scaled(arrived, gradient, scale, where)
-            expected = _clip_by_norm([gradient], LIMIT)[0]
-            mistakes = _mistakes_of_order(gradient, scale)
+            expected = _clip_by_norm([gradient], limit)[0]
+            mistakes = _mistakes_of_order(gradient, scale, limit, shapes)
             expect_close(f"what {where} subtracts", change, expected, mistakes)
             _expect_length(where, as_number(length), gradient.norm().item(), scale)
         else:
             why = "Only scaler.step(optimizer) skips an infinite gradient."
             expect_close(f"what {where} subtracts", change, 0 * before, why=why)
         arrived.clear()
+
+
+def _flat(tensors):
+    return torch.cat([each.flatten() for each in tensors])
 
 
 def _expect_length(where, length, true, scale):
@@ -217,20 +246,21 @@ def _expect_length(where, length, true, scale):
 def _expect_scaled(arrived, gradient, scale, where):
     if not arrived:
         raise Wrong(f"{where}: no backward reached the weights.")
-    if not torch.allclose(arrived[-1], gradient * scale):
+    if not torch.allclose(_flat([arrived[k] for k in sorted(arrived)]), gradient * scale):
         raise Wrong(
             f"{where}: the loss of your backward is not multiplied by {scale:g}. In half "
             "precision, a small gradient would become 0: call scaler.scale(loss).backward()."
         )
 
 
-def _mistakes_of_order(gradient, scale):
-    clipped = _clip_by_norm([gradient], LIMIT)[0]
-    before = torch.tensor(STEPS[0][1], dtype=torch.float64)
-    kept = _clip_by_norm([gradient + before / scale], LIMIT)[0]
+def _mistakes_of_order(gradient, scale, limit, shapes):
+    clipped = _clip_by_norm([gradient], limit)[0]
+    before = torch.tensor(STEPS[0][1], dtype=gradient.dtype)
+    kept = _clip_by_norm([gradient + before / scale], limit)[0]
+    parts = gradient.split([torch.Size(shape).numel() for shape in shapes])
     return {
         "It is clipped while it is still multiplied by the scale.": (
-            _clip_by_norm([gradient * scale], LIMIT)[0] / scale
+            _clip_by_norm([gradient * scale], limit)[0] / scale
         ),
         "It is divided by the scale twice.": clipped / scale,
         "Nothing is clipped.": gradient,
@@ -238,8 +268,11 @@ def _mistakes_of_order(gradient, scale):
             0 * gradient
         ),
         "It is clipped to 1, whatever the limit is.": _clip_by_norm([gradient], 1.0)[0],
-        "Each element is clipped, expected the length.": gradient.clamp(-LIMIT, LIMIT),
-        "It is never divided by the scale.": _clip_by_norm([gradient * scale], LIMIT)[0],
+        "Each element is clipped, expected the length.": gradient.clamp(-limit, limit),
+        "Each parameter is clipped alone, expected all together, as one long vector.": _flat(
+            _clip_by_norm([part], limit)[0] for part in parts
+        ),
+        "It is never divided by the scale.": _clip_by_norm([gradient * scale], limit)[0],
         "The gradient of the step before is still in .grad: optimizer.zero_grad().": kept,
     }
 
@@ -265,9 +298,14 @@ class AdaptedBlock(nn.Module):
 
 
 def _check_checkpointed(answer):
+    _expect_checkpointed(answer, rows=6, width=8, number=4, dtype=torch.float32)
+    _expect_checkpointed(answer, rows=3, width=5, number=2, dtype=torch.float64)
+
+
+def _expect_checkpointed(answer, rows, width, number, dtype):
     generator = torch.Generator().manual_seed(0)
-    x = torch.randn(6, 8, generator=generator)
-    blocks = [AdaptedBlock(8, generator) for _ in range(4)]
+    x = torch.randn(rows, width, generator=generator).to(dtype)
+    blocks = [AdaptedBlock(width, generator).to(dtype) for _ in range(number)]
     with torch.random.fork_rng():
         expected, gradients, _ = _run_once(_run_plainly, blocks, x)
         found, yours, kept = _run_once(answer, blocks, x)

@@ -8,9 +8,9 @@ from helpers.lessons.exercises.exercise import Exercise, Wrong
 from helpers.lessons.exercises.seeded import random_tensors
 
 
-def _network(seed):
-    first, second = random_tensors(seed, (4, 3), (2, 4))
-    network = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)).double()
+def _network(seed, features, dtype):
+    first, second = random_tensors(seed, (4, features), (2, 4))
+    network = nn.Sequential(nn.Linear(features, 4), nn.Tanh(), nn.Linear(4, 2)).to(dtype)
     with torch.no_grad():
         network[0].weight.copy_(first)
         network[2].weight.copy_(second)
@@ -20,10 +20,16 @@ def _network(seed):
 
 
 def _check_content_loss(answer):
-    for seed in range(2):
-        image, target = (each.requires_grad_() for each in random_tensors(seed, (5, 3), (5, 3)))
-        network = _network(seed)
-        difference = _network(seed)(image) - _network(seed)(target).detach()
+    for seed, shape, dtype in (
+        (0, (5, 3), torch.float64),
+        (1, (5, 3), torch.float64),
+        (2, (2, 6), torch.float32),
+    ):
+        image, target = (
+            each.to(dtype).requires_grad_() for each in random_tensors(seed, shape, shape)
+        )
+        network, other = (_network(seed, shape[1], dtype) for _ in range(2))
+        difference = other(image) - other(target).detach()
         right = difference.square().mean()
         (expected,) = torch.autograd.grad(right, image)
         loss = call_answer(answer, image, target, network)
@@ -53,9 +59,11 @@ def _check_content_loss(answer):
 
 
 def _check_clipped(answer):
-    limit = 0.5
-    for seed in range(2):
-        x, upstream, other = random_tensors(seed, (6,), (6,), (6,))
+    for seed, limit, shape, dtype in (
+        (0, 0.5, (6,), torch.float64),
+        (1, 0.75, (2, 4), torch.float32),
+    ):
+        x, upstream, other = (each.to(dtype) for each in random_tensors(seed, shape, shape, shape))
         x.requires_grad_()
         upstream = 3 * upstream  # some are above 1, some below -1: the limit has to be used
         y = call_answer(answer, x, limit)
@@ -99,10 +107,15 @@ def _expect_no_write(answer, x, upstream, limit):
 
 
 def _check_loss_of_process(answer):
-    for lengths in ((2, 2), (1, 3), (1, 2, 5), (3, 0)):
+    for lengths, dtype in (
+        ((2, 2), torch.float64),
+        ((1, 3), torch.float64),
+        ((1, 2, 5), torch.float32),
+        ((3, 0), torch.float64),
+    ):
         everywhere, processes = sum(lengths), len(lengths)
         (weight,) = random_tensors(everywhere, (everywhere,))
-        weight.requires_grad_()
+        weight = weight.to(dtype).requires_grad_()
         shares = (weight**2).split(list(lengths))
         yours = [call_answer(answer, losses, everywhere, processes) for losses in shares]
         where = f"gradient of the mean over samples {' + '.join(map(str, lengths))}"
@@ -110,6 +123,12 @@ def _check_loss_of_process(answer):
             if not isinstance(each, torch.Tensor) or not each.requires_grad:
                 raise Wrong(f"{where}: your loss has no history, so nothing is trained.")
             expect_tensor("loss of one process", each, (), "Add up the losses.")
+            if torch.autograd.grad(each, weight, allow_unused=True, retain_graph=True)[0] is None:
+                raise Wrong(
+                    f"{where}: a loss of yours does not lead back to the weights, so its backward "
+                    "reaches none of them, and DDP in the other processes waits for it. An empty "
+                    "losses.sum() is 0, too, and does lead there."
+                )
         mistakes = {
             "That is a mean of means: each process counts the same.": [s.mean() for s in shares],
             "DDP divides by the number of processes once more.": [
@@ -125,7 +144,7 @@ def _check_loss_of_process(answer):
         expect_close(where, found, 2 * weight / everywhere, wrong)
         expect_close(
             f"mean of the losses of samples {' + '.join(map(str, lengths))}",
-            torch.stack(yours).mean(),
+            torch.stack([each.to(dtype) for each in yours]).mean(),
             (weight**2).mean(),
             why="The mean of no sample is 0 / 0: take the sum.",
         )

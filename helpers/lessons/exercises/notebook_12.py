@@ -15,19 +15,22 @@ from helpers.lessons.choices import (
 )
 from helpers.lessons.exercises.answers import call_answer, expect_close, expect_tensor
 from helpers.lessons.exercises.exercise import Exercise, NotDone, Wrong
+from helpers.lessons.exercises.seeded import random_tensors
 
 # logits, baseline, the option that was chosen, its cost
 STEPS = (
     ([0.5, -0.25, 1.0], 2.0, 1, 5.0),
     ([-1.0, 0.75, 0.25], 3.0, 0, 2.5),
     ([0.0, 2.0, -0.5], -1.0, 2, 1.5),
+    ([0.25, -1.5, 1.0, 0.5, -0.75], 0.5, 3, -2.0),
 )
 
 
 def _check_step_loss(answer):
     for logits, baseline, chosen, cost in STEPS:
-        logits = torch.tensor(logits, dtype=torch.float64, requires_grad=True)
-        baseline = torch.tensor(baseline, dtype=torch.float64, requires_grad=True)
+        dtype = torch.float64 if len(logits) == 3 else torch.float32
+        logits = torch.tensor(logits, dtype=dtype, requires_grad=True)
+        baseline = torch.tensor(baseline, dtype=dtype, requires_grad=True)
         where = f"repaired_step_loss(logits, {baseline:g}, {chosen}, {cost:g})"
         loss = call_answer(answer, logits, baseline, chosen, cost)
         if isinstance(loss, (tuple, list)):
@@ -39,7 +42,9 @@ def _check_step_loss(answer):
         _require_both(where, of_logits, of_baseline)
         log_probabilities = logits.detach().log_softmax(-1)
         advantage = cost - baseline.detach()
-        gradient = advantage * (torch.eye(3, dtype=torch.float64)[chosen] - log_probabilities.exp())
+        gradient = advantage * (
+            torch.eye(len(logits), dtype=dtype)[chosen] - log_probabilities.exp()
+        )
         expect_close(
             f"{where}: gradient of logits",
             of_logits,
@@ -144,28 +149,36 @@ def _why_not(name, temperature, samples):
 
 Z = torch.tensor([[0.5, 0.25], [3.0, 0.5], [4.5, 0.5]])
 CODES = torch.tensor([[0.0, 0.0], [4.0, 0.0], [0.0, 2.0], [4.0, 2.0]])
-UPSTREAM = torch.tensor([[1.0, -2.0], [3.0, 0.5], [-1.0, 2.0]])
-BETA = 0.25
 
 
 def _check_layer(answer):
-    z, codes = Z.clone().requires_grad_(), CODES.clone().requires_grad_()
-    result = call_answer(answer, z, codes, BETA)
-    if not isinstance(result, tuple) or len(result) != 2:
+    _expect_layer(answer, Z, CODES, 0.25)
+    _expect_layer(answer, *random_tensors(0, (8, 3), (6, 3)), 0.75)
+
+
+def _expect_layer(answer, z, codes, beta):
+    z, codes = z.clone().requires_grad_(), codes.clone().requires_grad_()
+    result = call_answer(answer, z, codes, beta)
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise Wrong(f"needs to return y and the loss, got {type(result).__name__}.")
     y, loss = result
     _expect_y(y, z, codes)
-    _expect_loss(loss, z, codes)
+    _expect_loss(loss, z, codes, beta)
 
 
 def _expect_y(y, z, codes):
-    expect_close("y", y, CODES[_nearest(Z, CODES)], {"That is z.": Z})
-    of_z, of_codes = _gradients((y * UPSTREAM).sum(), z, codes)
+    q = codes[_nearest(z, codes)].detach()
+    mistakes = {"That is z.": z.detach()}
+    for distance, index in _other_choices(z.detach(), codes.detach()).items():
+        mistakes[f"The code is chosen by {distance}, expected by the distance."] = codes[index]
+    expect_close("y", y, q, mistakes)
+    upstream = (torch.arange(z.numel()) % 5 - 2.5).to(z.dtype).reshape(z.shape)
+    of_z, of_codes = _gradients((y * upstream).sum(), z, codes)
     if of_z is None:
         why = "No path leads from y back to z: let the gradient pass q, straight through."
         raise Wrong(f"gradient of z, through y: yours None, expected that of y. {why}")
     turned = "The sign is turned: z is subtracted outside of detach()."
-    expect_close("gradient of z, through y", of_z, UPSTREAM, {turned: -UPSTREAM})
+    expect_close("gradient of z, through y", of_z, upstream, {turned: -upstream})
     if of_codes is not None:
         raise Wrong(
             f"gradient of codes, through y: yours {of_codes[0].tolist()} for code 0, expected "
@@ -173,20 +186,30 @@ def _expect_y(y, z, codes):
         )
 
 
-def _expect_loss(loss, z, codes):
-    q = codes[_nearest(Z, CODES)]
+def _other_choices(z, codes):
+    """The codes that are chosen by something else than the Euclidean distance."""
+    return {
+        "the largest product": (z @ codes.T).argmax(1),
+        "the angle": (F.normalize(z) @ F.normalize(codes).T).argmax(1),
+        "the sum of the differences": torch.cdist(z, codes, p=1).argmin(1),
+        "the largest of the differences": torch.cdist(z, codes, p=torch.inf).argmin(1),
+    }
+
+
+def _expect_loss(loss, z, codes, beta):
+    q = codes[_nearest(z, codes)]
     of_z, of_codes = _gradients(F.mse_loss(z, q), z, codes)
     distance = F.mse_loss(z, q).detach()
     expect_close(
         "loss",
         loss,
-        (1 + BETA) * distance,
+        (1 + beta) * distance,
         {
             "The commitment loss is missing.": distance,
-            "The codebook loss is missing.": BETA * distance,
+            "The codebook loss is missing.": beta * distance,
             "beta is missing.": 2 * distance,
-            "beta multiplies both terms.": 2 * BETA * distance,
-            "Take the mean of the squares, not their sum.": (1 + BETA) * distance * Z.numel(),
+            "beta multiplies both terms.": 2 * beta * distance,
+            "Take the mean of the squares, not their sum.": (1 + beta) * distance * z.numel(),
         },
     )
     yours_z, yours_codes = _gradients(loss, z, codes)
@@ -200,8 +223,8 @@ def _expect_loss(loss, z, codes):
         yours_codes,
         of_codes,
         {
-            "beta multiplies the codebook loss.": BETA * of_codes,
-            "The commitment loss moves the codes, too: detach q there.": (1 + BETA) * of_codes,
+            "beta multiplies the codebook loss.": beta * of_codes,
+            "The commitment loss moves the codes, too: detach q there.": (1 + beta) * of_codes,
         },
     )
     if yours_z is None:
@@ -209,13 +232,13 @@ def _expect_loss(loss, z, codes):
     expect_close(
         "gradient of z, through the loss",
         yours_z,
-        BETA * of_z,
-        {"The codebook loss moves z, too: detach z there.": (1 + BETA) * of_z},
+        beta * of_z,
+        {"The codebook loss moves z, too: detach z there.": (1 + beta) * of_z},
     )
 
 
 def _nearest(z, codes):
-    return torch.cdist(z, codes).argmin(1)
+    return torch.cdist(z.detach(), codes.detach()).argmin(1)
 
 
 def _gradients(of, z, codes):
@@ -229,15 +252,15 @@ def _check_revive(answer):
         raise NotDone
     if not callable(answer):
         raise Wrong(f"needs the function itself, got {type(answer).__name__}.")
-    for seed in range(5):
-        _revive_once(answer, torch.Generator().manual_seed(seed))
+    for seed in range(4):
+        _revive_once(answer, *(each.float() for each in random_tensors(seed, (8, 2), (8, 2))))
+    _revive_once(answer, *random_tensors(4, (10, 3), (6, 3)))
 
 
-def _revive_once(answer, generator):
-    images = torch.randn(8, 2, generator=generator, requires_grad=True)
-    z, before = 2 * images, 9 + torch.randn(8, 2, generator=generator)
+def _revive_once(answer, images, codes):
+    z, before = 2 * images.requires_grad_(), 9 + codes
     before[[1, 4]] = z[[0, 5]].detach()
-    codes, index = before.clone().requires_grad_(), _nearest(z, before)
+    codes, index = torch.nn.Parameter(before.clone()), _nearest(z, before)
     used = index.unique().tolist()
     try:
         result = answer(codes, z, index)
@@ -249,6 +272,11 @@ def _revive_once(answer, generator):
         raise NotDone
     if codes.grad_fn is not None:
         raise Wrong("codes has a grad_fn now: it is not a leaf any more. Recording has to be off.")
+    if not codes.requires_grad:
+        raise Wrong(
+            "codes.requires_grad is False now, so no gradient will train the codes any more. "
+            "`with torch.no_grad():` lets you write and leaves codes as it is."
+        )
     dead = [k for k in range(len(codes)) if k not in used]
     if torch.equal(codes, before):
         raise Wrong(

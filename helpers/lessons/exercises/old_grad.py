@@ -17,8 +17,8 @@ def preset_grad(*leaves: torch.Tensor) -> None:
         leaf.grad = torch.full_like(leaf, BEFORE)
 
 
-def leaf_with_old_grad(values: list) -> torch.Tensor:
-    x = torch.tensor(values, dtype=torch.float64, requires_grad=True)
+def leaf_with_old_grad(values: list, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+    x = torch.tensor(values, dtype=dtype, requires_grad=True)
     preset_grad(x)
     return x
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch.autograd.function import BackwardCFunction
@@ -88,6 +88,32 @@ def expect_each(
         for_upstream = "" if upstream is None else f", grad_output {upstream[i]:g}"
         where = f"{what} at {at} = {number:g}{kind}{for_upstream}"
         expect_close(where, mine, right, why=reason or story)
+
+
+def expect_also(
+    answer: object,
+    right: Callable[..., torch.Tensor],
+    *given: torch.Tensor,
+    names: Sequence[str] = ("x",),
+    rest: tuple = (),
+) -> None:
+    """Value and gradients are those of `right` for tensors of another shape and dtype, too.
+
+    names  of the tensors given
+    rest   further arguments of both
+    """
+    *leaves, y = run_on_leaves(answer, *given, rest=rest)
+    *right_leaves, right_y = run_on_leaves(right, *given, rest=rest)
+    x = given[0]
+    among = f"for x of shape {tuple(x.shape)} in {_name(x.dtype)}"
+    expect_close(f"value {among}", y, right_y.detach())
+    count = torch.arange(1.0, y.numel() + 1, dtype=y.dtype).reshape(y.shape)
+    upstream = 3 * (2 * count).cos()  # no two alike
+    of_right = gradients_for(upstream, right_y, *right_leaves)
+    for name, mine, expected in zip(
+        names, gradients_for(upstream, y, *leaves), of_right, strict=True
+    ):
+        expect_close(f"gradient of {name} {among}", mine, expected)
 
 
 def expect_slope(
