@@ -7,7 +7,9 @@ from functools import partial
 import torch
 from torch.autograd.gradcheck import GradcheckError
 
+from autograd_surprises.messages import remedy_for
 from autograd_surprises.numerics import partial_slopes
+from autograd_surprises.report_card.operations import has_own_jvp, wrong_nested_operation
 from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.vectors import flat, pattern, shaped
 from autograd_surprises.report_card.verdict import (
@@ -29,6 +31,14 @@ NESTED = (
     "torch does not follow an outer forward derivative into the jvp of a Function (pytorch issue "
     "197867): leave out the jvp, and spell it without a Function in forward mode"
 )
+OF_TORCH = (
+    "{} alone is wrong, too: the fault is in torch {}, whose forward mode of this operation cannot "
+    "be differentiated forwards. Take one of the two derivatives backward, as hessian does"
+)
+MAYBE_OF_TORCH = (
+    "fn calls no Function with a jvp. Perhaps torch's own forward mode of an operation is wrong, "
+    "or fn writes under torch.no_grad(), which does not hide the write from forward mode"
+)
 THROUGH = (
     "autograd also differentiates what backward computes with: save the input or a bool mask, or "
     "detach() what is to count as constant"
@@ -40,24 +50,47 @@ def double_backward(subject: Subject) -> str | None:
 
     >>> double_backward(Subject(torch.exp, (torch.ones(2),)))
     """
+    try:
+        return _double_backward(subject)
+    except (SilentlyWrong, NotApplicable):
+        raise
+    except Exception as error:
+        remedy = remedy_for(str(error))
+        try:  # @once_differentiable refuses only a grad_output that requires a gradient
+            _double_backward(subject, remedy)
+        except SilentlyWrong:
+            raise
+        except Exception:
+            raise error from None
+        raise
+
+
+def _double_backward(subject, refusal=None):
+    """With a grad_output that requires a gradient; or without, as it was refused with one."""
     tensors = subject.doubles()
-    yours, connected = _second_gradient(subject, tensors)
+    constant = refusal is not None
+    yours, connected = _second_gradient(subject, tensors, constant=constant)
     inputs = sum(tensor.numel() for tensor in tensors)
-    moved = [*tensors, pattern(subject.call(tensors)).detach()]
+    upstream = pattern(subject.call(tensors)).detach()
+    moved = tensors if constant else [*tensors, upstream]
 
     def first(vector):
-        *inputs, upstream = shaped(vector, moved)
-        return _weighted(subject.gradients(inputs, upstream))
+        of_inputs, of_upstream = vector[:inputs], vector[inputs:]
+        given = upstream if constant else of_upstream.reshape(upstream.shape)
+        return _weighted(subject.gradients(shaped(of_inputs, tensors), given))
 
     def where(index):
         if index < inputs:
-            return subject.at(tensors)(index)
+            place = subject.at(tensors)(index)
+            return (
+                f"{place}, as in f(x).sum(), whose grad_output is constant" if constant else place
+            )
         return f"by number {index - inputs} of grad_output"
 
     def of_like():
-        return _second_gradient(subject, tensors, subject.like)[0]
+        return _second_gradient(subject, tensors, subject.like, constant)[0]
 
-    remedy = (THROUGH if yours[:inputs].any() else CONSTANT) if connected else CUT
+    remedy = refusal or ((THROUGH if yours[:inputs].any() else CONSTANT) if connected else CUT)
     slopes = partial_slopes(first, flat(moved))
     return _require_slopes(subject, yours, slopes, of_like, where, remedy)
 
@@ -97,7 +130,14 @@ def hessian(subject: Subject) -> str | None:
 
 def forward_twice(subject: Subject) -> str | None:
     """Forward mode over forward mode."""
-    return _require_second(subject, lambda f: torch.func.jacfwd(torch.func.jacfwd(f)), NESTED)
+    try:
+        return _require_second(subject, lambda f: torch.func.jacfwd(torch.func.jacfwd(f)), NESTED)
+    except SilentlyWrong as wrong:
+        if name := wrong_nested_operation(subject):
+            wrong.remedy = OF_TORCH.format(name, torch.__version__.partition("+")[0])
+        elif not has_own_jvp(subject):
+            wrong.remedy = MAYBE_OF_TORCH
+        raise
 
 
 def _require_second(subject, derivative, remedy):
@@ -119,15 +159,16 @@ def _require_second(subject, derivative, remedy):
     return _require_slopes(subject, second(subject.fn), slopes, of_like, where, remedy)
 
 
-def _second_gradient(subject, tensors, function=None):
+def _second_gradient(subject, tensors, function=None, constant=False):
     """By all inputs and grad_output, as one vector; and does it depend on them at all?"""
     y, leaves = subject.run(tensors, function)
-    upstream = pattern(y).detach().requires_grad_()
+    upstream = pattern(y).detach().requires_grad_(not constant)
     grads = torch.autograd.grad(y, leaves, upstream, create_graph=True, materialize_grads=True)
     total = _weighted(grads)
     if total.requires_grad:
         total.backward()  # torch.autograd.grad would not hear the error of once_differentiable
-    second = [torch.zeros_like(t) if t.grad is None else t.grad for t in (*leaves, upstream)]
+    moved = leaves if constant else [*leaves, upstream]
+    second = [torch.zeros_like(t) if t.grad is None else t.grad for t in moved]
     return flat(second), total.requires_grad
 
 

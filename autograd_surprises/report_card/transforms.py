@@ -7,11 +7,16 @@ from collections.abc import Callable
 import torch
 
 from autograd_surprises.numerics import exact_digits, partial_slopes
+from autograd_surprises.report_card.operations import has_own_jvp
 from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.vectors import flat, pattern, shaped
 from autograd_surprises.report_card.verdict import SilentlyWrong, require_equal
 
 AGREE = "jvp multiplies by the Jacobian, backward by its transpose: make them agree"
+NOT_HIDDEN = (
+    "fn calls no Function with a jvp. Perhaps it writes under torch.no_grad(), which hides the "
+    "write from backward, but not from forward mode: y.detach().copy_(value) hides it from both"
+)
 
 
 def vmap(subject: Subject) -> None:
@@ -85,7 +90,7 @@ def func_jvp(subject: Subject) -> Callable:
     return along
 
 
-def require_product(subject: Subject, yours: torch.Tensor, remedy: str = AGREE) -> None:
+def require_product(subject: Subject, yours: torch.Tensor, remedy: str = "") -> None:
     """`yours` needs to be the Jacobian times `pattern`: that of backward, or the true one."""
     tensors = subject.tensors()
     yours, direction = yours.flatten(), pattern(flat(tensors))
@@ -100,6 +105,7 @@ def require_product(subject: Subject, yours: torch.Tensor, remedy: str = AGREE) 
     try:
         require_equal(yours, own, where)
     except SilentlyWrong:  # but perhaps it is backward that is wrong
+        remedy = remedy or (AGREE if has_own_jvp(subject) else NOT_HIDDEN)
         true = _true_product(subject).to(own.dtype)
         factor = max(64, 1e-4 / torch.finfo(own.dtype).eps)
         require_equal(yours, true, where, remedy, factor)

@@ -6,6 +6,8 @@ import faulty
 import pytest
 import torch
 from faulty import NESTED, identity
+from torch.autograd.function import once_differentiable
+from torch.func import jacfwd, jacrev
 
 from autograd_surprises.report_card import report_card
 
@@ -62,6 +64,9 @@ FAULTS = {
         {"gradgradcheck", "hessian"},
     ),
     "OnceDifferentiable": Found(
+        "double backward", WRONG, "at x = -3, as in f(x).sum()", "remove @once", {"gradgradcheck"}
+    ),
+    "OnceDifferentiableWithoutSlope": Found(
         "double backward", REFUSED, "differentiate twice", "remove @once", {"gradgradcheck"}
     ),
     "WritesIntoGradOutput": Found(
@@ -135,6 +140,10 @@ FAULTS = {
         "large x", WRONG, "at x = 1e+08 (float32)", "no detour", {"inf, NaN and -0"},
         like=identity,
     ),
+    "square_under_no_grad": Found(
+        "jvp", WRONG, "at x = -3", "hides the write from backward, but not from forward mode",
+        {"jacfwd"},
+    ),
     "square_root_of_square": Found(
         "slope", WRONG, "only at kinks, at x = 0, grad_output", "", {"large x"}
     ),
@@ -186,6 +195,76 @@ def test_forward_mode_over_forward_mode_loses_what_a_jvp_depends_on(cards):
     assert cards["NoJvp"][NESTED].status == "refused"
     handed_on = report_card(faulty.RoundStraightThrough.apply, x, like=identity)
     assert handed_on[NESTED].status == report_card(torch.square, x)[NESTED].status == "works"
+
+
+def test_what_once_differentiable_hides_is_a_wrong_number():
+    """What the row says is what a user gets: 12, where x · f'(x) of a cube has the slope 36."""
+
+    def gradient_of_product(f):
+        x = torch.tensor(2.0, requires_grad=True)
+        (slope,) = torch.autograd.grad(f(x).sum(), x, create_graph=True)
+        return torch.autograd.grad(x * slope, x)[0].item()
+
+    class Cube(faulty.OnceDifferentiable):
+        forward = staticmethod(lambda x: x**3)
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return 3 * x**2 * grad_output
+
+    assert gradient_of_product(lambda x: x**3) == 36
+    assert gradient_of_product(Cube.apply) == 12
+    row = report_card(Cube.apply, torch.tensor([2.0]))["double backward"]
+    assert (row.status, row.yours) == (WRONG, "0") and "remove @once" in row.remedy
+
+
+nested_solve = torch.tensor([[3.0, 0.5], [-0.25, 2.0]]), torch.tensor([1.0, -2.0])
+OF_TORCH = {
+    "solve": (torch.linalg.solve, *nested_solve),
+    "det": (torch.linalg.det, nested_solve[0]),
+    "slogdet": (lambda a: torch.linalg.slogdet(a).logabsdet, nested_solve[0]),
+    "layer_norm": (lambda a: torch.nn.functional.layer_norm(a, (2,)), nested_solve[0]),
+}
+
+
+@pytest.mark.parametrize("name", OF_TORCH)
+def test_a_fault_of_torchs_own_forward_mode_is_called_so(name):
+    """solve, det and slogdet are right since torch 2.15; where they are wrong, torch is blamed."""
+    function, *inputs = OF_TORCH[name]
+    numbers = inputs[0].double()
+
+    def total(a):
+        y = function(a, *(other.double() for other in inputs[1:]))
+        return (y * torch.arange(1.0, y.numel() + 1).reshape(y.shape)).sum()
+
+    nested, twice = jacfwd(jacfwd(total))(numbers), jacrev(jacrev(total))(numbers)
+    row = report_card(lambda *some: 2 * function(*some).exp(), *inputs)[NESTED]
+    if torch.allclose(nested, twice):
+        assert row.status == "works"
+    else:
+        assert row.status == WRONG
+        assert f"{name} alone is wrong, too: the fault is in torch {torch.__version__[:3]}" in (
+            row.remedy
+        )
+        assert "jvp" not in row.remedy
+
+
+def test_what_is_not_proved_is_not_claimed():
+    row = report_card(faulty.square_under_no_grad, torch.linspace(-2, 2, 9))[NESTED]
+    assert row.status == WRONG and "Perhaps" in row.remedy
+
+
+def test_a_function_is_not_blamed_for_torchs_operation_beside_it():
+    a, b = (tensor.double() for tensor in nested_solve)
+    row = report_card(
+        lambda a: torch.linalg.solve(faulty.RoundStraightThrough.apply(a), b),
+        a,
+        like=lambda a: torch.linalg.solve(a.round().detach() + (a - a.detach()), b),
+    )
+    row = row[NESTED]
+    assert row.status == "works" or "torch.linalg.solve alone" in row.remedy
 
 
 def test_each_fault_has_a_message_of_its_own(cards):
