@@ -12,7 +12,7 @@ import torch.distributed as dist
 from torch.autograd.graph import Node
 from torch.utils._python_dispatch import TorchDispatchMode
 
-SPREAD = "its tensors are spread over several processes, by FSDP or as DTensors"
+SPREAD = "FSDP or DTensors spread a model over several processes"
 FREED = "the memory of a parameter is freed until its backward begins"
 STATIC = "with static_graph=True, DistributedDataParallel sets itself up in its first backward"
 WAITS = "its backward calls {}, which waits for other processes"
@@ -63,7 +63,9 @@ def _is_freed(leaf):
 
 
 def _waits_for_first_backward(parallel):
-    return parallel.static_graph and not parallel._static_graph_delay_allreduce_enqueued
+    if parallel is None or not parallel.static_graph:  # None: it is gone, and the graph lives on
+        return False
+    return not getattr(parallel, "_static_graph_delay_allreduce_enqueued", False)
 
 
 @contextmanager
