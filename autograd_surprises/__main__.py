@@ -22,8 +22,9 @@ Run a training script unchanged, and say which gradients are bad and which line 
 
 It examines the first training step, and each step in which something turns bad: the loss or a
 gradient is not finite, a gradient that was there is None or zero for two steps in a row, or the
-gradients are 1,000 times their usual size. Reports go to stderr, with a summary at the end. The
-output and the exit code are the script's own.
+gradients are 1,000 times their usual size. It also reports what the first two steps of an optimizer
+do not move. Reports go to stderr, with a summary at the end. The output and the exit code are the
+script's own.
 """
 EXAMPLES = """\
 examples:
@@ -130,8 +131,11 @@ def main(words: list[str]) -> int | str | None:
             )
 
     with _before_termination(finish):
-        with watched:
-            code = _exit_code(run, target)
+        try:
+            with watched:
+                code = _exit_code(run, target)
+        except SystemExit as left:  # --stop, at something that is certain only at the end
+            code = left.code
         finish()
     return code
 

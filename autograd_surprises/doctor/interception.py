@@ -13,7 +13,11 @@ from types import FrameType
 
 import torch
 from torch.autograd.graph import GradientEdge
-from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
+from torch.optim.optimizer import (
+    Optimizer,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
 
 from autograd_surprises.doctor.patches import lock
 
@@ -43,6 +47,9 @@ class Interception:
     def after_backward(self):
         """It is done."""
 
+    def before_optimizer(self, optimizer: Optimizer):
+        """An optimizer's step() is about to run, perhaps within a backward."""
+
     def after_optimizer(self, optimizer: Optimizer):
         """An optimizer's step() is done."""
 
@@ -59,7 +66,10 @@ class Interception:
                 _originals = torch.Tensor.backward, torch.autograd.backward
                 torch.Tensor.backward, torch.autograd.backward = map(_watched, _originals)
             self._thread = threading.get_ident()
-            self._hook = register_optimizer_step_post_hook(self._step_done)
+            self._hooks = (
+                register_optimizer_step_pre_hook(self._step_begins),
+                register_optimizer_step_post_hook(self._step_done),
+            )
             _active.append(self)
         return self
 
@@ -67,10 +77,18 @@ class Interception:
         with lock:
             if self not in _active:  # in a child process, which has abandoned it
                 return
-            self._hook.remove()
+            for hook in self._hooks:
+                hook.remove()
             _active.remove(self)
             if not _active:
                 torch.Tensor.backward, torch.autograd.backward = _originals
+
+    def _step_begins(self, optimizer, args, kwargs):
+        if torch.compiler.is_compiling():  # it would become a part of what is compiled
+            return
+        if self._thread == threading.get_ident():
+            with _unseen():
+                self.before_optimizer(optimizer)
 
     def _step_done(self, optimizer, args, kwargs):
         if self._thread == threading.get_ident() and not self._busy:

@@ -21,12 +21,14 @@ from autograd_surprises.doctor.recorder import Recorder
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.same_graph import SameGraph
 from autograd_surprises.doctor.trained import parameters_of, trained_by
+from autograd_surprises.doctor.updates import Updates, called
 from autograd_surprises.show.findings import by_story, listed
 
-WAIT = 10  # steps, at most, for the first loss of a second optimizer
+WAIT = 10  # steps, at most, for the first loss of a second optimizer, before its first step
 BORROWED = "; not recorded, so the lines are those of an earlier step with the same graph"
 UNRECORDED = "; not recorded, so no lines are known: --steps {0} or watch(steps=[{0}]) records it"
 COMMUNICATE = ("SyncBatchNorm", "FullyShardedDataParallel", "FSDP")  # within their backward
+UNUSED = ("unused", "dead-branch", "unknown-cut")  # by this loss; the next one may use it
 DEAD = ("none", "zero", "tiny", "not trained")
 
 
@@ -104,27 +106,36 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._stepped = True  # since the latest backward
         self._backwards = 0  # in this step
         self._pending: list[tuple[Report, dict[str, torch.Tensor]]] = []  # of this step
+        self._late: list[tuple[StepReport, dict[str, torch.Tensor]]] = []  # see _tell_late
+        self._held: set[int] = set()  # ids of what the optimizers of examined losses hold
         self._reached: set[int] = set()  # ids of leaves whose gradients were examined
         self._reached_now: set[int] = set()  # in this step
         self._more = False  # is the first loss of another optimizer still to come?
+        self._patience = WAIT  # until this step
         self._by_hand = False  # is there no optimizer?
+        self._optimized = False  # did one make a step, perhaps within a backward?
+        self._scaled = False  # is there a GradScaler?
         self._bad = False  # was the latest loss or gradient not finite?
         self._sizes: WeakKeyDictionary = WeakKeyDictionary()  # by optimizer
         self._graphs: list[SameGraph] = []  # of the latest losses that were recorded
         self._borrowed = False  # did it name lines of a step that was not recorded?
+        self._updates = Updates(model)
+        self._notes: list[str] = []  # why an optimizer has not moved what it holds
+        self._unseen = "no step that was asked for was seen"  # why none is examined
         self._names: dict[int, str] = {}  # of parameters, by id
         self._known_dead: set[tuple[str, str]] = set()  # status and name of what was told
 
     @property
     def healthy(self) -> bool:
-        """Was nothing bad found, and could every step be examined?"""
-        return all(each.healthy for each in self.reports) and not self._troubles
+        """Was a step examined, and nothing bad found? The notes in the summary are no alarm."""
+        good = all(each.healthy for each in self.reports) and not self._troubles
+        return good and bool(self.reports)
 
     @property
     def summary(self) -> str:
         """How many steps there were, which were examined, and what was found."""
         if not self.step:
-            return "no training step was seen: nothing called backward()"
+            return "no training step was seen: nothing called backward() of a tensor"
         steps = f"{self.step} {'step' if self.step == 1 else 'steps'}"
         examined = [str(step) for step in sorted({each.step for each in self.reports})]
         rows = [f"{steps}, examined: {listed(examined, most=8) or 'none'}"]
@@ -133,9 +144,11 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             rows.append(f"first bad step: {bad[0].step} ({bad[0].why})")
         elif self.healthy:
             rows[0] += "; nothing bad was found"
+        elif not examined and not self._troubles:
+            rows[0] += f": {self._unseen}"
         for each in bad:
             rows += [f"  step {each.step}: {line}" for line in each.headlines()]
-        return "\n".join([*rows, *self._troubles])
+        return "\n".join([*rows, *self._notes, *self._troubles])
 
     def __str__(self):
         return self.summary
@@ -157,6 +170,12 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._record(False)
         super().__exit__(*error)
         self._tell()
+        self._tell_late(at_the_end=True)
+        for told in self._updates.at_the_end():
+            self._tell_update(told)
+        if self.reports and not (self._optimized or self._by_hand):
+            why = " (a GradScaler skips those with inf or NaN)" if self._scaled else ""
+            self._notes.append(f"no step() of an optimizer was seen{why}")
 
     def abandon(self):
         self._pending = []
@@ -167,7 +186,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
 
     def _prepare(self, step):
         self._why = ("the first one" if step == 1 else "asked for") if step in self.steps else ""
-        self._record(bool(self._why or self._suspects or self._more))
+        self._record(bool(self._why or self._suspects or self._more or self._updates.waiting))
 
     def _record(self, on):
         if on and not self._recording:
@@ -187,6 +206,11 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self.loss = roots[0].detach()
         finite = self._finite = all(map(is_finite, roots))
         turned, self._bad = not finite and not self._bad, self._bad or not finite
+        if len(roots) > 1:
+            self._unseen = "a backward() of several tensors at once is not examined"
+        if self._recording and self._updates.waiting and len(roots) == 1:
+            with self._careful():
+                self._look_for_cuts(roots[0], weights, frame)
         if (turned or self._recording) and len(roots) == 1:
             with self._careful():
                 self._examine(roots[0], weights, inputs, frame, finite)
@@ -209,6 +233,12 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if self._by_hand:
             self._end_of_step(set())
 
+    def before_optimizer(self, optimizer):
+        self._optimized = True
+        if not self._busy and (self.optimizer is None or optimizer is self.optimizer):
+            with self._careful():
+                self._updates.before(optimizer)
+
     def after_optimizer(self, optimizer):
         if not self.step or (self.optimizer is not None and optimizer is not self.optimizer):
             return
@@ -218,16 +248,26 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
                 map(id, parameters)
             )
             self._sizes[optimizer] = GradientSizes() if mine else None
+            if mine and self._reached and self._reached.isdisjoint(map(id, parameters)):
+                self._more, self._patience = True, max(WAIT, 2 * self.step + 1)
+        suspects = set()
         if self._sizes[optimizer] is not None:
-            suspects = set()
             with self._careful():
                 suspects = self._look_at_gradients(self._sizes[optimizer], optimizer, parameters)
+        told = None
+        with self._careful():
+            told = self._updates.after(optimizer)
+        if self._sizes[optimizer] is not None:
             self._end_of_step(suspects)
+        if told is not None:
+            self._tell_update(told)
 
     def _end_of_step(self, suspects):
+        self._tell_late()
         self._tell()
         self._suspects = suspects | self._suspects if self._stepped else suspects
         self._stepped = True
+        self._more = self._more and self.step < self._patience
         self._prepare(self.step + 1)
         self.stepped()
 
@@ -260,6 +300,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         # Another leaf may be new in each forward: embeddings that require a gradient.
         ids = ids_of(x for x in leaves if isinstance(x, torch.nn.Parameter)) or ids_of(leaves)
         if self.model is not None and ids and ids.isdisjoint(map(id, self.model.parameters())):
+            self._unseen = "the loss reaches no parameter of the model"
             return
         examined = self._reached_now if self._why or self._suspects else self._reached
         if finite and ids and ids <= examined:
@@ -269,13 +310,14 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._reached_now |= ids
         trained = trained_by(leaves, frame, self.model, self.optimizer)
         self._by_hand = trained.optimizer is None
+        self._scaled = trained.scaled
         if trained.model is not None and _waits_for_others(trained.model):
             return self._trouble("its backward would wait for other processes")
         if self._more and new and not self._why:
             self._why = "the first with another optimizer"
         if self._more or self.step in self.steps:
             waiting = [held for held in trained.others if not self._reached & ids_of(held)]
-            self._more = self.step < WAIT and bool(waiting)
+            self._more = self.step < self._patience and bool(waiting)
         if not self._recording:
             found = (graph.history_of(loss.grad_fn) for graph in self._graphs)
             source = next((history for history in found if history is not None), None)
@@ -289,6 +331,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if self._recording and loss.grad_fn is not None:
             self._graphs = [SameGraph(loss.grad_fn, report.history), *self._graphs[:WAIT]]
         held = parameters_of(trained.optimizer) if trained.optimizer is not None else []
+        self._held |= ids_of(held)
         tensors = [*(trained.model.parameters() if trained.model is not None else ()), *held]
         tensors += leaves
         named = {report.names[id(each)]: each for each in tensors if id(each) in report.names}
@@ -302,11 +345,35 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         ]
         self._pending.append((replace(report, findings=tuple(findings)), named))
 
+    def _look_for_cuts(self, loss, weights, frame):
+        """What this loss should reach, since the first step of its optimizer came to nothing."""
+        leaves = Backward(loss.grad_fn).leaves if loss.grad_fn is not None else []
+        source = History(self._recorder) if self._recorder.ended else self._recorder
+        for optimizer in self._updates.waiting:
+            both = [*leaves, *parameters_of(optimizer)]
+            trained = trained_by(both, frame, self.model, optimizer)
+            if trained.model is None or not _waits_for_others(trained.model):
+                self._updates.missed[optimizer] = examine(
+                    loss, trained.wrt, trained.model, trained.optimizer, weights, source, frame
+                )
+
+    def _tell_update(self, told):
+        """What the first steps of an optimizer did not do; a note, if that may be as it should."""
+        alarms = tuple(found for found in told.findings if found.alarming)
+        normal = [found for found in told.findings if not found.alarming]
+        if alarms:
+            report = Report(description(self.loss), alarms, None, History(), {})
+            self._add(StepReport(self.step, told.why, report))
+        for group in by_story(normal, lambda found: found.sentence):
+            names = listed([found.name for found in group], most=3)
+            self._notes.append(f"not trained: {names}: {group[0].sentence}")
+
     def _tell(self):
         """The reports of this step, now that the gradients of all its losses are known."""
         pending, self._pending = self._pending, []
         for report, named in pending:
             findings = report.findings
+            findings = [f for f in findings if not self._came(f, named)]
             if self._backwards > 1:  # another loss may train what this one does not
                 findings = [f for f in findings if f.status not in DEAD or not alive(named, f.name)]
             if self.step not in self.steps:  # what was told is not told again
@@ -314,10 +381,36 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             if not self._why:
                 findings = [f for f in findings if id(named.get(f.name)) in self._suspects]
             if self._why or any(found.alarming for found in findings):
-                findings = tuple(replace(f, name=_called(f.name, named)) for f in findings)
+                findings = tuple(replace(f, name=called(f.name, named)) for f in findings)
                 report = replace(report, findings=findings)
                 why = self._why or f"gradients have died since step {self.step - 1}"
-                self._add(StepReport(self.step, why, report))
+                found = StepReport(self.step, why, report)
+                alarms = [f for f in findings if f.alarming]
+                if alarms and all(self._may_come(f, named) for f in alarms):
+                    self._late.append((found, named))
+                else:
+                    self._add(found)
+
+    def _tell_late(self, at_the_end=False):
+        """What the loss of an optimizer's first step did not use, the second may have used."""
+        late, self._late = self._late, []
+        for report, named in late:
+            findings = [f for f in report.report.findings if not self._came(f, named)]
+            if at_the_end or not any(self._may_come(f, named) for f in findings):
+                self._add(replace(report, report=replace(report.report, findings=tuple(findings))))
+            else:
+                self._late.append((report, named))
+
+    def _may_come(self, found, named):
+        return self._unused(found, named) and self._updates.may_come(named[found.name])
+
+    def _came(self, found, named):
+        return self._unused(found, named) and self._updates.has_come(named[found.name])
+
+    def _unused(self, found, named):
+        """Is it about a parameter of an optimizer that this loss does not use?"""
+        unused = found.alarming and found.status == "none" and found.cause in UNUSED
+        return unused and id(named.get(found.name)) in self._held
 
     def _alarm(self, why, status, sentence, positions, parameters):
         """A report without an examination."""
@@ -360,13 +453,6 @@ def _waits_for_others(model):
     dist = torch.distributed
     alone = not dist.is_available() or not dist.is_initialized() or dist.get_world_size() < 2
     return not alone and any(type(m).__name__.startswith(COMMUNICATE) for m in model.modules())
-
-
-def _called(name, named):
-    """A parameter that only an optimizer holds has no name: its groups are joined here."""
-    if name.startswith("param_groups[") and name in named:
-        return f"a parameter of shape {tuple(named[name].shape)} that the optimizer holds"
-    return name
 
 
 def alive(named: dict[str, torch.Tensor], name: str) -> bool:

@@ -13,6 +13,7 @@ from healthy_more import NORMAL
 from patients import PATIENTS
 from test_knowledge import REACHED
 from test_patients import traced
+from test_updates import BUGS, NOTED, watched
 from test_whose_line import MINE, SITE, with_derivatives_only, with_parts_left_out
 from torch import nn
 
@@ -177,6 +178,8 @@ def test_every_rule_is_told_of_a_patient_or_a_few_lines(monkeypatch):
     for patient in PATIENTS.values():
         if not untold.isdisjoint((*patient.causes, *patient.also)):
             traced(patient.function)
+    for loop, *_ in (*BUGS.values(), *NOTED.values()):
+        watched(loop)
     assert not [f"{rule.cause}: {rule.sentence}" for rule in RULES if id(rule) not in told]
 
 

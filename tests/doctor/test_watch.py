@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch._dynamo
 from torch import nn
-from torch.optim.optimizer import _global_optimizer_post_hooks
+from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
 from autograd_surprises import trace, watch
 from autograd_surprises.doctor.gradient_sizes import sizes
@@ -51,6 +51,7 @@ def switches():
         nn.Module.__call__,
         nn.Parameter.__new__,
         dict(_global_optimizer_post_hooks),
+        dict(_global_optimizer_pre_hooks),
         torch.overrides._get_current_function_mode_stack(),
     )
 
@@ -153,7 +154,7 @@ def test_gradients_that_are_finite_are_named_beside_those_that_are_not():
 
 def test_an_explosion():
     model, optimizer = started()
-    optimizer.param_groups[0]["lr"] = 0.0
+    optimizer.param_groups[0]["lr"] = 1e-6
     with watch() as w:
         train(model, optimizer, 30, lambda y, step: y.square().mean() * (1e6 if step == 25 else 1))
     (alarm,) = [each for each in w.reports if not each.healthy]
@@ -184,6 +185,36 @@ def test_an_error_of_backward_is_explained_and_goes_on():
     with pytest.raises(RuntimeError), watch() as w:
         (x.detach() * 2).sum().backward()
     assert w.reports[-1].report.findings[0].cause == "not-connected" and not w.healthy
+
+
+def test_without_an_examined_step_nothing_is_healthy_and_the_summary_says_why():
+    def several(model, optimizer):
+        torch.autograd.backward([model(torch.rand(16, 4)).mean(), model(torch.rand(16, 4)).mean()])
+        optimizer.step()
+
+    model, optimizer = started()
+    other, others = started()
+    reasons = {
+        "nothing called backward()": ({}, lambda: None),
+        "no step that was asked for": ({"steps": [5]}, lambda: train(model, optimizer, 3)),
+        "no parameter of the model": ({"model": model}, lambda: train(other, others, 3)),
+        "several tensors at once": ({}, lambda: several(model, optimizer)),
+    }
+    for reason, (options, run) in reasons.items():
+        with watch(**options) as w:
+            run()
+        assert not w.healthy and not w.reports, reason
+        assert reason in str(w) and "nothing bad" not in str(w)
+
+
+def test_a_second_optimizer_is_waited_for_and_then_no_more():
+    model, optimizer = started()
+    unused = started()
+    with watch() as w:
+        train(model, optimizer, 9)
+        assert w._recording
+        train(model, optimizer, 1)
+        assert not w._recording and unused
 
 
 # ---- What counts as a step
@@ -513,4 +544,4 @@ def test_each_way_to_call_backward_works_as_without_watch(call):
     with watch() as w:
         call(x)
     assert x.grad.tolist() == [2.0, 2.0]
-    assert w.healthy
+    assert w.healthy == (call is not CALLS["edge"]), "what has no loss is not examined"

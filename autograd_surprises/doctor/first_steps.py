@@ -1,0 +1,163 @@
+"""The first two steps of an optimizer: what got a gradient, and what moved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+
+import torch
+from torch.optim import Optimizer
+
+from autograd_surprises.doctor.gradient_sizes import sizes
+from autograd_surprises.doctor.rules.training import Unmoved
+from autograd_surprises.doctor.trained import parameters_of
+
+BLOCK = 2**18  # elements that are read at a time
+ODD = 6364136223846793005
+INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def fingerprints(tensors: Sequence[torch.Tensor]) -> list[int | None]:
+    """A number of 64 bits for each tensor, computed from all of its bits; None if it has no bits.
+
+    If one element changes, the number changes; if several do, it stays the same by a chance of
+    about 1 in 2^64. This needs no copy of the tensors and no random numbers of torch's.
+
+    >>> w = torch.zeros(3, dtype=torch.bfloat16)
+    >>> before = fingerprints([w])
+    >>> _ = w[1].add_(1e-30)
+    >>> before == fingerprints([w])
+    False
+    """
+    factors: dict[torch.device, torch.Tensor] = {}
+    return [_fingerprint(tensor, factors) for tensor in tensors]
+
+
+def _fingerprint(tensor, factors):
+    # The numbers of a subclass are elsewhere, perhaps in other processes.
+    if tensor.is_meta or type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+        return None
+    if tensor.device not in factors:
+        own = torch.Generator().manual_seed(0)
+        made = torch.randint(-(2**63), 2**63 - 1, (BLOCK,), generator=own) | 1
+        factors[tensor.device] = made.to(tensor.device)
+    with suppress(RuntimeError):  # a layout without a view of its bits
+        plain = torch.view_as_real(tensor) if tensor.is_complex() else tensor
+        bits = plain.detach().view(INTEGERS[plain.element_size()]).flatten()
+        total = 0
+        for block in bits.split(BLOCK):
+            total = total * ODD + (block.long() * factors[tensor.device][: len(block)]).sum()
+        return int(total)
+    return None
+
+
+class FirstSteps:
+    """What one optimizer's first two steps did.
+
+    All bits of each parameter are compared: before step() and after it. What has not moved while
+    its learning rate rises is compared again, in steps 4, 8, 16, ...
+
+    steps    how many were seen, without those that a GradScaler skipped
+    skipped  did a GradScaler skip one?
+    frozen   does it hold nothing that requires a gradient?
+    over     is all decided?
+    held     ids of what it held in them and is not frozen
+    reached  ids of that which got a gradient, or moved
+
+    >>> w = torch.ones(2, requires_grad=True)
+    >>> sgd, first = torch.optim.SGD([w], lr=0.0), FirstSteps()
+    >>> for _ in range(2):
+    ...     w.sum().backward(); first.before(sgd); sgd.step(); compared = first.after(sgd)
+    >>> first.over, first.unreached, [facts.rate for _, facts in first.unmoved(sgd)]
+    (True, False, [0.0])
+    """
+
+    def __init__(self):
+        self.steps, self.skipped, self.frozen, self.over = 0, False, False, False
+        self.held: set[int] = set()
+        self.reached: set[int] = set()
+        self._before: dict[int, int] | None = None  # fingerprints by id, in a step that is compared
+        self._settled: set[int] = set()  # ids of what has moved, or cannot be compared
+        self._rates: dict[int, float | None] = {}  # by id: what has a gradient and has not moved
+        self._moves = self._rising = False
+
+    @property
+    def unreached(self) -> bool:
+        """Did nothing that it holds, and that is not frozen, get a gradient in any step?"""
+        return self.steps > 0 and not self.reached and not self.frozen
+
+    def before(self, optimizer: Optimizer) -> None:
+        """Its step() is about to run."""
+        self._before, step = None, self.steps + 1
+        if self.over or (step > 2 and step & (step - 1)):
+            return
+        held = [p for p in parameters_of(optimizer) if p.requires_grad]
+        self.frozen, self.held = not held, {id(p) for p in held}
+        self._see_gradients(held)
+        held = [p for p in held if id(p) not in self._settled and p.numel()]
+        found = {id(p): bits for p, bits in zip(held, fingerprints(held), strict=True)}
+        unknown = {i for i, bits in found.items() if bits is None}
+        self._settle(unknown)
+        self._before = {i: found[i] for i in found.keys() - unknown}
+
+    def after(self, optimizer: Optimizer) -> bool:
+        """Its step() is done: was it one of those that are compared?"""
+        before, self._before = self._before, None
+        if before is None:
+            self.steps += 1
+            return False
+        if _was_skipped(optimizer):
+            self.skipped = True
+            return True
+        self.steps += 1
+        held = [p for p in parameters_of(optimizer) if id(p) in before]
+        self._see_gradients(held)
+        still = [
+            p for p, bits in zip(held, fingerprints(held), strict=True) if bits == before[id(p)]
+        ]
+        self._settle(before.keys() - {id(p) for p in still})
+        rates = {id(p): _rate(group) for group in optimizer.param_groups for p in group["params"]}
+        with torch.no_grad():
+            found = zip(still, sizes(still), strict=True)
+        now = {id(p): rates[id(p)] for p, size in found if size and math.isfinite(size)}
+        self._rising = any((rate or 0.0) > (self._rates.get(i) or 0.0) for i, rate in now.items())
+        self._rates |= now
+        self.over = not still or (self.steps >= 2 and not self._rising)
+        return True
+
+    def unmoved(self, optimizer: Optimizer) -> list[tuple[torch.Tensor, Unmoved]]:
+        """What has a gradient other than 0, and of which no element has changed."""
+        early = self.steps < 2 or self._rising
+        found = [
+            (p, Unmoved(self.steps, self._rates[id(p)], p.dtype, self._moves, early))
+            for p in parameters_of(optimizer)
+            if id(p) in self._rates
+        ]
+        # In float32 that may be as it should be: the gradient of a bias before a batch norm is 0
+        # but for rounding errors.
+        return [
+            (p, facts) for p, facts in found if facts.half or facts.rate == 0 or not facts.others
+        ]
+
+    def _see_gradients(self, parameters):
+        self.reached |= {id(p) for p in parameters if p.grad is not None}
+
+    def _settle(self, ids):
+        self._settled |= ids
+        self.reached |= ids
+        self._moves = self._moves or bool(ids)
+        self._rates = {i: rate for i, rate in self._rates.items() if i not in ids}
+
+
+def _was_skipped(optimizer):
+    """A fused optimizer with a GradScaler skips a step by itself."""
+    found = getattr(optimizer, "found_inf", None)
+    return isinstance(found, torch.Tensor) and bool(found.any())
+
+
+def _rate(group):
+    """The learning rate of a group of parameters; None if it has none that is a number."""
+    with suppress(Exception):
+        return float(group["lr"])
+    return None

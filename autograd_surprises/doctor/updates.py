@@ -1,0 +1,125 @@
+"""What the first steps of all optimizers did, as findings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import torch
+from torch.optim import Optimizer
+
+from autograd_surprises.doctor.finding import Finding
+from autograd_surprises.doctor.first_steps import FirstSteps
+from autograd_surprises.doctor.report import Report
+from autograd_surprises.doctor.rules.training import (
+    HOLDS_FROZEN,
+    NO_LOSS,
+    SKIPPED,
+    UNMOVED,
+    Idle,
+)
+from autograd_surprises.doctor.setup_lines import built_at
+from autograd_surprises.doctor.trained import parameters_of, trained_by
+
+
+class Told(NamedTuple):
+    """What the first steps of an optimizer did not do, in words, and for each parameter."""
+
+    why: str
+    findings: list[Finding]
+
+
+class Updates:
+    """Does a loss reach what each optimizer holds, and does a step move it?
+
+    model   the default: the modules that hold the parameters
+    missed  reports of the latest losses, which did not reach what these optimizers hold
+
+    >>> w = torch.ones(2, requires_grad=True)
+    >>> sgd, updates = torch.optim.SGD([w], lr=0.1), Updates()
+    >>> for _ in range(2):
+    ...     updates.before(sgd); sgd.step(); told = updates.after(sgd)
+    >>> told.why, [finding.cause for finding in told.findings]
+    ('no loss reaches what SGD holds', ['no-loss'])
+    """
+
+    def __init__(self, model: torch.nn.Module | None = None):
+        self._model = model
+        self._first: WeakKeyDictionary[Optimizer, FirstSteps] = WeakKeyDictionary()
+        self._so_far: dict[FirstSteps, Told] = {}  # the optimizer may be gone at the end
+        self.missed: WeakKeyDictionary[Optimizer, Report] = WeakKeyDictionary()
+
+    def before(self, optimizer: Optimizer) -> None:
+        """Its step() is about to run."""
+        self._first.setdefault(optimizer, FirstSteps()).before(optimizer)
+
+    def after(self, optimizer: Optimizer) -> Told | None:
+        """Its step() is done: what is told, once it is certain."""
+        first = self._first.get(optimizer)
+        if first is None or first.over or not first.after(optimizer):
+            return None
+        self._so_far[first] = self._told(optimizer, first)
+        return self._so_far.pop(first) if first.over else None
+
+    def at_the_end(self) -> list[Told]:
+        """What is told of those that made no second step, or whose learning rate still rose."""
+        return list(self._so_far.values())
+
+    @property
+    def waiting(self) -> list[Optimizer]:
+        """Those whose first step moved nothing, since no loss had reached what they hold."""
+        return [o for o, first in self._first.items() if first.unreached and not first.over]
+
+    def may_come(self, parameter: torch.Tensor) -> bool:
+        """Has the optimizer that holds it made no second step yet?"""
+        holding = [first for first in self._first.values() if id(parameter) in first.held]
+        return all(first.steps < 2 and not first.over for first in holding)
+
+    def has_come(self, parameter: torch.Tensor) -> bool:
+        """Did it get a gradient in the first two steps of an optimizer that holds it?"""
+        return any(id(parameter) in first.reached for first in self._first.values())
+
+    def _told(self, optimizer, first):
+        findings = self._findings(optimizer, first)
+        kind, held = type(optimizer).__name__, parameters_of(optimizer)
+        if first.unreached:
+            return Told(f"no loss reaches what {kind} holds", findings)
+        alarms = sum(found.alarming for found in findings)
+        return Told(f"{kind} does not move {alarms} of {len(held)} parameters", findings)
+
+    def _findings(self, optimizer, first):
+        kind, held = type(optimizer).__name__, parameters_of(optimizer)
+        if first.frozen:
+            return [HOLDS_FROZEN.finding().about(kind, "not trained")]
+        if not first.steps:
+            return [SKIPPED.finding().about(kind, "not trained")] if first.skipped else []
+        missed = self.missed.pop(optimizer, None)
+        if first.unreached:
+            found = [f for f in missed.findings if f.status == "none"] if missed else []
+            if any(each.alarming for each in found):
+                named = {missed.names[id(p)]: p for p in held if id(p) in missed.names}
+                return [replace(each, name=called(each.name, named)) for each in found]
+            told = NO_LOSS.finding(Idle(kind, first.steps))
+            pairs = [(p, told) for p in held if p.requires_grad]
+        else:
+            pairs = [(p, UNMOVED.first(fact).finding(fact)) for p, fact in first.unmoved(optimizer)]
+        if not pairs:
+            return []
+        model = trained_by(held, None, self._model, optimizer).model
+        named = dict(model.named_parameters()) if model is not None else {}
+        names = {id(p): name for name, p in named.items()}
+        built = (("the optimizer was built at", built_at(optimizer)),)
+        status = "none" if first.unreached else "not trained"
+        return [told.about(names.get(id(p), without_name(p)), status, built) for p, told in pairs]
+
+
+def called(name: str, named: dict[str, torch.Tensor]) -> str:
+    """A parameter that only an optimizer holds has no name: its groups are joined here."""
+    nameless = name.startswith("param_groups[") and name in named
+    return without_name(named[name]) if nameless else name
+
+
+def without_name(parameter: torch.Tensor) -> str:
+    """What a parameter is called that has no name."""
+    return f"a parameter of shape {tuple(parameter.shape)} that the optimizer holds"

@@ -1,0 +1,684 @@
+"""watch() is healthy only if what the optimizers hold gets a gradient, and if their steps move it.
+
+Each loop is a few steps of training. A bug has the status and the cause that are reported, and a
+healthy loop has no alarm.
+"""
+
+import copy
+import functools
+import gc
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+from autograd_surprises import watch
+from autograd_surprises.doctor import first_steps
+from autograd_surprises.doctor.first_steps import BLOCK, FirstSteps, fingerprints
+
+BUGS, HEALTHY, NOTED = {}, {}, {}
+
+
+def bug(status, cause, **options):
+    def register(loop):
+        BUGS[loop.__name__] = loop, status, cause, options
+        return loop
+
+    return register
+
+
+def healthy(loop):
+    HEALTHY[loop.__name__] = loop
+    return loop
+
+
+def noted(words):
+    """Healthy, and the summary has these words."""
+
+    def register(loop):
+        NOTED[loop.__name__] = loop, words
+        return loop
+
+    return register
+
+
+def network(*sizes):
+    layers = [nn.Linear(*pair) for pair in zip(sizes[:-1], sizes[1:], strict=True)]
+    return nn.Sequential(*(part for layer in layers for part in (layer, nn.Tanh())))[:-1]
+
+
+def train(optimizers, loss_of, steps=4, after=()):
+    """One loss for all optimizers."""
+    optimizers = optimizers if isinstance(optimizers, list) else [optimizers]
+    for step in range(1, steps + 1):
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        loss_of(step).backward()
+        for each in [*optimizers, *after]:
+            each.step()
+
+
+def regression(model, optimizer, steps=4, after=()):
+    x = torch.rand(8, 4)
+    train(optimizer, lambda step: model(x).square().mean(), steps, after)
+
+
+def warmed_up(optimizer, steps):
+    return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, step / steps))
+
+
+def adversarial(critics, real, rounds=4):
+    """A critic makes several steps, then the generator makes one."""
+    maker, critic = network(2, 4), network(4, 1)
+    of_maker, of_critic = (torch.optim.Adam(m.parameters(), lr=0.01) for m in (maker, critic))
+    for _ in range(rounds):
+        for _ in range(critics):
+            of_critic.zero_grad()
+            fake = maker(torch.rand(8, 2))
+            F.softplus(critic(fake.detach())).mean().backward()
+            of_critic.step()
+        of_maker.zero_grad()
+        fake = maker(torch.rand(8, 2))
+        F.softplus(-critic(fake if real else fake.detach())).mean().backward()
+        of_maker.step()
+
+
+def two_parts(every=(1, 1), cut=False, steps=8):
+    """One loss, an optimizer for each of two parts, which make a step in every so many."""
+    parts = network(4, 4), network(4, 1)
+    optimizers = [torch.optim.SGD(part.parameters(), lr=0.1) for part in parts]
+    for step in range(1, steps + 1):
+        hidden = parts[0](torch.rand(8, 4))
+        parts[1](hidden.detach() if cut else hidden).square().mean().backward()
+        for optimizer, often in zip(optimizers, every, strict=True):
+            if step % often == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+
+
+# ---- No loss reaches what an optimizer holds
+
+
+@bug("none", "detach")
+def the_loss_requires_a_gradient_again():
+    model = network(4, 1)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    train(sgd, lambda step: model(torch.rand(8, 4)).detach().requires_grad_().mean())
+
+
+@bug("none", "detach")
+def a_generator_behind_a_detach():
+    adversarial(critics=1, real=False)
+
+
+@bug("none", "detach", steps=(1, 2, 3, 4))
+def a_generator_behind_a_detach_in_steps_that_are_asked_for():
+    adversarial(critics=1, real=False)
+
+
+@bug("none", "detach")
+def a_generator_behind_a_detach_that_waits_for_its_critic():
+    adversarial(critics=5, real=False, rounds=3)
+
+
+@bug("none", "detach")
+def a_generator_behind_a_detach_that_waits_for_long():
+    adversarial(critics=12, real=False, rounds=3)
+
+
+@bug("none", "detach")
+def one_loss_for_two_optimizers_behind_a_detach():
+    two_parts(cut=True)
+
+
+@bug("none", "detach")
+def two_optimizers_of_another_rhythm_behind_a_detach():
+    two_parts(every=(2, 1), cut=True)
+
+
+@bug("none", "detach")
+def accumulated_behind_a_detach():
+    two_parts(every=(4, 4), cut=True, steps=12)
+
+
+@bug("none", "unused")
+def a_loss_of_something_else():
+    model, other = network(4, 1), torch.zeros(3, requires_grad=True)
+    adam = torch.optim.Adam(model.parameters())
+    train(adam, lambda step: (other - 1).square().sum())
+
+
+@bug("none", "deepcopy")
+def an_optimizer_of_an_old_copy():
+    model = network(4, 1)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    model = copy.deepcopy(model)
+    regression(model, sgd)
+
+
+@bug("none", "no-loss")
+def only_one_step_which_no_loss_reaches():
+    model = network(4, 1)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    train(sgd, lambda step: model(torch.rand(8, 4)).detach().requires_grad_().mean(), steps=1)
+
+
+@bug("none", "detach")
+def a_closure_behind_a_detach():
+    model = network(4, 1)
+    lbfgs = torch.optim.LBFGS(model.parameters(), max_iter=2)
+
+    def closure():
+        loss = model(torch.rand(8, 4)).detach().requires_grad_().mean()
+        loss.backward()
+        return loss
+
+    for _ in range(3):
+        lbfgs.step(closure)
+
+
+@healthy
+def a_generator():
+    adversarial(critics=1, real=True)
+
+
+@healthy
+def a_generator_that_waits_for_its_critic():
+    adversarial(critics=5, real=True, rounds=3)
+
+
+@healthy
+def a_generator_that_waits_for_long():
+    adversarial(critics=12, real=True, rounds=3)
+
+
+@healthy
+def one_loss_for_two_optimizers():
+    two_parts()
+
+
+@healthy
+def two_optimizers_of_another_rhythm():
+    two_parts(every=(2, 1))
+
+
+@healthy
+def two_optimizers_of_rhythms_without_a_common_step():
+    two_parts(every=(3, 4), steps=12)
+
+
+@healthy
+def accumulated():
+    two_parts(every=(4, 4), steps=12)
+
+
+@healthy
+def two_losses_that_take_turns():
+    parts = network(4, 1), network(4, 1)
+    optimizers = [torch.optim.SGD(part.parameters(), lr=0.1) for part in parts]
+    train(optimizers, lambda step: parts[step % 2](torch.rand(8, 4)).square().mean())
+
+
+class Heads(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.heads = nn.Linear(4, 4), nn.ModuleDict({n: nn.Linear(4, 1) for n in "ab"})
+
+    def loss(self, name):
+        return self.heads[name](self.body(torch.rand(8, 4))).square().mean()
+
+
+@healthy
+def heads_that_take_turns():
+    model = Heads()
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    train(sgd, lambda step: model.loss("ab"[step % 2]), steps=5)
+
+
+@healthy
+def a_head_that_is_computed_and_used_in_every_second_step():
+    model = Heads()
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def loss_of(step):
+        return [model.loss(name) for name in "ab"][step % 2]
+
+    train(sgd, loss_of)
+
+
+@bug("none", "unused")
+def a_head_that_is_never_used():
+    model = Heads()
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    train(sgd, lambda step: model.loss("b"))
+
+
+@bug("none", "unused")
+def a_head_that_is_not_used_in_the_only_step():
+    model = Heads()
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    train(sgd, lambda step: model.loss("b"), steps=1)
+
+
+@healthy
+def an_optimizer_built_after_the_copy():
+    model = copy.deepcopy(network(4, 1))
+    regression(model, torch.optim.SGD(model.parameters(), lr=0.1))
+
+
+@healthy
+def a_closure():
+    model = network(4, 1)
+    lbfgs = torch.optim.LBFGS(model.parameters(), max_iter=2)
+    x = torch.rand(8, 4)
+
+    def closure():
+        lbfgs.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        return loss
+
+    for _ in range(3):
+        lbfgs.step(closure)
+
+
+@healthy
+def a_backbone_that_is_frozen():
+    model = network(4, 4, 1)
+    model[0].requires_grad_(False)
+    regression(model, torch.optim.AdamW(model.parameters()))
+
+
+@noted("it holds only parameters that are frozen")
+def an_optimizer_of_a_frozen_backbone():
+    backbone, head = network(4, 4).requires_grad_(False), network(4, 1)
+    optimizers = [torch.optim.Adam(m.parameters()) for m in (backbone, head)]
+    regression(nn.Sequential(backbone, head), optimizers)
+
+
+# ---- No step moves what it holds
+
+
+@bug("not trained", "learning-rate")
+def a_learning_rate_of_0():
+    model = network(4, 1)
+    regression(model, torch.optim.SGD(model.parameters(), lr=0.0))
+
+
+@bug("not trained", "learning-rate")
+def a_schedule_that_stays_at_0():
+    model = network(4, 1)
+    adam = torch.optim.Adam(model.parameters())
+    regression(
+        model, adam, after=[torch.optim.lr_scheduler.LambdaLR(adam, lambda step: step // 99)]
+    )
+
+
+@bug("not trained", "lost-update")
+def all_updates_rounded_away_in_bfloat16():
+    model = nn.Linear(4, 4).bfloat16()
+    nn.init.constant_(model.weight, 0.5)
+    nn.init.constant_(model.bias, 0.5)
+    x = torch.rand(8, 4, dtype=torch.bfloat16)
+    adam = torch.optim.AdamW(model.parameters(), lr=1e-6)
+    train(adam, lambda step: model(x).square().mean())
+
+
+@bug("not trained", "lost-update")
+def the_weights_of_a_norm_rounded_away_in_bfloat16():
+    model = nn.Sequential(nn.Linear(64, 64), nn.LayerNorm(64)).bfloat16()
+    x, goal = torch.rand(2, 8, 64, dtype=torch.bfloat16)
+    adam = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    train(adam, lambda step: (model(x) - goal).square().mean())
+
+
+@bug("not trained", "lost-update")
+def all_updates_rounded_away_in_float32():
+    model = network(4, 1)
+    regression(model, torch.optim.SGD(model.parameters(), lr=1e-14))
+
+
+@bug("not trained", "lost-update")
+def rounded_away_also_at_the_end_of_a_warm_up():
+    model = nn.Linear(4, 4).bfloat16()
+    nn.init.constant_(model.weight, 0.5)
+    nn.init.constant_(model.bias, 0.5)
+    x = torch.rand(8, 4, dtype=torch.bfloat16)
+    adam = torch.optim.AdamW(model.parameters(), lr=1e-6)
+    train(adam, lambda step: model(x).square().mean(), 20, after=[warmed_up(adam, 5)])
+
+
+@healthy
+def float32_weights_at_the_same_rate():
+    model = network(4, 1)
+    regression(model, torch.optim.AdamW(model.parameters(), lr=1e-6))
+
+
+@healthy
+def master_weights_of_bfloat16():
+    model = nn.Linear(4, 4).bfloat16()
+    masters = [p.detach().float().requires_grad_() for p in model.parameters()]
+    adam = torch.optim.AdamW(masters, lr=1e-6)
+    for _ in range(4):
+        model(torch.rand(8, 4, dtype=torch.bfloat16)).square().mean().backward()
+        for master, p in zip(masters, model.parameters(), strict=True):
+            master.grad, p.grad = p.grad.float(), None
+        adam.step()
+        with torch.no_grad():
+            for master, p in zip(masters, model.parameters(), strict=True):
+                p.copy_(master)
+
+
+@healthy
+def a_warm_up_that_begins_at_0():
+    model = network(4, 1)
+    adam = torch.optim.AdamW(model.parameters(), lr=0.01)
+    regression(model, adam, after=[warmed_up(adam, 100)])
+
+
+@healthy
+def a_warm_up_whose_first_updates_are_rounded_away():
+    model = nn.Linear(4, 4).bfloat16()
+    nn.init.constant_(model.weight, 0.5)
+    nn.init.constant_(model.bias, 0.5)
+    x = torch.rand(8, 4, dtype=torch.bfloat16)
+    adam = torch.optim.AdamW(model.parameters(), lr=0.1)
+    train(adam, lambda step: model(x).square().mean(), 40, after=[warmed_up(adam, 1000)])
+
+
+@noted("which may still rise")
+def a_warm_up_of_which_one_step_is_watched():
+    model = network(4, 1)
+    adam = torch.optim.AdamW(model.parameters(), lr=0.01)
+    scheduler = warmed_up(adam, 100)
+    regression(model, adam, steps=1, after=[scheduler])
+
+
+@noted("a GradScaler skipped each of its steps")
+def a_scaler_that_skips_all_steps_of_a_fused_optimizer():
+    scaled(torch.optim.AdamW, 2.0**100, 3, fused=True)
+
+
+@noted("no step() of an optimizer was seen (a GradScaler")
+def a_scaler_that_skips_all_steps():
+    scaled(torch.optim.AdamW, 2.0**100, 3)
+
+
+@healthy
+def a_scaler_that_skips_the_first_steps():
+    scaled(torch.optim.AdamW, 2.0**100, 8, backoff_factor=2.0**-90)
+
+
+@healthy
+def a_scaler_that_skips_the_first_steps_of_a_fused_optimizer():
+    scaled(torch.optim.AdamW, 2.0**100, 8, backoff_factor=2.0**-90, fused=True)
+
+
+def scaled(kind, scale, steps, backoff_factor=0.5, **options):
+    model = network(4, 1)
+    optimizer = kind(model.parameters(), **options)
+    scaler = torch.amp.GradScaler("cpu", init_scale=scale, backoff_factor=backoff_factor)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        with torch.autocast("cpu", torch.float16):
+            loss = model(torch.rand(8, 4)).square().mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+@noted("its learning rate is 0, and other parameters of this optimizer move")
+def a_group_that_is_frozen_by_its_learning_rate():
+    model = network(4, 4, 1)
+    groups = [{"params": model[0].parameters(), "lr": 0.0}, {"params": model[2].parameters()}]
+    regression(model, torch.optim.SGD(groups, lr=0.1))
+
+
+@healthy
+def a_bias_before_a_batch_norm():
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 1))
+    regression(model, torch.optim.SGD(model.parameters(), lr=1e-3))
+
+
+@healthy
+def adapters_that_start_at_0():
+    base = nn.Linear(4, 4).requires_grad_(False)
+    down, up = nn.Linear(4, 2, bias=False), nn.Linear(2, 4, bias=False)
+    nn.init.zeros_(up.weight)
+    model = nn.ModuleDict({"base": base, "lora_A": down, "lora_B": up})
+    x, y = torch.rand(2, 8, 4)
+    adam = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad])
+    train(adam, lambda step: (base(x) + up(down(x)) - y).square().mean())
+
+
+@healthy
+def words_that_are_not_in_the_batch():
+    table, head = nn.Embedding(50, 4), nn.Linear(4, 1)
+    sgd = torch.optim.SGD([*table.parameters(), *head.parameters()], lr=0.1)
+    train(sgd, lambda step: head(table(torch.tensor([step]))).square().mean())
+
+
+@healthy
+def sparse_gradients():
+    table, head = nn.Embedding(50, 4, sparse=True), nn.Linear(4, 1)
+    both = [torch.optim.SparseAdam(table.parameters()), torch.optim.Adam(head.parameters())]
+    train(both, lambda step: head(table(torch.tensor([step]))).square().mean())
+
+
+@healthy
+def all_inputs_clamped_after_the_first_step():
+    model = network(4, 1)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def loss_of(step):
+        score = model(torch.rand(8, 4))
+        return (score + (0 if step < 2 else 100)).clamp(max=2).mean()
+
+    train(sgd, loss_of, steps=2)
+
+
+@healthy
+def one_parameter_without_elements():
+    model = network(4, 1)
+    model.register_parameter("none", nn.Parameter(torch.ones(0)))
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.rand(8, 4)
+    train(sgd, lambda step: model(x).square().mean() + model.none.sum())
+
+
+@healthy
+def weights_of_other_layouts_and_types():
+    images = nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last)
+    turned, deep = torch.rand(3, 5).t().requires_grad_(), torch.rand(3, dtype=torch.float64)
+    waves, deep = torch.rand(3, dtype=torch.complex64, requires_grad=True), deep.requires_grad_()
+    adam = torch.optim.Adam([*images.parameters(), turned, deep, waves])
+
+    def loss_of(step):
+        seen = images(torch.rand(2, 3, 5, 5)).square().mean() + turned.square().sum()
+        return seen + deep.square().sum() + waves.abs().sum()
+
+    train(adam, loss_of)
+
+
+class Signs(torch.optim.Optimizer):
+    """Not torch's own; it forgets the gradients at the end of its step."""
+
+    def __init__(self, params):
+        super().__init__(params, {})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for p in self.param_groups[0]["params"]:
+            p -= 1e-3 * p.grad.sign()
+            p.grad = None
+
+
+class Twice(torch.optim.SGD):
+    def step(self, closure=None):
+        super().step()
+        return super().step(closure)
+
+
+@healthy
+def optimizers_of_many_kinds():
+    for kind, options in [
+        (torch.optim.Adam, {"fused": True}),
+        (torch.optim.SGD, {"lr": 0.1, "foreach": True, "momentum": 0.9}),
+        (torch.optim.Adadelta, {}),
+        (torch.optim.Adafactor, {}),
+        (torch.optim.RMSprop, {"lr": torch.tensor(0.01)}),
+        (torch.optim.Rprop, {}),
+        (torch.optim.NAdam, {}),
+        (Signs, {}),
+        (Twice, {"lr": 0.1}),
+    ]:
+        model = network(4, 1)
+        regression(model, kind(model.parameters(), **options))
+
+
+@healthy
+def steps_within_a_backward():
+    model = network(4, 1)
+    hooks = []
+    for p in model.parameters():
+        sgd = torch.optim.SGD([p], lr=0.1)
+        step = functools.partial(lambda sgd, p: sgd.step() or sgd.zero_grad(), sgd)
+        hooks.append(p.register_post_accumulate_grad_hook(step))
+    for _ in range(4):
+        model(torch.rand(8, 4)).square().mean().backward()
+    for hook in hooks:  # the collector does not find such a cycle
+        hook.remove()
+
+
+def watched(loop, **options):
+    gc.collect()  # a watch looks for all optimizers
+    torch.manual_seed(0)
+    with watch(**options) as w:
+        loop()
+    return w
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_it_is_reported(name):
+    loop, status, cause, options = BUGS[name]
+    w = watched(loop, **options)
+    assert not w.healthy
+    alarms = [found for each in w.reports for found in each.report.findings if found.alarming]
+    assert {(found.status, found.cause) for found in alarms} == {(status, cause)}, str(w)
+    assert len([each for each in w.reports if not each.healthy]) == 1, "told once"
+    told = {found.name for found in alarms}
+    assert len(told) == len(alarms) and all(told)
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_what_trains_is_healthy_and_has_no_note(name):
+    w = watched(HEALTHY[name])
+    assert w.healthy, str(w)
+    assert str(w).endswith("nothing bad was found")
+
+
+@pytest.mark.parametrize("name", NOTED)
+def test_what_may_be_meant_is_no_alarm_and_the_summary_says_it(name):
+    loop, words = NOTED[name]
+    w = watched(loop)
+    assert w.healthy and words in str(w), str(w)
+
+
+# ---- How it looks
+
+
+@pytest.mark.parametrize("name", [*HEALTHY, *NOTED])
+def test_it_changes_no_bit(name):
+    """Of what every optimizer holds after each step, and of the random numbers."""
+    loop = HEALTHY.get(name) or NOTED[name][0]
+    runs = []
+    for run in (loop, lambda: watched(loop)):
+        states = []
+
+        def note(optimizer, args, kwargs, states=states):
+            states.extend(p.detach().clone() for g in optimizer.param_groups for p in g["params"])
+
+        hook = register_optimizer_step_post_hook(note)
+        torch.manual_seed(0)
+        run()
+        hook.remove()
+        runs.append([*states, torch.get_rng_state()])
+    assert len(runs[0]) == len(runs[1])
+    assert all(map(same, *runs))
+
+
+def same(one, other):
+    return torch.equal(torch.nan_to_num(one), torch.nan_to_num(other))
+
+
+KINDS = [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.bool]
+
+
+@pytest.mark.parametrize("dtype", KINDS, ids=str)
+@pytest.mark.parametrize("size", [1, BLOCK, 2 * BLOCK + 3])
+def test_a_fingerprint_changes_with_any_element(dtype, size):
+    tensor = torch.ones(size, dtype=dtype)
+    before = fingerprints([tensor])
+    for place in (0, size // 2, size - 1):
+        changed = tensor.clone()
+        changed[place] = 0
+        assert fingerprints([tensor, changed]) == [*before, fingerprints([changed])[0]]
+        assert fingerprints([changed]) != before
+
+
+def test_a_fingerprint_changes_if_elements_change_places_or_by_opposite_amounts():
+    """A sum would not."""
+    tensor = torch.arange(1.0, 2 * BLOCK + 1)
+    before = fingerprints([tensor])
+    for one, other in [(0, 1), (0, BLOCK), (5, BLOCK + 5)]:
+        swapped, moved = tensor.clone(), tensor.view(torch.int32).clone()
+        swapped[one], swapped[other] = tensor[other], tensor[one]
+        moved[one] += 1
+        moved[other] -= 1
+        assert fingerprints([swapped]) != before != fingerprints([moved.view(torch.float32)])
+
+
+def test_a_fingerprint_is_of_the_numbers_and_not_of_how_they_lie():
+    tensor = torch.rand(3, 5)
+    turned = tensor.t().contiguous().t()
+    state = torch.get_rng_state()
+    assert fingerprints([tensor]) == fingerprints([turned]) == fingerprints([tensor.clone()])
+    assert torch.equal(state, torch.get_rng_state()) and tensor._version == 0
+
+
+def test_what_has_no_bits_here_has_no_fingerprint():
+    sparse = torch.eye(3).to_sparse()
+    assert fingerprints([torch.ones(2, device="meta"), sparse, torch.ones(2)])[:2] == [None, None]
+
+
+def test_an_optimizer_is_looked_at_in_two_steps_and_then_left_alone(monkeypatch):
+    read = []
+    monkeypatch.setattr(
+        first_steps, "fingerprints", lambda ps: read.append(len(ps)) or [0] * len(ps)
+    )
+    model = network(4, 1)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    with watch():
+        regression(model, sgd, steps=40)
+    assert read == [2, 2, 2, 2], "before and after each of two steps"
+
+
+def test_what_has_moved_is_not_looked_at_again(monkeypatch):
+    read, real = [], first_steps.fingerprints
+    monkeypatch.setattr(first_steps, "fingerprints", lambda ps: read.append(len(ps)) or real(ps))
+    watched(a_generator)
+    assert read == [2, 2, 2, 2], "one step of each of two optimizers"
+
+
+def test_no_copy_of_the_weights_is_kept_between_two_steps():
+    model = network(4, 1)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.0)
+    x = torch.rand(8, 4)
+    with watch() as w:
+        train(sgd, lambda step: model(x).square().mean(), steps=1)
+        kept = [thing for thing in gc.get_objects() if type(thing) is FirstSteps]
+        held = [value for first in kept for value in gc.get_referents(vars(first))]
+        assert kept and not any(isinstance(value, torch.Tensor) for value in held)
+    assert w.healthy
