@@ -39,8 +39,8 @@ def _fingerprint(tensor, factors):
     if tensor.is_meta or type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
         return None
     if tensor.device not in factors:
-        own = torch.Generator().manual_seed(0)
-        made = torch.randint(-(2**63), 2**63 - 1, (BLOCK,), generator=own) | 1
+        own = torch.Generator("cpu").manual_seed(0)
+        made = torch.randint(-(2**63), 2**63 - 1, (BLOCK,), generator=own, device="cpu") | 1
         factors[tensor.device] = made.to(tensor.device)
     with suppress(RuntimeError):  # a layout without a view of its bits
         plain = torch.view_as_real(tensor) if tensor.is_complex() else tensor

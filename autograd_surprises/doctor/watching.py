@@ -28,6 +28,7 @@ WAIT = 10  # steps, at most, for the first loss of a second optimizer, before it
 BORROWED = "; not recorded, so the lines are those of an earlier step with the same graph"
 UNRECORDED = "; not recorded, so no lines are known: --steps {0} or watch(steps=[{0}]) records it"
 COMMUNICATE = ("SyncBatchNorm", "FullyShardedDataParallel", "FSDP")  # within their backward
+FEW = 3  # optimizers for which one loss is examined
 UNUSED = ("unused", "dead-branch", "unknown-cut")  # by this loss; the next one may use it
 DEAD = ("none", "zero", "tiny", "not trained")
 
@@ -240,6 +241,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
                 self._updates.before(optimizer)
 
     def after_optimizer(self, optimizer):
+        self._optimized = True
         if not self.step or (self.optimizer is not None and optimizer is not self.optimizer):
             return
         parameters = parameters_of(optimizer)
@@ -349,7 +351,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         """What this loss should reach, since the first step of its optimizer came to nothing."""
         leaves = Backward(loss.grad_fn).leaves if loss.grad_fn is not None else []
         source = History(self._recorder) if self._recorder.ended else self._recorder
-        for optimizer in self._updates.waiting:
+        for optimizer in self._updates.waiting[:FEW]:
             both = [*leaves, *parameters_of(optimizer)]
             trained = trained_by(both, frame, self.model, optimizer)
             if trained.model is None or not _waits_for_others(trained.model):

@@ -291,7 +291,7 @@ def a_backbone_that_is_frozen():
     regression(model, torch.optim.AdamW(model.parameters()))
 
 
-@noted("it holds only parameters that are frozen")
+@noted("it held only parameters that were frozen")
 def an_optimizer_of_a_frozen_backbone():
     backbone, head = network(4, 4).requires_grad_(False), network(4, 1)
     optimizers = [torch.optim.Adam(m.parameters()) for m in (backbone, head)]

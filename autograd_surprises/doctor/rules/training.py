@@ -69,7 +69,7 @@ NO_LOSS = Rule(
 
 HOLDS_FROZEN = Rule(
     "frozen",
-    "it holds only parameters that are frozen",
+    "in its first step, it held only parameters that were frozen",
     "do nothing if that is how you freeze them",
     alarm=False,
 )
