@@ -180,6 +180,20 @@ def test_it_stops_at_the_first_alarm(folder):
     assert "7 steps, examined: 2, 3, 7" in err and "Traceback" not in err
 
 
+def test_it_stops_with_a_summary_also_if_the_alarm_comes_at_the_end(folder):
+    (folder / "in_vain.py").write_text("""
+import torch
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model(torch.ones(1, 2)).detach().requires_grad_().sum().backward()
+optimizer.step()
+""")
+    code, out, err = watched(folder, "--stop", "--json", "in_vain.json", "in_vain.py")
+    assert code == STOPPED and "no loss reaches what SGD holds" in err.splitlines()[-2]
+    assert not json.loads((folder / "in_vain.json").read_text())["healthy"]
+    assert watched(folder, "in_vain.py")[0] == 0
+
+
 @pytest.mark.parametrize("end, left", [("SIGINT", 130), ("SIGTERM", -15)])
 def test_an_interrupted_script_ends_with_a_summary(folder, end, left):
     code, out, err = watched(folder, "--json", f"{end}.json", "train.py", "1", end)

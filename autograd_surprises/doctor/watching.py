@@ -69,9 +69,11 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     """Watch a training loop: examine its first step, and each step in which something turns bad.
 
     A step is bad if the loss or a gradient is not finite, if a gradient that was there is None or
-    zero for the second step in a row, or if the gradients are 1,000 times their usual size. Each
-    step ends with an optimizer's step(), in this thread. Only steps that are examined are recorded;
-    of the others, the loss and the norm of each gradient are read.
+    zero for the second step in a row, or if the gradients are 1,000 times their usual size. It is
+    also bad if the first two steps of an optimizer did nothing: no loss reached what it holds, or
+    not one element of a parameter changed. Each step ends with an optimizer's step(), in this
+    thread. Steps are recorded until a loss of each optimizer has been examined, and if they are
+    asked for; of the others, the loss and the norm of each gradient are read.
 
     model      the default: the modules whose parameters the loss reaches
     optimizer  the default: every optimizer

@@ -10,6 +10,10 @@ import gc
 
 import pytest
 import torch
+import torch._dynamo
+from healthy import HEALTHY as ALONE
+from real.healthy import torch_alone, torch_alone_too  # noqa: F401  they register their steps
+from real.step import HEALTHY as REAL
 from torch import nn
 from torch.nn import functional as F
 from torch.optim.optimizer import register_optimizer_step_post_hook
@@ -589,6 +593,46 @@ def test_what_may_be_meant_is_no_alarm_and_the_summary_says_it(name):
 # ---- How it looks
 
 
+@pytest.mark.parametrize("critics", [1, 5, 12])
+def test_a_loss_of_each_optimizer_is_examined_at_any_rhythm(critics):
+    w = watched(lambda: adversarial(critics, real=True, rounds=3))
+    examined = {found.name for each in w.reports for found in each.report.findings}
+    assert examined >= {"critic.0.weight", "maker.0.weight"}, w.reports
+
+
+STEPS = {**ALONE, **{name: case.build for name, case in REAL.items() if case.library == "torch"}}
+PARTS = ("adversarial", "zero_convolution")  # whose other parts have an optimizer of their own
+SPARSE = ("dlrm_sparse_bags", "matrix_factorization")
+
+
+@pytest.mark.parametrize("name", [name for name in STEPS if name not in PARTS])
+def test_two_steps_of_what_is_known_to_be_healthy(name):
+    gc.collect()
+    torch.manual_seed(0)
+    step = STEPS[name]()
+    model, compute = step if isinstance(step, tuple) else (step.model, step.compute)
+    kind = torch.optim.SGD if name in SPARSE or len(name) % 2 else torch.optim.AdamW
+    optimizer = kind(model.parameters(), lr=1e-3)
+    with watch() as w:
+        train(optimizer, lambda step: compute(), steps=2)
+    assert w.healthy, str(w)
+    assert str(w).endswith("nothing bad was found")
+
+
+@pytest.mark.filterwarnings("ignore")  # what dynamo says about hooks
+def test_an_optimizer_that_is_compiled_has_made_its_steps():
+    torch._dynamo.reset()
+    model = network(4, 1)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    step = torch.compile(lambda: sgd.step(), backend="eager")
+    with watch() as w:
+        for _ in range(3):
+            sgd.zero_grad()
+            model(torch.rand(8, 4)).square().mean().backward()
+            step()
+    assert w.step == 3 and str(w).endswith("nothing bad was found")
+
+
 @pytest.mark.parametrize("name", [*HEALTHY, *NOTED])
 def test_it_changes_no_bit(name):
     """Of what every optimizer holds after each step, and of the random numbers."""
@@ -644,6 +688,8 @@ def test_a_fingerprint_is_of_the_numbers_and_not_of_how_they_lie():
     tensor = torch.rand(3, 5)
     turned = tensor.t().contiguous().t()
     state = torch.get_rng_state()
+    with torch.device("meta"):
+        assert fingerprints([tensor]) == fingerprints([turned])
     assert fingerprints([tensor]) == fingerprints([turned]) == fingerprints([tensor.clone()])
     assert torch.equal(state, torch.get_rng_state()) and tensor._version == 0
 
