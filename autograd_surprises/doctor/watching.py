@@ -29,7 +29,6 @@ BORROWED = "; not recorded, so the lines are those of an earlier step with the s
 UNRECORDED = "; not recorded, so no lines are known: --steps {0} or watch(steps=[{0}]) records it"
 COMMUNICATE = ("SyncBatchNorm", "FullyShardedDataParallel", "FSDP")  # within their backward
 FEW = 3  # optimizers for which one loss is examined
-UNUSED = ("unused", "dead-branch", "unknown-cut")  # by this loss; the next one may use it
 DEAD = ("none", "zero", "tiny", "not trained")
 
 
@@ -396,7 +395,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
                     self._add(found)
 
     def _tell_late(self, at_the_end=False):
-        """What the loss of an optimizer's first step did not use, the second may have used."""
+        """What the loss of an optimizer's first step did not reach, the second may have reached."""
         late, self._late = self._late, []
         for report, named in late:
             findings = [f for f in report.report.findings if not self._came(f, named)]
@@ -406,15 +405,15 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
                 self._late.append((report, named))
 
     def _may_come(self, found, named):
-        return self._unused(found, named) and self._updates.may_come(named[found.name])
+        return self._missed(found, named) and self._updates.may_come(named[found.name])
 
     def _came(self, found, named):
-        return self._unused(found, named) and self._updates.has_come(named[found.name])
+        return self._missed(found, named) and self._updates.has_come(named[found.name])
 
-    def _unused(self, found, named):
-        """Is it about a parameter of an optimizer that this loss does not use?"""
-        unused = found.alarming and found.status == "none" and found.cause in UNUSED
-        return unused and id(named.get(found.name)) in self._held
+    def _missed(self, found, named):
+        """Is it about what an optimizer holds and this loss does not reach?"""
+        none = found.alarming and found.status == "none"
+        return none and id(named.get(found.name)) in self._held
 
     def _alarm(self, why, status, sentence, positions, parameters):
         """A report without an examination."""

@@ -252,6 +252,19 @@ def a_head_that_is_computed_and_used_in_every_second_step():
     train(sgd, loss_of)
 
 
+@healthy
+def heads_that_take_turns_after_a_rollout_with_both():
+    model = Heads()
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def loss_of(step):
+        with torch.no_grad():
+            goal = model.loss("a") + model.loss("b")
+        return (model.loss("ab"[step % 2]) - goal).square()
+
+    train(sgd, loss_of)
+
+
 @bug("none", "unused")
 def a_head_that_is_never_used():
     model = Heads()
