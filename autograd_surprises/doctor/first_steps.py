@@ -42,7 +42,9 @@ def _fingerprint(tensor, factors):
         own = torch.Generator("cpu").manual_seed(0)
         made = torch.randint(-(2**63), 2**63 - 1, (BLOCK,), generator=own, device="cpu") | 1
         factors[tensor.device] = made.to(tensor.device)
-    with suppress(RuntimeError):  # a layout without a view of its bits
+    with suppress(RuntimeError):  # a layout without a storage, or without a view of its bits
+        if tensor.untyped_storage().nbytes() == 0 < tensor.numel():  # freed, as FSDP does
+            return None
         plain = torch.view_as_real(tensor) if tensor.is_complex() else tensor
         bits = plain.detach().view(INTEGERS[plain.element_size()]).flatten()
         total = 0

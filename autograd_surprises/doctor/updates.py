@@ -57,7 +57,7 @@ class Updates:
     def after(self, optimizer: Optimizer) -> Told | None:
         """Its step() is done: what is told, once it is certain."""
         first = self._first.get(optimizer)
-        if first is None or first.over or not first.after(optimizer):
+        if first is None or not first.after(optimizer):
             return None
         self._so_far[first] = self._told(optimizer, first)
         return self._so_far.pop(first) if first.over else None
@@ -77,8 +77,9 @@ class Updates:
         return all(first.steps < 2 and not first.over for first in holding)
 
     def has_come(self, parameter: torch.Tensor) -> bool:
-        """Did it get a gradient in the first two steps of an optimizer that holds it?"""
-        return any(id(parameter) in first.reached for first in self._first.values())
+        """Has it got a gradient, in the first two steps of an optimizer that holds it?"""
+        early = [first for first in self._first.values() if first.steps <= 2]
+        return any(id(parameter) in first.reached for first in early)
 
     def _told(self, optimizer, first):
         findings = self._findings(optimizer, first)

@@ -104,6 +104,23 @@ def test_a_gradient_that_dies_is_explained_in_the_next_step():
     assert found.cause == "dead-relu" and "torch.relu" in found.where.source
 
 
+@pytest.mark.parametrize("steps", [(1,), (1, 5)])
+def test_a_gradient_that_is_none_from_some_step_on_is_explained(steps):
+    model, optimizer = started()
+    with watch(model, optimizer, steps=steps) as w:
+        for step in range(1, 8):
+            y = model.last(torch.rand(16, 4) @ torch.ones(4, 8) if step > 3 else hidden(model))
+            optimizer.zero_grad()
+            y.square().mean().backward()
+            optimizer.step()
+    assert [each.step for each in w.reports] == [1, 5]
+    assert w.reports[-1].report["first.weight"].status == "none"
+
+
+def hidden(model):
+    return model.norm(model.first(torch.rand(16, 4)))
+
+
 def test_a_gradient_that_comes_and_goes_is_no_alarm():
     class Two(nn.Module):
         def __init__(self):
