@@ -69,7 +69,7 @@ def pytest_collection_finish():
 
 def pytest_itemcollected(item):
     if hasattr(item, "output_timeout"):  # a notebook cell
-        item.output_timeout = 60  # nbval's 5 s have no option and are too short on a busy machine
+        item.output_timeout = 600  # nbval's 5 s have no option and are too short on a busy machine
 
 
 @pytest.hookimpl(wrapper=True)

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import nbformat
 import psutil
 import pytest
-from returned_sheets import RIGHT, WRONG, no_sheets, score_folder, sheet, slow_to_read
+from returned_sheets import RIGHT, WRONG, no_sheets, score_folder, sheet, sheets, slow_to_read
 
 from helpers.lessons.exercises import EXERCISES
 from tools.classroom import __main__ as command
@@ -321,3 +321,8 @@ def test_an_interrupted_sandbox_kills_its_process(tmp_path, monkeypatch):
         sandbox.run("greedy", b"", Limits(seconds=600), protected=False)
     pid = tmp_path / "pid"
     assert not pid.exists() or not psutil.pid_exists(int(pid.read_text()))
+
+
+def test_readme_counts_the_sheets_that_were_tried():
+    (count,) = re.findall(r"(\d+) files, 4 of them honest sheets", (ROOT / "README.md").read_text())
+    assert int(count) == len({**sheets("", 0), **no_sheets()})

@@ -369,24 +369,22 @@ def test_stop_in_the_middle(laboratory):
 
 
 def test_others_have_their_turn_while_it_trains(laboratory):
-    """Another task of the event loop waits for at most one batch and one picture."""
-    waits, at_work = [], []
+    """Another task of the event loop waits for at most one batch."""
+    at_work = []
 
     async def other():
         while not laboratory.done:
             await asyncio.sleep(0)
         while laboratory.is_training:
-            before, batches = time.perf_counter(), len(laboratory.losses)
+            batches = len(laboratory.losses)
             await asyncio.sleep(0)
-            waits.append(time.perf_counter() - before)
             at_work.append(len(laboratory.losses) - batches)
 
     async def both():
         await asyncio.gather(laboratory.train(), other())
 
     asyncio.run(both())
-    assert len(waits) > BATCHES - 30 and max(at_work) == 1
-    assert sorted(waits)[len(waits) // 2] < 0.1
+    assert len(at_work) > BATCHES - 30 and max(at_work) == 1
 
 
 def test_a_second_click_starts_no_second_training(laboratory, monkeypatch):

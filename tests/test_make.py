@@ -471,6 +471,23 @@ def test_a_cell_that_prints_to_stderr_fails(tmp_path):
     assert "printed to stderr: ['planted" in done.stdout
 
 
+def test_a_cell_that_takes_too_long_is_one_failure(tmp_path):
+    """With this project's settings; nbval expects the cells after it to fail, too."""
+    sources = ["1", "import time; time.sleep(600)", "2", "3"]
+    cells = [new_code_cell(source, execution_count=1) for source in sources]
+    for cell in cells:
+        cell.metadata["tags"] = ["nbval-ignore-output"]
+    nbformat.write(new_notebook(cells=cells), tmp_path / "sample.ipynb")
+    (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--nbval-cell-timeout=20", "."],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert "1 failed, 1 passed" in done.stdout and "Timeout of 20 seconds" in done.stdout
+
+
 def test_make_atlas_measures_this_torch_or_another_one_and_leaves_no_gigabytes(checkout):
     checkout.python()
     done, asked = checkout.make("atlas")

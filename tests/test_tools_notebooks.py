@@ -12,6 +12,7 @@ from tools.notebooks import (
     IGNORED,
     METADATA,
     ROOT,
+    SECONDS_PER_CELL,
     WIDGET_VIEW,
     headings,
     normalise,
@@ -35,7 +36,7 @@ def make_notebooks(*paths):
     environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONUTF8": "1"}
     command = [sys.executable, ROOT / "tools" / "notebooks.py", *paths]
     return subprocess.run(
-        command, env=environment, capture_output=True, text=True, encoding="utf-8", timeout=300
+        command, env=environment, capture_output=True, text=True, encoding="utf-8", timeout=1200
     )
 
 
@@ -167,3 +168,9 @@ def test_headings_and_sections():
     cells = [new_markdown_cell(text) for text in ("# A", "## B", "### C", "## B", "d")]
     found = [(heading, len(part)) for heading, part in sections(new_notebook(cells=cells))]
     assert found == [("", 1), ("B", 2), ("B", 2)]
+
+
+def test_a_cell_has_as_long_for_its_outputs_as_for_its_test():
+    settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'"--nbval-cell-timeout={SECONDS_PER_CELL}"' in settings
+    assert SECONDS_PER_CELL > 100 * 10, "the longest cell takes 10 s on a quiet machine"

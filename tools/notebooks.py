@@ -19,7 +19,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, DeadKernelError
 
 ROOT = Path(__file__).resolve().parent.parent
-SECONDS_PER_CELL = 120  # the same that nbval gets
+SECONDS_PER_CELL = 1200  # the same that nbval gets
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},  # without the patch version of whoever ran it last

@@ -24,8 +24,10 @@ def until(end: float) -> Iterator[None]:
     ...     print("in time")
     in time
     """
+    if time.monotonic() >= end:
+        raise TimeIsUp
     thread = ctypes.c_ulong(threading.get_ident())
-    left = min(max(0.0, end - time.monotonic()), threading.TIMEOUT_MAX)
+    left = max(0.0, min(end - time.monotonic(), threading.TIMEOUT_MAX))
     timer = threading.Timer(left, _raise_in, [thread, ctypes.py_object(TimeIsUp)])
     timer.daemon = True
     timer.start()

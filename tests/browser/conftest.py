@@ -80,7 +80,7 @@ def open_notebook(lab, browser, tidy_pages, request):
             page = tidy_pages.pop()
         else:
             context = browser.new_context(viewport={"width": 1300, "height": 900})
-            context.set_default_timeout(20_000)
+            context.set_default_timeout(200_000)
             page = context.new_page()
         opened.append((page, None, alone))
         lab.share_kernel(path)

@@ -132,7 +132,7 @@ def running_lab(
         server = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT)
     try:
         info = home / "runtime" / f"jpserver-{server.pid}.json"  # written when the port is bound
-        started = wait_until(lambda: is_whole(info) or server.poll() is not None, seconds=90)
+        started = wait_until(lambda: is_whole(info) or server.poll() is not None, seconds=900)
         if not started or server.poll() is not None:
             raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()[-4000:]}")
         about = json.loads(info.read_text())
@@ -196,7 +196,7 @@ def is_whole(file: Path) -> bool:
         return False
 
 
-def wait_until(check: Callable[[], object], seconds: float = 20) -> bool:
+def wait_until(check: Callable[[], object], seconds: float = 200) -> bool:
     """Ask again and again until `check` holds. False if it never did."""
     deadline = time.monotonic() + seconds
     while not check():
@@ -343,7 +343,7 @@ class NotebookPage:
 
     def _wait(self, condition, arg=None):
         # Asked with every frame, as is usual, the page would draw one frame after another.
-        self.page.wait_for_function(condition, arg=arg, polling=50, timeout=180_000)
+        self.page.wait_for_function(condition, arg=arg, polling=50, timeout=1_800_000)
 
     def _listen(self, path):
         self._wait(IS_OPEN, path)
@@ -432,7 +432,7 @@ class NotebookPage:
         broken = outputs.filter(has_text=BROKEN).all_inner_texts()
         return list(dict.fromkeys(self.page.evaluate(COMPLAINTS) + broken + self.page_errors))
 
-    def everything_wrong(self, patience=5) -> list[str]:
+    def everything_wrong(self, patience=60) -> list[str]:
         """Show all widgets, move all controls of all explorers, and list what went wrong.
 
         A picture that lags behind its controls for more seconds than `patience` is wrong.

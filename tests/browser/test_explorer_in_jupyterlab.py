@@ -175,7 +175,7 @@ def test_fast_drag_ends_at_the_last_value(open_cells):
     low = float(explorer.shown(name))
     opened.drag(explorer.slider(name), distance=400)
 
-    assert wait_until(explorer.agrees, seconds=5), "a backlog built up"
+    assert wait_until(explorer.agrees), "a backlog built up"
     value, dragged = float(explorer.shown(name)), explorer.pixels()
     assert value > low, "the mouse did not reach the slider"
     # it is the picture of the last value, and not of one on the way

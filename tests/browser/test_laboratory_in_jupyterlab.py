@@ -58,7 +58,7 @@ class LaboratoryView:
         self.stop = opened.panel.get_by_role("button", name="Stop", exact=True)
         self.bar = opened.panel.locator(".widget-hprogress .progress-bar")
         self.run_cell(0)
-        self.train.wait_for(timeout=90_000)
+        self.train.wait_for(timeout=900_000)
 
     @property
     def text(self):
@@ -88,8 +88,8 @@ class LaboratoryView:
     def output(self, i):
         return self.page.evaluate(OUTPUT, i)
 
-    def says(self, words, seconds=20):
-        assert wait_until(lambda: re.search(words, self.text), seconds), self.text
+    def says(self, words):
+        assert wait_until(lambda: re.search(words, self.text)), self.text
 
 
 @pytest.fixture

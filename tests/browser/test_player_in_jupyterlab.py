@@ -61,7 +61,7 @@ def test_where_motion_is_reduced_a_press_is_one_step(walk):
         assert walk.panel.get_by_role("button", name="Play steps").count() == 0
         for steps in (1, 2):
             advance.press("Enter")
-            assert wait_until(lambda steps=steps: shows(walk.panel, steps), seconds=5), steps
+            assert wait_until(lambda steps=steps: shows(walk.panel, steps)), steps
         walk.page.wait_for_timeout(600)
         assert shows(walk.panel, 2), "it went on by itself"
         assert walk.complaints() == []

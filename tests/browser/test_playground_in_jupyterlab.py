@@ -18,7 +18,7 @@ def test_a_formula_and_a_gradient_are_typed_and_a_slider_moved_by_keyboard(open_
     formula, picture = panel.get_by_label("y =", exact=True), panel.locator(".strokes > canvas")
 
     def says(words):
-        return wait_until(lambda: re.search(words, picture.get_attribute("aria-label")), 20)
+        return wait_until(lambda: re.search(words, picture.get_attribute("aria-label")))
 
     formula.wait_for()
     assert says(r"^y = x \* sigmoid\(a \* x\), a=1: ")

@@ -84,7 +84,7 @@ def seen():
 @pytest.fixture(scope="module")
 def context(browser):
     context = browser.new_context(viewport={"width": 1300, "height": 900}, offline=True)
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(200_000)
     yield context
     context.close()
 

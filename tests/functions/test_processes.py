@@ -53,7 +53,7 @@ def two_processes(meeting_point):
     started = multiprocessing.start_processes(
         one_process, (str(meeting_point), answers), nprocs=2, join=False, start_method="spawn"
     )
-    found = dict(answers.get(timeout=120) for _ in range(2))
+    found = dict(answers.get(timeout=1200) for _ in range(2))
     for process in started.processes:  # torch may deadlock while it destroys a process group
         process.kill()
     return found
