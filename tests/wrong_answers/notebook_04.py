@@ -55,8 +55,16 @@ def squared(x):
     return x**2
 
 
+def cut_where_large(g, x):
+    return torch.where(inside(x), g, 0.1 * g.clamp(-8, 8))
+
+
 WRONG = {
     "04.1": {
+        "a large upstream gradient is cut": (
+            function(clamped, cut_where_large),
+            "gradient of x for x of shape (2, 7) in float64 [0, 0]: yours -0.8, expected",
+        ),
         "like the page": (function(clamped, like_the_page), "Outside … a constant"),
         "ignores grad_output": (
             function(clamped, lambda g, x: torch.where(inside(x), 1.0, 0.1)),

@@ -366,6 +366,10 @@ WRONG = {
             Loop(clip=lambda p, *args: clip_grad_norm_(p[:1], args[-1])),
             "the length of a short gradient before clipping: yours 0.3, expected 0.5",
         ),
+        "a length of 5 at most": (
+            lambda *args: Loop()(*args).clamp(max=5.0),
+            "the length of a long gradient before clipping: yours 5, expected 7.5",
+        ),
         "clipped to 1": (Loop(clip=clipped_to_one), "to 1, whatever the limit is"),
         "cleared before the step": (
             Loop(clip=clipped_and_cleared),

@@ -35,6 +35,8 @@ def _expect_line(answer, dtype, numbers, x):
     where = f"value for weight {weight:g}, bias {bias:g}, scale {scale:g} at x = {at}"
     y = call_answer(layer, x.clone())
     expect_close(where, y, (weight * x + bias) * scale)
+    if y.dtype != dtype:
+        raise Wrong(f"{where}: yours is {y.dtype}, expected {dtype}, as the layer and x are.")
     if not y.requires_grad:
         raise Wrong("the result has no grad_fn: something in forward cuts the graph.")
     y.sum().backward()

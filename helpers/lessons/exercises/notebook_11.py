@@ -180,9 +180,10 @@ STEPS = (  # the true gradient of two weights and a bias; its length is 0.5, 5, 
     ("an infinite gradient", (float("inf"), 2.0, 1.0)),
     ("a step after the one that was skipped", (-2.4, 3.2, -3.0)),
 )
-LOOPS = (  # dtype, shapes of the parameters, scale and limit; with 1, it could be left out
-    (torch.float64, ((2,), (1,)), 1024.0, 2.0),
-    (torch.float32, ((), (2, 1)), 256.0, 2.5),
+LOOPS = (  # a factor of the gradients, shapes of the parameters, scale and limit (1 could be left
+    # out), each with a dtype of its own
+    (torch.tensor(1.0).double(), ((2,), (1,)), 1024.0, 2.0),
+    (torch.tensor(1.5), ((), (2, 1)), 256.0, 2.5),
 )
 CURES = {
     "unscale_() has already been called": (
@@ -203,15 +204,15 @@ def _check_half_step(answer):
         _expect_steps(answer, *loop)
 
 
-def _expect_steps(answer, dtype, shapes, scale, limit):
-    parameters = [nn.Parameter(torch.ones(shape, dtype=dtype)) for shape in shapes]
+def _expect_steps(answer, factor, shapes, scale, limit):
+    parameters = [nn.Parameter(torch.ones(shape, dtype=factor.dtype)) for shape in shapes]
     optimizer = torch.optim.SGD(parameters, lr=1.0)
     scaler = torch.amp.GradScaler("cpu", init_scale=scale)
     arrived = {}
     for k, parameter in enumerate(parameters):
         parameter.register_hook(lambda gradient, k=k: arrived.update({k: gradient.clone()}))
     for where, gradient in STEPS:
-        gradient = torch.tensor(gradient, dtype=dtype)
+        gradient = factor * torch.tensor(gradient, dtype=factor.dtype)
         before, scale = _flat(parameters).detach(), scaler.get_scale()
         loss = (_flat(parameters) * gradient).sum()
         try:
@@ -222,7 +223,7 @@ def _expect_steps(answer, dtype, shapes, scale, limit):
         if gradient.isfinite().all():
             _expect_scaled(arrived, gradient, scale, where)
             expected = _clip_by_norm([gradient], limit)[0]
-            mistakes = _mistakes_of_order(gradient, scale, limit, shapes)
+            mistakes = _mistakes_of_order(gradient, factor, scale, limit, shapes)
             expect_close(f"what {where} subtracts", change, expected, mistakes)
             _expect_length(where, as_number(length), gradient.norm().item(), scale)
         else:
@@ -253,9 +254,9 @@ def _expect_scaled(arrived, gradient, scale, where):
         )
 
 
-def _mistakes_of_order(gradient, scale, limit, shapes):
+def _mistakes_of_order(gradient, factor, scale, limit, shapes):
     clipped = _clip_by_norm([gradient], limit)[0]
-    before = torch.tensor(STEPS[0][1], dtype=gradient.dtype)
+    before = factor * torch.tensor(STEPS[0][1], dtype=factor.dtype)
     kept = _clip_by_norm([gradient + before / scale], limit)[0]
     parts = gradient.split([torch.Size(shape).numel() for shape in shapes])
     return {
