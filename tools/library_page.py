@@ -75,6 +75,28 @@ SEES = {
     "_SoftTargetCrossEntropy": SECOND + f"silently 0: {CONSTANT}",
     "_CategoricalKL": SECOND + f"silently 0: {CONSTANT}",
     "_SoftTargetBinaryCrossEntropy": SECOND + f"silently 0: {CONSTANT}",
+    "AFB2D": (
+        "DWTForward with mode='symmetric' or 'reflect' and a wavelet longer than Haar: near the "
+        "border, the gradient for the image is wrong, because backward does not undo the padding. "
+        "mode='zero' and 'periodization' are right."
+    ),
+    "_NullSpaceBasis": (
+        SECOND + "silently wrong: backward treats the singular vectors, which forward computed, as "
+        "constants."
+    ),
+    "InvQuad": SECOND + f"silently wrong: {CONSTANT}",
+    "SqrtInvMatmul": (
+        SECOND + "silently 0. In float16 the value is NaN."
+    ),
+    "MatrixSqrtFunction": (
+        SECOND + "silently 0 for f(x).sum(). Its backward is marked @once_differentiable, which "
+        "raises an error only where grad_output requires a gradient."
+    ),
+    **dict.fromkeys(
+        ["AdditiveBlockFunction", "AdditiveBlockFunction2"],
+        SECOND + "silently 0: backward computes inside a graph of its own and cuts it. memcnn "
+        "calls implementation_fwd=0 and 1, which use it, deprecated.",
+    ),
     **dict.fromkeys(
         ["StraightThroughEstimator", "Triangular", "FastSigmoid", "ATan", "SparseFastSigmoid",
          "SpikeRateEscape"],
