@@ -9,6 +9,10 @@ import torch
 
 SECOND = "The first derivative is right. Gradient penalties and Hessians through it are "
 CONSTANT = "backward treats what forward computed as a constant."
+ONCE = (
+    "silently 0 where it is summed or is the loss itself. Its backward is marked "
+    "@once_differentiable, which raises an error only if grad_output requires a gradient."
+)
 FLOAT32 = (
     "A step function with a documented surrogate gradient, which is right. The result is always "
     "float32, so a model in bfloat16 or float64 fails at the next layer, or continues in float32."
@@ -88,10 +92,7 @@ SEES = {
     "SqrtInvMatmul": (
         SECOND + "silently 0. In float16 the value is NaN."
     ),
-    "MatrixSqrtFunction": (
-        SECOND + "silently 0 for f(x).sum(). Its backward is marked @once_differentiable, which "
-        "raises an error only where grad_output requires a gradient."
-    ),
+    **dict.fromkeys(["MatrixSqrtFunction", "sparse_cross_entropy"], SECOND + ONCE),
     **dict.fromkeys(
         ["AdditiveBlockFunction", "AdditiveBlockFunction2"],
         SECOND + "silently 0: backward computes inside a graph of its own and cuts it. memcnn "
