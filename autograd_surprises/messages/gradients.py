@@ -192,12 +192,6 @@ GRADIENTS = (
                 (slope,) = torch.autograd.grad(y.sum(), q, create_graph=True)
                 slope.sum().backward()
             """,
-            "derivative for … _backward' is not implemented": """
-                points = torch.tensor([[0.0, 1.0], [2.0, 3.0]], requires_grad=True)
-                distances = torch.cdist(points, torch.ones(2, 2))
-                (slope,) = torch.autograd.grad(distances.sum(), points, create_graph=True)
-                slope.sum().backward()
-            """,
         },
         "this operation has a gradient, but torch cannot differentiate that gradient again",
         "compute it in another way: attention under sdpa_kernel(SDPBackend.MATH), a distance as "
@@ -205,6 +199,7 @@ GRADIENTS = (
         in_function="an operation inside backward has no derivative itself: use other operations",
         section=DOUBLE,
         variants=(
+            "derivative for … _backward' is not implemented",  # cdist and pdist before torch 2.15
             "Double backward is unsupported",
             "double backward not implemented for",
             "is not differentiable twice",
