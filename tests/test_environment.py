@@ -85,7 +85,9 @@ def check_constraints(text, project):
     """On every Python and system, exactly one pin for each package we ask for, within its range."""
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     for line in lines:
-        assert re.fullmatch(r"[a-z0-9-]+==[0-9.]+( ; .+)?", line), f"not an exact version: {line}"
+        assert re.fullmatch(r"[a-z0-9-]+==[0-9.]+(post[0-9]+)?( ; .+)?", line), (
+            f"not an exact version: {line}"
+        )
     pins = list(map(Requirement, lines))
 
     wanted = [*project["dependencies"], *sum(project["optional-dependencies"].values(), [])]

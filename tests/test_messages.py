@@ -4,11 +4,13 @@ import re
 
 import nbformat
 import pytest
+import torch
 from pasted_texts import EXAMPLES, UNKNOWN, every_warning, pasted, said_by_torch
 
 from autograd_surprises import explain_error
 from autograd_surprises.messages import MESSAGES, known_message, messages_in, remedy_for
 from autograd_surprises.messages.message import contains
+from helpers.lessons.plain_questions import QUESTIONS
 from tools.notebooks import notebook_files
 
 each = pytest.mark.parametrize("message, text, code", EXAMPLES, ids=[e[1][:50] for e in EXAMPLES])
@@ -65,10 +67,89 @@ def test_the_error_that_stopped_the_program_comes_first():
         ("NYI - User defind jvp", "compiled-jvp"),
         ("Could not guard on data-dependent expression", "no-single-number"),
         ("an in-place operation of some other kind", "captured-in-place"),
+        # of torch's source: only a GPU says it
+        (
+            "the derivative for '_cudnn_rnn_backward' is not implemented. Double backwards is not "
+            "supported for CuDNN RNNs due to limitations in the CuDNN API.",
+            "no-double-backward-of-rnn",
+        ),
+        (
+            "derivative for aten::_cudnn_rnn_backward is not implemented",
+            "no-double-backward-of-rnn",
+        ),
+        ("derivative for _thnn_fused_lstm_cell_backward is not implemented", "no-double-backward"),
+        (
+            "scatter_reduce(): Double backward is unsupported for src when >1 zeros in src are "
+            "scattered to the same position in self",
+            "no-double-backward",
+        ),
+        (
+            "grid_sampler_3d double backward not implemented for interpolation_mode=1",
+            "no-double-backward",
+        ),
     ],
 )
 def test_variants_of_a_message_are_known(said, cause):
     assert known_message(said).cause == cause
+
+
+RETURNED = {  # by a backward, and the cause that explains it
+    "grad_output[:1]": "gradient-shape",
+    "grad_output.sum(0).expand(3)": "gradient-shape",
+    "grad_output.to('meta')": "gradient-device",
+    "grad_output.expand(2, 2).to_sparse_csr()": "gradient-layout",
+    "grad_output * 1j": "complex-gradient",
+    "3.0": "gradient-not-a-tensor",
+    "grad_output.numpy()": "gradient-not-a-tensor",
+    "[grad_output]": "gradient-not-a-tensor",
+    "(grad_output, grad_output)": "gradient-count",
+}
+
+
+@pytest.mark.parametrize("returned", RETURNED)
+def test_each_wrong_return_of_a_backward_has_its_own_explanation(returned):
+    code = f"""
+    class Double(Function):
+        forward = staticmethod(lambda ctx, x: x * 2)
+        backward = staticmethod(lambda ctx, grad_output: {returned})
+    Double.apply(x.expand(2, 2) if "csr" in {returned!r} else x).sum().backward()
+    """
+    (error,) = said_by_torch(code)
+    assert explain_error(error).cause == RETURNED[returned], error
+
+
+ASKED_TWICE = {
+    "attention": "nn.functional.scaled_dot_product_attention(v, v, v)",
+    "cdist": "torch.cdist(v[0, 0], torch.ones(2, 2))",
+    "pdist": "nn.functional.pdist(v[0, 0])",
+    "ctc_loss": "nn.functional.ctc_loss(v[0].log_softmax(-1).expand(2, 2, 2)[:, :1], "
+    "torch.tensor([[1]]), torch.tensor([2]), torch.tensor([1]))",
+}
+
+
+@pytest.mark.parametrize("name", ASKED_TWICE)
+def test_a_missing_second_derivative_is_not_taken_for_a_missing_first_one(name):
+    code = f"""
+    v = torch.tensor([[[[0.0, 1.0], [2.0, 4.0]]]], requires_grad=True)
+    (slope,) = torch.autograd.grad(({ASKED_TWICE[name]}).sum(), v, create_graph=True)
+    (slope**2).sum().backward()
+    """
+    said = said_by_torch(code)  # a later torch may have this derivative
+    assert [explain_error(error).cause for error in said] == ["no-double-backward"] * len(said)
+    assert all("//" not in explain_error(error).fix for error in said)
+
+
+def test_what_a_plain_question_says_of_topk_and_of_float16_is_measured():
+    x = torch.tensor([1.0, 3.0, 2.0], requires_grad=True)
+    for values in (x.topk(2).values, x.max(0).values, x.sort().values):
+        assert torch.autograd.grad(values.sum(), x)[0].any()
+    answers = {question.name: question.answer for question in QUESTIONS}
+    passing = re.findall("max|topk|sort", answers["not-differentiable"].partition("values")[2])
+    assert len(passing) == 3 and not answers["not-differentiable"].startswith("No:")
+    low, high = map(float, re.findall(r"(?:below|at) ([\d.e-]+)", answers["half-precision"]))
+    numbers = torch.tensor([low, 2 * low, high - 1, high], dtype=torch.float64).half()
+    assert [n == 0 for n in numbers] == [True, False, False, False]
+    assert numbers.isinf().tolist() == [False, False, False, True]
 
 
 def test_no_text_is_listed_twice():

@@ -106,6 +106,10 @@ def check_of(entry: Entry, row: CardRow):
         return gradcheck(entry, "gradgradcheck", at if place else ""), lambda out: out == "False"
     if name == "slope" and not entry.like and "only at kinks" not in said:
         return gradcheck(entry, "gradcheck", at if place else ""), lambda out: out == "False"
+    if name == "float16" and not place and "gradient" not in said:
+        at_example = f"v = torch.as_tensor({entry.inputs})"
+        halves = f"[{f}(v.to(d)).isnan().any().item() for d in (torch.float16, torch.float32)]"
+        return (entry.imports, at_example, f"print({halves})"), lambda out: out == "[True, False]"
     # the rest are about one number: compare with float64, or with the documented gradient
     dtype = (re.search(r"\((\w+)\)$", said) or [None, name])[1]
     dtype = dtype if dtype in ("float16", "bfloat16", "float32") else "float64"

@@ -237,6 +237,32 @@ ENTRIES = [
         "lambda x: _TargetLogSoftmax.apply(x, torch.tensor([[0, 2]]).mT, None)",
         "torch.randn(2, 4)",
     ),
+    Entry(
+        "kornia", "_NullSpaceBasis",
+        "from kornia.geometry.epipolar.essential import _NullSpaceBasis",
+        "lambda x: _NullSpaceBasis.apply(x)[0] @ _NullSpaceBasis.apply(x)[0].mT",
+        "torch.randn(1, 5, 9)",
+    ),
+    # ---- matrices, wavelets and reversible layers
+    *(Entry(
+        "linear_operator", name, "from linear_operator import to_linear_operator",
+        "lambda a: to_linear_operator(torch.eye(2).to(a) + torch.diag(a))."
+        f"{method}(torch.tensor([[1.0], [2.0]]).to(a))",
+        "torch.tensor([0.5, 2.0])",
+    ) for name, method in (("InvQuad", "inv_quad"), ("SqrtInvMatmul", "sqrt_inv_matmul"))),
+    Entry(
+        "pot", "MatrixSqrtFunction", "from ot.backend import TorchBackend",
+        "TorchBackend().MatrixSqrtFunction.apply", "torch.tensor([[2.0, 0.5], [0.5, 1.0]])",
+    ),
+    Entry(
+        "pytorch_wavelets", "AFB2D", "from pytorch_wavelets import DWTForward",
+        "lambda x: DWTForward(wave='db2', mode='symmetric').to(x)(x)[0]", "torch.randn(1, 1, 4, 4)",
+    ),
+    *(Entry(
+        "memcnn", name, "from memcnn import AdditiveCoupling",
+        f"lambda x: AdditiveCoupling(torch.nn.Tanh(), implementation_fwd={number})(x)",
+        "torch.tensor([[0.5, -1.0]])",
+    ) for number, name in enumerate(("AdditiveBlockFunction", "AdditiveBlockFunction2"))),
     # ---- others
     ours(
         "torchao", "torchao.quantization.quant_primitives", "_Round", "", "lambda x: x", STE

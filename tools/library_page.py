@@ -9,6 +9,10 @@ import torch
 
 SECOND = "The first derivative is right. Gradient penalties and Hessians through it are "
 CONSTANT = "backward treats what forward computed as a constant."
+ONCE = (
+    "silently 0 where it is summed or is the loss itself. Its backward is marked "
+    "@once_differentiable, which raises an error only if grad_output requires a gradient."
+)
 FLOAT32 = (
     "A step function with a documented surrogate gradient, which is right. The result is always "
     "float32, so a model in bfloat16 or float64 fails at the next layer, or continues in float32."
@@ -75,6 +79,25 @@ SEES = {
     "_SoftTargetCrossEntropy": SECOND + f"silently 0: {CONSTANT}",
     "_CategoricalKL": SECOND + f"silently 0: {CONSTANT}",
     "_SoftTargetBinaryCrossEntropy": SECOND + f"silently 0: {CONSTANT}",
+    "AFB2D": (
+        "DWTForward with mode='symmetric' or 'reflect' and a wavelet longer than Haar: near the "
+        "border, the gradient for the image is wrong, because backward does not undo the padding. "
+        "mode='zero' and 'periodization' are right."
+    ),
+    "_NullSpaceBasis": (
+        SECOND + "silently wrong: backward treats the singular vectors, which forward computed, as "
+        "constants."
+    ),
+    "InvQuad": SECOND + f"silently wrong: {CONSTANT}",
+    "SqrtInvMatmul": (
+        SECOND + "silently 0. In float16 the value is NaN."
+    ),
+    **dict.fromkeys(["MatrixSqrtFunction", "sparse_cross_entropy"], SECOND + ONCE),
+    **dict.fromkeys(
+        ["AdditiveBlockFunction", "AdditiveBlockFunction2"],
+        SECOND + "silently 0: backward computes inside a graph of its own and cuts it. memcnn "
+        "calls implementation_fwd=0 and 1, which use it, deprecated.",
+    ),
     **dict.fromkeys(
         ["StraightThroughEstimator", "Triangular", "FastSigmoid", "ATan", "SparseFastSigmoid",
          "SpikeRateEscape"],

@@ -144,6 +144,7 @@ SEARCHES = {
     "not-connected": _cuts,
     "unused-input": _cuts,
     "no-derivative": _operation,
+    "no-double-backward": _operation,
     "once-differentiable": _function,
     "view-in-place": _function,
 }

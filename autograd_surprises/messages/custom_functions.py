@@ -127,9 +127,38 @@ CUSTOM_FUNCTIONS = (
         section="04_override_backward.ipynb#One-gradient-for-each-input",
     ),
     Message(
+        "gradient-device",
+        {
+            "returned an invalid gradient at index … expected device": """
+                class Double(Function):
+                    forward = staticmethod(lambda ctx, x: x * 2)
+                    backward = staticmethod(lambda ctx, grad_output: grad_output.to("meta"))
+                Double.apply(x).sum().backward()
+            """,
+        },
+        "the gradient that backward returned is on another device than the input",
+        "make new tensors where the input is: torch.zeros_like(g), or device=g.device",
+        in_function="return each gradient on the device of its input: make new tensors in backward "
+        "with device=grad_output.device",
+    ),
+    Message(
+        "gradient-layout",
+        {
+            "returned an invalid gradient at index … expected layout": """
+                class Double(Function):
+                    forward = staticmethod(lambda ctx, x: x * 2)
+                    backward = staticmethod(lambda ctx, grad_output: grad_output.to_sparse_csr())
+                Double.apply(x.expand(2, 2)).sum().backward()
+            """,
+        },
+        "the gradient that backward returned is stored in another layout than the input, such as a "
+        "compressed sparse one for a dense input",
+        "return a dense gradient: g.to_dense()",
+    ),
+    Message(
         "gradient-shape",
         {
-            "returned an invalid gradient at index": """
+            "returned an invalid gradient at index … but expected shape": """
                 class Double(Function):
                     forward = staticmethod(lambda ctx, x: x * 2)
                     backward = staticmethod(lambda ctx, grad_output: 2 * grad_output[:1])
@@ -141,6 +170,32 @@ CUSTOM_FUNCTIONS = (
         "g.sum_to_size(...)",
         in_function="give the gradient the shape of that input: sum where it was broadcast, and do "
         "not reduce elsewhere",
+    ),
+    Message(
+        "complex-gradient",
+        {
+            "Expected isFloatingType(grad.scalar_type())": """
+                class Double(Function):
+                    forward = staticmethod(lambda ctx, x: x * 2)
+                    backward = staticmethod(lambda ctx, grad_output: 2j * grad_output)
+                Double.apply(x).sum().backward()
+            """,
+        },
+        "backward returned a complex gradient for a real input",
+        "return its real part: g.real",
+    ),
+    Message(
+        "gradient-not-a-tensor",
+        {
+            "expected Variable or None (got": """
+                class Double(Function):
+                    forward = staticmethod(lambda ctx, x: x * 2)
+                    backward = staticmethod(lambda ctx, grad_output: 2.0)
+                Double.apply(x).sum().backward()
+            """,
+        },
+        "backward returned a number, a list or an array where autograd needs a tensor",
+        "return a tensor of the input's shape, such as 2.0 * g",
     ),
     Message(
         "no-setup-context",

@@ -2,6 +2,8 @@
 
 from autograd_surprises.messages.message import Cause, Message
 
+DOUBLE = "05_gradients_of_gradients.ipynb#A-gradient-with-a-history"
+
 GRADIENTS = (
     Message(
         "not-connected",
@@ -168,10 +170,59 @@ GRADIENTS = (
         section="05_gradients_of_gradients.ipynb#A-gradient-with-a-history",
     ),
     Message(
+        "no-double-backward-of-rnn",
+        {},
+        "cuDNN computes the gradient of an RNN, LSTM or GRU, but not the gradient of that gradient",
+        "switch cuDNN off for the forward pass of this layer: "
+        "with torch.backends.cudnn.flags(enabled=False): y = rnn(x)",
+        section=DOUBLE,
+        # torch says this on a GPU only
+        variants=(
+            "derivative for … cudnn_rnn_backward",
+            "Double backwards is not supported for CuDNN RNNs",
+            "CudnnRNN … is not differentiable twice",
+        ),
+    ),
+    Message(
+        "no-double-backward",
+        {
+            "derivative for … _backward is not implemented": """
+                q = torch.ones(1, 1, 2, 2, requires_grad=True)
+                y = nn.functional.scaled_dot_product_attention(q, q, q)
+                (slope,) = torch.autograd.grad(y.sum(), q, create_graph=True)
+                slope.sum().backward()
+            """,
+        },
+        "this operation has a gradient, but torch cannot differentiate that gradient again",
+        "compute it in another way: attention under sdpa_kernel(SDPBackend.MATH), a distance as "
+        "(a - b).norm(dim=-1)",
+        in_function="an operation inside backward has no derivative itself: use other operations",
+        section=DOUBLE,
+        variants=(
+            "derivative for … _backward' is not implemented",  # cdist and pdist before torch 2.15
+            "Double backward is unsupported",
+            "double backward not implemented for",
+            "is not differentiable twice",
+        ),
+    ),
+    Message(
         "no-derivative",
-        {"derivative for … is not implemented": "(x // 1).sum().backward()"},
-        "this operation has no derivative, or none for this argument",
+        {
+            "derivative for aten::floor_divide is not implemented": "(x // 1).sum().backward()",
+            "derivative for aten::heaviside is not implemented": """
+                torch.heaviside(x, torch.ones(2)).sum().backward()
+            """,
+        },
+        "this operation makes steps, so torch gives it no derivative",
         "use a differentiable alternative: / for //, a sigmoid for a step",
+        in_function="an operation inside has no such derivative: use other operations",
+        section="03_round_and_clamp.ipynb#No-derivative-at-all",
+    ),
+    Message(
+        "no-derivative",
+        {"derivative for … is not implemented": "torch.igamma(x, torch.ones(2)).sum().backward()"},
+        "torch does not implement the derivative of this operation, or not for this argument",
+        "write it with other operations, or detach() the argument if it needs no gradient",
         in_function="an operation inside has no such derivative: use other operations",
         section="03_round_and_clamp.ipynb#No-derivative-at-all",
     ),

@@ -8,7 +8,7 @@ isolation     isolates each check; restores torch's state
 example       a function and its example inputs
 sampling      where to evaluate an elementwise function
 subject       what every check is given
-operations    whose forward mode is wrong?
+blame         whose forward mode is wrong?
 validation    bad input is refused
 slopes        is the gradient the slope?
 first_order   the first gradient

@@ -9,7 +9,7 @@ from torch.autograd.gradcheck import GradcheckError
 
 from autograd_surprises.messages import remedy_for
 from autograd_surprises.numerics import partial_slopes
-from autograd_surprises.report_card.operations import has_own_jvp, wrong_nested_operation
+from autograd_surprises.report_card.blame import has_own_jvp, wrong_nested_operation
 from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.vectors import flat, pattern, shaped
 from autograd_surprises.report_card.verdict import (

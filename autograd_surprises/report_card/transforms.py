@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 
 from autograd_surprises.numerics import exact_digits, partial_slopes
-from autograd_surprises.report_card.operations import has_own_jvp
+from autograd_surprises.report_card.blame import has_own_jvp
 from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.vectors import flat, pattern, shaped
 from autograd_surprises.report_card.verdict import SilentlyWrong, require_equal

@@ -347,7 +347,8 @@ QUESTIONS = (
             "Can I differentiate through argmax, a comparison or an index?",
             "backprop through argmax, idx, indices, not differentiable, discrete, hard decision",
         ),
-        "No: the result is an integer or a bool, and has no slope. Use the probabilities.",
+        "Not through the index or the bool, which has no slope: use the probabilities. The values "
+        "that max, topk and sort return do pass a gradient to the numbers they chose.",
         (
             Cause("argmax", "08_none_zero_nan.ipynb#The-class-with-the-highest-score"),
             Cause(
@@ -630,7 +631,8 @@ QUESTIONS = (
             "underflow, overflow of gradients, skipping a step, loss scale is reduced, GradScaler, "
             "amp, half, fp16, bfloat16, mixed precision",
         ),
-        "float16 holds no small numbers. Scale the loss; some skipped steps are normal.",
+        "float16 rounds numbers below 2.9e-8 to 0, and is infinite at 65520. Scale the loss; some "
+        "skipped steps are normal.",
         (
             Cause("too small", "11_the_training_loop.ipynb#Gradients-in-half-precision"),
             Cause("skipped steps", "11_the_training_loop.ipynb#Steps-that-are-skipped"),

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import faulty
+import nbformat
 import pytest
 import torch
 from faulty import identity
@@ -32,6 +33,7 @@ from autograd_surprises.report_card import (
 from autograd_surprises.report_card.questions import ALWAYS, FIRST, ask
 from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.vectors import flat
+from tools.notebooks import notebook_files
 
 x = torch.linspace(-2, 2, 9)
 TORCH = tuple(map(int, torch.__version__.split("+")[0].split(".")[:2]))
@@ -390,3 +392,16 @@ def test_what_torch_says_as_its_compiler_starts_is_about_no_function(monkeypatch
         whole(torch.exp)(torch.zeros(1))
     assert said == ["planted 0", "planted 1"]
     assert capsys.readouterr().err == "planted 1\n"
+
+
+def test_a_slow_machine_does_not_change_what_a_notebook_shows():
+    """What starts a compiler or processes waits for them, however long they take."""
+    hurried = [
+        f"{path.stem}, {cell.id}"
+        for path in notebook_files()
+        for cell in nbformat.read(path, as_version=4).cells
+        if cell.cell_type == "code"
+        and re.search(r"report_card\(.*(compile|processes)=True", cell.source, re.DOTALL)
+        and 'seconds=float("inf")' not in cell.source
+    ]
+    assert hurried == []

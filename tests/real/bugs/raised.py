@@ -253,7 +253,7 @@ def embedding_with_a_largest_norm():
     return Step(model, compute, torch.optim.Adam(model.parameters(), 1e-3))
 
 
-@bug("diffusers", "https://github.com/huggingface/diffusers/issues/5678", "no-derivative")
+@bug("diffusers", "https://github.com/huggingface/diffusers/issues/5678", "no-double-backward")
 def slope_of_a_slope_of_attention():
     from diffusers import UNet2DModel
 
