@@ -236,7 +236,10 @@ WRONG = {
             repaired(lambda g, x: g * slope(x.detach())),
             "constant",
         ),
-        "once differentiable": (Once.apply, "the row 'double backward' is refused"),
+        "once differentiable": (
+            Once.apply,
+            "the row 'double backward' is silently wrong … without @once_differentiable",
+        ),
         "old form": (OldForm.apply, "What to change: split forward(ctx, ...)"),
         "factor lost": (
             repaired(lambda g, x: g * torch.sigmoid(1.702 * x)),

@@ -28,8 +28,8 @@ FORWARD_MODE = ("jvp", "jacfwd(jacfwd)", "jacfwd", "hessian")
 REMEDIES = {  # where this exercise knows more than the card
     ("slope", "silently wrong"): "the factor of grad_output has to be the slope of the value",
     ("double backward", "silently wrong"): (
-        "let backward compute the slope from the saved x itself; what setup_context computed, a "
-        "detached x or a number is a constant to autograd"
+        "let backward compute the slope from the saved x itself, without @once_differentiable; "
+        "what setup_context computed, a detached x or a number is a constant to autograd"
     ),
 }
 
