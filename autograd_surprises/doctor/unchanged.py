@@ -1,12 +1,14 @@
-"""What a backward changes beside gradients: buffers of recomputed blocks, and what hooks keep."""
+"""What a backward changes beside gradients: buffers, what hooks keep, and random numbers."""
 
 from __future__ import annotations
 
 import functools
 import inspect
+import random
+import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import torch
 from torch import nn
@@ -21,7 +23,8 @@ def unchanged(modules: Iterable[nn.Module], tensors: Iterable[torch.Tensor] = ()
     """Put back what a backward inside changes in modules and in the state of backward hooks.
 
     A checkpoint calls its modules again, which updates the statistics of a BatchNorm once more. A
-    backward hook may take what a forward hook has kept, as opacus does.
+    backward hook may take what a forward hook has kept, as opacus does. What was drawn from the
+    generators of Python and NumPy is put back, too; torch.random.fork_rng does that for torch.
 
     tensors  whose hooks count, too; those of the modules' parameters always do
 
@@ -35,6 +38,9 @@ def unchanged(modules: Iterable[nn.Module], tensors: Iterable[torch.Tensor] = ()
         tensors = [*tensors, *(p for part in parts for p in part.parameters(recurse=False))]
         for owner in _owners(parts, tensors):
             undo.callback(_remember(owner))
+        undo.callback(random.setstate, random.getstate())
+        if numpy_random := sys.modules.get("numpy.random"):
+            undo.callback(numpy_random.set_state, numpy_random.get_state())
         seen: set[int] = set()
 
         def before_forward(module, inputs):
@@ -66,20 +72,32 @@ def _owners(modules, tensors):
 
 
 def _state_of(hook):
-    """What a function may write into: the object it belongs to, and what its closure holds."""
+    """What a function may write into: its object, what its closure holds, and its globals."""
     while isinstance(hook, functools.partial):
         hook = hook.func
     state = [vars(hook.__self__)] if hasattr(getattr(hook, "__self__", None), "__dict__") else []
-    for cell in getattr(hook, "__closure__", None) or ():
-        try:
-            held = cell.cell_contents
-        except ValueError:  # not filled yet
-            continue
+    for held in _held_by(hook):
         if type(held) in CONTAINERS:
             state.append(held)
-        elif inspect.isfunction(held) and held is not hook:
+    for held in _closure_of(hook):
+        if inspect.isfunction(held) and held is not hook:
             state += _state_of(held)
     return state
+
+
+def _held_by(function):
+    """What its closure holds, and the global variables that its code names."""
+    code = getattr(function, "__code__", None)
+    names = code.co_names if code is not None else ()
+    return [*_closure_of(function), *(function.__globals__.get(name) for name in names)]
+
+
+def _closure_of(function):
+    with_contents = []
+    for cell in getattr(function, "__closure__", None) or ():
+        with suppress(ValueError):  # not filled yet
+            with_contents.append(cell.cell_contents)
+    return with_contents
 
 
 def _remember(value, depth=DEEP) -> Callable[[], None]:

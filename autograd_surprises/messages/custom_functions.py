@@ -253,8 +253,8 @@ CUSTOM_FUNCTIONS = (
             """,
         },
         "the gradient is not the slope that gradcheck measures with finite differences",
-        "a surrogate gradient fails on purpose; any other backward has an error, or the input is "
-        "at a kink",
+        "a surrogate gradient fails on purpose; otherwise backward has an error, or the input is "
+        "at a kink, or the function changes too much within a step of 1e-6",
         section="04_override_backward.ipynb#Checking-the-gradient",
     ),
     Message(

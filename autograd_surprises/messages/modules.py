@@ -25,7 +25,7 @@ MODULES = (
                 model.weight = model.weight * 2
             """,
         },
-        "a plain tensor would replace a registered Parameter",
+        "something that is no Parameter would replace a registered one",
         "use a local name in forward: w = self.w * 2; to set values, call self.w.copy_() in "
         "no_grad",
         section="01_parameter_or_variable.ipynb#What-a-Parameter-adds",
@@ -38,8 +38,9 @@ MODULES = (
                 torch.optim.SGD(nn.Module().parameters(), lr=0.1)
             """,
         },
-        "no parameter is registered: the weights are plain tensors, or they are in a plain list",
-        "self.w = nn.Parameter(...), nn.ParameterList, nn.ModuleList",
+        "no parameter is registered: the weights are plain tensors, or they are in a plain list. "
+        "Or all were filtered out, or the generator parameters() was used up before",
+        "self.w = nn.Parameter(...), nn.ParameterList, nn.ModuleList; list(model.parameters())",
         section="01_parameter_or_variable.ipynb#When-a-Parameter-does-not-work",
         also=(Cause("scales in a list", "08_none_zero_nan.ipynb#Scales-in-a-list"),),
     ),
@@ -62,7 +63,8 @@ MODULES = (
                 nn.functional.mse_loss(torch.ones(4, 1), torch.ones(4))
             """,
         },
-        "the loss broadcasts predictions and targets: each prediction is compared with each target",
+        "the loss broadcasts predictions and targets: with (n, 1) and (n,), each prediction is "
+        "compared with each target",
         "give both the same shape: prediction.squeeze(1), or target.unsqueeze(1)",
         section="08_none_zero_nan.ipynb#A-loss-over-too-many-pairs",
     ),
@@ -85,7 +87,7 @@ MODULES = (
                 model(x)
             """,
         },
-        "DistributedDataParallel waited for the gradient of a parameter that forward did not use",
+        "DistributedDataParallel waited for the gradient of a parameter that the loss did not use",
         "use every parameter, or find_unused_parameters=True; explain(loss, model) lists them",
         section="11_the_training_loop.ipynb#A-parameter-that-nobody-used",
     ),

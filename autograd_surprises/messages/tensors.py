@@ -114,7 +114,7 @@ TENSORS = (
         },
         "this tensor is the result of an operation; whether it requires a gradient follows from "
         "its inputs",
-        "use y.detach() for a copy without history, or freeze the inputs",
+        "use y.detach() for the same numbers without history, or freeze the inputs",
         section="01_parameter_or_variable.ipynb#Which-tensors-get-a-gradient",
     ),
     Message(
@@ -150,7 +150,8 @@ TENSORS = (
                 constant += 1
             """,
         },
-        "a tensor made in torch.inference_mode() is used in a computation with gradients",
+        "a tensor made in torch.inference_mode() is to be kept for backward, or is changed in "
+        "place outside",
         "clone it outside inference mode, or make it under torch.no_grad() instead",
         section="11_the_training_loop.ipynb#Features-from-inference-mode",
     ),
@@ -183,8 +184,8 @@ TENSORS = (
                 first.backward()
             """,
         },
-        "an in-place operation changes one of several views of a tensor: from unbind, split or a "
-        "Function",
+        "an in-place operation changes one of several views of a tensor, from unbind, split or a "
+        "Function, or the tensor that they are views of",
         "write x = x + 1 instead of x += 1, or call .clone() first",
     ),
     Message(
@@ -232,7 +233,7 @@ TENSORS = (
                 torch.ones(2, 3).T.view(6)
             """,
         },
-        "view() needs the numbers to be in memory in the order in which it reads them",
+        "view() can join only dimensions whose numbers lie one after the other in memory",
         "use reshape() instead of view(), or call contiguous() first",
         variants=("view() cannot", "Use .reshape"),
     ),

@@ -144,7 +144,8 @@ TRAINING_STEPS = (
             """,
         },
         "a reentrant checkpoint records nothing unless one of its inputs requires a gradient, so "
-        "the weights inside are never trained; data and the output of a frozen layer require none",
+        "the weights inside are never trained; data, and what a frozen layer makes of it, require "
+        "none",
         "checkpoint(..., use_reentrant=False); or let the input require a gradient: "
         "x.requires_grad_(), model.enable_input_require_grads()",
         section=FROZEN,

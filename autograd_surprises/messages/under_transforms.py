@@ -77,10 +77,10 @@ UNDER_TRANSFORMS = (
             ".item() on a Tensor": "torch.func.vmap(lambda v: v * v.item())(x)",
             "data-dependent control flow": "torch.func.vmap(lambda v: v if v > 0 else -v)(x)",
         },
-        "inside a transform a tensor has no single value, so Python cannot branch on it",
+        "under vmap a tensor stands for many values, so Python cannot branch on it",
         "use torch.where(condition, a, b) instead of if and item()",
-        in_function="inside a transform a tensor has no single value: use torch.where instead of "
-        "if and item()",
+        in_function="under vmap a tensor stands for many values: use torch.where instead of if and "
+        "item()",
         variants=("data-dependent", "data dependent"),
     ),
     Message(

@@ -1,9 +1,11 @@
 """watch(): a training loop, examined where something turns bad, and changed by nothing."""
 
 import multiprocessing
+import random
 import threading
 from contextlib import nullcontext
 
+import numpy as np
 import pytest
 import torch
 import torch._dynamo
@@ -551,3 +553,51 @@ def test_each_way_to_call_backward_works_as_without_watch(call):
         call(x)
     assert x.grad.tolist() == [2.0, 2.0]
     assert w.healthy == (call is not CALLS["edge"]), "what has no loss is not examined"
+
+
+LOGGED = []
+NOISES = {
+    "kept in a global list": lambda: LOGGED.append(1) or len(LOGGED),
+    "from Python": random.random,
+    "from NumPy": np.random.random,
+    "from torch": lambda: torch.rand(()).item(),
+}
+
+
+@pytest.mark.parametrize("noise", NOISES.values(), ids=NOISES)
+def test_what_a_hook_keeps_and_draws_is_as_without_watch(noise):
+    def noisy(gradient):
+        return gradient * noise()
+
+    def train():
+        LOGGED.clear()
+        random.seed(0)
+        np.random.seed(0)
+        torch.manual_seed(0)
+        w = torch.tensor(1.0, requires_grad=True)
+        sgd = torch.optim.SGD([w], lr=0.1)
+        for _ in range(3):
+            sgd.zero_grad()
+            y = 2 * w
+            y.register_hook(noisy)
+            y.sum().backward()
+            sgd.step()
+        return w.item(), len(LOGGED)
+
+    plain = train()
+    with watch(steps=[1, 2]) as w:
+        assert train() == plain
+    assert len(w.reports) == 2
+
+
+def test_what_a_hook_prints_in_an_examined_step_is_printed_twice_as_readme_says(capsys):
+    w = torch.tensor(1.0, requires_grad=True)
+    sgd = torch.optim.SGD([w], lr=0.1)
+    with watch():
+        for _ in range(3):
+            sgd.zero_grad()
+            y = 2 * w
+            y.register_hook(lambda gradient: print("here"))
+            y.sum().backward()
+            sgd.step()
+    assert capsys.readouterr().out.split() == ["here"] * 4
