@@ -150,8 +150,8 @@ TENSORS = (
                 constant += 1
             """,
         },
-        "a tensor made in torch.inference_mode() is to be kept for backward, or is changed in "
-        "place outside",
+        "a tensor made in torch.inference_mode() would have to be saved for backward, or is "
+        "changed in place outside that mode",
         "clone it outside inference mode, or make it under torch.no_grad() instead",
         section="11_the_training_loop.ipynb#Features-from-inference-mode",
     ),

@@ -62,8 +62,8 @@ NOT_IN_OPTIMIZER = Rule(
 NO_LOSS = Rule(
     "no-loss",
     "no backward() has given it a gradient, and {optimizer} has made {often}",
-    "compute a loss from the module that this optimizer holds: not from a .detach(), and not from "
-    "a copy that was made after the optimizer",
+    "compute the loss from the parameters that this optimizer holds: not from detached tensors, "
+    "and not from a copy of the module made after the optimizer",
     "08_none_zero_nan.ipynb#None:-no-path-from-the-loss",
 )
 
