@@ -204,12 +204,11 @@ def _watch(process, descriptor, limits):
 
 
 def _too_much(process, limits):
-    members = _members(process)
-    if len(members) > limits.processes:
+    memory = sum(map(_memory, _members(process)))
+    # Counted last: while the memory of a fork bomb is read, it grows, and its parts add up to more.
+    if len(_members(process)) > limits.processes:
         return f"started more than {limits.processes} processes"
-    if sum(map(_memory, members)) > limits.memory:
-        return limits.too_much_memory
-    return ""
+    return limits.too_much_memory if memory > limits.memory else ""
 
 
 def _members(process):
