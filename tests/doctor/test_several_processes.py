@@ -32,7 +32,12 @@ def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("two")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pair, "SECONDS", 600)  # if one waits in vain, gloo raises an error before
-        return pair.results_of_two(lambda rank: [SCRIPT, str(rank), str(folder)], folder)
+        try:
+            return pair.results_of_two(lambda rank: [SCRIPT, str(rank), str(folder)], folder)
+        except RuntimeError as error:
+            if "record_event" not in str(error):
+                raise
+            pytest.skip("this torch (2.6) has no fully_shard on the CPU")
 
 
 def compared(result, case):
