@@ -89,13 +89,6 @@ class Interception:
             with _unseen():
                 self.before_optimizer(optimizer)
 
-    def _step_begins(self, optimizer, args, kwargs):
-        if torch.compiler.is_compiling():  # it would become a part of what is compiled
-            return
-        if self._thread == threading.get_ident():
-            with _unseen():
-                self.before_optimizer(optimizer)
-
     def _step_done(self, optimizer, args, kwargs):
         if self._thread == threading.get_ident() and not self._busy:
             with _unseen():
