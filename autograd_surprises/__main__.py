@@ -10,11 +10,11 @@ import threading
 import time
 from contextlib import contextmanager
 
-from autograd_surprises.doctor.several_processes import is_spread
 from autograd_surprises.doctor.watching import StepReport, watch
 from autograd_surprises.report_card import terminal
 from autograd_surprises.report_files import cannot_write, write_html, write_json
 from autograd_surprises.script import run_module, run_script, without_ours
+from autograd_surprises.several_processes import is_spread
 
 STOPPED = 3  # the exit code of --stop
 INTERRUPTED = 130  # what a shell makes of Ctrl-C

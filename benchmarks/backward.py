@@ -19,7 +19,7 @@ from typing import NamedTuple
 import torch
 from torch.autograd import Function, grad
 
-from helpers.lessons.saved_tensors import saved_tensors
+from lessons.saved_tensors import saved_tensors
 
 ROUNDS, TURNS, SMALL, LARGE = 40, 7, 1_000, 1_000_000
 

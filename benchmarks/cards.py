@@ -18,13 +18,13 @@ import torch
 from installed import installed, left_out, need
 from peers import CONTENDERS, HIGH, LOW, PEERS, SCALE, ZERO_POINT
 
-import helpers.lessons
+import lessons
 from autograd_surprises.report_card import report_card
 from helpers.functions.clamping import sign_proxy
 from helpers.functions.quantizing import fake_quantize_proxy, lsq_quantize_proxy
 from helpers.functions.stepping import step_proxy
 
-STORED = Path(helpers.lessons.__path__[0], "measured", "cards.json")
+STORED = Path(lessons.__path__[0], "measured", "cards.json")
 X = torch.tensor([-2.25, -0.7, 0.3, 1.6])
 STEP_SIZE = torch.tensor([0.25])
 

@@ -11,7 +11,7 @@ import time
 import ipywidgets, matplotlib.pyplot as plt, torch
 from IPython.display import display
 from helpers.curves.numbers import gradient_curve
-from helpers.widgets.explorer import explore
+from helpers.explore.explorer import explore
 from helpers.curves.figures import CurveArtists
 
 def round_to(x, step=0.5):

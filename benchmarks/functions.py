@@ -27,14 +27,14 @@ from installed import installed, left_out, need
 from peers import CONTENDERS, KINKS, OURS, PEERS, SCALE, Contender
 from traffic import traffic
 
-import helpers.lessons
-from helpers.lessons.saved_tensors import saved_tensors
+import lessons
+from lessons.saved_tensors import saved_tensors
 
 ROUNDS, THREADS = 30, (1, 2)
 VALUE = 1e-7  # one float32 beside 1: hard + soft - soft.detach() is not always 1
 CALLS = {1_000: 50, 100_000: 15, 10_000_000: 1}  # in one turn, for each number of elements
 MIDDLE, LARGE = 1, 2  # the second and the third of these
-STORED = Path(helpers.lessons.__path__[0], "measured", "functions.json")  # for notebook 10
+STORED = Path(lessons.__path__[0], "measured", "functions.json")  # for notebook 10
 
 # operator, peers, which numbers of elements, and the part of each peer's time that ours may take,
 # on 1 thread

@@ -31,8 +31,8 @@ from matplotlib.backend_bases import RendererBase  # noqa: E402
 from matplotlib.backends.backend_agg import RendererAgg  # noqa: E402
 
 from autograd_surprises.show import picture as pictures  # noqa: E402
-from helpers.widgets import freeze, freezing  # noqa: E402
-from helpers.widgets.controls import positions  # noqa: E402
+from helpers.explore import freeze, freezing  # noqa: E402
+from helpers.explore.controls import positions  # noqa: E402
 from tools.website.recording import SectionError, shown_by  # noqa: E402
 
 if sys.version_info >= (3, 11):

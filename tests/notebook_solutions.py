@@ -4,7 +4,7 @@ from functools import cache
 
 import nbformat
 
-from helpers.lessons.exercises import EXERCISES
+from lessons.exercises import EXERCISES
 from tools.notebooks import notebook_files, sections, setup_cell
 
 

@@ -21,9 +21,9 @@ from helpers.curves import (
     plot_gradient_curve,
     plot_operators,
 )
+from helpers.explore import Explorer, Playable, explore, freeze
 from helpers.functions import round_ste
-from helpers.lessons import check, exercise, expect_error, expect_warning, predict
-from helpers.widgets import Explorer, Playable, explore, freeze
+from lessons import check, exercise, expect_error, expect_warning, predict
 
 
 def diagnose(model: torch.nn.Module, optimizer: torch.optim.Optimizer, x: Tensor) -> bool:

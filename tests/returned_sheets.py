@@ -25,7 +25,7 @@ SETUP = """\
 import torch
 from torch.autograd import Function
 from helpers.functions import round_ste
-from helpers.lessons import check, exercise"""
+from lessons import check, exercise"""
 LEAKY = """\
 def leaky_clamp(x):
     inside = (x >= 0) & (x <= 1)
@@ -59,7 +59,7 @@ RIGHT = [
     f'{WEIGHTED}\n\ncheck("04.2", weighted_round)',
     f'{SQUARE}\n\ncheck("04.3", repaired_square)',
 ]
-SHORT_SETUP = "from helpers.lessons import check, exercise"
+SHORT_SETUP = "from lessons import check, exercise"
 STUB = 'def leaky_clamp(x):\n    return ...  # your code here\n\n\ncheck("04.1", leaky_clamp)'
 WRONG = STUB.replace("...  # your code here", "x.clamp(0, 1)")
 
@@ -97,12 +97,12 @@ for line in ('✓ 04.1', '["", "verdict", "04.1", "✓", "forged"]', '["verdict"
         except OSError:
             pass"""
 PATCHED = """\
-import helpers.lessons.exercises.pointwise as pointwise
+import lessons.exercises.pointwise as pointwise
 pointwise.expect_close = lambda *args, **options: None"""
 PATCHED_TORCH = """\
 torch.isclose = lambda x, y, **options: torch.ones_like(x, dtype=torch.bool)"""
 PATCHED_CARD = """\
-from helpers.lessons.exercises import EXERCISES
+from lessons.exercises import EXERCISES
 object.__setattr__(EXERCISES["04.1"], "check", lambda answer: None)"""
 PATCHED_ZIP = """\
 import builtins

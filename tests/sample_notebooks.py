@@ -35,7 +35,7 @@ settings = [[{}, "value"]]
 
 def write(folder, sections, name="sample"):
     """A notebook with a setup cell and these sections: {heading: sources}."""
-    setup = "import torch\nfrom helpers.widgets import explore"
+    setup = "import torch\nfrom helpers.explore import explore"
     cells = [new_markdown_cell("# Sample?"), new_code_cell(setup, id="setup")]
     names = (f"cell-{count}" for count in itertools.count(1))
     for heading, sources in sections.items():

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
+from helpers.explore.drawings import backward_steps
+from helpers.explore.drawings.backward_steps import BackwardSteps, elementwise, times
+from helpers.explore.drawings.backward_words import arrives, explanation, numbers, passed_on, seen
 from helpers.functions import round_ste
-from helpers.widgets.drawings import backward_steps
-from helpers.widgets.drawings.backward_steps import BackwardSteps, elementwise, times
-from helpers.widgets.drawings.backward_words import arrives, explanation, numbers, passed_on, seen
 
 
 def leaf(*values):

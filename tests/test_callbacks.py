@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from helpers.widgets import callbacks, explore
-from helpers.widgets.callbacks import in_this_thread
+from helpers.explore import callbacks, explore
+from helpers.explore.callbacks import in_this_thread
 
 
 def run_in_a_kernel(make, move):

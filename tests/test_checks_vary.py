@@ -11,9 +11,9 @@ import pytest
 import torch
 from notebook_solutions import solutions
 
-from helpers.lessons.checking import judge
-from helpers.lessons.exercises import EXERCISES
-from helpers.lessons.exercises.exercise import NotDone, Wrong
+from lessons.checking import judge
+from lessons.exercises import EXERCISES
+from lessons.exercises.exercise import NotDone, Wrong
 
 FLOATS = torch.float32, torch.float64
 NO_TENSOR = {  # the exercises without a tensor among the arguments, and what there is instead

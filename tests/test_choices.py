@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from helpers.functions import argmax_ste
-from helpers.lessons.choices import (
+from lessons.choices import (
     ESTIMATORS,
     LEVELS,
     LOGITS,
@@ -26,8 +26,8 @@ from helpers.lessons.choices import (
     reinforce,
     unit_loss,
 )
-from helpers.lessons.digits.autoencoder import TRAININGS
-from helpers.lessons.digits.looks import WAYS
+from lessons.digits.autoencoder import TRAININGS
+from lessons.digits.looks import WAYS
 from tools import trainings
 
 NOTEBOOK = Path(__file__).parent.parent / "notebooks" / "12_discrete_choices.ipynb"

@@ -16,7 +16,7 @@ import psutil
 import pytest
 from returned_sheets import RIGHT, WRONG, no_sheets, score_folder, sheet, sheets, slow_to_read
 
-from helpers.lessons.exercises import EXERCISES
+from lessons.exercises import EXERCISES
 from tools.classroom import __main__ as command
 from tools.classroom import sandbox
 from tools.classroom.handing_out import is_solution, write_sheets

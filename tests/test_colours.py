@@ -10,7 +10,7 @@ from autograd_surprises.show.badge import GREEN, GREY, OCHRE, PURPLE, RED, Badge
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from helpers.curves.figures import plot_gallery, plot_gradient_curve
 from helpers.functions import round_ste
-from helpers.widgets.drawings import (
+from lessons.drawings import (
     CurvatureDrawing,
     DescentDrawing,
     EstimatorsDrawing,
@@ -18,8 +18,8 @@ from helpers.widgets.drawings import (
     StaircaseDrawing,
     SurrogateDrawing,
 )
-from helpers.widgets.drawings.curvature import CURVATURE_COLOUR
-from helpers.widgets.drawings.training_chart import SHADES
+from lessons.drawings.curvature import CURVATURE_COLOUR
+from lessons.drawings.training_chart import SHADES
 
 COLOURS = {
     "value": VALUE_COLOUR,

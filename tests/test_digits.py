@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from helpers.lessons.digits import (
+from lessons.digits import (
     HELD_OUT,
     IMAGES,
     LABELS,
@@ -18,10 +18,10 @@ from helpers.lessons.digits import (
     train,
     training_steps,
 )
-from helpers.lessons.digits.autoencoder import VQVAE, codes_in_use, squared_error, train_vqvae
-from helpers.lessons.digits.epochs import epochs
-from helpers.lessons.digits.figure import show_codebook, show_digits, show_images, show_patches
-from helpers.lessons.digits.networks import initial_scale
+from lessons.digits.autoencoder import VQVAE, codes_in_use, squared_error, train_vqvae
+from lessons.digits.epochs import epochs
+from lessons.digits.figure import show_codebook, show_digits, show_images, show_patches
+from lessons.digits.networks import initial_scale
 
 
 def test_each_image_is_for_training_or_held_out():
@@ -54,7 +54,7 @@ def test_all_ways_start_from_the_same_numbers():
 
 @pytest.fixture
 def short_trainings(monkeypatch):
-    monkeypatch.setattr("helpers.lessons.digits.networks.EPOCHS", 3)
+    monkeypatch.setattr("lessons.digits.networks.EPOCHS", 3)
 
 
 def test_a_run_gives_the_same_network_again(short_trainings):

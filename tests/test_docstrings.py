@@ -20,7 +20,7 @@ MODULES = [
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     if not module.ispkg
     and not module.name.endswith(".__main__")
-    and not module.name.startswith("helpers.lessons.exercises.")  # private checks
+    and not module.name.startswith("lessons.exercises.")  # private checks
 ]
 
 

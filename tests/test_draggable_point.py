@@ -4,9 +4,10 @@ import pytest
 import torch
 
 from helpers.curves import gradient_curve
+from helpers.explore import explore
+from helpers.explore.drawings.draggable_point import PointDrawing
 from helpers.functions import round_ste
-from helpers.widgets import explore
-from helpers.widgets.drawings import FieldDrawing, PointDrawing
+from lessons.drawings import FieldDrawing
 
 
 def tangents(explorer):

@@ -12,14 +12,17 @@ from read_strokes import read_strokes
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture
 from helpers.curves.derivatives import derivatives
+from helpers.explore.drawings.curve import CurveDrawing
+from helpers.explore.drawings.side_by_side import SideBySideDrawing
+from helpers.explore.explorer import explore
+from helpers.explore.player import Playable
 from helpers.functions import SURROGATES
-from helpers.lessons.choices import ESTIMATORS, bias_and_spread, estimates, exact_gradient
-from helpers.widgets.drawings import (
+from lessons.choices import ESTIMATORS, bias_and_spread, estimates, exact_gradient
+from lessons.drawings import (
     AccumulationDrawing,
     ClippingDrawing,
     CodebookDrawing,
     CurvatureDrawing,
-    CurveDrawing,
     DescentDrawing,
     EstimatorsDrawing,
     FieldDrawing,
@@ -27,15 +30,12 @@ from helpers.widgets.drawings import (
     ImageMapsDrawing,
     JacobianDrawing,
     SaturationDrawing,
-    SideBySideDrawing,
     StaircaseDrawing,
     SurrogateDrawing,
 )
-from helpers.widgets.drawings.accumulation import DIVISORS
-from helpers.widgets.drawings.arrow import Arrow, angle_between
-from helpers.widgets.drawings.saturation import LOWEST, ZERO_AT
-from helpers.widgets.explorer import explore
-from helpers.widgets.player import Playable
+from lessons.drawings.accumulation import DIVISORS
+from lessons.drawings.arrow import Arrow, angle_between
+from lessons.drawings.saturation import LOWEST, ZERO_AT
 
 
 def outputs(x):

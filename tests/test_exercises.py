@@ -6,8 +6,8 @@ import nbformat
 import pytest
 from wrong_answers import WRONG
 
-from helpers.lessons.checking import check
-from helpers.lessons.exercises import EXERCISES
+from lessons.checking import check
+from lessons.exercises import EXERCISES
 from tools.notebooks import notebook_files, sections, setup_cell
 
 # A place that is drawn: no number that is infinite, large or of another dtype.

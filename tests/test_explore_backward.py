@@ -10,9 +10,9 @@ import torch
 from matplotlib.colors import to_hex
 
 from autograd_surprises.show.graph_picture import LOOKS
-from helpers.widgets import explore_backward, freeze
-from helpers.widgets.drawings.backward_run import ACTIVE, GREY, PALE
-from helpers.widgets.freezing import LARGEST
+from helpers.explore import explore_backward, freeze
+from helpers.explore.drawings.backward_run import ACTIVE, GREY, PALE
+from helpers.explore.freezing import LARGEST
 
 
 def leaf(*values):

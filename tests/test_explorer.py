@@ -14,9 +14,9 @@ from read_strokes import read_strokes
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture
 from helpers.curves.numbers import GradientCurve
+from helpers.explore.controls import control, positions
+from helpers.explore.explorer import explore
 from helpers.functions import clamp, clamp_ste, round_ste
-from helpers.widgets.controls import control, positions
-from helpers.widgets.explorer import explore
 
 
 def round_to(x, step=0.5, rounding="round"):

@@ -16,11 +16,12 @@ from test_drawings import MADE
 
 from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import limits_around_zero
-from helpers.widgets import explorer as explorer_module
-from helpers.widgets import range_search
-from helpers.widgets.controls import control, reachable
-from helpers.widgets.drawings import Drawing, curve
-from helpers.widgets.explorer import explore
+from helpers.explore import explorer as explorer_module
+from helpers.explore import range_search
+from helpers.explore.controls import control, reachable
+from helpers.explore.drawings import curve
+from helpers.explore.drawings.drawing import Drawing
+from helpers.explore.explorer import explore
 
 LOW, HIGH = 0.0, 16.0  # of the slider k: 17 settings, of which 1 is the default
 
@@ -566,7 +567,7 @@ def test_what_torch_imports_first_does_not_count_as_a_slow_function():
     # The axes would stay as they are "as this takes long", although the function is quick.
     code = (
         "import sys\n"
-        "from helpers.widgets import explore\n"
+        "from helpers.explore import explore\n"
         "loaded = []\n"
         "explore(lambda x, k=1.0: loaded.append(len(sys.modules)) or k * x, k=(0.0, 2.0))\n"
         "print(len(sys.modules) - loaded[0])"

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.functions import round_ste
-from helpers.widgets.formula import FUNCTIONS, LONGEST, TRIED, Formula, FormulaError, Typed
+from lessons.formula import FUNCTIONS, LONGEST, TRIED, Formula, FormulaError, Typed
 
 X = torch.tensor([-2.5, -0.5, 0.0, 0.7, 3.0], dtype=torch.float64)
 MEANT = {  # text: the same in torch, with a = 0.5 and s = 2

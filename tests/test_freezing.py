@@ -11,10 +11,10 @@ from read_strokes import read_strokes
 
 from autograd_surprises.show.live_picture import LivePicture
 from helpers.curves import plot_gradient_curve
+from helpers.explore import explore, freeze, freezing
+from helpers.explore.drawings import curve
+from helpers.explore.freezing import freeze_picture
 from helpers.functions import round_ste
-from helpers.widgets import explore, freeze, freezing
-from helpers.widgets.drawings import curve
-from helpers.widgets.freezing import freeze_picture
 
 
 def unpacked(text):

@@ -14,7 +14,8 @@ import torch
 from PIL import Image, ImageChops
 from read_strokes import read_strokes
 
-from helpers.lessons.digits import (
+from helpers.explore import laboratory as module
+from lessons.digits import (
     HELD_OUT,
     IMAGES,
     LABELS,
@@ -24,8 +25,7 @@ from helpers.lessons.digits import (
     train,
     training_steps,
 )
-from helpers.widgets import laboratory as module
-from helpers.widgets.laboratory import Laboratory
+from lessons.laboratory import Laboratory
 
 STRAIGHT = WAYS["straight-through"]
 BATCHES = 210
@@ -35,14 +35,14 @@ BATCHES = 210
 def short_trainings():
     """Ten epochs in place of fifteen, to save time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("helpers.lessons.digits.networks.EPOCHS", 10)
+        patch.setattr("lessons.digits.networks.EPOCHS", 10)
         yield
 
 
 @pytest.fixture
 def two_epochs(monkeypatch):
     """Enough where it does not matter how well the network learns."""
-    monkeypatch.setattr("helpers.lessons.digits.networks.EPOCHS", 2)
+    monkeypatch.setattr("lessons.digits.networks.EPOCHS", 2)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 # from the lower to the upper package
-PACKAGES = ("autograd_surprises", "helpers")
+PACKAGES = ("autograd_surprises", "helpers", "lessons")
 FILES = sorted(file for name in PACKAGES for file in (ROOT / name).rglob("*.py"))
 
 

@@ -12,12 +12,12 @@ import torch
 from autograd_surprises.show.badge import GREY, RED, Badge
 from autograd_surprises.show.table import Table
 from helpers.curves.agreement import measure_together
-from helpers.curves.difference_figure import plot_difference
 from helpers.functions import clamp
-from helpers.lessons.checking import Verdict, check, exercise, judge
-from helpers.lessons.expectations import expect_error, expect_warning
-from helpers.lessons.installation import missing_packages
-from helpers.lessons.prediction import STORED, predict
+from lessons.checking import Verdict, check, exercise, judge
+from lessons.difference_figure import plot_difference
+from lessons.expectations import expect_error, expect_warning
+from lessons.installation import missing_packages
+from lessons.prediction import STORED, predict
 
 
 @pytest.mark.parametrize("more", ["", "\nand its details", ". Use something else.", ". (At a.py)"])
@@ -316,8 +316,8 @@ def installed(monkeypatch):
                 raise metadata.PackageNotFoundError(name)
             return requirements
 
-        monkeypatch.setattr("helpers.lessons.installation.metadata.version", version)
-        monkeypatch.setattr("helpers.lessons.installation.metadata.requires", requires)
+        monkeypatch.setattr("lessons.installation.metadata.version", version)
+        monkeypatch.setattr("lessons.installation.metadata.requires", requires)
         return missing_packages()
 
     return pretend

@@ -6,7 +6,7 @@ from pathlib import Path
 from tools.library_functions import ENTRIES
 
 ROOT = Path(__file__).parent.parent
-STORED = json.loads((ROOT / "helpers/lessons/measured/library_cards.json").read_text("utf-8"))
+STORED = json.loads((ROOT / "lessons/measured/library_cards.json").read_text("utf-8"))
 PAGE = (ROOT / "docs/report_cards.md").read_text("utf-8")
 
 

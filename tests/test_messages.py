@@ -10,7 +10,8 @@ from pasted_texts import EXAMPLES, UNKNOWN, every_warning, pasted, said_by_torch
 from autograd_surprises import explain_error
 from autograd_surprises.messages import MESSAGES, known_message, messages_in, remedy_for
 from autograd_surprises.messages.message import contains
-from helpers.lessons.plain_questions import QUESTIONS
+from autograd_surprises.sections import address
+from lessons.plain_questions import QUESTIONS
 from tools.notebooks import notebook_files
 
 each = pytest.mark.parametrize("message, text, code", EXAMPLES, ids=[e[1][:50] for e in EXAMPLES])
@@ -31,7 +32,7 @@ def test_an_example_makes_torch_say_it(message, text, code):
 def test_explain_error_and_the_report_card_know_it(message, text, code):
     found = explain_error(RuntimeError(f"before it: {text} after it"))
     assert (found.cause, found.sentence) == (message.cause, message.meaning)
-    assert (found.fix, found.section) == (message.fix, message.section)
+    assert (found.fix, found.section) == (message.fix, address(message.section))
     assert remedy_for(text) == (message.in_function or message.fix)
 
 

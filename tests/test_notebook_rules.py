@@ -9,8 +9,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from notebook_rules import RULES, Notebook, calls, content, form, text_of
 
-from helpers.lessons.exercises import EXERCISES
-from helpers.lessons.prediction import STORED, as_stored
+from lessons.exercises import EXERCISES
+from lessons.prediction import STORED, as_stored
 from tools.notebooks import (
     IGNORED,
     INSTALL,
@@ -122,7 +122,7 @@ def good_notebook():
         markdown("# Why is it zero?", id="title"),
         markdown("**What you'll do**\n\n**What you'll learn**\n\n**What you'll need**", id="goals"),
         code("%pip install it", id="install"),
-        code("from helpers.widgets import explore", id="setup"),
+        code("from helpers.explore import explore", id="setup"),
         markdown("## See it\n\nIt is 4.6 with torch 2.14, as in notebook 10.", id="see"),
         code("e = explore(torch.round)\ne", id="explorer", outputs=[picture()]),
         code("print(e)", id="seen", outputs=[printed("it is 4.600, and 5.6")]),

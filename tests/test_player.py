@@ -4,9 +4,9 @@ import ipywidgets
 import pytest
 import traitlets
 
-from helpers.widgets.controls import control
-from helpers.widgets.explorer import explore
-from helpers.widgets.player import BY_MOTION, Playable, PlayableSlider, Player
+from helpers.explore.controls import control
+from helpers.explore.explorer import explore
+from helpers.explore.player import BY_MOTION, Playable, PlayableSlider, Player
 
 
 def walk(x, steps=3, width=1.0):

@@ -7,9 +7,9 @@ import torch
 from read_strokes import read_strokes
 
 from helpers.curves import gradient_curve
-from helpers.widgets import playground as module
-from helpers.widgets.controls import positions
-from helpers.widgets.playground import EXAMPLES, FORMULA, Playground
+from helpers.explore import playground as module
+from helpers.explore.controls import positions
+from lessons.playground import EXAMPLES, FORMULA, Playground
 
 X = (-3.0, 3.0)
 

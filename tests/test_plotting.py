@@ -12,9 +12,10 @@ from autograd_surprises.show.graph_picture import plot_graph
 from autograd_surprises.show.picture import Picture
 from helpers.curves.figures import CurveArtists, plot_gallery, plot_gradient_curve
 from helpers.curves.numbers import gradient_curve
+from helpers.explore import explore
+from helpers.explore.drawings.curve import CurveDrawing
 from helpers.functions import clamp, round_ste
-from helpers.widgets import explore
-from helpers.widgets.drawings import CurveDrawing, DescentDrawing
+from lessons.drawings import DescentDrawing
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ import nbformat
 import pytest
 from asked_questions import QUESTIONS
 
-from helpers.lessons.plain_questions import QUESTIONS as PLAIN
-from helpers.lessons.symptoms import FREQUENT, find_symptoms
+from autograd_surprises.sections import address
+from lessons.plain_questions import QUESTIONS as PLAIN
+from lessons.symptom_index import FREQUENT, find_symptoms
 from tools.notebooks import headings, notebook_files
 
 SEEN = 3  # entries that a reader looks at
@@ -22,7 +23,7 @@ each = pytest.mark.parametrize("question", QUESTIONS, ids=[q["asked"][:50] for q
 @cache
 def cells_of(section):
     """The cells below a heading, down to the next one of any level."""
-    name, _, anchor = section.partition("#")
+    name, _, anchor = address(section).partition("#")
     (path,) = [path for path in notebook_files() if path.name == name]
     found, below = [], False
     for cell in nbformat.read(path, as_version=4).cells:
@@ -42,7 +43,7 @@ def sections_found(question):
 
 @each
 def test_the_index_leads_to_the_section(question):
-    assert question["section"] in sections_found(question)
+    assert address(question["section"]) in sections_found(question)
 
 
 @each
@@ -77,7 +78,7 @@ def test_the_index_does_not_copy_the_questions():
 
 def test_a_wrong_section_would_be_noticed():
     """Most questions lead to few sections, so that this file can fail."""
-    others = {question["section"] for question in QUESTIONS}
+    others = {address(question["section"]) for question in QUESTIONS}
     led = [len(sections_found(question) & others) for question in QUESTIONS]
     assert sorted(led)[len(led) // 2] <= 6, "of about thirty"
 

@@ -27,7 +27,7 @@ from wrong_answers.notebook_10 import (
 from wrong_answers.notebook_12 import dead_of, layer, nearest, places, right, straight
 
 from helpers.functions import apply_anywhere, value_with_gradient_of
-from helpers.lessons.checking import check
+from lessons.checking import check
 
 
 class WithVmap(Gate):

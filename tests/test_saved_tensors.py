@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from helpers.lessons.saved_tensors import saved_tensors
+from lessons.saved_tensors import saved_tensors
 
 FLOAT = 4
 

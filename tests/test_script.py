@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from autograd_surprises.__main__ import STOPPED, WatchedScript, arguments, main
-from autograd_surprises.doctor.finding import Finding
-from autograd_surprises.doctor.history import History
-from autograd_surprises.doctor.places import Where
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.watching import StepReport
+from autograd_surprises.recording.history import History
+from autograd_surprises.recording.places import Where
 from autograd_surprises.report_files import as_data
 from autograd_surprises.script import run_module
+from autograd_surprises.symptoms.finding import Finding
 
 ROOT = Path(__file__).parent.parent
 WATCH = [sys.executable, "-m", "autograd_surprises"]

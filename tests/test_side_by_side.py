@@ -5,9 +5,9 @@ import torch
 import torch.nn.functional as F
 
 from helpers.curves.agreement import describe_differences, measure_together
+from helpers.explore.drawings.side_by_side import SideBySideDrawing
+from helpers.explore.explorer import explore
 from helpers.functions import clamp_ste, round_ste
-from helpers.widgets.drawings import SideBySideDrawing
-from helpers.widgets.explorer import explore
 
 
 def maximum(x, low=0.0):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 from autograd_surprises.messages import MESSAGES, pasted
 from autograd_surprises.messages.message import contains
-from helpers.lessons.symptoms import SYMPTOMS
+from lessons.symptom_index import SYMPTOMS
 from tools.website.search_index import search_script
 from tools.website.symptom_index import symptom_data
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from helpers.curves.numbers import gradient_curve
 from helpers.curves.surrogate_function import surrogate_values
 from helpers.functions import SURROGATES
-from helpers.lessons.stairs import BOTTOM, EDGES, Outcome, default_height, gradient_descent, height
+from lessons.stairs import BOTTOM, EDGES, Outcome, default_height, gradient_descent, height
 
 places = st.floats(-10, 10).map(lambda x: torch.tensor(x, dtype=torch.float64))
 

@@ -8,9 +8,9 @@ from read_strokes import read_strokes
 from autograd_surprises.show import live_picture
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture
-from helpers.widgets import freeze
-from helpers.widgets.drawings import Drawing
-from helpers.widgets.explorer import explore
+from helpers.explore import freeze
+from helpers.explore.drawings.drawing import Drawing
+from helpers.explore.explorer import explore
 
 
 @pytest.fixture

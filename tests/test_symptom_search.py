@@ -2,9 +2,9 @@
 
 import pytest
 
-from helpers.lessons.symptom_text import NOTHING_FOUND, answers, plain_index, whole_index
-from helpers.lessons.symptoms import find_symptoms
-from helpers.widgets.symptom_search import SymptomSearch
+from lessons.symptom_index import find_symptoms
+from lessons.symptom_search import SymptomSearch
+from lessons.symptom_text import NOTHING_FOUND, answers, plain_index, whole_index
 
 TRACEBACK = """Traceback (most recent call last):
   File "train.py", line 3, in <module>

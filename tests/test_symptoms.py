@@ -7,9 +7,9 @@ import pytest
 from pasted_texts import TYPED, UNKNOWN, pasted
 
 from autograd_surprises.messages import MESSAGES
-from helpers.lessons.plain_questions import QUESTIONS
-from helpers.lessons.symptom_text import GROUPS, plain_index, whole_index
-from helpers.lessons.symptoms import FREQUENT, OF_WEB_PAGES, SYMPTOMS, find_symptoms, words_in
+from lessons.plain_questions import QUESTIONS
+from lessons.symptom_index import FREQUENT, OF_WEB_PAGES, SYMPTOMS, find_symptoms, words_in
+from lessons.symptom_text import GROUPS, plain_index, whole_index
 from tools.notebooks import headings, notebook_files
 
 SECTIONS = sorted({cause.section for symptom in SYMPTOMS for cause in symptom.causes})

@@ -7,7 +7,7 @@ import pytest
 import torch
 from test_freezing import unpacked
 
-from helpers.widgets import explore, freeze, freezing
+from helpers.explore import explore, freeze, freezing
 
 
 def scaled(x, low=-1.0, high=1.0, kind="up"):

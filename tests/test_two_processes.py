@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from autograd_surprises.report_card import pair
-from helpers.lessons.two_processes import in_two_processes
+from lessons.two_processes import in_two_processes
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,9 @@ from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from helpers.curves import plot_gradient_curve
-from helpers.lessons import predict
-from helpers.widgets import explore, explore_backward, freeze, freezing
-from helpers.widgets.playground import Playground
+from helpers.explore import explore, explore_backward, freeze, freezing
+from lessons import predict
+from lessons.playground import Playground
 from tools.notebooks import ROOT
 from tools.website import __main__ as command
 from tools.website import building, pages, recording
@@ -138,7 +138,7 @@ def test_of_a_playground_a_page_gets_the_examples_and_says_how_to_type():
     shown = Playground()
     data, metadata = shown._repr_mimebundle_()
     output = new_output("execute_result", data=data, metadata=metadata)
-    setup = new_code_cell("from helpers.widgets.playground import Playground", id="setup")
+    setup = new_code_cell("from lessons.playground import Playground", id="setup")
     cell = new_code_cell("Playground()", id="a", outputs=[output])
     notebook = new_notebook(cells=[setup, new_markdown_cell("## Play"), cell])
     ((found, explorer),) = recording.shown_by(notebook, recording.has_picture)

@@ -33,7 +33,7 @@ from library_page import page_of  # noqa: E402
 from autograd_surprises.report_card import CardRow, ReportCard, report_card  # noqa: E402
 
 PAGE = ROOT / "docs" / "report_cards.md"
-STORED = ROOT / "helpers" / "lessons" / "measured" / "library_cards.json"
+STORED = ROOT / "lessons" / "measured" / "library_cards.json"
 GRAD = "torch.autograd.grad({f}(v).sum(), v)[0].item()"
 
 

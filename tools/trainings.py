@@ -16,10 +16,10 @@ import torch
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from helpers.lessons.digits.autoencoder import TRAININGS, measure_codebook  # noqa: E402
-from helpers.lessons.digits.looks import WAYS, measure_reader  # noqa: E402
+from lessons.digits.autoencoder import TRAININGS, measure_codebook  # noqa: E402
+from lessons.digits.looks import WAYS, measure_reader  # noqa: E402
 
-STORED = ROOT / "helpers" / "lessons" / "measured" / "trainings.json"
+STORED = ROOT / "lessons" / "measured" / "trainings.json"
 
 
 def readers(seeds=24):

@@ -31,9 +31,9 @@ quiz_questions    questions for the quiz
 from autograd_surprises.atlas.classes import CLASSES, Measured
 from autograd_surprises.atlas.comparison import Change, changes
 from autograd_surprises.atlas.description import describe, describe_tie
+from autograd_surprises.atlas.elementwise_operations import Operation
 from autograd_surprises.atlas.installed import atlas
 from autograd_surprises.atlas.measuring import measure, measure_tie
-from autograd_surprises.atlas.operations import Operation
 from autograd_surprises.atlas.probe import Probe
 from autograd_surprises.atlas.record import Atlas, versions
 from autograd_surprises.atlas.search import atlas_table, select

@@ -9,8 +9,8 @@ from dataclasses import replace
 import torch
 
 from autograd_surprises.atlas.classes import Measured
+from autograd_surprises.atlas.elementwise_operations import all_operations
 from autograd_surprises.atlas.measuring import measure, measure_tie
-from autograd_surprises.atlas.operations import all_operations
 from autograd_surprises.atlas.record import Atlas, stored, versions
 from autograd_surprises.atlas.ties import TIES
 from autograd_surprises.numerics import one_thread

@@ -10,9 +10,9 @@ from math import isfinite
 import torch
 
 from autograd_surprises.atlas.classes import Measured
+from autograd_surprises.atlas.elementwise_operations import Operation
 from autograd_surprises.atlas.expressions import KINKS
 from autograd_surprises.atlas.measuring_points import GRID, points_to_measure, without_idle
-from autograd_surprises.atlas.operations import Operation
 from autograd_surprises.atlas.probe import close, probe_at, rounded
 from autograd_surprises.atlas.ties import Tie
 from autograd_surprises.numerics import is_elementwise

@@ -9,8 +9,8 @@ from math import inf, isfinite, isinf, isnan, nan
 
 from autograd_surprises.atlas.classes import Measured
 from autograd_surprises.atlas.description import describe_slopes
+from autograd_surprises.atlas.elementwise_operations import CONSTANTS, WELL_KNOWN
 from autograd_surprises.atlas.notes import NOTES
-from autograd_surprises.atlas.operations import CONSTANTS, WELL_KNOWN
 from autograd_surprises.atlas.point import Point
 from autograd_surprises.atlas.probe import Probe, close
 from autograd_surprises.atlas.record import Atlas

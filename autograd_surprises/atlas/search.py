@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from autograd_surprises.atlas.classes import CLASSES, Measured
 from autograd_surprises.atlas.description import describe
+from autograd_surprises.atlas.elementwise_operations import WELL_KNOWN
 from autograd_surprises.atlas.installed import atlas
-from autograd_surprises.atlas.operations import WELL_KNOWN
 from autograd_surprises.atlas.record import Atlas
 from autograd_surprises.show.table import Table
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
-from autograd_surprises.atlas.operations import evaluate
+from autograd_surprises.atlas.elementwise_operations import evaluate
 
 
 @dataclass(frozen=True)

@@ -42,9 +42,9 @@ watching        watch()
 
 from autograd_surprises.doctor.diagnosis import explain
 from autograd_surprises.doctor.errors import explain_error
-from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.tracing import trace
 from autograd_surprises.doctor.watching import watch
+from autograd_surprises.symptoms.finding import Finding
 
 __all__ = ["Finding", "Report", "explain", "explain_error", "trace", "watch"]

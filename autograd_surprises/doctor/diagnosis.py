@@ -10,18 +10,18 @@ from itertools import chain, count
 import torch
 from torch import nn
 
-from autograd_surprises.doctor.advice import not_trained, probably_wrong
-from autograd_surprises.doctor.backward import Backward
-from autograd_surprises.doctor.case import Case
+from autograd_surprises.backward.unchanged import unchanged
+from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.doctor.errors import finding_of_error
-from autograd_surprises.doctor.finding import Finding
-from autograd_surprises.doctor.history import History
-from autograd_surprises.doctor.judging import about_loss, judge, without_idle_experts
-from autograd_surprises.doctor.places import modules, variables
-from autograd_surprises.doctor.recorder import Recorder
 from autograd_surprises.doctor.report import Report
-from autograd_surprises.doctor.several_processes import why_not_alone
-from autograd_surprises.doctor.unchanged import unchanged
+from autograd_surprises.recording.history import History
+from autograd_surprises.recording.places import modules, variables
+from autograd_surprises.recording.recorder import Recorder
+from autograd_surprises.several_processes import why_not_alone
+from autograd_surprises.symptoms.advice import not_trained, probably_wrong
+from autograd_surprises.symptoms.examination import Case
+from autograd_surprises.symptoms.finding import Finding
+from autograd_surprises.symptoms.judging import about_loss, judge, without_idle_experts
 
 # The tensors whose gradients are examined.
 Examined = (

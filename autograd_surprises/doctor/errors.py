@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 
-from autograd_surprises.doctor.finding import Finding
-from autograd_surprises.doctor.forward_calls import BACKWARDS
-from autograd_surprises.doctor.history import History
-from autograd_surprises.doctor.places import raised_at
-from autograd_surprises.doctor.recorder import Recorder
-from autograd_surprises.doctor.setup_lines import hooked_at, inference_at
-from autograd_surprises.doctor.steps import BackwardStep
+from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.messages import known_message
+from autograd_surprises.recording.forward_calls import BACKWARDS
+from autograd_surprises.recording.history import History
+from autograd_surprises.recording.places import raised_at
+from autograd_surprises.recording.recorder import Recorder
+from autograd_surprises.recording.setup_lines import hooked_at, inference_at
+from autograd_surprises.sections import address
+from autograd_surprises.symptoms.finding import Finding
 
 SHORT, LONG = 110, 500  # characters: torch's own remedy often stands last
 UNKNOWN = "the doctor does not know this message"
@@ -62,7 +63,7 @@ def finding_of_error(
         fix=known.fix if known else "",
         node=f"raised in {failed.name}" if failed is not None else "",
         also=(first if len(first) <= length else f"{first[:length]}…",),
-        section=known.section if known else "",
+        section=address(known.section) if known else "",
     )
 
 

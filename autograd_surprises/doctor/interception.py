@@ -19,7 +19,7 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
-from autograd_surprises.doctor.patches import lock, patch
+from autograd_surprises.recording.patches import lock, patch
 
 
 class Interception:

@@ -6,12 +6,12 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from autograd_surprises.doctor.backward import Backward
-from autograd_surprises.doctor.boxes import box_graph
-from autograd_surprises.doctor.finding import Finding
-from autograd_surprises.doctor.history import History
+from autograd_surprises.backward.watched_backward import Backward
+from autograd_surprises.doctor.graph_boxes import box_graph
+from autograd_surprises.recording.history import History
 from autograd_surprises.show.findings import by_story, listed
 from autograd_surprises.show.graph_picture import BoxGraph
+from autograd_surprises.symptoms.finding import Finding
 
 ORDER = ("error", "none", "nan", "inf", "zero", "tiny", "wrong", "not trained", "not examined",
          "partial", "ok")  # fmt: skip

@@ -10,10 +10,10 @@ from torch import nn
 
 from autograd_surprises.doctor.diagnosis import Examined, examine
 from autograd_surprises.doctor.errors import finding_of_error
-from autograd_surprises.doctor.finding import Finding
-from autograd_surprises.doctor.history import History
-from autograd_surprises.doctor.recorder import Recorder
 from autograd_surprises.doctor.report import Report
+from autograd_surprises.recording.history import History
+from autograd_surprises.recording.recorder import Recorder
+from autograd_surprises.symptoms.finding import Finding
 
 
 class trace(Recorder):  # noqa: N801  a context manager, written like no_grad

@@ -12,8 +12,8 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from autograd_surprises.doctor.places import user_frame
-from autograd_surprises.doctor.setup_lines import stand_in
+from autograd_surprises.recording.places import user_frame
+from autograd_surprises.recording.setup_lines import stand_in
 
 WRAPPERS = {"OptimizedModule", "DataParallel", "DistributedDataParallel"}
 

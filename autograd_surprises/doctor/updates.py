@@ -9,18 +9,18 @@ from weakref import WeakKeyDictionary
 import torch
 from torch.optim import Optimizer
 
-from autograd_surprises.doctor.finding import Finding
 from autograd_surprises.doctor.first_steps import FirstSteps
 from autograd_surprises.doctor.report import Report
-from autograd_surprises.doctor.rules.training import (
+from autograd_surprises.doctor.trained import parameters_of, trained_by
+from autograd_surprises.recording.setup_lines import built_at
+from autograd_surprises.symptoms.finding import Finding
+from autograd_surprises.symptoms.training import (
     HOLDS_FROZEN,
     NO_LOSS,
     SKIPPED,
     UNMOVED,
     Idle,
 )
-from autograd_surprises.doctor.setup_lines import built_at
-from autograd_surprises.doctor.trained import parameters_of, trained_by
 
 
 class Told(NamedTuple):

@@ -9,21 +9,21 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from autograd_surprises.doctor.backward import Backward
+from autograd_surprises.backward.gradient_sizes import GradientSizes, not_finite, sizes
+from autograd_surprises.backward.same_graph import SameGraph
+from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.doctor.diagnosis import description, examine
 from autograd_surprises.doctor.errors import finding_of_error
-from autograd_surprises.doctor.finding import SAID, Finding
-from autograd_surprises.doctor.forward_calls import is_finite
-from autograd_surprises.doctor.gradient_sizes import GradientSizes, not_finite, sizes
-from autograd_surprises.doctor.history import History
 from autograd_surprises.doctor.interception import Interception
-from autograd_surprises.doctor.recorder import Recorder
 from autograd_surprises.doctor.report import Report
-from autograd_surprises.doctor.same_graph import SameGraph
-from autograd_surprises.doctor.several_processes import SPREAD, alone, is_spread, why_not_alone
 from autograd_surprises.doctor.trained import parameters_of, trained_by
 from autograd_surprises.doctor.updates import Updates, called
+from autograd_surprises.recording.forward_calls import is_finite
+from autograd_surprises.recording.history import History
+from autograd_surprises.recording.recorder import Recorder
+from autograd_surprises.several_processes import SPREAD, alone, is_spread, why_not_alone
 from autograd_surprises.show.findings import by_story, listed
+from autograd_surprises.symptoms.finding import SAID, Finding
 
 WAIT = 10  # steps, at most, for the first loss of a second optimizer, before its first step
 BORROWED = "; not recorded, so the lines are those of an earlier step with the same graph"

@@ -14,7 +14,7 @@ CUSTOM_FUNCTIONS = (
         },
         "the Function has no forward",
         "write a static forward(ctx, x)",
-        section="04_override_backward.ipynb#From-an-empty-class-to-RoundSTE",
+        section="function.first",
     ),
     Message(
         "forward-arguments",
@@ -34,7 +34,7 @@ CUSTOM_FUNCTIONS = (
         "gets ctx first, unless the class has a setup_context",
         "for a Function, call MyFunction.apply(x) and write a static forward(ctx, x); for a "
         "Module, call module(x) and write forward(self, x)",
-        section="04_override_backward.ipynb#From-an-empty-class-to-RoundSTE",
+        section="function.first",
         variants=("forward() takes",),
     ),
     Message(
@@ -48,7 +48,7 @@ CUSTOM_FUNCTIONS = (
         },
         "a Function is used like a Module, but a Function is never instantiated",
         "call MyFunction.apply(x)",
-        section="04_override_backward.ipynb#Calling-it",
+        section="function.call",
     ),
     Message(
         "not-static",
@@ -62,7 +62,7 @@ CUSTOM_FUNCTIONS = (
         },
         "forward and backward are not static, or an instance of the Function is called",
         "write @staticmethod above both, and call MyFunction.apply(x)",
-        section="04_override_backward.ipynb#Calling-it",
+        section="function.call",
         variants=("Legacy autograd function",),
     ),
     Message(
@@ -76,7 +76,7 @@ CUSTOM_FUNCTIONS = (
         },
         "the Function has no backward",
         "write a static backward(ctx, grad_output)",
-        section="04_override_backward.ipynb#From-an-empty-class-to-RoundSTE",
+        section="function.first",
         variants=("must implement the backward",),
     ),
     Message(
@@ -92,7 +92,7 @@ CUSTOM_FUNCTIONS = (
         "backward returns one value for each argument of forward after ctx, and forward has one",
         "return one gradient",
         in_function="return one gradient: one value for each input of forward, and forward has one",
-        section="04_override_backward.ipynb#One-gradient-for-each-input",
+        section="function.inputs",
     ),
     Message(
         "gradient-count",
@@ -108,7 +108,7 @@ CUSTOM_FUNCTIONS = (
         "return grad_x, None, ...: None for an argument that needs no gradient",
         in_function="return one value for each input of forward, and None for those that need "
         "no gradient",
-        section="04_override_backward.ipynb#One-gradient-for-each-input",
+        section="function.inputs",
     ),
     Message(
         "gradient-of-no-tensor",
@@ -124,7 +124,7 @@ CUSTOM_FUNCTIONS = (
         "return None at that position",
         in_function="return None at that position: the input there is not a tensor that requires a "
         "gradient",
-        section="04_override_backward.ipynb#One-gradient-for-each-input",
+        section="function.inputs",
     ),
     Message(
         "gradient-device",
@@ -209,11 +209,11 @@ CUSTOM_FUNCTIONS = (
         },
         "torch.func needs a Function whose forward does not take ctx",
         "split forward(ctx, ...) into forward(...) and setup_context(ctx, inputs, output)",
-        section="04_override_backward.ipynb#What-to-keep-for-backward",
+        section="function.saved",
         also=(
             Cause(
                 "for vmap, and for a Hessian",
-                "10_functions_that_survive.ipynb#A-Hessian-of-your-own-Function",
+                "card.hessian",
             ),
         ),
     ),
@@ -240,7 +240,7 @@ CUSTOM_FUNCTIONS = (
         },
         "the backward of a Function is differentiated, but marked as not differentiable",
         "remove @once_differentiable and write backward in differentiable operations of torch",
-        section="10_functions_that_survive.ipynb#Four-switches-for-special-cases",
+        section="card.switches",
     ),
     Message(
         "gradcheck-mismatch",
@@ -255,7 +255,7 @@ CUSTOM_FUNCTIONS = (
         "the gradient is not the slope that gradcheck measures with finite differences",
         "a surrogate gradient fails on purpose; otherwise backward has an error, or the input is "
         "at a kink, or the function changes too much within a step of 1e-6",
-        section="04_override_backward.ipynb#Checking-the-gradient",
+        section="function.gradcheck",
     ),
     Message(
         "gradcheck-float32",
@@ -266,7 +266,7 @@ CUSTOM_FUNCTIONS = (
         },
         "in float32, finite differences are too coarse for gradcheck",
         "pass float64: x.double()",
-        section="04_override_backward.ipynb#Checking-the-gradient",
+        section="function.gradcheck",
     ),
     Message(
         "no-signature",

@@ -2,7 +2,7 @@
 
 from autograd_surprises.messages.message import Cause, Message
 
-DOUBLE = "05_gradients_of_gradients.ipynb#A-gradient-with-a-history"
+DOUBLE = "second.history"
 
 GRADIENTS = (
     Message(
@@ -17,23 +17,23 @@ GRADIENTS = (
         "find the cut. loss.requires_grad_() only hides this message: nothing is trained",
         in_function="something cuts the graph: detach(), .data, item(), NumPy, a comparison, "
         "torch.no_grad() or an operation without a derivative",
-        section="01_parameter_or_variable.ipynb#Which-tensors-get-a-gradient",
+        section="leaf.which",
         also=(
             Cause(
                 "losses joined with torch.tensor()",
-                "08_none_zero_nan.ipynb#A-mean-of-several-losses",
+                "none.copied",
             ),
             Cause(
                 "argmax, a comparison, an integer",
-                "08_none_zero_nan.ipynb#The-class-with-the-highest-score",
+                "none.argmax",
             ),
             Cause(
                 "covered up with loss.requires_grad = True",
-                "08_none_zero_nan.ipynb#A-cut-that-was-covered-up",
+                "none.covered-up",
             ),
             Cause(
                 "a gradient without create_graph=True",
-                "05_gradients_of_gradients.ipynb#A-gradient-with-a-history",
+                "second.history",
             ),
         ),
         variants=("does not require grad and does not have a grad_fn",),
@@ -53,12 +53,12 @@ GRADIENTS = (
         {"grad can be implicitly created only for scalar outputs": "(x * 2).backward()"},
         "backward() needs a weight for each element; only a single number needs none",
         "use loss.mean() or loss.sum(), or backward(v) with a weight for each element",
-        section="02_backward_needs_a_gradient.ipynb#A-number-needs-no-weight",
+        section="backward.number",
         also=(
-            Cause("one loss for each sample", "08_none_zero_nan.ipynb#One-loss-for-each-sample"),
+            Cause("one loss for each sample", "error.vector-loss"),
             Cause(
                 "a gradient that is differentiated again",
-                "05_gradients_of_gradients.ipynb#A-gradient-with-a-history",
+                "second.history",
             ),
         ),
     ),
@@ -67,7 +67,7 @@ GRADIENTS = (
         {"size mismatch, got input … mat … vec": "torch.ones(3, 2) @ torch.ones(3)"},
         "a product of a matrix and a vector needs as many columns as the vector has numbers",
         "vector @ matrix, or matrix.T @ vector: the second is what backward(v) computes",
-        section="02_backward_needs_a_gradient.ipynb#What-backward-computes",
+        section="backward.computes",
     ),
     Message(
         "wrong-vector-shape",
@@ -79,7 +79,7 @@ GRADIENTS = (
         "v in backward(v) holds a weight for each element of the output, so it needs the output's "
         "shape",
         "pass a v of the output's shape, such as torch.ones_like(output)",
-        section="02_backward_needs_a_gradient.ipynb#The-shape-of-v",
+        section="backward.shape",
         variants=("Mismatch in shape: grad_output[",),
     ),
     Message(
@@ -87,7 +87,7 @@ GRADIENTS = (
         {"gradients can be either Tensors or None, but got": "(x * 2).backward([1.0, 0.0])"},
         "v in backward(v) is a list or a number, but has to be a tensor",
         "torch.tensor(v)",
-        section="02_backward_needs_a_gradient.ipynb#The-shape-of-v",
+        section="backward.shape",
     ),
     Message(
         "second-backward",
@@ -102,12 +102,12 @@ GRADIENTS = (
         "or a tensor from an earlier step (a hidden state, a cache) brings the old graph along",
         "detach what you carry over, recompute the rest, or add the losses and call backward() "
         "once; use retain_graph=True only to run backward twice through one graph",
-        section="02_backward_needs_a_gradient.ipynb#Calling-backward-again",
+        section="backward.again",
         also=(
-            Cause("two losses share a part", "08_none_zero_nan.ipynb#Backward,-and-backward-again"),
+            Cause("two losses share a part", "error.twice"),
             Cause(
                 "a hidden state is carried on",
-                "08_none_zero_nan.ipynb#A-state-that-remembers-too-much",
+                "error.state",
             ),
         ),
     ),
@@ -122,7 +122,7 @@ GRADIENTS = (
         "the output does not depend on one of the tensors whose gradient was asked for: it is not "
         "used, its history was cut, or a copy was used instead",
         "find the cut; pass allow_unused=True where the tensor may be unused",
-        section="02_backward_needs_a_gradient.ipynb#Asking-for-a-gradient",
+        section="backward.grad",
     ),
     Message(
         "not-differentiable-input",
@@ -143,7 +143,7 @@ GRADIENTS = (
         },
         "torch.autograd.grad has to know which result to differentiate",
         "call torch.autograd.grad(y, x): first the result, then the inputs",
-        section="05_gradients_of_gradients.ipynb#A-gradient-with-a-history",
+        section="second.history",
     ),
     Message(
         "no-such-function",
@@ -154,7 +154,7 @@ GRADIENTS = (
         },
         "torch has no such function: a second derivative is the gradient of a gradient",
         "torch.autograd.grad(y, x, create_graph=True), then grad of what it returns",
-        section="05_gradients_of_gradients.ipynb#A-gradient-with-a-history",
+        section="second.history",
     ),
     Message(
         "graph-in-grad",
@@ -167,7 +167,7 @@ GRADIENTS = (
         },
         ".grad keeps the graph of the backward pass alive, and that graph keeps the parameter",
         "torch.autograd.grad(loss, x, create_graph=True) returns the gradient and stores nothing",
-        section="05_gradients_of_gradients.ipynb#A-gradient-with-a-history",
+        section="second.history",
     ),
     Message(
         "no-double-backward-of-rnn",
@@ -216,7 +216,7 @@ GRADIENTS = (
         "this operation makes steps, so torch gives it no derivative",
         "use a differentiable alternative: / for //, a sigmoid for a step",
         in_function="an operation inside has no such derivative: use other operations",
-        section="03_round_and_clamp.ipynb#No-derivative-at-all",
+        section="round.no-derivative",
     ),
     Message(
         "no-derivative",
@@ -224,7 +224,7 @@ GRADIENTS = (
         "torch does not implement the derivative of this operation, or not for this argument",
         "write it with other operations, or detach() the argument if it needs no gradient",
         in_function="an operation inside has no such derivative: use other operations",
-        section="03_round_and_clamp.ipynb#No-derivative-at-all",
+        section="round.no-derivative",
     ),
     Message(
         "nan-found",
@@ -236,10 +236,10 @@ GRADIENTS = (
         },
         "detect_anomaly found the first NaN of the backward pass",
         "explain(loss, ...) without detect_anomaly says which values led to it",
-        section="08_none_zero_nan.ipynb#The-distance-to-yourself",
+        section="nan.distance",
         also=(
-            Cause("a value is NaN already", "08_none_zero_nan.ipynb#A-sigmoid-made-by-hand"),
-            Cause("torch.where", "08_none_zero_nan.ipynb#Safe,-and-yet-NaN"),
+            Cause("a value is NaN already", "nan.overflow"),
+            Cause("torch.where", "nan.where"),
         ),
     ),
     Message(
@@ -254,7 +254,7 @@ GRADIENTS = (
         "a reentrant checkpoint hides what is inside and works with a plain backward() only, not "
         "with torch.autograd.grad or backward(inputs=...)",
         "checkpoint(..., use_reentrant=False)",
-        section="11_the_training_loop.ipynb#Adapters-on-a-frozen-layer",
+        section="checkpoint.frozen",
         variants=("Checkpointing is not compatible with",),
     ),
     Message(

@@ -17,7 +17,7 @@ x = torch.tensor([1.0, 2.0], requires_grad=True)
 
 
 class Cause(NamedTuple):
-    """What may cause a symptom, and the section that shows it: "NN_notebook.ipynb#A-heading"."""
+    """What may cause a symptom, and the id of the section that shows it."""
 
     what: str
     section: str
@@ -34,7 +34,7 @@ class Message:
     meaning      what happened
     fix          what helps
     in_function  what to change in a torch.autograd.Function, where that is more specific
-    section      where a notebook teaches it: "01_parameter_or_variable.ipynb#A-heading", or ""
+    section      the id of the section that teaches it, or ""
     also         other causes of the same message, each with its section
     variants     other wordings of the same, for other versions of torch or other cases
 

@@ -15,7 +15,7 @@ MODULES = (
         },
         "a Parameter is assigned before Module.__init__ has run, so the Module cannot register it",
         "call super().__init__() first",
-        section="01_parameter_or_variable.ipynb#What-a-Parameter-adds",
+        section="parameter.adds",
     ),
     Message(
         "assigned-parameter",
@@ -28,7 +28,7 @@ MODULES = (
         "something that is no Parameter would replace a registered one",
         "use a local name in forward: w = self.w * 2; to set values, call self.w.copy_() in "
         "no_grad",
-        section="01_parameter_or_variable.ipynb#What-a-Parameter-adds",
+        section="parameter.adds",
         variants=("cannot assign '…' as parameter",),
     ),
     Message(
@@ -41,20 +41,16 @@ MODULES = (
         "no parameter is registered: the weights are plain tensors, or they are in a plain list. "
         "Or all were filtered out, or the generator parameters() was used up before",
         "self.w = nn.Parameter(...), nn.ParameterList, nn.ModuleList; list(model.parameters())",
-        section="01_parameter_or_variable.ipynb#When-a-Parameter-does-not-work",
-        also=(Cause("scales in a list", "08_none_zero_nan.ipynb#Scales-in-a-list"),),
+        section="parameter.fails",
+        also=(Cause("scales in a list", "untrained.list"),),
     ),
     Message(
         "optimizer-of-result",
         {"can't optimize a non-leaf Tensor": "torch.optim.SGD([x * 0.1], lr=0.1)"},
         "the optimizer was given the result of an operation (requires_grad=True, then * 0.1)",
         "compute the start value first, then call .detach().requires_grad_()",
-        section="01_parameter_or_variable.ipynb#When-a-Parameter-does-not-work",
-        also=(
-            Cause(
-                "a weight that starts small", "08_none_zero_nan.ipynb#A-weight-that-starts-small"
-            ),
-        ),
+        section="parameter.fails",
+        also=(Cause("a weight that starts small", "none.non-leaf"),),
     ),
     Message(
         "target-size",
@@ -66,7 +62,7 @@ MODULES = (
         "the loss broadcasts predictions and targets: with (n, 1) and (n,), each prediction is "
         "compared with each target",
         "give both the same shape: prediction.squeeze(1), or target.unsqueeze(1)",
-        section="08_none_zero_nan.ipynb#A-loss-over-too-many-pairs",
+        section="wrong.broadcast",
     ),
     Message(
         "ddp-unused",
@@ -89,7 +85,7 @@ MODULES = (
         },
         "DistributedDataParallel waited for the gradient of a parameter that the loss did not use",
         "use every parameter, or find_unused_parameters=True; explain(loss, model) lists them",
-        section="11_the_training_loop.ipynb#A-parameter-that-nobody-used",
+        section="processes.unused",
     ),
     Message(
         "no-process-group",
@@ -116,6 +112,6 @@ MODULES = (
         "a hook of the older kind is attached to the last operation of a module, so it gets "
         "the gradient of another tensor than the input",
         "module.register_full_backward_hook(hook)",
-        section="11_the_training_loop.ipynb#A-hook-on-a-layer",
+        section="hooks.layer",
     ),
 )

@@ -8,14 +8,14 @@ TENSORS = (
         {"No module named 'pytorch'": "import pytorch"},
         "PyTorch's package is called torch",
         "import torch",
-        section="01_parameter_or_variable.ipynb#A-layer-that-trains",
+        section="parameter.layer",
     ),
     Message(
         "shape-for-values",
         {"tensor() takes 1 positional argument but 2 were given": "torch.tensor(3, 3)"},
         "torch.tensor takes the values of the new tensor, not its shape",
         "torch.empty(3, 3), torch.zeros(3, 3) or torch.rand(3, 3) take a shape",
-        section="01_parameter_or_variable.ipynb#A-layer-that-trains",
+        section="parameter.layer",
     ),
     Message(
         "renamed-initializer",
@@ -26,7 +26,7 @@ TENSORS = (
         },
         "nn.init changes its tensor in place, so its functions now have names that end in _",
         "nn.init.uniform_(tensor, 0, 1)",
-        section="01_parameter_or_variable.ipynb#A-layer-that-trains",
+        section="parameter.layer",
         variants=("`nn.init.… is now deprecated in favor of",),
     ),
     Message(
@@ -41,7 +41,7 @@ TENSORS = (
         },
         "a function of integers has no slope",
         "use floating-point numbers: torch.tensor([1.0, 2.0]) or .float()",
-        section="01_parameter_or_variable.ipynb#Which-tensors-get-a-gradient",
+        section="leaf.which",
     ),
     Message(
         "float-index",
@@ -55,7 +55,7 @@ TENSORS = (
         "an index is an integer, and this tensor has real numbers",
         "use .long() for indices that are data; one that the network computes has no gradient: "
         "weigh what it chooses instead, as in one_hot @ codes",
-        section="12_discrete_choices.ipynb#An-index-that-is-no-integer",
+        section="codebook.index",
     ),
     Message(
         "not-a-leaf",
@@ -68,14 +68,12 @@ TENSORS = (
         "by default backward() stores .grad in leaves only, and this tensor is the result of an "
         "operation",
         "read the .grad of the leaf, or call .retain_grad() on this tensor before backward()",
-        section="01_parameter_or_variable.ipynb#Which-tensors-get-a-gradient",
+        section="leaf.which",
         also=(
-            Cause(
-                ".to(), .cuda() or .double()", "01_parameter_or_variable.ipynb#A-tensor-that-moved"
-            ),
+            Cause(".to(), .cuda() or .double()", "leaf.moved"),
             Cause(
                 "multiplied after requires_grad=True",
-                "08_none_zero_nan.ipynb#A-weight-that-starts-small",
+                "none.non-leaf",
             ),
         ),
     ),
@@ -98,10 +96,8 @@ TENSORS = (
         "an in-place operation changes a leaf that requires a gradient, which cannot be recorded",
         "update a weight inside torch.no_grad(); elsewhere change a clone: x = x.clone()",
         in_function="do not write into a tensor that you receive: make a new one",
-        section="01_parameter_or_variable.ipynb#What-became-of-Variable",
-        also=(
-            Cause("a step of gradient descent by hand", "08_none_zero_nan.ipynb#Any-other-message"),
-        ),
+        section="leaf.variable",
+        also=(Cause("a step of gradient descent by hand", "error.other"),),
         variants=("leaf Variable that requires grad",),
     ),
     Message(
@@ -115,14 +111,14 @@ TENSORS = (
         "this tensor is the result of an operation; whether it requires a gradient follows from "
         "its inputs",
         "use y.detach() for the same numbers without history, or freeze the inputs",
-        section="01_parameter_or_variable.ipynb#Which-tensors-get-a-gradient",
+        section="leaf.which",
     ),
     Message(
         "numpy-of-tracked",
         {"Can't call numpy() on Tensor that requires grad": "x.numpy()"},
         "NumPy cannot carry a gradient",
         "use torch's own functions in the forward pass; .detach().numpy() for logs and plots only",
-        section="08_none_zero_nan.ipynb#A-number-that-left-torch",
+        section="none.left-torch",
     ),
     Message(
         "deepcopy-of-result",
@@ -153,7 +149,7 @@ TENSORS = (
         "a tensor made in torch.inference_mode() would have to be saved for backward, or is "
         "changed in place outside that mode",
         "clone it outside inference mode, or make it under torch.no_grad() instead",
-        section="11_the_training_loop.ipynb#Features-from-inference-mode",
+        section="freezing.inference",
     ),
     Message(
         "hooked-in-place",
@@ -167,7 +163,7 @@ TENSORS = (
         "a module with a full backward hook returns views, and an operation changes one in place: "
         "the next module, or this one itself",
         "nn.ReLU(inplace=False), or x = x + y instead of x += y, in and after a module with a hook",
-        section="11_the_training_loop.ipynb#A-hook-before-an-in-place-relu",
+        section="hooks.in-place",
         variants=("BackwardHookFunctionBackward is a view and is being modified inplace",),
     ),
     Message(
@@ -199,7 +195,7 @@ TENSORS = (
         "grad_output, which a backward must not change",
         "return a new tensor: g * 2, not g.mul_(2); elsewhere, call .clone() before you write",
         in_function="do not write into a tensor that you receive: make a new one",
-        section="08_none_zero_nan.ipynb#A-backward-that-writes-into-what-it-was-given",
+        section="wrong.changed",
     ),
     Message(
         "overwritten",
@@ -214,15 +210,15 @@ TENSORS = (
         "(+=, x[...] = ..., relu_, optimizer.step())",
         "write x = x + 1 instead of x += 1, call .clone() before you write, or call step() only "
         "after backward()",
-        section="08_none_zero_nan.ipynb#A-value-that-is-still-needed",
+        section="error.in-place",
         also=(
             Cause(
                 "read by hand: versions, anomaly mode",
-                "08_none_zero_nan.ipynb#The-same-error-read-by-hand",
+                "error.by-hand",
             ),
             Cause(
                 "an input of your own Function",
-                "04_override_backward.ipynb#What-to-keep-for-backward",
+                "function.saved",
             ),
         ),
     ),
@@ -262,7 +258,7 @@ TENSORS = (
         "convert the data as soon as it is loaded: .float()",
         in_function="convert what is combined to one dtype: constants, and in backward saved "
         "tensors and grad_output",
-        section="10_functions_that_survive.ipynb#Mixed-precision",
+        section="card.mixed-precision",
         variants=("same dtype",),
     ),
     Message(

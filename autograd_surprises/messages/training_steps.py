@@ -2,13 +2,13 @@
 
 from autograd_surprises.messages.message import Cause, Message
 
-CALLS = "11_the_training_loop.ipynb#A-scaler"
-SCALER = "11_the_training_loop.ipynb#Errors-of-a-scaler"
-SKIPPED = "11_the_training_loop.ipynb#Steps-that-are-skipped"
-ORDER = "11_the_training_loop.ipynb#Clip-before-or-after-unscaling?"
-INFINITE = "11_the_training_loop.ipynb#Clipping-an-infinite-gradient"
-FROZEN = "11_the_training_loop.ipynb#Adapters-on-a-frozen-layer"
-RECOMPUTED = "11_the_training_loop.ipynb#When-the-second-pass-is-another-one"
+CALLS = "half.scaler"
+SCALER = "half.errors"
+SKIPPED = "half.skipped"
+ORDER = "half.unscale"
+INFINITE = "clipping.infinite"
+FROZEN = "checkpoint.frozen"
+RECOMPUTED = "checkpoint.other"
 
 TRAINING_STEPS = (
     Message(
@@ -25,7 +25,7 @@ TRAINING_STEPS = (
         "find out why each .grad is None; make the optimizer after the model is complete, moved "
         "and wrapped",
         section=SCALER,
-        also=(Cause("why a .grad is None", "08_none_zero_nan.ipynb#None:-no-path-from-the-loss"),),
+        also=(Cause("why a .grad is None", "none"),),
     ),
     Message(
         "update-without-step",
@@ -133,7 +133,7 @@ TRAINING_STEPS = (
         "0 or by NaN",
         "skip this step, and find where the number comes from: explain(loss, model)",
         section=INFINITE,
-        also=(Cause("where NaN is born", "08_none_zero_nan.ipynb#NaN:-zero-times-infinity"),),
+        also=(Cause("where NaN is born", "nan"),),
     ),
     Message(
         "reentrant-inputs",

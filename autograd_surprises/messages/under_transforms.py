@@ -18,7 +18,7 @@ UNDER_TRANSFORMS = (
         },
         "vmap does not look inside a Function, so the Function has to define how it is mapped",
         "add generate_vmap_rule = True to the class, or write a vmap staticmethod",
-        section="10_functions_that_survive.ipynb#One-more-dimension-with-vmap",
+        section="card.vmap",
     ),
     Message(
         "no-jvp",
@@ -34,10 +34,8 @@ UNDER_TRANSFORMS = (
         "forward mode (jvp, jacfwd, hessian) needs a Function that defines how it passes tangents "
         "on",
         f"write a staticmethod jvp(ctx, *tangents), or {WITHOUT_FUNCTION}",
-        section="10_functions_that_survive.ipynb#Forward-mode",
-        also=(
-            Cause("a Hessian", "10_functions_that_survive.ipynb#A-Hessian-of-your-own-Function"),
-        ),
+        section="card.forward-mode",
+        also=(Cause("a Hessian", "card.hessian"),),
         variants=("flat_bdims must not be None",),
     ),
     Message(
@@ -56,7 +54,7 @@ UNDER_TRANSFORMS = (
         "take another path where torch.compiler.is_compiling() is True",
         in_function="torch.compile does not support a Function with a jvp: take another path where "
         f"torch.compiler.is_compiling() is True, or {WITHOUT_FUNCTION}",
-        section="10_functions_that_survive.ipynb#Both-ways-in-one-function",
+        section="card.both-ways",
         variants=("User defind jvp",),
     ),
     Message(

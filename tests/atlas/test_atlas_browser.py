@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from autograd_surprises.atlas import CLASSES, atlas, select, versions
-from autograd_surprises.atlas.operations import WELL_KNOWN
+from autograd_surprises.atlas.elementwise_operations import WELL_KNOWN
 from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
-from helpers.widgets.atlas_browser import ANY, ROWS, AtlasBrowser, tiny_picture
-from helpers.widgets.drawings import CloseUpDrawing
-from helpers.widgets.drawings.close_up import HALF_WIDTHS, eventful_numbers
-from helpers.widgets.explorer import explore
+from helpers.explore.explorer import explore
+from lessons.atlas_browser import ANY, ROWS, AtlasBrowser, tiny_picture
+from lessons.drawings import CloseUpDrawing
+from lessons.drawings.close_up import HALF_WIDTHS, eventful_numbers
 
 
 @pytest.fixture(scope="module")
@@ -137,12 +137,12 @@ def test_an_error_is_shown_and_goes_away(monkeypatch):
         raise RuntimeError("planted: no <picture>")
 
     with monkeypatch.context() as broken:
-        broken.setattr("helpers.widgets.atlas_browser.tiny_picture", fails)
+        broken.setattr("lessons.atlas_browser.tiny_picture", fails)
         with pytest.raises(RuntimeError, match="planted"):
             browser.search.value = "hardtanh"
         assert 'role="alert"' in browser.message.value
         assert "RuntimeError: planted: no &lt;picture&gt;" in browser.message.value
-        broken.setattr("helpers.widgets.atlas_browser.CloseUpDrawing", fails)
+        broken.setattr("lessons.atlas_browser.CloseUpDrawing", fails)
         browser.message.value = ""
         browser.rows[0].name.click()  # ipywidgets logs what a click raises
         assert "planted" in browser.message.value

@@ -4,14 +4,14 @@ import pytest
 import torch
 
 from autograd_surprises.atlas import measure
-from autograd_surprises.atlas.expressions import EXPRESSIONS
-from autograd_surprises.atlas.installed import without_aliases
-from autograd_surprises.atlas.operations import (
+from autograd_surprises.atlas.elementwise_operations import (
     Operation,
     all_operations,
     is_unary,
     unary_operations,
 )
+from autograd_surprises.atlas.expressions import EXPRESSIONS
+from autograd_surprises.atlas.installed import without_aliases
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_a_new_operation_is_found(monkeypatch):
 
 def test_a_line_for_what_this_torch_lacks_is_left_out(monkeypatch):
     new = (*EXPRESSIONS, "torch.of_the_future(x, 1)")
-    monkeypatch.setattr("autograd_surprises.atlas.operations.EXPRESSIONS", new)
+    monkeypatch.setattr("autograd_surprises.atlas.elementwise_operations.EXPRESSIONS", new)
     assert {each.expression for each in all_operations()}.isdisjoint({new[-1]})
 
 

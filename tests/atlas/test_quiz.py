@@ -9,15 +9,15 @@ import ipywidgets
 import pytest
 
 from autograd_surprises.atlas import CLASSES, Measured, Probe, atlas, versions
+from autograd_surprises.atlas.elementwise_operations import WELL_KNOWN
 from autograd_surprises.atlas.notes import NOTES
-from autograd_surprises.atlas.operations import WELL_KNOWN
 from autograd_surprises.atlas.point import Point
 from autograd_surprises.atlas.probe import close
 from autograd_surprises.atlas.quiz_questions import Question, askable, choose_questions
 from autograd_surprises.numerics import few_digits
-from helpers.lessons.arrow_keys import ArrowKeys
-from helpers.lessons.prediction import STORED
-from helpers.widgets.quiz import Quiz
+from lessons.arrow_keys import ArrowKeys
+from lessons.prediction import STORED
+from lessons.quiz import Quiz
 
 EVERY = [
     Question(measured.expression, point, measured.probes[point], halves_ties=True)

@@ -7,7 +7,7 @@ from .lab import ExplorerView, wait_until
 pytestmark = pytest.mark.browser
 
 ATLAS = """
-from helpers.widgets.atlas_browser import AtlasBrowser
+from lessons.atlas_browser import AtlasBrowser
 browser = AtlasBrowser("2.13")
 browser
 """

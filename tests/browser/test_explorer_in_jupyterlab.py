@@ -17,7 +17,7 @@ NOTEBOOKS = [path.name for path in notebook_files()]
 assert NOTEBOOKS, "the browser tests found no notebooks"
 
 FRAGILE = """
-from helpers.widgets.explorer import explore
+from helpers.explore.explorer import explore
 
 def fragile(x, step=1.0):
     if step < 0.5:
@@ -27,7 +27,7 @@ def fragile(x, step=1.0):
 explore(fragile, step=(0.1, 2.0, 0.1)).fit()
 """
 STEEPER = """
-from helpers.widgets.explorer import explore
+from helpers.explore.explorer import explore
 
 def steeper(x, slope=1.0):
     return x * slope
@@ -35,7 +35,7 @@ def steeper(x, slope=1.0):
 explore(steeper, slope=(0.0, 2.0)).fit()
 """
 TRIED = """
-from helpers.widgets.explorer import explore
+from helpers.explore.explorer import explore
 
 def steeper(x, slope=1.0):
     return x * slope
@@ -44,8 +44,8 @@ explore(steeper, slope=(0.0, 2.0, 0.25), tries={"slope": [0.25, 2.0]}).fit()
 """
 # Settings whose place on a slider is no exact number for the page: it computes 4.500000000000002.
 AWKWARD = """
-from helpers.widgets.explorer import explore
-from helpers.widgets.symptom_search import SymptomSearch
+from helpers.explore.explorer import explore
+from lessons.symptom_search import SymptomSearch
 
 def shifted(x, start=4.5, width=1.0):
     return width * x - start
@@ -64,7 +64,7 @@ SENT = """() => {
 SCROLLS = "box => box.scrollWidth > box.clientWidth"
 TRACK = ".widget-slider .slider"
 ASKED = """
-from helpers.lessons.prediction import predict
+from lessons.prediction import predict
 
 predict("Is it?", {"no": "It is.", "yes": "Yes.", "maybe": "Surely."}, answer="yes")
 """

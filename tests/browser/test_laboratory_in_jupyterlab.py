@@ -12,8 +12,8 @@ pytestmark = pytest.mark.browser
 # no test comes too late to stop it.
 SLOW = """
 import time
-from helpers.lessons.digits import Run, WAYS
-from helpers.widgets.laboratory import Laboratory
+from lessons.digits import Run, WAYS
+from lessons.laboratory import Laboratory
 
 def unhurried(x, scale, low, high):
     time.sleep(0.0032 if laboratory.done < 0.2 else 0.05)

@@ -10,7 +10,7 @@ from autograd_surprises.show.findings import finding_html
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture
 from helpers.curves import plot_gallery
-from helpers.widgets import Playable, explore, freeze
+from helpers.explore import Playable, explore, freeze
 
 from .lab import finger_on, picture_of, wait_until
 

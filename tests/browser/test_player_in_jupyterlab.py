@@ -9,7 +9,7 @@ from .lab import wait_until
 pytestmark = pytest.mark.browser
 
 WALK = """
-from helpers.widgets import Playable, explore
+from helpers.explore import Playable, explore
 
 def walk(x, steps=4):
     return x * steps

@@ -8,7 +8,7 @@ from .lab import wait_until
 
 pytestmark = pytest.mark.browser
 
-PLAYGROUND = "from helpers.widgets.playground import Playground\nPlayground()"
+PLAYGROUND = "from lessons.playground import Playground\nPlayground()"
 
 
 def test_a_formula_and_a_gradient_are_typed_and_a_slider_moved_by_keyboard(open_cells):

@@ -9,8 +9,8 @@ from asked_questions import QUESTIONS
 from pasted_texts import EXAMPLES, TWO, TYPED, UNKNOWN, every_warning, pasted, said_by_torch
 
 from autograd_surprises.messages import MESSAGES
-from helpers.lessons.symptom_text import NOTHING_FOUND
-from helpers.lessons.symptoms import SYMPTOMS, find_symptoms
+from lessons.symptom_index import SYMPTOMS, find_symptoms
+from lessons.symptom_text import NOTHING_FOUND
 from tools.website.search_index import search_script
 from tools.website.symptom_index import STATIC, symptom_data
 

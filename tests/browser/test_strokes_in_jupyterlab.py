@@ -13,7 +13,7 @@ PICTURES = [
     "import torch\n"
     "from autograd_surprises.show.graph_picture import plot_graph\n"
     "from helpers.curves import plot_gallery, plot_gradient_curve\n"
-    "from helpers.widgets import explore",
+    "from helpers.explore import explore",
     "explorer = explore(lambda x, size=1.0: size * x, size=(0.0, 2.0))\nexplorer",
     "display(explorer)",
     "plot_gradient_curve(torch.round)",
@@ -72,7 +72,7 @@ def test_pictures_follow_the_theme(opened):
 
 def test_a_point_on_a_curve_is_dragged(open_cells):
     opened = open_cells(
-        "import json\nfrom helpers.functions import round_ste\nfrom helpers.widgets import explore",
+        "import json\nfrom helpers.functions import round_ste\nfrom helpers.explore import explore",
         "explorer = explore(round_ste, x=(-2, 2), point=1.0)\nexplorer",
         "print(json.dumps(explorer.picture.axes[0]))",
     )
@@ -101,7 +101,7 @@ SCROLLED = """() => document.querySelector(
 
 def test_a_finger_drags_the_point_scrolls_elsewhere_and_reads_out_with_a_tap(open_cells):
     opened = open_cells(
-        "import json, torch\nfrom helpers.widgets import explore",
+        "import json, torch\nfrom helpers.explore import explore",
         "explorer = explore(torch.relu, x=(-2, 2), point=1.0)\nexplorer",
         "print(json.dumps(explorer.picture.axes[0]))",
         "print('\\n' * 200)",
@@ -136,7 +136,7 @@ def test_a_finger_drags_the_point_scrolls_elsewhere_and_reads_out_with_a_tap(ope
 
 def test_moves_are_made_where_cells_run(open_cells):
     opened = open_cells(
-        "import threading\nfrom helpers.widgets import explore\nthreads = set()",
+        "import threading\nfrom helpers.explore import explore\nthreads = set()",
         "def line(x, k=1.0):\n"
         "    threads.add(threading.current_thread().name)\n"
         "    return k * x\n"

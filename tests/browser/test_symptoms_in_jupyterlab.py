@@ -10,7 +10,7 @@ from .lab import wait_until
 pytestmark = pytest.mark.browser
 
 SEARCH = """
-from helpers.widgets.symptom_search import SymptomSearch
+from lessons.symptom_search import SymptomSearch
 SymptomSearch()
 """
 SAID = "element 0 of tensors does not require grad and does not have a grad_fn"

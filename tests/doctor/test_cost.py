@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
+from autograd_surprises.backward.steps import amount_of
 from autograd_surprises.doctor import backward as walk
 from autograd_surprises.doctor import explain
-from autograd_surprises.doctor.steps import amount_of
 
 
 def test_the_engine_keeps_one_number_for_each_parameter(monkeypatch):

@@ -13,10 +13,10 @@ import torch._dynamo
 from torch import nn
 from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
+from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.doctor import explain, trace, watch
-from autograd_surprises.doctor.backward import Backward
-from autograd_surprises.doctor.places import HERE
-from autograd_surprises.doctor.setup_lines import built_at
+from autograd_surprises.recording.places import DOCTOR
+from autograd_surprises.recording.setup_lines import built_at
 
 
 def leaf(*values):
@@ -138,7 +138,7 @@ each_patched = pytest.mark.parametrize(
 
 
 def is_ours(function):
-    return type(function) is FunctionType and function.__code__.co_filename.startswith(HERE)
+    return type(function) is FunctionType and function.__code__.co_filename.startswith(DOCTOR)
 
 
 def patched_now():

@@ -13,10 +13,10 @@ from PIL import Image
 from torch import nn
 
 from autograd_surprises.doctor import explain, trace
-from autograd_surprises.doctor.boxes import SAYS
-from autograd_surprises.doctor.finding import Finding
+from autograd_surprises.doctor.graph_boxes import SAYS
 from autograd_surprises.show.badge import GREEN, GREY, OCHRE, PURPLE, RED, Badge
 from autograd_surprises.show.graph_picture import LOOKS, Box, BoxGraph, Link, arranged, draw
+from autograd_surprises.symptoms.finding import Finding
 
 
 def leaf(*values):

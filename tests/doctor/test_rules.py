@@ -17,16 +17,18 @@ from test_updates import BUGS, NOTED, watched
 from test_whose_line import MINE, SITE, with_derivatives_only, with_parts_left_out
 from torch import nn
 
-from autograd_surprises.doctor import explain, rules, trace
-from autograd_surprises.doctor.rules import losses, wrong, zeros
-from autograd_surprises.doctor.rules.rule import Named, Rule, Rulebook, always
-from autograd_surprises.doctor.steps import GradientSum
+from autograd_surprises import symptoms
+from autograd_surprises.backward.steps import GradientSum
+from autograd_surprises.doctor import explain, trace
+from autograd_surprises.sections import address
+from autograd_surprises.symptoms import losses, wrong, zeros
+from autograd_surprises.symptoms.rule import Named, Rule, Rulebook, always
 from tests.test_links import anchor_complaint
 
 ROOT = Path(__file__).parent.parent.parent
 MODULES = [
-    importlib.import_module(f"{rules.__name__}.{module.name}")
-    for module in pkgutil.iter_modules(rules.__path__)
+    importlib.import_module(f"{symptoms.__name__}.{module.name}")
+    for module in pkgutil.iter_modules(symptoms.__path__)
 ]
 HELD = [value for module in MODULES for value in vars(module).values()]
 BOOKS = [book for book in HELD if isinstance(book, Rulebook)]
@@ -37,7 +39,7 @@ RULES = list({id(rule): rule for rule in [*RULES, *(r for book in BOOKS for r in
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.cause)
 def test_the_section_that_teaches_a_rule_exists(rule):
     if rule.section:
-        notebook, _, anchor = rule.section.partition("#")
+        notebook, _, anchor = address(rule.section).partition("#")
         assert anchor_complaint(anchor, ROOT / "notebooks" / notebook) is None
 
 

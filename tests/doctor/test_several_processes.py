@@ -7,8 +7,8 @@ import torch
 import torch.distributed as dist
 
 from autograd_surprises import explain, watch
-from autograd_surprises.doctor.several_processes import FREED, SPREAD, STATIC, WAITS
 from autograd_surprises.report_card import pair
+from autograd_surprises.several_processes import FREED, SPREAD, STATIC, WAITS
 
 SCRIPT = str(Path(__file__).with_name("trained_together.py"))
 REASONS = {

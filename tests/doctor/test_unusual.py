@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from autograd_surprises.backward.steps import amount_of
 from autograd_surprises.doctor import explain, explain_error, trace
-from autograd_surprises.doctor.steps import amount_of
 
 ZEROS_AND_FOURS = torch.tensor([0.0, 4.0])
 

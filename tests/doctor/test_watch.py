@@ -13,9 +13,9 @@ from torch import nn
 from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
 from autograd_surprises import trace, watch
-from autograd_surprises.doctor.gradient_sizes import sizes
-from autograd_surprises.doctor.history import History
-from autograd_surprises.doctor.recorder import FEW
+from autograd_surprises.backward.gradient_sizes import sizes
+from autograd_surprises.recording.history import History
+from autograd_surprises.recording.recorder import FEW
 
 
 class Net(nn.Module):

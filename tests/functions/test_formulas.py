@@ -22,7 +22,7 @@ from helpers.functions import (
 )
 from helpers.functions.quantizing import fake_quantize_proxy, lsq_quantize_proxy
 from helpers.functions.stepping import step_proxy
-from helpers.lessons.saved_tensors import saved_tensors
+from lessons.saved_tensors import saved_tensors
 from tests.functions.operators import OPERATORS
 
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]

@@ -6,7 +6,7 @@ import itertools
 import re
 import tokenize
 
-from helpers.lessons.prediction import STORED
+from lessons.prediction import STORED
 from notebook_rules import calls, is_call, rule, text_of, tree
 from tools.notebooks import (
     CODE_BLOCK,

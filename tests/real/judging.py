@@ -10,7 +10,7 @@ import numpy
 import torch
 
 from autograd_surprises.doctor import diagnosis
-from autograd_surprises.doctor.case import Case
+from autograd_surprises.symptoms.examination import Case
 
 HALF = 0.5  # of the zeros of a gradient have to vanish where the blamed step passes noise instead
 GROWS = 100  # times as large a tiny gradient has to become where the blamed step passes noise

@@ -7,7 +7,7 @@ import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from helpers.lessons import plain_function
+from lessons import plain_function
 
 NESTED = "jacfwd(jacfwd)"  # wrong for nearly every jvp: pytorch issues 197867, 198017
 

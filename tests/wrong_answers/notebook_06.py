@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from helpers.lessons.stairs import EDGES
+from lessons.stairs import EDGES
 
 
 def nearest_below(start):

@@ -22,12 +22,12 @@ import psutil
 import torch
 from IPython.core.interactiveshell import InteractiveShell
 
-import helpers.lessons
-from helpers.lessons import checking
-from helpers.lessons.exercises import EXERCISES
-from helpers.lessons.exercises.exercise import Exercise
+import lessons
+from lessons import checking
+from lessons.exercises import EXERCISES
+from lessons.exercises.exercise import Exercise
 
-OWN_PACKAGES = ("autograd_surprises", "helpers")
+OWN_PACKAGES = ("autograd_surprises", "helpers", "lessons")
 
 
 class Silence(io.TextIOBase):
@@ -116,7 +116,7 @@ def judge_sheet(task: dict, report) -> None:
         else:
             report("verdict", number, verdict.sign, verdict.why)
 
-    helpers.lessons.check = checking.check = check
+    lessons.check = checking.check = check
     with shell.builtin_trap:  # IPython replaces `quit` and `exit`
         watch = Watch()
         for position, source in task["cells"]:

@@ -137,7 +137,7 @@ def _walls(folder, disk, calls):
     calls  the descriptor of a file with the filter of system calls
     """
     seen = [*SYSTEM, PROCESSOR, sys.base_prefix, sys.prefix, site.getusersitepackages()]
-    seen += [str(ROOT / name) for name in ("autograd_surprises", "helpers", "tools")]
+    seen += [str(ROOT / name) for name in ("autograd_surprises", "helpers", "lessons", "tools")]
     parents = {parent for place in [*seen, folder] for parent in Path(place).parents}
     folders = [word for parent in sorted(parents)[1:] for word in ("--dir", str(parent))]
     is_root = os.geteuid() == 0

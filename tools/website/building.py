@@ -23,7 +23,12 @@ from tools.website.symptom_index import symptom_data
 
 STROKES = Path(live_picture.__file__).with_name("strokes.js")
 KEPT = ROOT / "build" / "site"  # the pictures, until their notebook changes
-MADE_FROM = ["helpers/**/*", "autograd_surprises/**/*", "tools/website/recording.py"]
+MADE_FROM = [
+    "helpers/**/*",
+    "lessons/**/*",
+    "autograd_surprises/**/*",
+    "tools/website/recording.py",
+]
 # Bytes: of all files, of all compressed, and of what notebook 00 loads.
 LARGEST, LARGEST_PACKED, LARGEST_FIRST = 12_000_000, 5_000_000, 500_000
 

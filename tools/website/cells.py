@@ -11,7 +11,7 @@ from nbconvert.filters.highlight import Highlight2HTML
 
 from autograd_surprises.show.badge import GREEN, RED, Badge
 from autograd_surprises.show.findings import with_code
-from helpers.lessons.prediction import STORED
+from lessons.prediction import STORED
 from tools.notebooks import OUTPUTS_HIDDEN, SOURCE_HIDDEN, is_folded
 from tools.website.links import GET_A_KERNEL
 

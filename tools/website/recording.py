@@ -20,9 +20,9 @@ from ipykernel.compiler import XCachingCompiler
 from IPython.core.interactiveshell import InteractiveShell
 
 from autograd_surprises.show.picture import Picture
-from helpers.widgets import Explorer, freeze
-from helpers.widgets.freezing import freeze_picture
-from helpers.widgets.playground import Playground
+from helpers.explore import Explorer, freeze
+from helpers.explore.freezing import freeze_picture
+from lessons.playground import Playground
 from tools.notebooks import IGNORED, sections, setup_cell
 
 

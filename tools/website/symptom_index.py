@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 from autograd_surprises.messages import MESSAGES, pasted
-from helpers.lessons import symptoms
-from helpers.lessons.symptom_text import NOTHING_FOUND, SECTION, said_of, section_name
-from helpers.lessons.symptoms import OF_MESSAGES, SYMPTOMS
+from lessons import symptoms
+from lessons.symptom_index import OF_MESSAGES, SYMPTOMS
+from lessons.symptom_text import NOTHING_FOUND, SECTION, said_of, section_name
 
 STATIC = Path(__file__).parent / "static"
 

@@ -1,0 +1,95 @@
+"""How large the gradients of an optimizer are: cheap enough for every step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import median
+
+import torch
+
+from autograd_surprises.several_processes import is_spread
+
+USUAL, EXPLODED = 20, 1000.0  # sizes that are known before one can be too large; how much is that
+
+
+def sizes(parameters: Sequence[torch.Tensor]) -> list[float | None]:
+    """The norm of the gradient of each parameter; None where there is none, or a DTensor.
+
+    >>> w, b = torch.ones(2, requires_grad=True), torch.ones(1, requires_grad=True)
+    >>> torch.dot(w, torch.tensor([3.0, 4.0])).backward()
+    >>> sizes([w, b])
+    [5.0, None]
+    """
+    found: list[float | None] = [None] * len(parameters)
+    groups: dict[tuple, dict[int, torch.Tensor]] = {}
+    for i, parameter in enumerate(parameters):
+        gradient = parameter.grad
+        if gradient is None or is_spread(gradient):
+            continue
+        if gradient.layout is torch.sparse_coo:
+            gradient = gradient._values()
+        if gradient.numel() == 0:
+            found[i] = 1.0  # nothing that could be missing
+        else:
+            groups.setdefault((gradient.device, gradient.dtype), {})[i] = gradient
+    for (_, dtype), gradients in groups.items():
+        half = dtype in (torch.float16, torch.bfloat16)
+        norms = torch._foreach_norm(
+            list(gradients.values()), 2, dtype=torch.float32 if half else None
+        )
+        for i, norm in zip(gradients, torch.stack(norms).tolist(), strict=True):  # one wait
+            squares_fit = norm and math.isfinite(norm)
+            found[i] = norm if squares_fit else float(gradients[i].abs().max())
+    return found
+
+
+class GradientSizes:
+    """The sizes of the gradients of one optimizer from step to step, and what turned bad."""
+
+    def __init__(self):
+        self._alive: set[int] = set()
+        self._dead: set[int] = set()
+        self._restless: set[int] = set()  # that come and go: an expert without a token
+        self._usual: list[float] = []
+        self._exploded = False
+
+    def died(self, now: Sequence[float | None]) -> list[int]:
+        """Which gradients were always there before, and are missing or zero now?
+
+        >>> seen = GradientSizes()
+        >>> [seen.died([1.0, size]) for size in (2.0, 0.0, 3.0, 0.0)]
+        [[], [1], [], []]
+        """
+        alive = {i for i, size in enumerate(now) if size}
+        gone = self._alive - alive - self._restless
+        self._restless |= self._dead & alive
+        self._dead = (self._dead - alive) | gone
+        self._alive = alive
+        return sorted(gone)
+
+    def exploded(self, now: Sequence[float | None]) -> float:
+        """How many times the usual size they are together, if that is new and far too much; or 0.
+
+        >>> seen = GradientSizes()
+        >>> [seen.exploded([size]) for size in [1.0] * 20 + [5000.0]][-1]
+        5000.0
+        """
+        total = sum(size for size in now if size)
+        if not total or not math.isfinite(total):
+            return 0.0
+        usual = median(self._usual) if len(self._usual) >= USUAL else math.inf
+        times, before = total / usual, self._exploded
+        self._exploded = times > EXPLODED
+        if not self._exploded:
+            self._usual = [*self._usual[-2 * USUAL :], total]
+        return times if self._exploded and not before else 0.0
+
+
+def not_finite(now: Sequence[float | None]) -> list[int]:
+    """The positions of the gradients that are not finite.
+
+    >>> not_finite([1.0, None, math.inf])
+    [2]
+    """
+    return [i for i, size in enumerate(now) if size is not None and not math.isfinite(size)]

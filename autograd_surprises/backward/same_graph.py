@@ -1,0 +1,50 @@
+"""The lines of a recorded step, for a later step that was not recorded but made the same graph."""
+
+from __future__ import annotations
+
+from autograd_surprises.backward.steps import Node
+from autograd_surprises.backward.watched_backward import Backward
+from autograd_surprises.recording.history import History
+
+
+class SameGraph:
+    """Which call made each node of a recorded graph.
+
+    >>> from autograd_surprises.recording.recorder import Recorder
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with Recorder() as recorder:
+    ...     root = (x * 2).sum().grad_fn
+    >>> lines, later = SameGraph(root, History(recorder)), (x * 3).sum().grad_fn
+    >>> lines.history_of(later).call_of(later).name
+    'sum'
+    """
+
+    def __init__(self, root: Node, history: History):
+        steps = Backward(root).steps
+        self._shape = _shape(steps)
+        self._calls = [history.call_of(node) for node in steps]
+
+    def history_of(self, root: Node | None) -> History | None:
+        """A history that knows these calls for the same steps in the graph of `root`, if it can."""
+        steps = Backward(root).steps if root is not None else {}
+        if _shape(steps) != self._shape:
+            return None
+        return _Repeated(dict(zip(steps, self._calls, strict=True)))
+
+
+class _Repeated(History):
+    def __init__(self, calls):
+        super().__init__()
+        self._calls = calls
+
+    def call_of(self, node):
+        return self._calls.get(node)
+
+
+def _shape(steps):
+    """Names and links: equal for two graphs that the same code has made."""
+    position = {node: i for i, node in enumerate(steps)}
+    return [
+        (step.name, *((position.get(node), nr) for node, nr in step.edges))
+        for step in steps.values()
+    ]

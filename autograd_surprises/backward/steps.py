@@ -1,0 +1,236 @@
+"""What backward did at one node of the graph, in numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import torch
+
+from autograd_surprises.recording.places import Where, owner
+
+Node = torch.autograd.graph.Node
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much gradient: number of elements, of nonzero ones, sum of |g|, number of inf, of NaN."""
+
+    total: int
+    nonzero: int
+    mass: float
+    inf: int = 0
+    nan: int = 0
+
+    @property
+    def finite(self) -> bool:
+        return not (self.inf or self.nan)
+
+    @property
+    def bad(self) -> str:
+        counts = ((self.inf, "inf"), (self.nan, "NaN"))
+        return " and ".join(f"{count} {name}" for count, name in counts if count)
+
+    def __str__(self):
+        return f"{self.nonzero}/{self.total}" + (f" ({self.bad})" if self.bad else "")
+
+    def in_words(self) -> str:
+        return f"{self.nonzero} of {self.total}" + (f" ({self.bad})" if self.bad else "")
+
+
+@dataclass(eq=False)
+class BackwardStep:
+    """A node of the graph and what backward did there.
+
+    edges     (node, number of its output) that each leaving gradient goes to
+    order     when it ran: 0 is the first, None: it never ran
+    arriving  amounts, one for each output of the operation; None where there was no gradient
+    leaving   amounts, one for each edge
+    stopped   elements that arrived and left as exactly 0, if they can be compared one by one
+    sample    the gradient that arrived, where it died or lost its finiteness
+    spoiled   (position, gradient that arrived there) of the first element that is not finite
+    masked    wherever an element is not finite, a gradient of exactly 0 arrived
+    changed   did backward write into the gradient that it got, whose versions were these?
+    lets_through  would another gradient get through? None if that was not tried
+    called    the function of torch that made the node, where the forward pass was recorded
+    where     the line that called it
+    """
+
+    node: Node
+    name: str
+    edges: tuple
+    order: int | None = None
+    arriving: list[Amount | None] = field(default_factory=list)
+    leaving: list[Amount | None] = field(default_factory=list)
+    stopped: int = 0
+    sample: torch.Tensor | None = None
+    spoiled: tuple[tuple, float | None] | None = None
+    masked: bool = False
+    changed: bool = False
+    versions: list = field(default_factory=list)
+    lets_through: bool | None = None
+    called: str = ""
+    where: Where | None = None
+
+    @cached_property
+    def kind(self) -> str:
+        """The name without Backward and number: Mul for MulBackward0."""
+        return kind_of(self.name)
+
+    @property
+    def operation(self) -> str:
+        """The kind as it is written in Python: log_softmax."""
+        return readable(self.kind)
+
+    @property
+    def own(self) -> type | None:
+        """The class of a torch.autograd.Function written in Python."""
+        return getattr(self.node, "_forward_cls", None)
+
+    @property
+    def own_name(self) -> str:
+        return self.own.__name__
+
+    @property
+    def kinds_below(self) -> list[str]:
+        """The kinds of the nodes that its gradients go to."""
+        return [kind_of(name_of(node)) for node, _ in self.edges if node is not None]
+
+    @property
+    def is_users(self) -> bool:
+        """Is it a Function that the user, not torch, wrote?"""
+        return self.own is not None and not self.own.__module__.startswith("torch.")
+
+    @property
+    def whose(self) -> str:
+        """Whose Function it is, in words."""
+        code = getattr(getattr(self.own, "backward", None), "__code__", None)
+        return "your own" if code is None or owner(code) == "user" else "a library's"
+
+    @property
+    def in_library(self) -> bool:
+        """Was it called by a line of an installed library?"""
+        return self.where is not None and self.where.inside is not None
+
+    @property
+    def is_reentrant_checkpoint(self) -> bool:
+        """Does it hide a part of the graph, and refuse torch.autograd.grad?"""
+        return self.own is not None and self.own_name == "CheckpointFunction"
+
+    @cached_property  # reading may recompute a checkpoint; forget() frees the memory
+    def saved(self) -> dict[str, object]:
+        """What the node saved in the forward pass, as far as torch shows it; tensors made dense."""
+        kept = {}
+        for name in dir(self.node):
+            if name.startswith("_saved_"):
+                try:
+                    value = getattr(self.node, name)
+                except Exception:  # freed, or a hook of the user raised an error
+                    continue
+                dense = isinstance(value, torch.Tensor) and value.layout is not torch.strided
+                kept[name.removeprefix("_saved_")] = numbers_of(value) if dense else value
+        return kept
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """The tensors among what it keeps that have elements."""
+        kept = self.saved.items()
+        return {k: v for k, v in kept if isinstance(v, torch.Tensor) and v.numel()}
+
+    def kept_finite(self) -> bool:
+        return all(bool(value.isfinite().all()) for value in self.tensors().values())
+
+    def forget(self) -> None:
+        self.__dict__.pop("saved", None)
+        self.sample = None
+
+
+@dataclass(frozen=True)
+class GradientSum:
+    """Healthy contributions of these steps with a bad sum; if it is one step, a hook changed it."""
+
+    steps: tuple[BackwardStep, ...] = ()
+
+    @property
+    def ways(self) -> int:
+        return len(self.steps)
+
+
+def name_of(node: Node) -> str:
+    """The name of a node, without its modules."""
+    return node.name().rpartition("::")[2]
+
+
+def kind_of(name: str) -> str:
+    """The name of a node without Backward and number.
+
+    >>> kind_of("LogSoftmaxBackward0")
+    'LogSoftmax'
+    """
+    return name.rstrip("0123456789").removesuffix("Backward")
+
+
+def readable(kind: str) -> str:
+    """The kind of a node as the operation is written in Python.
+
+    >>> readable("LinalgVectorNorm"), readable("LogSoftmax")
+    ('linalg_vector_norm', 'log_softmax')
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.removeprefix("Native")).lower()
+
+
+def numbers_of(tensor: torch.Tensor) -> torch.Tensor:
+    """The stored numbers of a tensor of any layout, without history."""
+    tensor = tensor.detach()
+    if tensor.layout is torch.sparse_coo:
+        tensor = tensor.coalesce()
+    return tensor if tensor.layout is torch.strided else tensor.values()
+
+
+def parts_of(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The elements in the order of memory, in parts whose temporaries stay in the cache.
+
+    A temporary as large as the logits of a language model takes longer to allocate than to fill.
+
+    >>> [len(part) for part in parts_of(torch.ones(600, 500).t())]
+    [131072, 131072, 37856]
+    """
+    dims = sorted(range(tensor.dim()), key=lambda dim: -tensor.stride(dim))
+    # float32 counts exactly up to 2**24
+    return tensor.permute(dims).reshape(-1).split(2**17 if tensor.is_cpu else 2**24)
+
+
+def amount_of(gradient: torch.Tensor) -> Amount:
+    """The amount of one gradient.
+
+    >>> str(amount_of(torch.tensor([0.0, 2.0])))
+    '1/2'
+    """
+    gradient = numbers_of(gradient)
+    if not gradient.numel():
+        return Amount(0, 0, 0.0)
+    wide = torch.float32 if gradient.dtype in (torch.float16, torch.bfloat16) else None
+    mass, nonzero = 0.0, 0
+    for part in parts_of(gradient):  # vector_norm(gradient, 1) and count_nonzero are not vectorised
+        sizes = part.abs()
+        mass += float(sizes.sum(dtype=wide))
+        nonzero += int(sizes.ne_(0).sum(dtype=wide))
+    amount = Amount(gradient.numel(), nonzero, mass)
+    if math.isfinite(mass):
+        return amount
+    return replace(amount, inf=int(gradient.isinf().sum()), nan=int(gradient.isnan().sum()))
+
+
+def memory(tensor: torch.Tensor) -> tuple[int, int]:
+    """Where its numbers lie, and how many there are: the same only for a view of all of them.
+
+    >>> x = torch.ones(2)
+    >>> memory(x) == memory(x.detach()), memory(x) == memory(x.clone())
+    (True, False)
+    """
+    try:
+        pointer = tensor.data_ptr()
+    except (RuntimeError, NotImplementedError):  # a tensor without storage
+        pointer = 0
+    return (pointer or -id(tensor)), tensor.numel()

@@ -1,0 +1,311 @@
+"""One backward, watched: what arrived at each node of the graph, and what left it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from weakref import ref
+
+import torch
+
+from autograd_surprises.backward.arrived_gradients import Arrived, arrived_at
+from autograd_surprises.backward.by_backward import gradients_by_backward
+from autograd_surprises.backward.steps import (
+    Amount,
+    BackwardStep,
+    GradientSum,
+    Node,
+    amount_of,
+    name_of,
+    parts_of,
+)
+
+# Operations whose gradient may keep its shape, though its elements do not correspond.
+MIXES = {
+    "Mm", "Addmm", "Bmm", "Baddbmm", "Mv", "Dot", "Linear", "Convolution", "MkldnnConvolution",
+    "Embedding", "T", "Transpose", "Permute", "View", "UnsafeView", "ReshapeAlias", "Flip", "Roll",
+    "Sort", "Cumsum", "Index", "Gather", "CompiledFunction", "ScaledDotProductEfficientAttention",
+    "ScaledDotProductFlashAttentionForCpu",
+}  # fmt: skip
+
+# symptom: (is an amount ill?, is a gradient of several parts ill if all of them are, or if any is?)
+SYMPTOMS = {
+    "lost": (lambda amount: amount is None or amount.nonzero == 0, all),
+    "not finite": (lambda amount: amount is not None and not amount.finite, any),
+}
+
+
+def edge_of(tensor: torch.Tensor) -> tuple[Node | None, int]:
+    """The node and the number of its output where this tensor's gradient arrives."""
+    if not tensor.requires_grad:
+        return None, 0
+    edge = torch.autograd.graph.get_gradient_edge(tensor)
+    return edge.node, edge.output_nr
+
+
+def _like(tensor):
+    return tensor.shape, tensor.dtype, tensor.device
+
+
+@contextmanager
+def _last_hook(leaf, hook):
+    """A hook on a tensor that sees what the user's hooks on it have made of the gradient."""
+    none = leaf._backward_hooks is None  # which register_hook() makes an empty dict
+    handle = leaf.register_hook(hook)
+    try:
+        yield
+    finally:
+        handle.remove()
+        if none:
+            leaf._backward_hooks = None
+
+
+def _stopped(arrived, gradient):
+    """How many elements arrived and left as 0."""
+    if arrived.stride() != gradient.stride():
+        arrived, gradient = arrived.contiguous(), gradient.contiguous()
+    pairs = zip(parts_of(arrived), parts_of(gradient), strict=True)
+    return sum(int(torch.count_nonzero(there.bool() & ~here.bool())) for there, here in pairs)
+
+
+class Backward:
+    """The graph behind `root`, and one walk through it.
+
+    steps    by node, in the order in which they were found from the loss
+    leaves   the leaf tensors that the graph reaches
+    grads    after run(): what arrived at each tensor asked for, by id
+    weights  after run(): of the elements of the loss
+    failed   after run(): the step whose backward raised, if it can be told
+    like     after run(): edge -> shape, dtype and device of the gradient that arrived there
+
+    >>> x = torch.tensor([0.2, 1.7], requires_grad=True)
+    >>> [step.name for step in Backward(x.round().sum().grad_fn).steps.values()]
+    ['SumBackward0', 'RoundBackward0', 'AccumulateGrad']
+    """
+
+    def __init__(self, root: Node):
+        self.steps: dict[Node, BackwardStep] = {}
+        self.into: dict[tuple[Node, int], list[tuple[BackwardStep, int]]] = {}
+        waiting = deque([root])
+        while waiting:
+            node = waiting.popleft()
+            if node in self.steps:
+                continue
+            step = self.steps[node] = BackwardStep(node, name_of(node), node.next_functions)
+            for k, edge in enumerate(step.edges):
+                if edge[0] is not None:
+                    self.into.setdefault(edge, []).append((step, k))
+                    waiting.append(edge[0])
+        self.root = self.steps[root]
+        self.leaves = [node.variable for node in self.steps if hasattr(node, "variable")]
+        self.grads: dict[int, Arrived] = {}
+        self.weights: torch.Tensor | None = None
+        self.hidden: set[int] = set()  # ids of leaves inside reentrant checkpoints
+        self.failed: BackwardStep | None = None
+        self.like = {(leaf_node, 0): _like(leaf_node.variable) for leaf_node in self.steps
+                     if hasattr(leaf_node, "variable")}  # fmt: skip
+        self.retained: list[torch.Tensor] = []  # whose .grad each backward writes
+        self.hooked = False  # is a hook of the user in the graph?
+        self._count, self._measured = 0, {}  # steps that ran; amounts by id of the gradient
+        self._task: int | None = None  # the engine's number of this backward
+        self._origins: dict[str, dict[BackwardStep, list]] = {}
+
+    def run(self, loss: torch.Tensor, grad_outputs, others: Iterable[torch.Tensor] = ()) -> None:
+        """Walk with a hook on every node. `others` are results whose gradient is wanted, too."""
+        self.weights = grad_outputs
+        wanted = {id(t): t for t in [*self.leaves, *others] if t.requires_grad}
+        handles, found = [], {}
+        try:
+            handles.append(self.root.node.register_prehook(self._begin_task))
+            for step in self.steps.values():
+                if hasattr(step.node, "variable"):
+                    continue
+                if step.own is not None:  # may write into the gradient it gets, so measure first
+                    handles.append(step.node.register_prehook(self._before(step)))
+                handles.append(step.node.register_hook(self._after(step)))
+            if any(step.is_reentrant_checkpoint for step in self.steps.values()):
+                grads = gradients_by_backward(loss, grad_outputs, others)
+                self.hidden = set(grads) - set(wanted)
+            else:
+                with ExitStack() as stack:
+                    for leaf in self.leaves:
+                        if leaf.requires_grad:
+                            stack.enter_context(_last_hook(leaf, self._measuring(leaf, found)))
+                    left = torch.autograd.grad(
+                        loss, [*wanted.values()], grad_outputs, retain_graph=True, allow_unused=True
+                    )
+                grads = dict(zip(wanted, left, strict=True))
+            for key, gradient in grads.items():
+                if gradient is not None and key not in found:
+                    found[key] = self._arrived(wanted.get(key), gradient)
+            self.grads = found
+        except Exception:
+            self.failed = self._unfinished()
+            raise
+        finally:
+            for handle in handles:
+                handle.remove()
+            self._measured = {}
+
+    @cached_property
+    def may_run_again(self) -> bool:
+        """Can a part of it run with other numbers, seen by nobody?"""
+        return not self.hooked and not any(
+            step.is_users
+            or step.is_reentrant_checkpoint
+            or step.kind in ("BackwardHookFunction", "CompiledFunction")
+            for step in self.steps.values()
+        )
+
+    @contextmanager
+    def unnoticed(self) -> Iterator[None]:
+        """Run the graph: random numbers, and what retain_grad() adds to .grad, are put back."""
+        kept = [(tensor, tensor.grad) for tensor in self.retained]
+        on_gpu = any(device.type == "cuda" for _, _, device in self.like.values())
+        devices = range(torch.cuda.device_count()) if on_gpu else []
+        try:
+            with torch.random.fork_rng(devices), torch.autograd.set_detect_anomaly(False):
+                yield
+        finally:
+            for tensor, grad in kept:
+                tensor.grad = grad
+
+    def forget(self) -> None:
+        """Release every tensor; numbers and the nodes of the graph stay."""
+        self.grads, self.weights = {}, None
+        self.leaves = []
+        for step in self.steps.values():
+            step.forget()
+
+    def _begin_task(self, arrived):
+        self._task = torch._C._current_graph_task_id()
+
+    def _measuring(self, leaf, found):
+        def look(gradient):
+            # The backward of a Function may ask for gradients itself, as an adjoint method does.
+            if gradient is None or self._task != torch._C._current_graph_task_id():
+                return None
+            found[id(leaf)] = self._arrived(leaf, gradient)
+            # The engine keeps what a hook returns: one number instead of the gradient.
+            small = gradient.layout is torch.strided
+            return gradient.new_zeros(()).expand_as(gradient) if small else None
+
+        return look
+
+    def _arrived(self, tensor, gradient):
+        old = tensor.grad if tensor is not None and tensor.is_leaf else None
+        return arrived_at(gradient, self._amount(gradient), old)
+
+    def _amount(self, gradient):
+        """What leaves one node arrives at the next as the same tensor: measure it once."""
+        if gradient is None:
+            return None
+        seen, version, amount = self._measured.get(id(gradient), (None, 0, None))
+        if seen is None or seen() is not gradient or version != gradient._version:
+            amount = amount_of(gradient)
+            self._measured[id(gradient)] = ref(gradient), gradient._version, amount
+        return amount
+
+    def _before(self, step):
+        def look(arrived):
+            step.arriving = [None if g is None else amount_of(g) for g in arrived]
+            step.versions = [g is not None and g._version for g in arrived]
+
+        return look
+
+    def _after(self, step):
+        def look(left, arrived):
+            step.order, self._count = self._count, self._count + 1
+            for i, gradient in enumerate(arrived):
+                if gradient is not None:
+                    self.like[step.node, i] = _like(gradient)
+            if step.own is not None:
+                versions = [g is not None and g._version for g in arrived]
+                step.changed = versions != step.versions
+            else:
+                step.arriving = [self._amount(g) for g in arrived]
+            step.leaving = [self._amount(g) for g in left]
+            one = next((g for g in arrived if g is not None), None)
+            if one is not None:
+                self._compare(step, one, [g for g in left if g is not None])
+
+        return look
+
+    def _compare(self, step, arrived, left):
+        before = [amount for amount in step.arriving if amount]
+        nonzero, mass = max(a.nonzero for a in before), sum(a.mass for a in before)
+        finite = all(amount.finite for amount in before)
+        for gradient, after in zip(left, filter(None, step.leaving), strict=True):
+            dense = arrived.layout is torch.strided and gradient.layout is torch.strided
+            alike = dense and arrived.shape == gradient.shape
+            if after.nonzero < nonzero and alike and step.kind not in MIXES:
+                step.stopped = max(step.stopped, _stopped(arrived, gradient))
+            if finite and not after.finite and step.spoiled is None and dense:
+                bad = ~torch.isfinite(gradient.detach())
+                position = tuple(bad.nonzero()[0].tolist())
+                step.spoiled = position, arrived[position].item() if alike else None
+                step.masked = alike and not bool(arrived[bad].any())
+            if nonzero and (after.mass < 1e-5 * mass or not after.finite):
+                step.sample = arrived.detach()
+
+    def _unfinished(self):
+        """Of the nodes whose gradient is complete, the engine runs the newest first."""
+        undone = [step for step in self.steps.values() if step.order is None]
+        waits = {node for step in undone for node, _ in step.edges}
+        ready = [s for s in undone if s.node not in waits and not hasattr(s.node, "variable")]
+        return max(ready, key=lambda step: step.node._sequence_nr(), default=None)
+
+    def origins(self, node: Node, nr: int, symptom: str) -> list[BackwardStep | GradientSum]:
+        """Where the symptom of the gradient of (node, nr) began: "lost" or "not finite".
+
+        That is a step that received a healthy gradient and passed on a bad one, or a GradientSum of
+        healthy contributions with a bad sum. Empty if the gradient that entered the graph was
+        already bad.
+        """
+        if symptom not in self._origins:
+            table = self._origins[symptom] = {}
+            for step in sorted(self.ran(), key=lambda step: step.order):
+                ill, whole = SYMPTOMS[symptom]
+                if whole(map(ill, step.arriving)):
+                    every = [
+                        self._begin((step.node, i), symptom) for i in range(len(step.arriving))
+                    ]
+                    table[step] = list(dict.fromkeys(o for some in every for o in some))[:3]
+        return self._begin((node, nr), symptom)
+
+    def _begin(self, edge, symptom):
+        ill, whole = SYMPTOMS[symptom]
+        above = [(s, s.leaving[k]) for s, k in self.into.get(edge, ()) if k < len(s.leaving)]
+        if not above:
+            return []
+        if not whole(ill(amount) for _, amount in above):
+            return [GradientSum(tuple(step for step, _ in above))]
+        found = {}
+        for step, amount in above:
+            if ill(amount):
+                inherited = self._origins[symptom].get(step)
+                found.update(dict.fromkeys([step] if inherited is None else inherited))
+        return sorted(found, key=lambda origin: getattr(origin, "order", 0))[:3]
+
+    def ran(self) -> list[BackwardStep]:
+        return [step for step in self.steps.values() if step.order is not None]
+
+    def main_way(self, node: Node, nr: int) -> Iterator[tuple[BackwardStep, Amount]]:
+        """From a tensor up to the loss, always along the largest contribution."""
+        least = float("inf")
+        while True:
+            above = [
+                (step.leaving[k], step)
+                for step, k in self.into.get((node, nr), ())
+                if k < len(step.leaving) and step.leaving[k] is not None
+            ]
+            if not above:
+                return
+            amount, step = max(above, key=lambda pair: pair[0].mass)
+            least = min(least, amount.mass)
+            yield step, amount
+            sizes = {i: a.mass for i, a in enumerate(step.arriving) if a and a.mass}
+            node = step.node  # of several gradients that arrived, go on with the most similar one
+            nr = min(sizes, key=lambda i: abs(sizes[i] - least), default=0)

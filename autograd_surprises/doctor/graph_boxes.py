@@ -1,0 +1,179 @@
+"""The graph of one watched backward as boxes and links: where the gradient flows, and dies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autograd_surprises.backward.steps import Amount
+from autograd_surprises.backward.watched_backward import Backward
+from autograd_surprises.recording.history import History
+from autograd_surprises.recording.places import Where
+from autograd_surprises.show.findings import by_story, listed
+from autograd_surprises.show.graph_picture import Box, BoxGraph, Link
+from autograd_surprises.symptoms.finding import Finding
+
+SAYS = {"partial": "stops a part", "dies": "dies here", "not finite": "not finite from here",
+        "carries": "not finite"}  # fmt: skip
+CUT_BY = {"escape": "left torch", "copy": "copied", "integer": "became an integer",
+          "branch": "only decides", "data": ".data", "no-grad": "recording was off",
+          "unknown-cut": "cut off, or never used"}  # fmt: skip
+MANY = 4  # boxes of tensors that are cut off
+
+
+def box_graph(
+    backward: Backward | None,
+    history: History,
+    findings: Sequence[Finding],
+    names: dict[int, str],
+    limit: int = 30,
+) -> BoxGraph:
+    """The boxes of a backward, about `limit` at most: of a large graph, only the paths that matter.
+
+    These lead from the loss to tensors with a bad gradient or, if there are none, to the farthest
+    leaf. Tensors that the graph does not reach hang below the step that uses their numbers.
+
+    names  of leaves, by id
+
+    >>> box_graph(None, History(), (), {}).summary
+    'loss · no history'
+    """
+    cut = [f for f in findings if f.status == "none" and f.name != "loss"]
+    if backward is None:
+        boxes = [_cut_box(group) for group in _of_one_story(cut)]
+        return BoxGraph((Box("cut", ("loss", "no history")), *boxes), ())
+    drawing = _Boxes(backward, history, names)
+    steps = list(backward.steps.values())  # in order from the loss
+    if len(steps) <= limit:
+        drawing.whole(steps)
+    else:
+        drawing.ways(steps)
+    drawing.cuts([finding for finding in cut if finding.cause != "not-a-leaf"])
+    hidden = max(0, len(steps) - drawing.covered)
+    return BoxGraph(tuple(drawing.boxes), tuple(drawing.links), hidden)
+
+
+class _Boxes:
+    """Collects boxes and links."""
+
+    def __init__(self, backward, history, names):
+        self.backward, self.history, self.names = backward, history, names
+        self.boxes, self.links, self.position, self.covered = [], [], {}, 0
+
+    def add(self, step):
+        if step not in self.position:
+            self.position[step] = len(self.boxes)
+            self.boxes.append(self.box(step))
+            self.covered += 1
+        return self.position[step]
+
+    def whole(self, steps):
+        for step in steps:
+            self.add(step)
+        for step in steps:
+            for k, (node, _) in enumerate(step.edges):
+                below = self.backward.steps.get(node)
+                if below is not None:
+                    self.link(self.add(step), self.add(below), step.leaving[k : k + 1])
+
+    def link(self, upper, lower, amounts):
+        self.links.append(Link(upper, lower, _flows(amounts)))
+
+    def ways(self, steps):
+        """A few paths from the loss to leaves; long healthy stretches are folded."""
+        leaves = [step for step in steps if hasattr(step.node, "variable")]
+        ill = [leaf for leaf in leaves if self.box(leaf).kind != "leaf"]
+        self.add(self.backward.root)
+        links = {}
+        for leaf in ill[:1] + ill[-2:] if ill else leaves[-1:]:
+            way = [leaf, *(step for step, _ in self.backward.main_way(leaf.node, 0))][::-1]
+            kinds = [self.box(step).kind for step in way]
+            keep = [
+                i
+                for i, kind in enumerate(kinds)
+                if i < 3 or i >= len(way) - 4 or kind in ("dies", "not finite", "partial")
+            ]
+            keep = sorted({*keep[:8], *keep[-6:]})
+            for i, j in zip(keep, keep[1:], strict=False):
+                links[way[i], way[j]] = way[i + 1 : j]
+        for (upper, lower), between in links.items():
+            if not between:
+                self.link(self.add(upper), self.add(lower), upper.leaving)
+                continue
+            self.boxes.append(Box("folded", (f"{len(between)} more steps",)))
+            fold, self.covered = len(self.boxes) - 1, self.covered + len(between)
+            self.link(self.add(upper), fold, between[0].leaving)
+            self.link(fold, self.add(lower), between[0].leaving)
+
+    def cuts(self, findings):
+        """Tensors that the graph does not reach, below the step that uses what was cut off."""
+        numbers = {step.node._sequence_nr(): step for step in self.backward.ran()}
+        groups = _of_one_story(findings)
+        for group in groups[:MANY]:
+            self.boxes.append(_cut_box(group))
+            call = group[0].call
+            number = self.history.returns_at(call, sorted(numbers)) if call else None
+            if numbers.get(number) in self.position:
+                above = self.position[numbers[number]]
+                self.links.append(Link(above, len(self.boxes) - 1, flows=False))
+        more = sum(map(len, groups[MANY:]))
+        if more:
+            self.boxes.append(Box("cut", (f"{more} more", "gradient None")))
+
+    def box(self, step):
+        if hasattr(step.node, "variable"):
+            return self.leaf(step)
+        kind = _kind(step)
+        lines = [step.name, _code(step.where), SAYS.get(kind), _in_and_out(step)]
+        return Box(kind, tuple(line for line in lines if line))
+
+    def leaf(self, step):
+        name = self.names.get(id(step.node.variable), "leaf")
+        into = [s.leaving[k] for s, k in self.backward.into.get((step.node, 0), ())
+                if k < len(s.leaving)]  # fmt: skip
+        amount = max(filter(None, into), key=lambda a: (not a.finite, a.nonzero), default=None)
+        kind = "leaf" if amount and amount.nonzero else "empty leaf"
+        kind = "spoiled leaf" if amount and not amount.finite else kind
+        return Box(kind, (name, f"gradient {amount or 'None'}"))
+
+
+def _of_one_story(findings):
+    """Findings with one cause at one line of code, together."""
+    return by_story(findings, lambda finding: (finding.cause, finding.where))
+
+
+def _cut_box(group: Sequence[Finding]) -> Box:
+    names = listed([finding.name for finding in group], most=3)
+    cause = CUT_BY.get(group[0].cause, group[0].cause.replace("-", " "))
+    lines = (names, f"gradient None: {cause}", _code(group[0].where))
+    return Box("cut", tuple(line for line in lines if line))
+
+
+def _code(place: Where | None) -> str:
+    text = f"{place.short}: {place.source}" if place else ""
+    return text if len(text) <= 46 else text[:45] + "…"
+
+
+def _flows(amounts: Sequence[Amount | None]) -> bool:
+    return any(amount and amount.nonzero for amount in amounts)
+
+
+def _finite(amounts: Sequence[Amount | None]) -> bool:
+    return all(amount.finite for amount in amounts if amount)
+
+
+def _in_and_out(step):
+    arrived = ", ".join(str(amount) for amount in step.arriving if amount)
+    left = ", ".join(str(amount) for amount in step.leaving if amount)
+    return f"in {arrived} → out {left or 'nothing'}" if arrived else ""
+
+
+def _kind(step):
+    if not _flows(step.arriving):
+        return "dead"
+    if not _finite(step.arriving):
+        return "carries"
+    if not _finite(step.leaving):
+        return "not finite"
+    if not _flows(step.leaving):
+        return "dies"
+    return "partial" if step.stopped else "flows"

@@ -1,0 +1,1 @@
+"""What the forward pass did."""

@@ -1,0 +1,56 @@
+"""Which calls of a recording are still needed? Without this, a long training loop fills memory."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Collection, Iterable, Sequence
+
+import torch
+
+from autograd_surprises.recording.forward_calls import BACKWARDS, ForwardCall
+
+
+def living_nodes(tensors: Iterable[torch.Tensor]) -> list[int]:
+    """The numbers of the graph nodes behind these tensors, sorted.
+
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> y = x * 2
+    >>> living_nodes([y]) == [y.grad_fn._sequence_nr()]
+    True
+    """
+    with torch._C.DisableTorchFunction():
+        waiting = [tensor.grad_fn for tensor in tensors]
+    seen = set()
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            waiting += [below for below, _ in node.next_functions]
+    return sorted(node._sequence_nr() for node in seen if not hasattr(node, "variable"))
+
+
+def needed(
+    calls: Sequence[ForwardCall], states: Collection[int], nodes: Sequence[int], since: int
+) -> list[ForwardCall]:
+    """The calls that made these states or nodes, or from position `since` on, led to them.
+
+    From there on, one call of each line is kept, too: what became of a tensor's numbers. A
+    backward is kept beside the graph that it freed.
+    """
+    wanted, kept, lines = set(states), [], set()
+    for position in range(len(calls) - 1, -1, -1):
+        call = calls[position]
+        first = call.first - 1 if call.function else call.first  # see History.call_of
+        k = bisect.bisect_left(nodes, first)
+        lives = k < len(nodes) and nodes[k] < max(call.last, first + bool(call.function))
+        if lives or not wanted.isdisjoint(call.outputs):
+            if position >= since:
+                wanted.update(call.inputs)
+        elif call.name not in BACKWARDS:
+            line = call.line, call.name
+            if position < since or line in lines:
+                continue
+            lines.add(line)
+        kept.append(call)
+    made = {state for call in kept for state in call.outputs}
+    return [c for c in reversed(kept) if c.name not in BACKWARDS or not made.isdisjoint(c.inputs)]

@@ -1,0 +1,135 @@
+"""One call of torch in the forward pass, and what kind of call it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import FrameType
+from typing import NamedTuple
+
+import torch
+
+from autograd_surprises.recording.places import CodeLine, Where, place_of, where_from
+from autograd_surprises.several_processes import is_spread
+from autograd_surprises.symptoms.cuts import DECIDES, LEAVES_TORCH, Cut
+
+SHAPE_ONLY = {"zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like",
+              "randint_like", "new_zeros", "new_ones", "new_empty", "new_full"}  # fmt: skip
+LIKE_ANOTHER = {"view_as", "reshape_as", "expand_as", "type_as"}  # of the second, the form alone
+BACKWARDS = {"backward", "grad"}
+ROLES = {
+    "number": DECIDES | LEAVES_TORCH,
+    "change": {"__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ipow__"},
+    "event": {"backward", "requires_grad_", "share_memory_", "detach_"},
+    "hook": {"register_hook"},
+    "switch": {"_set_grad_enabled"},
+}
+PROPERTIES = {"data", "T", "mT", "H", "mH", "real", "imag"}  # that return a tensor of values
+# Operations that return inf or NaN for finite numbers, and not only for very large ones.
+SPOILS = frozenset(
+    "log log2 log10 log1p logit exp exp2 expm1 sqrt rsqrt reciprocal pow square div true_divide "  # noqa: SIM905
+    "divide truediv rtruediv rpow std var std_mean norm vector_norm linalg_vector_norm normalize "
+    "softmax log_softmax logsumexp acos asin acosh atanh tan lgamma digamma sum mean inverse "
+    "logdet linalg_inv slogdet linalg_slogdet cosh sinh prod cumprod matmul bmm linear "
+    "mse_loss l1_loss smooth_l1_loss huber_loss nll_loss cross_entropy binary_cross_entropy "
+    "kl_div multi_head_attention_forward scaled_dot_product_attention cosine_similarity".split()
+)
+
+
+class ForwardCall(NamedTuple):
+    """One call of torch from Python.
+
+    line             of the user, and of the library that it led to
+    module, kind     the path and the class of the module whose forward was running, or ""
+    first, last      numbers of the graph nodes that it made: first <= number < last
+    inputs, outputs  the states of tensors that went in and came out, each state a number
+    cuts             {output: why it has no history}
+    function         the autograd.Function in whose forward it ran, and the line of its apply
+    shapes           (how many require a gradient, shape, shape) of two inputs of different shapes
+    """
+
+    index: int
+    name: str
+    line: CodeLine
+    module: str
+    kind: str
+    first: int
+    last: int
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+    cuts: Mapping[int, Cut]
+    function: tuple[type, Where | None] | None = None
+    in_place: bool = False
+    shapes: tuple = ()
+
+    @property
+    def where(self) -> Where:
+        return place_of(self.line, self.module, self.kind)
+
+    @property
+    def node_line(self) -> Where | None:
+        """The line that made its graph nodes; inside a Function, the line that called apply."""
+        return self.function[1] if self.function else self.where
+
+    @property
+    def makes_history(self) -> bool:
+        return self.last > self.first or self.function is not None
+
+    @property
+    def operation(self) -> str:
+        return self.name.strip("_")
+
+
+@cache
+def name_and_role(func) -> tuple[str, str]:
+    """The name of a function of torch, and what a call of it means for the recording.
+
+    >>> name_and_role(torch.Tensor.item), name_and_role(torch.relu_)
+    (('item', 'number'), ('relu_', 'change'))
+    """
+    name = func.__name__
+    if name == "__get__":
+        name = func.__self__.__name__
+        return name, "value" if name in PROPERTIES else "ignored"
+    if name == "__set__":
+        name = f"{func.__self__.__name__}_"
+        return name, {"data_": "change", "requires_grad_": "event"}.get(name, "ignored")
+    for role, names in ROLES.items():
+        if name in names:
+            return name, role
+    return name, "change" if name.endswith("_") and not name.endswith("__") else "value"
+
+
+def is_finite(tensor: torch.Tensor) -> bool:
+    """Is it free of inf and NaN, as far as can be seen?"""
+    if not tensor.is_floating_point() or tensor.is_sparse or is_spread(tensor):
+        return True
+    try:
+        with torch._C.DisableTorchFunction():  # another recorder is not to see this
+            tensor = tensor.detach()
+            return math.isfinite(tensor.sum()) or bool(tensor.isfinite().all())
+    except RuntimeError:  # inside vmap and similar transforms, numbers cannot be read
+        return True
+
+
+def function_around(frame: FrameType | None) -> tuple[type, Where | None] | None:
+    """The autograd.Function whose forward is running, and the line that called its apply."""
+    while frame is not None:
+        function = _function_of(frame.f_code) if frame.f_code.co_name == "forward" else None
+        if function is not None:
+            return function, where_from(frame.f_back)
+        frame = frame.f_back
+    return None
+
+
+@cache
+def _function_of(code):
+    """The Function with this forward. Newer versions of torch call it from C, without a frame."""
+    classes = [torch.autograd.Function]
+    for function in classes:
+        forward = vars(function).get("forward")
+        if getattr(getattr(forward, "__func__", forward), "__code__", None) is code:
+            return function
+        classes += function.__subclasses__()
+    return None

@@ -1,0 +1,448 @@
+"""What the forward pass did: each call, its line, its place in the graph, what went in and out."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from types import CodeType, FrameType
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import nn
+from torch._C import _len_torch_function_stack
+from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
+
+from autograd_surprises.recording.forgetting import living_nodes, needed
+from autograd_surprises.recording.forward_calls import (
+    BACKWARDS,
+    LIKE_ANOTHER,
+    SHAPE_ONLY,
+    SPOILS,
+    ForwardCall,
+    function_around,
+    is_finite,
+    name_and_role,
+)
+from autograd_surprises.recording.patches import lock, patch
+from autograd_surprises.recording.places import (
+    Where,
+    code_line,
+    owner,
+    switched_at,
+    tensors_in,
+    user_frame,
+    where_from,
+    where_is,
+)
+from autograd_surprises.recording.reused_gradients import ReusedGradients
+from autograd_surprises.recording.setup_lines import noting_setup
+from autograd_surprises.symptoms.cuts import CUTS, Cut, Lost
+
+FEW, MANY = 2000, 100_000  # calls: fewer are never dropped, more are not kept for their values
+
+sequence_number = torch.autograd._get_sequence_nr
+
+
+class Recorder(TorchFunctionMode):
+    """A context that records each call of torch from Python, in this thread.
+
+    It keeps lines and numbers, no tensors, and forgets a step when its graph is gone. What
+    torch.compile compiled earlier runs eagerly inside; without `eager`, the
+    recording ends where compiled code begins. Each method takes the frame of the caller: that of
+    the code that called torch.
+
+    calls    in order
+    hooks    (state of the tensor, line) of each register_hook()
+    spoiled  the first calls that turned finite numbers into inf or NaN
+    failed   states of the tensors passed to the last backward that raised
+    ended    did it end because compiled code began?
+
+    >>> with Recorder() as recorder:
+    ...     y = torch.ones(2).exp()
+    >>> [call.name for call in recorder.calls]
+    ['ones', 'exp']
+    """
+
+    def __init__(self, eager: bool = True):
+        super().__init__()
+        self.eager, self.ended = eager, False
+        self.calls: list[ForwardCall] = []
+        self.hooks: list[tuple[int, Where | None]] = []
+        self.spoiled: list[ForwardCall] = []
+        self.failed: list[int] = []
+        self.reused = ReusedGradients()
+        self._states: dict[int, tuple[weakref.ref, int]] = {}  # by id(tensor), the latest one
+        self._earlier: dict[int, int] = {}
+        self._sources: dict[int, weakref.ref] = {}  # state of a .data or .detach() -> its tensor
+        self._count = 0
+        self._in_function: dict[int, ForwardCall] = {}
+        self._switches: list[tuple[CodeType, Where] | None] = []  # None for on
+        self._modules: list[tuple[str, str]] = []  # (path, class) of those that run
+        self._paths: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
+        self._thread: int | None = None  # in which it records
+        self._full = FEW  # calls at which to forget
+
+    def __enter__(self):
+        with ExitStack() as undo:
+            _watch(self)
+            undo.callback(_unwatch, self)
+            undo.enter_context(noting_setup())
+            undo.enter_context(self.reused.watching())
+            self.ended = False
+            if not self.eager:
+                undo.enter_context(_before_compiled_code(self._end))
+            elif "torch._dynamo" in sys.modules:  # else nothing can be compiled yet
+                undo.enter_context(torch.compiler.set_stance("force_eager"))
+            super().__enter__()
+            undo.callback(_pop, self)
+            self._undo = undo.pop_all()
+        return self
+
+    def __exit__(self, *error):
+        with self._undo:
+            self._switches = []
+
+    def _end(self):
+        if self._thread == threading.get_ident():
+            self.ended = True
+            self.__exit__()
+
+    def _path_of(self, module):
+        with suppress(Exception):  # a module that cannot be hashed
+            if not self._modules and module not in self._paths:
+                top = type(module).__name__
+                self._paths.update((part, path or top) for path, part in module.named_modules())
+            return self._paths.get(module, type(module).__name__)
+        return type(module).__name__
+
+    # Tensors have states: each change in place makes a new one.
+
+    def states(self, tensor: torch.Tensor) -> list[int]:
+        """The states of this very tensor that were seen, in order."""
+        reference, state = self._states.get(id(tensor), (None, None))
+        if reference is None or reference() is not tensor:
+            return []
+        states = [state]
+        while states[-1] in self._earlier:
+            states.append(self._earlier[states[-1]])
+        return states[::-1]
+
+    def alive(self) -> list[torch.Tensor]:
+        """The tensors that were seen and still exist."""
+        tensors = [reference() for reference, _ in list(self._states.values())]
+        return [tensor for tensor in tensors if tensor is not None]
+
+    def _state(self, tensor):
+        reference, state = self._states.get(id(tensor), (None, None))
+        if reference is None or reference() is not tensor:
+            return self._new_state(tensor)
+        return state
+
+    def _new_state(self, tensor):
+        self._count += 1
+        self._states[id(tensor)] = weakref.ref(tensor), self._count
+        return self._count
+
+    def _next_state(self, tensor):
+        earlier = self._state(tensor)
+        self._earlier[self._new_state(tensor)] = earlier
+        return self._count
+
+    def forget(self) -> None:
+        """Drop the calls of earlier steps, except those that made tensors or graphs that live."""
+        living = self.alive()
+        chains = [self.states(tensor) for tensor in living]
+        states = {state for chain in chains for state in (chain[0], chain[-1])}
+        nodes = living_nodes(living)
+        backwards = [i for i, call in enumerate(self.calls) if call.name == "backward"]
+        kept = needed(self.calls, states, nodes, backwards[-1] + 1 if backwards else 0)
+        if len(kept) > MANY:
+            kept = needed(self.calls, states, nodes, len(self.calls))
+        known = states.union(*(call.inputs for call in kept), *(call.outputs for call in kept))
+        now = {id(call.cuts): call._replace(index=i) for i, call in enumerate(kept)}
+        self.calls = list(now.values())
+        self._full = max(FEW, 2 * len(self.calls))
+        self._states = {id(t): self._states[id(t)] for t in living}
+        self._earlier = {}
+        for chain in chains:
+            chain = [state for state in chain if state in known]
+            self._earlier.update(zip(chain[1:], chain, strict=False))
+        self._sources = {s: t for s, t in self._sources.items() if s in known}
+        self._in_function = {
+            s: now[id(c.cuts)] for s, c in self._in_function.items() if id(c.cuts) in now
+        }
+        self.spoiled = [now[id(call.cuts)] for call in self.spoiled if id(call.cuts) in now]
+        self.hooks = [hook for hook in self.hooks if hook[0] in known]
+        del self._switches[:-100]  # set_grad_enabled() outside of a with block is never undone
+
+    # Each call.
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        name, role = name_and_role(func)
+        before = sequence_number()
+        if name == "backward":
+            self.reused.before_backward(sys._getframe(1))
+        try:
+            result = func(*args, **kwargs)
+        except Exception:
+            if name in BACKWARDS:
+                self.failed = [self._state(tensor) for tensor in tensors_in((args, kwargs))]
+            raise
+        if role == "ignored":
+            return result
+        caller = sys._getframe(1)
+        inputs = []
+        for part in args:  # tensors_in((args, kwargs)) would make each call 15 % slower
+            if isinstance(part, torch.Tensor):
+                inputs.append(part)
+            elif isinstance(part, (list, tuple, dict)):
+                inputs += tensors_in(part)
+        if kwargs:
+            inputs += tensors_in(kwargs)
+        outputs = [result] if isinstance(result, torch.Tensor) else tensors_in(result)
+        if role == "change" or kwargs.get("out") is not None:
+            self._note_change(caller, name, inputs, outputs, before, kwargs)
+        elif role == "number":
+            self._note_number(caller, name, inputs, before)
+        elif role == "switch":
+            self._note_switch(caller, args[0])
+        elif role == "hook":
+            self.hooks.append((self._state(args[0]), where_from(caller)))
+        elif outputs or role == "event":
+            if kwargs.get("max_norm") is not None:  # this look-up scales the rows in place
+                self._note_change(caller, "embedding_renorm_", inputs[1:2], [], before, {})
+            self._note(caller, name, inputs, outputs, before, kwargs)
+        return result
+
+    def _note_switch(self, caller, on):
+        """Recording is switched on or off; the end of a with block undoes its switch."""
+        user = user_frame(caller) or caller
+        if any(f.f_code.co_name == "__exit__" for f in (caller, caller.f_back) if f is not None):
+            del self._switches[-1:]
+        else:
+            self._switches.append(None if on else (user.f_code, switched_at(caller)))
+
+    def _note_number(self, caller, name, inputs, before):
+        """A number that left torch, if the user's code read it, and from a tracked tensor."""
+        known = [t for t in inputs if t.requires_grad or self.states(t)]
+        if known and owner(caller.f_code) != "torch":
+            self._count += 1
+            cut = self._cut(Lost(name), caller)
+            states = [self._state(t) for t in known]
+            self._append(caller, name, before, states, [self._count], {self._count: cut})
+
+    def _note(self, caller, name, inputs, outputs, before, kwargs):
+        """A call that returns new tensors."""
+        if name in SHAPE_ONLY:
+            inputs = []
+        elif name in LIKE_ANOTHER:
+            inputs = inputs[:1]
+        states, tracked = [], False
+        for tensor in inputs:
+            states.append(self._state(tensor))
+            tracked = tracked or tensor.requires_grad
+        function = None if torch.is_grad_enabled() else function_around(caller)
+        same = [id(tensor) for tensor in inputs]
+        made, cuts = [], {}
+        for output in outputs:
+            if id(output) in same and name != "detach_":
+                made.append(self._state(output))
+                continue
+            made.append((self._next_state if name == "detach_" else self._new_state)(output))
+            lost = tracked and output.grad_fn is None and not function
+            if lost or name in ("__deepcopy__", "detach_"):
+                cut = self._cut(_lost(name, output, kwargs, caller), caller)
+                if cut.cause != "no-derivative" or not any(o.requires_grad for o in outputs):
+                    cuts[made[-1]] = cut
+            if name in ("detach", "data"):
+                self._sources[self._count] = weakref.ref(inputs[0])
+        shapes = ()
+        if len(inputs) == 2 and inputs[0].dim() != inputs[1].dim():
+            shapes = (
+                inputs[0].requires_grad + inputs[1].requires_grad,
+                *(tuple(t.shape) for t in inputs),
+            )
+        self._append(caller, name, before, states, made, cuts, function, shapes=shapes)
+        suspect = name.strip("_") in SPOILS and len(self.spoiled) < 9
+        if suspect and not all(map(is_finite, outputs)) and all(map(is_finite, inputs)):
+            self.spoiled.append(self.calls[-1])
+        if self._in_function and not function:
+            for tensor, state in zip(inputs, states, strict=True):
+                maker = self._in_function.get(state)
+                if maker is not None and not tensor.requires_grad:
+                    function, applied = maker.function
+                    inside = Lost(name, inside=function.__name__, around=applied)
+                    maker.cuts[state] = self._cut(inside, caller)
+
+    def _note_change(self, caller, name, inputs, outputs, before, kwargs):
+        """A call that writes into its first tensor, or tensors, or into out=."""
+        states = [self._state(t) for t in inputs]
+        recording = torch.is_grad_enabled()
+        function = None if recording else function_around(caller)
+        made, cuts = [], {}
+        for changed in tensors_in(kwargs.get("out")) or outputs or inputs[:1]:
+            tracked = any(t.requires_grad for t in inputs if recording or t is not changed)
+            while changed is not None:
+                states.append(self._state(changed))
+                source = self._sources.get(states[-1])
+                made.append(self._next_state(changed))
+                if tracked and not (recording and changed.requires_grad) and not function:
+                    cuts[made[-1]] = self._cut(_lost(name, changed, kwargs, caller), caller)
+                if source is not None:
+                    self._sources[made[-1]] = source
+                    changed = source()  # autograd does not see what is written through an alias
+                    if changed is not None:
+                        states.append(self._state(changed))
+                        made.append(self._next_state(changed))
+                        cuts[made[-1]] = self._cut(Lost("data"), caller)
+                    break
+                changed = changed._base if changed._is_view() else None
+        self._append(caller, name, before, states, made, cuts, function, in_place=True)
+
+    def _append(
+        self, caller, name, before, states, made, cuts, function=None, in_place=False, shapes=()
+    ):
+        if len(self.calls) >= self._full:
+            self.forget()
+        module, kind = self._modules[-1] if self._modules else ("", "")
+        call = ForwardCall(
+            len(self.calls), name, code_line(caller), module, kind, before, sequence_number(),
+            tuple(states), tuple(made), cuts, function, in_place, shapes,
+        )  # fmt: skip
+        self.calls.append(call)
+        if function:
+            self._in_function.update((state, call) for state in made)
+
+    def _cut(self, lost: Lost, caller: FrameType) -> Cut:
+        """Why a result has no history, and where recording was switched off if that is why."""
+        rule = CUTS.first(lost)
+        if rule.names_the_switch and self._switches and self._switches[-1] is not None:
+            code, switched = self._switches[-1]
+            frame = caller
+            while frame is not None and frame.f_code is not code:
+                frame = frame.f_back
+            around = where_from(caller) if frame is user_frame(caller) else where_is(frame)
+            lost = replace(lost, around=around, switched=switched)
+        return Cut(rule, lost)
+
+
+def _lost(name, result, kwargs, caller):
+    return Lost(
+        name,
+        dtype=str(result.dtype).removeprefix("torch."),
+        real=result.is_floating_point() or result.is_complex(),
+        inference=result.is_inference() or torch.is_inference_mode_enabled(),
+        recording=torch.is_grad_enabled(),
+        create_graph=bool(kwargs.get("create_graph")),
+        caller=caller.f_code,
+    )
+
+
+# A TorchFunctionMode sees neither which module is running nor nn.Parameter(...), so both are
+# patched while a recorder is active. (For modules a hook would do, but torch.compile warns about
+# hooks.)
+
+_active: list[Recorder] = []  # of all threads, the innermost last
+_undo: list[Callable[[], None]] = []
+
+
+def _watch(recorder):
+    with lock:
+        if recorder in _active:
+            raise RuntimeError("this trace() is recording already: make another one")
+        if not _active:
+            _undo[:] = [patch(*noted) for noted in NOTED]
+        recorder._thread = threading.get_ident()
+        _active.append(recorder)
+
+
+def _unwatch(recorder):
+    with lock:
+        _active.remove(recorder)
+        while not _active and _undo:
+            _undo.pop()()
+
+
+def _pop(recorder):
+    """Take this mode off, also if others were put on after it and are still there."""
+    above = []
+    while _len_torch_function_stack():
+        mode = _pop_mode()
+        if mode is recorder:
+            break
+        above.append(mode)
+    for mode in reversed(above):
+        _push_mode(mode)
+
+
+@contextmanager
+def _before_compiled_code(act):
+    """Call `act` when code that torch.compile has compiled, or is to compile, begins to run.
+
+    Dynamo would trace this recorder, too. An optimizer imports dynamo in any case.
+    """
+    from torch._dynamo import eval_frame
+
+    def acting(original, active):
+        @functools.wraps(original)
+        def begins(callback):
+            if active and callback not in (None, False):  # which stand for "runs as it is"
+                act()
+            return original(callback)
+
+        return begins
+
+    with lock:
+        put_back = patch(eval_frame, "_callback_from_stance", acting)
+    try:
+        yield
+    finally:
+        with lock:
+            put_back()
+
+
+def _recorders_of_this_thread():
+    thread = threading.get_ident()
+    return [recorder for recorder in _active if recorder._thread == thread]
+
+
+def _noting_modules(original, active):
+    def call(module, *args, **kwargs):
+        if not active:  # a module compiled meanwhile still calls this; dynamo understands that much
+            return original(module, *args, **kwargs)
+        recorders = _recorders_of_this_thread()
+        for recorder in recorders:
+            recorder._modules.append((recorder._path_of(module), type(module).__name__))
+        try:
+            return original(module, *args, **kwargs)
+        finally:
+            for recorder in recorders:
+                recorder._modules.pop()
+
+    return call
+
+
+def _noting_parameters(original, active):
+    @functools.wraps(original)
+    def new(cls, data=None, requires_grad=True):
+        before = sequence_number()
+        parameter = original(cls, data, requires_grad)
+        if active and isinstance(data, torch.Tensor):
+            for recorder in _recorders_of_this_thread():
+                caller = sys._getframe(1)
+                recorder._note(caller, "Parameter", [data], [parameter], before, {})
+        return parameter
+
+    return new
+
+
+NOTED = (
+    (nn.Module, "__call__", _noting_modules),
+    (nn.Parameter, "__new__", _noting_parameters),
+)

@@ -1,0 +1,148 @@
+"""Lines that set something up: an optimizer, an attribute, a backward hook, inference mode."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import nn
+
+from autograd_surprises.recording.patches import lock, patch
+from autograd_surprises.recording.places import DOCTOR, Where, switched_at, user_frame, where_is
+
+# nn.Module registers what else it knows: no need to look.
+HOLDERS = (list, tuple, dict, torch.Tensor, functools.partial)
+FLAG = "requires_grad"  # an attribute that a module does not have
+
+_built: WeakKeyDictionary[torch.optim.Optimizer, Where] = WeakKeyDictionary()
+_stored: WeakKeyDictionary[nn.Module, dict[str, Where]] = WeakKeyDictionary()
+_hooked: WeakKeyDictionary[nn.Module, Where] = WeakKeyDictionary()
+_inference: list[Where] = []  # the last one
+_active = 0
+_undo: list[Callable[[], None]] = []
+
+
+@contextmanager
+def noting_setup() -> Iterator[None]:
+    """While this is active, the lines are noted that set something up.
+
+    >>> with noting_setup():
+    ...     optimizer = torch.optim.SGD(nn.Linear(2, 1).parameters(), lr=0.1)
+    >>> built_at(optimizer).line
+    2
+    """
+    global _active
+    with lock:
+        if not _active:
+            _inference.clear()
+            _undo[:] = [patch(*noted) for noted in NOTED]
+        _active += 1
+    try:
+        yield
+    finally:
+        with lock:
+            _active -= 1
+            while not _active and _undo:
+                _undo.pop()()
+
+
+def built_at(optimizer: torch.optim.Optimizer | None) -> Where | None:
+    """The line that built this optimizer, if that was seen."""
+    return _built.get(optimizer) if optimizer is not None else None
+
+
+def stand_in(groups: list, optimizers: list[torch.optim.Optimizer]) -> torch.optim.Optimizer:
+    """One that holds these, for others; if it is for one alone, it was built where that was.
+
+    >>> sgd = torch.optim.SGD(nn.Linear(2, 1).parameters(), lr=0.1)
+    >>> built_at(stand_in(sgd.param_groups[0]["params"], [sgd])) == built_at(sgd)
+    True
+    """
+    made = torch.optim.SGD(groups)
+    _built.pop(made, None)
+    where = built_at(optimizers[0]) if len(optimizers) == 1 else None
+    if where is not None:
+        _built[made] = where
+    return made
+
+
+def stored_at(module: nn.Module, name: str) -> Where | None:
+    """The line that last stored a holder of tensors, or the flag, as this attribute, if seen."""
+    return _stored.get(module, {}).get(name)
+
+
+def hooked_at() -> list[Where]:
+    """The lines that registered full backward hooks of living modules."""
+    return list(dict.fromkeys(_hooked.values()))
+
+
+def inference_at() -> Where | None:
+    """The line that entered torch.inference_mode() last."""
+    return _inference[0] if _inference else None
+
+
+def _noting_builds(original, active):
+    @functools.wraps(original)
+    def build(optimizer, *args, **kwargs):
+        original(optimizer, *args, **kwargs)
+        caller = sys._getframe(1)
+        if active and not _is_ours(caller):
+            _built[optimizer] = where_is(user_frame(caller))
+
+    return build
+
+
+def _is_ours(frame: FrameType) -> bool:
+    """Does this frame, or the constructor that it is in, belong to the doctor?"""
+    outer = frame.f_back if frame.f_code.co_name == "__init__" else frame
+    return outer is not None and outer.f_code.co_filename.startswith(DOCTOR)
+
+
+def _noting_tensors(original, active):
+    @functools.wraps(original)
+    def store(module, name, value):
+        original(module, name, value)
+        if active and (name == FLAG or _holds_tensors(value)):
+            with suppress(Exception):  # a module that cannot be hashed, or not yet
+                _stored.setdefault(module, {})[name] = where_is(user_frame(sys._getframe(1)))
+
+    return store
+
+
+def _holds_tensors(value):
+    return isinstance(value, HOLDERS) and not isinstance(value, nn.Parameter)
+
+
+def _noting_hooks(original, active):
+    @functools.wraps(original)
+    def register(module, *args, **kwargs):
+        handle = original(module, *args, **kwargs)
+        if active:
+            with suppress(Exception):  # a module that cannot be hashed
+                _hooked[module] = where_is(user_frame(sys._getframe(1)))
+        return handle
+
+    return register
+
+
+def _noting_inference(original, active):
+    @functools.wraps(original)
+    def enter(mode):
+        original(mode)
+        if active:
+            _inference[:] = [switched_at(sys._getframe(1))]
+
+    return enter
+
+
+NOTED = (
+    (torch.optim.Optimizer, "__init__", _noting_builds),
+    (nn.Module, "__setattr__", _noting_tensors),
+    (nn.Module, "register_full_backward_hook", _noting_hooks),
+    (torch.inference_mode, "__enter__", _noting_inference),
+)

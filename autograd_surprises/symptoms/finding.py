@@ -1,0 +1,118 @@
+"""What happened to the gradient of one tensor, as text and as a row of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from autograd_surprises.recording.places import Where
+from autograd_surprises.show.badge import GREEN, GREY, OCHRE, PURPLE, RED, Badge
+from autograd_surprises.show.findings import finding_html, findings_text, with_breaks
+
+SAID = {"none": "None", "nan": "NaN", "error": "ERROR", "zero": "ZERO", "tiny": "TINY",
+        "exploding": "EXPLODING", "wrong": "WRONG", "not trained": "NOT TRAINED",
+        "not examined": "NOT EXAMINED"}  # fmt: skip
+NORMAL = ("ok", "partial", "not examined")
+# Like the graph's picture: a part of the gradient is ochre, inf and NaN purple. The rest is red.
+COLOURS = {"ok": GREEN, "partial": OCHRE, "not examined": GREY, "nan": PURPLE, "inf": PURPLE,
+           "exploding": PURPLE}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What happened to the gradient of one tensor.
+
+    name      of the tensor; "loss" or "backward()" for what concerns all of them
+    status    ok, partial, none, zero, tiny, nan, inf, wrong, not trained, not examined or
+              error
+    cause     a slug such as "detach", or "" if there is nothing to say
+    sentence  the cause in words
+    places    (label, Where), the line to blame first
+    fix       what helps
+    node      what the graph node did: "died in RoundBackward0: 3 of 3 in, 0 of 3 out"
+    also      more sentences
+    section   where a notebook teaches it: "08_none_zero_nan.ipynb#A-heading", or ""
+    alarm     is there something to repair? A zero may be normal; ok and partial always are
+    story     the sentence without its numbers and names, to tell findings of one cause together
+
+    >>> print(Finding("w", "zero", "dropout", "dropout dropped every element", fix="a lower p"))
+    ZERO  w
+        cause: dropout dropped every element
+        fix: a lower p
+    """
+
+    name: str
+    status: str
+    cause: str = ""
+    sentence: str = ""
+    places: tuple[tuple[str, Where], ...] = ()
+    fix: str = ""
+    node: str = ""
+    also: tuple[str, ...] = ()
+    section: str = ""
+    alarm: bool = True
+    story: str = field(default="", repr=False, compare=False)
+    call: object = field(default=None, repr=False, compare=False)  # that cut it, for the picture
+
+    def about(
+        self,
+        name: str,
+        status: str,
+        places: Iterable[tuple[str, Where | None]] = (),
+        node: str = "",
+        also: Iterable[str] = (),
+    ) -> Finding:
+        """The same for this tensor; each place once, and none without a Where."""
+        once: dict[Where, tuple[str, Where]] = {}
+        for label, where in places:
+            if where is not None:
+                once.setdefault(where, (label, where))
+        return replace(
+            self,
+            name=name,
+            status=status,
+            places=tuple(once.values()),
+            node=node,
+            also=tuple(also),
+        )
+
+    @property
+    def where(self) -> Where | None:
+        return self.places[0][1] if self.places else None
+
+    @property
+    def said(self) -> str:
+        """The status in words, and whether it is normal.
+
+        >>> Finding("w", "zero").said, Finding("w", "zero", alarm=False).said
+        ('ZERO', 'ZERO (normal)')
+        """
+        return SAID.get(self.status, self.status) + (" (normal)" if self._excused else "")
+
+    @property
+    def alarming(self) -> bool:
+        return self.alarm and self.status not in NORMAL
+
+    @property
+    def badge(self) -> Badge:
+        """The status on its colour, or on grey if it only looks bad."""
+        return Badge(self.said, GREY if self._excused else COLOURS.get(self.status, RED))
+
+    @property
+    def _excused(self):
+        return not self.alarm and self.status not in NORMAL
+
+    def lines(self) -> list[tuple[str, str]]:
+        """(label, text) for everything that is known, the cause first."""
+        rows = [("cause", self.sentence)]
+        rows += [(label, str(where)) for label, where in self.places]
+        rows += [("gradient", self.node), *(("also", text) for text in self.also)]
+        return [(label, text) for label, text in [*rows, ("fix", self.fix)] if text]
+
+    def __str__(self):
+        return findings_text(f"{self.said}  {self.name}", self.lines())
+
+    __repr__ = __str__
+
+    def _repr_html_(self):
+        return finding_html(self.badge, f"<code>{with_breaks(self.name)}</code>", self.lines())

@@ -1,0 +1,90 @@
+"""The loss itself: it has no history, is not one number, or is not finite."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from autograd_surprises.symptoms.cuts import RECORD
+from autograd_surprises.symptoms.rule import Rule, Rulebook
+
+
+@dataclass(frozen=True)
+class LossFacts:
+    """A loss, whether its forward pass was recorded, and whether it came with grad_outputs.
+
+    >>> loss = torch.ones(3, requires_grad=True) * 2
+    >>> LOSS.first(LossFacts(loss, recorded=False, has_weights=False)).cause
+    'vector-loss'
+    """
+
+    loss: torch.Tensor
+    recorded: bool
+    has_weights: bool
+
+    @property
+    def has_history(self) -> bool:
+        return self.loss.grad_fn is not None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.loss.shape)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.loss.dtype
+
+    @property
+    def and_how_to_find_it(self) -> str:
+        return "" if self.recorded else f"; {RECORD}"
+
+
+# Each of these stops backward(), or makes it useless.
+LOSS = Rulebook(Rule)
+
+LOSS_IS_LEAF = LOSS.add(
+    "loss-is-leaf",
+    "the loss is a leaf: requires_grad_() lets backward() run, but backward() reaches nothing. The "
+    "history was cut earlier",
+    "remove requires_grad_(), and repair the cut",
+    "none.covered-up",
+    when=lambda facts: not facts.has_history and facts.loss.requires_grad,
+)
+
+LOSS.add(
+    "no-history",
+    "the loss has no history, so backward() raises an error: it was made in torch.inference_mode()",
+    "compute it outside inference_mode",
+    "none.no-grad",
+    when=lambda facts: not facts.has_history and facts.loss.is_inference(),
+)
+
+LOSS.add(
+    "no-history",
+    "the loss has no history, so backward() raises an error: it is {dtype}, and integers have no "
+    "gradient",
+    "compute the loss in floating point, with operations that have a "
+    "derivative{and_how_to_find_it}",
+    "none.argmax",
+    when=lambda facts: (
+        not facts.has_history and not (facts.loss.is_floating_point() or facts.loss.is_complex())
+    ),
+)
+
+LOSS.add(
+    "no-history",
+    "the loss has no history, so backward() raises an error: no input requires a gradient, or the "
+    "history was cut (detach, .data, .item(), torch.tensor(...), no_grad, argmax, ...)",
+    "repair the cut{and_how_to_find_it}",
+    "none",
+    when=lambda facts: not facts.has_history,
+)
+
+LOSS.add(
+    "vector-loss",
+    "the loss has the shape {shape} and is not one number, so backward() raises an error",
+    "use loss.mean() or loss.sum(), or backward(v) and explain(..., grad_outputs=v)",
+    "error.vector-loss",
+    when=lambda facts: facts.loss.numel() != 1 and not facts.has_weights,
+)

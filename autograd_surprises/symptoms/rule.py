@@ -1,0 +1,112 @@
+"""A rule: all that the doctor knows about one cause, or about one variant of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from string import Formatter
+from typing import NamedTuple
+
+from autograd_surprises.backward.steps import BackwardStep
+from autograd_surprises.sections import address
+from autograd_surprises.symptoms.finding import Finding
+
+
+def always(facts) -> bool:
+    """The condition of a rule that always fits."""
+    return True
+
+
+def nothing(facts) -> str:
+    """The detail of a rule that counts nothing."""
+    return ""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When a cause applies, what happened, what helps, and where it is taught.
+
+    cause     a slug; two variants of one cause are two rules
+    sentence  what happened; {names} in it, and in the fix, are attributes of the facts
+    fix       what helps
+    section   the id of a section, or "" if no notebook teaches it
+    when      does it fit these facts?
+    detail    the text of {detail} in the sentence: usually a count
+    alarm     is there something to repair? If not, it is normal
+
+    >>> rule = Rule("dead-relu", "{detail}relu is flat there", "other inputs",
+    ...             detail=lambda values: f"{sum(v <= 0 for v in values)} inputs are 0 or less; ")
+    >>> rule.finding([-1.0, -2.0, 3.0]).sentence
+    '2 inputs are 0 or less; relu is flat there'
+    """
+
+    cause: str
+    sentence: str
+    fix: str
+    section: str = ""
+    when: Callable[..., bool] = always
+    detail: Callable[..., str] = nothing
+    alarm: bool = True
+
+    def fits(self, facts) -> bool:
+        return self.when(facts)
+
+    def finding(self, facts=None) -> Finding:
+        """The finding for these facts; `.about(name, ...)` adds which tensor it concerns."""
+        text = self.sentence + self.fix
+        names = {name for _, name, _, _ in Formatter().parse(text) if name} - {"detail"}
+        names = {name: getattr(facts, name) for name in names} | {"detail": self.detail(facts)}
+        sentence, fix = self.sentence.format(**names), self.fix.format(**names)
+        told = {
+            "fix": fix,
+            "section": address(self.section),
+            "alarm": self.alarm,
+            "story": self.sentence,
+        }
+        return Finding("", "", self.cause, sentence, **told)
+
+
+class Named(NamedTuple):
+    """Facts of a rule that needs only a name."""
+
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepRule(Rule):
+    """A rule about a step of backward.
+
+    on  kinds of graph nodes, separated by spaces ("" is every kind) -> when it fits these
+    """
+
+    on: Mapping[str, Callable[[BackwardStep], bool]]
+
+    def fits(self, facts: BackwardStep) -> bool:
+        return any(
+            facts.kind in (kinds.split() or [facts.kind]) and when(facts)
+            for kinds, when in self.on.items()
+        )
+
+
+class Rulebook(list):
+    """Rules about one kind of facts, in the order in which they are tried.
+
+    >>> book = Rulebook(Rule)
+    >>> even = book.add("even", "{real} is even", "", when=lambda number: number % 2 == 0)
+    >>> odd = book.add("odd", "{real} is odd", "")
+    >>> book.first(3).finding(3).sentence
+    '3 is odd'
+    """
+
+    def __init__(self, kind: type[Rule], *shared: Rule):
+        super().__init__(shared)
+        self.kind = kind
+
+    def add(self, *args, **kwargs) -> Rule:
+        """Make a rule of this kind and append it."""
+        self.append(self.kind(*args, **kwargs))
+        return self[-1]
+
+    def first(self, facts) -> Rule:
+        """The first rule that fits; the last one of a book always does."""
+        return next(rule for rule in self if rule.fits(facts))

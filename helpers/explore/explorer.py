@@ -1,0 +1,344 @@
+"""Sliders above a picture that follows: of a function's gradient, or of any drawing."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from numbers import Real
+from time import perf_counter
+
+import ipywidgets
+import torch
+
+from autograd_surprises.show.live_picture import LivePicture
+from autograd_surprises.show.stored_picture import StoredPicture
+from autograd_surprises.show.widget_view import view_of
+from helpers.curves.axes import union
+from helpers.curves.numbers import GradientCurve
+from helpers.explore.alert import Alert
+from helpers.explore.callbacks import in_this_thread
+from helpers.explore.controls import control, move_all, nearest, reachable
+from helpers.explore.drawings.curve import CurveDrawing
+from helpers.explore.drawings.draggable_point import PointDrawing
+from helpers.explore.drawings.drawing import Drawing
+from helpers.explore.drawings.side_by_side import SideBySideDrawing
+from helpers.explore.player import row_of
+from helpers.explore.printing import each_line_once
+from helpers.explore.range_search import RangeSearch
+from helpers.explore.tracebacks import without_our_frames
+from helpers.explore.tries import read_tries, row_of_tries
+
+INTERVAL = (-3.0, 3.0)
+SLOW = 0.3  # seconds after which a reader wonders what is going on
+WARM_UP = 1.0  # what the first evaluation of a quick function may take
+SEARCH = 3.0  # seconds of kernel time for the range of the axes
+STILL_SHOWN = "The picture still shows the last values that worked."
+STILL = 1.0  # seconds without a move until the axes may change
+
+
+def explore(
+    fn: Callable | Mapping[str, Callable] | Drawing,
+    x: tuple[float, float] = INTERVAL,
+    *,
+    tries: Mapping[object, list] | None = None,
+    **sliders: object,
+) -> Explorer:
+    """Show fn(x) and its gradient on an interval, with a control for each parameter you name.
+
+    `sliders` maps names to ipywidgets' abbreviations: (min, max) or (min, max, step) for a slider,
+    a list for a drop-down menu, True or False for a checkbox. `Playable(min, max)` makes a slider
+    with a Play button. A control starts at the default in the signature of fn; one named
+    `grad_output` sets the upstream gradient. `point=0.3` puts a point on the curve, to be dragged
+    or moved by steps of gradient descent. A dict {name: function} in place of fn shows two to four
+    functions side by side; a `Drawing` shows something else. `tries={"width": [0.5, 2.0]}` adds a
+    button for each setting that is worth seeing; `{("low", "high"): [(-1.0, 1.0)]}` sets two
+    controls at once. The axes first suit the defaults; once the cell has ended, the kernel finds
+    limits that suit all settings. Raises TypeError for a name that is not a parameter of fn,
+    ValueError for a range without values and for a value outside one, and what fn raises for its
+    defaults.
+
+    >>> e = explore(torch.nn.functional.elu, alpha=(0.0, 2.0, 0.5))
+    >>> e.set(alpha=0.5); e.summary
+    'elu, alpha=0.5: value -0.475 to 3, gradient 0.0249 to 0.5 below 0, 1 above 0, slope the same'
+    """
+    if isinstance(fn, Drawing):
+        if x is not INTERVAL:
+            raise TypeError(
+                f"x={x!r} is the interval of a function: leave it out for {fn.name!r}, a drawing"
+            )
+        drawing = fn
+    elif isinstance(fn, Mapping):
+        drawing = SideBySideDrawing(fn, x)
+    elif isinstance(sliders.get("point"), Real) and not isinstance(sliders["point"], bool):
+        drawing = PointDrawing(fn, x, sliders.pop("point"))
+        sliders = drawing.sliders | sliders
+    else:
+        drawing = CurveDrawing(fn, x)
+    controls = {name: _control_of(drawing, name, sliders[name]) for name in sliders}
+    try:
+        return Explorer(drawing, controls, tries)
+    except Exception as error:
+        raise without_our_frames(error) from error.__cause__
+
+
+def _control_of(drawing, name, range_):
+    if name in drawing.reserved:
+        raise TypeError(f"{name!r} is a setting of the picture: give fn's parameter another name")
+    if name not in drawing.parameters and not drawing.takes_any:
+        free = [other for other in drawing.parameters if other not in drawing.reserved]
+        raise TypeError(
+            f"{name!r} is not a parameter of {drawing.name}: choose from {', '.join(free)}"
+        )
+    return control(name, range_, drawing.parameters.get(name))
+
+
+def _warm_up():
+    """Let torch import what its first backward needs: the time is not the function's."""
+    x = torch.ones(1, requires_grad=True)
+    torch.autograd.grad(x, x, torch.ones(1))
+
+
+class Explorer(ipywidgets.VBox):
+    """What `explore` returns: controls above a picture.
+
+    sliders  the controls by name
+    values   what they are set to, by name
+    tries    the buttons for settings worth seeing, by what they set
+    shown    what the picture shows: the last values that worked
+    drawing  what is shown; that of a function has the GradientCurve now shown as its `curve`
+    figure   the figure that is shown
+    summary  one line of text that says what the picture shows
+    """
+
+    def __init__(
+        self, drawing: Drawing, sliders: Mapping, tries: Mapping[object, list] | None = None
+    ):
+        self.drawing, self.sliders = drawing, dict(sliders)
+        self.tries = read_tries(tries or {}, self.sliders)
+        self.figure = drawing.figure
+        if any(artist.get_animated() for artist in drawing.moving):
+            raise ValueError("this drawing has its sliders already: make another one")
+        _warm_up()
+        self._evaluate(self.values)  # raises at once if the defaults cannot be shown
+        self._default = self._kept = self._fitted = drawing.ranges
+        drawing.fit(self._default)
+        self._title = self.figure.suptitle(self._caption, parse_math=False)  # a value may have a $
+        self.picture, self.message = LivePicture(self.figure, drawing.moving), Alert()
+        self.stored = StoredPicture()
+        self._title.set_text(drawing.name)  # the controls show the values, and text is slow
+        self.picture.refresh()
+        self._moved = in_this_thread(self._on_move)
+        for slider in self.sliders.values():
+            slider.observe(self._moved, "value")
+            # they start below one another; many letters are wider than ch, a digit
+            slider.style.description_width = f"{max(map(len, self.sliders)) + 2}ch"
+        self.picture.handles = [
+            handle
+            for handle in drawing.handles
+            if all(hasattr(self.sliders.get(name), "step") for name in handle["names"] if name)
+        ]
+        self.picture.observe(in_this_thread(self._on_drag), "dragged")
+        rows = [*map(row_of, self.sliders.values())]
+        if drawing.step:
+            self.step_button = ipywidgets.Button(description="Step")
+            self.step_button.on_click(in_this_thread(self._on_step))
+            rows.append(self.step_button)
+        on_try = in_this_thread(self._on_try)
+        tries = [row_of_tries(name, row, on_try) for name, row in self.tries.items()]
+        # a page counts its views of a widget whose count is a number
+        super().__init__([*rows, self.picture, self.stored, *tries, self.message], _view_count=0)
+        self.observe(self._on_views, "_view_count")
+        heavy = {name: made for name, made in self.sliders.items() if name not in drawing.light}
+        self._search, self._is_gone = RangeSearch(drawing, reachable(heavy)), False
+        self._moved_at, self._told_at, self._settled = -math.inf, -math.inf, False
+        self._soon(0, self._search_on if self._seconds < WARM_UP else self._keep_found)
+
+    @property
+    def values(self) -> dict[str, object]:
+        return {name: slider.value for name, slider in self.sliders.items()}
+
+    @property
+    def curve(self) -> GradientCurve:
+        return self.drawing.curve
+
+    @property
+    def summary(self) -> str:
+        return self.figure.summary
+
+    def set(self, **values: object) -> None:
+        """Move controls as a reader would, all at once, or none of them.
+
+        Raises ValueError for a value that a control cannot take, TypeError for a name that is not
+        a control, and whatever the function raises for these values.
+        """
+        for slider in self.sliders.values():  # one picture, after all of them have moved
+            slider.unobserve(self._moved, "value")
+        try:
+            move_all(self.sliders, values)
+        finally:
+            for slider in self.sliders.values():
+                slider.observe(self._moved, "value")
+        self._on_move()
+
+    def fit(self) -> Explorer:
+        """Give the axes limits that suit all settings, at once: every one of them is measured.
+
+        A kernel does so by itself, between cells and moves. Returns the explorer.
+        """
+        while self._search.left:
+            self._search.step()
+        self._keep_found()
+        return self
+
+    def show_at(self, **values: object) -> None:
+        """Show these values without moving the controls. Raises what the drawing raises."""
+        self._evaluate(values)
+        self._follow()
+
+    def _on_move(self, change=None):
+        if change and change["new"] != change["owner"].value:
+            return  # a later move is waiting
+        try:
+            with self.message.on_error(STILL_SHOWN):
+                slow = self._seconds > SLOW  # for quick ones, a message would cost more
+                if slow:
+                    caption = self.drawing.caption(self.values).replace("\n", " ")
+                    self.message.say(f"working on {caption} …")
+                self.show_at(**self.values)
+                self.message.value = ""
+        finally:
+            self._moved_at = perf_counter()
+
+    def _on_drag(self, change):
+        """Move controls to the values nearest to where a handle was dragged."""
+        if change["new"] != self.picture.dragged:
+            return  # a later place is waiting
+        with self.message.on_error():
+            places = change["new"].items()
+            self.set(**{name: nearest(self.sliders[name], at) for name, at in places})
+
+    def _on_views(self, change):
+        """Nobody looks any more, for instance because the cell has run again."""
+        self._is_gone = not change["new"]
+
+    def _on_step(self, button):
+        with self.message.on_error():
+            self.set(**self.drawing.step(**self.values))
+
+    def _on_try(self, values):
+        with self.message.on_error():
+            self.set(**values)
+
+    def _evaluate(self, values):
+        start = perf_counter()
+        try:
+            with each_line_once():
+                said = self.drawing.show(**values)
+        finally:
+            self._seconds = perf_counter() - start
+        self.shown, self._caption = dict(values), self.drawing.caption(values)
+        self.figure.summary = f"{self._caption}: {said}".replace("\n", " ")
+
+    def _follow(self):
+        """Show what was evaluated, in axes that hold it."""
+        ranges, kept = union([self._kept, self.drawing.ranges]), self._kept
+        if ranges != kept and (self._search.left or not self._settled):
+            # until the range of all settings is kept, axes only grow: at once to all that is known
+            ranges = kept = union([ranges, self._search.ranges])
+        self._fit(ranges)
+        self._kept = kept
+        self.picture.refresh()
+
+    def _fit(self, ranges):
+        if ranges == self._fitted:
+            return
+        self.drawing.fit(ranges)
+        self._title.set_text(self._caption)  # the stored picture has it, and needs the room
+        self.picture.lay_out()  # for labels of another length
+        self._title.set_text(self.drawing.name)
+        self._fitted = ranges
+
+    def _search_on(self):
+        """Measure one more setting, then let the kernel do something else for a while."""
+        if self.comm is None:
+            return  # closed
+        seconds = self._search.step() if self._search.left and not self._is_gone else math.inf
+        if self._search.left and seconds < SLOW and self._search.spent < SEARCH:
+            self._tell()
+            self._soon(seconds if seconds > 0.01 else 0, self._search_on)
+        else:
+            self._keep_when_still()
+
+    def _tell(self):
+        """Say how far the search is, if it takes long, and not too often: each message costs."""
+        due = min(self._search.spent, perf_counter() - self._told_at) > SLOW
+        if due and not self.message.shows_error:
+            self.message.say(f"finding the range of the axes: {self._tried()}")
+            self._told_at = perf_counter()
+
+    def _keep_when_still(self):
+        """Widen the axes once, but not under the hand of somebody who moves a control."""
+        still = perf_counter() - self._moved_at
+        if self.comm is None:
+            return
+        if still < STILL:
+            self._soon(STILL - still, self._keep_when_still)
+        else:
+            self._keep_found()
+
+    def _keep_found(self):
+        grown = [self._kept] if self._search.left else []  # it ended early
+        kept = union([self._default, self._search.ranges, *grown])
+        self._fit(union([kept, self.drawing.ranges]))
+        self._kept, self._settled = kept, True
+        self.picture.refresh()
+        if not self.message.shows_error:
+            self.message.value = ""
+            if self._search.left and not self._is_gone:
+                self.message.say(
+                    f"finding the range of the axes: stopped after {self._tried()}, as this takes "
+                    "long; the axes grow as you move, and fit() tries all"
+                )
+
+    def _tried(self):
+        return f"{self._search.count - len(self._search.left)} of {self._search.count}"
+
+    def _soon(self, seconds, call):
+        with suppress(RuntimeError):  # plain Python has no loop, and no time between cells
+            asyncio.get_running_loop().call_later(seconds, call)
+
+    def keep_picture(self) -> tuple[dict, dict]:
+        """Store a picture for pages that cannot run anywidget; returns its `bundle`.
+
+        It is the picture of now, but with the values in `stored` of the drawing. Displaying the
+        explorer does this; a widget that has an explorer inside it calls it.
+        """
+        shown = self.shown
+        if not self.drawing.stored:
+            return self._keep_shown()
+        self._evaluate({**shown, **self.drawing.stored})
+        kept = self._keep_shown()
+        self._evaluate(shown)
+        return kept
+
+    def _keep_shown(self):
+        fitted = self._fitted
+        # Such a page may show no controls, so the title has the values.
+        # The limits depend on what is shown, not on how far a search is.
+        self._fit(union([self._default, self.drawing.ranges]))
+        self._title.set_text(self._caption)
+        self.picture.paint()
+        picture, metadata = self.figure.bundle()
+        self.stored.keep(picture, metadata)
+        self._title.set_text(self.drawing.name)
+        self._fit(fitted)
+        return picture, metadata
+
+    _ipython_display_ = None  # ipywidgets 7's own would leave out the stored picture
+
+    def _repr_mimebundle_(self, **kwargs):
+        # The picture goes along for readers without a kernel: GitHub, nbviewer, exported HTML.
+        picture, metadata = self.keep_picture()
+        return {**view_of(self.model_id), **picture}, metadata

@@ -1,0 +1,101 @@
+"""Show an exercise, and check what the learner wrote."""
+
+from __future__ import annotations
+
+import io
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+
+from autograd_surprises.recording.places import raised_at
+from autograd_surprises.show.badge import GREEN, GREY, RED, Badge
+from autograd_surprises.show.findings import with_code
+from autograd_surprises.show.picture import Picture
+from lessons.exercises import EXERCISES
+from lessons.exercises.answers import came_through_answer, last_returned
+from lessons.exercises.exercise import Exercise, NotDone, Wrong
+
+NOT_DONE = "is not done yet: write your answer and run this cell again."
+COLOURS = {"✓": GREEN, "✗": RED, "…": GREY}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What `check` shows: a sign, the number of the exercise and why in a line, and a picture."""
+
+    sign: str
+    number: str
+    why: str
+    picture: Picture | None = None
+
+    def __repr__(self):
+        return f"{self.sign} {self.number} {self.why}"
+
+    def _repr_html_(self):
+        badge = Badge(f"{self.sign} {self.number}", COLOURS[self.sign])
+        return f'<div role="status">{badge.html} {with_code(self.why)}</div>'
+
+
+def exercise(number: str) -> Exercise:
+    """The card of an exercise: what to do, how long it takes, and hints to unfold.
+
+    >>> exercise("04.1").title
+    'A clamp that leaks'
+    """
+    if number not in EXERCISES:
+        raise ValueError(f"there is no exercise {number!r}, only {', '.join(EXERCISES)}")
+    return EXERCISES[number]
+
+
+def check(number: str, answer: object) -> None:
+    """Show one line: ✓, or ✗ with the place, the learner's value and the expected one.
+
+    A wrong curve is drawn against the expected one, and an error names the line that raised it.
+    Never raises, so that Run All continues after a wrong answer or a broken one.
+
+    >>> check("04.1", ...)
+    … 04.1 is not done yet: write your answer and run this cell again.
+    """
+    from IPython.display import display  # here, because it takes long to import
+
+    verdict = judge(number, answer)
+    display(verdict)  # prints it where there is no notebook
+    if verdict.picture:
+        display(verdict.picture)
+
+
+def judge(number: str, answer: object) -> Verdict:
+    """What `check` shows about an answer.
+
+    >>> judge("04.1", ...).sign
+    '…'
+    """
+    card = exercise(number)
+    try:
+        card.check(answer)
+    except NotDone:
+        return Verdict("…", number, NOT_DONE)
+    except Wrong as wrong:
+        return Verdict("✗", number, str(wrong), _drawn(card.draw_wrong, answer))
+    except Exception as error:
+        return Verdict("✗", number, _what_was_raised(error))
+    return Verdict("✓", number, card.praise, _drawn(card.draw_right, answer))
+
+
+def _drawn(draw, answer):
+    if draw is None:
+        return None
+    try:
+        with redirect_stdout(io.StringIO()):  # what it prints, it has printed for the check
+            return draw(answer)
+    except Exception:  # a wrong answer that cannot be drawn either: the verdict says what is wrong
+        return None
+
+
+def _what_was_raised(error):
+    """The error, and the line of the learner's code that raised it; or what the code returned."""
+    first, place = str(error).partition("\n")[0], raised_at(error.__traceback__)
+    kind = type(error).__name__
+    if place is None and not came_through_answer(error.__traceback__):
+        return f"the check cannot use what your code returned, {last_returned()}: {kind}: {first}"
+    where = f" in {place.short}, `{place.source}`" if place and place.source else ""
+    return f"your code raised {kind}{where}: {first}"

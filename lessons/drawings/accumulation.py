@@ -1,0 +1,80 @@
+"""The gradient that two batches of unequal length add up to, and the gradient of all tokens."""
+
+from __future__ import annotations
+
+import torch
+
+from autograd_surprises.numerics import short_number
+from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
+from autograd_surprises.show.picture import Picture
+from helpers.curves.axes import draw_light_grid
+from helpers.explore.drawings.drawing import Drawing
+from lessons.drawings.arrow import Arrow, angle_between
+
+# How many times the mean loss of batch 1 or 2 is counted, of lengths n1 and n2.
+DIVISORS = {
+    "nothing": lambda n1, n2: (1, 1),
+    "number of batches": lambda n1, n2: (1 / 2, 1 / 2),
+    "batches so far": lambda n1, n2: (1, 1 / 2),
+    "number of tokens": lambda n1, n2: (n1 / (n1 + n2), n2 / (n1 + n2)),
+}
+
+
+class AccumulationDrawing(Drawing):
+    """On the left the accumulated and the true gradient, on the right how much a token counts.
+
+    Each token of batch 1 has the gradient (2, 0), each one of batch 2 (0, 2). The true gradient is
+    that of the mean over all tokens. A token of that mean counts once.
+
+    >>> AccumulationDrawing().show(batch_1=1, batch_2=3, divide_by="number of batches")
+    '27° off, 0.89 times as long; a token of batch 1 counts 2 times, one of batch 2 0.67 times'
+    """
+
+    name = "Two batches, one gradient"
+
+    def __init__(self):
+        self.figure = Picture(8, 3.8)
+        plane, counts = self.figure.subplots(1, 2, width_ratios=[1, 1.1])
+        plane.set(title="gradient of the two weights", xlabel="first weight", aspect=1)
+        plane.set(ylabel="second weight", xlim=(-0.15, 2.3), ylim=(-0.15, 2.3))
+        counts.set(title="how often a token counts", ylabel="times", yscale="log")
+        counts.set(xticks=[0, 1], xticklabels=["in batch 1", "in batch 2"], xlim=(-0.6, 1.6))
+        counts.set_ylim(0.4, 80)
+        powers = [2.0**k for k in range(-1, 7)]
+        counts.set_yticks(powers, [f"{power:g}" for power in powers])
+        counts.minorticks_off()
+        draw_light_grid(plane)
+        draw_light_grid(counts, along="y")
+        self._true = Arrow(plane, SLOPE_COLOUR, dashed=True)
+        self._accumulated = Arrow(plane, GRADIENT_COLOUR)
+        bar = {"fc": "white", "ec": VALUE_COLOUR, "hatch": "////"}
+        self._bars = counts.bar([0, 1], [1.0, 1.0], 0.6, bottom=0.01, **bar)
+        self._numbers = [counts.text(k, 1, "", ha="center", va="bottom") for k in (0, 1)]
+        once = counts.axhline(1, color=SLOPE_COLOUR, ls="--", lw=1.5)
+        self.moving = [
+            *self._accumulated.artists, *self._true.artists, *self._bars, *self._numbers, once
+        ]  # fmt: skip
+        self.figure.legend_below(
+            [self._accumulated.line, self._true.line],
+            ["accumulated", "mean over all tokens"],
+            columns=2,
+        )
+
+    def show(self, batch_1=1, batch_2=3, divide_by="number of batches"):
+        lengths = torch.tensor([float(batch_1), float(batch_2)])
+        factors = torch.tensor(DIVISORS[divide_by](batch_1, batch_2), dtype=lengths.dtype)
+        true = 2 * lengths / lengths.sum()
+        accumulated = 2 * factors  # the gradients of the two means are (2, 0) and (0, 2)
+        self._true.point_to(true.tolist())
+        self._accumulated.point_to(accumulated.tolist())
+        counts = (accumulated / true).tolist()
+        for bar, number, count in zip(self._bars, self._numbers, counts, strict=True):
+            bar.set_height(count - 0.01)
+            number.set_text(short_number(count, 2))
+            number.set_y(1.1 if 0.6 < count < 1.1 else count)  # not across the dashed line
+        first, second = (f"{short_number(count, 2)} times" for count in counts)
+        ratio = short_number(accumulated.norm() / true.norm(), 2)
+        return (
+            f"{angle_between(accumulated, true):.0f}° off, {ratio} times as long; a token of batch "
+            f"1 counts {first}, one of batch 2 {second}"
+        )

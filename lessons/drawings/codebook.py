@@ -1,0 +1,121 @@
+"""Where one step of gradient descent moves a vector and the codes of a codebook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from autograd_surprises.numerics import short_number
+from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
+from autograd_surprises.show.picture import Picture
+from helpers.explore.drawings.drawing import Drawing
+
+STEP = 0.5  # the learning rate: along a mean squared distance, a step goes half of the way
+MARGIN = 1.0  # around the codes
+
+
+class CodebookDrawing(Drawing):
+    """A vector z, which can be dragged, between the codes, and one step of gradient descent.
+
+    quantize(z, codes, beta) returns what the decoder gets and the loss of the layer. The decoder's
+    loss is the mean squared distance of what it gets from `target`. Lines between the codes
+    separate the places that get different ones. Each move ends in a mark: a triangle where the
+    decoder's loss moves z, a diamond where the layer's loss does, a square where both together
+    move a code.
+
+    >>> nearest = lambda z, codes: codes[torch.cdist(z, codes).argmin(1)]
+    >>> pull = lambda z, codes, beta: (z, (nearest(z, codes).detach() - z).square().mean())
+    >>> drawing = CodebookDrawing(pull, torch.tensor([[0.0, 0.0], [4.0, 0.0]]), (1.0, 1.0))
+    >>> drawing.show(z1=1.0, z2=0.0).split(": ")[1]
+    'the decoder moves z by (0, 0.5), the loss of the layer by (-0.5, 0)'
+    """
+
+    name = "one step"
+    handles = ({"axes": 0, "names": ["z1", "z2"]},)
+
+    def __init__(self, quantize: Callable, codes: torch.Tensor, target: tuple[float, float]):
+        if codes.dim() != 2 or codes.shape[1] != 2 or len(codes) < 2:
+            raise ValueError(f"codes need the shape (2 or more, 2), got {tuple(codes.shape)}")
+        self.quantize, self.codes, self.target = quantize, codes, torch.tensor([target])
+        self.figure = Picture(8, 4.6)
+        plane = self.figure.subplots()
+        self._draw_plane(plane)
+        looks = {"color": VALUE_COLOUR, "marker": "^"}, {"color": GRADIENT_COLOUR, "marker": "D"}
+        by_loss = [plane.plot([], [], lw=2.5, ms=9, markevery=[1], **look)[0] for look in looks]
+        look = {"color": SLOPE_COLOUR, "marker": "s", "mfc": "white", "ls": (0, (3, 2))}
+        of_codes = [plane.plot([], [], lw=2, ms=8, markevery=[1], **look)[0] for _ in codes]
+        (self._dot,) = plane.plot([], [], "o", color=SLOPE_COLOUR, mec="white", ms=12, gid="handle")
+        self._by_loss, self._of_codes = by_loss, of_codes
+        self.moving = [*by_loss, *of_codes, self._dot]
+        self.figure.legend_below(
+            [self._dot, self._marks, self._star, *by_loss, of_codes[0]],
+            ["z", "codes", "target of the decoder", "z, moved by the decoder's loss",
+             "z, moved by the layer's loss", "a code, moved"],
+            columns=3,
+        )  # fmt: skip
+
+    def _draw_plane(self, plane):
+        low, high = (self.codes.amin(0) - MARGIN).tolist(), (self.codes.amax(0) + MARGIN).tolist()
+        # an even number of points, so that none is equally near to two codes side by side
+        lines = [torch.linspace(*ends, 202) for ends in zip(low, high, strict=True)]
+        distance = torch.cdist(torch.cartesian_prod(*lines), self.codes).square()
+        for k in range(len(self.codes)):
+            others = distance.clone()
+            others[:, k] = torch.inf
+            beyond = (distance[:, k] - others.amin(1)).reshape(202, 202).T
+            plane.contour(
+                *(line.numpy() for line in lines), beyond.numpy(), [0.0],
+                colors="#888888", linewidths=0.7,
+            )  # fmt: skip
+        looks = {"color": "#888888", "mec": "white"}
+        (self._marks,) = plane.plot(*self.codes.T.numpy(), "s", ms=13, **looks)
+        middle = self.codes[:, 0].mean()
+        for k, place in enumerate(self.codes.tolist()):
+            shift, ha = (-12, "right") if place[0] < middle else (12, "left")
+            plane.annotate(f"code {k}", place, (shift, -4), textcoords="offset points", ha=ha)
+        (self._star,) = plane.plot(*self.target[0].numpy(), "*", ms=16, **looks)
+        plane.set(
+            xlabel="z1", ylabel="z2", xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect=1
+        )
+
+    def show(self, z1=1.5, z2=0.5, beta=0.25):
+        z = torch.tensor([[z1, z2]], requires_grad=True)
+        codes = self.codes.clone().requires_grad_()
+        y, loss = self.quantize(z, codes, beta)
+        steps = [_step(of, z, codes) for of in ((y - self.target).square().mean(), loss)]
+        for line, (move, _) in zip(self._by_loss, steps, strict=True):
+            _draw(line, z.detach()[0], move[0])
+        moves = sum(of_codes for _, of_codes in steps)
+        for line, code, move in zip(self._of_codes, self.codes, moves, strict=True):
+            _draw(line, code, move)
+        self._dot.set_data([z1], [z2])
+        (decoder, _), (layer, _) = steps
+        said = [
+            f"the decoder moves z by {_pair(decoder[0])}, the loss of the layer by "
+            f"{_pair(layer[0])}"
+        ]
+        said += [f"code {k} moves by {_pair(move)}" for k, move in enumerate(moves) if move.any()]
+        index = torch.cdist(z.detach(), self.codes).argmin().item()
+        return f"z = {_pair(z[0])} is nearest to code {index}: {'; '.join(said)}"
+
+
+def _step(loss, *leaves):
+    """How far a step of gradient descent moves each leaf."""
+    if not loss.requires_grad:
+        return [torch.zeros_like(leaf) for leaf in leaves]
+    gradients = torch.autograd.grad(loss, leaves, allow_unused=True, retain_graph=True)
+    return [
+        torch.zeros_like(leaf) if gradient is None else -STEP * gradient
+        for leaf, gradient in zip(leaves, gradients, strict=True)
+    ]
+
+
+def _draw(line, start, move):
+    """A line with a mark at its end, if it goes anywhere."""
+    ends = torch.stack([start, start + move]) if move.any() else torch.empty(0, 2)
+    line.set_data(*ends.T.numpy())
+
+
+def _pair(vector):
+    return f"({', '.join(short_number(number) for number in vector.tolist())})"

@@ -1,0 +1,100 @@
+"""Ways to estimate the gradient of a choice: what they answer, and how wrong it is."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import torch
+
+from autograd_surprises.show.colours import INK, VALUE_COLOUR, VERMILION
+from autograd_surprises.show.picture import Picture
+from helpers.curves.axes import draw_light_grid
+from helpers.explore.drawings.drawing import Drawing
+from lessons.choices import (
+    DETERMINISTIC,
+    ESTIMATORS,
+    UNBIASED,
+    bias_and_spread,
+    estimates,
+    exact_gradient,
+)
+
+SHOWN = 3, 0  # the logit whose gradient the dots show: -1 for the last weight
+REPEATS, MOST = 20, 1000  # estimates that are shown of each estimator, samples in one of them
+WINDOW = -4.0, 8.0  # dots outside of it are drawn at its ends
+TICKS = 0.03, 0.1, 0.3, 1.0, 3.0, 10.0
+
+
+class EstimatorsDrawing(Drawing):
+    """On the left estimates of one number of the gradient, on the right the error of all twelve.
+
+    Each dot on the left is the mean of `samples` samples, 20 for each estimator; the line is the
+    exact gradient. On the right, parts of its length: the bias, the spread of such a mean, and
+    both together.
+
+    >>> EstimatorsDrawing().show(temperature=1.0, samples=1000)[-26:]
+    '; the least: with baseline'
+    """
+
+    name = "Six estimators of one gradient"
+
+    def __init__(self):
+        self.figure = Picture(8, 3.8)
+        dots_ax, error_ax = self.figure.subplots(1, 2, sharey=True)
+        rows = range(len(ESTIMATORS))
+        dots_ax.set(yticks=rows, ylim=(len(rows) - 0.4, -0.6), xlim=(-4.5, 8.5))
+        dots_ax.set_yticklabels(ESTIMATORS)
+        dots_ax.set(title="20 estimates of one number", xlabel="dL/dlogit")
+        error_ax.set(title="error of the whole gradient", xlabel="part of the exact length")
+        error_ax.set(xscale="log", xlim=(0.02, 20))
+        error_ax.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
+        error_ax.set_xticks([], minor=True)
+        draw_light_grid(dots_ax, error_ax, along="x")
+        for ax in (dots_ax, error_ax):
+            ax.set_navigate(False)  # y is a name here
+        exact = dots_ax.axvline(exact_gradient()[SHOWN], color=INK, ls="--", lw=1.4)
+        (self._dots,) = dots_ax.plot([], [], "o", color=VALUE_COLOUR, ms=4, alpha=0.75)
+        look = {"ls": "none", "mec": "white"}
+        (self._bias,) = error_ax.plot([], [], "s", color=VALUE_COLOUR, ms=7, **look)
+        (self._spread,) = error_ax.plot([], [], "D", color=INK, ms=7, **look)
+        (self._error,) = error_ax.plot([], [], "o", color=VERMILION, ms=9, **look)
+        self.moving = [self._dots, self._bias, self._spread, self._error]
+        self.figure.legend_below(
+            [exact, self._dots, self._bias, self._spread, self._error],
+            ["exact", "estimate", "bias", "spread / √samples", "error: both"],
+            columns=5,
+        )
+
+    def show(self, temperature=1.0, samples=10):
+        found = [_measured(name, temperature) for name in ESTIMATORS]
+        rows = torch.arange(len(found), dtype=torch.float64)
+        apart = torch.linspace(-0.3, 0.3, REPEATS, dtype=torch.float64)
+        dots = torch.stack([number[:, :samples].mean(1) for number, _, _ in found])
+        self._dots.set_data(dots.clamp(*WINDOW).flatten(), (rows[:, None] + apart).flatten())
+        bias = torch.tensor([bias for _, bias, _ in found], dtype=torch.float64)
+        spread = torch.tensor([spread for _, _, spread in found], dtype=torch.float64)
+        spread = spread / samples**0.5
+        error = (bias**2 + spread**2).sqrt()
+        for line, numbers, lower in (
+            (self._bias, bias, -0.25),
+            (self._spread, spread, 0.25),
+            (self._error, error, 0.0),
+        ):
+            seen = numbers > 0  # the axis is logarithmic
+            line.set_data(numbers[seen].numpy(), (rows + lower)[seen].numpy())
+        said = ", ".join(f"{e:.2g} {name}" for e, name in zip(error, ESTIMATORS, strict=True))
+        return f"error {said}; the least: {list(ESTIMATORS)[error.argmin()]}"
+
+
+def _measured(name, temperature):
+    return _samples_of(name, 1.0 if name in UNBIASED else temperature)
+
+
+@lru_cache(maxsize=128)
+def _samples_of(name, temperature):
+    """The number that is shown, shape (REPEATS, MOST); bias and spread of the whole gradient."""
+    found = estimates(name, temperature, 1 if name in DETERMINISTIC else REPEATS * MOST)
+    bias, spread = bias_and_spread(found)
+    one_number = found[:, SHOWN[0], SHOWN[1]].expand(REPEATS * MOST).reshape(REPEATS, MOST)
+    # a view would keep all twelve numbers of each sample in this cache
+    return one_number.contiguous(), 0.0 if name in UNBIASED else bias, spread

@@ -1,0 +1,94 @@
+"""The gradient of a weighted sum of two outputs, over a plane of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from autograd_surprises.numerics import short_number
+from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
+from autograd_surprises.show.picture import Picture
+from helpers.curves.axes import draw_light_grid, limits_around_zero
+from helpers.curves.derivatives import vector_jacobian_product
+from helpers.explore.drawings.drawing import Drawing
+
+
+class FieldDrawing(Drawing):
+    """On the left v as an arrow, on the right what backward(v) puts into x.grad at many points.
+
+    The tip of v can be dragged. fn maps x of shape (..., 2) to y of shape (..., 2). Along a solid
+    line y1 is constant, along a dashed line y2; a star marks where y1 is smallest, a cross where y2
+    is. The arrows are -x.grad, the way down; all that are longer than 1 are drawn equally long.
+
+    >>> two = FieldDrawing(lambda x: torch.stack([x[..., 0], x[..., 1]], -1))
+    >>> two.show(v1=1.0, v2=-2.0)
+    'at x = [0, 0], x.grad = [1, -2]'
+    """
+
+    name = "How v changes x.grad"
+    handles = ({"axes": 0, "names": ["v1", "v2"]},)
+
+    def __init__(self, fn: Callable, reach: float = 3.0):
+        self.fn = fn
+        line = torch.linspace(-reach, reach, 61)
+        y = fn(torch.cartesian_prod(line, line)).detach()
+        if y.shape != (61 * 61, 2) or y.isnan().all(0).any():
+            raise ValueError(
+                "fn needs to turn x of shape (..., 2) into y of shape (..., 2), but turned "
+                f"{(61 * 61, 2)} into {tuple(y.shape)}, or y is NaN everywhere"
+            )
+        coarse = torch.linspace(-reach, reach, 13)[1:-1]
+        self._points = torch.cartesian_prod(coarse, coarse)
+        self.figure = Picture(8, 4)
+        weights, plane = self.figure.subplots(1, 2, width_ratios=[1, 1.35])
+        weights.set(
+            title="v: the weights", xlabel="v1, weight of y1", ylabel="v2, weight of y2", aspect=1
+        )
+        plane.set(title="-x.grad, the way down", xlabel="x1", ylabel="x2", aspect=1)
+        looks = ((VALUE_COLOUR, "solid", "*"), (SLOPE_COLOUR, "dashed", "P"))
+        for k, (colour, style, mark) in enumerate(looks):
+            plane.contour(
+                line.numpy(), line.numpy(), y[:, k].reshape(61, 61).T.numpy(), 6,
+                colors=colour, linestyles=style, linewidths=0.9,
+            )  # fmt: skip
+            plane.plot([], [], color=colour, ls=style, lw=0.9, label=f"equal y{k + 1}")
+            defined = torch.where(y[:, k].isnan(), torch.inf, y[:, k])
+            lowest = torch.cartesian_prod(line, line)[defined.argmin()].tolist()
+            plane.plot(*lowest, mark, color=colour, mec="white", ms=15, label=f"lowest y{k + 1}")
+        flat = torch.zeros(len(self._points))
+        self._arrows = plane.quiver(
+            *self._points.T.numpy(), flat.numpy(), flat.numpy(), color=GRADIENT_COLOUR, angles="xy",
+            scale_units="xy", scale=1.6 / (coarse[1] - coarse[0]).item(), width=0.006, zorder=3,
+            label="-x.grad",
+        )  # fmt: skip
+        weights.axhline(0, color=SLOPE_COLOUR, lw=1)
+        weights.axvline(0, color=SLOPE_COLOUR, lw=1)
+        draw_light_grid(weights)
+        self._v = weights.quiver(
+            0, 0, 1, 0, color=SLOPE_COLOUR, angles="xy", scale_units="xy", scale=1, width=0.02
+        )
+        (self._tip,) = weights.plot(
+            [], [], "o", color=SLOPE_COLOUR, mec="white", ms=12, gid="handle"
+        )
+        self._weights_ax, self.moving = weights, [self._arrows, self._v, self._tip]
+        self.figure.legend_below(columns=5)
+
+    def show(self, v1=1.0, v2=0.0):
+        v = torch.tensor([v1, v2], dtype=torch.float32)
+        self.ranges = self.measure(v1=v1, v2=v2)
+        grad = vector_jacobian_product(self.fn, self._points, v.expand_as(self._points))
+        long = grad.norm(dim=1, keepdim=True).clamp(min=1.0)  # or long arrows would hide the others
+        self._arrows.set_UVC(*(-grad / long).T.numpy())
+        self._v.set_UVC(*v.numpy())
+        self._tip.set_data([v1], [v2])
+        here = vector_jacobian_product(self.fn, torch.zeros(2), v)
+        return f"at x = [0, 0], x.grad = [{short_number(here[0])}, {short_number(here[1])}]"
+
+    def measure(self, **values):
+        v = self.with_defaults(values).values()
+        return {"v": (min(v), max(v))}
+
+    def fit(self, ranges):
+        limits = limits_around_zero(ranges["v"])
+        self._weights_ax.set(xlim=limits, ylim=limits)

@@ -1,0 +1,88 @@
+"""Which part of a gradient survives in 16 bits, at which scale of the loss."""
+
+from __future__ import annotations
+
+import torch
+
+from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR
+from autograd_surprises.show.picture import Picture
+from helpers.curves.axes import draw_light_grid
+from helpers.explore.drawings.drawing import Drawing
+
+DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
+LOWEST, HIGHEST = -48, 28  # powers of two between which there are bins
+
+
+def _percent(which: torch.Tensor) -> str:
+    """0 % and 100 % mean none and all of them."""
+    rounded = round(100 * which.double().mean().item())
+    if rounded == 0 and which.any():
+        return "under 1 %"
+    return "over 99 %" if rounded == 100 and not which.all() else f"{rounded} %"
+
+
+class HalfPrecisionDrawing(Drawing):
+    """A histogram of the sizes of a gradient times 2**power, over what a dtype of 16 bits can hold.
+
+    gradient  any tensor; its zeros are left out. ValueError if nothing is left
+
+    >>> gradient = torch.tensor([2.0**-30, 2.0**-20, 2.0**-10, 1.0])
+    >>> HalfPrecisionDrawing(gradient).show(dtype="float16", power=0)
+    'of 4 numbers, 25 % become 0, 25 % lose digits, 50 % survive, 0 % become inf'
+    """
+
+    name = "What survives in 16 bits"
+
+    def __init__(self, gradient: torch.Tensor):
+        sizes = gradient.detach().abs().flatten().double()
+        self._sizes = sizes[sizes > 0]
+        if not len(self._sizes):
+            raise ValueError(f"all {len(sizes)} numbers of this gradient are 0: nothing to draw")
+        self.figure = Picture(8, 3.6)
+        ax = self.figure.subplots()
+        ax.set(xlabel="size of the gradient times the scale", ylabel="share of the elements")
+        ax.set_xlim(LOWEST, HIGHEST)
+        powers = range(LOWEST, HIGHEST + 1, 8)
+        ax.set_xticks(powers, [f"$2^{{{k}}}$" for k in powers])
+        ax.yaxis.set_major_formatter("{x:.0f} %")
+        draw_light_grid(ax, along="y")
+        bins = torch.histc(self._sizes.log2(), HIGHEST - LOWEST, LOWEST, HIGHEST)
+        shares = (100 * bins / len(self._sizes)).tolist()
+        ax.set_ylim(0, 1.3 * max(shares))
+        self._bars = ax.bar(range(LOWEST, HIGHEST), shares, 0.9, color=GRADIENT_COLOUR)
+        shade = {"color": SLOPE_COLOUR, "lw": 0}
+        self._zones = [ax.axvspan(0, 1, alpha=alpha, **shade) for alpha in (0.28, 0.12, 0.28)]
+        names = ("becomes 0", "loses digits", "becomes inf")
+        top = ax.get_ylim()[1]
+        self._names = [ax.text(0, 0.97 * top, each, ha="center", va="top") for each in names]
+        self.moving = [*self._zones, *self._bars, *self._names]
+
+    def show(self, dtype="float16", power=0):
+        kind = DTYPES[dtype]
+        for k, bar in enumerate(self._bars):
+            bar.set_x(LOWEST + k + power + 0.05)
+        self._show_limits(kind)
+        scaled = self._sizes * 2.0**power
+        kept = scaled.to(kind)
+        zero, infinite = kept == 0, kept.isinf()
+        coarse = ~zero & (scaled < torch.finfo(kind).smallest_normal)
+        survive = ~(zero | infinite | coarse)
+        zeros, digits, good, inf = map(_percent, (zero, coarse, survive, infinite))
+        return (
+            f"of {len(scaled):,} numbers, {zeros} become 0, {digits} lose digits, {good} survive, "
+            f"{inf} become inf"
+        )
+
+    def _show_limits(self, kind):
+        """Shade what this dtype cannot hold, or not with all its digits."""
+        limits = torch.finfo(kind)
+        # half of the smallest number is rounded to 0
+        smallest = torch.tensor(limits.smallest_normal * limits.eps / 2).log2().item()
+        normal = torch.tensor(limits.smallest_normal).log2().item()
+        largest = torch.tensor(limits.max).double().log2().item()
+        zones = ((LOWEST, smallest), (smallest, normal), (largest, HIGHEST))
+        for zone, name, ends in zip(self._zones, self._names, zones, strict=True):
+            low, high = (min(max(end, LOWEST), HIGHEST) for end in ends)
+            zone.set_bounds(low, 0, high - low, 1)
+            name.set_x((low + high) / 2)
+            name.set_visible(high - low > 7)

@@ -1,0 +1,74 @@
+"""Images, and maps that say which of their pixels speak for a class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+
+from autograd_surprises.show.picture import Picture
+from helpers.explore.drawings.drawing import Drawing
+
+LEVELS = 8  # of a map: more could not be told apart
+
+
+class ImageMapsDrawing(Drawing):
+    """An image beside its maps for the class that is asked for, each with its strongest pixel.
+
+    images  of shape (images, height, width), from 0 (paper) to 1 (ink)
+    maps    {title: of shape (images, classes, height, width)}; what is below 0 is drawn as 0, and
+            each map is drawn relative to its own strongest pixel
+
+    >>> maps = {"the ink": torch.eye(2).expand(1, 3, 2, 2)}
+    >>> ImageMapsDrawing(torch.eye(2)[None], maps).show(asked=2)
+    'image 0, asked for a 2: strongest in the ink at row 1, column 1'
+    """
+
+    name = "Which pixels speak for a class"
+
+    def __init__(self, images: torch.Tensor, maps: Mapping[str, torch.Tensor]):
+        for title, each in maps.items():
+            if each.dim() != 4 or each.shape[::2] != images.shape[:2]:
+                raise ValueError(
+                    f"{title!r} needs a map for each image and class: images of shape "
+                    f"{tuple(images.shape)}, but maps of shape {tuple(each.shape)}"
+                )
+        self._images, self._maps = images, dict(maps)
+        self.figure = Picture(8, 3.1)
+        image_ax, *map_axes = self.figure.subplots(1, 1 + len(maps))
+        look = {"vmin": 0, "vmax": 1, "interpolation": "none"}
+        self._image = image_ax.imshow(images[0].numpy(), cmap="gray_r", **look)
+        self._cells = [ax.imshow(images[0].numpy(), cmap="Oranges", **look) for ax in map_axes]
+        mark = {"mfc": "white", "mec": "black", "ms": 9, "mew": 1.5}
+        self._marks = [ax.plot([0], [0], "o", **mark)[0] for ax in map_axes]
+        for ax, title in zip((image_ax, *map_axes), ("the image", *maps), strict=True):
+            ax.set(title=title, xticks=[], yticks=[])
+            ax.set_navigate(False)
+            ax.spines[:].set_color("#dddddd")
+        self.moving = [self._image, *self._cells, *self._marks]
+        self.figure.legend_below(self._marks[:1], ["strongest pixel"], columns=1)
+        self._words = [
+            ax.text(0.5, 0.5, "", ha="center", va="center", transform=ax.transAxes)
+            for ax in map_axes
+        ]
+        self.moving += self._words
+
+    def show(self, image=0, asked=0):
+        self._image.set_data(self._images[image].numpy())
+        parts = zip(self._cells, self._marks, self._words, self._maps.items(), strict=True)
+        said = [
+            self._show_map(cells, mark, word, title, maps[image, asked].clamp_min(0))
+            for cells, mark, word, (title, maps) in parts
+        ]
+        return f"image {image}, asked for a {asked}: {'; '.join(said)}"
+
+    def _show_map(self, cells, mark, word, title, shown):
+        word.set_text("" if shown.any() else "empty")
+        if not shown.any():
+            cells.set_data(shown.numpy())
+            mark.set_data([], [])
+            return f"{title} is empty"
+        row, column = divmod(int(shown.argmax()), shown.shape[1])
+        cells.set_data((shown / shown.max() * LEVELS).round().numpy() / LEVELS)
+        mark.set_data([column], [row])
+        return f"strongest in {title} at row {row + 1}, column {column + 1}"

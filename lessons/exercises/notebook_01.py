@@ -1,0 +1,159 @@
+"""Exercises on what gets a gradient and what gets trained."""
+
+import warnings
+
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+from lessons.exercises.answers import call_answer, expect_close, short_list
+from lessons.exercises.exercise import Exercise, NotDone, Wrong
+
+LINES = (  # dtype, weight, bias and scale, x
+    (torch.float32, (3.0, 1.0, 0.5), [1.0, -2.0]),
+    (torch.float64, (-2.0, 0.25, 4.0), [[0.5, -1.5, 2.0], [1.0, 0.0, 3.0]]),
+)
+
+
+def _check_scaled_line(answer):
+    for dtype, (weight, bias, scale), x in LINES:
+        _expect_line(answer, dtype, {"weight": weight, "bias": bias, "scale": scale}, x)
+
+
+def _expect_line(answer, dtype, numbers, x):
+    layer = call_answer(answer)
+    tensors = _registered(layer)
+    if type(layer).forward is nn.Module.forward:
+        raise Wrong("forward is missing: the three tensors are registered, now compute with them.")
+    tensors = _registered(layer.to(dtype))
+    with torch.no_grad():
+        for name, value in numbers.items():
+            tensors[name].fill_(value)
+    weight, bias, scale = numbers.values()
+    x = torch.tensor(x, dtype=dtype)
+    at = short_list(x.tolist())
+    where = f"value for weight {weight:g}, bias {bias:g}, scale {scale:g} at x = {at}"
+    y = call_answer(layer, x.clone())
+    expect_close(where, y, (weight * x + bias) * scale)
+    if y.dtype != dtype:
+        raise Wrong(f"{where}: yours is {y.dtype}, expected {dtype}, as the layer and x are.")
+    if not y.requires_grad:
+        raise Wrong("the result has no grad_fn: something in forward cuts the graph.")
+    y.sum().backward()
+    for name, expected in (("weight", scale * x.sum().item()), ("bias", scale * x.numel())):
+        grad = tensors[name].grad
+        if grad is None:
+            raise Wrong(f"{name}.grad: yours None, expected {expected}: forward uses a copy.")
+        expect_close(f"{name}.grad", grad.reshape(()), torch.tensor(expected, dtype=dtype))
+
+
+def _registered(layer):
+    """The three tensors of the layer by name, or what is wrong with them."""
+    if not isinstance(layer, nn.Module):
+        raise Wrong(f"makes a {type(layer).__name__}: derive the class from nn.Module.")
+    if not hasattr(layer, "_parameters"):
+        raise Wrong("__init__ needs to call super().__init__() before anything else.")
+    tensors = {**dict(layer.named_parameters()), **dict(layer.named_buffers())}
+    if not tensors and type(layer).forward is nn.Module.forward:
+        raise NotDone
+    for kind, wanted, remedy in (
+        ("parameters", {"weight", "bias"}, "a Parameter is trained, a buffer is not"),
+        ("buffers", {"scale"}, "self.register_buffer keeps what is not trained"),
+    ):
+        found = {name for name, _ in getattr(layer, f"named_{kind}")()}
+        if found != wanted:
+            yours = ", ".join(sorted(found)) or "none"
+            raise Wrong(f"{kind}: yours {yours}, expected {', '.join(sorted(wanted))}: {remedy}.")
+    for name, tensor in tensors.items():
+        if tensor.numel() != 1:
+            shape = tuple(tensor.shape)
+            raise Wrong(f"{name}: yours has shape {shape}, expected one number: shape (1,).")
+    frozen = [name for name, parameter in layer.named_parameters() if not parameter.requires_grad]
+    if frozen:
+        raise Wrong(f"{frozen[0]}: yours has requires_grad=False, but it is to be trained.")
+    if "scale" not in layer.state_dict():
+        raise Wrong("state_dict: yours lacks scale: leave persistent=True in register_buffer.")
+    return tensors
+
+
+class _Asked(TorchFunctionMode):
+    """Was autograd asked for a gradient inside, and was the .grad of a non-leaf found empty?"""
+
+    computed = found_empty = False
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        with warnings.catch_warnings():  # the check says the same in a line
+            warnings.filterwarnings("ignore", message="The .grad attribute")
+            result = function(*args, **(kwargs or {}))
+        if function in (torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad):
+            self.computed = True
+        elif function == torch.Tensor.grad.__get__ and result is None and not args[0].is_leaf:
+            self.found_empty = True
+        return result
+
+
+def _check_middle_gradient(answer):
+    _expect_middle_gradient(answer, torch.tensor([0.0, 1.0]))
+    _expect_middle_gradient(answer, torch.tensor([[0.5, -1.0, 0.25], [1.5, 0.0, -2.0]]).double())
+
+
+def _expect_middle_gradient(answer, x):
+    x.requires_grad_()
+    nothing = (
+        "yours returned None, as backward() does: end the function with `return` and the gradient."
+    )
+    try:
+        with _Asked() as asked:
+            yours = call_answer(answer, x, cures={"None": nothing})
+    except Wrong:
+        if asked.found_empty:
+            raise Wrong(
+                "yours is None: y is a non-leaf, so y.grad stays empty unless y.retain_grad() "
+                "comes before backward."
+            ) from None
+        raise
+    y = x.detach().exp()
+    mistakes = {
+        "That is the gradient of x. The gradient of y is asked for, one step earlier.": 2 * y * y,
+        "Those are the values of y itself, half of its gradient.": y,
+    }
+    expect_close(f"gradient of y at x = {short_list(x.tolist())}", yours, 2 * y, mistakes)
+    if not asked.computed and x.grad is None:
+        raise Wrong(
+            "the numbers are right, but they come from a formula of yours: let autograd compute "
+            "them, for instance with torch.autograd.grad(loss, y)."
+        )
+
+
+EXERCISES = (
+    Exercise(
+        "01.1",
+        "Two parameters and a buffer",
+        5,
+        "Write a module `ScaledLine` that computes `(weight * x + bias) * scale`. Training changes "
+        "`weight` and `bias`. `scale` is saved in the `state_dict` and moved by `.to`, but no "
+        "optimizer ever sees it. Each of the three holds one number.",
+        (
+            "Everything that is registered is assigned after `super().__init__()`.",
+            'Use `nn.Parameter(torch.ones(1))` for what is trained, `self.register_buffer("scale", '
+            "torch.ones(1))` for what is only kept.",
+        ),
+        _check_scaled_line,
+        "Two parameters are trained, and the buffer is saved and moved with them.",
+    ),
+    Exercise(
+        "01.2",
+        "The gradient in the middle",
+        4,
+        "Write `middle_gradient(x)`: it computes `y = x.exp()` and `loss = (y ** 2).sum()` and "
+        "returns the gradient of `loss` with respect to `y`, which is not a leaf.",
+        (
+            "After `loss.backward()`, `y.grad` is `None`: backward passed through y and "
+            "kept nothing.",
+            "Either call `y.retain_grad()` before backward, so that y keeps it, or ask for it "
+            "directly, with `torch.autograd.grad(loss, y)`.",
+        ),
+        _check_middle_gradient,
+        "You can have the gradient of a non-leaf, if you ask for it.",
+    ),
+)

@@ -1,0 +1,194 @@
+"""Exercises on what backward(v) computes."""
+
+import torch
+
+from lessons.exercises.answers import call_answer, expect_close, likely_mistake, short_list
+from lessons.exercises.exercise import Exercise, Wrong
+from lessons.exercises.old_grad import (
+    expect_kept,
+    expect_new_gradient,
+    leaf_with_old_grad,
+)
+
+NO_WEIGHTS = {
+    "only for scalar outputs": "y has several numbers, but backward got no weights for them: pass "
+    "v, of the shape of y.",
+}
+
+
+ROWS = (  # y and its formula, x, dtype, and the rows that are asked for
+    (
+        "y = [x1 * x2, x1², 5 * x2 - x1]",
+        lambda x: torch.stack([x[0] * x[1], x[0] ** 2, 5 * x[1] - x[0]]),
+        [2.0, 3.0],
+        torch.float64,
+        (1, 0),
+    ),
+    (
+        "y = [x1² * x3, x2 * x4, x3³, x1 - x4, x2²]",
+        lambda x: torch.stack([x[0] ** 2 * x[2], x[1] * x[3], x[2] ** 3, x[0] - x[3], x[1] ** 2]),
+        [1.0, -2.0, 0.5, 3.0],
+        torch.float32,
+        (2, 3),
+    ),
+)
+
+
+def _check_jacobian_row(answer):
+    for formula, fn, point, dtype, rows in ROWS:
+        for i in rows:
+            _expect_row(answer, formula, fn, leaf_with_old_grad(point, dtype), i)
+
+
+def _expect_row(answer, formula, fn, x, i):
+    jacobian = torch.func.jacrev(fn)(x.detach())
+    y, walks = fn(x), []
+    y.register_hook(walks.append)
+    like_y = (
+        f"v needs the shape of y, here {tuple(y.shape)}: one weight for each number of y, not of x."
+    )
+    yours = call_answer(answer, y, x, i, cures={"Mismatch in shape": like_y, **NO_WEIGHTS})
+    mistakes = {
+        "That is the sum of all rows: v has a 1 for each of them.": jacobian.sum(0),
+        f"That is column {i}: how each number of y changes with one of x.": jacobian[:, i],
+        "That is the whole Jacobian: v picks one row of it.": jacobian,
+        f"That is row {i - 1}: i counts from 0.": jacobian[i - 1],
+    }
+    where = f"row {i} for {formula} at x = {short_list(x.tolist())}"
+    expect_new_gradient(where, yours, jacobian[i], mistakes)
+    if len(walks) > 1:
+        raise Wrong(
+            f"row {i} is right, but yours calls autograd {len(walks)} times: one call with a 1 "
+            f"at {i} and zeros elsewhere is enough."
+        )
+    expect_kept("x.grad", x)
+
+
+def _check_weighted_gradient(answer):
+    samples = [[1.0, 2.0], [3.0, -1.0], [2.0, 1.0]]
+    # a square first: there weights fit along the wrong dimension, too
+    _expect_weighted(answer, samples, [2.0, -1.0, 5.0], 3, torch.float64)
+    _expect_weighted(answer, samples, [2.0, -1.0, 5.0], 2, torch.float64)
+    _expect_weighted(answer, [*samples, [0.0, -3.0]], [0.5, 3.0, -2.0, 4.0], 1, torch.float32)
+
+
+def _expect_weighted(answer, samples, weights, features, dtype):
+    named = short_list(weights)
+    weights = torch.tensor(weights, dtype=dtype)
+    x = leaf_with_old_grad(samples, dtype)
+    mixed = (x - x.mean(0)).square()  # so that the weights cannot be applied afterwards
+    y = mixed @ torch.arange(1, 2 * features + 1).to(dtype).reshape(2, features)
+    expected, all_alike, across = [
+        torch.autograd.grad(y, x, v.expand_as(y), retain_graph=True)[0]
+        for v in (weights[:, None], torch.ones(1, dtype=dtype), weights[:features])
+    ]
+    mistakes = {
+        "The weights are ignored: each sample counts 1.": all_alike,
+        "The weights run along the features, expected along the samples: weights[:, None].": (
+            across
+        ),
+        f"A sum is asked for, not the mean of {features} numbers.": expected / features,
+        f"A sum is asked for, not the mean of {y.numel()} numbers.": expected / y.numel(),
+        "Use the weights as they are: don't divide by their sum.": expected / weights.sum(),
+        "That is the unweighted gradient times weights: the weights belong to y, not to x.": (
+            weights[:, None] * all_alike
+        ),
+    }
+    shape = tuple(y.shape)
+    like_y = f"v needs the shape of y, {shape}: repeat each weight along its row of y."
+    cures = {"Mismatch in shape": like_y, "must match": f"For y of shape {shape}: {like_y}"}
+    yours = call_answer(answer, y, x, weights.clone(), cures={**cures, **NO_WEIGHTS})
+    where = f"gradient for y of shape {shape} and weights {named}"
+    expect_new_gradient(where, yours, expected, mistakes)
+    if yours.dtype != x.dtype:
+        raise Wrong(f"{where}: yours is {yours.dtype}, expected {x.dtype}, as x is.")
+    expect_kept("x.grad", x)
+
+
+def _check_two_gradients(answer):
+    _expect_two(answer, leaf_with_old_grad([1.0, 2.0, -1.0]))
+    _expect_two(answer, leaf_with_old_grad([0.5, -1.0, 1.5, 2.0, -0.5], torch.float32))
+
+
+def _expect_two(answer, x):
+    shared = x**3
+    a, b = shared @ torch.arange(1, len(x) + 1).to(x.dtype), shared.square().sum()
+    of_a, of_b = (torch.autograd.grad(loss, x, retain_graph=True)[0] for loss in (a, b))
+    freed = (
+        "the first call frees the part of the graph that the second needs: retain_graph=True in "
+        "the first keeps it."
+    )
+    yours = call_answer(answer, a, b, x, cures={"a second time": freed})
+    if not isinstance(yours, (tuple, list)) or len(yours) != 2:
+        several = isinstance(yours, (tuple, list))
+        got = f"{len(yours)} in a {type(yours).__name__}" if several else type(yours).__name__
+        one = yours[0] if several and yours else yours
+        why = likely_mistake(one, {"That is the sum of both: ask for each alone.": of_a + of_b})
+        raise Wrong(f"needs a tuple of two gradients, got {got}. {why}".strip())
+    if yours[0] is yours[1] is not None:
+        raise Wrong("the two are one tensor, x.grad: the second backward() added to it in place.")
+    swapped = {"That is the gradient of b: the two are swapped.": of_b}
+    both = {"The gradient of a is in it, too: backward() adds to x.grad.": of_a + of_b}
+    expect_new_gradient("gradient of a", yours[0], of_a, swapped)
+    expect_close("gradient of b", yours[1], of_b, both)
+    expect_kept("x.grad", x)
+    if any(gradient.requires_grad for gradient in yours):
+        raise Wrong("create_graph=True gives the gradients a graph: retain_graph=True is enough.")
+    try:
+        torch.autograd.grad(a, x)
+    except RuntimeError:
+        return
+    raise Wrong("after the call the graph is still alive, expected freed: retain it only once.")
+
+
+EXERCISES = (
+    Exercise(
+        "02.1",
+        "One row of the Jacobian",
+        4,
+        "`y` is a vector, computed from the vector `x`. Write `jacobian_row(y, x, i)`: it returns "
+        "row `i` of the Jacobian, which is the gradient of `y[i]` with respect to `x`. Call "
+        "autograd once, and leave `x.grad` as it was.",
+        (
+            "`backward(v)` computes vᵀJ, a weighted sum of the rows. Which weights leave only row "
+            "i?",
+            "v has the shape of y. Start from `torch.zeros_like(y)`.",
+            "`torch.autograd.grad(y, x, v)` returns a tuple and does not touch `x.grad`.",
+        ),
+        _check_jacobian_row,
+        "One call, one row.",
+    ),
+    Exercise(
+        "02.2",
+        "One weight for each sample",
+        6,
+        "`y` has the shape (samples, features), `weights` has the shape (samples,). Write "
+        "`weighted_gradient(y, x, weights)`: it returns the gradient of the weighted sum "
+        "Σᵢ weights[i] · Σⱼ y[i, j] with respect to `x`. Leave `x.grad` as it was.",
+        (
+            "Written as a vector-Jacobian product, v has the shape of y, and every entry of its "
+            "row i is `weights[i]`.",
+            "`weights[:, None]` is a column of shape (samples, 1), and broadcasts along the "
+            "features. If y is square, `weights` alone also broadcasts, but along the wrong "
+            "dimension.",
+            "Or build the number, `(weights[:, None] * y).sum()`, and ask for its gradient.",
+        ),
+        _check_weighted_gradient,
+        "Each sample counts as much as its weight says, even if y is square.",
+    ),
+    Exercise(
+        "02.3",
+        "Two losses, one graph",
+        5,
+        "The losses `a` and `b` are numbers, and a part of their graph is shared. Write "
+        "`two_gradients(a, b, x)`: it returns the gradient of `a` and the gradient of `b` with "
+        "respect to `x`, as a tuple. Leave `x.grad` as it was. After the call the graph is freed.",
+        (
+            "One call for both losses returns the sum of their gradients, so you need two calls.",
+            "A call frees what the graph has saved, the shared part included. Which of the two "
+            "calls has to keep it? The first: `retain_graph=True`.",
+        ),
+        _check_two_gradients,
+        "The graph is kept for the second call, and freed by it.",
+    ),
+)

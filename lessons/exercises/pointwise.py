@@ -1,0 +1,182 @@
+"""A learner's function of each number alone: its value, its gradient, and what it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch.autograd.function import BackwardCFunction
+
+from autograd_surprises.graph import nodes
+from autograd_surprises.show.picture import Picture
+from helpers.curves.agreement import measure_together, places_of_difference
+from helpers.curves.numbers import functions_that_return_none
+from lessons.difference_figure import plot_difference
+from lessons.exercises.answers import (
+    call_answer,
+    expect_close,
+    expect_tensor,
+    likely_mistake,
+)
+from lessons.exercises.exercise import Wrong
+from lessons.saved_tensors import saved_tensors
+
+# Upstream gradients: no two alike, none of them 1.
+UPSTREAM = torch.tensor([3.0, 8.0, -2.0, 0.5, 4.0, -5.0, 7.0, -3.0, -6.0, 9.0, 2.5, -8.0])
+DRAWN_UPSTREAM = -2.0
+
+
+def run_on_leaves(answer: object, *given: torch.Tensor, rest: tuple = ()) -> tuple:
+    """A leaf for each tensor given, and what the answer returns for them: a tensor like the first.
+
+    rest  further arguments of the answer
+    """
+    if isinstance(answer, type):
+        raise Wrong(f"needs a function, got the class: pass {answer.__name__}.apply.")
+    leaves = [tensor.clone().requires_grad_() for tensor in given]
+    x, y = leaves[0], call_answer(answer, *leaves, *rest)
+    if not all(map(torch.equal, leaves, given)):
+        raise Wrong("it writes into its input, which others still need: work on a copy.")
+    if isinstance(y, tuple):
+        raise Wrong(f"returns a tuple of {len(y)}, expected the value alone: take [0].")
+    if not isinstance(y, torch.Tensor):
+        raise Wrong(f"returns a {type(y).__name__}, expected a tensor.")
+    if y.dtype != x.dtype:
+        kinds = f"yours is {_name(y.dtype)}, expected {_name(x.dtype)}"
+        raise Wrong(f"value: {kinds}, as the input is. `.to` converts.")
+    if y.shape != x.shape:
+        raise Wrong(f"value: yours has shape {tuple(y.shape)}, expected {tuple(x.shape)}.")
+    return *leaves, y
+
+
+def gradients_for(upstream: torch.Tensor, y: torch.Tensor, *leaves: torch.Tensor) -> tuple:
+    """The gradient of each leaf for this upstream gradient; None where nothing leads to it."""
+    if not y.requires_grad:
+        raise Wrong("the value is right, but the result has no grad_fn: no path leads back.")
+    upstream = upstream[: len(y)] if y.dim() else upstream
+    given = upstream.to(y.dtype, copy=True)
+    gradients = torch.autograd.grad(y, leaves, given, allow_unused=True, retain_graph=True)
+    if not torch.equal(given, upstream.to(y.dtype)):
+        raise Wrong("backward writes into grad_output, which others still need: work on a copy.")
+    nothing = all(gradient is None for gradient in gradients)
+    if nothing and (names := functions_that_return_none(y, *leaves)):
+        raise Wrong(f"{names[0]}.backward returned nothing: end it with `return` and a gradient.")
+    return gradients
+
+
+def expect_each(
+    what: str,
+    x: torch.Tensor,
+    yours: object,
+    expected: torch.Tensor,
+    why: str | Callable[[float, float], str] = "",
+    *,
+    mistakes: Mapping[str, torch.Tensor] | None = None,
+    upstream: torch.Tensor | None = None,
+    at: str = "x",
+) -> None:
+    """Like expect_close, and the message names the place by its x, and by its upstream gradient.
+
+    why  what to say if no mistake fits; or a function of x and of the learner's number
+    at   what x is called
+    """
+    expect_tensor(what, yours, expected.shape)
+    reason = likely_mistake(yours, mistakes or {})
+    kind = "" if x.dtype == torch.float32 else f" ({_name(x.dtype)})"
+    for i, (number, mine, right) in enumerate(zip(x.tolist(), yours, expected, strict=True)):
+        story = why(number, mine.item()) if callable(why) else why
+        for_upstream = "" if upstream is None else f", grad_output {upstream[i]:g}"
+        where = f"{what} at {at} = {number:g}{kind}{for_upstream}"
+        expect_close(where, mine, right, why=reason or story)
+
+
+def expect_also(
+    answer: object,
+    right: Callable[..., torch.Tensor],
+    *given: torch.Tensor,
+    names: Sequence[str] = ("x",),
+    rest: tuple = (),
+) -> None:
+    """Value and gradients are those of `right` for tensors of another shape and dtype, too.
+
+    names  of the tensors given
+    rest   further arguments of both
+    """
+    *leaves, y = run_on_leaves(answer, *given, rest=rest)
+    *right_leaves, right_y = run_on_leaves(right, *given, rest=rest)
+    x = given[0]
+    among = f"for x of shape {tuple(x.shape)} in {_name(x.dtype)}"
+    expect_close(f"value {among}", y, right_y.detach())
+    count = torch.arange(1.0, y.numel() + 1, dtype=y.dtype).reshape(y.shape)
+    upstream = 100 * (2 * count).cos()  # no two alike, and large: every backward is linear
+    of_right = gradients_for(upstream, right_y, *right_leaves)
+    for name, mine, expected in zip(
+        names, gradients_for(upstream, y, *leaves), of_right, strict=True
+    ):
+        expect_close(f"gradient of {name} {among}", mine, expected)
+
+
+def expect_slope(
+    what: str,
+    x: torch.Tensor,
+    gradient: object,
+    slope: torch.Tensor,
+    mistakes: Mapping[str, torch.Tensor],
+) -> None:
+    """Raise Wrong unless the gradient for UPSTREAM is the slope times that.
+
+    mistakes  reason -> the slope that this mistake has
+    """
+    upstream = UPSTREAM[: len(x)]
+    wrong = {reason: wrong_slope * upstream for reason, wrong_slope in mistakes.items()}
+    wrong["backward ignores grad_output."] = slope
+    expect_each(what, x, gradient, slope * upstream, mistakes=wrong, upstream=upstream)
+
+
+def draw_against(
+    expected: Callable[[torch.Tensor], torch.Tensor],
+    x: tuple[float, float],
+    *,
+    of: Callable[[Callable], Callable] = lambda answer: answer,
+    name: str = "x",
+) -> Callable[[Callable], Picture | None]:
+    """A function that draws an answer against `expected`, or returns None where they are the same.
+
+    x     the interval to draw
+    of    makes a function of one tensor from the answer
+    name  what x is called
+    """
+
+    def draw(answer):
+        # an upstream gradient that is not 1 shows where backward forgets it
+        calls = [(fn, {"grad_output": DRAWN_UPSTREAM}) for fn in (of(answer), expected)]
+        curves = measure_together(calls, x)
+        return plot_difference(*curves, name) if any(places_of_difference(curves)) else None
+
+    return draw
+
+
+def own_functions(y: torch.Tensor) -> list[str]:
+    """The names of the learner's own Functions in the graph of y."""
+    found = nodes(y.grad_fn) if y.grad_fn else []
+    own = [type(node).__name__ for node in found if isinstance(node, BackwardCFunction)]
+    return [name.removesuffix("Backward") for name in own]
+
+
+def bytes_kept(answer: Callable) -> tuple[float, bool]:
+    """Bytes that the graph keeps for each number, and is x itself among them?"""
+    n = 1000
+    x = torch.linspace(-3, 3, n).requires_grad_()
+    part = torch.linspace(-3, 3, 2 * n)[:n].requires_grad_()
+    kept = []
+    for tensor in (x, part):
+        with saved_tensors() as saved:
+            y = call_answer(answer, tensor)
+        kept.append(saved.bytes / n)
+        del y
+    plain, in_part = kept  # a storage counts fully, so a kept x counts twice where it is a part
+    return plain, in_part > plain
+
+
+def _name(dtype):
+    return str(dtype).removeprefix("torch.")

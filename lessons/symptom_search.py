@@ -1,0 +1,65 @@
+"""The index of symptoms, with a search field for a question or a whole traceback."""
+
+from __future__ import annotations
+
+import ipywidgets
+
+from autograd_surprises.show.widget_view import view_of
+from helpers.explore.alert import Alert
+from helpers.explore.callbacks import in_this_thread
+from lessons.symptom_index import find_symptoms
+from lessons.symptom_text import answers, plain_index, whole_index
+
+
+class SymptomSearch(ipywidgets.VBox):
+    """A field for a question or a traceback, and the answers below; if it is empty, the index.
+
+    said     what is typed
+    answers  what is shown, as Markdown
+
+    >>> search = SymptomSearch()
+    >>> search.said.value = "NameError: name 'tensor' is not defined"
+    >>> search.answers[:14]
+    'Nothing found.'
+    """
+
+    def __init__(self):
+        self.said = ipywidgets.Textarea(
+            description="question",
+            placeholder="Type a question or some words, or paste a whole traceback",
+            rows=3,
+            layout={"width": "auto", "max_width": "700px"},
+        )
+        # Links in Markdown open notebooks; links in ipywidgets.HTML do not.
+        self.shown = ipywidgets.Output()
+        self.message = Alert()
+        self._show()
+        self.said.observe(in_this_thread(self._on_text), "value")
+        super().__init__([self.said, self.message, self.shown])
+
+    @property
+    def answers(self) -> str:
+        return self.shown.outputs[0]["data"]["text/markdown"]
+
+    def _on_text(self, change):
+        with self.message.on_error():
+            self._show()
+
+    def _show(self):
+        text = self.said.value
+        if text.strip():
+            found = find_symptoms(text)
+            self.message.say(f"found: {len(found)}")
+            markdown = answers(found)
+        else:
+            self.message.say("")
+            markdown = whole_index()
+        shown = {"data": {"text/markdown": markdown}, "metadata": {}}
+        self.shown.outputs = ({"output_type": "display_data", **shown},)
+
+    _ipython_display_ = None  # ipywidgets 7's own would leave out the stored table
+
+    def _repr_mimebundle_(self, **kwargs):
+        # Without a kernel, readers see the whole index.
+        data = {"text/markdown": whole_index(), "text/plain": plain_index()}
+        return {**view_of(self.model_id), **data}
