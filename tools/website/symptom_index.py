@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from autograd_surprises.messages import MESSAGES, pasted
-from lessons import symptom_index
+from lessons import symptoms
 from lessons.symptom_index import OF_MESSAGES, SYMPTOMS
 from lessons.symptom_text import NOTHING_FOUND, SECTION, said_of, section_name
 
@@ -23,11 +23,11 @@ def symptom_data() -> dict:
         "name": pasted.NAME,
         "end": pasted.END,
         "traceback": pasted.TRACEBACK,
-        "common": sorted(symptom_index.COMMON),
-        "letters": [symptom_index.FEWEST_LETTERS, symptom_index.MORE_LETTERS],
-        "points": symptom_index.POINTS,
-        "enough": symptom_index.ENOUGH,
-        "most": symptom_index.MOST,
+        "common": sorted(symptoms.COMMON),
+        "letters": [symptoms.FEWEST_LETTERS, symptoms.MORE_LETTERS],
+        "points": symptoms.POINTS,
+        "enough": symptoms.ENOUGH,
+        "most": symptoms.MOST,
         "section": SECTION,
         "nothingFound": NOTHING_FOUND,
         "symptoms": [_entry(symptom) for symptom in SYMPTOMS],
