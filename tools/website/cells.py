@@ -109,9 +109,9 @@ def question_html(name, question, options, right):
     rows = []
     for option, why in options:
         badge = Badge("✓", GREEN) if option == right else Badge("✗", RED)
-        said = html.escape(f"{badge.html} {with_code(why)}")
+        explanation = html.escape(f"{badge.html} {with_code(why)}")
         rows.append(
-            f'<label><input type="radio" name="{name}" data-why="{said}"> '
+            f'<label><input type="radio" name="{name}" data-why="{explanation}"> '
             f"<span>{html.escape(option)}</span></label>"
         )
     legend = f"<legend>{with_code(question)}</legend>"
