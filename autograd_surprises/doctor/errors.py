@@ -45,7 +45,7 @@ def finding_of_error(
     """The same for an error of backward. `failed` is the step that raised it, if it is known."""
     said = str(error).strip()
     known = known_message(said)
-    cause = known.cause if known else "unknown-error"
+    cause = known.id if known else "unknown-error"
     places = _lines(history, cause, said, failed)
     sentence = known.meaning if known else UNKNOWN
     if cause == "second-backward" and places:
@@ -144,7 +144,8 @@ SEARCHES = {
     "second-backward": _freed,
     "not-connected": _cuts,
     "unused-input": _cuts,
-    "no-derivative": _operation,
+    "no-derivative/staircase": _operation,
+    "no-derivative/missing": _operation,
     "no-double-backward": _operation,
     "once-differentiable": _function,
     "view-in-place": _function,

@@ -1,27 +1,11 @@
-"""What torch's messages mean, what helps, and how to reproduce them.
+"""PyTorch's messages and plain questions about gradients: TOML, a loader, and a search.
 
-message           one message, and what may cause it
-tensors           making a tensor, changing it in place, reading its gradient
-gradients         backward() and torch.autograd.grad
-custom_functions  torch.autograd.Function and gradcheck
-modules           modules, optimizers and distributed training
-training_steps    mixed precision, clipping, schedules and checkpoints
-under_transforms  torch.func, forward mode and torch.compile
-catalogue         all messages, and the search for one
-pasted            find messages in a traceback
+entries    a message, a question, and the causes of either
+catalogue  all of them, read from the TOML files, and the message that a text contains
+pasted     the messages in a text that somebody pastes, such as a traceback
+index      both in one index, which is searched by messages or by words
 """
 
-from autograd_surprises.messages.catalogue import MESSAGES, known_message, remedy_for
-from autograd_surprises.messages.message import PRELUDE, Cause, Message
-from autograd_surprises.messages.pasted import errors_in, messages_in
+from autograd_surprises.messages.catalogue import known_message, remedy_for
 
-__all__ = [
-    "MESSAGES",
-    "PRELUDE",
-    "Cause",
-    "Message",
-    "errors_in",
-    "known_message",
-    "messages_in",
-    "remedy_for",
-]
+__all__ = ["known_message", "remedy_for"]

@@ -23,7 +23,9 @@ def input_requires_grad():
     return Visit(loss, {"x": x})
 
 
-@patient("backward of a vector", status="error", cause=("vector-loss", "vector-backward"))
+@patient(
+    "backward of a vector", status="error", cause=("vector-loss", "vector-backward/not-scalar")
+)
 def loss_is_a_vector():
     x = torch.ones(3, requires_grad=True)
     loss = x * 2  #!
@@ -37,7 +39,7 @@ def loss_is_a_sum():
     return Visit(loss, {"x": x})
 
 
-@patient("`x // 2` has no derivative", status="error", cause="no-derivative")
+@patient("`x // 2` has no derivative", status="error", cause="no-derivative/staircase")
 def floor_division():
     x = torch.tensor([3.0, 5.0], requires_grad=True)
     halves = x // 2  #!
@@ -148,7 +150,9 @@ class ScaleForgetsFactor(Scale):
         return grad_output * ctx.factor
 
 
-@patient("a Function returns too few gradients", status="error", cause="gradient-count")
+@patient(
+    "a Function returns too few gradients", status="error", cause="gradient-count/several-inputs"
+)
 def too_few_gradients():
     x = torch.ones(3, requires_grad=True)
     loss = ScaleForgetsFactor.apply(x, 2.0).sum()  #!
