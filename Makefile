@@ -41,7 +41,7 @@ lint: $(VENV)/ready-test ## check the style of Python files and notebooks
 	$(RUN) -m ruff check
 	$(RUN) -m ruff format --check
 
-unit: $(VENV)/ready-test ## test both packages, tools and the form of the notebooks
+unit: $(VENV)/ready-test ## test the packages, tools and the form of the notebooks
 	$(RUN) -m pytest tests --ignore=tests/browser -n 2
 
 nb: $(VENV)/ready-test ## run every notebook and compare each output with the stored one
@@ -51,7 +51,7 @@ browser: $(VENV)/ready-test ## test JupyterLab and the website in a real browser
 	$(RUN) -m pytest tests/browser -n 2
 
 test-colab: ## test the notebooks with the versions that Google Colab has
-	$(MAKE) VENV=.venv-colab PACKAGES='. nbval pytest pytest-xdist' FIXED=tests/colab.txt \
+	$(MAKE) VENV=.venv-colab PACKAGES="'.[notebooks]' nbval pytest pytest-xdist" FIXED=tests/colab.txt \
 		.venv-colab/ready
 	.venv-colab/bin/python -m pytest notebooks -n 2
 

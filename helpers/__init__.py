@@ -1,9 +1,4 @@
-"""The tools of the Autograd Surprises notebooks, in four rooms. Each imports only those above it.
+"""The tools of the notebooks, in three rooms: `functions`, `curves` and `explore`.
 
-functions  operations whose gradient is chosen by hand: round_ste, clamp, step, ...
-curves     a function and its gradient, as numbers and as figures
-lessons    predict, expect_error, exercise, check, and the data of the lessons
-widgets    explore: sliders, and a picture that follows
-
-For your own code, use the package autograd_surprises.
+To diagnose your own code, use the package `autograd_surprises`.
 """

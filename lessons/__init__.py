@@ -1,25 +1,10 @@
-"""What a lesson is made of.
+"""What only the notebooks need: questions, expected errors, exercises, data, drawings, widgets."""
 
-saved_tensors   bytes that a graph keeps alive for backward
-two_processes   a function in two processes at once
-stairs          a staircase, and a ball that rolls down it by gradient descent
-stairs_picture  the ball on its way down, as a figure
-choices         four choices with a known gradient, and six ways to estimate it
-digits          handwritten digits, and small networks that read them in few bits
-installation    is everything installed, and if not, what repairs it
-arrow_keys      the arrow keys in the questions of a page
-prediction      predict: a question before its answer is shown
-expectations    expect_error, expect_warning: the real message, raised by the cell
-exercises       the exercises of each notebook, and their checks
-checking        exercise, check: the task, and what is wrong with the answer
-plain_function  a plain Function, to see what it lacks
-plain_questions  questions where torch prints no message
-symptoms        the index of symptoms, and the search for one
-symptom_text    the index as text
-"""
+from autograd_surprises.show.notebooks_extra import notebooks_extra
 
-from lessons.checking import check, exercise
-from lessons.expectations import expect_error, expect_warning
-from lessons.prediction import predict
+with notebooks_extra():
+    from lessons.checking import check, exercise
+    from lessons.expectations import expect_error, expect_warning
+    from lessons.prediction import predict
 
 __all__ = ["check", "exercise", "expect_error", "expect_warning", "predict"]

@@ -5,7 +5,10 @@ from __future__ import annotations
 import sys
 from importlib import metadata
 
-from packaging.requirements import Requirement
+from autograd_surprises.show.notebooks_extra import notebooks_extra
+
+with notebooks_extra():
+    from packaging.requirements import Requirement
 
 PROJECT = "autograd-surprises"
 
@@ -28,7 +31,7 @@ def missing_packages() -> list[str]:
         return [f"{PROJECT} itself is not installed. In its folder: {_pip('-e .')}"]
     problems = []
     for requirement in requirements:
-        if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+        if requirement.marker and not requirement.marker.evaluate({"extra": "notebooks"}):
             continue
         wanted = f"{requirement.name}{requirement.specifier}"
         try:

@@ -1,5 +1,6 @@
-"""The examples in the docstrings are true, and every public function has a docstring."""
+"""Every file and public function has a docstring, and the examples in docstrings are true."""
 
+import ast
 import doctest
 import importlib
 import inspect
@@ -12,11 +13,13 @@ import torch
 
 import autograd_surprises
 import helpers
+import lessons
 from autograd_surprises import explain, trace
+from tools.notebooks import ROOT
 
 MODULES = [
     module.name
-    for package in (autograd_surprises, helpers)
+    for package in (autograd_surprises, helpers, lessons)
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     if not module.ispkg
     and not module.name.endswith(".__main__")
@@ -49,3 +52,17 @@ def test_examples_are_true(name, monkeypatch):
 def test_every_public_function_is_described(name):
     module = importlib.import_module(name)
     assert [name for name, thing in public(module).items() if not inspect.getdoc(thing)] == []
+
+
+def test_the_first_line_of_every_file_says_what_it_is_for():
+    folders = ("autograd_surprises", "helpers", "lessons", "tools", "tests", "benchmarks", "docs")
+    files = [
+        ROOT / "conftest.py",
+        *(file for name in folders for file in (ROOT / name).rglob("*.py")),
+    ]
+
+    def says(file):
+        first, *_ = (ast.get_docstring(ast.parse(file.read_text("utf-8"))) or "").split("\n")
+        return len(first.split()) > 2
+
+    assert [file.relative_to(ROOT).as_posix() for file in files if not says(file)] == []

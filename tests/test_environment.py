@@ -27,11 +27,29 @@ ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = (ROOT / "environment.yml").read_text()
 CONSTRAINTS = (ROOT / "constraints.txt").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+JOBS = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())["jobs"]
 
 PIP_NAME = {"pytorch-cpu": "torch", "matplotlib-base": "matplotlib"}
 MAKEFILE = (ROOT / "Makefile").read_text()
 PYTHONS = re.search(r"^\t(3[.0-9|]+)\) ", MAKEFILE, re.MULTILINE)[1].split("|")
 SYSTEMS = {"linux": "posix", "darwin": "posix", "win32": "nt"}
+
+
+def applies(requirement, environment):
+    return not requirement.marker or requirement.marker.evaluate(environment)
+
+
+def required(project, extras, environment):
+    """What the project and these extras ask for there, without the extras that one includes."""
+    lines = sum((project["optional-dependencies"][extra] for extra in extras), [])
+    wanted = map(Requirement, [*project["dependencies"], *lines])
+    return [each for each in wanted if each.name != project["name"] and applies(each, environment)]
+
+
+def test_for_peoples_own_code_torch_is_enough():
+    for python in PYTHONS:
+        names = {each.name for each in required(PROJECT, [], {"python_version": python})}
+        assert names - {"torch"} == ({"tomli"} if python == "3.10" else set())
 
 
 def check_environment(text, project):
@@ -41,7 +59,7 @@ def check_environment(text, project):
     assert environment["channels"] == ["conda-forge", "nodefaults"]
 
     *lines, pip = environment["dependencies"]
-    assert pip == {"pip": ["-e ."]}
+    assert pip == {"pip": ["-e .[notebooks]"]}
     asked = {}
     for spec in (MatchSpec(line, strict=True) for line in lines):
         assert spec.build is None, f"{spec}: name and range are enough"
@@ -53,8 +71,7 @@ def check_environment(text, project):
     assert python, "Binder needs one Python version: python=3.N"
     assert python[1] in SpecifierSet(project["requires-python"])
 
-    lab = project["optional-dependencies"]["lab"]
-    wanted = map(Requirement, project["dependencies"] + lab)
+    wanted = required(project, ["notebooks", "lab"], {"python_version": python[1]})
     assert {PIP_NAME.get(name, name): SpecifierSet(range) for name, range in asked.items()} == {
         requirement.name: requirement.specifier for requirement in wanted
     }
@@ -72,7 +89,7 @@ def test_environment_agrees_with_pyproject():
         pytest.param("  - pip\n", "  - pip\n  - scipy\n", "scipy", id="extra"),
         pytest.param("nbval>=0.11", "nbval=>0.11", "unable to parse", id="unreadable"),
         pytest.param("python=3.12", "python=3.9", "3.9", id="old Python"),
-        pytest.param("-e .", "-e . --no-deps", "--no-deps", id="pip options"),
+        pytest.param("-e .[notebooks]", "-e .[notebooks] --no-deps", "--no-deps", id="pip options"),
     ],
 )
 def test_a_planted_disagreement_is_found(line, planted, named):
@@ -90,7 +107,6 @@ def check_constraints(text, project):
         )
     pins = list(map(Requirement, lines))
 
-    wanted = [*project["dependencies"], *sum(project["optional-dependencies"].values(), [])]
     for python in PYTHONS:
         for system, os_name in SYSTEMS.items():
             there = {
@@ -99,16 +115,12 @@ def check_constraints(text, project):
                 "sys_platform": system,
                 "os_name": os_name,
             }
-            applies = [pin for pin in pins if not pin.marker or pin.marker.evaluate(there)]
-            for requirement in map(Requirement, wanted):
-                if requirement.marker and not requirement.marker.evaluate(there):
-                    continue
+            ours = [pin for pin in pins if applies(pin, there)]
+            for requirement in required(project, project["optional-dependencies"], there):
                 if requirement.name == "torchvision":  # names its own torch exactly
                     continue
-                if requirement.name == project["name"]:  # an extra that includes another
-                    continue
                 where = f"{requirement.name} on Python {python}, {system}"
-                pinned = [pin.specifier for pin in applies if pin.name == requirement.name]
+                pinned = [pin.specifier for pin in ours if pin.name == requirement.name]
                 assert len(pinned) == 1, f"{where}: {len(pinned)} pins"
                 (version,) = (pin.version for pin in pinned[0])
                 assert version in requirement.specifier, f"{where}: {version} is out of range"
@@ -137,15 +149,20 @@ def test_a_planted_pin_is_found(package, planted, named):
 # ---- Google Colab
 
 COLAB = (ROOT / "tests/colab.txt").read_text()
+(PYTHON_OF_COLAB,) = (
+    step["with"]["python-version"]
+    for step in JOBS["colab"]["steps"]
+    if "setup" in step.get("uses", "")
+)
 
 
 def check_colab(pins, project):
-    """`pip install` in Colab changes none of its packages and brings no JupyterLab or ipywidgets 8,
+    """The cell `install` changes none of Colab's packages and brings no JupyterLab or ipywidgets 8,
     which it cannot show (https://github.com/googlecolab/colabtools/issues/4525)."""
     there = {pin.name: pin.specifier for pin in map(Requirement, re.findall("^.+==.+", pins, re.M))}
     assert there.keys() >= {"anywidget", "ipywidgets", "matplotlib"}
     there |= dict.fromkeys(["packaging", "pillow", "torch"])  # in any version
-    for requirement in map(Requirement, project["dependencies"]):
+    for requirement in required(project, ["notebooks"], {"python_version": PYTHON_OF_COLAB}):
         assert requirement.name in there, f"{requirement} is not in Colab: move it to an extra"
         if there[requirement.name]:
             (pin,) = there[requirement.name]
@@ -165,7 +182,7 @@ def test_colab_has_what_the_notebooks_need():
 )
 def test_a_dependency_that_colab_lacks_is_found(dependency, named):
     with pytest.raises(AssertionError, match=re.escape(named)):
-        check_colab(COLAB, {"dependencies": [*PROJECT["dependencies"], dependency]})
+        check_colab(COLAB, {**PROJECT, "dependencies": [*PROJECT["dependencies"], dependency]})
 
 
 # ---- The versions in our texts
@@ -175,7 +192,6 @@ def minor(version):
     return ".".join(version.split(".")[:2])
 
 
-JOBS = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())["jobs"]
 MATRIX = JOBS["pip"]["strategy"]["matrix"]["version"]
 OLDEST, NEWEST = versions()[0], versions()[-1]
 DAILY = minor(re.search("^torch==(.*)$", CONSTRAINTS, re.MULTILINE)[1])

@@ -324,7 +324,8 @@ def installed(monkeypatch):
 
 
 def test_installation_check_names_the_remedy(installed):
-    wanted = ["torch>=2.6", "ipywidgets<9,>=8.1", 'nbval>=0.11; extra == "test"']
+    wanted = ["torch>=2.6"]
+    wanted += ['ipywidgets<9,>=8.1; extra == "notebooks"', 'nbval>=0.11; extra == "test"']
     assert installed(wanted, {"torch": "2.13.0+cpu", "ipywidgets": "8.1.9"}) == []
     (old,) = installed(wanted, {"torch": "2.5", "ipywidgets": "8.1.9"})
     assert old.startswith("torch 2.5 does not fit: ") and old.endswith("pip install 'torch>=2.6'")

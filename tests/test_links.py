@@ -15,7 +15,7 @@ import pytest
 from tools.notebooks import ROOT, notebook_files
 
 MARKDOWN = mistune.create_markdown(renderer="ast", plugins=["url", "math"])
-PACKAGES = "autograd_surprises|helpers"
+PACKAGES = "autograd_surprises|helpers|lessons"
 FOLDERS = f"{PACKAGES}|tests|notebooks|benchmarks|tools"
 
 
@@ -119,7 +119,7 @@ def unknown_names(path, root=ROOT):
         if token["type"] not in ("codespan", "block_code"):
             continue
         code = token["raw"]
-        names = re.findall(rf"\b(?:{PACKAGES})(?:\.[A-Za-z_]\w*)+", code)
+        names = re.findall(rf"\b(?:{PACKAGES})(?:\.(?!py\b)[A-Za-z_]\w*)+", code)
         for module, imported in re.findall(rf"from ((?:{PACKAGES})[\w.]*) import ([\w, ]+)", code):
             names += [f"{module}.{name}" for name in re.findall(r"\w+", imported)]
         for name in names:

@@ -370,7 +370,7 @@ def test_the_notebooks_run_with_colabs_versions(checkout, torch):
     assert done.returncode == 0, done.stderr
     assert asked == [
         "-m venv .venv-colab",
-        INSTALL.replace("-c ", "-c .venv-colab/") + " nbval pytest pytest-xdist",
+        INSTALL.replace("-c ", "-c .venv-colab/") + "[notebooks] nbval pytest pytest-xdist",
         "-m pytest notebooks -n 2",
     ]
     daily, colab, used = (

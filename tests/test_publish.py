@@ -122,10 +122,11 @@ def missing(monkeypatch):
 
 def test_the_install_cell_installs_from_the_repository(project, shell, missing):
     assert shell.run_cell(install_cell(project, "owner/repo")).success
-    assert shell.asked == ["install --quiet https://github.com/owner/repo/archive/main.zip"]
+    address = "https://github.com/owner/repo/archive/main.zip"
+    assert shell.asked == [f'install --quiet "autograd-surprises[notebooks] @ {address}"']
 
 
 def test_without_a_repository_the_install_cell_says_what_to_do(project, shell, missing):
     error = shell.run_cell(install_cell(project, None)).error_in_exec
     assert isinstance(error, ModuleNotFoundError) and shell.asked == []
-    assert "make lab" in str(error) and "%pip install FOLDER" in str(error)
+    assert "make lab" in str(error) and '%pip install "FOLDER[notebooks]"' in str(error)

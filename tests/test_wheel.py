@@ -1,5 +1,6 @@
-"""The wheel works in another folder, beside the user's own file helpers.py, and has its types."""
+"""The wheel works with torch alone, beside a user's own helpers.py and lessons.py, and is typed."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -13,32 +14,48 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = "autograd_surprises", "helpers", "lessons"
 BUILD = "import sys, setuptools.build_meta as build; print(build.build_wheel(sys.argv[1]))"
 
-HELPERS = """
+OF_NOTEBOOKS = "IPython", "PIL", "anywidget", "ipywidgets", "matplotlib", "numpy", "packaging"
+# What Python runs first, in every process; then these cannot be imported.
+WITHOUT = f"import sys; sys.modules.update(dict.fromkeys({OF_NOTEBOOKS}))"
+FILES = {
+    "helpers.py": """
 def cut(score):
     return score.detach()
-"""
-SCRIPT = """
-import sys
-import torch
+""",
+    "lessons.py": "raise SystemExit('the doctor imported lessons.py')",
+    "train.py": """
 import helpers
-from autograd_surprises import explain, explain_error, report_card, trace
+import torch
+
+w = torch.ones(2, requires_grad=True)
+bias = torch.ones(2, requires_grad=True)
+optimizer = torch.optim.SGD([w, bias], lr=0.1)
+(helpers.cut(3 * w) + bias).sum().backward()
+optimizer.step()
+""",
+    "diagnose.py": """
+import helpers
+import torch
+import autograd_surprises
+from autograd_surprises import explain, explain_error, report_card, trace, watch
 
 w = torch.ones(2, requires_grad=True)
 bias = torch.ones(2, requires_grad=True)
 with trace() as t:
     loss = (helpers.cut(3 * w) + bias).sum()
-print(t.explain(loss, {"w": w}))
-print(report_card(torch.sin, torch.randn(3)).passed)
+report = t.explain(loss, {"w": w})
+print(explain(loss, {"w": w}), report, report._repr_html_(), report.graph())
+print(report_card(torch.sin, torch.randn(3)))
+with watch(torch.nn.Linear(2, 1)) as watched:
+    pass
 try:
     helpers.cut(w).sum().backward()
 except RuntimeError as error:
     print(explain_error(error))
-print("helpers:", helpers.__file__)
-print("tools:", sys.modules["autograd_surprises"].__file__)
-print("loaded:", *(m for m in ("torch", "matplotlib", "ipywidgets", "PIL") if m in sys.modules))
-"""
-
-
+print(helpers.__file__, autograd_surprises.__file__, sep="\\n")
+""",
+}
+PICTURES = "picture", "live_picture", "stored_picture", "stroke_recorder"  # need the extra
 USER = ROOT / "tests" / "outside_user.py"
 # Strictly, but without reading the types of torch and the others, which would take a minute.
 MYPY = """
@@ -72,40 +89,89 @@ def wheel(tmp_path_factory):
     return zipfile.ZipFile(file)
 
 
-def test_the_wheel_holds_both_packages_with_their_data_and_nothing_else(wheel):
+def test_the_wheel_holds_the_packages_with_their_data_and_nothing_else(wheel):
     inside = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert inside == files_of_packages(ROOT)
     for data, least in (
         ("autograd_surprises/atlas/measured/torch-", 10),
-        ("helpers/lessons/measured/", 2),
+        ("lessons/measured/", 2),
         ("lessons/digits/digits.csv.gz", 1),
     ):
         assert sum(name.startswith(data) for name in inside) >= least, data
 
 
-def test_the_wheel_diagnoses_beside_a_users_own_helpers(wheel, tmp_path):
-    installed, script = tmp_path / "installed", tmp_path / "project" / "train.py"
-    wheel.extractall(installed)
-    script.parent.mkdir()
-    script.write_text(SCRIPT)
-    script.with_name("helpers.py").write_text(HELPERS)
-    (tmp_path / "elsewhere").mkdir()
+@pytest.fixture(scope="module")
+def user(wheel, tmp_path_factory):
+    """The folder of a user who has the wheel, torch and files of his own."""
+    folder = tmp_path_factory.mktemp("user")
+    wheel.extractall(folder / "installed")
+    (folder / "installed" / "sitecustomize.py").write_text(WITHOUT)
+    (folder / "project").mkdir()
+    for name, text in FILES.items():
+        (folder / "project" / name).write_text(text)
+    return folder
+
+
+def run(user, *arguments, folder="project"):
+    """What Python prints there: (stdout, stderr)."""
     done = subprocess.run(
-        [sys.executable, script],
-        env={**os.environ, "PYTHONPATH": str(installed)},
-        cwd=tmp_path / "elsewhere",
+        [sys.executable, *arguments],
+        env={**os.environ, "PYTHONPATH": str(user / "installed")},
+        cwd=user / folder,
         capture_output=True,
         text=True,
         encoding="utf-8",
     )
     assert done.returncode == 0, done.stderr
-    *said, helpers, tools, loaded = done.stdout.splitlines()
-    explained = "\n".join(said)
-    assert "helpers.py:3: return score.detach()" in explained, "the user's file is the user's"
-    assert "True" in said, "the report card of torch.sin"
-    assert helpers == f"helpers: {script.with_name('helpers.py')}"
-    assert tools == f"tools: {installed / 'autograd_surprises' / '__init__.py'}"
-    assert loaded == "loaded: torch"
+    return done.stdout, done.stderr
+
+
+def test_the_diagnosis_needs_torch_alone_and_leaves_a_users_helpers_to_the_user(user):
+    shown, _ = run(user, "diagnose.py")
+    assert "helpers.py:3: return score.detach()" in shown
+    assert "vmap(grad)" in shown, "the report card of torch.sin"
+    *_, helpers, own = shown.splitlines()
+    assert Path(own) == user / "installed" / "autograd_surprises" / "__init__.py"
+    assert Path(helpers) == user / "project" / "helpers.py"
+
+
+def test_the_commands_need_torch_alone(user):
+    watched = "-m", "autograd_surprises", "--json", "r.json", "--html", "r.html", "train.py"
+    _, shown = run(user, *watched)
+    assert "helpers.py:3: return score.detach()" in shown
+    (step,) = json.loads((user / "project" / "r.json").read_text())["reports"]
+    assert step["step"] == 1
+    assert "<pre>" in (user / "project" / "r.html").read_text(), "the graph as text"
+    card, _ = run(user, "-m", "autograd_surprises", "card", "torch:sin", "--shape", "3")
+    assert "vmap(grad)" in card
+
+
+def test_every_module_of_the_diagnosis_but_its_pictures_needs_torch_alone(user):
+    names = [
+        ".".join(file.relative_to(user / "installed").with_suffix("").parts)
+        for file in (user / "installed" / "autograd_surprises").rglob("*.py")
+        if file.stem not in ("__main__", *PICTURES)
+    ]
+    imported = f"import sys, importlib; [*map(importlib.import_module, {names})]"
+    code = f"{imported}; print({{'helpers', 'lessons'}} & {{*sys.modules}})"
+    assert run(user, "-c", code)[0] == "set()\n"
+
+
+def test_a_missing_package_is_one_sentence_with_its_remedy(user):
+    code = """
+import importlib, autograd_surprises.show.graph_picture as graph_picture
+graph = graph_picture.BoxGraph((graph_picture.Box("leaf", ("x",)),), ())
+for module in ("helpers.curves", "helpers.explore", "lessons", "lessons.installation", ""):
+    try:
+        importlib.import_module(module) if module else graph_picture.draw(graph)
+    except ModuleNotFoundError as error:
+        print(error)
+print(graph._repr_mimebundle_()["text/plain"])
+"""
+    *sentences, graph, _, remedy = run(user, "-c", code, folder=".")[0].splitlines()
+    sentence = 'matplotlib is missing: run pip install "autograd-surprises[notebooks]"'
+    assert sentences == [sentence] * 5
+    assert graph == "x" and sentence in remedy, "what a notebook shows of a report's graph"
 
 
 @pytest.fixture(scope="module")

@@ -122,10 +122,11 @@ def notebook(path, repository):
 def install_source(repository: str | None) -> str:
     """A cell that does nothing if the packages are there, and else installs them or says how to."""
     if repository:
-        return f"{IF_MISSING}    %pip install --quiet {archive(repository)}"
+        wheel = f"autograd-surprises[notebooks] @ {archive(repository)}"
+        return f'{IF_MISSING}    %pip install --quiet "{wheel}"'
     return (
-        f'{IF_MISSING}    remedy = "run `make lab` in the folder of the project, '
-        'or `%pip install FOLDER`"\n'
+        f"{IF_MISSING}    remedy = 'run `make lab` in the folder of the project, "
+        'or `%pip install "FOLDER[notebooks]"`\'\n'
         '    raise ModuleNotFoundError(f"Autograd Surprises is missing in this Jupyter: {remedy}")'
     )
 

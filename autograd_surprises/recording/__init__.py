@@ -1,1 +1,1 @@
-"""What the forward pass did."""
+"""What the forward pass did: each call of torch, its line, and what has to be forgotten."""

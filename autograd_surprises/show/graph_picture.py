@@ -13,6 +13,7 @@ import torch
 
 from autograd_surprises.graph import autograd_graph
 from autograd_surprises.show.colours import BLUE, INK, VERMILION
+from autograd_surprises.show.notebooks_extra import notebooks_extra
 
 if TYPE_CHECKING:  # the boxes alone need no matplotlib
     from autograd_surprises.show.picture import Picture
@@ -85,7 +86,10 @@ class BoxGraph:
     __repr__ = summary.fget
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        return draw(self)._repr_mimebundle_()
+        try:
+            return draw(self)._repr_mimebundle_()
+        except ModuleNotFoundError as error:
+            return {"text/plain": f"{self.summary}\n\nThe picture needs more: {error}"}
 
 
 def plot_graph(result: torch.Tensor, *, title: str = "", **names: torch.Tensor) -> Picture:
@@ -120,7 +124,8 @@ def draw(graph: BoxGraph, title: str = "") -> Picture:
     >>> draw(BoxGraph((Box("leaf", ("x",)),), ())).summary
     'x'
     """
-    from autograd_surprises.show.picture import Picture
+    with notebooks_extra():
+        from autograd_surprises.show.picture import Picture
 
     figure = Picture(1, 1)
     figure.set_layout_engine("none")
