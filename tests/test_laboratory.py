@@ -14,7 +14,7 @@ import torch
 from PIL import Image, ImageChops
 from read_strokes import read_strokes
 
-from helpers.explore import laboratory as module
+from lessons import laboratory as module
 from lessons.digits import (
     HELD_OUT,
     IMAGES,

@@ -7,8 +7,8 @@ import torch
 from read_strokes import read_strokes
 
 from helpers.curves import gradient_curve
-from helpers.explore import playground as module
 from helpers.explore.controls import positions
+from lessons import playground as module
 from lessons.playground import EXAMPLES, FORMULA, Playground
 
 X = (-3.0, 3.0)
