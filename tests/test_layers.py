@@ -147,7 +147,7 @@ def test_the_first_import_loads_torch_and_nothing_heavier():
         for file in FILES
         if file.parts[len(ROOT.parts)] == "autograd_surprises"
         and file.name not in ("__main__.py", "stroke_recorder.py")
-        and file.name not in ("live_picture.py", "stored_picture.py", "picture.py")
+        and file.name not in ("live_picture.py", "picture.py")
     ]
     code = f"""
 import importlib, sys

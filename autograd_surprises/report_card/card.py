@@ -6,7 +6,8 @@ import html
 from collections import Counter
 from dataclasses import dataclass, field
 
-from autograd_surprises.show.badge import GREEN, GREY, OCHRE, RED, Badge
+from autograd_surprises.show.badge import Badge
+from autograd_surprises.show.colours import GREEN, GREY, OCHRE, RED
 from autograd_surprises.show.findings import Sentence, by_story, finding_html, findings_text
 
 WRONG, REFUSED, WORKS = "silently wrong", "refused", "works"

@@ -8,6 +8,8 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 
+from autograd_surprises.show.colours import GRID_GREY
+
 Range = tuple[float, float]
 FARTHEST = 1e307  # matplotlib computes with limits, and the largest float is 1.8e308
 # From vermilion for negative numbers to blue, light enough for the numbers to stand on them.
@@ -21,7 +23,7 @@ def draw_light_grid(*axes: Axes, along: str = "both"):
     >>> draw_light_grid(Picture(4, 3).subplots(), along="y")
     """
     for ax in axes:
-        ax.grid(color="#dddddd", lw=0.6, axis=along)
+        ax.grid(color=GRID_GREY, lw=0.6, axis=along)
         ax.set_axisbelow(True)
 
 

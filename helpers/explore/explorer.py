@@ -13,8 +13,7 @@ import ipywidgets
 import torch
 
 from autograd_surprises.show.live_picture import LivePicture
-from autograd_surprises.show.stored_picture import StoredPicture
-from autograd_surprises.show.widget_view import view_of
+from autograd_surprises.show.widget_view import WithStoredOutput
 from helpers.curves.axes import union
 from helpers.curves.numbers import GradientCurve
 from helpers.explore.alert import Alert
@@ -100,7 +99,7 @@ def _warm_up():
     torch.autograd.grad(x, x, torch.ones(1))
 
 
-class Explorer(ipywidgets.VBox):
+class Explorer(WithStoredOutput, ipywidgets.VBox):
     """What `explore` returns: controls above a picture.
 
     sliders  the controls by name
@@ -126,7 +125,6 @@ class Explorer(ipywidgets.VBox):
         drawing.fit(self._default)
         self._title = self.figure.suptitle(self._caption, parse_math=False)  # a value may have a $
         self.picture, self.message = LivePicture(self.figure, drawing.moving), Alert()
-        self.stored = StoredPicture()
         self._title.set_text(drawing.name)  # the controls show the values, and text is slow
         self.picture.refresh()
         self._moved = in_this_thread(self._on_move)
@@ -148,7 +146,9 @@ class Explorer(ipywidgets.VBox):
         on_try = in_this_thread(self._on_try)
         tries = [row_of_tries(name, row, on_try) for name, row in self.tries.items()]
         # a page counts its views of a widget whose count is a number
-        super().__init__([*rows, self.picture, self.stored, *tries, self.message], _view_count=0)
+        super().__init__(
+            [*rows, self.picture, self.picture.stored, *tries, self.message], _view_count=0
+        )
         self.observe(self._on_views, "_view_count")
         heavy = {name: made for name, made in self.sliders.items() if name not in drawing.light}
         self._search, self._is_gone = RangeSearch(drawing, reachable(heavy)), False
@@ -309,36 +309,23 @@ class Explorer(ipywidgets.VBox):
         with suppress(RuntimeError):  # plain Python has no loop, and no time between cells
             asyncio.get_running_loop().call_later(seconds, call)
 
-    def keep_picture(self) -> tuple[dict, dict]:
-        """Store a picture for pages that cannot run anywidget; returns its `bundle`.
-
-        It is the picture of now, but with the values in `stored` of the drawing. Displaying the
-        explorer does this; a widget that has an explorer inside it calls it.
-        """
+    def stored_output(self):
+        """The picture of now, but with the values in `stored` of the drawing."""
         shown = self.shown
         if not self.drawing.stored:
-            return self._keep_shown()
+            return self._store_shown()
         self._evaluate({**shown, **self.drawing.stored})
-        kept = self._keep_shown()
+        kept = self._store_shown()
         self._evaluate(shown)
         return kept
 
-    def _keep_shown(self):
+    def _store_shown(self):
         fitted = self._fitted
         # Such a page may show no controls, so the title has the values.
         # The limits depend on what is shown, not on how far a search is.
         self._fit(union([self._default, self.drawing.ranges]))
         self._title.set_text(self._caption)
-        self.picture.paint()
-        picture, metadata = self.figure.bundle()
-        self.stored.keep(picture, metadata)
+        output = self.picture.store()
         self._title.set_text(self.drawing.name)
         self._fit(fitted)
-        return picture, metadata
-
-    _ipython_display_ = None  # ipywidgets 7's own would leave out the stored picture
-
-    def _repr_mimebundle_(self, **kwargs):
-        # The picture goes along for readers without a kernel: GitHub, nbviewer, exported HTML.
-        picture, metadata = self.keep_picture()
-        return {**view_of(self.model_id), **picture}, metadata
+        return output
