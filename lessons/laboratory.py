@@ -166,24 +166,24 @@ class Laboratory(WithStoredOutput, ipywidgets.VBox):
         written, read = LABELS[HELD_OUT], self.model(IMAGES[HELD_OUT]).argmax(1)
         self.confusion = torch.bincount(10 * written + read, minlength=100).view(10, 10)
         self.accuracy = 100 * self.confusion.trace().item() / len(HELD_OUT)
-        said = f"{self.accuracy:.1f} % of the held-out digits read right"
+        result = f"{self.accuracy:.1f} % of the held-out digits read right"
         broken = [i for i, loss in enumerate(self.losses, 1) if not math.isfinite(loss)]
         if broken:
-            said = f"the loss became {self.losses[broken[0] - 1]} at batch {broken[0]}, {said}"
+            result = f"the loss became {self.losses[broken[0] - 1]} at batch {broken[0]}, {result}"
         if self.done < 1:
             self.name += f", stopped after {self._percent()}"
         self.progress.bar_style = "warning" if broken or self.done < 1 else "success"
-        self._show(said)
+        self._show(result)
 
     def _percent(self):
         return f"{int(100 * self.done)} %"
 
-    def _show(self, said):
+    def _show(self, result):
         self.progress.value = self.done
         if self.gradients:
             weights, grid = weights_on_grid(self.model), self.model[0].weight_range
             self.chart.show_layers(weights, grid, self.gradients, self.done)
-        self.chart.show(self.name, said, self.done, self.losses, self.confusion)
+        self.chart.show(self.name, result, self.done, self.losses, self.confusion)
         self.picture.refresh()
 
     def stored_output(self):

@@ -131,12 +131,12 @@ class Playground(WithStoredOutput, ipywidgets.VBox):
     def _show(self, typed):
         sliders = {name: self._slider(name) for name in typed.names}
         values = {FORMULA: typed, **{name: slider.value for name, slider in sliders.items()}}
-        said = self.drawing.show(**values)
+        text = self.drawing.show(**values)
         if typed != self.typed:
             self._reach = _ranges(self.drawing, typed, sliders)
             self._title.set_text(title_with(f"{FORMULA} {typed.caption}", {}))
         self.typed, self._values = typed, values
-        self.figure.summary = f"{self.drawing.caption(values)}: {said}".replace("\n", " ")
+        self.figure.summary = f"{self.drawing.caption(values)}: {text}".replace("\n", " ")
         ranges = union([self._reach, self.drawing.ranges])
         if ranges != self._fitted:
             self.drawing.fit(ranges)

@@ -152,7 +152,7 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
         self.observe(self._on_views, "_view_count")
         heavy = {name: made for name, made in self.sliders.items() if name not in drawing.light}
         self._search, self._is_gone = RangeSearch(drawing, reachable(heavy)), False
-        self._moved_at, self._told_at, self._settled = -math.inf, -math.inf, False
+        self._moved_at, self._reported_at, self._settled = -math.inf, -math.inf, False
         self._soon(0, self._search_on if self._seconds < WARM_UP else self._keep_found)
 
     @property
@@ -235,11 +235,11 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
         start = perf_counter()
         try:
             with each_line_once():
-                said = self.drawing.show(**values)
+                text = self.drawing.show(**values)
         finally:
             self._seconds = perf_counter() - start
         self.shown, self._caption = dict(values), self.drawing.caption(values)
-        self.figure.summary = f"{self._caption}: {said}".replace("\n", " ")
+        self.figure.summary = f"{self._caption}: {text}".replace("\n", " ")
 
     def _follow(self):
         """Show what was evaluated, in axes that hold it."""
@@ -273,10 +273,10 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
 
     def _tell(self):
         """Say how far the search is, if it takes long, and not too often: each message costs."""
-        due = min(self._search.spent, perf_counter() - self._told_at) > SLOW
+        due = min(self._search.spent, perf_counter() - self._reported_at) > SLOW
         if due and not self.message.shows_error:
             self.message.say(f"finding the range of the axes: {self._tried()}")
-            self._told_at = perf_counter()
+            self._reported_at = perf_counter()
 
     def _keep_when_still(self):
         """Widen the axes once, but not under the hand of somebody who moves a control."""

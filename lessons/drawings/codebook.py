@@ -91,13 +91,13 @@ class CodebookDrawing(Drawing):
             _draw(line, code, move)
         self._dot.set_data([z1], [z2])
         (decoder, _), (layer, _) = steps
-        said = [
+        texts = [
             f"the decoder moves z by {_pair(decoder[0])}, the loss of the layer by "
             f"{_pair(layer[0])}"
         ]
-        said += [f"code {k} moves by {_pair(move)}" for k, move in enumerate(moves) if move.any()]
+        texts += [f"code {k} moves by {_pair(move)}" for k, move in enumerate(moves) if move.any()]
         index = torch.cdist(z.detach(), self.codes).argmin().item()
-        return f"z = {_pair(z[0])} is nearest to code {index}: {'; '.join(said)}"
+        return f"z = {_pair(z[0])} is nearest to code {index}: {'; '.join(texts)}"
 
 
 def _step(loss, *leaves):

@@ -15,10 +15,10 @@ from autograd_surprises.show.colours import (
 )
 from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import draw_light_grid, limits_with_margin, usual_range
-from helpers.curves.derivatives import derivatives
 from helpers.curves.marks import FrameMarks
 from helpers.curves.numbers import fn_name
 from helpers.explore.drawings.drawing import Drawing, parameters_of
+from lessons.derivatives import derivatives
 
 TITLES = "value", "slope", "curvature"
 

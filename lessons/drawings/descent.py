@@ -10,8 +10,8 @@ from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import draw_light_grid
-from helpers.curves.derivatives import kind_of_point
 from helpers.explore.drawings.drawing import Drawing
+from lessons.derivatives import kind_of_point
 
 MARKERS = {"a minimum": "v", "a saddle point": "X", "a maximum": "^"}
 FLOOR = 1e-12  # smaller heights are drawn here
@@ -88,7 +88,7 @@ class DescentDrawing(Drawing):
         draw_light_grid(self._height_ax)
 
     def show(self, **values):
-        paths, said = self._descend(**values), []
+        paths, texts = self._descend(**values), []
         heights = [self.fn(path) for path in paths]
         self.ranges = self._ranges(heights)
         steps = values.get("steps")
@@ -105,8 +105,8 @@ class DescentDrawing(Drawing):
             self._ends[k].set_data(*path[-1:].T.numpy())
             self._ends[k].set_marker(MARKERS.get(kind, ""))
             end = ", ".join(map(short_number, path[-1]))
-            said.append(f"{name}: {len(path) - 1} steps to ({end}), {kind}")
-        return "; ".join(said)
+            texts.append(f"{name}: {len(path) - 1} steps to ({end}), {kind}")
+        return "; ".join(texts)
 
     def measure(self, **values):
         return self._ranges([self.fn(path) for path in self._descend(**values)])

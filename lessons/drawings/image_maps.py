@@ -57,11 +57,11 @@ class ImageMapsDrawing(Drawing):
     def show(self, image=0, asked=0):
         self._image.set_data(self._images[image].numpy())
         parts = zip(self._cells, self._marks, self._words, self._maps.items(), strict=True)
-        said = [
+        texts = [
             self._show_map(cells, mark, word, title, maps[image, asked].clamp_min(0))
             for cells, mark, word, (title, maps) in parts
         ]
-        return f"image {image}, asked for a {asked}: {'; '.join(said)}"
+        return f"image {image}, asked for a {asked}: {'; '.join(texts)}"
 
     def _show_map(self, cells, mark, word, title, shown):
         word.set_text("" if shown.any() else "empty")

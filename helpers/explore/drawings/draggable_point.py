@@ -54,7 +54,7 @@ class PointDrawing(CurveDrawing):
         point = self._rounded(self.parameters["point"] if point is None else point)
         curve = self._measure(**values)
         value, gradient, slope = self._at(point, **values)
-        said = self._draw(curve)  # nothing has moved if any of these raises
+        summary = self._draw(curve)  # nothing has moved if any of these raises
         reach = TANGENT * (self.x[1] - self.x[0])
         for line, steep in ((self._gradient, gradient), (self._slope, slope)):
             ends = [value - reach * steep, value + reach * steep]
@@ -66,7 +66,7 @@ class PointDrawing(CurveDrawing):
         here = f"at {self._x} = {number_word(point)}: {', '.join(numbers)}"
         end = number_word(self._end(point, lr, gradient))
         moves = "no step" if math.isnan(gradient) else f"a step ends at {self._x} = {end}"
-        return f"{said}; {here}; {moves}"
+        return f"{summary}; {here}; {moves}"
 
     def step(self, point: float, lr: float, **values) -> dict[str, float]:
         """Move the point by -lr · gradient, at most to an end of the interval; not by NaN."""
