@@ -15,8 +15,7 @@ from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.findings import with_code
 from autograd_surprises.show.widget_view import WithStoredOutput
 from helpers.curves.axes import limits_with_margin, usual_range
-from helpers.explore.alert import Alert
-from helpers.explore.callbacks import in_this_thread
+from helpers.explore.callbacks import Alert, in_this_thread
 from helpers.explore.explorer import Explorer, explore
 from lessons.drawings import CloseUpDrawing
 from lessons.drawings.close_up import HALF_WIDTHS

@@ -13,8 +13,7 @@ import torch
 
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.widget_view import WithStoredOutput
-from helpers.explore.alert import Alert
-from helpers.explore.callbacks import in_this_thread
+from helpers.explore.callbacks import Alert, in_this_thread
 from helpers.explore.controls import control, move_all
 from lessons.digits import (
     HELD_OUT,

@@ -13,8 +13,7 @@ from autograd_surprises.show.widget_view import WithStoredOutput
 from helpers.curves.axes import union
 from helpers.curves.figures import title_with
 from helpers.curves.numbers import GradientCurve
-from helpers.explore.alert import Alert, error_line
-from helpers.explore.callbacks import in_this_thread
+from helpers.explore.callbacks import Alert, error_line, in_this_thread
 from helpers.explore.controls import control, positions
 from helpers.explore.explorer import Explorer, explore
 from helpers.explore.range_search import RangeSearch

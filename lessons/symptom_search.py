@@ -5,8 +5,7 @@ from __future__ import annotations
 import ipywidgets
 
 from autograd_surprises.show.widget_view import WithStoredOutput
-from helpers.explore.alert import Alert
-from helpers.explore.callbacks import in_this_thread
+from helpers.explore.callbacks import Alert, in_this_thread
 from lessons.symptom_index import find_symptoms
 from lessons.symptom_text import answers, plain_index, whole_index
 

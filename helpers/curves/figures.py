@@ -14,7 +14,15 @@ from matplotlib.collections import PolyCollection
 from autograd_surprises.numerics import few_digits
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import Range, draw_light_grid, limits_with_margin, union, usual_range
+from helpers.curves.axes import (
+    DASHED,
+    Range,
+    draw_light_grid,
+    limits_with_margin,
+    shading,
+    union,
+    usual_range,
+)
 from helpers.curves.marks import FrameMarks
 from helpers.curves.numbers import GradientCurve, fn_name, gradient_curve, input_name
 
@@ -172,16 +180,15 @@ class CurveArtists:
         across = gradient_ax.get_xaxis_transform()  # x of the data, y from bottom to top
         self.mismatch = gradient_ax.add_collection(
             PolyCollection(
-                [], facecolor=GRADIENT_COLOUR, alpha=0.18, transform=across, hatch="///",
-                edgecolor=GRADIENT_COLOUR, lw=0, label="gradient ≠ slope",
+                [], transform=across, label="gradient ≠ slope", **shading(GRADIENT_COLOUR)
             )
-        )  # fmt: skip
+        )
         self.value = _line(value_ax, VALUE_COLOUR, lw=2, label="value", gid="value")
         self.gradient = _line(
             gradient_ax, GRADIENT_COLOUR, lw=3, label="autograd's gradient", gid="gradient"
         )
         self.slope = _line(
-            gradient_ax, SLOPE_COLOUR, lw=1.5, ls=(0, (4, 3)), label="true slope", gid="slope"
+            gradient_ax, SLOPE_COLOUR, lw=1.5, ls=DASHED, label="true slope", gid="slope"
         )
         dot = {"linestyle": "", "marker": "o", "markersize": 6}
         self.value_rings = _line(value_ax, VALUE_COLOUR, mfc="white", **dot)

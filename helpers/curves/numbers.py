@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from numbers import Real
-from operator import and_
 
 import torch
 import torch.nn.functional as F
-from torch.autograd.function import BackwardCFunction
 
-from autograd_surprises.graph import nodes
+from autograd_surprises.backward.returned_none import functions_that_return_none
 from autograd_surprises.numerics import (
     even_grid,
     measure_curve,
@@ -261,32 +259,6 @@ def _why_none(fn, x, params):
         "or torch.no_grad() cuts the graph; a constant never had one; and some operations have no "
         "derivative"
     )
-
-
-def functions_that_return_none(y: torch.Tensor, *leaves: torch.Tensor) -> list[str]:
-    """The Functions whose backward returns None where the way from y to a leaf needs a gradient.
-
-    >>> x = torch.ones(2, requires_grad=True)
-    >>> functions_that_return_none(x.exp(), x)
-    []
-    """
-    returned_none = {}  # a dict keeps their order
-
-    def listen(node):
-        @node.register_hook
-        def hook(gradients, arrived):
-            needed = [after is not None for after, _ in node.next_functions]
-            missing = [grad is None for grad in gradients]
-            if any(map(and_, needed, missing)) and any(grad is not None for grad in arrived):
-                returned_none[node._forward_cls.__name__] = None
-
-    if y.grad_fn:
-        for node in nodes(y.grad_fn):
-            if isinstance(node, BackwardCFunction):
-                listen(node)
-        arrived = torch.ones_like(y)
-        torch.autograd.grad(y, leaves, arrived, allow_unused=True, retain_graph=True)
-    return list(returned_none)
 
 
 def interval(x: tuple[float, float]) -> tuple[float, float]:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from numbers import Real
 from time import perf_counter
+from traceback import walk_tb
+from types import TracebackType
 
 import ipywidgets
 import torch
@@ -16,8 +18,7 @@ from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.widget_view import WithStoredOutput
 from helpers.curves.axes import union
 from helpers.curves.numbers import GradientCurve
-from helpers.explore.alert import Alert
-from helpers.explore.callbacks import in_this_thread
+from helpers.explore.callbacks import Alert, in_this_thread
 from helpers.explore.controls import control, move_all, nearest, reachable
 from helpers.explore.drawings.curve import CurveDrawing
 from helpers.explore.drawings.draggable_point import PointDrawing
@@ -26,10 +27,10 @@ from helpers.explore.drawings.side_by_side import SideBySideDrawing
 from helpers.explore.player import row_of
 from helpers.explore.printing import each_line_once
 from helpers.explore.range_search import RangeSearch
-from helpers.explore.tracebacks import without_our_frames
 from helpers.explore.tries import read_tries, row_of_tries
 
 INTERVAL = (-3.0, 3.0)
+OURS = "autograd_surprises.", "helpers.", "lessons."
 SLOW = 0.3  # seconds after which a reader wonders what is going on
 WARM_UP = 1.0  # what the first evaluation of a quick function may take
 SEARCH = 3.0  # seconds of kernel time for the range of the axes
@@ -91,6 +92,22 @@ def _control_of(drawing, name, range_):
             f"{name!r} is not a parameter of {drawing.name}: choose from {', '.join(free)}"
         )
     return control(name, range_, drawing.parameters.get(name))
+
+
+def without_our_frames(error: Exception) -> Exception:
+    """The error, its traceback without our frames between the reader's code and the origin.
+
+    >>> try:
+    ...     1 / 0
+    ... except ZeroDivisionError as error:
+    ...     without_our_frames(error)
+    ZeroDivisionError('division by zero')
+    """
+    kept = None
+    for frame, line in reversed(list(walk_tb(error.__traceback__))):
+        if kept is None or not frame.f_globals["__name__"].startswith(OURS):
+            kept = TracebackType(kept, frame, frame.f_lasti, line)
+    return error.with_traceback(kept)
 
 
 def _warm_up():

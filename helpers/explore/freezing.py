@@ -13,7 +13,7 @@ import numpy as np
 
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture
-from helpers.explore.alert import error_line
+from helpers.explore.callbacks import error_line
 from helpers.explore.controls import positions
 from helpers.explore.explorer import STILL_SHOWN, Explorer
 from helpers.explore.player import PlayableSlider

@@ -9,7 +9,7 @@ import torch
 from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_light_grid
+from helpers.curves.axes import CONTOURS, draw_light_grid
 from helpers.explore.drawings.drawing import Drawing
 from lessons.derivatives import kind_of_point
 
@@ -77,10 +77,7 @@ class DescentDrawing(Drawing):
         if not above.isfinite().all() or not above.any():
             raise ValueError("fn needs finite heights that differ: it is flat or has NaN or inf")
         levels = above.max() * torch.linspace(0, 1, 14)[1:] ** 3  # closer where it is flat
-        plane.contour(
-            line.numpy(), line.numpy(), above.numpy(), levels.tolist(),
-            colors="#888888", linewidths=0.7,
-        )  # fmt: skip
+        plane.contour(line.numpy(), line.numpy(), above.numpy(), levels.tolist(), **CONTOURS)
         ends = line[0].item(), line[-1].item()
         plane.set(title="paths and lines of equal height", xlabel="x1", ylabel="x2", aspect=1)
         plane.set(xlim=[1.04 * end for end in ends], ylim=[1.04 * end for end in ends])

@@ -9,6 +9,7 @@ import torch
 
 from autograd_surprises.numerics import one_sided_slopes, same_numbers
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR
+from helpers.curves.axes import DASHED, draw_handle
 from helpers.curves.numbers import input_name, interval
 from helpers.curves.regions import number_word
 from helpers.explore.drawings.curve import CurveDrawing
@@ -43,10 +44,9 @@ class PointDrawing(CurveDrawing):
         value_ax, gradient_ax = self._artists.value_ax, self._artists.gradient_ax
         gradient_ax.axhline(0, color=SLOPE_COLOUR, lw=0.8, zorder=1)  # a step goes down to it
         (self._gradient,) = value_ax.plot([], [], color=GRADIENT_COLOUR, lw=2.5)
-        (self._slope,) = value_ax.plot([], [], color=SLOPE_COLOUR, lw=1.5, ls=(0, (4, 3)))
-        dot = {"ls": "", "marker": "o", "color": SLOPE_COLOUR, "mec": "white"}
-        (self._below,) = gradient_ax.plot([], [], ms=8, **dot)
-        (self._dot,) = value_ax.plot([], [], ms=12, gid="handle", **dot)
+        (self._slope,) = value_ax.plot([], [], color=SLOPE_COLOUR, lw=1.5, ls=DASHED)
+        (self._below,) = gradient_ax.plot([], [], "o", ms=8, color=SLOPE_COLOUR, mec="white")
+        self._dot = draw_handle(value_ax)
         self.moving = [*self.moving, self._gradient, self._slope, self._below, self._dot]
         self._last, self._x = None, input_name(fn)
 
