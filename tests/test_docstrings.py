@@ -12,11 +12,12 @@ import torch
 
 import autograd_surprises
 import helpers
+import lessons
 from autograd_surprises import explain, trace
 
 MODULES = [
     module.name
-    for package in (autograd_surprises, helpers)
+    for package in (autograd_surprises, helpers, lessons)
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     if not module.ispkg
     and not module.name.endswith(".__main__")

@@ -1,4 +1,4 @@
-"""What axes have in common: looks of lines and areas, a light grid, limits that hold the numbers."""
+"""What axes have in common: looks of lines and areas, a light grid, limits."""
 
 from __future__ import annotations
 
