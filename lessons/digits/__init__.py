@@ -1,12 +1,4 @@
-"""Handwritten digits, and small networks that learn to read them.
-
-images       the images and what they show
-epochs       train anything on the digits
-networks     networks whose weights and activations have few bits, and their training
-autoencoder  an autoencoder with a codebook, and its training
-looks        a network that reads a digit from three of its patches
-figure       digits, patches of them, and codes for them as figures
-"""
+"""Handwritten digits, and small networks that learn to read them."""
 
 from lessons.digits.epochs import epochs
 from lessons.digits.images import HELD_OUT, IMAGES, LABELS, TRAINING
