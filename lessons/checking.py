@@ -7,7 +7,8 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 
 from autograd_surprises.recording.places import raised_at
-from autograd_surprises.show.badge import GREEN, GREY, RED, Badge
+from autograd_surprises.show.badge import Badge
+from autograd_surprises.show.colours import GREEN, GREY, RED
 from autograd_surprises.show.findings import with_code
 from autograd_surprises.show.picture import Picture
 from lessons.exercises import EXERCISES

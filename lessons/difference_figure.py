@@ -9,11 +9,11 @@ from autograd_surprises.numerics import few_digits
 from autograd_surprises.show.colours import GRADIENT_COLOUR, INK, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
 from helpers.curves.agreement import Places, describe_differences, places_of_difference
-from helpers.curves.axes import draw_light_grid, limits_with_margin, union
+from helpers.curves.axes import DASHED, draw_light_grid, limits_with_margin, shading, union
 from helpers.curves.figures import curve_ranges, with_gaps
 from helpers.curves.numbers import GradientCurve
 
-EXPECTED = {"color": INK, "lw": 1.5, "ls": (0, (4, 3))}
+EXPECTED = {"color": INK, "lw": 1.5, "ls": DASHED}
 
 
 def plot_difference(yours: GradientCurve, expected: GradientCurve, name: str = "x") -> Picture:
@@ -42,7 +42,7 @@ def plot_difference(yours: GradientCurve, expected: GradientCurve, name: str = "
         (gradient_ax, "gradient", GRADIENT_COLOUR, gradients),
     ):
         for place in places:
-            ax.axvspan(*place, facecolor=colour, alpha=0.18, edgecolor=colour, hatch="///", lw=0)
+            ax.axvspan(*place, **shading(colour))
         ax.set(title=f"{kind}: {'not as' if places else 'as'} expected", xlabel=name)
         ax.set(xlim=ranges["x"], ylim=limits_with_margin(ranges.get(kind)))
     gradient_ax.set_ylabel(f"for grad_output = {few_digits(yours.grad_output, 4)}")

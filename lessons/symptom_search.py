@@ -3,13 +3,12 @@
 import ipywidgets
 
 from autograd_surprises.messages.index import find_entries
-from autograd_surprises.show.widget_view import view_of
-from helpers.explore.alert import Alert
-from helpers.explore.callbacks import in_this_thread
+from autograd_surprises.show.widget_view import WithStoredOutput
+from helpers.explore.callbacks import Alert, in_this_thread
 from lessons.index_text import answers, plain_index, whole_index
 
 
-class SymptomSearch(ipywidgets.VBox):
+class SymptomSearch(WithStoredOutput, ipywidgets.VBox):
     """A field for a question or a traceback, and the answers below; if it is empty, the index.
 
     question  the field, whose value is what is typed
@@ -55,9 +54,5 @@ class SymptomSearch(ipywidgets.VBox):
         shown = {"data": {"text/markdown": markdown}, "metadata": {}}
         self.shown.outputs = ({"output_type": "display_data", **shown},)
 
-    _ipython_display_ = None  # ipywidgets 7's own would leave out the stored table
-
-    def _repr_mimebundle_(self, **kwargs):
-        # Without a kernel, readers see the whole index.
-        data = {"text/markdown": whole_index(), "text/plain": plain_index()}
-        return {**view_of(self.model_id), **data}
+    def stored_output(self):
+        return {"text/markdown": whole_index(), "text/plain": plain_index()}, {}

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from autograd_surprises.show.badge import GREY, RED, Badge
+from autograd_surprises.show.badge import Badge
+from autograd_surprises.show.colours import GREY, RED
 from autograd_surprises.show.table import Table
 from helpers.curves.agreement import measure_together
 from helpers.functions import clamp

@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.curves.figures import surrogate_values
 from helpers.curves.numbers import gradient_curve
-from helpers.curves.surrogate_function import surrogate_values
 from helpers.functions import SURROGATES
 from lessons.stairs import BOTTOM, EDGES, Outcome, default_height, gradient_descent, height
 

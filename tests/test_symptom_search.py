@@ -46,7 +46,7 @@ def test_without_words_everything_is_listed(search):
 
 def test_what_is_stored_is_the_whole_index(search):
     search.question.value = TRACEBACK
-    bundle = search._repr_mimebundle_()
+    bundle, _ = search._repr_mimebundle_()
     assert bundle["text/plain"] == plain_index()
     assert bundle["text/markdown"] == whole_index()
 

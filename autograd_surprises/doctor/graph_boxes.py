@@ -8,7 +8,7 @@ from autograd_surprises.backward.steps import Amount
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.places import Where
-from autograd_surprises.show.findings import by_story, listed
+from autograd_surprises.show.findings import grouped_by, listed
 from autograd_surprises.show.graph_picture import Box, BoxGraph, Link
 from autograd_surprises.symptoms.finding import Finding
 
@@ -138,7 +138,7 @@ class _Boxes:
 
 def _of_one_story(findings):
     """Findings with one cause at one line of code, together."""
-    return by_story(findings, lambda finding: (finding.cause, finding.where))
+    return grouped_by(findings, lambda finding: (finding.cause, finding.where))
 
 
 def _cut_box(group: Sequence[Finding]) -> Box:

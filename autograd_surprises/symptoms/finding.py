@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from autograd_surprises.recording.places import Where
-from autograd_surprises.show.badge import GREEN, GREY, OCHRE, PURPLE, RED, Badge
+from autograd_surprises.show.badge import Badge
+from autograd_surprises.show.colours import GREEN, GREY, OCHRE, PURPLE, RED
 from autograd_surprises.show.findings import finding_html, findings_text, with_breaks
 
 SAID = {"none": "None", "nan": "NaN", "error": "ERROR", "zero": "ZERO", "tiny": "TINY",

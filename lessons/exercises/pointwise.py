@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch.autograd.function import BackwardCFunction
 
+from autograd_surprises.backward.returned_none import functions_that_return_none
 from autograd_surprises.graph import nodes
 from autograd_surprises.show.picture import Picture
 from helpers.curves.agreement import measure_together, places_of_difference
-from helpers.curves.numbers import functions_that_return_none
 from lessons.difference_figure import plot_difference
 from lessons.exercises.answers import (
     call_answer,

@@ -9,7 +9,8 @@ import zlib
 from nbconvert.filters import markdown2html
 from nbconvert.filters.highlight import Highlight2HTML
 
-from autograd_surprises.show.badge import GREEN, RED, Badge
+from autograd_surprises.show.badge import Badge
+from autograd_surprises.show.colours import GREEN, RED
 from autograd_surprises.show.findings import with_code
 from lessons.prediction import STORED
 from tools.notebooks import OUTPUTS_HIDDEN, SOURCE_HIDDEN, is_folded
