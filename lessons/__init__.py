@@ -10,16 +10,16 @@ installation    is everything installed, and if not, what repairs it
 arrow_keys      the arrow keys in the questions of a page
 prediction      predict: a question before its answer is shown
 expectations    expect_error, expect_warning: the real message, raised by the cell
-exercises       the exercises of each notebook, and their checks
-checking        exercise, check: the task, and what is wrong with the answer
+exercises       the checks of the exercises of each notebook
+checking        check: what is wrong with an answer
 plain_function  a plain Function, to see what it lacks
 plain_questions  questions where torch prints no message
 symptoms        the index of symptoms, and the search for one
 symptom_text    the index as text
 """
 
-from lessons.checking import check, exercise
+from lessons.checking import check
 from lessons.expectations import expect_error, expect_warning
 from lessons.prediction import predict
 
-__all__ = ["check", "exercise", "expect_error", "expect_warning", "predict"]
+__all__ = ["check", "expect_error", "expect_warning", "predict"]

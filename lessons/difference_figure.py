@@ -1,7 +1,5 @@
 """A curve against the expected one."""
 
-from __future__ import annotations
-
 import torch
 from matplotlib.axes import Axes
 

@@ -1,7 +1,5 @@
 """Call a learner's answer, and compare what it returns with what is right."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from numbers import Real
@@ -10,7 +8,7 @@ from types import TracebackType
 import torch
 
 from autograd_surprises.numerics import short_number
-from lessons.exercises.exercise import NotDone, Wrong
+from lessons.exercises.registry import NotDone, Wrong
 
 _last_returned = ["nothing"]  # in words, for the message when a check cannot use it
 

@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from autograd_surprises.numerics import partial_slopes
 from lessons.exercises.answers import call_answer, expect_close
-from lessons.exercises.exercise import Wrong
+from lessons.exercises.registry import Wrong
 
 HOOK = (
     "a hook replaces the wrong gradient, but the line that makes it wrong is still there. Repair "

@@ -1,7 +1,5 @@
 """A learner's function of each number alone: its value, its gradient, and what it keeps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
@@ -18,7 +16,7 @@ from lessons.exercises.answers import (
     expect_tensor,
     likely_mistake,
 )
-from lessons.exercises.exercise import Wrong
+from lessons.exercises.registry import Wrong
 from lessons.saved_tensors import saved_tensors
 
 # Upstream gradients: no two alike, none of them 1.
@@ -84,10 +82,10 @@ def expect_each(
     reason = likely_mistake(yours, mistakes or {})
     kind = "" if x.dtype == torch.float32 else f" ({_name(x.dtype)})"
     for i, (number, mine, right) in enumerate(zip(x.tolist(), yours, expected, strict=True)):
-        story = why(number, mine.item()) if callable(why) else why
+        other = why(number, mine.item()) if callable(why) else why
         for_upstream = "" if upstream is None else f", grad_output {upstream[i]:g}"
         where = f"{what} at {at} = {number:g}{kind}{for_upstream}"
-        expect_close(where, mine, right, why=reason or story)
+        expect_close(where, mine, right, why=reason or other)
 
 
 def expect_also(

@@ -1,21 +1,13 @@
-"""Exercises on the training loop: accumulate, clip, step in half precision, checkpoint."""
-
-from __future__ import annotations
+"""Checks on the training loop: accumulate, clip, step in half precision, checkpoint."""
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from autograd_surprises.numerics import short_number
-from lessons.exercises.answers import (
-    as_number,
-    call_answer,
-    expect_close,
-    expect_tensor,
-    same,
-)
-from lessons.exercises.exercise import Exercise, Wrong
-from lessons.exercises.seeded import random_tensors
+from lessons.exercises.answers import as_number, call_answer, expect_close, expect_tensor, same
+from lessons.exercises.arguments import random_tensors
+from lessons.exercises.registry import Wrong, check_of
 from lessons.saved_tensors import saved_tensors
 
 IGNORED = -100
@@ -35,13 +27,6 @@ def _batches(lengths, ignored, like):
     return made
 
 
-def _true_gradient(weight, batches):
-    tokens, labels = (torch.cat(each) for each in zip(*batches, strict=True))
-    weight = weight.detach().clone().requires_grad_()
-    F.cross_entropy(tokens @ weight, labels).backward()
-    return weight.grad
-
-
 def _weighted_gradient(weight, batches, factors):
     """The gradient of the sum of factor · (sum of the losses of a batch)."""
     weight = weight.detach().clone().requires_grad_()
@@ -52,45 +37,47 @@ def _weighted_gradient(weight, batches, factors):
 
 def _mistakes_of_divisors(weight, batches):
     counts = [int((labels != IGNORED).sum()) for _, labels in batches]
-    lengths = [len(labels) for _, labels in batches]
-    total, steps = sum(counts), range(1, len(batches) + 1)
+    if 0 in counts:  # a mean of no label is NaN
+        return {}
+    number, total, length = len(counts), sum(counts), sum(len(labels) for _, labels in batches)
     factors = {
         "Each batch counts the same, so a label of a short one counts more than one of a long one: "
-        "divide sums by the number of all labels.": [1 / c / len(counts) for c in counts],
+        "divide sums by the number of all labels.": [1 / c / number for c in counts],
         "The means are added up, and nothing divides them.": [1 / c for c in counts],
         "The first batch is divided by 1, the second by 2: they count less and less.": [
-            1 / c / k for c, k in zip(counts, steps, strict=True)
+            1 / c / k for k, c in enumerate(counts, 1)
         ],
-        f"Tokens whose label is {IGNORED} are counted, too.": [1 / sum(lengths)] * len(counts),
+        f"Tokens whose label is {IGNORED} are counted, too.": [1 / length] * number,
         "The sums are divided by the number of batches, expected the number of labels.": (
-            [1 / len(counts)] * len(counts)
+            [1 / number] * number
         ),
-        "That is the sum over all labels, expected their mean.": [1.0] * len(counts),
-        "It is divided twice: by the labels, and by the batches.": (
-            [1 / total / len(counts)] * len(counts)
-        ),
+        "That is the sum over all labels, expected their mean.": [1.0] * number,
+        "It is divided twice: by the labels, and by the batches.": [1 / total / number] * number,
     }
     return {why: _weighted_gradient(weight, batches, each) for why, each in factors.items()}
 
 
-def _check_accumulated(answer):
-    (start,) = random_tensors(1, (4, 3))
-    padded = _batches((2, 5, 9), (0, 1, 3), start)
-    mistakes = _mistakes_of_divisors(start, padded)
-    _expect_accumulated("for 2, 5 and 9 tokens", answer, start, padded, mistakes)
-    one_without = _batches((3, 4), (0, 4), start)
-    _expect_accumulated("if one batch has no label", answer, start, one_without, {})
-    start = random_tensors(2, (6, 5))[0].float()
-    four = _batches((1, 7, 3, 4), (0, 2, 0, 1), start)
-    mistakes = _mistakes_of_divisors(start, four)
-    _expect_accumulated("of a float32 weight of shape (6, 5)", answer, start, four, mistakes)
+LAST_WEIGHT = "of a float32 weight of shape (6, 5)"
 
 
-def _expect_accumulated(where, answer, start, batches, mistakes):
+@check_of(
+    "11.1",
+    "The gradient of one large batch, whatever the lengths.",
+    inputs=[
+        ("for 2, 5 and 9 tokens", 1, (4, 3), torch.float64, (2, 5, 9), (0, 1, 3)),
+        ("if one batch has no label", 1, (4, 3), torch.float64, (3, 4), (0, 4)),
+        (LAST_WEIGHT, 2, (6, 5), torch.float32, (1, 7, 3, 4), (0, 2, 0, 1)),
+    ],
+)
+def check_accumulated(answer, where, seed, shape, dtype, lengths, ignored):
+    start = random_tensors(seed, shape)[0].to(dtype)
+    batches = _batches(lengths, ignored, start)
+    mistakes = _mistakes_of_divisors(start, batches)
     weight, passes = start.clone().requires_grad_(), []
     weight.register_hook(passes.append)
     found = call_answer(answer, weight, batches)
-    expected = _true_gradient(start, batches)
+    count = sum(int((labels != IGNORED).sum()) for _, labels in batches)
+    expected = _weighted_gradient(start, batches, [1 / count] * len(batches))
     expect_tensor(f"gradient {where}", found, expected.shape, "Return weight.grad.")
     if len(passes) == len(batches) and same(found, passes[-1]):
         mistakes = {"Only the last batch is left: keep .grad between the batches.": found}
@@ -103,14 +90,26 @@ def _expect_accumulated(where, answer, start, batches, mistakes):
         )
 
 
+def _flat(tensors):
+    return torch.cat([each.flatten() for each in tensors])
+
+
 def _clip_by_norm(gradients, limit):
-    length = torch.cat([g.flatten() for g in gradients]).norm()
+    length = _flat(gradients).norm()
     return [g * min(1.0, limit / length) if length else g for g in gradients]
 
 
 def _mistakes_of_clipping(gradients, limit):
-    flat = torch.cat([g.flatten() for g in gradients])
-    lengths = [g.norm() for g in gradients]
+    whole, lengths = _flat(gradients).norm(), [g.norm() for g in gradients]
+    factors = {
+        "It is scaled to the limit in any case: what is shorter stays as it is.": limit / whole,
+        "The lengths of the tensors are added up. The length of the whole is the root of the sum "
+        "of their squares.": min(1.0, limit / sum(lengths)),
+        "The largest of the lengths is taken, expected the length of the whole.": (
+            min(1.0, limit / max(lengths))
+        ),
+        "That divides by the squared length: take the root.": min(1.0, limit / whole**2),
+    }
     return {
         "Each tensor is clipped by its own length: that changes the direction of the whole.": [
             _clip_by_norm([g], limit)[0] for g in gradients
@@ -118,60 +117,48 @@ def _mistakes_of_clipping(gradients, limit):
         "Each element is clipped by its value: that changes the direction.": [
             g.clamp(-limit, limit) for g in gradients
         ],
-        "It is scaled to the limit in any case: what is shorter stays as it is.": [
-            g * limit / flat.norm() for g in gradients
-        ],
-        "The lengths of the tensors are added up. The length of the whole is the root of the sum "
-        "of their squares.": [g * min(1.0, limit / sum(lengths)) for g in gradients],
-        "The largest of the lengths is taken, expected the length of the whole.": [
-            g * min(1.0, limit / max(lengths)) for g in gradients
-        ],
-        "That divides by the squared length: take the root.": [
-            g * min(1.0, limit / flat.norm() ** 2) for g in gradients
-        ],
+        **{why: [g * factor for g in gradients] for why, factor in factors.items()},
         "Nothing is clipped.": gradients,
         "That is clipped to 1, whatever the limit is.": _clip_by_norm(gradients, 1.0),
     }
 
 
-def _check_clipped(answer):
-    long = [4 * g for g in random_tensors(2, (2, 3), (4,))]
-    short = _clip_by_norm(long, 1.6)  # its squared length is above the limit
-    nothing = [torch.zeros(2, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)]
-    three = [3 * g.float() for g in random_tensors(3, (3,), (), (2, 1, 2))]
-    for where, gradients, limit in (
-        ("long", long, 2.0),
-        ("short", short, 2.0),
-        ("all 0", nothing, 2.0),
-        ("long, with the limit 0.75, in float32", three, 0.75),
-        ("short, with the limit 30, in float32", three, 30.0),
-    ):
-        given = [g.clone() for g in gradients]
-        found = call_answer(answer, given, limit)
-        if any(not torch.equal(*pair) for pair in zip(given, gradients, strict=True)):
-            raise Wrong("it writes into the gradients that it was given: return new tensors.")
-        if not isinstance(found, (list, tuple)) or len(found) != len(gradients):
-            raise Wrong(f"needs a list of {len(gradients)} tensors, got {type(found).__name__}.")
-        expected = _clip_by_norm(gradients, limit)
-        mistakes = _mistakes_of_clipping(gradients, limit) if where != "all 0" else {}
-        for k, right in enumerate(expected):
-            why = "0 / 0: a length of 0 is no divisor." if where == "all 0" else ""
-            expect_close(
-                f"gradients {where}, tensor {k}",
-                found[k],
-                right,
-                {
-                    reason: wrong[k]
-                    for reason, wrong in mistakes.items()
-                    if all(map(same, found, wrong))
-                },
-                why,
-            )
-        if any(one.data_ptr() == other.data_ptr() for one in found for other in given):
-            raise Wrong(
-                f"gradients {where}: the numbers are right, but yours are the tensors that were "
-                "given: return new ones. Who writes into the result would change both."
-            )
+LONG = [4 * g for g in random_tensors(2, (2, 3), (4,))]
+SHORT = _clip_by_norm(LONG, 1.6)  # its squared length is above the limit
+NOTHING = [torch.zeros(2, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)]
+THREE = [3 * g.float() for g in random_tensors(3, (3,), (), (2, 1, 2))]
+
+
+@check_of(
+    "11.2",
+    "Shorter, and in the same direction.",
+    inputs=[
+        ("long", LONG, 2.0),
+        ("short", SHORT, 2.0),
+        ("all 0", NOTHING, 2.0),
+        ("long, with the limit 0.75, in float32", THREE, 0.75),
+        ("short, with the limit 30, in float32", THREE, 30.0),
+    ],
+)
+def check_clipped_together(answer, where, gradients, limit):
+    given = [g.clone() for g in gradients]
+    found = call_answer(answer, given, limit)
+    if any(not torch.equal(*pair) for pair in zip(given, gradients, strict=True)):
+        raise Wrong("it writes into the gradients that it was given: return new tensors.")
+    if not isinstance(found, (list, tuple)) or len(found) != len(gradients):
+        raise Wrong(f"needs a list of {len(gradients)} tensors, got {type(found).__name__}.")
+    mistakes, why = {}, "0 / 0: a length of 0 is no divisor."
+    if gradients is not NOTHING:
+        mistakes, why = _mistakes_of_clipping(gradients, limit), ""
+    fitting = {reason: each for reason, each in mistakes.items() if all(map(same, found, each))}
+    for k, right in enumerate(_clip_by_norm(gradients, limit)):
+        wrong = {reason: each[k] for reason, each in fitting.items()}
+        expect_close(f"gradients {where}, tensor {k}", found[k], right, wrong, why)
+    if any(one.data_ptr() == other.data_ptr() for one in found for other in given):
+        raise Wrong(
+            f"gradients {where}: the numbers are right, but yours are the tensors that were "
+            "given: return new ones. Who writes into the result would change both."
+        )
 
 
 STEPS = (  # the true gradient of two weights and a bias; its length is 0.5, 5, infinite and 5
@@ -179,11 +166,6 @@ STEPS = (  # the true gradient of two weights and a bias; its length is 0.5, 5, 
     ("a long gradient", (2.4, 3.2, 3.0)),
     ("an infinite gradient", (float("inf"), 2.0, 1.0)),
     ("a step after the one that was skipped", (-2.4, 3.2, -3.0)),
-)
-LOOPS = (  # a factor of the gradients, shapes of the parameters, scale and limit (1 could be left
-    # out), each with a dtype of its own
-    (torch.tensor(1.0).double(), ((2,), (1,)), 1024.0, 2.0),
-    (torch.tensor(1.5), ((), (2, 1)), 256.0, 2.5),
 )
 CURES = {
     "unscale_() has already been called": (
@@ -199,12 +181,15 @@ CURES = {
 }
 
 
-def _check_half_step(answer):
-    for loop in LOOPS:
-        _expect_steps(answer, *loop)
-
-
-def _expect_steps(answer, factor, shapes, scale, limit):
+@check_of(
+    "11.3",
+    "Clipped at its true length, and an infinite gradient is skipped.",
+    inputs=[  # a factor of the gradients, shapes of the parameters, scale, limit (not 1)
+        (torch.tensor(1.0).double(), ((2,), (1,)), 1024.0, 2.0),
+        (torch.tensor(1.5), ((), (2, 1)), 256.0, 2.5),
+    ],
+)
+def check_half_step(answer, factor, shapes, scale, limit):
     parameters = [nn.Parameter(torch.ones(shape, dtype=factor.dtype)) for shape in shapes]
     optimizer = torch.optim.SGD(parameters, lr=1.0)
     scaler = torch.amp.GradScaler("cpu", init_scale=scale)
@@ -230,10 +215,6 @@ def _expect_steps(answer, factor, shapes, scale, limit):
             why = "Only scaler.step(optimizer) skips an infinite gradient."
             expect_close(f"what {where} subtracts", change, 0 * before, why=why)
         arrived.clear()
-
-
-def _flat(tensors):
-    return torch.cat([each.flatten() for each in tensors])
 
 
 def _expect_length(where, length, true, scale):
@@ -298,12 +279,12 @@ class AdaptedBlock(nn.Module):
         return F.dropout(torch.tanh(x @ self.frozen + x @ self.down @ self.up), 0.5)
 
 
-def _check_checkpointed(answer):
-    _expect_checkpointed(answer, rows=6, width=8, number=4, dtype=torch.float32)
-    _expect_checkpointed(answer, rows=3, width=5, number=2, dtype=torch.float64)
-
-
-def _expect_checkpointed(answer, rows, width, number, dtype):
+@check_of(
+    "11.4",
+    "Every adapter has its gradient, and the graph keeps only the inputs.",
+    inputs=[(6, 8, 4, torch.float32), (3, 5, 2, torch.float64)],
+)
+def check_checkpointed(answer, rows, width, number, dtype):
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(rows, width, generator=generator).to(dtype)
     blocks = [AdaptedBlock(width, generator).to(dtype) for _ in range(number)]
@@ -354,81 +335,3 @@ def _run_once(answer, blocks, x):
     kept = saved.bytes
     (y**2).sum().backward()
     return y.detach(), {name: p.grad for name, p in model.named_parameters()}, kept
-
-
-EXERCISES = (
-    Exercise(
-        "11.1",
-        "The right divisor",
-        6,
-        "`batches` is a list of pairs `(tokens, labels)`. The scores of a batch are `tokens @ "
-        "weight`. Labels of -100 are padding: `F.cross_entropy` leaves them out. Write "
-        "`accumulate(weight, batches)`: it calls `backward()` once for each batch, and returns "
-        "`weight.grad`, which has to be the gradient of the mean loss over all labels that count, "
-        "as if there were one large batch. `accumulate_means`, in the cell below, is what most "
-        "loops do.",
-        (
-            "How many labels count, in all batches together? That is known before the first "
-            "backward.",
-            '`F.cross_entropy(..., reduction="sum")` adds up the losses, and divides by nothing.',
-            "Divide each sum by the number of labels that are not -100 in *all* batches.",
-        ),
-        _check_accumulated,
-        "The gradient of one large batch, whatever the lengths.",
-    ),
-    Exercise(
-        "11.2",
-        "One length for all",
-        5,
-        "Write `clip_together(gradients, limit)` without `clip_grad_norm_`. It takes a list of "
-        "tensors, and returns a list of new ones. If the length of all elements together, as one "
-        "long vector, is more than `limit`, all are multiplied by the same number, so that this "
-        "length is `limit`. Otherwise they stay as they are, even if all of them are 0.",
-        (
-            "The direction stays if every tensor is multiplied by the same number.",
-            "The squared length of the whole is the sum of the squares of all elements.",
-            "`torch.cat([g.flatten() for g in gradients]).norm()` is the length. The factor is "
-            "`limit / length`, but never more than 1.",
-        ),
-        _check_clipped,
-        "Shorter, and in the same direction.",
-    ),
-    Exercise(
-        "11.3",
-        "The order of a step",
-        6,
-        "`broken_step`, in the cell below, clips too early, and each step still has the gradient "
-        "of the step before. Write `repaired_step(parameters, optimizer, scaler, loss, limit)`. It "
-        "runs the backward of the scaled loss, clips the true gradient to the length `limit`, "
-        "makes one step, and lets the scaler skip a gradient that is not finite. It returns the "
-        "length of the true gradient before clipping.",
-        (
-            "What is in `.grad` after `scaler.scale(loss).backward()`: the gradient, or a "
-            "multiple of it?",
-            "`scaler.unscale_(optimizer)` divides by the scale, once for each step. "
-            "`scaler.step(optimizer)` knows that it has happened.",
-            "`clip_grad_norm_` returns the length before clipping. `scaler.update()` is the last "
-            "call, and `optimizer.zero_grad()` the first.",
-        ),
-        _check_half_step,
-        "Clipped at its true length, and an infinite gradient is skipped.",
-    ),
-    Exercise(
-        "11.4",
-        "A checkpoint under a frozen layer",
-        6,
-        "Each of `blocks` has a frozen weight, an adapter, and dropout. `run_reentrant`, in the "
-        "cell below, runs each in a checkpoint, and no adapter gets a gradient, because the input "
-        "`x` requires none. Write `run_checkpointed(blocks, x)`: the same value; every adapter "
-        "gets the gradient that it has without checkpoints; the frozen weights stay frozen; and "
-        "the graph keeps no more than the inputs of the blocks. `check` seeds the dropout.",
-        (
-            "A reentrant checkpoint looks at its inputs only. What if one of them requires a "
-            "gradient? And is there another kind of checkpoint?",
-            "`checkpoint(block, x, use_reentrant=False)` sees the parameters inside.",
-            "By default, a checkpoint draws the same dropout again. Leave that as it is.",
-        ),
-        _check_checkpointed,
-        "Every adapter has its gradient, and the graph keeps only the inputs.",
-    ),
-)
