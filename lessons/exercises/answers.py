@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from numbers import Real
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 
 import torch
 
@@ -27,12 +27,13 @@ def came_through_answer(traceback: TracebackType | None) -> bool:
     return False
 
 
-def call_answer(answer: Callable, *args, cures: Mapping[str, str] | None = None):
+def call_answer(
+    answer: Callable, *args, cures: Mapping[str, str] = MappingProxyType({}), needs_result=True
+):
     """What the learner's function returns; NotDone if that is ... or if it is not implemented.
 
     cures  text in a RuntimeError, or "None" for a result of None -> what to say about it
     """
-    cures = cures or {}
     if answer is ...:
         raise NotDone
     if not callable(answer):
@@ -49,7 +50,7 @@ def call_answer(answer: Callable, *args, cures: Mapping[str, str] | None = None)
     _last_returned[0] = in_words(result)
     if result is ...:
         raise NotDone
-    if result is None:
+    if result is None and needs_result:
         raise Wrong(cures.get("None", "returned None: end the function with `return`."))
     return result
 

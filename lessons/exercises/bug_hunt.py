@@ -68,11 +68,11 @@ def expect_exact_value(where, yours, right, mistakes, dtypes):
     if apart <= 1e-12 * right.abs().item():
         return
     why = (
-        "Yours is computed in float32; keep dtype=x.dtype where you make a tensor."
-        if torch.float32 in dtypes
-        else "A small number that is added, or a bound, moves the value: choose a safe input where "
-        "it is not used."
+        "A small number that is added, or a bound, moves the value: choose a safe input where it "
+        "is not used."
     )
+    if torch.float32 in dtypes:
+        why = "Yours is computed in float32; keep dtype=x.dtype where you make a tensor."
     raise Wrong(f"{where}: yours is {apart:.0e} away from the expected value. {why}")
 
 

@@ -8,7 +8,7 @@ from lessons.exercises.registry import Wrong, check_of
 
 NO_WEIGHTS = {
     "only for scalar outputs": "y has several numbers, but backward got no weights for them: pass "
-    "v, of the shape of y.",
+    "v, of the shape of y."
 }
 
 
@@ -98,10 +98,7 @@ def check_weighted_gradient(answer, samples, weights, features, dtype):
 @check_of(
     "02.3",
     "The graph is kept for the second call, and freed by it.",
-    inputs=[
-        ([1.0, 2.0, -1.0], torch.float64),
-        ([0.5, -1.0, 1.5, 2.0, -0.5], torch.float32),
-    ],
+    inputs=[([1.0, 2.0, -1.0], torch.float64), ([0.5, -1.0, 1.5, 2.0, -0.5], torch.float32)],
 )
 def check_two_gradients(answer, numbers, dtype):
     x = leaf_with_old_grad(numbers, dtype)

@@ -3,9 +3,9 @@
 import torch
 
 from helpers.functions import round_ste, value_with_gradient_of
+from lessons.difference_figure import draw_against
 from lessons.exercises.pointwise import (
     UPSTREAM,
-    draw_against,
     expect_also,
     expect_each,
     expect_slope,

@@ -18,14 +18,12 @@ from lessons.exercises.registry import Wrong, check_of
 NO_GRAPH = "does not require grad and does not have a grad_fn"
 NO_CREATE_GRAPH = {
     NO_GRAPH: "something that you differentiate has no graph. A gradient gets one from "
-    "create_graph=True in the first call; f(x) has none if x was detached.",
+    "create_graph=True in the first call; f(x) has none if x was detached."
 }
 NO_NUMBER = {
     "only for scalar outputs": "the gradient is a vector, so the second call needs weights: v. Or "
-    "make it a number first: gradient @ v.",
+    "make it a number first: gradient @ v."
 }
-
-
 SQUARE = [[1.0, -2.0], [0.5, 3.0]], torch.float64
 ROW = [0.25, -1.0, 2.0], torch.float32
 SLOPE = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
@@ -168,11 +166,7 @@ SAMPLES = torch.tensor([[0.2, -0.4], [1.0, 0.3], [-0.5, 0.8], [0.7, -1.1], [-0.2
 @check_of(
     "05.3",
     "The penalty has a graph that leads to the weights, so it trains them.",
-    inputs=[
-        (SAMPLES[:3].double(), False),
-        (SAMPLES[:3].double(), True),
-        (SAMPLES, False),
-    ],
+    inputs=[(SAMPLES[:3].double(), False), (SAMPLES[:3].double(), True), (SAMPLES, False)],
 )
 def check_repaired_penalty(answer, samples, requires_grad):
     model = _Model().to(samples.dtype)

@@ -7,10 +7,10 @@ import torch
 import torch.nn.functional as F
 
 from helpers import functions
+from lessons.difference_figure import draw_against
 from lessons.digits import Run, accuracy, train
 from lessons.exercises.pointwise import (
     UPSTREAM,
-    draw_against,
     expect_also,
     expect_each,
     gradients_for,

@@ -2,8 +2,9 @@
 
 import torch
 
+from lessons.difference_figure import draw_against
 from lessons.exercises.bug_hunt import CallRecorder
-from lessons.exercises.pointwise import draw_against, gradients_for, own_functions, run_on_leaves
+from lessons.exercises.pointwise import gradients_for, own_functions, run_on_leaves
 from lessons.exercises.registry import Wrong, check_of
 
 float32, float64 = torch.float32, torch.float64

@@ -4,12 +4,12 @@ import torch
 
 from autograd_surprises.report_card import report_card
 from helpers.functions import value_with_gradient_of
+from lessons.difference_figure import draw_against
 from lessons.exercises.answers import expect_close
 from lessons.exercises.bug_hunt import CallRecorder
 from lessons.exercises.pointwise import (
     UPSTREAM,
     bytes_kept,
-    draw_against,
     expect_also,
     expect_each,
     expect_slope,
@@ -27,10 +27,9 @@ INFINITE = torch.tensor([torch.inf, -torch.inf])
 FORWARD_MODE = ("jvp", "jacfwd(jacfwd)", "jacfwd", "hessian")
 REMEDIES = {  # where this exercise knows more than the card
     ("slope", "silently wrong"): "the factor of grad_output has to be the slope of the value",
-    ("double backward", "silently wrong"): (
-        "let backward compute the slope from the saved x itself, without @once_differentiable; "
-        "what setup_context computed, a detached x or a number is a constant to autograd"
-    ),
+    ("double backward", "silently wrong"): "let backward compute the slope from the saved x "
+    "itself, without @once_differentiable; what setup_context computed, a detached x or a number "
+    "is a constant to autograd",
 }
 
 
@@ -39,9 +38,7 @@ def _gate(x, factor=1.702):
 
 
 @check_of(
-    "10.1",
-    "Every required row is fine, and only x is kept.",
-    draw_wrong=draw_against(_gate, RANGE),
+    "10.1", "Every required row is fine, and only x is kept.", draw_wrong=draw_against(_gate, RANGE)
 )
 def check_repaired_gate(answer):
     x, y = run_on_leaves(answer, X)
@@ -94,14 +91,10 @@ def check_frugal_sign(answer):
     }
     expect_slope("gradient", X, gradient, inside.float(), mistakes)
     infinite = torch.inf * UPSTREAM[: len(X)].sign()
-    expect_each(
-        "gradient",
-        X,
-        *gradients_for(infinite, y, x),
-        torch.where(inside, infinite, 0.0),
-        "0 · inf is NaN: choose with torch.where(inside, grad_output, 0) instead of a product.",
-        upstream=infinite,
-    )
+    (gradient,) = gradients_for(infinite, y, x)
+    why = "0 · inf is NaN: choose with torch.where(inside, grad_output, 0) instead of a product."
+    right = torch.where(inside, infinite, 0.0)
+    expect_each("gradient", X, gradient, right, why, upstream=infinite)
     expect_also(answer, _sign, MORE)
     kept, x_is_kept = bytes_kept(answer)
     if kept > 1:

@@ -167,17 +167,13 @@ STEPS = (  # the true gradient of two weights and a bias; its length is 0.5, 5, 
     ("an infinite gradient", (float("inf"), 2.0, 1.0)),
     ("a step after the one that was skipped", (-2.4, 3.2, -3.0)),
 )
+NO_UPDATE = "scaler.update() is missing: it ends the step."
 CURES = {
-    "unscale_() has already been called": (
-        "scaler.unscale_ is called twice for one step, or scaler.update() is missing: it ends the "
-        "step."
-    ),
-    "unscale_() is being called after step()": "scaler.update() is missing: it ends the step.",
-    "step() has already been called": "scaler.update() is missing: it ends the step.",
-    "so it cannot be clipped": (
-        "error_if_nonfinite=True ends the training here. Leave it out: scaler.step(optimizer) "
-        "skips such a gradient."
-    ),
+    "unscale_() has already": f"scaler.unscale_ is called twice for one step, or {NO_UPDATE}",
+    "unscale_() is being called after step()": NO_UPDATE,
+    "step() has already been called": NO_UPDATE,
+    "so it cannot be clipped": "error_if_nonfinite=True ends the training here. Leave it out: "
+    "scaler.step(optimizer) skips such a gradient.",
 }
 
 
@@ -260,13 +256,9 @@ def _mistakes_of_order(gradient, factor, scale, limit, shapes):
 
 
 class AdaptedBlock(nn.Module):
-    """A frozen layer, an adapter of rank 2 beside it, and dropout. Exercise 11.4 runs several.
+    """A frozen layer, an adapter of rank 2 beside it, and dropout."""
 
-    >>> AdaptedBlock(8, torch.Generator().manual_seed(0))(torch.ones(1, 8)).shape
-    torch.Size([1, 8])
-    """
-
-    def __init__(self, width: int, generator: torch.Generator):
+    def __init__(self, width, generator):
         super().__init__()
         frozen, down, up = (
             torch.randn(shape, generator=generator) / shape[0] ** 0.5

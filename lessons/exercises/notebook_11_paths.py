@@ -22,11 +22,7 @@ def _network(seed, features, dtype):
 @check_of(
     "11.5",
     "The image learns, and the network stays as it is.",
-    inputs=[
-        (0, (5, 3), torch.float64),
-        (1, (5, 3), torch.float64),
-        (2, (2, 6), torch.float32),
-    ],
+    inputs=[(0, (5, 3), torch.float64), (1, (5, 3), torch.float64), (2, (2, 6), torch.float32)],
 )
 def check_content_loss(answer, seed, shape, dtype):
     image, target = (each.to(dtype).requires_grad_() for each in random_tensors(seed, shape, shape))
@@ -77,7 +73,10 @@ def check_clipped(answer, seed, limit, shape, dtype):
     (y * upstream + x * other).sum().backward()
     if x.grad is None:
         raise Wrong("x.grad: yours None, expected a tensor. The path to x is cut.")
-    of_result = {
+    mistakes = {
+        "The hook is on x itself, so it clamps the sum of all paths.": (
+            (upstream + other).clamp(-limit, limit) - other
+        ),
         "Nothing is clamped: a hook has to return the new gradient.": upstream,
         "That is clipping by norm, expected each number by itself.": (
             upstream * (limit / upstream.norm()).clamp(max=1)
@@ -88,13 +87,8 @@ def check_clipped(answer, seed, limit, shape, dtype):
         ),
         "It is clamped to [-1, 1], whatever the limit is.": upstream.clamp(-1, 1),
     }
-    mistakes = {
-        "The hook is on x itself, so it clamps the sum of all paths.": (
-            (upstream + other).clamp(-limit, limit)
-        ),
-        **{reason: gradient + other for reason, gradient in of_result.items()},
-    }
-    expect_close("x.grad", x.grad, upstream.clamp(-limit, limit) + other, mistakes)
+    wrong = {reason: of_result + other for reason, of_result in mistakes.items()}
+    expect_close("x.grad", x.grad, upstream.clamp(-limit, limit) + other, wrong)
     _expect_no_write(answer, x.detach().clone().requires_grad_(), upstream, limit)
 
 
@@ -103,13 +97,9 @@ def _expect_no_write(answer, x, upstream, limit):
     neighbour = torch.zeros_like(x).requires_grad_()
     term = neighbour * 1  # made first, so backward comes to it last
     ((call_answer(answer, x, limit) + term) * upstream).sum().backward()
-    expect_close(
-        "gradient of a neighbour that is added to the result",
-        neighbour.grad,
-        upstream,
-        why="The hook writes into the gradient that it gets, which the neighbour gets, too: clamp, "
-        "not clamp_.",
-    )
+    where = "gradient of a neighbour that is added to the result"
+    why = "The hook writes into the gradient that it gets, which the neighbour gets, too:"
+    expect_close(where, neighbour.grad, upstream, why=f"{why} clamp, not clamp_.")
 
 
 @check_of(
@@ -151,12 +141,9 @@ def check_loss_of_process(answer, lengths, dtype):
     }
     wrong = {why: _as_ddp(losses, weight) for why, losses in mistakes.items()}
     expect_close(where, _as_ddp(yours, weight), 2 * weight / everywhere, wrong)
-    expect_close(
-        f"mean of the losses of {samples}",
-        torch.stack([each.to(dtype) for each in yours]).mean(),
-        (weight**2).mean(),
-        why="The mean of no sample is 0 / 0: take the sum.",
-    )
+    mean = torch.stack([each.to(dtype) for each in yours]).mean()
+    why = "The mean of no sample is 0 / 0: take the sum."
+    expect_close(f"mean of the losses of {samples}", mean, (weight**2).mean(), why=why)
 
 
 def _as_ddp(losses, weight):
