@@ -234,7 +234,10 @@ def slow_to_read():
     sources = [start + end for start in starts for end in (spaces, "0" * many, "\n" * many, "1.2")]
     odd = [{"output_type": "odd"}] * many
     code = {"cell_type": "code", "id": "a", "metadata": {}, "execution_count": None}
-    cells = [{"cell_type": "markdown", "id": "a", "metadata": {}, "source": each} for each in texts]
+    cells = [
+        {"cell_type": "markdown", "id": "a", "metadata": {}, "source": each}
+        for each in [*texts, tasks()[0]]
+    ]
     cells += [{**code, "outputs": [], "source": each} for each in sources]
     cells.append({**code, "outputs": odd, "source": ["1\n"] * many})
     cells += [{**code, "outputs": [], "source": 'check("04.1", x)'}] * 1000
@@ -295,7 +298,7 @@ def sheets(place, port):
             ),
             error + "RuntimeError: done: nothing",
             "wrong: gradient of x",
-            "not counted: the sheet has replaced check",
+            "not counted: the sheet has replaced run",
         ),
         "brute": (
             sheet(instead_of(BOMB), MEMORY, exits),
