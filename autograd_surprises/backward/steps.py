@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
 
+from autograd_surprises.graph import Edge, Node, below, kind_of, leaf_of, name_of, readable
 from autograd_surprises.recording.places import Where, owner
-
-Node = torch.autograd.graph.Node
 
 
 @dataclass(frozen=True)
@@ -59,8 +57,8 @@ class BackwardStep:
     """
 
     node: Node
-    name: str
-    edges: tuple
+    name: str = field(init=False)
+    edges: tuple[Edge, ...] = field(init=False)
     order: int | None = None
     arriving: list[Amount | None] = field(default_factory=list)
     leaving: list[Amount | None] = field(default_factory=list)
@@ -73,6 +71,14 @@ class BackwardStep:
     lets_through: bool | None = None
     called: str = ""
     where: Where | None = None
+
+    def __post_init__(self):
+        self.name, self.edges = name_of(self.node), self.node.next_functions
+
+    @property
+    def leaf(self) -> torch.Tensor | None:
+        """The leaf whose .grad this node fills; None for an operation."""
+        return leaf_of(self.node)
 
     @cached_property
     def kind(self) -> str:
@@ -96,7 +102,7 @@ class BackwardStep:
     @property
     def kinds_below(self) -> list[str]:
         """The kinds of the nodes that its gradients go to."""
-        return [kind_of(name_of(node)) for node, _ in self.edges if node is not None]
+        return [kind_of(name_of(node)) for node in below(self.node)]
 
     @property
     def is_users(self) -> bool:
@@ -155,29 +161,6 @@ class GradientSum:
     @property
     def ways(self) -> int:
         return len(self.steps)
-
-
-def name_of(node: Node) -> str:
-    """The name of a node, without its modules."""
-    return node.name().rpartition("::")[2]
-
-
-def kind_of(name: str) -> str:
-    """The name of a node without Backward and number.
-
-    >>> kind_of("LogSoftmaxBackward0")
-    'LogSoftmax'
-    """
-    return name.rstrip("0123456789").removesuffix("Backward")
-
-
-def readable(kind: str) -> str:
-    """The kind of a node as the operation is written in Python.
-
-    >>> readable("LinalgVectorNorm"), readable("LogSoftmax")
-    ('linalg_vector_norm', 'log_softmax')
-    """
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.removeprefix("Native")).lower()
 
 
 def numbers_of(tensor: torch.Tensor) -> torch.Tensor:

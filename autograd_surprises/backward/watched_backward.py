@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
@@ -16,11 +15,10 @@ from autograd_surprises.backward.steps import (
     Amount,
     BackwardStep,
     GradientSum,
-    Node,
     amount_of,
-    name_of,
     parts_of,
 )
+from autograd_surprises.graph import Edge, Node, edge_of, reachable
 
 # Operations whose gradient may keep its shape, though its elements do not correspond.
 MIXES = {
@@ -35,14 +33,6 @@ SYMPTOMS = {
     "lost": (lambda amount: amount is None or amount.nonzero == 0, all),
     "not finite": (lambda amount: amount is not None and not amount.finite, any),
 }
-
-
-def edge_of(tensor: torch.Tensor) -> tuple[Node | None, int]:
-    """The node and the number of its output where this tensor's gradient arrives."""
-    if not tensor.requires_grad:
-        return None, 0
-    edge = torch.autograd.graph.get_gradient_edge(tensor)
-    return edge.node, edge.output_nr
 
 
 def _like(tensor):
@@ -86,26 +76,19 @@ class Backward:
     """
 
     def __init__(self, root: Node):
-        self.steps: dict[Node, BackwardStep] = {}
-        self.into: dict[tuple[Node, int], list[tuple[BackwardStep, int]]] = {}
-        waiting = deque([root])
-        while waiting:
-            node = waiting.popleft()
-            if node in self.steps:
-                continue
-            step = self.steps[node] = BackwardStep(node, name_of(node), node.next_functions)
+        self.steps = {node: BackwardStep(node) for node in reachable([root])}
+        self.into: dict[Edge, list[tuple[BackwardStep, int]]] = {}
+        for step in self.steps.values():
             for k, edge in enumerate(step.edges):
                 if edge[0] is not None:
                     self.into.setdefault(edge, []).append((step, k))
-                    waiting.append(edge[0])
         self.root = self.steps[root]
-        self.leaves = [node.variable for node in self.steps if hasattr(node, "variable")]
+        self.leaves = [step.leaf for step in self.steps.values() if step.leaf is not None]
         self.grads: dict[int, Arrived] = {}
         self.weights: torch.Tensor | None = None
         self.hidden: set[int] = set()  # ids of leaves inside reentrant checkpoints
         self.failed: BackwardStep | None = None
-        self.like = {(leaf_node, 0): _like(leaf_node.variable) for leaf_node in self.steps
-                     if hasattr(leaf_node, "variable")}  # fmt: skip
+        self.like = {edge_of(leaf): _like(leaf) for leaf in self.leaves}
         self.retained: list[torch.Tensor] = []  # whose .grad each backward writes
         self.hooked = False  # is a hook of the user in the graph?
         self._count, self._measured = 0, {}  # steps that ran; amounts by id of the gradient
@@ -120,7 +103,7 @@ class Backward:
         try:
             handles.append(self.root.node.register_prehook(self._begin_task))
             for step in self.steps.values():
-                if hasattr(step.node, "variable"):
+                if step.leaf is not None:
                     continue
                 if step.own is not None:  # may write into the gradient it gets, so measure first
                     handles.append(step.node.register_prehook(self._before(step)))
@@ -254,7 +237,7 @@ class Backward:
         """Of the nodes whose gradient is complete, the engine runs the newest first."""
         undone = [step for step in self.steps.values() if step.order is None]
         waits = {node for step in undone for node, _ in step.edges}
-        ready = [s for s in undone if s.node not in waits and not hasattr(s.node, "variable")]
+        ready = [s for s in undone if s.node not in waits and s.leaf is None]
         return max(ready, key=lambda step: step.node._sequence_nr(), default=None)
 
     def origins(self, node: Node, nr: int, symptom: str) -> list[BackwardStep | GradientSum]:

@@ -22,12 +22,11 @@ from autograd_surprises.backward.steps import (
     Amount,
     BackwardStep,
     GradientSum,
-    Node,
     amount_of,
     memory,
     numbers_of,
 )
-from autograd_surprises.backward.watched_backward import edge_of
+from autograd_surprises.graph import Node, edge_of
 from autograd_surprises.recording.places import owner_of
 from autograd_surprises.recording.setup_lines import stored_at
 from autograd_surprises.symptoms.cuts import STRAIGHT_THROUGH, Cut

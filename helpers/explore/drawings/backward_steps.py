@@ -11,10 +11,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from autograd_surprises.backward.steps import Node
-from autograd_surprises.backward.watched_backward import edge_of
 from autograd_surprises.doctor.graph_boxes import CUT_BY
-from autograd_surprises.graph import nodes
+from autograd_surprises.graph import Node, edge_of, nodes
 from autograd_surprises.recording.places import tensors_in
 from autograd_surprises.recording.recorder import Recorder
 
