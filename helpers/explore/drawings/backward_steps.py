@@ -15,6 +15,7 @@ from autograd_surprises.doctor.graph_boxes import CUT_BY
 from autograd_surprises.graph import Node, edge_of, nodes
 from autograd_surprises.recording.places import tensors_in
 from autograd_surprises.recording.recorder import Recorder
+from autograd_surprises.symptoms.detached import detached
 
 MOST_STOPS, MOST_NUMBERS = 14, 9  # more cannot be read in one picture
 
@@ -202,7 +203,7 @@ class BackwardSteps:
         tensor, call = self._in_state.get(state), self._maker.get(state)
         if tensor is None or tensor.requires_grad:
             return []
-        if (call and state in call.cuts) or any(tensor is each for each in self._named.values()):
+        if (call and state in call.lost) or any(tensor is each for each in self._named.values()):
             return [state]
         earlier = [each for each in call.inputs if each not in call.outputs] if call else ()
         return [origin for each in earlier for origin in self._origins(each)]
@@ -211,12 +212,12 @@ class BackwardSteps:
         call = self._maker.get(state)
         if state in self._position:
             return
-        if call is None or state not in call.cuts:
+        if call is None or state not in call.lost:
             self._add(state, Stop("data", "data"), self._in_state[state])
             return
         result = self._in_state.get(state)  # None for a number that left torch
         boolean = result is not None and result.dtype == torch.bool
-        why = WHY.get("boolean" if boolean else call.cuts[state].cause, "no history")
+        why = WHY.get("boolean" if boolean else detached(call, state).rule.cause, "no history")
         self._add(state, Stop("cut", f"{call.operation}()", why), result)
         for source in self._sources(call):
             self._add_graph(source)
@@ -237,8 +238,8 @@ class BackwardSteps:
                 continue
             for call in self._recorder.calls:
                 behind = (nodes(edge_of(source)[0]) for source in self._sources(call))
-                if call.cuts and any(node in some for some in behind):
-                    self._add_constant(next(iter(call.cuts)))
+                if call.lost and any(node in some for some in behind):
+                    self._add_constant(next(iter(call.lost)))
                     break
             else:
                 self._add_graph(tensor)
