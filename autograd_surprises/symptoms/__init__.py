@@ -1,7 +1,7 @@
 """Every cause: when it applies, what it says, what helps, and which section teaches it.
 
 rule       one rule, and a book of rules: the first that fits applies
-cuts       the history was lost, at a call in the forward pass
+detached   the history was lost, at a call in the forward pass
 zeros      the gradient became 0, or nearly 0, at a step of backward
 nonfinite  inf and NaN, at a step of backward or at an operation in the forward pass
 missing    the gradient of a tensor is None

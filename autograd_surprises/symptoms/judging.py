@@ -175,10 +175,8 @@ def _detached(name, detached, also=(), before=""):
     places = [("cut at", detached.where)]
     if detached.switched_off is not None:
         switch = detached.switched_off.at
-        of_user = owner_of(switch.file) == "user"
-        places.insert(
-            0 if of_user else 1, ("recording was switched off at", switch)
-        )  # to be edited
+        of_user = owner_of(switch.file) == "user"  # the line to edit stands first
+        places.insert(0 if of_user else 1, ("recording was switched off at", switch))
     places.append(("computed at", detached.call.where))
     found = detached.rule.finding(detached.lost).about(name, "none", places, also=also)
     return replace(found, sentence=before + found.sentence, call=detached.call)
@@ -639,9 +637,9 @@ def _lost_at(case, targets):
     """Where a loss lost its history or was made; otherwise, where frozen tensors were made."""
     if case.backward is not None:
         return at(case.backward.root, "made at")
-    cuts = lost_behind(case.history, case.history.recorder.states(case.loss))
-    if cuts or case.loss.requires_grad:
-        return cuts
+    lost = lost_behind(case.history, case.history.recorder.states(case.loss))
+    if lost or case.loss.requires_grad:
+        return lost
     return [
         (f"{name}, which requires no gradient, was made at", case.history.made_at(tensor))
         for name, tensor in targets.items()
