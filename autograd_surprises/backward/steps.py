@@ -51,6 +51,7 @@ class BackwardStep:
     spoiled   (position, gradient that arrived there) of the first element that is not finite
     masked    wherever an element is not finite, a gradient of exactly 0 arrived
     changed   did backward write into the gradient that it got, whose versions were these?
+    gradients_in, gradients_out  copies of what arrived and left, in a backward that keeps them
     lets_through  would another gradient get through? None if that was not tried
     called    the function of torch that made the node, where the forward pass was recorded
     where     the line that called it
@@ -68,6 +69,8 @@ class BackwardStep:
     masked: bool = False
     changed: bool = False
     versions: list = field(default_factory=list)
+    gradients_in: list[torch.Tensor | None] = field(default_factory=list)
+    gradients_out: list[torch.Tensor | None] = field(default_factory=list)
     lets_through: bool | None = None
     called: str = ""
     where: Where | None = None
@@ -149,7 +152,7 @@ class BackwardStep:
 
     def forget(self) -> None:
         self.__dict__.pop("saved", None)
-        self.sample = None
+        self.sample, self.gradients_in, self.gradients_out = None, [], []
 
 
 @dataclass(frozen=True)

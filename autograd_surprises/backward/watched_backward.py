@@ -19,6 +19,7 @@ from autograd_surprises.backward.steps import (
     parts_of,
 )
 from autograd_surprises.graph import Edge, Node, edge_of, reachable
+from autograd_surprises.recording.forward_values import numbers_in
 
 # Operations whose gradient may keep its shape, though its elements do not correspond.
 MIXES = {
@@ -63,11 +64,14 @@ def _stopped(arrived, gradient):
 class Backward:
     """The graph behind `root`, and one walk through it.
 
+    Each gradient is measured when it arrives, and released, unless this is to `keep` them all.
+
     steps    by node, in the order in which they were found from the loss
     leaves   the leaf tensors that the graph reaches
     grads    after run(): what arrived at each tensor asked for, by id
     weights  after run(): of the elements of the loss
     failed   after run(): the step whose backward raised, if it can be told
+    kept     after run(): a copy of the gradient of each leaf, by id, if this keeps them
     like     after run(): edge -> shape, dtype and device of the gradient that arrived there
 
     >>> x = torch.tensor([0.2, 1.7], requires_grad=True)
@@ -75,7 +79,8 @@ class Backward:
     ['SumBackward0', 'RoundBackward0', 'AccumulateGrad']
     """
 
-    def __init__(self, root: Node):
+    def __init__(self, root: Node, keep: bool = False):
+        self.keep = keep
         self.steps = {node: BackwardStep(node) for node in reachable([root])}
         self.into: dict[Edge, list[tuple[BackwardStep, int]]] = {}
         for step in self.steps.values():
@@ -85,6 +90,7 @@ class Backward:
         self.root = self.steps[root]
         self.leaves = [step.leaf for step in self.steps.values() if step.leaf is not None]
         self.grads: dict[int, Arrived] = {}
+        self.kept: dict[int, torch.Tensor] = {}
         self.weights: torch.Tensor | None = None
         self.hidden: set[int] = set()  # ids of leaves inside reentrant checkpoints
         self.failed: BackwardStep | None = None
@@ -157,7 +163,7 @@ class Backward:
 
     def forget(self) -> None:
         """Release every tensor; numbers and the nodes of the graph stay."""
-        self.grads, self.weights = {}, None
+        self.grads, self.kept, self.weights = {}, {}, None
         self.leaves = []
         for step in self.steps.values():
             step.forget()
@@ -178,6 +184,8 @@ class Backward:
         return look
 
     def _arrived(self, tensor, gradient):
+        if self.keep and tensor is not None:
+            self.kept[id(tensor)] = numbers_in(gradient)
         old = tensor.grad if tensor is not None and tensor.is_leaf else None
         return arrived_at(gradient, self._amount(gradient), old)
 
@@ -191,10 +199,14 @@ class Backward:
             self._measured[id(gradient)] = ref(gradient), gradient._version, amount
         return amount
 
+    def _copies(self, gradients):
+        return [None if g is None else numbers_in(g) for g in gradients] if self.keep else []
+
     def _before(self, step):
         def look(arrived):
             step.arriving = [None if g is None else amount_of(g) for g in arrived]
             step.versions = [g is not None and g._version for g in arrived]
+            step.gradients_in = self._copies(arrived)
 
         return look
 
@@ -209,6 +221,8 @@ class Backward:
                 step.changed = versions != step.versions
             else:
                 step.arriving = [self._amount(g) for g in arrived]
+                step.gradients_in = self._copies(arrived)
+            step.gradients_out = self._copies(left)
             step.leaving = [self._amount(g) for g in left]
             one = next((g for g in arrived if g is not None), None)
             if one is not None:
