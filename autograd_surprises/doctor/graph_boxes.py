@@ -80,7 +80,7 @@ class _Boxes:
 
     def ways(self, steps):
         """A few paths from the loss to leaves; long healthy stretches are folded."""
-        leaves = [step for step in steps if hasattr(step.node, "variable")]
+        leaves = [step for step in steps if step.leaf is not None]
         ill = [leaf for leaf in leaves if self.box(leaf).kind != "leaf"]
         self.add(self.backward.root)
         links = {}
@@ -120,14 +120,14 @@ class _Boxes:
             self.boxes.append(Box("cut", (f"{more} more", "gradient None")))
 
     def box(self, step):
-        if hasattr(step.node, "variable"):
+        if step.leaf is not None:
             return self.leaf(step)
         kind = _kind(step)
         lines = [step.name, _code(step.where), SAYS.get(kind), _in_and_out(step)]
         return Box(kind, tuple(line for line in lines if line))
 
     def leaf(self, step):
-        name = self.names.get(id(step.node.variable), "leaf")
+        name = self.names.get(id(step.leaf), "leaf")
         into = [s.leaving[k] for s, k in self.backward.into.get((step.node, 0), ())
                 if k < len(s.leaving)]  # fmt: skip
         amount = max(filter(None, into), key=lambda a: (not a.finite, a.nonzero), default=None)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from autograd_surprises.symptoms.cuts import RECORD
+from autograd_surprises.symptoms.detached import RECORD
 from autograd_surprises.symptoms.rule import Rule, Rulebook
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from autograd_surprises.symptoms.cuts import INFERENCE_MODE, RECORD
+from autograd_surprises.symptoms.detached import INFERENCE_MODE, RECORD
 from autograd_surprises.symptoms.rule import Rule, Rulebook
 
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import torch
 
-from autograd_surprises.backward.steps import BackwardStep, readable
+from autograd_surprises.backward.steps import BackwardStep
+from autograd_surprises.graph import readable
 from autograd_surprises.symptoms.rule import Rule, Rulebook, StepRule, always
 from autograd_surprises.symptoms.zeros import OWN_BACKWARD
 

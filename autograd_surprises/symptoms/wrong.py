@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import torch
 
-from autograd_surprises.backward.steps import BackwardStep, Node, kind_of, name_of
+from autograd_surprises.backward.steps import BackwardStep
+from autograd_surprises.graph import Node, kind_of, name_of, only_way
 from autograd_surprises.symptoms.rule import Rule, Rulebook, StepRule
 
 
@@ -64,14 +65,12 @@ def probabilities_made_by(node: Node) -> Node | None:
     >>> probabilities_made_by(loss.grad_fn).name()
     'SoftmaxBackward0'
     """
-    node = node.next_functions[0][0]
-    while node is not None:
-        kind = kind_of(name_of(node))
+    for maker in only_way(node.next_functions[0][0]):
+        kind = kind_of(name_of(maker))
         if kind in ("Softmax", "Sigmoid"):
-            return node
-        if kind not in ARRANGES and not (kind in ("Mm", "Bmm") and _averages(node)):
+            return maker
+        if kind not in ARRANGES and not (kind in ("Mm", "Bmm") and _averages(maker)):
             return None
-        node = node.next_functions[0][0]
     return None
 
 
