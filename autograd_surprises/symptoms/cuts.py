@@ -92,7 +92,7 @@ class Cut:
 CUTS = Rulebook(CutRule)
 
 CUTS.add(
-    "reentrant-checkpoint",
+    "reentrant-checkpoint/no-input",
     "checkpoint(..., use_reentrant=True) records nothing unless one of its inputs requires a "
     "gradient, and none does: the parameters inside do not count",
     "checkpoint(..., use_reentrant=False); or let its input require a gradient: x.requires_grad_()",
@@ -125,7 +125,7 @@ CUTS.add(
 )
 
 CUTS.add(
-    "new-parameter",
+    "new-parameter/cut",
     "nn.Parameter(...) makes a new leaf of these numbers, without their history",
     "create the Parameter once, in __init__, and compute with it in forward",
     "parameter.fails",
@@ -133,7 +133,7 @@ CUTS.add(
 )
 
 CUTS.add(
-    "detach",
+    "detach/call",
     ".detach() returns the same numbers without their history",
     "leave out .detach(), or detach only the copy that you log",
     "none.detached",
@@ -196,14 +196,14 @@ def _by_a_distribution(lost: Lost) -> bool:
 
 
 CUTS.add(
-    "no-grad",
+    "no-grad/sample",
     "a sample is drawn while recording is off",
     "use rsample(), which lets the gradient through; if there is none, a score-function estimator",
     when=_by_a_distribution,
 )
 
 CUTS.add(
-    "no-grad",
+    "no-grad/computed",
     "computed while recording was off",
     "move the computation out of the part where recording is off",
     "none.no-grad",
