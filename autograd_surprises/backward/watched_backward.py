@@ -19,15 +19,8 @@ from autograd_surprises.backward.steps import (
     parts_of,
 )
 from autograd_surprises.graph import Edge, Node, edge_of, reachable
+from autograd_surprises.operations import traits_of
 from autograd_surprises.recording.forward_values import numbers_in
-
-# Operations whose gradient may keep its shape, though its elements do not correspond.
-MIXES = {
-    "Mm", "Addmm", "Bmm", "Baddbmm", "Mv", "Dot", "Linear", "Convolution", "MkldnnConvolution",
-    "Embedding", "T", "Transpose", "Permute", "View", "UnsafeView", "ReshapeAlias", "Flip", "Roll",
-    "Sort", "Cumsum", "Index", "Gather", "CompiledFunction", "ScaledDotProductEfficientAttention",
-    "ScaledDotProductFlashAttentionForCpu",
-}  # fmt: skip
 
 # symptom: (is an amount ill?, is a gradient of several parts ill if all of them are, or if any is?)
 SYMPTOMS = {
@@ -237,7 +230,7 @@ class Backward:
         for gradient, after in zip(left, filter(None, step.leaving), strict=True):
             dense = arrived.layout is torch.strided and gradient.layout is torch.strided
             alike = dense and arrived.shape == gradient.shape
-            if after.nonzero < nonzero and alike and step.kind not in MIXES:
+            if after.nonzero < nonzero and alike and not traits_of(step.kind).mixes:
                 step.stopped = max(step.stopped, _stopped(arrived, gradient))
             if finite and not after.finite and step.spoiled is None and dense:
                 bad = ~torch.isfinite(gradient.detach())

@@ -8,15 +8,10 @@ from collections.abc import Iterable, Mapping
 import torch
 from torch import nn
 
+from autograd_surprises.operations import COMBINES, ELEMENTWISE, SHAPES_BY_HAND, is_total
 from autograd_surprises.recording.forward_calls import BACKWARDS, ForwardCall
 from autograd_surprises.recording.places import Where
 from autograd_surprises.recording.recorder import Recorder
-
-COMBINES = {"sub", "rsub", "subtract", "mul", "multiply"}
-ELEMENTWISE = COMBINES | {"square", "pow", "abs", "neg", "add", "radd", "clamp", "detach", "max",
-                          "min", "maximum", "minimum"}  # fmt: skip
-BY_HAND = {"unsqueeze", "getitem", "view", "reshape", "expand", "sum", "mean", "amax", "norm"}
-TOTALS = {"MeanBackward0", "SumBackward0"}  # over all elements; MeanBackward1 is along a dimension
 
 
 class History:
@@ -149,12 +144,12 @@ class History:
             return False
         longer = call.inputs[len(call.shapes[1]) < len(call.shapes[2])]
         maker = self.makers.get(longer)
-        if maker is not None and maker.operation in BY_HAND:
+        if maker is not None and maker.operation in SHAPES_BY_HAND:
             return False
         waiting, totals = [call], 0
         for made in waiting:
             for use in (use for state in made.outputs for use in self.users.get(state, ())):
-                if {names.get(n) for n in range(use.first, use.last)} & TOTALS:
+                if any(is_total(names.get(n, "")) for n in range(use.first, use.last)):
                     totals += 1
                 elif use.operation in ELEMENTWISE and len(set(use.outputs)) == 1:
                     waiting += [use] if use not in waiting else []

@@ -16,12 +16,10 @@ from torch import nn
 from torch._C import _len_torch_function_stack
 from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
 
+from autograd_surprises.operations import LIKE_ANOTHER, SHAPE_ONLY, SPOILS
 from autograd_surprises.recording.forgetting import living_nodes, needed
 from autograd_surprises.recording.forward_calls import (
     BACKWARDS,
-    LIKE_ANOTHER,
-    SHAPE_ONLY,
-    SPOILS,
     ForwardCall,
     function_around,
     is_finite,

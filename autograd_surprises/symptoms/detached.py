@@ -72,7 +72,7 @@ def detached_when_made(history: History, tensor: torch.Tensor) -> Detached | Non
 DETACHED = Rulebook(DetachedRule)
 
 DETACHED.add(
-    "reentrant-checkpoint",
+    "reentrant-checkpoint/no-input",
     "checkpoint(..., use_reentrant=True) records nothing unless one of its inputs requires a "
     "gradient, and none does: the parameters inside do not count",
     "checkpoint(..., use_reentrant=False); or let its input require a gradient: x.requires_grad_()",
@@ -105,7 +105,7 @@ DETACHED.add(
 )
 
 DETACHED.add(
-    "new-parameter",
+    "new-parameter/cut",
     "nn.Parameter(...) makes a new leaf of these numbers, without their history",
     "create the Parameter once, in __init__, and compute with it in forward",
     "parameter.fails",
@@ -113,7 +113,7 @@ DETACHED.add(
 )
 
 DETACHED.add(
-    "detach",
+    "detach/call",
     ".detach() returns the same numbers without their history",
     "leave out .detach(), or detach only the copy that you log",
     "none.detached",
@@ -176,14 +176,14 @@ def _by_a_distribution(lost: LostHistory) -> bool:
 
 
 DETACHED.add(
-    "no-grad",
+    "no-grad/sample",
     "a sample is drawn while recording is off",
     "use rsample(), which lets the gradient through; if there is none, a score-function estimator",
     when=_by_a_distribution,
 )
 
 DETACHED.add(
-    "no-grad",
+    "no-grad/computed",
     "computed while recording was off",
     "move the computation out of the part where recording is off",
     "none.no-grad",

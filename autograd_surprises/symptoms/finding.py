@@ -34,7 +34,7 @@ class Finding:
     also      more sentences
     section   where a notebook teaches it: "08_none_zero_nan.ipynb#A-heading", or ""
     alarm     is there something to repair? A zero may be normal; ok and partial always are
-    story     the sentence without its numbers and names, to tell findings of one cause together
+    rule      the id of the rule behind it: "zero-factor/number"; "" for a message of torch
 
     >>> print(Finding("w", "zero", "dropout", "dropout dropped every element", fix="a lower p"))
     ZERO  w
@@ -52,7 +52,7 @@ class Finding:
     also: tuple[str, ...] = ()
     section: str = ""
     alarm: bool = True
-    story: str = field(default="", repr=False, compare=False)
+    rule: str = ""
     call: object = field(default=None, repr=False, compare=False)  # that cut it, for the picture
 
     def about(

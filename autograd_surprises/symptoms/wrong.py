@@ -19,7 +19,7 @@ class OldGradient(NamedTuple):
 
 
 ACCUMULATED = Rule(
-    "accumulated",
+    "accumulated/held",
     ".grad already holds {times} times this gradient, and backward() adds to it: probably "
     "zero_grad() was forgotten",
     "optimizer.zero_grad(), or .grad = None, before each backward()",
@@ -27,7 +27,7 @@ ACCUMULATED = Rule(
 )
 
 USED_TWICE = Rule(
-    "accumulated",
+    "accumulated/used-twice",
     "backward() added to a gradient that the optimizer had used already, and the optimizer used "
     "the sum: probably zero_grad() was forgotten",
     "optimizer.zero_grad(), or .grad = None, before each backward()",
@@ -98,7 +98,7 @@ def _are_probabilities(step: BackwardStep) -> bool:
 EXPECTED = Rulebook(StepRule)
 
 EXPECTED.add(
-    "double-softmax",
+    "double-softmax/cross-entropy",
     "a softmax or sigmoid goes into log_softmax, which cross_entropy contains: that flattens "
     "the gradient",
     "pass the raw scores (logits) to cross_entropy",
@@ -106,7 +106,7 @@ EXPECTED.add(
 )
 
 EXPECTED.add(
-    "double-softmax",
+    "double-softmax/with-logits",
     "a sigmoid or softmax goes into binary_cross_entropy_with_logits, which contains a sigmoid: "
     "that flattens the gradient",
     "pass the raw scores (logits), or use binary_cross_entropy",
@@ -191,14 +191,14 @@ class ConstantTerm(NamedTuple):
 
 
 CONSTANT_TERM = Rule(
-    "constant-term",
+    "constant-term/certain",
     "a term that is added to the loss has no history: it changes the value and trains nothing. "
     "{sentence}",
     "{fix}",
 )
 
 MAYBE_CONSTANT_TERM = Rule(
-    "constant-term",
+    "constant-term/maybe",
     "a term that is added to the loss has no history, maybe by mistake: it changes the value and "
     "trains nothing. {sentence}",
     "{fix}; if it is meant, add the term to what you log, not to the loss",
