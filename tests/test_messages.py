@@ -36,7 +36,7 @@ def test_an_example_makes_torch_say_it(message, text, code):
 @each
 def test_explain_error_and_the_report_card_know_it(message, text, code):
     found = explain_error(RuntimeError(f"before it: {text} after it"))
-    assert (found.cause, found.sentence) == (message.id, message.meaning)
+    assert (found.rule, found.sentence) == (message.id, message.meaning)
     assert (found.fix, found.section) == (message.fix, address(message.section))
     assert remedy_for(text) == (message.in_function or message.fix)
 

@@ -46,7 +46,7 @@ def finding_of_error(
     """The same for an error of backward. `failed` is the step that raised it, if it is known."""
     said = str(error).strip()
     known = known_message(said)
-    cause = known.id if known else "unknown-error"
+    cause = known.cause if known else "unknown-error"
     places = _lines(history, cause, said, failed)
     sentence = known.meaning if known else UNKNOWN
     if cause == "second-backward" and places:
@@ -65,6 +65,7 @@ def finding_of_error(
         node=f"raised in {failed.name}" if failed is not None else "",
         also=(first if len(first) <= length else f"{first[:length]}…",),
         section=address(known.section) if known else "",
+        rule=known.id if known else "",
     )
 
 
@@ -145,8 +146,7 @@ SEARCHES = {
     "second-backward": _freed,
     "not-connected": _lost,
     "unused-input": _lost,
-    "no-derivative/staircase": _operation,
-    "no-derivative/missing": _operation,
+    "no-derivative": _operation,
     "no-double-backward": _operation,
     "once-differentiable": _function,
     "view-in-place": _function,

@@ -46,6 +46,11 @@ class Message:
     variants: tuple[str, ...] = ()
 
     @property
+    def cause(self) -> str:
+        """Its family."""
+        return self.id.partition("/")[0]
+
+    @property
     def wordings(self) -> tuple[str, ...]:
         return (*self.examples, *self.variants)
 

@@ -34,7 +34,7 @@ class Finding:
     also      more sentences
     section   where a notebook teaches it: "08_none_zero_nan.ipynb#A-heading", or ""
     alarm     is there something to repair? A zero may be normal; ok and partial always are
-    rule      the id of the rule behind it: "zero-factor/number"; "" for a message of torch
+    rule      the id of the rule behind it: "zero-factor/number", or of the message of torch
 
     >>> print(Finding("w", "zero", "dropout", "dropout dropped every element", fix="a lower p"))
     ZERO  w
