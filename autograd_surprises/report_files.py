@@ -84,6 +84,7 @@ def as_data(report: StepReport) -> dict:
                 "name": found.name,
                 "status": found.status,
                 "cause": found.cause,
+                "rule": found.rule,
                 "sentence": found.sentence,
                 "fix": found.fix,
                 "gradient": found.node,

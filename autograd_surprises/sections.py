@@ -1,22 +1,15 @@
 """The sections of the notebooks, by ids that stay when a section moves: sections.toml."""
 
-import sys
 from functools import cache
-from pathlib import Path
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from autograd_surprises.toml_data import read_toml
 
 
 @cache
 def _addresses() -> dict[str, str]:
-    text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
-    notebooks = tomllib.loads(text).items()
     return {
         section: f"{notebook}.ipynb#{heading.replace(' ', '-')}"
-        for notebook, sections in notebooks
+        for notebook, sections in read_toml("sections.toml").items()
         for section, heading in sections.items()
     }
 

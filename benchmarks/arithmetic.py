@@ -19,17 +19,15 @@ import torch
 from helpers.functions import RoundSTE, apply_anywhere
 from helpers.functions.anywhere import identity
 from helpers.functions.arithmetic import (
+    _intervals,
     divide,
     ends_of_bins,
-    next_outside,
     softmax_backward,
     sum_of_products,
-    to_dtype,
     where_inside,
     where_within,
     zero_or_one,
 )
-from helpers.functions.checks import real_number
 
 VISITS = 40
 CALLS = {1_000: 50, 100_000: 15, 10_000_000: 1}  # at each visit, for each number of elements
@@ -38,7 +36,7 @@ FLOAT32, CPU = torch.float32, torch.device("cpu")
 
 
 def within_uncached(g, x):
-    return where_inside(g, x, *next_outside.__wrapped__(-1, 1, FLOAT32))
+    return where_inside(g, x, *_intervals.__wrapped__(-1, 1, FLOAT32)[1])
 
 
 def inside_last_bins(g, x):
@@ -94,14 +92,7 @@ PAIRS = [
         lambda g, x: softmax_backward_by_formula(rows(g), rows(x)),
     ),
     ("divide by 1 → x / 1", lambda g, x: divide(x, 1.0), lambda g, x: x / 1.0),
-    ("to_dtype → x.to", lambda g, x: to_dtype(x, FLOAT32), lambda g, x: x.to(FLOAT32)),
-    (
-        "real_number → an abstract class asked first",
-        lambda g, x: real_number(1.0, "", ""),
-        lambda g, x: real_number(ABSTRACT, "", ""),
-    ),
 ]
-ABSTRACT = type("Number", (float,), {})(1.0)  # a float, too, but not a plain one
 
 
 def microseconds(way, calls):

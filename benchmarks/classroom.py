@@ -143,12 +143,12 @@ def execute(connection, source):
         data = connection.recv()
         if isinstance(data, bytes):
             continue  # a picture's strokes
-        told = json.loads(data)
-        if told["parent_header"].get("msg_id") != header["msg_id"]:
+        message = json.loads(data)
+        if message["parent_header"].get("msg_id") != header["msg_id"]:
             continue
-        if told["msg_type"] == "error":
-            raise RuntimeError(told["content"]["evalue"])
-        if told["msg_type"] == "status" and told["content"]["execution_state"] == "idle":
+        if message["msg_type"] == "error":
+            raise RuntimeError(message["content"]["evalue"])
+        if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
             return
 
 

@@ -25,7 +25,7 @@ def empty_figure():
     artists = CurveArtists(*figure.subplots(1, 2))
     artists.value_ax.set(xlim=(-3, 3), ylim=(-3.5, 3.5))
     artists.gradient_ax.set(xlim=(-3, 3), ylim=(-0.1, 1.1))
-    lines = [artists.value, artists.gradient, artists.slope, artists.lies]
+    lines = [artists.value, artists.gradient, artists.slope, artists.mismatch]
     figure.legend(handles=lines, loc="lower center", ncols=4, frameon=False)
     figure.subplots_adjust(left=0.06, right=0.98, top=0.83, bottom=0.22, wspace=0.14)
     figure.suptitle("round_to")

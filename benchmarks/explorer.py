@@ -73,7 +73,7 @@ class Kernel:
     def __init__(self):
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         self.manager, self.client = start_new_kernel(stderr=subprocess.DEVNULL, env=environment)
-        self._said = []
+        self._texts = []
 
     def run(self, code):
         """Run code. Raises what it raises."""
@@ -81,15 +81,15 @@ class Kernel:
 
     def get(self, name):
         """The value of a name, a list of numbers."""
-        self._said = []
+        self._texts = []
         self.run(f"print({name})")
-        return json.loads("".join(self._said))
+        return json.loads("".join(self._texts))
 
     def _hear(self, message):
         if message["msg_type"] == "error":
             raise RuntimeError("\n".join(message["content"]["traceback"]))
         if message["msg_type"] == "stream" and message["content"]["name"] == "stdout":
-            self._said.append(message["content"]["text"])
+            self._texts.append(message["content"]["text"])
 
     def end(self):
         self.client.stop_channels()

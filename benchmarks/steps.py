@@ -86,9 +86,9 @@ CASES = {
 }
 
 
-def built(case):
+def built(model_name):
     torch.manual_seed(0)
-    model, inputs = CASES[case]()
+    model, inputs = CASES[model_name]()
     model.train()
 
     def loss():
@@ -138,9 +138,9 @@ def way_of_torchlens(model, inputs):
     return {LENS: lambda: torchlens.trace(model, inputs[0])}
 
 
-def times(case, turns):
+def times(model_name, turns):
     """Median seconds of each way."""
-    chosen = ways(*built(case))
+    chosen = ways(*built(model_name))
     taken = {name: [] for name in chosen}
     for turn in range(turns + 1):
         for name in random.sample(list(chosen), len(chosen)):
@@ -152,15 +152,15 @@ def times(case, turns):
     return {name: statistics.median(values) for name, values in taken.items()}
 
 
-def memory_of_a_process(case, way):
+def memory_of_a_process(model_name, way):
     """What memory() finds in a new process."""
-    command = [sys.executable, __file__, "--memory", case, way]
+    command = [sys.executable, __file__, "--memory", model_name, way]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def memory(case, way):
+def memory(model_name, way):
     """Mebibytes that three turns take at most, beyond the model and its gradients."""
-    model, inputs, loss = built(case)
+    model, inputs, loss = built(model_name)
     turn = ways(model, inputs, loss)[way]
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
@@ -193,18 +193,18 @@ def main(arguments=None, turns=TURNS):
     others = [name for name in OTHERS if name != LENS or installed(["torchlens"])]
     heads = ["plain step", *others, WATCHED, "memory, plain", *others]
     print("| |", " | ".join(heads), "|\n|---" + "|---" * len(heads) + "|")
-    for case in CASES:
-        if asked.only in case:
-            row(case, times(case, turns), others)
+    for model_name in CASES:
+        if asked.only in model_name:
+            row(model_name, times(model_name, turns), others)
 
 
-def row(case, taken, others):
-    used = {name: memory_of_a_process(case, name) for name in (PLAIN, *others)}
+def row(model_name, taken, others):
+    used = {name: memory_of_a_process(model_name, name) for name in (PLAIN, *others)}
     cells = [f"{1000 * taken[PLAIN]:.0f} ms"]
     cells += [f"{taken[name] / taken[PLAIN]:.2f} ×" for name in others]
     cells += [f"{taken[WATCHED] / taken[TRAINED]:.2f} ×", f"{used[PLAIN]:.0f} MiB"]
     cells += [f"{used[name] / used[PLAIN]:.2f} ×" for name in others]
-    print(f"| {case} | " + " | ".join(cells) + " |", flush=True)
+    print(f"| {model_name} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

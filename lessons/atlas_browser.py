@@ -13,10 +13,9 @@ from autograd_surprises.atlas.measuring import gradient_function, value_function
 from autograd_surprises.numerics import few_digits
 from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.findings import with_code
-from autograd_surprises.show.widget_view import view_of
+from autograd_surprises.show.widget_view import WithStoredOutput
 from helpers.curves.axes import limits_with_margin, usual_range
-from helpers.explore.alert import Alert
-from helpers.explore.callbacks import in_this_thread
+from helpers.explore.callbacks import Alert, in_this_thread
 from helpers.explore.explorer import Explorer, explore
 from lessons.drawings import CloseUpDrawing
 from lessons.drawings.close_up import HALF_WIDTHS
@@ -39,7 +38,7 @@ STYLE = f"""<style>
 </style>"""
 
 
-class AtlasBrowser(ipywidgets.VBox):
+class AtlasBrowser(WithStoredOutput, ipywidgets.VBox):
     """A search field, a menu of classes, a page of operations; a click opens one in an explorer.
 
     version   a measured torch version; by default the installed one
@@ -100,7 +99,7 @@ class AtlasBrowser(ipywidgets.VBox):
         drawing = CloseUpDrawing(measured)
         menus = {"at": drawing.places} if len(drawing.places) > 1 else {}
         self.explorer = explore(drawing, **menus, half_width=HALF_WIDTHS)
-        self.explorer.keep_picture()
+        self.explorer.stored_output()
         self.opened.children = [self.explorer]
 
     def _on_click(self, expression):
@@ -128,17 +127,15 @@ class AtlasBrowser(ipywidgets.VBox):
             self._pictures[measured.expression] = tiny_picture(measured)
         return self._pictures[measured.expression]
 
-    _ipython_display_ = None  # ipywidgets 7's own would leave out the stored picture
-
-    def _repr_mimebundle_(self, **kwargs):
-        # For readers without a kernel: the operations on this page, a picture of the opened one.
+    def stored_output(self):
+        """The operations on this page, and a picture of the opened one."""
         # A stored text has to be true for every torch, so it leaves out what happens to them.
         picture, metadata = {}, {}
         if self.explorer:
-            picture, metadata = self.explorer.keep_picture()
+            picture, metadata = self.explorer.stored_output()
         names = [each.expression for each in self.shown]
         text = "\n".join([f"found: {len(self.found)}", *names, picture.get("text/plain", "")])
-        return {**picture, **view_of(self.model_id), "text/plain": text}, metadata
+        return {**picture, "text/plain": text}, metadata
 
 
 class _Row:

@@ -1,18 +1,17 @@
-"""Show an exercise, and check what the learner wrote."""
-
-from __future__ import annotations
+"""Check what the learner wrote as the answer to an exercise."""
 
 import io
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 
 from autograd_surprises.recording.places import raised_at
-from autograd_surprises.show.badge import GREEN, GREY, RED, Badge
+from autograd_surprises.show.badge import Badge
+from autograd_surprises.show.colours import GREEN, GREY, RED
 from autograd_surprises.show.findings import with_code
 from autograd_surprises.show.picture import Picture
-from lessons.exercises import EXERCISES
+from lessons.exercises import CHECKS
 from lessons.exercises.answers import came_through_answer, last_returned
-from lessons.exercises.exercise import Exercise, NotDone, Wrong
+from lessons.exercises.registry import NotDone, Wrong
 
 NOT_DONE = "is not done yet: write your answer and run this cell again."
 COLOURS = {"✓": GREEN, "✗": RED, "…": GREY}
@@ -33,17 +32,6 @@ class Verdict:
     def _repr_html_(self):
         badge = Badge(f"{self.sign} {self.number}", COLOURS[self.sign])
         return f'<div role="status">{badge.html} {with_code(self.why)}</div>'
-
-
-def exercise(number: str) -> Exercise:
-    """The card of an exercise: what to do, how long it takes, and hints to unfold.
-
-    >>> exercise("04.1").title
-    'A clamp that leaks'
-    """
-    if number not in EXERCISES:
-        raise ValueError(f"there is no exercise {number!r}, only {', '.join(EXERCISES)}")
-    return EXERCISES[number]
 
 
 def check(number: str, answer: object) -> None:
@@ -69,16 +57,18 @@ def judge(number: str, answer: object) -> Verdict:
     >>> judge("04.1", ...).sign
     '…'
     """
-    card = exercise(number)
+    if number not in CHECKS:
+        raise ValueError(f"there is no exercise {number!r}, only {', '.join(CHECKS)}")
+    check = CHECKS[number]
     try:
-        card.check(answer)
+        check.run(answer)
     except NotDone:
         return Verdict("…", number, NOT_DONE)
     except Wrong as wrong:
-        return Verdict("✗", number, str(wrong), _drawn(card.draw_wrong, answer))
+        return Verdict("✗", number, str(wrong), _drawn(check.draw_wrong, answer))
     except Exception as error:
         return Verdict("✗", number, _what_was_raised(error))
-    return Verdict("✓", number, card.praise, _drawn(card.draw_right, answer))
+    return Verdict("✓", number, check.praise, _drawn(check.draw_right, answer))
 
 
 def _drawn(draw, answer):

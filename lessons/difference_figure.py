@@ -1,6 +1,6 @@
 """A curve against the expected one."""
 
-from __future__ import annotations
+from collections.abc import Callable
 
 import torch
 from matplotlib.axes import Axes
@@ -8,12 +8,40 @@ from matplotlib.axes import Axes
 from autograd_surprises.numerics import few_digits
 from autograd_surprises.show.colours import GRADIENT_COLOUR, INK, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
-from helpers.curves.agreement import Places, describe_differences, places_of_difference
-from helpers.curves.axes import draw_light_grid, limits_with_margin, union
+from helpers.curves.agreement import (
+    Places,
+    describe_differences,
+    measure_together,
+    places_of_difference,
+)
+from helpers.curves.axes import DASHED, draw_light_grid, limits_with_margin, shading, union
 from helpers.curves.figures import curve_ranges, with_gaps
 from helpers.curves.numbers import GradientCurve
 
-EXPECTED = {"color": INK, "lw": 1.5, "ls": (0, (4, 3))}
+DRAWN_UPSTREAM = -2.0  # not 1, to show where a backward forgets it
+EXPECTED = {"color": INK, "lw": 1.5, "ls": DASHED}
+
+
+def draw_against(
+    expected: Callable[[torch.Tensor], torch.Tensor],
+    x: tuple[float, float],
+    *,
+    of: Callable[[Callable], Callable] = lambda answer: answer,
+    name: str = "x",
+) -> Callable[[Callable], Picture | None]:
+    """A function that draws an answer against `expected`, or returns None where they are the same.
+
+    x     the interval to draw
+    of    makes a function of one tensor from the answer
+    name  what x is called
+    """
+
+    def draw(answer):
+        calls = [(fn, {"grad_output": DRAWN_UPSTREAM}) for fn in (of(answer), expected)]
+        curves = measure_together(calls, x)
+        return plot_difference(*curves, name) if any(places_of_difference(curves)) else None
+
+    return draw
 
 
 def plot_difference(yours: GradientCurve, expected: GradientCurve, name: str = "x") -> Picture:
@@ -42,7 +70,7 @@ def plot_difference(yours: GradientCurve, expected: GradientCurve, name: str = "
         (gradient_ax, "gradient", GRADIENT_COLOUR, gradients),
     ):
         for place in places:
-            ax.axvspan(*place, facecolor=colour, alpha=0.18, edgecolor=colour, hatch="///", lw=0)
+            ax.axvspan(*place, **shading(colour))
         ax.set(title=f"{kind}: {'not as' if places else 'as'} expected", xlabel=name)
         ax.set(xlim=ranges["x"], ylim=limits_with_margin(ranges.get(kind)))
     gradient_ax.set_ylabel(f"for grad_output = {few_digits(yours.grad_output, 4)}")

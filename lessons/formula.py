@@ -1,18 +1,14 @@
-"""Formulas that a reader types: read as functions of x, and never run as Python.
+"""Formulas that a reader types, as functions of x.
 
-Only what this module lists can be typed. The text is parsed into a tree, and each node of the tree
-that is known is computed; there is no way from here to anything else of Python or torch.
+Python reads and evaluates them, but only after a check: every part of a formula is one of those
+that this module lists, so nothing else of Python or torch can be reached from here.
 """
 
-from __future__ import annotations
-
 import ast
-import inspect
 import math
-import operator
 import re
 from difflib import get_close_matches
-from functools import reduce
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -34,23 +30,16 @@ TENSORS_ONLY = {
     "atan2", "copysign", "fmax", "fmin", "heaviside", "hypot", "logaddexp", "maximum", "minimum",
     "where",
 }  # fmt: skip
-OPTIONS = {  # that can be named; another one would make another kind of tensor, or overwrite one
-    "alpha", "approximate", "beta", "decimals", "eps", "exponent", "input", "lambd", "max",
-    "max_val", "min", "min_val", "nan", "neginf", "negative_slope", "other", "posinf", "threshold",
-    "values",
-}  # fmt: skip
 CONSTANTS = {name: getattr(math, name) for name in ("e", "inf", "nan", "pi", "tau")}
 MODULES = ("torch", "math", "F", "nn", "torch.nn", "nn.functional", "torch.nn.functional")
 OTHER_MODULES = ("np", "numpy")
-ARITHMETIC = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.Mod: operator.mod, ast.FloorDiv: operator.floordiv, ast.Pow: operator.pow,
-}  # fmt: skip
-CONDITIONS = {
-    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
-    ast.Eq: operator.eq, ast.NotEq: operator.ne,
-}  # fmt: skip
-JOINED = {ast.BitAnd: operator.and_, ast.BitOr: operator.or_}
+JOINS = ast.BitAnd, ast.BitOr, ast.Invert
+PARTS = (
+    ast.Constant, ast.Name, ast.Attribute, ast.Call, ast.keyword, ast.Load,
+    ast.UnaryOp, ast.UAdd, ast.USub, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Mod,
+    ast.FloorDiv, ast.Pow, *JOINS,
+    ast.Compare, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq,
+)  # fmt: skip
 INSTEAD = {
     ast.BitXor: "for a power write `x**2`, not `x^2`",
     ast.BoolOp: "write `&` for and, `|` for or: `(x > 0) & (x < 1)`",
@@ -58,26 +47,8 @@ INSTEAD = {
     ast.IfExp: "write `where(x > 0, a, b)` for `a if x > 0 else b`",
 }
 LONGEST = 200  # characters
-LARGEST = 2**63  # for torch, a whole number is smaller
 MOST_NAMES = 4
 TRIED = torch.ones(2, dtype=torch.float64)  # a formula is tried at once with this x
-
-
-def _before_inplace(function):
-    """How many arguments come before `inplace`; None if a function has none of this name."""
-    try:
-        names = [*inspect.signature(function).parameters]
-    except ValueError:  # written in C, and overwrites nothing
-        return None
-    return names.index("inplace") if "inplace" in names else None
-
-
-MOST_ARGUMENTS = {
-    name: count
-    for name, function in FUNCTIONS.items()
-    if (count := _before_inplace(function)) is not None
-}
-_OVERWRITES = "leave out `{}`: a formula overwrites nothing"
 
 
 class FormulaError(ValueError):
@@ -89,33 +60,32 @@ class Formula:
 
     It may use numbers, arithmetic, comparisons, the functions in `FUNCTIONS`, also as torch.sin(x)
     or x.sin(), and the constants of math. All other names are free: `names` has them in the order
-    in which they appear. Called with x and a value for each name, it returns a tensor like x.
-    Raises FormulaError, in one line, for everything else.
+    in which they appear. Called with x, a tensor of one dimension or more, and a value for each
+    name, it returns a tensor like x. Raises FormulaError, in one line, for everything else.
 
     >>> Formula("a * x**2")(torch.tensor([1.0, 3.0]), a=2.0)
     tensor([ 2., 18.])
     """
 
     def __init__(self, text: str):
-        self._tree, found = _parsed(text), {}
-        try:
-            _result(TRIED, _value(self._tree, _Named(found)))
-        except (RuntimeError, TypeError, ValueError, OverflowError) as error:
-            raise FormulaError(_first_line(error)) from None
-        self.has_x = found.pop("x", None) is not None
-        self.names = tuple(found)
+        checked = _Checked(text)
+        self.has_x = "x" in checked.names
+        self.names = tuple(name for name in checked.names if name != "x")
         if len(self.names) > MOST_NAMES:
             raise FormulaError(f"at most {MOST_NAMES} free names, not {', '.join(self.names)}")
+        self._code, self._known = checked.code, NAMESPACE | checked.numbers
+        try:
+            self(TRIED, **dict.fromkeys(self.names, 1.0))
+        except (RuntimeError, TypeError, ValueError, OverflowError) as error:
+            raise FormulaError(_first_line(error)) from None
 
     def __call__(self, x: torch.Tensor, /, **values: float) -> torch.Tensor:
-        return _result(x, _value(self._tree, {**values, "x": x}))
-
-
-def _result(x, y):
-    if not isinstance(y, (torch.Tensor, int, float)):
-        raise FormulaError("a formula has to make one number for each x")
-    y = _real(y)
-    return y if isinstance(y, torch.Tensor) else torch.full_like(x, y)
+        y = eval(self._code, self._known, {**_as_tensors(values), "x": x})
+        if not isinstance(y, torch.Tensor):  # where(x) makes a tuple
+            raise FormulaError("a formula has to make one number for each x")
+        if not y.is_floating_point():  # a comparison
+            y = y.to(x.dtype)
+        return y if y.dim() else torch.full_like(x, y.item())
 
 
 class Typed(NamedTuple):
@@ -177,17 +147,119 @@ def _of(formula, values):
     return {name: values[name] for name in formula.names}
 
 
-class _Named(dict):
-    """Values with which a formula is tried: it notes each name in `found`, if it may be one."""
+def _as_tensors(numbers):
+    """Numbers are computed as torch computes them: 1 / 0 is inf, and round(0.5) is 0."""
+    return {name: torch.tensor(float(number)).double() for name, number in numbers.items()}
 
-    def __init__(self, found):
-        self._found = found
 
-    def __missing__(self, name):
-        if name != "x":
-            _check_name(name)
-        self._found[name] = TRIED if name == "x" else 1.0
-        return self._found[name]
+def _call(name, *arguments, **options):
+    """A function of torch. Most take numbers beside x as numbers only; none may overwrite x."""
+    first = [argument.clone() for argument in arguments[:1]]
+    others = arguments[1:]
+    if name not in TENSORS_ONLY:
+        others = map(_number, others)
+        options = {option: _number(value) for option, value in options.items()}
+    return FUNCTIONS[name](*first, *others, **options)
+
+
+def _number(value):
+    if isinstance(value, str) or value.dim():
+        return value
+    number = value.item()
+    return int(number) if float(number).is_integer() else number
+
+
+NAMESPACE = {
+    "__builtins__": {},
+    **_as_tensors(CONSTANTS),
+    **{name: partial(_call, name) for name in FUNCTIONS},
+}
+
+
+class _Checked(ast.NodeTransformer):
+    """A text as code, if each part of it may stand in a formula.
+
+    code     an expression, in which modules and methods are plain functions: sin(x) for x.sin()
+    numbers  the numbers in it, by the names that they have in the code
+    names    all other names, x among them, in the order in which they appear
+    """
+
+    def __init__(self, text):
+        self.numbers, self.names = {}, {}
+        tree = ast.Expression(self.visit(_parsed(text)))
+        self.code = compile(ast.fix_missing_locations(tree), "<formula>", "eval")
+
+    def visit(self, node):
+        parts = [node, *getattr(node, "ops", [getattr(node, "op", node)])]
+        for part in parts:
+            if type(part) in INSTEAD:
+                raise FormulaError(INSTEAD[type(part)])
+        if not all(isinstance(part, PARTS) for part in parts):
+            raise _not_here(node)
+        sides = [side for side in ast.iter_child_nodes(node) if isinstance(side, ast.expr)]
+        chained = isinstance(node, ast.Compare) and len(node.ops) > 1
+        if chained or isinstance(parts[-1], JOINS) and not all(map(_is_condition, sides)):
+            raise FormulaError("`&`, `|` and `~` join comparisons in brackets: `(x > 0) & (x < 1)`")
+        return super().visit(node)
+
+    def visit_Constant(self, node):
+        if type(node.value) not in (int, float):
+            raise _not_here(node)
+        name = f"_{len(self.numbers)}"  # nobody can type it
+        self.numbers |= _as_tensors({name: node.value})
+        return ast.Name(name, ast.Load())
+
+    def visit_Name(self, node):
+        if node.id not in CONSTANTS:
+            if node.id != "x":
+                _check_name(node.id)
+            self.names[node.id] = None
+        return node
+
+    def visit_Attribute(self, node):
+        name = _without_module(node)
+        if name in CONSTANTS:
+            return ast.Name(name, ast.Load())
+        if node.attr in FUNCTIONS:
+            raise FormulaError(f"half typed: `{node.attr}` is a function: write `{node.attr}(…)`")
+        raise FormulaError(f"`.{node.attr}` cannot be typed here, only a function: x.abs()")
+
+    def visit_Call(self, node):
+        name, before = _without_module(node.func), []
+        if name is None and isinstance(node.func, ast.Attribute):  # x.abs()
+            name, before = node.func.attr, [node.func.value]
+        if name not in FUNCTIONS:
+            raise FormulaError(_no_function(name))
+        arguments = [self.visit(argument) for argument in (*before, *node.args)]
+        options = [self.visit(option) for option in node.keywords]
+        return ast.Call(ast.Name(name, ast.Load()), arguments, options)
+
+    def visit_keyword(self, node):
+        if node.arg is None:
+            raise FormulaError("write the options one by one: clamp(x, min=-1, max=1)")
+        if node.arg == "out":
+            raise FormulaError("leave out `out`: a formula overwrites nothing")
+        if node.arg == "approximate" and isinstance(node.value, ast.Constant):  # of gelu, a word
+            return node
+        return self.generic_visit(node)
+
+
+def _not_here(node):
+    kind = ast.unparse(node)
+    return FormulaError(f"only arithmetic, comparisons and functions can be typed, not {kind}")
+
+
+def _is_condition(node):
+    return isinstance(node, ast.Compare) or isinstance(getattr(node, "op", None), JOINS)
+
+
+def _without_module(node):
+    """`sin` for the nodes of sin, torch.sin and torch.nn.functional.sin; None for any other."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and ast.unparse(node.value) in MODULES:
+        return node.attr
+    return None
 
 
 def _check_name(name):
@@ -203,6 +275,21 @@ def _check_name(name):
     if begun:
         shown = ", ".join(begun[:4])
         raise FormulaError(f"half typed: `{name}` begins {shown}. As a free name, choose another")
+
+
+def _no_function(name):
+    if name is None:
+        return "write `*` between things that are multiplied: 2 * (x + 1)"
+    if name.startswith("_"):
+        return f"a name cannot begin with `_`, as `{name}` does"
+    if len(name) == 1 or name in CONSTANTS:
+        return f"write `{name} * (…)`: `{name}` is a number, not a function"
+    longer = [other for other in FUNCTIONS if other.startswith(name)]  # maximum for max
+    if not longer and any(hasattr(module, name) for module in (torch, F)):
+        return f"`{name}` cannot be typed here: each y has to depend on its own x alone"
+    close = longer or get_close_matches(name, FUNCTIONS, cutoff=0.7)
+    hint = f" (did you mean {close[0]}?)" if close else ""
+    return f"there is no elementwise function `{name}` here{hint}"
 
 
 def _parsed(text):
@@ -240,133 +327,3 @@ def _why_unreadable(text):
 def _first_line(error):
     line = str(error).partition("\n")[0].partition(" - got")[0]
     return line if len(line) <= 160 else f"{line[:159]}…"
-
-
-def _value(node, values):
-    """What a node of the tree is: a tensor like x, a number, or a condition."""
-    match node:
-        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-            return number if abs(number) < LARGEST else float(number)
-        case ast.Name(id=name):
-            return CONSTANTS[name] if name in CONSTANTS else values[name]
-        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
-            inner = _real(_value(operand, values))
-            return -inner if isinstance(node.op, ast.USub) else inner
-        case ast.UnaryOp(op=ast.Invert(), operand=operand):
-            return _joined(operator.xor, [_value(operand, values), True])
-        case ast.BinOp(op=op, left=left, right=right) if type(op) in ARITHMETIC:
-            both = [_real(_value(side, values)) for side in (left, right)]
-            return _applied(ARITHMETIC[type(op)], both)
-        case ast.BinOp(op=op, left=left, right=right) if type(op) in JOINED:
-            return _joined(JOINED[type(op)], [_value(side, values) for side in (left, right)])
-        case ast.Compare(left=first, ops=ops, comparators=others):
-            sides = [_real(_value(side, values)) for side in (first, *others)]
-            if all(type(op) in CONDITIONS for op in ops):
-                pairs = zip(ops, sides, sides[1:], strict=False)
-                return reduce(operator.and_, [CONDITIONS[type(op)](a, b) for op, a, b in pairs])
-        case ast.Call():
-            return _called(node, values)
-        case ast.Attribute():
-            name = _without_module(node)
-            if name in CONSTANTS:
-                return CONSTANTS[name]
-            if node.attr in FUNCTIONS:
-                raise FormulaError(
-                    f"half typed: `{node.attr}` is a function: write `{node.attr}(…)`"
-                )
-            raise FormulaError(f"`.{node.attr}` cannot be typed here, only a function: x.abs()")
-    for part in (node, getattr(node, "op", None)):
-        if type(part) in INSTEAD:
-            raise FormulaError(INSTEAD[type(part)])
-    kind = ast.unparse(node)
-    raise FormulaError(f"only arithmetic, comparisons and functions can be typed, not {kind}")
-
-
-def _called(node, values):
-    name = _without_module(node.func)
-    before = []
-    if name is None and isinstance(node.func, ast.Attribute):  # x.abs()
-        name, before = node.func.attr, [node.func.value]
-    if name not in FUNCTIONS:
-        raise FormulaError(_no_function(name))
-    arguments = [_value(argument, values) for argument in (*before, *node.args)]
-    if name != "where":
-        arguments = [_real(argument) for argument in arguments]
-    if len(arguments) > MOST_ARGUMENTS.get(name, len(arguments)):
-        raise FormulaError(_OVERWRITES.format("inplace"))
-    options = {option.arg: _option(option, values) for option in node.keywords}
-    if name in TENSORS_ONLY:
-        are_numbers = not any(isinstance(each, torch.Tensor) for each in arguments)
-        made = FUNCTIONS[name](*map(_tensor, arguments), **options)
-        return made.item() if are_numbers else made
-    return _applied(FUNCTIONS[name], arguments, options)
-
-
-def _no_function(name):
-    if name is None:
-        return "write `*` between things that are multiplied: 2 * (x + 1)"
-    if name.startswith("_"):
-        return f"a name cannot begin with `_`, as `{name}` does"
-    if len(name) == 1 or name in CONSTANTS:
-        return f"write `{name} * (…)`: `{name}` is a number, not a function"
-    longer = [other for other in FUNCTIONS if other.startswith(name)]  # maximum for max
-    if not longer and any(hasattr(module, name) for module in (torch, F)):
-        return f"`{name}` cannot be typed here: each y has to depend on its own x alone"
-    close = longer or get_close_matches(name, FUNCTIONS, cutoff=0.7)
-    hint = f" (did you mean {close[0]}?)" if close else ""
-    return f"there is no elementwise function `{name}` here{hint}"
-
-
-def _option(option, values):
-    """The value of an option: also a word, as in gelu(x, approximate='tanh')."""
-    if option.arg is None:
-        raise FormulaError("write the options one by one: clamp(x, min=-1, max=1)")
-    if option.arg in ("out", "inplace"):
-        raise FormulaError(_OVERWRITES.format(option.arg))
-    if option.arg not in OPTIONS:
-        raise FormulaError(f"there is no option `{option.arg}` here")
-    if isinstance(option.value, ast.Constant) and isinstance(option.value.value, str):
-        return option.value.value
-    return _real(_value(option.value, values))
-
-
-def _without_module(node):
-    """`sin` for the nodes of sin, torch.sin and torch.nn.functional.sin; None for any other."""
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute) and ast.unparse(node.value) in MODULES:
-        return node.attr
-    return None
-
-
-def _applied(function, arguments, options=None):
-    """Numbers are computed as torch computes them: 1 / 0 is inf, and round(0.5) is 0."""
-    options = options or {}
-    if any(isinstance(each, torch.Tensor) for each in arguments):
-        return function(*arguments, **options)
-    return function(*map(_tensor, arguments[:1]), *arguments[1:], **options).item()
-
-
-def _joined(join, conditions):
-    if all(map(_is_condition, conditions)):
-        return join(*conditions)
-    raise FormulaError("`&`, `|` and `~` join comparisons in brackets: `(x > 0) & (x < 1)`")
-
-
-def _is_condition(value):
-    return isinstance(value, bool) or (
-        isinstance(value, torch.Tensor) and value.dtype == torch.bool
-    )
-
-
-def _real(value):
-    """A condition as a number, 0 or 1."""
-    if not _is_condition(value):
-        return value
-    return value.double() if isinstance(value, torch.Tensor) else float(value)
-
-
-def _tensor(value):
-    if isinstance(value, (torch.Tensor, bool)):
-        return torch.as_tensor(value)
-    return torch.tensor(float(value), dtype=torch.float64)

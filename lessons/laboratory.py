@@ -12,10 +12,8 @@ import ipywidgets
 import torch
 
 from autograd_surprises.show.live_picture import LivePicture
-from autograd_surprises.show.stored_picture import StoredPicture
-from autograd_surprises.show.widget_view import view_of
-from helpers.explore.alert import Alert
-from helpers.explore.callbacks import in_this_thread
+from autograd_surprises.show.widget_view import WithStoredOutput
+from helpers.explore.callbacks import Alert, in_this_thread
 from helpers.explore.controls import control, move_all
 from lessons.digits import (
     HELD_OUT,
@@ -32,7 +30,7 @@ from lessons.drawings.training_chart import TrainingChart
 PAUSE = 4  # the time from one picture to the next, as a multiple of the time it took to draw
 
 
-class Laboratory(ipywidgets.VBox):
+class Laboratory(WithStoredOutput, ipywidgets.VBox):
     """Trains a small network to read handwritten digits, and shows what happens while it learns.
 
     The controls choose bits, method and learning rate. The curve of the last training stays, to
@@ -70,13 +68,12 @@ class Laboratory(ipywidgets.VBox):
         self.progress, self.message = ipywidgets.FloatProgress(max=1.0), Alert()
         self.chart = TrainingChart()
         self.picture = LivePicture(self.chart.figure, self.chart.moving)
-        self.stored = StoredPicture()
         self._clear("nothing trained yet")
         self._show("choose, and press Train")
         menus = ipywidgets.HBox(list(self.controls.values()))
         buttons = ipywidgets.HBox([self.train_button, self.stop_button, self.progress])
         menus.layout.flex_flow = buttons.layout.flex_flow = "row wrap"  # for narrow windows
-        picture = ipywidgets.Box([self.picture, self.stored])
+        picture = ipywidgets.Box([self.picture, self.picture.stored])
         super().__init__([menus, buttons, picture, self.message])
 
     @property
@@ -168,31 +165,25 @@ class Laboratory(ipywidgets.VBox):
         written, read = LABELS[HELD_OUT], self.model(IMAGES[HELD_OUT]).argmax(1)
         self.confusion = torch.bincount(10 * written + read, minlength=100).view(10, 10)
         self.accuracy = 100 * self.confusion.trace().item() / len(HELD_OUT)
-        said = f"{self.accuracy:.1f} % of the held-out digits read right"
+        result = f"{self.accuracy:.1f} % of the held-out digits read right"
         broken = [i for i, loss in enumerate(self.losses, 1) if not math.isfinite(loss)]
         if broken:
-            said = f"the loss became {self.losses[broken[0] - 1]} at batch {broken[0]}, {said}"
+            result = f"the loss became {self.losses[broken[0] - 1]} at batch {broken[0]}, {result}"
         if self.done < 1:
             self.name += f", stopped after {self._percent()}"
         self.progress.bar_style = "warning" if broken or self.done < 1 else "success"
-        self._show(said)
+        self._show(result)
 
     def _percent(self):
         return f"{int(100 * self.done)} %"
 
-    def _show(self, said):
+    def _show(self, result):
         self.progress.value = self.done
         if self.gradients:
             weights, grid = weights_on_grid(self.model), self.model[0].weight_range
             self.chart.show_layers(weights, grid, self.gradients, self.done)
-        self.chart.show(self.name, said, self.done, self.losses, self.confusion)
+        self.chart.show(self.name, result, self.done, self.losses, self.confusion)
         self.picture.refresh()
 
-    _ipython_display_ = None  # ipywidgets 7's own would leave out the stored picture
-
-    def _repr_mimebundle_(self, **kwargs):
-        # The picture goes along for readers without a kernel: GitHub, nbviewer, exported HTML.
-        self.picture.paint()
-        picture, metadata = self.chart.figure.bundle()
-        self.stored.keep(picture, metadata)
-        return {**view_of(self.model_id), **picture}, metadata
+    def stored_output(self):
+        return self.picture.store()

@@ -9,13 +9,11 @@ from time import perf_counter
 import ipywidgets
 
 from autograd_surprises.show.live_picture import LivePicture
-from autograd_surprises.show.stored_picture import StoredPicture
-from autograd_surprises.show.widget_view import view_of
+from autograd_surprises.show.widget_view import WithStoredOutput
 from helpers.curves.axes import union
 from helpers.curves.figures import title_with
 from helpers.curves.numbers import GradientCurve
-from helpers.explore.alert import Alert, error_line
-from helpers.explore.callbacks import in_this_thread
+from helpers.explore.callbacks import Alert, error_line, in_this_thread
 from helpers.explore.controls import control, positions
 from helpers.explore.explorer import Explorer, explore
 from helpers.explore.range_search import RangeSearch
@@ -37,7 +35,7 @@ STILL = "The picture shows the last formula that worked."
 QUIET = 0.7  # seconds without a key until sliders come and go, or each letter would move the page
 
 
-class Playground(ipywidgets.VBox):
+class Playground(WithStoredOutput, ipywidgets.VBox):
     """A field for a formula, one for a gradient in place of its own, and their picture.
 
     Each free name of the two gets a slider. While a formula is half typed, a line says what is
@@ -70,7 +68,7 @@ class Playground(ipywidgets.VBox):
         self._moved = in_this_thread(self._on_slider)
         self._fitted = None
         self._show(EXAMPLES[0])
-        self.picture, self.stored = LivePicture(self.figure, self.drawing.moving), StoredPicture()
+        self.picture = LivePicture(self.figure, self.drawing.moving)
         self.picture.refresh()
         self._place_sliders()
         typed = in_this_thread(self._on_text)
@@ -78,7 +76,7 @@ class Playground(ipywidgets.VBox):
             field.observe(typed, "value")
         buttons = ipywidgets.HBox(self.examples, layout={"flex_flow": "row wrap"})
         fields = [self.formula, self.gradient, buttons, self.message]
-        super().__init__([*fields, self.rows, self.picture, self.stored])
+        super().__init__([*fields, self.rows, self.picture, self.picture.stored])
 
     @property
     def sliders(self) -> dict[str, ipywidgets.FloatSlider]:
@@ -132,12 +130,12 @@ class Playground(ipywidgets.VBox):
     def _show(self, typed):
         sliders = {name: self._slider(name) for name in typed.names}
         values = {FORMULA: typed, **{name: slider.value for name, slider in sliders.items()}}
-        said = self.drawing.show(**values)
+        text = self.drawing.show(**values)
         if typed != self.typed:
             self._reach = _ranges(self.drawing, typed, sliders)
             self._title.set_text(title_with(f"{FORMULA} {typed.caption}", {}))
         self.typed, self._values = typed, values
-        self.figure.summary = f"{self.drawing.caption(values)}: {said}".replace("\n", " ")
+        self.figure.summary = f"{self.drawing.caption(values)}: {text}".replace("\n", " ")
         ranges = union([self._reach, self.drawing.ranges])
         if ranges != self._fitted:
             self.drawing.fit(ranges)
@@ -161,16 +159,11 @@ class Playground(ipywidgets.VBox):
         button.on_click(in_this_thread(lambda button: self._on_example(typed)))
         return button
 
-    _ipython_display_ = None  # ipywidgets 7's own would leave out the stored picture
-
-    def _repr_mimebundle_(self, **kwargs):
-        # The picture goes along for readers without a kernel: GitHub, nbviewer, exported HTML.
+    def stored_output(self):
         self._title.set_text(self.drawing.caption(self._values))  # no slider shows the values there
-        self.picture.paint()
-        picture, metadata = self.figure.bundle()
-        self.stored.keep(picture, metadata)
+        output = self.picture.store()
         self._title.set_text(title_with(f"{FORMULA} {self.typed.caption}", {}))
-        return {**view_of(self.model_id), **picture}, metadata
+        return output
 
 
 def _field(name, value, placeholder):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 
-from autograd_surprises.show.badge import GREEN, RED, Badge
+from autograd_surprises.show.badge import Badge
+from autograd_surprises.show.colours import GREEN, RED
 from autograd_surprises.show.findings import WIDTH, with_code
 from autograd_surprises.show.widget_view import view_of
 

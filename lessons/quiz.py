@@ -6,11 +6,11 @@ import ipywidgets
 
 from autograd_surprises.atlas import atlas
 from autograd_surprises.atlas.quiz_questions import choose_questions
-from autograd_surprises.show.widget_view import view_of
+from autograd_surprises.show.widget_view import WithStoredOutput
 from lessons.prediction import STORED, Prediction, as_stored
 
 
-class Quiz(ipywidgets.VBox):
+class Quiz(WithStoredOutput, ipywidgets.VBox):
     """Predict the gradient at a kink, a jump or another event of the atlas, and see your score.
 
     The first answer to a question counts; later ones only explain. After the last question,
@@ -93,8 +93,6 @@ class Quiz(ipywidgets.VBox):
     def __repr__(self):
         return repr(self.prediction)
 
-    _ipython_display_ = None  # ipywidgets 7's own would leave out the stored text
-
-    def _repr_mimebundle_(self, **kwargs):
+    def stored_output(self):
         asked = [as_stored(each.text, each.options, each.right) for each in self.questions]
-        return {**view_of(self.model_id), "text/plain": repr(self), STORED: asked}
+        return {"text/plain": repr(self), STORED: asked}, {}

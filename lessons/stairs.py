@@ -57,7 +57,7 @@ def gradient_descent(fn: Callable, start: float, steps: int = STEPS) -> torch.Te
 class Outcome:
     """Where a ball ended.
 
-    kind   "stays", "bottom" (it rests there), "elsewhere" (it rests, but not there) or "restless"
+    kind   "stays", "bottom" (it rests there), "elsewhere" (it rests, but not there) or "oscillates"
     end    its last point
     steps  how many it made
     first  the step that first took it to the bottom, or None
@@ -80,7 +80,7 @@ class Outcome:
         if (path == path[0]).all():
             kind = "stays"
         elif late.max() - late.min() > 0.05:
-            kind = "restless"
+            kind = "oscillates"
         else:
             kind = "bottom" if at_bottom[-1] else "elsewhere"
         return cls(kind, path[-1].item(), len(path) - 1, first)
@@ -93,5 +93,5 @@ class Outcome:
         return {
             "stays": f"stays at {end}",
             "elsewhere": f"rests at {end}, which is not the bottom",
-            "restless": f"has not come to rest after {self.steps} steps",
+            "oscillates": f"has not come to rest after {self.steps} steps",
         }[self.kind]

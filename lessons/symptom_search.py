@@ -1,30 +1,27 @@
-"""The index of symptoms, with a search field for a question or a whole traceback."""
-
-from __future__ import annotations
+"""The index of messages and questions, with a field for a question or a whole traceback."""
 
 import ipywidgets
 
-from autograd_surprises.show.widget_view import view_of
-from helpers.explore.alert import Alert
-from helpers.explore.callbacks import in_this_thread
-from lessons.symptom_index import find_symptoms
-from lessons.symptom_text import answers, plain_index, whole_index
+from autograd_surprises.messages.index import find_entries
+from autograd_surprises.show.widget_view import WithStoredOutput
+from helpers.explore.callbacks import Alert, in_this_thread
+from lessons.index_text import answers, plain_index, whole_index
 
 
-class SymptomSearch(ipywidgets.VBox):
+class SymptomSearch(WithStoredOutput, ipywidgets.VBox):
     """A field for a question or a traceback, and the answers below; if it is empty, the index.
 
-    said     what is typed
-    answers  what is shown, as Markdown
+    question  the field, whose value is what is typed
+    answers   what is shown, as Markdown
 
     >>> search = SymptomSearch()
-    >>> search.said.value = "NameError: name 'tensor' is not defined"
+    >>> search.question.value = "NameError: name 'tensor' is not defined"
     >>> search.answers[:14]
     'Nothing found.'
     """
 
     def __init__(self):
-        self.said = ipywidgets.Textarea(
+        self.question = ipywidgets.Textarea(
             description="question",
             placeholder="Type a question or some words, or paste a whole traceback",
             rows=3,
@@ -34,8 +31,8 @@ class SymptomSearch(ipywidgets.VBox):
         self.shown = ipywidgets.Output()
         self.message = Alert()
         self._show()
-        self.said.observe(in_this_thread(self._on_text), "value")
-        super().__init__([self.said, self.message, self.shown])
+        self.question.observe(in_this_thread(self._on_text), "value")
+        super().__init__([self.question, self.message, self.shown])
 
     @property
     def answers(self) -> str:
@@ -46,9 +43,9 @@ class SymptomSearch(ipywidgets.VBox):
             self._show()
 
     def _show(self):
-        text = self.said.value
+        text = self.question.value
         if text.strip():
-            found = find_symptoms(text)
+            found = find_entries(text)
             self.message.say(f"found: {len(found)}")
             markdown = answers(found)
         else:
@@ -57,9 +54,5 @@ class SymptomSearch(ipywidgets.VBox):
         shown = {"data": {"text/markdown": markdown}, "metadata": {}}
         self.shown.outputs = ({"output_type": "display_data", **shown},)
 
-    _ipython_display_ = None  # ipywidgets 7's own would leave out the stored table
-
-    def _repr_mimebundle_(self, **kwargs):
-        # Without a kernel, readers see the whole index.
-        data = {"text/markdown": whole_index(), "text/plain": plain_index()}
-        return {**view_of(self.model_id), **data}
+    def stored_output(self):
+        return {"text/markdown": whole_index(), "text/plain": plain_index()}, {}

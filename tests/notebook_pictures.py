@@ -93,7 +93,7 @@ def written(explorer, dice):
             picture.paint_moving()
             shown.append(
                 {
-                    **{key: getattr(picture, key) for key in ("axes", "words", "said", "size")},
+                    **{key: getattr(picture, key) for key in ("axes", "words", "summary", "size")},
                     "frame": list(backgrounds).index(picture.frame),
                     "moving": in_base64(picture.moving),
                     "pixels": in_base64(zlib.compress(canvas.buffer_rgba(), 1)),
@@ -104,7 +104,7 @@ def written(explorer, dice):
         "frames": list(map(in_base64, backgrounds)),
         **{key: getattr(picture, key) for key in ("styles", "glyphs", "handles")},
         "frozen": freeze(explorer),
-        "said": explorer.summary,
+        "summary": explorer.summary,
     }
 
 

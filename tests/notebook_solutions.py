@@ -4,7 +4,7 @@ from functools import cache
 
 import nbformat
 
-from lessons.exercises import EXERCISES
+from lessons.exercises import CHECKS
 from tools.notebooks import notebook_files, sections, setup_cell
 
 
@@ -18,7 +18,7 @@ def solutions():
             ids = {cell.id for cell in cells}
             if any(each.endswith("-solution") for each in ids):
                 _collect(setup_cell(notebook), cells, found)
-    assert found.keys() == EXERCISES.keys()
+    assert found.keys() == CHECKS.keys()
     return found
 
 

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 import torch
 import torch.distributed as dist
 
-from autograd_surprises.messages import MESSAGES, PRELUDE
+from autograd_surprises.messages.catalogue import all_messages
+from autograd_surprises.messages.entries import PRELUDE
 
-EXAMPLES = [(m, text, code) for m in MESSAGES for text, code in m.examples.items()]
+EXAMPLES = [(m, text, code) for m in all_messages() for text, code in m.examples.items()]
 
 
 @contextmanager
@@ -24,7 +25,7 @@ def every_warning():
         torch.set_warn_always(False)
 
 
-def said_by_torch(code):
+def printed_by_torch(code):
     """The error that an example raises, or else its warnings, as exceptions."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

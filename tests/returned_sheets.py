@@ -6,6 +6,7 @@ All are sheets of notebook 04, cut down to its exercises.
 """
 
 import csv
+import functools
 import io
 import os
 import socket
@@ -20,12 +21,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tools.classroom.sandbox import Limits  # noqa: E402
 from tools.classroom.scoring import find_files, score_files, write_table  # noqa: E402
+from tools.notebooks import notebook_files, task_of  # noqa: E402
 
 SETUP = """\
 import torch
 from torch.autograd import Function
 from helpers.functions import round_ste
-from lessons import check, exercise"""
+from lessons import check"""
 LEAKY = """\
 def leaky_clamp(x):
     inside = (x >= 0) & (x <= 1)
@@ -59,16 +61,23 @@ RIGHT = [
     f'{WEIGHTED}\n\ncheck("04.2", weighted_round)',
     f'{SQUARE}\n\ncheck("04.3", repaired_square)',
 ]
-SHORT_SETUP = "from lessons import check, exercise"
+SHORT_SETUP = "from lessons import check"
 STUB = 'def leaky_clamp(x):\n    return ...  # your code here\n\n\ncheck("04.1", leaky_clamp)'
 WRONG = STUB.replace("...  # your code here", "x.clamp(0, 1)")
+
+
+@functools.cache
+def tasks():
+    """The Markdown cells that show the tasks of notebook 04."""
+    (path,) = (path for path in notebook_files() if path.stem.startswith("04"))
+    return [cell.source for cell in nbformat.read(path, as_version=4).cells if task_of(cell)]
 
 
 def sheet(first=RIGHT[0], second=RIGHT[1], third=RIGHT[2], setup=SETUP):
     """A sheet with these answers; None is a cell that the learner has removed."""
     cells = [nbformat.v4.new_code_cell(setup)]
-    for i, answer in enumerate((first, second, third), 1):
-        cells.append(nbformat.v4.new_code_cell(f'exercise("04.{i}")'))
+    for task, answer in zip(tasks(), (first, second, third), strict=True):
+        cells.append(nbformat.v4.new_markdown_cell(task))
         if answer is not None:
             cells.append(nbformat.v4.new_code_cell(answer))
     return nbformat.v4.new_notebook(cells=cells)
@@ -101,9 +110,9 @@ import lessons.exercises.pointwise as pointwise
 pointwise.expect_close = lambda *args, **options: None"""
 PATCHED_TORCH = """\
 torch.isclose = lambda x, y, **options: torch.ones_like(x, dtype=torch.bool)"""
-PATCHED_CARD = """\
-from lessons.exercises import EXERCISES
-object.__setattr__(EXERCISES["04.1"], "check", lambda answer: None)"""
+PATCHED_RUN = """\
+from lessons.exercises import CHECKS
+object.__setattr__(CHECKS["04.1"], "run", lambda answer: None)"""
 PATCHED_ZIP = """\
 import builtins
 zip_anything = zip
@@ -220,15 +229,18 @@ def slow_to_read():
         "```\n" * many,
         "~~~\n```\n" * many,
     ]
-    texts += ["#" * many, "## a\n" * many]
-    starts = ["check(", 'check("', 'check("04.1",', "check(" * many, 'exercise("', "exercise("]
+    texts += ["#" * many, "## a\n" * many, "**Exercise 04.1 · " + "** · about " * many]
+    starts = ["check(", 'check("', 'check("04.1",', "check(" * many]
     sources = [start + end for start in starts for end in (spaces, "0" * many, "\n" * many, "1.2")]
     odd = [{"output_type": "odd"}] * many
     code = {"cell_type": "code", "id": "a", "metadata": {}, "execution_count": None}
-    cells = [{"cell_type": "markdown", "id": "a", "metadata": {}, "source": each} for each in texts]
+    cells = [
+        {"cell_type": "markdown", "id": "a", "metadata": {}, "source": each}
+        for each in [*texts, tasks()[0]]
+    ]
     cells += [{**code, "outputs": [], "source": each} for each in sources]
     cells.append({**code, "outputs": odd, "source": ["1\n"] * many})
-    cells += [{**code, "outputs": [], "source": 'exercise("04.1")'}] * 1000
+    cells += [{**code, "outputs": [], "source": 'check("04.1", x)'}] * 1000
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}
 
 
@@ -281,12 +293,12 @@ def sheets(place, port):
             sheet(
                 spy(place, port).replace("done = []", f"{FORGED}\ndone = []", 1),
                 WEIGHTED.replace("round_ste(x)", "x.round()"),
-                PATCHED_CARD.replace("04.1", "04.3") + f"\n\n\n{RIGHT[2]}",
+                PATCHED_RUN.replace("04.1", "04.3") + f"\n\n\n{RIGHT[2]}",
                 f"{SETUP}\n\n\n{OWN_CHECK}",
             ),
             error + "RuntimeError: done: nothing",
             "wrong: gradient of x",
-            "not counted: the sheet has replaced check",
+            "not counted: the sheet has replaced run",
         ),
         "brute": (
             sheet(instead_of(BOMB), MEMORY, exits),
@@ -322,7 +334,10 @@ def sheets(place, port):
             *["not counted: the sheet has replaced is"] * 3,
         ),
         "zip": (sheet(instead_of(PATCHED_ZIP)), *["not counted: the sheet has replaced zip"] * 3),
-        "card": (sheet(instead_of(PATCHED_CARD)), *["not counted: the sheet has replaced che"] * 3),
+        "check": (
+            sheet(instead_of(PATCHED_RUN)),
+            *["not counted: the sheet has replaced run"] * 3,
+        ),
     }
 
 

@@ -12,8 +12,8 @@ import torch
 from notebook_solutions import solutions
 
 from lessons.checking import judge
-from lessons.exercises import EXERCISES
-from lessons.exercises.exercise import NotDone, Wrong
+from lessons.exercises import CHECKS
+from lessons.exercises.registry import NotDone, Wrong
 
 FLOATS = torch.float32, torch.float64
 NO_TENSOR = {  # the exercises without a tensor among the arguments, and what there is instead
@@ -24,10 +24,10 @@ NO_TENSOR = {  # the exercises without a tensor among the arguments, and what th
     "12.2": "a function of a plain number",
 }
 CLASSES = {"01.1", "08.3"}  # what is handed in is the class of a module
-TRIED = [number for number in EXERCISES if number not in NO_TENSOR]
+TRIED = [number for number in CHECKS if number not in NO_TENSOR]
 FUNCTIONS = [
     number
-    for number in EXERCISES
+    for number in CHECKS
     if number not in CLASSES and not NO_TENSOR.get(number, "").startswith("no function")
 ]
 
@@ -65,7 +65,7 @@ def only_where(answer, fits):
 def refused(number, answer):
     """Does the check refuse this answer? Without the drawing, which calls it, too."""
     try:
-        EXERCISES[number].check(answer)
+        CHECKS[number].run(answer)
     except NotDone:
         raise
     except Exception as error:  # the report card names what was raised in an error of its own
@@ -139,13 +139,13 @@ ONE_NUMBER = {"06.1", "11.3"}  # the result is a plain number to the learner
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("number", [n for n in FUNCTIONS if n != "07.1"])  # which trains, slowly
 def test_a_right_answer_is_right_in_each_spelling(number, spelling):
-    EXERCISES[number].check(lambda *args: SPELLINGS[spelling](solutions()[number](*args)))
+    CHECKS[number].run(lambda *args: SPELLINGS[spelling](solutions()[number](*args)))
 
 
 @pytest.mark.parametrize("number", sorted(ONE_NUMBER))
 @pytest.mark.parametrize("kind", [float, torch.tensor, lambda y: torch.tensor([y])])
 def test_a_number_is_right_as_a_float_and_as_a_tensor(number, kind):
-    EXERCISES[number].check(lambda *args: kind(float(solutions()[number](*args))))
+    CHECKS[number].run(lambda *args: kind(float(solutions()[number](*args))))
 
 
 @pytest.mark.parametrize("number, tolerance", [("06.3", 5e-4), ("03.2", 0), ("06.1", 1e-5)])

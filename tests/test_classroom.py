@@ -16,14 +16,14 @@ import psutil
 import pytest
 from returned_sheets import RIGHT, WRONG, no_sheets, score_folder, sheet, sheets, slow_to_read
 
-from lessons.exercises import EXERCISES
+from lessons.exercises import CHECKS
 from tools.classroom import __main__ as command
 from tools.classroom import sandbox
 from tools.classroom.handing_out import is_solution, write_sheets
 from tools.classroom.returned import Unreadable, learner_of, read_sheet
 from tools.classroom.sandbox import Ending, Limits, why_unprotected
 from tools.classroom.scoring import Score, find_files, score_file, write_table
-from tools.notebooks import OUTPUTS_HIDDEN, ROOT, is_folded, notebook_files
+from tools.notebooks import OUTPUTS_HIDDEN, ROOT, is_folded, notebook_files, task_of
 
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 
@@ -50,6 +50,18 @@ def test_a_sheet_has_every_cell_but_the_solutions_and_no_output(handed_out):
         assert [c.source for c in code] == [
             c.source for c in ours.cells if c.cell_type == "code" and not is_solution(c)
         ]
+
+
+def test_a_sheet_shows_task_and_hints_before_a_cell_runs(handed_out):
+    pairs, _ = handed_out
+    numbers = []
+    for ours, written in pairs.values():
+        texts = {cell.source for cell in written.cells if cell.cell_type == "markdown"}
+        for cell in ours.cells:
+            if task := task_of(cell):
+                assert cell.source in texts, task.number
+                numbers.append(task.number)
+    assert numbers == [*CHECKS]
 
 
 def test_a_sheet_does_not_offer_a_solution(handed_out):
@@ -111,7 +123,7 @@ def test_only_what_an_answer_needs_is_run(tmp_path):
 def test_each_exercise_is_found_in_its_sheet(handed_out):
     _, folder = handed_out
     found = [read_sheet(path) for path in sorted((folder / "notebooks").iterdir())]
-    assert sorted(number for each in found for number in each.answers) == sorted(EXERCISES)
+    assert sorted(number for each in found for number in each.answers) == sorted(CHECKS)
     for each in found:
         assert {number for number in each.exercises.values() if number} == {*each.answers}
         assert all(each.answers.values()), "the stub's check gets a name"
@@ -299,8 +311,8 @@ def test_ctrl_c_keeps_what_is_known_and_ends_what_runs(tmp_path, monkeypatch, ca
 
     monkeypatch.setattr(sandbox, "run", run)
     assert command.main(["score", "--unprotected", "ada.ipynb", "ben.ipynb"]) == 130
-    said = capsys.readouterr()
-    assert "1 of 2 files" in said.err and "in 1 files" in said.out
+    printed = capsys.readouterr()
+    assert "1 of 2 files" in printed.err and "in 1 files" in printed.out
     (_, row) = (tmp_path / "scores.csv").read_text(encoding="utf-8-sig").splitlines()
     assert "wrote too much" in row
     assert not sandbox.interrupted.is_set(), "the next scoring can begin"

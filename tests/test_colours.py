@@ -6,8 +6,18 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 
-from autograd_surprises.show.badge import GREEN, GREY, OCHRE, PURPLE, RED, Badge
-from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
+from autograd_surprises.show.badge import Badge
+from autograd_surprises.show.colours import (
+    CURVATURE_COLOUR,
+    GRADIENT_COLOUR,
+    GREEN,
+    GREY,
+    OCHRE,
+    PURPLE,
+    RED,
+    SLOPE_COLOUR,
+    VALUE_COLOUR,
+)
 from helpers.curves.figures import plot_gallery, plot_gradient_curve
 from helpers.functions import round_ste
 from lessons.drawings import (
@@ -18,7 +28,6 @@ from lessons.drawings import (
     StaircaseDrawing,
     SurrogateDrawing,
 )
-from lessons.drawings.curvature import CURVATURE_COLOUR
 from lessons.drawings.training_chart import SHADES
 
 COLOURS = {

@@ -11,13 +11,13 @@ from read_strokes import read_strokes
 
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture
-from helpers.curves.derivatives import derivatives
 from helpers.explore.drawings.curve import CurveDrawing
 from helpers.explore.drawings.side_by_side import SideBySideDrawing
 from helpers.explore.explorer import explore
 from helpers.explore.player import Playable
 from helpers.functions import SURROGATES
 from lessons.choices import ESTIMATORS, bias_and_spread, estimates, exact_gradient
+from lessons.derivatives import derivatives
 from lessons.drawings import (
     AccumulationDrawing,
     ClippingDrawing,

@@ -7,8 +7,8 @@ import pytest
 from wrong_answers import WRONG
 
 from lessons.checking import check
-from lessons.exercises import EXERCISES
-from tools.notebooks import notebook_files, sections, setup_cell
+from lessons.exercises import CHECKS, notebook_06, notebook_07, notebook_12
+from tools.notebooks import notebook_files, sections, setup_cell, task_of
 
 # A place that is drawn: no number that is infinite, large or of another dtype.
 WRONG_AT_A_PLACE = re.compile(
@@ -16,24 +16,38 @@ WRONG_AT_A_PLACE = re.compile(
 )
 
 
-def said(capsys, number, answer):
+def shown(capsys, number, answer):
     """The line of the verdict, and the summary of the picture, or nothing."""
     check(number, answer)
     line, _, picture = capsys.readouterr().out.partition("\n")
     return line, picture
 
 
-CASES = [(number, name) for number, answers in WRONG.items() for name in answers]
+ANSWERS = [(number, name) for number, answers in WRONG.items() for name in answers]
 
 
-@pytest.mark.parametrize("number, name", CASES, ids=[f"{n}-{name}" for n, name in CASES])
+@pytest.mark.parametrize("number, name", ANSWERS, ids=[f"{n}-{name}" for n, name in ANSWERS])
 def test_a_wrong_answer_is_rejected_with_its_reason(number, name, capsys):
     answer, facts = WRONG[number][name]
-    line, picture = said(capsys, number, answer)
+    line, picture = shown(capsys, number, answer)
     assert line.startswith(f"✗ {number} ")
     assert re.search(".*".join(map(re.escape, facts.split(" … "))), line), line
-    if EXERCISES[number].draw_wrong and WRONG_AT_A_PLACE.match(line):
+    if CHECKS[number].draw_wrong and WRONG_AT_A_PLACE.match(line):
         assert picture.startswith("Yours against the expected one: "), line
+
+
+LIMITS = {
+    "06.2": f"at most {notebook_06.MOST_STEPS} steps",
+    "07.1": f"at least {notebook_07.ENOUGH} %",
+    "12.2": f"at most {notebook_12.TOLERANCE - 1:.0%} larger",
+}
+
+
+@pytest.mark.parametrize("number", LIMITS)
+def test_a_task_states_the_limit_of_its_check(number):
+    cells = [cell for path in notebook_files() for cell in nbformat.read(path, 4).cells]
+    (text,) = (cell.source for cell in cells if (task := task_of(cell)) and task.number == number)
+    assert LIMITS[number] in text
 
 
 def not_written(*args):
@@ -42,11 +56,11 @@ def not_written(*args):
 
 @pytest.mark.parametrize("answer", [..., lambda *args: ..., not_written])
 def test_an_answer_that_is_not_written_is_not_done(answer, capsys):
-    assert said(capsys, "02.1", answer)[0].startswith("… 02.1 is not done yet")
+    assert shown(capsys, "02.1", answer)[0].startswith("… 02.1 is not done yet")
 
 
-@pytest.mark.parametrize("number", EXERCISES)
-def test_each_exercise_has_at_least_three_wrong_answers_told_apart(number):
+@pytest.mark.parametrize("number", CHECKS)
+def test_each_exercise_has_at_least_three_wrong_answers_with_messages_of_their_own(number):
     messages = [message for _, message in WRONG[number].values()]
     assert len(messages) >= 3
     assert len(set(messages)) == len(messages)
@@ -57,7 +71,7 @@ def exercise_sections(path):
     notebook = nbformat.read(path, as_version=4)
     for _, cells in sections(notebook):
         code = [cell for cell in cells if cell.cell_type == "code"]
-        if any("exercise(" in cell.source for cell in code):
+        if any("check(" in cell.source for cell in code):
             yield [setup_cell(notebook), *code]
 
 
@@ -69,24 +83,9 @@ def test_solutions_are_accepted_and_stubs_are_not_done(path, capsys):
         for cell in cells:
             exec(cell.source, names)
             verdicts[cell.id] = capsys.readouterr().out
-    numbers = [number for number in EXERCISES if number.startswith(path.name[:2])]
+    numbers = [number for number in CHECKS if number.startswith(path.name[:2])]
     assert numbers
     for number in numbers:
         i = number.partition(".")[2]
         assert verdicts[f"exercise-{i}-solution"].startswith(f"✓ {number} ")
         assert verdicts[f"exercise-{i}-answer"].startswith(f"… {number} is not done yet")
-
-
-def test_every_exercise_is_in_its_notebook():
-    text = {path.name[:2]: path.read_text(encoding="utf-8") for path in notebook_files()}
-    for number in EXERCISES:
-        assert f'exercise(\\"{number}\\")' in text[number[:2]]
-
-
-@pytest.mark.parametrize("number", EXERCISES)
-def test_a_card_says_what_a_learner_needs(number):
-    card = EXERCISES[number]
-    assert card.number == number and card.minutes >= 2 and len(card.hints) >= 2 and card.praise
-    text = card._repr_markdown_()
-    assert text.count("<details>") == len(card.hints)
-    assert card.statement in text and f"about {card.minutes} minutes" in text

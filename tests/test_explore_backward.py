@@ -85,7 +85,7 @@ def test_it_starts_before_backward_and_stores_the_end_of_it():
     assert (explorer.picture.moving, explorer.summary) == (before, summary)
     assert explorer.shown == {"step": 0} and summary.endswith("x.grad = None")
     explorer.set(step=3)
-    assert explorer.keep_picture()[0] == {k: bundle[k] for k in ("text/plain", "image/png")}
+    assert explorer.stored_output()[0] == {k: bundle[k] for k in ("text/plain", "image/png")}
 
 
 def test_with_sliders_it_starts_at_the_end():

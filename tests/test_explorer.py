@@ -43,7 +43,7 @@ def test_a_moved_slider_moves_curve_picture_and_text(explorer):
     before = read_strokes(explorer.picture)
     explorer.sliders["step"].value = 2.0
     assert explorer.curve.y.unique().tolist() == [-4, -2, 0, 2, 4]
-    assert "step=2," in explorer.summary == explorer.picture.said
+    assert "step=2," in explorer.summary == explorer.picture.summary
     assert read_strokes(explorer.picture) != before
 
 

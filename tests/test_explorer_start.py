@@ -495,11 +495,11 @@ def test_the_search_ends_when_the_explorer_is_closed(clock):
 def test_a_slow_move_says_what_it_works_on_and_a_quick_one_does_not(clock):
     drawing = Bar(clock, 10.0)
     explorer, seen = slide(drawing), []
-    drawing.during = lambda k: seen.append((explorer.message.value, explorer.picture.said))
+    drawing.during = lambda k: seen.append((explorer.message.value, explorer.picture.summary))
     explorer.set(k=2.0)
     line, said = seen[-1]
     assert "working on bar, k=2 …" in line and 'role="status"' in line
-    assert "k=1" in said and "k=2" in explorer.picture.said
+    assert "k=1" in said and "k=2" in explorer.picture.summary
     assert explorer.message.value == ""
     drawing.seconds = 0.01
     explorer.set(k=3.0)  # nobody knows before that it is quick

@@ -1,5 +1,6 @@
 """Formulas that a reader types: what they compute, what they refuse, and that nothing gets out."""
 
+import dis
 import math
 import string
 
@@ -10,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.functions import round_ste
-from lessons.formula import FUNCTIONS, LONGEST, TRIED, Formula, FormulaError, Typed
+from lessons.formula import (
+    FUNCTIONS,
+    LONGEST,
+    NAMESPACE,
+    TRIED,
+    Formula,
+    FormulaError,
+    Typed,
+)
 
 X = torch.tensor([-2.5, -0.5, 0.0, 0.7, 3.0], dtype=torch.float64)
 MEANT = {  # text: the same in torch, with a = 0.5 and s = 2
@@ -22,9 +31,10 @@ MEANT = {  # text: the same in torch, with a = 0.5 and s = 2
     "x.abs().clamp(max=a) + math.pi": lambda x: x.abs().clamp(max=0.5) + math.pi,
     "where(x > 0, x, a * x)": lambda x: F.leaky_relu(x, 0.5),
     "where((x > -1) & ~(x > a), 1, 0) * x": lambda x: x * ((x > -1) & (x <= 0.5)),
-    "x * (-1 < x <= a)": lambda x: x * ((x > -1) & (x <= 0.5)),
+    "x * ((-1 < x) & (x <= a))": lambda x: x * ((x > -1) & (x <= 0.5)),
     "where(a > 1, 0, x)": lambda x: x,
-    "x - -(x > a) + (a > 1)": lambda x: x + (x > 0.5) * 1.0,
+    "x + (x > a) + (a > 1)": lambda x: x + (x > 0.5) * 1.0,
+    "silu(x, 1) + x": lambda x: F.silu(x) + x,
     "maximum(0, x) + minimum(x, a)": lambda x: (
         torch.maximum(x, torch.zeros_like(x)) + torch.minimum(x, torch.full_like(x, 0.5))
     ),
@@ -106,90 +116,64 @@ def test_each_function_is_elementwise(name):
     pytest.fail("none of these work: " + ", ".join(tries))
 
 
-ESCAPES = [
-    "__import__('os').system('true')",
-    "().__class__.__bases__[0].__subclasses__()",
-    "x.__class__.__mro__",
-    "(x).__class__",
-    "x.ﬁll_(1)",
-    "sin.__globals__",
-    "sin.__self__",
-    "torch.__dict__",
-    "torch.load('x')",
-    "torch.save(x, 'x')",
-    "torch.compile(x)",
-    "torch.ops.aten.abs(x)",
-    "torch.hub.list(x)",
-    "F.relu.__globals__",
-    "math.__loader__.load_module(x)",
-    "x.data.fill_(1)",
-    "x.fill_(1) + x",
-    "x.numpy()",
-    "x.item()",
-    "x.sum().backward()",
-    "x.register_hook(abs)",
-    "x.grad_fn",
-    "x.backward()",
-    "open('x')",
-    "exec('1')",
-    "eval('x')",
-    "getattr(x, 'data')",
-    "globals()",
-    "vars()",
-    "print(x)",
-    "breakpoint()",
-    "(lambda: x)()",
-    "lambda x: x",
-    "[x for _ in (1,)]",
-    "[c for c in ().__class__.__base__.__subclasses__()][0]",
-    "{x: x}",
-    "(x, x)",
-    "x[0]",
-    "x[:, None]",
-    "(y := x)",
-    "f'{x}'",
-    "f'{x.__class__}'",
-    "'a' * 10**9",
-    "'{0.__class__}'.format(x)",
-    "b'x'",
-    "True * x",
-    "None",
-    "...",
-    "1j * x",
-    "await x",
-    "yield x",
-    "x @ x",
-    "x << 3",
-    "sin(*[x])",
-    "abs(x, out=x)",
-    "elu(x, inplace=True)",
-    "silu(x, 1)",
-    "silu(x, 1 > 0)",
-    "hardtanh(x, -1, 1, 1)",
-    "ones_like(x, device='meta')",
-    "ones_like(x, requires_grad=1)",
-    "sin(**{'input': x})",
-    "_ * x",
-    "__builtins__",
-    "x._version",
-    "x + __name__",
-    "__import__",
-    "x; import os",
-    "import os",
-    "x\nimport os",
-    "x if x else x",
-    "abs.__call__(x)",
-    "abs(x).__abs__()",
-    "(abs)(x).T",
-    "x.abs.__self__",
-    "x\0",
-]
+ESCAPES = """
+    __import__('os').system('true')
+    ().__class__.__bases__[0].__subclasses__()
+    (x).__class__
+    x.ﬁll_(1)
+    sin.__globals__
+    torch.load('x')
+    torch.ops.aten.abs(x)
+    math.__loader__.load_module(x)
+    x.data.fill_(1)
+    x.item()
+    x.sum().backward()
+    x.register_hook(abs)
+    x.grad_fn
+    open('x')
+    eval('x')
+    getattr(x, 'data')
+    (lambda: x)()
+    lambda x: x
+    [x for _ in (1,)]
+    {x: x}
+    (x, x)
+    x[0]
+    (y := x)
+    f'{x.__class__}'
+    'a' * 10**9
+    '{0.__class__}'.format(x)
+    b'x'
+    True * x
+    None
+    ...
+    1j * x
+    await x
+    x @ x
+    x << 3
+    x in x
+    sin(*[x])
+    abs(x, out=x)
+    elu(x, inplace='yes')
+    ones_like(x, device='meta')
+    sin(**{'input': x})
+    where(x)
+    _ * x
+    _0 + 1
+    __builtins__
+    x + __name__
+    x; import os
+    x if x else x
+    abs.__call__(x)
+    abs(x).__abs__()
+    x.abs.__self__
+""".strip().splitlines()
 
 
 @pytest.mark.parametrize("text", ESCAPES)
 def test_there_is_no_way_out(text):
     with pytest.raises(FormulaError) as raised:
-        Formula(text)
+        Formula(text.strip())
     assert TRIED.tolist() == [1, 1]
     assert "\n" not in str(raised.value) and len(str(raised.value)) < 250
 
@@ -246,6 +230,8 @@ def test_no_formula_takes_long_or_ends_the_kernel(text):
         ("where(x > 0 and x < 1, x, 0)", "write `&` for and"),
         ("not x > 0", "write `~` for not"),
         ("x > 0 & x < 1", "in brackets"),
+        ("where(0 < x < 1, x, 0)", "in brackets"),
+        ("x - (x > 0)", "with a bool tensor is not supported"),
         ("clamp(x)", "At least one of"),
         ("sin(x, x, x)", "sin()"),
         ("a*x + b*x + c*x + d*x + g", "at most 4 free names"),
@@ -297,6 +283,8 @@ def test_the_straight_through_estimator_can_be_typed():
     assert torch.equal(x.grad, same.grad)
 
 
+# What code does to read or set anything else than names and constants
+REACHES_FURTHER = {"LOAD_ATTR", "LOAD_METHOD", "STORE_NAME", "IMPORT_NAME", "BINARY_SUBSCR"}
 PIECES = "x a _ ( ) [ ] . , = * ** - / & ~ < 1 0.5 ' sin torch clamp __class__ if lambda : é 𝐱"
 
 
@@ -314,3 +302,5 @@ def test_whatever_is_typed_is_a_formula_or_gets_one_line(text):
         assert str(error) and "\n" not in str(error)
     else:
         assert y(X, **dict.fromkeys(y.names, 1.0)).shape == X.shape
+        assert {*y._code.co_names} <= {*NAMESPACE, *y._known, *y.names, "x"} - {"__builtins__"}
+        assert not {each.opname for each in dis.get_instructions(y._code)} & REACHES_FURTHER

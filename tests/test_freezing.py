@@ -57,7 +57,7 @@ def test_each_setting_has_the_strokes_and_the_text_of_the_explorer(explorer):
             assert f">{text.replace(chr(10), '<br>')}</div>" in explorer.message.value
             continue
         explorer.set(size=size, lie=lie, kind=kind)
-        assert text == explorer.summary == explorer.picture.said
+        assert text == explorer.summary == explorer.picture.summary
         assert moving.tobytes() == explorer.picture.moving
         assert base64.b64decode(frames[frame]["frame"]) == explorer.picture.frame
 

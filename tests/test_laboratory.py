@@ -14,7 +14,7 @@ import torch
 from PIL import Image, ImageChops
 from read_strokes import read_strokes
 
-from helpers.explore import laboratory as module
+from lessons import laboratory as module
 from lessons.digits import (
     HELD_OUT,
     IMAGES,
@@ -135,7 +135,7 @@ def test_it_trains_to_the_same_end_as_without_it():
     assert laboratory.accuracy > 90
     right = f"{accuracy(model):.1f} % of the held-out digits read right"
     assert said(laboratory) == f"2 bits, straight-through, learning rate 0.1: {right}"
-    assert laboratory.picture.said == laboratory.summary
+    assert laboratory.picture.summary == laboratory.summary
     assert (laboratory.progress.value, laboratory.progress.bar_style) == (1.0, "success")
     losses = [loss.item() for *_, loss in training_steps(replace(STRAIGHT, bits=2))]
     assert laboratory.losses == losses
@@ -208,7 +208,7 @@ def test_the_loss_grows_while_it_trains(laboratory, monkeypatch):
         for done in (0.1, 0.2, 0.3):
             await until(lambda done=done: laboratory.done > done)
             seen.append((laboratory.progress.value, picture(laboratory)))
-            texts.append(laboratory.picture.said)
+            texts.append(laboratory.picture.summary)
             assert laboratory.is_training and laboratory.confusion is None
             assert (laboratory.train_button.disabled, laboratory.stop_button.disabled) == (1, 0)
         laboratory.stop_button.click()
@@ -463,7 +463,7 @@ def test_an_error_is_shown_and_raised_and_goes_away(after, percent):
     assert said(broken) == (
         f"2 bits, fails, learning rate 0.1: an error ended the training after {percent} %"
     )
-    assert broken.picture.said == broken.summary and broken.progress.bar_style == "danger"
+    assert broken.picture.summary == broken.summary and broken.progress.bar_style == "danger"
     assert not broken.is_training and broken.confusion is None
     assert (broken.train_button.disabled, broken.stop_button.disabled) == (False, True)
 

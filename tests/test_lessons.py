@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from autograd_surprises.show.badge import GREY, RED, Badge
+from autograd_surprises.show.badge import Badge
+from autograd_surprises.show.colours import GREY, RED
 from autograd_surprises.show.table import Table
 from helpers.curves.agreement import measure_together
 from helpers.functions import clamp
-from lessons.checking import Verdict, check, exercise, judge
+from lessons.checking import Verdict, check, judge
 from lessons.difference_figure import plot_difference
 from lessons.expectations import expect_error, expect_warning
 from lessons.installation import missing_packages
@@ -279,9 +280,8 @@ def test_a_verdict_is_escaped():
 
 
 def test_an_unknown_exercise_is_refused():
-    for call in (exercise, lambda number: check(number, 1)):
-        with pytest.raises(ValueError, match="there is no exercise '99.1', only 01.1"):
-            call("99.1")
+    with pytest.raises(ValueError, match="there is no exercise '99.1', only 01.1"):
+        check("99.1", 1)
 
 
 def test_a_warning_that_torch_gives_once_comes_whenever_it_is_expected(capsys):

@@ -5,13 +5,18 @@ import re
 import nbformat
 import pytest
 import torch
-from pasted_texts import EXAMPLES, UNKNOWN, every_warning, pasted, said_by_torch
+from pasted_texts import EXAMPLES, UNKNOWN, every_warning, pasted, printed_by_torch
 
 from autograd_surprises import explain_error
-from autograd_surprises.messages import MESSAGES, known_message, messages_in, remedy_for
-from autograd_surprises.messages.message import contains
+from autograd_surprises.messages.catalogue import (
+    all_messages,
+    all_questions,
+    contains,
+    known_message,
+    remedy_for,
+)
+from autograd_surprises.messages.pasted import messages_in
 from autograd_surprises.sections import address
-from lessons.plain_questions import QUESTIONS
 from tools.notebooks import notebook_files
 
 each = pytest.mark.parametrize("message, text, code", EXAMPLES, ids=[e[1][:50] for e in EXAMPLES])
@@ -20,7 +25,7 @@ each = pytest.mark.parametrize("message, text, code", EXAMPLES, ids=[e[1][:50] f
 @each
 def test_an_example_makes_torch_say_it(message, text, code):
     with every_warning():
-        (error,) = said_by_torch(code)
+        (error,) = printed_by_torch(code)
     said = str(error)
     assert any(contains(said, wording) for wording in (text, *message.variants)), said
     assert known_message(said) is message, f"{known_message(said)} hides it"
@@ -31,7 +36,7 @@ def test_an_example_makes_torch_say_it(message, text, code):
 @each
 def test_explain_error_and_the_report_card_know_it(message, text, code):
     found = explain_error(RuntimeError(f"before it: {text} after it"))
-    assert (found.cause, found.sentence) == (message.cause, message.meaning)
+    assert (found.rule, found.sentence) == (message.id, message.meaning)
     assert (found.fix, found.section) == (message.fix, address(message.section))
     assert remedy_for(text) == (message.in_function or message.fix)
 
@@ -91,7 +96,7 @@ def test_the_error_that_stopped_the_program_comes_first():
     ],
 )
 def test_variants_of_a_message_are_known(said, cause):
-    assert known_message(said).cause == cause
+    assert known_message(said).id == cause
 
 
 RETURNED = {  # by a backward, and the cause that explains it
@@ -103,7 +108,7 @@ RETURNED = {  # by a backward, and the cause that explains it
     "3.0": "gradient-not-a-tensor",
     "grad_output.numpy()": "gradient-not-a-tensor",
     "[grad_output]": "gradient-not-a-tensor",
-    "(grad_output, grad_output)": "gradient-count",
+    "(grad_output, grad_output)": "gradient-count/one-input",
 }
 
 
@@ -115,7 +120,7 @@ def test_each_wrong_return_of_a_backward_has_its_own_explanation(returned):
         backward = staticmethod(lambda ctx, grad_output: {returned})
     Double.apply(x.expand(2, 2) if "csr" in {returned!r} else x).sum().backward()
     """
-    (error,) = said_by_torch(code)
+    (error,) = printed_by_torch(code)
     assert explain_error(error).cause == RETURNED[returned], error
 
 
@@ -135,7 +140,7 @@ def test_a_missing_second_derivative_is_not_taken_for_a_missing_first_one(name):
     (slope,) = torch.autograd.grad(({ASKED_TWICE[name]}).sum(), v, create_graph=True)
     (slope**2).sum().backward()
     """
-    said = said_by_torch(code)  # a later torch may have this derivative
+    said = printed_by_torch(code)  # a later torch may have this derivative
     assert [explain_error(error).cause for error in said] == ["no-double-backward"] * len(said)
     assert all("//" not in explain_error(error).fix for error in said)
 
@@ -144,7 +149,7 @@ def test_what_a_plain_question_says_of_topk_and_of_float16_is_measured():
     x = torch.tensor([1.0, 3.0, 2.0], requires_grad=True)
     for values in (x.topk(2).values, x.max(0).values, x.sort().values):
         assert torch.autograd.grad(values.sum(), x)[0].any()
-    answers = {question.name: question.answer for question in QUESTIONS}
+    answers = {question.id: question.answer for question in all_questions()}
     passing = re.findall("max|topk|sort", answers["not-differentiable"].partition("values")[2])
     assert len(passing) == 3 and not answers["not-differentiable"].startswith("No:")
     low, high = map(float, re.findall(r"(?:below|at) ([\d.e-]+)", answers["half-precision"]))
@@ -154,7 +159,7 @@ def test_what_a_plain_question_says_of_topk_and_of_float16_is_measured():
 
 
 def test_no_text_is_listed_twice():
-    texts = [text for message in MESSAGES for text in message.examples]
+    texts = [text for message in all_messages() for text in message.examples]
     assert len(texts) == len(set(texts))
 
 

@@ -9,7 +9,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from notebook_rules import RULES, Notebook, calls, content, form, text_of
 
-from lessons.exercises import EXERCISES
+from lessons.exercises import CHECKS
 from lessons.prediction import STORED, as_stored
 from tools.notebooks import (
     IGNORED,
@@ -20,6 +20,7 @@ from tools.notebooks import (
     normalise,
     notebook_files,
     stored_text,
+    task_of,
 )
 
 load = functools.cache(Notebook.load)
@@ -54,10 +55,10 @@ def minutes_of_a_reader(notebook):
 
     First readers of three notebooks needed 32, 39 and 50 minutes, where this says 32, 38 and 49.
     """
-    words = sum(len(re.findall(r"\w+", content.prose(cell.source))) for cell in notebook.markdown)
-    total = words / 180
+    texts = [content.prose(cell.source) for cell in notebook.markdown if not task_of(cell)]
+    total = len(re.findall(r"\w+", "\n".join(texts))) / 180
     for cell in notebook.code:
-        if cell.id in (INSTALL, SETUP) or calls(cell, "exercise") or calls(cell, "check"):
+        if cell.id in (INSTALL, SETUP) or calls(cell, "check"):
             continue
         if calls(cell, "predict"):
             total += 1
@@ -72,26 +73,32 @@ def minutes_of_a_reader(notebook):
 
 @pytest.mark.parametrize("path", notebook_files(), ids=lambda path: path.stem)
 def test_the_minutes_are_honest(path):
-    said, needed = minutes(path)[0], minutes_of_a_reader(load(path))
-    assert 0.8 * needed < said < 1.3 * needed, f"{path.stem} says {said} minutes: {needed:.0f}"
+    stated, needed = minutes(path)[0], minutes_of_a_reader(load(path))
+    assert 0.8 * needed < stated < 1.3 * needed, f"{path.stem} says {stated} min: {needed:.0f}"
 
 
 def rows_of_maps():
     """(file, name of a notebook, its minutes) for each row of the two tables of notebooks."""
     for file in (ROOT / "README.md", ROOT / "notebooks" / "00_start_here.ipynb"):
         text = file.read_text(encoding="utf-8")
-        for name, said in re.findall(r"\| \[(\d\d_\w+)\]\(.*\| ([^|]*) \|", text):
-            yield file.name, name, [int(number) for number in re.findall(r"\d+", said)]
+        for name, cell in re.findall(r"\| \[(\d\d_\w+)\]\(.*\| ([^|]*) \|", text):
+            yield file.name, name, [int(number) for number in re.findall(r"\d+", cell)]
 
 
-def test_the_maps_and_the_cards_say_the_minutes_that_the_notebooks_say():
-    said = {path.stem: minutes(path) for path in notebook_files()}
+def test_the_maps_and_the_tasks_have_the_minutes_of_the_notebooks():
+    openings = {path: minutes(path) for path in notebook_files()}
     found = list(rows_of_maps())
-    assert {name for _, name, _ in found} == set(said)
-    assert [row for row in found if row[2] != said[row[1]]] == []
-    for name, (_, *of_exercises) in said.items():
-        cards = [card.minutes for number, card in EXERCISES.items() if number[:2] == name[:2]]
-        assert abs(sum(of_exercises) - sum(cards)) <= 3, name
+    by_name = {path.stem: numbers for path, numbers in openings.items()}
+    assert {name for _, name, _ in found} == set(by_name)
+    assert [row for row in found if row[2] != by_name[row[1]]] == []
+    for path, (_, *of_exercises) in openings.items():
+        tasks = [task.minutes for task in load(path).tasks]
+        assert min(tasks, default=2) >= 2
+        assert abs(sum(of_exercises) - sum(tasks)) <= 3, path.stem
+
+
+def test_each_check_has_a_task_in_a_notebook():
+    assert [task.number for path in notebook_files() for task in load(path).tasks] == [*CHECKS]
 
 
 def test_a_folder_without_notebooks_is_an_error(tmp_path):
@@ -110,6 +117,28 @@ def printed(text):
 def picture():
     png = base64.b64encode(b"\x89PNG /home/ is not a path here").decode()
     return new_output("display_data", {"image/png": png, "text/plain": "round with step 1"})
+
+
+TASK_OF_SAMPLE = """\
+**Exercise {} · An x** · about 4 minutes
+
+Write x.
+
+<details><summary>Hint 1</summary>
+
+It is a number.
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+It is 3.
+
+</details>"""
+
+
+def without_hint_2(number):
+    return TASK_OF_SAMPLE.format(number).partition("<details><summary>Hint 2")[0]
 
 
 def good_notebook():
@@ -135,7 +164,7 @@ def good_notebook():
         name = label.replace(".", "-")
         cells += [
             markdown(f"## Exercise {label}", id=f"heading-{name}"),
-            code(f'exercise("{label}")', id=f"exercise-{name}", outputs=[printed("Do it.")]),
+            markdown(TASK_OF_SAMPLE.format(label), id=f"task-{name}"),
             code(f'x = ...\ncheck("{label}", x)', id=f"try-{name}", outputs=[printed("not yet")]),
             code(f'check("{label}", 3)', id=f"solve-{name}", metadata=solution),
         ]
@@ -228,9 +257,13 @@ FAULTS = [
             edit("seen", source="line = LineDrawing()\nprint(line.show(slope=2.0))"),
         ),
     ),
-    (content.has_exercises, remove("exercise-01-2")),
-    (content.exercises_are_checked_and_solved, remove("try-01-1")),
-    (content.exercises_are_checked_and_solved, remove("solve-01-1")),
+    (content.has_exercises, remove("task-01-2")),
+    (content.has_exercises, edit("task-01-2", source=TASK_OF_SAMPLE.format("01.3"))),
+    (content.exercises_are_whole, remove("task-01-1")),
+    (content.exercises_are_whole, remove("try-01-1")),
+    (content.exercises_are_whole, remove("solve-01-1")),
+    (content.exercises_are_whole, insert_after("task-01-1", "## Another section")),
+    (content.exercises_are_whole, edit("task-01-1", source=without_hint_2("01.1"))),
     (content.solutions_are_folded_and_right, edit("solve-01-1", metadata={"tags": ["solution"]})),
     (
         content.solutions_are_folded_and_right,

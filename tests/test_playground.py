@@ -7,8 +7,8 @@ import torch
 from read_strokes import read_strokes
 
 from helpers.curves import gradient_curve
-from helpers.explore import playground as module
 from helpers.explore.controls import positions
+from lessons import playground as module
 from lessons.playground import EXAMPLES, FORMULA, Playground
 
 X = (-3.0, 3.0)
@@ -49,7 +49,7 @@ def test_it_starts_with_the_first_example():
     playground = Playground()
     assert playground.formula.value == EXAMPLES[0].formula == playground.typed.formula
     assert playground.summary.startswith("y = x * sigmoid(a * x), a=1: value -0.278 to 2.86")
-    assert playground.picture.said == playground.summary and playground.message.value == ""
+    assert playground.picture.summary == playground.summary and playground.message.value == ""
     assert same_curve(playground.curve, gradient_curve(lambda x: x * torch.sigmoid(1.0 * x), X))
 
 
@@ -58,7 +58,7 @@ def test_what_is_typed_is_drawn(playground):
     typed(playground, "clamp(x, -1, 1)")
     assert same_curve(playground.curve, gradient_curve(torch.clamp, X, min=-1, max=1))
     assert playground.summary.startswith("y = clamp(x, -1, 1): value -1 to 1, gradient 1 from")
-    assert playground.picture.said == playground.summary and shown(playground) != before
+    assert playground.picture.summary == playground.summary and shown(playground) != before
     assert playground.figure.get_suptitle() == "y = clamp(x, -1, 1)"
 
 
@@ -71,7 +71,7 @@ def test_free_names_get_sliders_that_move_the_curve(playground):
     playground.sliders["top"].value = 2.0
     assert playground.curve.y.unique().tolist() == [-2, -1.5, -1, -0.5, 0, 0.5, 1]
     assert torch.equal(playground.curve.grad, 2 * playground.curve.x)
-    assert "s=0.5, top=2:" in playground.summary == playground.picture.said
+    assert "s=0.5, top=2:" in playground.summary == playground.picture.summary
 
 
 def test_a_name_keeps_its_value_while_the_formula_changes(playground):
@@ -211,7 +211,7 @@ def test_its_output_has_a_picture_with_the_values_in_its_title(playground):
     playground.sliders["a"].value = 0.5
     data, metadata = playground._repr_mimebundle_()
     assert data["text/plain"] == playground.summary == metadata["image/png"]["alt"]
-    assert data["image/png"] in playground.stored.value
+    assert data["image/png"] in playground.picture.stored.value
     assert playground.figure.get_suptitle() == "y = x * sigmoid(a * x)"
 
 

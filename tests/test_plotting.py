@@ -61,10 +61,10 @@ def test_the_dashed_slope_of_a_staircase_is_one_stroke(artists):
 
 def test_lies_are_shaded_and_named_in_the_title(artists):
     artists.show(gradient_curve(round_ste))
-    assert len(artists.lies.get_paths()) == 1
+    assert len(artists.mismatch.get_paths()) == 1
     assert artists.gradient_ax.get_title() == "gradient ≠ slope"
     artists.show(gradient_curve(torch.round))
-    assert len(artists.lies.get_paths()) == 0
+    assert len(artists.mismatch.get_paths()) == 0
     assert artists.gradient_ax.get_title() == "gradient = slope"
 
 

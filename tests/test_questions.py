@@ -11,9 +11,9 @@ import nbformat
 import pytest
 from asked_questions import QUESTIONS
 
+from autograd_surprises.messages.catalogue import all_questions
+from autograd_surprises.messages.index import FREQUENT, find_entries
 from autograd_surprises.sections import address
-from lessons.plain_questions import QUESTIONS as PLAIN
-from lessons.symptom_index import FREQUENT, find_symptoms
 from tools.notebooks import headings, notebook_files
 
 SEEN = 3  # entries that a reader looks at
@@ -36,9 +36,9 @@ def cells_of(section):
 
 
 def sections_found(question):
-    """The sections to which the first entries link."""
-    found = find_symptoms(question["asked"])[:SEEN]
-    return {section for entry in found for _, section in entry.causes}
+    """The addresses to which the first entries link."""
+    found = find_entries(question["asked"])[:SEEN]
+    return {address for entry in found for _, address in entry.causes}
 
 
 @each
@@ -71,7 +71,12 @@ def runs_of_words(text):
 
 def test_the_index_does_not_copy_the_questions():
     """Or this file would only show that a text is found by its own words."""
-    known = {run for plain in PLAIN for words in plain.asked for run in runs_of_words(words)}
+    known = {
+        run
+        for plain in all_questions()
+        for words in (plain.asked, *plain.other_words)
+        for run in runs_of_words(words)
+    }
     for question in QUESTIONS:
         assert not known & runs_of_words(question["asked"]), question["asked"]
 
@@ -84,5 +89,5 @@ def test_a_wrong_section_would_be_noticed():
 
 
 def test_what_is_asked_most_often_comes_first_in_the_index():
-    first = Counter(find_symptoms(question["asked"])[0].name for question in QUESTIONS)
-    assert {name for name, count in first.items() if count > 1} <= set(FREQUENT)
+    first = Counter(find_entries(question["asked"])[0].id for question in QUESTIONS)
+    assert {id for id, count in first.items() if count > 1} <= set(FREQUENT)

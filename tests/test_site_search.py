@@ -6,9 +6,9 @@ import json
 import re
 from types import SimpleNamespace
 
-from autograd_surprises.messages import MESSAGES, pasted
-from autograd_surprises.messages.message import contains
-from lessons.symptom_index import SYMPTOMS
+from autograd_surprises.messages import pasted
+from autograd_surprises.messages.catalogue import all_messages, contains
+from autograd_surprises.messages.index import index_entries
 from tools.website.search_index import search_script
 from tools.website.symptom_index import symptom_data
 
@@ -45,19 +45,19 @@ def test_the_script_is_the_same_each_time(monkeypatch):
     assert search_script(PAGES) == now
 
 
-def test_the_index_has_all_symptoms_and_is_json():
+def test_the_index_has_all_entries_and_is_json():
     data = symptom_data()
     assert json.loads(json.dumps(data)) == json.loads(json.dumps(symptom_data()))
-    for symptom, entry in zip(SYMPTOMS, data["symptoms"], strict=True):
-        assert tuple(entry["texts"]) == symptom.texts
-        assert [said for _, said in entry["said"]] == [symptom.meaning, symptom.fix][
-            : 1 + symptom.of_torch
+    for expected, entry in zip(index_entries(), data["symptoms"], strict=True):
+        assert tuple(entry["texts"]) == expected.texts
+        assert [said for _, said in entry["said"]] == [expected.meaning, expected.fix][
+            : 1 + expected.is_message
         ]
         assert [(what, page.replace(".html", ".ipynb")) for what, _, page in entry["causes"]] == [
-            *symptom.causes
+            *expected.causes
         ]
-        assert {*entry["shownWords"]} <= {*entry["words"]} == symptom.words
-    for message, entry in zip(MESSAGES, data["messages"], strict=True):
+        assert {*entry["shownWords"]} <= {*entry["words"]} == expected.words
+    for message, entry in zip(all_messages(), data["messages"], strict=True):
         assert data["symptoms"][entry["place"]]["texts"] == [*message.examples]
 
 
@@ -71,7 +71,7 @@ def test_an_expression_means_the_same_in_javascript():
 
 
 def test_the_pattern_of_a_text_finds_what_the_text_finds():
-    texts = [text for message in MESSAGES for text in (*message.examples, *message.variants)]
+    texts = [text for message in all_messages() for text in message.wordings]
     patterns = [
         pattern for message in symptom_data()["messages"] for pattern in message["patterns"]
     ]

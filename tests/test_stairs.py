@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.curves.figures import surrogate_values
 from helpers.curves.numbers import gradient_curve
-from helpers.curves.surrogate_function import surrogate_values
 from helpers.functions import SURROGATES
 from lessons.stairs import BOTTOM, EDGES, Outcome, default_height, gradient_descent, height
 
@@ -76,5 +76,5 @@ def test_a_smaller_learning_rate_cures_what_is_too_wide_and_not_what_is_much_too
         )
         for width in (2.0, 6.0)
     }
-    assert ends[2.0].kind == ("bottom" if rate < 0.5 else "restless")
+    assert ends[2.0].kind == ("bottom" if rate < 0.5 else "oscillates")
     assert ends[6.0].kind == "elsewhere"

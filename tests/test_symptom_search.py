@@ -1,10 +1,10 @@
-"""The index of symptoms in notebook 00: what it shows is what find_symptoms finds."""
+"""The index in notebook 00: what it shows is what find_entries finds."""
 
 import pytest
 
-from lessons.symptom_index import find_symptoms
+from autograd_surprises.messages.index import find_entries
+from lessons.index_text import NOTHING_FOUND, answers, plain_index, whole_index
 from lessons.symptom_search import SymptomSearch
-from lessons.symptom_text import NOTHING_FOUND, answers, plain_index, whole_index
 
 TRACEBACK = """Traceback (most recent call last):
   File "train.py", line 3, in <module>
@@ -19,39 +19,39 @@ def search():
 
 
 def test_a_pasted_traceback_is_answered(search):
-    search.said.value = TRACEBACK
-    (symptom,) = find_symptoms(TRACEBACK)
-    assert search.answers == answers([symptom])
-    assert f"]({symptom.causes[0].section})" in search.answers
+    search.question.value = TRACEBACK
+    (entry,) = find_entries(TRACEBACK)
+    assert search.answers == answers([entry])
+    assert f"]({entry.causes[0].address})" in search.answers
     assert "found: 1" in search.message.value
 
 
 def test_a_question_is_answered_with_each_cause(search):
-    search.said.value = "Why is my gradient None?"
-    first, *others = find_symptoms(search.said.value)
+    search.question.value = "Why is my gradient None?"
+    first, *others = find_entries(search.question.value)
     assert search.answers.startswith(answers([first]))
     assert f"found: {1 + len(others)}" in search.message.value
-    for what, section in first.causes:
-        assert what.replace("_", r"\_") in search.answers and f"]({section})" in search.answers
+    for what, address in first.causes:
+        assert what.replace("_", r"\_") in search.answers and f"]({address})" in search.answers
 
 
 def test_without_words_everything_is_listed(search):
     everything = whole_index()
     assert search.answers == everything
-    search.said.value = "how do I bake bread"
+    search.question.value = "how do I bake bread"
     assert search.answers == NOTHING_FOUND
-    search.said.value = " \n"
+    search.question.value = " \n"
     assert search.answers == everything and "found" not in search.message.value
 
 
 def test_what_is_stored_is_the_whole_index(search):
-    search.said.value = TRACEBACK
-    bundle = search._repr_mimebundle_()
+    search.question.value = TRACEBACK
+    bundle, _ = search._repr_mimebundle_()
     assert bundle["text/plain"] == plain_index()
     assert bundle["text/markdown"] == whole_index()
 
 
 def test_an_answer_shows_code_as_it_is():
     """No underscore or asterisk of a meaning is read as Markdown."""
-    found = find_symptoms("RuntimeError: has been modified by an inplace operation")
+    found = find_entries("RuntimeError: has been modified by an inplace operation")
     assert r"(+=, x\[...\] = ..., relu\_, optimizer.step())" in answers(found)

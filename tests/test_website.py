@@ -165,7 +165,7 @@ def test_a_picture_that_is_not_the_stored_one_is_refused(tmp_path, monkeypatch):
 def test_an_explorer_may_store_another_picture_than_it_starts_with(tmp_path, monkeypatch):
     w = torch.tensor(2.0, requires_grad=True)
     shown = explore_backward(lambda: 3 * w, {"w": w})
-    data, metadata = shown.keep_picture()
+    data, metadata = shown.stored_output()
     output = new_output("execute_result", data=data, metadata=metadata)
     cells = [new_code_cell("explore_backward(...)", id="a", outputs=[output])]
     nbformat.write(new_notebook(cells=cells), tmp_path / "a.ipynb")

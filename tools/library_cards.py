@@ -63,29 +63,29 @@ def run(entry: Entry) -> tuple[ReportCard, list[Finding]]:
 def confirm(entry: Entry, row: CardRow) -> Finding:
     """Run three lines that show this row without the report card."""
     lines, holds = check_of(entry, row)
-    said = io.StringIO()
+    text = io.StringIO()
     torch.manual_seed(0)
-    with contextlib.redirect_stdout(said):
+    with contextlib.redirect_stdout(text):
         try:
             exec("\n".join(lines), {"torch": torch})
         except Exception as error:
             print(type(error).__name__, error)
-    printed = said.getvalue().strip()
+    printed = text.getvalue().strip()
     return Finding(row, lines, printed, holds(printed))
 
 
 def check_of(entry: Entry, row: CardRow):
     """Three lines, and what their output needs to be for the finding to hold."""
-    name, said = row.name, row.message
-    place = re.search(r"at x = ([-\w.+]+)", said)
+    name, text = row.name, row.message
+    place = re.search(r"at x = ([-\w.+]+)", text)
     at = str(float(place.group(1))).replace("inf", "torch.inf") if place else "0.5"
-    upstream = re.search(r"for grad_output = (-?inf)", said)
+    upstream = re.search(r"for grad_output = (-?inf)", text)
     f = f"({entry.fn})" if entry.fn.startswith("lambda") else entry.fn
     if row.status == "refused":
         check = f"{f}(v).sum().backward()"
         return with_point(entry, "0.5", "float32", check), lambda out: "Error" in out
     if name == "output dtype":
-        given = re.search(r"input of (\w+)", said).group(1)
+        given = re.search(r"input of (\w+)", text).group(1)
         check = f"print({f}(v).dtype, 'for', v.dtype)"
         return with_point(entry, "0.5", given, check), lambda out: len(set(out.split(" for "))) == 2
     if name == "0-d":
@@ -104,20 +104,20 @@ def check_of(entry: Entry, row: CardRow):
         return with_point(entry, "0.5", "float32", check), lambda out: sum(map(abs, eval(out))) == 1
     if name in ("double backward", "gradgradcheck"):
         return gradcheck(entry, "gradgradcheck", at if place else ""), lambda out: out == "False"
-    if name == "slope" and not entry.like and "only at kinks" not in said:
+    if name == "slope" and not entry.like and "only at kinks" not in text:
         return gradcheck(entry, "gradcheck", at if place else ""), lambda out: out == "False"
-    if name == "float16" and not place and "gradient" not in said:
+    if name == "float16" and not place and "gradient" not in text:
         at_example = f"v = torch.as_tensor({entry.inputs})"
         halves = f"[{f}(v.to(d)).isnan().any().item() for d in (torch.float16, torch.float32)]"
         return (entry.imports, at_example, f"print({halves})"), lambda out: out == "[True, False]"
     # the rest are about one number: compare with float64, or with the documented gradient
-    dtype = (re.search(r"\((\w+)\)$", said) or [None, name])[1]
+    dtype = (re.search(r"\((\w+)\)$", text) or [None, name])[1]
     dtype = dtype if dtype in ("float16", "bfloat16", "float32") else "float64"
     grad = GRAD.format(f=f)
     if entry.like:
         other = f"({entry.like})" if entry.like.startswith("lambda") else entry.like
         check = f"print({grad}, 'and', {GRAD.format(f=other)})"
-    elif "gradient" in said or name == "slope":
+    elif "gradient" in text or name == "slope":
         check = f"print({grad}, 'where the value is', {f}(v).item())"
     else:
         check = f"print({f}(v).item(), 'and', {f}(v.double()).item())"

@@ -42,11 +42,11 @@ def describe_tie(measured: Measured) -> str:
     """
     if measured.error:
         return measured.error
-    said = {
+    texts = {
         name: _describe_probe(probe) or few_digits(probe.gradient)
         for name, probe in measured.probes.items()
     }
-    lines = [f"{', '.join(names)}: {words}" for words, names in _grouped(said).items()]
+    lines = [f"{', '.join(names)}: {words}" for words, names in _grouped(texts).items()]
     return "; ".join(lines + _note(measured))
 
 
@@ -76,16 +76,16 @@ def describe_slopes(probe: Probe) -> str:
 
 
 def _at_points(measured, classes):
-    said = {p: _describe_probe(measured.probes[p]) for points in classes.values() for p in points}
+    texts = {p: _describe_probe(measured.probes[p]) for points in classes.values() for p in points}
     undefined = classes.get("NaN value", [])
     if len(undefined) > 3:
-        said |= dict.fromkeys(undefined, "a number, value nan")
-    return [f"at {_few(points)}: {words}" for words, points in _grouped(said).items()]
+        texts |= dict.fromkeys(undefined, "a number, value nan")
+    return [f"at {_few(points)}: {words}" for words, points in _grouped(texts).items()]
 
 
 def _elsewhere(measured):
     """What differs from one float64 number, but for the digits of huge ones."""
-    lines, said = [], set()
+    lines, texts = [], set()
     for name, (_, _, where) in ELSEWHERE.items():
         for point, (value, gradient) in measured.elsewhere.get(name, {}).items():
             double = measured.probes[point]
@@ -93,8 +93,8 @@ def _elsewhere(measured):
             words = "" if huge or close(gradient, double.gradient) else few_digits(gradient)
             if isnan(value) != isnan(double.value):
                 words = f"{few_digits(gradient)}, value {few_digits(value)}"
-            if words and (point, words) not in said:
-                said.add((point, words))
+            if words and (point, words) not in texts:
+                texts.add((point, words))
                 lines.append(f"{where} at {point.in_words}: {words}")
     return lines
 
@@ -103,10 +103,10 @@ def _note(measured):
     return [NOTES[measured.expression]] if measured.expression in NOTES else []
 
 
-def _grouped(said):
+def _grouped(texts):
     """{words: names} from {name: words}."""
     groups = {}
-    for name, words in said.items():
+    for name, words in texts.items():
         groups.setdefault(words, []).append(name)
     return groups
 

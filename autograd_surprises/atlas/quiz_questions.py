@@ -43,8 +43,8 @@ class Question:
         names = re.findall(rf"\b(?:{'|'.join(CONSTANTS)})\b", self.expression)
         names = [f"`{name}`" for name in dict.fromkeys(names)]
         are = "are tensors" if names[1:] else "is a tensor"
-        said = f" ({' and '.join(names)} {are}.)" if names else ""
-        return f"What does autograd return for `{self.expression}` at x = {self.point}?{said}"
+        note = f" ({' and '.join(names)} {are}.)" if names else ""
+        return f"What does autograd return for `{self.expression}` at x = {self.point}?{note}"
 
     @property
     def right(self) -> str:

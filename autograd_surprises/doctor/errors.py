@@ -13,6 +13,7 @@ from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.recording.setup_lines import hooked_at, inference_at
 from autograd_surprises.sections import address
 from autograd_surprises.symptoms.finding import Finding
+from autograd_surprises.symptoms.where_it_went import lost_behind
 
 SHORT, LONG = 110, 500  # characters: torch's own remedy often stands last
 UNKNOWN = "the doctor does not know this message"
@@ -64,6 +65,7 @@ def finding_of_error(
         node=f"raised in {failed.name}" if failed is not None else "",
         also=(first if len(first) <= length else f"{first[:length]}…",),
         section=address(known.section) if known else "",
+        rule=known.id if known else "",
     )
 
 
@@ -107,8 +109,8 @@ def _freed(history, said, needed):
     return []
 
 
-def _cuts(history, said, needed):
-    return history.cuts(history.failed)
+def _lost(history, said, needed):
+    return lost_behind(history, history.failed)
 
 
 def _operation(history, said, needed):
@@ -142,8 +144,8 @@ SEARCHES = {
     "inference-tensor": _inference,
     "overwritten": _overwritten,
     "second-backward": _freed,
-    "not-connected": _cuts,
-    "unused-input": _cuts,
+    "not-connected": _lost,
+    "unused-input": _lost,
     "no-derivative": _operation,
     "no-double-backward": _operation,
     "once-differentiable": _function,

@@ -8,7 +8,7 @@ from autograd_surprises.backward.steps import Amount
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.places import Where
-from autograd_surprises.show.findings import by_story, listed
+from autograd_surprises.show.findings import grouped_by, listed
 from autograd_surprises.show.graph_picture import Box, BoxGraph, Link
 from autograd_surprises.symptoms.finding import Finding
 
@@ -80,7 +80,7 @@ class _Boxes:
 
     def ways(self, steps):
         """A few paths from the loss to leaves; long healthy stretches are folded."""
-        leaves = [step for step in steps if hasattr(step.node, "variable")]
+        leaves = [step for step in steps if step.leaf is not None]
         ill = [leaf for leaf in leaves if self.box(leaf).kind != "leaf"]
         self.add(self.backward.root)
         links = {}
@@ -120,14 +120,14 @@ class _Boxes:
             self.boxes.append(Box("cut", (f"{more} more", "gradient None")))
 
     def box(self, step):
-        if hasattr(step.node, "variable"):
+        if step.leaf is not None:
             return self.leaf(step)
         kind = _kind(step)
         lines = [step.name, _code(step.where), SAYS.get(kind), _in_and_out(step)]
         return Box(kind, tuple(line for line in lines if line))
 
     def leaf(self, step):
-        name = self.names.get(id(step.node.variable), "leaf")
+        name = self.names.get(id(step.leaf), "leaf")
         into = [s.leaving[k] for s, k in self.backward.into.get((step.node, 0), ())
                 if k < len(s.leaving)]  # fmt: skip
         amount = max(filter(None, into), key=lambda a: (not a.finite, a.nonzero), default=None)
@@ -138,7 +138,7 @@ class _Boxes:
 
 def _of_one_story(findings):
     """Findings with one cause at one line of code, together."""
-    return by_story(findings, lambda finding: (finding.cause, finding.where))
+    return grouped_by(findings, lambda finding: (finding.cause, finding.where))
 
 
 def _cut_box(group: Sequence[Finding]) -> Box:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.doctor.graph_boxes import box_graph
 from autograd_surprises.recording.history import History
-from autograd_surprises.show.findings import by_story, listed
+from autograd_surprises.show.findings import grouped_by, listed
 from autograd_surprises.show.graph_picture import BoxGraph
 from autograd_surprises.symptoms.finding import Finding
 
@@ -69,12 +69,12 @@ class Report:
 def told_once(findings: Sequence[Finding]) -> list[Finding]:
     """Findings of one cause, merged into one: what to repair first, and the worst first of that."""
 
-    def story(found):
+    def group_key(found):
         where = [(label, at.file, at.line) for label, at in found.places if found.alarming]
-        return found.status, found.cause, found.story or found.sentence, found.alarming, *where
+        return found.status, found.cause, found.rule or found.sentence, found.alarming, *where
 
     worst = sorted(findings, key=lambda f: (not f.alarming, ORDER.index(f.status)))
-    return [_told([_short(found) for found in group]) for group in by_story(worst, story)]
+    return [_told([_short(found) for found in group]) for group in grouped_by(worst, group_key)]
 
 
 def _short(found):

@@ -22,7 +22,7 @@ from autograd_surprises.recording.forward_calls import is_finite
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.several_processes import SPREAD, alone, is_spread, why_not_alone
-from autograd_surprises.show.findings import by_story, listed
+from autograd_surprises.show.findings import grouped_by, listed
 from autograd_surprises.symptoms.finding import SAID, Finding
 
 WAIT = 10  # steps, at most, for the first loss of a second optimizer, before its first step
@@ -48,7 +48,7 @@ class StepReport:
         """A line for each cause of bad gradients."""
         bad = [found for found in self.report.findings if found.alarming]
         lines = []
-        for group in by_story(bad, lambda found: (found.status, found.sentence, found.where)):
+        for group in grouped_by(bad, lambda found: (found.status, found.sentence, found.where)):
             first, names = group[0], listed([found.name for found in group], most=3)
             why = f": {first.sentence}" if first.sentence else ""
             where = f" [{first.where}]" if first.where else ""
@@ -377,7 +377,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if alarms:
             report = Report(description(self.loss), alarms, None, History(), {})
             self._add(StepReport(self.step, told.why, report))
-        for group in by_story(normal, lambda found: found.sentence):
+        for group in grouped_by(normal, lambda found: found.sentence):
             names = listed([found.name for found in group], most=3)
             self._notes.append(f"not trained: {names}: {group[0].sentence}")
 

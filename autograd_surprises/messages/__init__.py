@@ -1,5 +1,3 @@
-"""What torch's messages mean, what helps, and how to reproduce them."""
+"""PyTorch's messages and plain questions about gradients: TOML, a loader, and a search."""
 
-from autograd_surprises.messages.catalogue import MESSAGES, known_message, remedy_for
-from autograd_surprises.messages.message import PRELUDE, Cause, Message
-from autograd_surprises.messages.pasted import errors_in, messages_in
+from autograd_surprises.messages.catalogue import known_message, remedy_for

@@ -1,32 +1,112 @@
-"""All messages, and the search for the one that torch printed."""
+"""All messages and questions, read from the TOML files, and the search for one message."""
 
-from __future__ import annotations
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import cache
+from itertools import starmap
+from typing import TypeVar
 
-from autograd_surprises.messages.custom_functions import CUSTOM_FUNCTIONS
-from autograd_surprises.messages.gradients import GRADIENTS
-from autograd_surprises.messages.message import Message
-from autograd_surprises.messages.modules import MODULES
-from autograd_surprises.messages.tensors import TENSORS
-from autograd_surprises.messages.training_steps import TRAINING_STEPS
-from autograd_surprises.messages.under_transforms import UNDER_TRANSFORMS
+from autograd_surprises.messages.entries import Cause, Message, Question
+from autograd_surprises.toml_data import read_toml
 
-MESSAGES = (*TENSORS, *GRADIENTS, *CUSTOM_FUNCTIONS, *MODULES, *TRAINING_STEPS, *UNDER_TRANSFORMS)
+# The first message that matches counts, so the order of the files is part of the meaning.
+MESSAGE_FILES = (
+    "tensors.toml",
+    "gradients.toml",
+    "custom_functions.toml",
+    "modules.toml",
+    "training_steps.toml",
+    "under_transforms.toml",
+)
+# The type of a field: what TOML has to hold, where everything inside is a string, its type, and how
+# it is converted.
+CONVERSIONS = {
+    str: ("a string", str, str),
+    tuple[str, ...]: ("an array of strings", list, tuple),
+    Mapping[str, str]: ("a table of strings", dict, dict),
+    tuple[Cause, ...]: (
+        "a table of strings",
+        dict,
+        lambda table: tuple(starmap(Cause, table.items())),
+    ),
+}
+Entry = TypeVar("Entry", Message, Question)
 
 
-def known_message(said: str) -> Message | None:
-    """The first message whose text is a part of what torch said, or None.
+@cache
+def all_messages() -> tuple[Message, ...]:
+    """The messages in the order in which they are tried."""
+    return tuple(entry for file in MESSAGE_FILES for entry in _entries(Message, file))
+
+
+@cache
+def all_questions() -> tuple[Question, ...]:
+    """The questions in the order of their file.
+
+    >>> all_questions()[0].asked
+    'The gradient is `None`: there is no `.grad` after `backward()`'
+    """
+    return tuple(_entries(Question, "questions.toml"))
+
+
+def known_message(text: str, having: str = "") -> Message | None:
+    """The first message of which a wording is a part of the text, or None.
+
+    having  what that wording has to contain
 
     >>> known_message("No module named 'pytorch'").fix
     'import torch'
     """
-    return next((message for message in MESSAGES if message.matches(said)), None)
+    return next(
+        (
+            message
+            for message in all_messages()
+            for wording in message.wordings
+            if having in wording and contains(text, wording)
+        ),
+        None,
+    )
 
 
-def remedy_for(said: str) -> str:
+def contains(text: str, wording: str) -> bool:
+    """Is the wording a part of the text? … stands for anything within a line.
+
+    >>> contains("derivative for aten::floor_divide is not implemented", "derivative for … is not")
+    True
+    """
+    parts = (re.escape(part.strip()) for part in wording.split("…"))
+    return re.search(".*".join(parts), text, re.IGNORECASE) is not None
+
+
+def remedy_for(text: str) -> str:
     """What to change in a torch.autograd.Function that gets this message, or "".
 
     >>> remedy_for("no signature found for builtin")
     'write forward as a Python function: torch cannot read the signature of this builtin'
     """
-    message = known_message(said)
+    message = known_message(text)
     return (message.in_function or message.fix) if message else ""
+
+
+def _entries(kind: type[Entry], file: str) -> list[Entry]:
+    tables = read_toml(f"messages/{file}")
+    return [_entry(kind, id, table, f"{file}, {id}") for id, table in tables.items()]
+
+
+def _entry(kind, id, table, where):
+    """The entry of a table; raises ValueError for a key or a value that does not belong there."""
+    types = {field.name: field.type for field in fields(kind) if field.name != "id"}
+    values = {}
+    for key, value in table.items():
+        if key not in types:
+            raise ValueError(f"{where}: the key {key} is none of {', '.join(types)}")
+        name, type_in_toml, convert = CONVERSIONS[types[key]]
+        inside = value.values() if isinstance(value, dict) else value
+        if not isinstance(value, type_in_toml) or not all(isinstance(i, str) for i in inside):
+            raise ValueError(f"{where}: {key} has to be {name}")
+        values[key] = convert(value)
+    try:
+        return kind(id, **values)
+    except TypeError as error:  # a key is missing
+        raise ValueError(f"{where}: {error}") from None

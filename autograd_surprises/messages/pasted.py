@@ -4,12 +4,10 @@ The website searches in JavaScript with the same expressions. They avoid \\s, \\
 match more characters in Python than in JavaScript. ^ and $ are the ends of a line.
 """
 
-from __future__ import annotations
-
 import re
 
-from autograd_surprises.messages.catalogue import MESSAGES, known_message
-from autograd_surprises.messages.message import Message, contains
+from autograd_surprises.messages.catalogue import known_message
+from autograd_surprises.messages.entries import Message
 
 # (what may surround a message, its replacement)
 AROUND = (
@@ -50,23 +48,21 @@ def errors_in(text: str) -> list[str]:
 
 
 def messages_in(text: str) -> list[Message]:
-    """The messages of MESSAGES that a text contains, the last one first.
+    """The known messages that a text contains, the last one first.
 
     The last error of a traceback is the one that stopped the program. A text that names no error
-    may still contain a message.
+    may still contain a message: one of several words, because one word may be there by chance.
 
     >>> messages_in("Traceback (most recent call last):\\nRuntimeError: mine")
     []
     >>> messages_in("ImportError: No module named 'pytorch'")[0].fix
     'import torch'
     """
-    errors = errors_in(text)
-    known = [known_message(error) for error in reversed(errors)]
-    found = [each for i, each in enumerate(known) if each and each not in known[:i]]
-    if errors:
-        return found
-    whole = _message_in(without_frames(text))
-    return [whole] if whole else []
+    if errors := errors_in(text):
+        known = [known_message(error) for error in reversed(errors)]
+    else:
+        known = [known_message(without_frames(text), having=" ")]
+    return [message for message in dict.fromkeys(known) if message]
 
 
 def without_frames(text: str) -> str:
@@ -76,11 +72,6 @@ def without_frames(text: str) -> str:
     'why this?'
     """
     return _one_line(_before(TRACEBACK, _without_what_is_around(text)))
-
-
-def texts_of(message: Message) -> str:
-    """What PyTorch says, in lower case."""
-    return "\n".join([*message.examples, *message.variants]).lower()
 
 
 def _without_what_is_around(text):
@@ -95,16 +86,3 @@ def _before(expression, text):
 
 def _one_line(text):
     return re.sub("[ \t\n]+", " ", text).strip()
-
-
-def _message_in(said):
-    """The first message with a text of several words in `said`; one word may match by chance."""
-    return next(
-        (
-            message
-            for message in MESSAGES
-            for text in (*message.examples, *message.variants)
-            if " " in text and contains(said, text)
-        ),
-        None,
-    )

@@ -10,13 +10,10 @@ from typing import NamedTuple
 
 import torch
 
+from autograd_surprises.recording.lost_history import DECIDES, LEAVES_TORCH, LostHistory
 from autograd_surprises.recording.places import CodeLine, Where, place_of, where_from
 from autograd_surprises.several_processes import is_spread
-from autograd_surprises.symptoms.cuts import DECIDES, LEAVES_TORCH, Cut
 
-SHAPE_ONLY = {"zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like",
-              "randint_like", "new_zeros", "new_ones", "new_empty", "new_full"}  # fmt: skip
-LIKE_ANOTHER = {"view_as", "reshape_as", "expand_as", "type_as"}  # of the second, the form alone
 BACKWARDS = {"backward", "grad"}
 ROLES = {
     "number": DECIDES | LEAVES_TORCH,
@@ -26,15 +23,6 @@ ROLES = {
     "switch": {"_set_grad_enabled"},
 }
 PROPERTIES = {"data", "T", "mT", "H", "mH", "real", "imag"}  # that return a tensor of values
-# Operations that return inf or NaN for finite numbers, and not only for very large ones.
-SPOILS = frozenset(
-    "log log2 log10 log1p logit exp exp2 expm1 sqrt rsqrt reciprocal pow square div true_divide "  # noqa: SIM905
-    "divide truediv rtruediv rpow std var std_mean norm vector_norm linalg_vector_norm normalize "
-    "softmax log_softmax logsumexp acos asin acosh atanh tan lgamma digamma sum mean inverse "
-    "logdet linalg_inv slogdet linalg_slogdet cosh sinh prod cumprod matmul bmm linear "
-    "mse_loss l1_loss smooth_l1_loss huber_loss nll_loss cross_entropy binary_cross_entropy "
-    "kl_div multi_head_attention_forward scaled_dot_product_attention cosine_similarity".split()
-)
 
 
 class ForwardCall(NamedTuple):
@@ -44,7 +32,7 @@ class ForwardCall(NamedTuple):
     module, kind     the path and the class of the module whose forward was running, or ""
     first, last      numbers of the graph nodes that it made: first <= number < last
     inputs, outputs  the states of tensors that went in and came out, each state a number
-    cuts             {output: why it has no history}
+    lost             {output: what is known of its history, which was lost here}
     function         the autograd.Function in whose forward it ran, and the line of its apply
     shapes           (how many require a gradient, shape, shape) of two inputs of different shapes
     """
@@ -58,7 +46,7 @@ class ForwardCall(NamedTuple):
     last: int
     inputs: Sequence[int]
     outputs: Sequence[int]
-    cuts: Mapping[int, Cut]
+    lost: Mapping[int, LostHistory]
     function: tuple[type, Where | None] | None = None
     in_place: bool = False
     shapes: tuple = ()
@@ -75,6 +63,11 @@ class ForwardCall(NamedTuple):
     @property
     def makes_history(self) -> bool:
         return self.last > self.first or self.function is not None
+
+    @property
+    def is_unrecorded_write(self) -> bool:
+        """Did it write into a tensor in place, and autograd did not record that?"""
+        return self.in_place and not self.makes_history
 
     @property
     def operation(self) -> str:

@@ -6,8 +6,9 @@ import html
 from collections import Counter
 from dataclasses import dataclass, field
 
-from autograd_surprises.show.badge import GREEN, GREY, OCHRE, RED, Badge
-from autograd_surprises.show.findings import Sentence, by_story, finding_html, findings_text
+from autograd_surprises.show.badge import Badge
+from autograd_surprises.show.colours import GREEN, GREY, OCHRE, RED
+from autograd_surprises.show.findings import Sentence, finding_html, findings_text, grouped_by
 
 WRONG, REFUSED, WORKS = "silently wrong", "refused", "works"
 NOT_APPLICABLE, SKIPPED, NOT_ASKED = "not applicable", "skipped", "not asked"
@@ -51,15 +52,15 @@ class CardRow:
     def sentences(self) -> list[Sentence]:
         """What happened, and what to change."""
         numbers = f"yours {self.yours}, expected {self.expected}" if self.yours else ""
-        story = ": ".join(part for part in (self.message, numbers) if part)
-        return [pair for pair in (("", story), ("what to change", self.remedy)) if pair[1]]
+        message = ": ".join(part for part in (self.message, numbers) if part)
+        return [pair for pair in (("", message), ("what to change", self.remedy)) if pair[1]]
 
     def tile(self) -> str:
         """In HTML: its sign, its name and, unless it works, its status."""
         sign, name = Badge(SIGNS[self.status], COLOURS[self.status]).html, html.escape(self.name)
-        said = "" if self.status == WORKS else f" <small>{self.status}</small>"
+        text = "" if self.status == WORKS else f" <small>{self.status}</small>"
         style = f"border:1px solid {COLOURS[self.status]};border-radius:5px;padding-right:4px"
-        return f'<span style="display:flex;gap:6px;{style}">{sign} <span>{name}{said}</span></span>'
+        return f'<span style="display:flex;gap:6px;{style}">{sign} <span>{name}{text}</span></span>'
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,8 @@ class ReportCard:
         ]
         skipped = [row.remedy.removeprefix("pass ") for row in self.rows if row.status == SKIPPED]
         keywords = " and ".join(dict.fromkeys(skipped))
-        said = f"report card of {self.name}: {', '.join([works, *others])}"
-        return f"{said}; {len(skipped)} skipped: pass {keywords}" if skipped else said
+        text = f"report card of {self.name}: {', '.join([works, *others])}"
+        return f"{text}; {len(skipped)} skipped: pass {keywords}" if skipped else text
 
     def __getitem__(self, name: str) -> CardRow:
         for row in self.rows:
@@ -104,30 +105,30 @@ class ReportCard:
         asked = [row for row in self.rows if row.status != SKIPPED]
         return sorted(asked, key=lambda row: list(SHOWN).index(row.status))
 
-    def told_once(self) -> list[tuple[str, str, list[Sentence]]]:
-        """(status, names, sentences) of what was asked, the worst first; the same story once."""
+    def grouped(self) -> list[tuple[str, str, list[Sentence]]]:
+        """(status, names, sentences) of what was asked, the worst first; the same message once."""
         return [
             (rows[0].status, ", ".join(row.name for row in rows), rows[0].sentences())
-            for rows in by_story(self.asked, lambda row: (row.status, *row.sentences()))
+            for rows in grouped_by(self.asked, lambda row: (row.status, *row.sentences()))
         ]
 
     def __str__(self):
         texts = [findings_text(self.summary, indent=0)]
-        for status, names, sentences in self.told_once():
-            # the story follows the names, the remedy stands below
+        for status, names, sentences in self.grouped():
+            # the message follows the names, the remedy stands below
             below = [pair for pair in sentences if pair[0]]
-            story = [text for label, text in sentences if not label]
-            head = f"{SHOWN[status]:<14}  {': '.join([names, *story])}"
+            message = [text for label, text in sentences if not label]
+            head = f"{SHOWN[status]:<14}  {': '.join([names, *message])}"
             texts.append(findings_text(head, below, indent=16))
         return "\n".join(texts)
 
     __repr__ = __str__
 
     def _repr_html_(self):
-        said = html.escape(self.summary)
-        parts = [f"<p>{said}</p>", f'<div style="{COLUMNS};margin-bottom:1em">']
+        text = html.escape(self.summary)
+        parts = [f"<p>{text}</p>", f'<div style="{COLUMNS};margin-bottom:1em">']
         parts += [*(row.tile() for row in self.asked), "</div>"]
-        for status, names, sentences in self.told_once():
+        for status, names, sentences in self.grouped():
             if sentences:  # the tiles say the rest
                 badge = Badge(SHOWN[status], COLOURS[status])
                 parts.append(finding_html(badge, html.escape(names), sentences))

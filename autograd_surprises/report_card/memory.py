@@ -32,13 +32,13 @@ def kept_for_backward(subject: Subject) -> str:
     sizes = {_storage(tensor): tensor.untyped_storage().nbytes() for tensor in kept}
     more = sizes.keys() - {_storage(tensor) for tensor in (*inputs, y)}
     more = sum(sizes[storage] for storage in more) / sum(tensor.numel() for tensor in tensors)
-    said = ["the input"] if any(_storage(tensor) in sizes for tensor in inputs) else []
-    said += ["the output"] if _storage(y) in sizes and not any(y is x for x in inputs) else []
-    alive = bool(said)
+    parts = ["the input"] if any(_storage(tensor) in sizes for tensor in inputs) else []
+    parts += ["the output"] if _storage(y) in sizes and not any(y is x for x in inputs) else []
+    alive = bool(parts)
     unit = "byte" if more < 1.01 else "bytes"
-    said += [f"{few_digits(more, 3)} {unit} more for each number"] * (more > 0)
-    said = f"keeps {' and '.join(said) or 'nothing'}"
-    return said if subject.grid is None else said + _advice(subject, alive, more)
+    parts += [f"{few_digits(more, 3)} {unit} more for each number"] * (more > 0)
+    text = f"keeps {' and '.join(parts) or 'nothing'}"
+    return text if subject.grid is None else text + _advice(subject, alive, more)
 
 
 def _advice(subject, alive, more):

@@ -73,16 +73,16 @@ def results_of_two(arguments: Callable[[int], list[str]], folder: Path) -> list:
                 if reason.exists():
                     raise RuntimeError(reason.read_text())
                 if process.poll() is not None and not results[rank].exists():
-                    said = (folder / f"{rank}.txt").read_text().strip().splitlines()
-                    raise RuntimeError(said[-1] if said else "a process ended without a word")
+                    errors = (folder / f"{rank}.txt").read_text().strip().splitlines()
+                    raise RuntimeError(errors[-1] if errors else "a process ended without a word")
             if time.monotonic() > end:
                 raise RuntimeError(f"the two processes did not end within {SECONDS} s")
             time.sleep(0.05)
         return [torch.load(result) for result in results]
 
 
-def _start(command, said, environment, stack):
-    with open(said, "w") as errors:
+def _start(command, log, environment, stack):
+    with open(log, "w") as errors:
         process = subprocess.Popen(
             command, env=environment, stdout=subprocess.DEVNULL, stderr=errors
         )

@@ -10,15 +10,12 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass
 
-# White words are readable on these, and a border of them stands out on light and dark paper.
-GREEN, RED, PURPLE, OCHRE, GREY = "#007f5b", "#cc3d1f", "#ad4a86", "#936500", "#6e6e6e"
-
 
 @dataclass(frozen=True)
 class Badge:
     """A text on a colour. The text says it all; the colour is found sooner.
 
-    >>> Badge("ZERO", RED).html.endswith(">ZERO</b>")
+    >>> Badge("ZERO", "#cc3d1f").html.endswith(">ZERO</b>")
     True
     """
 

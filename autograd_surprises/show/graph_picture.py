@@ -12,27 +12,33 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 
 from autograd_surprises.graph import autograd_graph
-from autograd_surprises.show.colours import BLUE, INK, VERMILION
+from autograd_surprises.show.colours import (
+    BLUE,
+    GRAPH_OCHRE,
+    GRAPH_PURPLE,
+    INK,
+    LINE_GREY,
+    VERMILION,
+)
 from autograd_surprises.show.notebooks_extra import notebooks_extra
 
 if TYPE_CHECKING:  # the boxes alone need no matplotlib
     from autograd_surprises.show.picture import Picture
 
-PURPLE, OCHRE, GREY = "#a3457d", "#9a6a00", "#888888"
 SQUARE, ROUND = "square,pad=0.45", "round,pad=0.5,rounding_size=0.9"
 SAW, WAVES = "sawtooth,pad=0.7,tooth_size=0.25", "roundtooth,pad=0.7"
 # kind: shape, fill, border, width of the border, its line
 LOOKS = {
     "flows": (SQUARE, "#ffffff", BLUE, 0.7, "-"),
-    "partial": (SQUARE, "#fdf2c4", OCHRE, 1.4, "-"),
+    "partial": (SQUARE, "#fdf2c4", GRAPH_OCHRE, 1.4, "-"),
     "dies": (SAW, "#fbd5bd", VERMILION, 2.1, "-"),
-    "dead": (SQUARE, "#e2e2e2", GREY, 0.7, "--"),
-    "not finite": (WAVES, "#f3d4e6", PURPLE, 2.1, "-"),
-    "carries": (SQUARE, "#f9ecf3", PURPLE, 0.7, "-"),
-    "folded": (SQUARE, "#ffffff", GREY, 0.7, ":"),
+    "dead": (SQUARE, "#e2e2e2", LINE_GREY, 0.7, "--"),
+    "not finite": (WAVES, "#f3d4e6", GRAPH_PURPLE, 2.1, "-"),
+    "carries": (SQUARE, "#f9ecf3", GRAPH_PURPLE, 0.7, "-"),
+    "folded": (SQUARE, "#ffffff", LINE_GREY, 0.7, ":"),
     "leaf": (ROUND, "#d9ecf8", BLUE, 1.4, "-"),
     "empty leaf": (ROUND, "#e2e2e2", VERMILION, 1.4, "--"),
-    "spoiled leaf": (ROUND, "#f3d4e6", PURPLE, 1.4, "-"),
+    "spoiled leaf": (ROUND, "#f3d4e6", GRAPH_PURPLE, 1.4, "-"),
     "cut": (ROUND, "#ffffff", VERMILION, 1.4, "--"),
 }
 ROW_GAP, GAP, MARGIN = 0.38, 0.35, 0.15  # inches: between rows, between boxes, around all
@@ -248,7 +254,7 @@ def points_along(spots: Sequence[Spot]) -> list[tuple[float, float]]:
 def _draw_link(ax, flows, cut, spots):
     """From the bottom of a box to the top of another."""
     points = points_along(spots)
-    colour = VERMILION if cut else INK if flows else GREY
+    colour = VERMILION if cut else INK if flows else LINE_GREY
     look = {"color": colour, "linestyle": "-" if flows else "--"}
     ax.plot(*zip(*points[:-1], strict=True), linewidth=1, **look)
     head = {"arrowstyle": "-" if cut else "-|>", "linewidth": 1, "shrinkA": 0, "shrinkB": 0}

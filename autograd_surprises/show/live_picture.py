@@ -1,20 +1,37 @@
-"""A figure on the page, replayed from strokes: sharp, in the page's colours, quick to move."""
+"""A figure on the page, replayed from strokes: sharp, in the page's colours, quick to move.
+
+Beside it stands a stored picture, for pages that cannot run anywidget.
+"""
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import anywidget
+import ipywidgets
 import traitlets
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter, ScalarFormatter
 
+from autograd_surprises.show.findings import with_code
 from autograd_surprises.show.stroke_recorder import CSS_DPI, StrokeRecorder, unhinted
 
+# Decided by what the page shows beside it, so nothing flashes while a live picture loads. In the
+# dark theme, the picture is turned into its negative with the same hues.
+STYLE = """<style>
+:not(:has(> .jupyter-widgets-error-widget)) + .stored-picture,
+:has(> .jupyter-widgets-error-widget):has(+ .stored-picture) { display: none }
+[data-jp-theme-light=false] .stored-picture img { filter: invert(0.93) hue-rotate(180deg) }
+</style>"""
+LINE = with_code(
+    "This page cannot run anywidget, so it shows a stored picture, which does not move. "
+    "Run `pip install anywidget` where JupyterLab is installed, then reload the page."
+)
 ROOM = 500  # for styles that later moves need; an artist with free colours needs one a move
 
 
@@ -24,6 +41,7 @@ class LivePicture(anywidget.AnyWidget):
     moving   the artists that move, in the order in which they are drawn, on top of the others
     dragged  where a reader drags a handle to: {name: value}
     changed  whether something that does not move has changed since `refresh`
+    stored   what a page shows in its place if it cannot run anywidget; goes behind it in a box
 
     Recording a whole figure takes about ten times as long as recording its curves. So everything
     that does not move, the frame, is recorded once and kept until something in it changes.
@@ -41,7 +59,7 @@ class LivePicture(anywidget.AnyWidget):
     axes = traitlets.List().tag(sync=True)
     handles = traitlets.List().tag(sync=True)
     words = traitlets.List().tag(sync=True)
-    said = traitlets.Unicode().tag(sync=True)
+    summary = traitlets.Unicode().tag(sync=True)
     frame = traitlets.Bytes().tag(sync=True)
     moving = traitlets.Bytes().tag(sync=True)
     dragged = traitlets.Dict()  # a message: the page sets no trait while another thread refreshes
@@ -51,6 +69,7 @@ class LivePicture(anywidget.AnyWidget):
         super().__init__(layout={"overflow": "auto"})
         self.on_msg(self._hear)
         self._figure, self._artists = figure, list(moving)
+        self.stored = StoredPicture()
         self._keeps_styles = False
         self._start_tables()
         self._layout = figure.get_layout_engine()
@@ -103,6 +122,13 @@ class LivePicture(anywidget.AnyWidget):
             for artist in self._artists:
                 self._figure.draw_artist(artist)
 
+    def store(self) -> tuple[dict, dict]:
+        """Draw the whole figure into `stored`; returns its `bundle`."""
+        self.paint()
+        data, metadata = self._figure.bundle()
+        self.stored.keep(data, metadata)
+        return data, metadata
+
     def refresh(self):
         """Send what has changed, in one message."""
         with self.hold_sync():
@@ -118,7 +144,7 @@ class LivePicture(anywidget.AnyWidget):
             self.moving = b"".join(map(self._strokes_of, shown))
             self.styles, self.glyphs = self._recorder.styles, self._recorder.glyphs
             self._most_styles = min(self._most_styles, len(self.styles) + ROOM)
-            self.said = self._figure.summary
+            self.summary = self._figure.summary
 
     def _strokes_of(self, artist):
         if artist.stale or artist not in self._recorded:
@@ -146,3 +172,18 @@ def _about(ax):
 def _direction(axis):
     ends = [float(end) for end in axis.get_view_interval()]
     return {"range": ends, "log": axis.get_scale() == "log", "label": axis.get_label_text()}
+
+
+class StoredPicture(ipywidgets.HTML):
+    """Follows a LivePicture in its box, and is seen only where that one cannot run."""
+
+    def __init__(self):
+        super().__init__(f"{STYLE}<p>{LINE}</p>")
+        self.add_class("stored-picture")
+
+    def keep(self, data: dict, metadata: dict):
+        """Show this picture: what `Picture.bundle` returns."""
+        text, width = html.escape(data["text/plain"]), metadata["image/png"]["width"]
+        source = f"data:image/png;base64,{data['image/png']}"
+        style = f"width: {width}px; max-width: 100%"
+        self.value = f'{STYLE}<img src="{source}" alt="{text}" style="{style}"><p>{LINE}</p>'

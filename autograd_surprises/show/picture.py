@@ -69,16 +69,15 @@ class Picture(Figure):
             import ipywidgets
 
             from autograd_surprises.show.live_picture import LivePicture
-            from autograd_surprises.show.stored_picture import StoredPicture
         except ImportError:  # without anywidget, the PNG is what there is
             self.canvas.draw()
             return self.bundle()
         if self.live and self.live.changed:  # for instance, it has a title now
             self.live.lay_out()
-        live, still = self.live or LivePicture(self), StoredPicture()
-        live.paint()
+        live = self.live or LivePicture(self)
+        stored, metadata = live.store()
         live.refresh()
-        stored, metadata = self.bundle()
-        still.keep(stored, metadata)
-        box = ipywidgets.Box([live, still], layout={"display": "block"})  # as wide as the page
+        box = ipywidgets.Box(
+            [live, live.stored], layout={"display": "block"}
+        )  # as wide as the page
         return {**view_of(box.model_id), **stored}, metadata

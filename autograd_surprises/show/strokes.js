@@ -328,11 +328,11 @@ export class StrokePicture {
     };
   }
 
-  // {frame, moving}: strokes as Int16Array; {styles, glyphs, axes, handles, words, said}.
+  // {frame, moving}: strokes as Int16Array; {styles, glyphs, axes, handles, words, summary}.
   show(shown) {
     const before = this.shown;
     this.shown = shown;
-    this.canvas.setAttribute("aria-label", shown.said);
+    this.canvas.setAttribute("aria-label", shown.summary);
     if (shown.words !== before?.words) this.text.textContent = shown.words.join(" · ");
     if (shown.frame !== before?.frame || !this.pen) this.prepare();
     else this.draw();
@@ -412,18 +412,18 @@ export class StrokePicture {
   // What is read out at this x of these axes; `number` writes a number.
   sentence(axes, x, y, number) {
     const lines = this.readable(axes), owners = [...new Set(lines.map((line) => line.owner))];
-    const told = ({ name, parts, axes: own }) => {
+    const readOut = ({ name, parts, axes: own }) => {
       const up = scaleOf(own, "y"), height = heightAt(parts, scaleOf(own, "x").pixel(x));
       return `${name} ${Number.isNaN(height) ? "not shown" : number(up.value(height), up.step)}`;
     };
-    const said = owners.map((owner) => {
-      const own = lines.filter((line) => line.owner === owner).map(told).join(", ");
+    const texts = owners.map((owner) => {
+      const own = lines.filter((line) => line.owner === owner).map(readOut).join(", ");
       return owner ? `${owner}: ${own}` : own;
     });
     const label = (text) => text.split(",")[0]; // what follows the comma explains it
     const across = `${label(axes.x.label) || "x"} = ${number(x, scaleOf(axes, "x").step)}`;
-    if (!lines.length && y !== undefined) said.push(`${label(axes.y.label) || axes.title || "y"} = ${number(y, scaleOf(axes, "y").step)}`);
-    return [across, ...said].join(owners.some(Boolean) ? "; " : ", ");
+    if (!lines.length && y !== undefined) texts.push(`${label(axes.y.label) || axes.title || "y"} = ${number(y, scaleOf(axes, "y").step)}`);
+    return [across, ...texts].join(owners.some(Boolean) ? "; " : ", ");
   }
 
   // Keep room for the longest text, or the page below it would move.
@@ -543,7 +543,7 @@ function onLostKernel(model, lost) {
   const { statusChanged, connectionStatusChanged, iopubMessage, disposed } = model.widget_manager?.kernel ?? {};
   const signals = [statusChanged, connectionStatusChanged, iopubMessage].filter(Boolean);
   // A kernel that another page restarts says so, but its new status may come before anybody listens.
-  const hear = (_, said) => (GONE.includes(said) || said.header?.msg_type === "shutdown_reply") && gone();
+  const hear = (_, message) => (GONE.includes(message) || message.header?.msg_type === "shutdown_reply") && gone();
   const end = () => {
     signals.forEach((signal) => signal.disconnect(hear));
     disposed?.disconnect(gone);
@@ -564,7 +564,7 @@ function render({ model, el }) {
     return new Int16Array(buffer.slice(byteOffset, byteOffset + byteLength));
   };
   const show = () => {
-    const tables = Object.fromEntries(["styles", "glyphs", "axes", "handles", "words", "said"].map((name) => [name, model.get(name)]));
+    const tables = Object.fromEntries(["styles", "glyphs", "axes", "handles", "words", "summary"].map((name) => [name, model.get(name)]));
     const frame = picture.source === model.get("frame") ? picture.shown.frame : numbers("frame");
     picture.source = model.get("frame");
     picture.show({ ...tables, frame, moving: numbers("moving") });
@@ -677,7 +677,7 @@ export async function showFrozen(el, state) {
   const [moving, ends, frames, texts] = await Promise.all(
     [state.moving, state.ends, state.frames, state.texts].map(unpacked),
   );
-  const all = summed(moving), end = new Int32Array(ends), said = JSON.parse(new TextDecoder().decode(texts));
+  const all = summed(moving), end = new Int32Array(ends), shownTexts = JSON.parse(new TextDecoder().decode(texts));
   const backs = JSON.parse(new TextDecoder().decode(frames)).map((back) => ({ ...back, frame: new Int16Array(bytes(back.frame).buffer) }));
   const at = state.controls.map(({ start }) => start);
   const place = () => at.reduce((k, i, j) => k * state.controls[j].values.length + i, 0);
@@ -704,13 +704,13 @@ export async function showFrozen(el, state) {
   const picture = new StrokePicture(drawn, backs[0].size, move);
   function choose(places) {
     for (const [j, i] of Object.entries(places)) made[j].choose((at[j] = i));
-    const k = place(), [frame, text] = said[k];
+    const k = place(), [frame, text] = shownTexts[k];
     status.textContent = text;
     status.setAttribute("role", frame < 0 ? "alert" : "status");
     status.style.color = frame < 0 ? "var(--jp-error-color1, #b00020)" : "";
     if (frame < 0) return; // this setting raises: the last picture stays, and the line says why
     const strokes = all.subarray(k ? end[k - 1] : 0, end[k]);
-    picture.show({ ...state, ...backs[frame], moving: strokes, said: text });
+    picture.show({ ...state, ...backs[frame], moving: strokes, summary: text });
   }
   choose({});
   return picture;

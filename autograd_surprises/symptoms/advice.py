@@ -10,6 +10,7 @@ from types import CodeType
 import torch
 from torch import nn
 
+from autograd_surprises.graph import leaf_of, only_way
 from autograd_surprises.recording.places import Where, held_tensors, owner
 from autograd_surprises.recording.setup_lines import FLAG, built_at, stored_at
 from autograd_surprises.symptoms.constant_terms import constant_terms
@@ -222,11 +223,8 @@ def _stored(case, leaf):
 
 def _source(tensor):
     """The one leaf that a non-leaf was computed from."""
-    node = tensor.grad_fn
-    while node is not None and not hasattr(node, "variable"):
-        nodes = [edge for edge, _ in node.next_functions if edge is not None]
-        node = nodes[0] if len(nodes) == 1 else None
-    return None if node is None else node.variable
+    *_, last = None, *only_way(tensor.grad_fn)
+    return last and leaf_of(last)
 
 
 def _made_in_forward(case, leaf, by_modules):

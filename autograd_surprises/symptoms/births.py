@@ -47,7 +47,7 @@ def born_in_forward(
     if made is not None:
         return _made_by(Birth(kind_made_by(made.name)), made.where)
     steps = backward.steps if backward else {}
-    operations = [step for node, step in steps.items() if not hasattr(node, "variable")]
+    operations = [step for step in steps.values() if step.leaf is None]
     operations.sort(key=lambda step: step.node._sequence_nr())
     for is_bad in (_is_bad, _is_infinite):  # -inf is what masks are made of: searched last
         births = (_born_at(steps, step, is_bad, held) for step in operations)

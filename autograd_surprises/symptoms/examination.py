@@ -21,6 +21,7 @@ from autograd_surprises.symptoms.births import born_in_forward
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.nonfinite import NAN_LEAF
 from autograd_surprises.symptoms.rule import Named, Rulebook
+from autograd_surprises.symptoms.where_it_went import Destinations
 
 SCALE = 2.0**16  # what torch.amp.GradScaler starts with
 
@@ -138,6 +139,11 @@ class Case:
         except Exception:  # as in noise.sent()
             return {}
         return {id(leaf): amount_of(g) for leaf, g in zip(leaves, found, strict=True)}
+
+    @cached_property
+    def destinations(self) -> Destinations:
+        """Where each tensor went."""
+        return Destinations(self.history, self.loss, self.backward)
 
     @cached_property
     def birth(self) -> Finding | None:

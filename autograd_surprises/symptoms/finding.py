@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from autograd_surprises.recording.places import Where
-from autograd_surprises.show.badge import GREEN, GREY, OCHRE, PURPLE, RED, Badge
+from autograd_surprises.show.badge import Badge
+from autograd_surprises.show.colours import GREEN, GREY, OCHRE, PURPLE, RED
 from autograd_surprises.show.findings import finding_html, findings_text, with_breaks
 
 SAID = {"none": "None", "nan": "NaN", "error": "ERROR", "zero": "ZERO", "tiny": "TINY",
@@ -33,7 +34,7 @@ class Finding:
     also      more sentences
     section   where a notebook teaches it: "08_none_zero_nan.ipynb#A-heading", or ""
     alarm     is there something to repair? A zero may be normal; ok and partial always are
-    story     the sentence without its numbers and names, to tell findings of one cause together
+    rule      the id of the rule behind it: "zero-factor/number", or of the message of torch
 
     >>> print(Finding("w", "zero", "dropout", "dropout dropped every element", fix="a lower p"))
     ZERO  w
@@ -51,7 +52,7 @@ class Finding:
     also: tuple[str, ...] = ()
     section: str = ""
     alarm: bool = True
-    story: str = field(default="", repr=False, compare=False)
+    rule: str = ""
     call: object = field(default=None, repr=False, compare=False)  # that cut it, for the picture
 
     def about(

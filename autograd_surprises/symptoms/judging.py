@@ -22,15 +22,14 @@ from autograd_surprises.backward.steps import (
     Amount,
     BackwardStep,
     GradientSum,
-    Node,
     amount_of,
     memory,
     numbers_of,
 )
-from autograd_surprises.backward.watched_backward import edge_of
+from autograd_surprises.graph import Node, edge_of
 from autograd_surprises.recording.places import owner_of
 from autograd_surprises.recording.setup_lines import stored_at
-from autograd_surprises.symptoms.cuts import STRAIGHT_THROUGH, Cut
+from autograd_surprises.symptoms.detached import STRAIGHT_THROUGH, detached_when_made
 from autograd_surprises.symptoms.examination import Case
 from autograd_surprises.symptoms.factors import added_at, multiplied, parameter_at, zero_parameters
 from autograd_surprises.symptoms.finding import Finding
@@ -51,6 +50,7 @@ from autograd_surprises.symptoms.nonfinite import (
     UNKNOWN_ORIGIN,
 )
 from autograd_surprises.symptoms.rule import Named
+from autograd_surprises.symptoms.where_it_went import lost_behind
 from autograd_surprises.symptoms.wrong import ACCUMULATED, OldGradient
 from autograd_surprises.symptoms.zeros import (
     BALANCED,
@@ -158,9 +158,9 @@ def in_and_out(step: BackwardStep) -> str:
 
 
 def _untracked(case, name, tensor):
-    cut = case.history.cut_when_made(tensor)
-    if cut:
-        return _cut(name, *cut)
+    detached = detached_when_made(case.history, tensor)
+    if detached is not None:
+        return _detached(name, detached)
     is_buffer = case.model is not None and any(tensor is b for b in case.model.buffers())
     switched_off = case.history.written_at(tensor, "requires_grad_")
     made_at = case.history.made_at(tensor)
@@ -171,14 +171,15 @@ def _untracked(case, name, tensor):
     return UNTRACKED.first(facts).finding(facts).about(name, "none", places)
 
 
-def _cut(name, call, cut, also=(), said=""):
-    off = (("recording was switched off at", cut.lost.switched),)
-    places = (("cut at", cut.lost.around or call.where),)
-    of_user = cut.lost.switched is not None and owner_of(cut.lost.switched.file) == "user"
-    places = off + places if of_user else places + off  # the line to edit stands first
-    places += (("computed at", call.where),)
-    found = cut.rule.finding(cut.lost).about(name, "none", places, also=also)
-    return replace(found, sentence=said + found.sentence, call=call)
+def _detached(name, detached, also=(), before=""):
+    places = [("cut at", detached.where)]
+    if detached.switched_off is not None:
+        switch = detached.switched_off.at
+        of_user = owner_of(switch.file) == "user"  # the line to edit stands first
+        places.insert(0 if of_user else 1, ("recording was switched off at", switch))
+    places.append(("computed at", detached.call.where))
+    found = detached.rule.finding(detached.lost).about(name, "none", places, also=also)
+    return replace(found, sentence=before + found.sentence, call=detached.call)
 
 
 def _unreached(case, name, tensor):
@@ -188,25 +189,25 @@ def _unreached(case, name, tensor):
     if twin is not None and twin is not tensor:
         also.append(f"the graph holds another leaf with the same numbers, {case.name(twin)}: "
                     "probably .detach(), .data or nn.Parameter(...) made it")  # fmt: skip
-    fate = case.history.fate(tensor, case.loss, case.backward)
-    if fate.cut:
-        cuts = sorted(fate.cut, key=lambda met: not case.history.is_straight_through(met[0]))
-        (call, cut, _), *more = cuts
-        if case.history.is_straight_through(call):
-            cut = Cut(STRAIGHT_THROUGH, cut.lost)
-        found = _cut(name, call, cut, also)
+    went = case.destinations.of(tensor)
+    if went.lost:
+        is_straight_through = case.history.is_straight_through
+        lost, *more = sorted(went.lost, key=lambda each: not is_straight_through(each.call))
+        if is_straight_through(lost.call):
+            lost = replace(lost, rule=STRAIGHT_THROUGH)
+        found = _detached(name, lost, also)
         first = _checkpointing_at(case) if found.cause == "reentrant-checkpoint" else ()
-        others = [("and at", other.where) for other, _, _ in more]
+        others = [("and at", other.call.where) for other in more]
         return found.about(name, "none", (*first, *found.places, *others), also=also)
-    if fate.left:
-        return _cut(name, *fate.left[0][:2], also, "maybe here: ")
+    if went.left:
+        return _detached(name, went.left[0], also, "maybe here: ")
     uses = case.history.uses(tensor)
     other = "" if uses else case.used_instead_of(tensor)
     if other:
         also.append(f"maybe forward calls `{other}` in its place: is it named differently there?")
-    is_copied = bool(uses) and all(set(call.outputs) <= set(call.cuts) for call in uses)
+    is_copied = bool(uses) and all(set(call.outputs) <= set(call.lost) for call in uses)
     lives = uses and not is_copied
-    ends = (("ends at", case.history.calls[fate.end].where),) if lives else ()
+    ends = (("ends at", case.history.calls[went.end].where),) if lives else ()
     places = ends if uses else _forward_without(case, tensor)
     step = None if case.recorded else case.steps_by_constant.get(memory(tensor))
     alike = [t for t in case.leaves_by_shape.get(tuple(tensor.shape), ()) if t is not tensor]
@@ -220,7 +221,7 @@ def _unreached(case, name, tensor):
         is_used=bool(uses),
         is_copied=is_copied,
         constant_of=step.name if step else "",
-        derivative_only=lives and case.history.only_derivatives(case.loss, fate.end),
+        derivative_only=lives and case.history.only_derivatives(case.loss, went.end),
         in_library=lives and ends[0][1].inside is not None,
     )
     return UNREACHED.first(facts).finding(facts).about(name, "none", places, also=also)
@@ -636,9 +637,9 @@ def _lost_at(case, targets):
     """Where a loss lost its history or was made; otherwise, where frozen tensors were made."""
     if case.backward is not None:
         return at(case.backward.root, "made at")
-    cuts = case.history.cuts(case.history.recorder.states(case.loss))
-    if cuts or case.loss.requires_grad:
-        return cuts
+    lost = lost_behind(case.history, case.history.recorder.states(case.loss))
+    if lost or case.loss.requires_grad:
+        return lost
     return [
         (f"{name}, which requires no gradient, was made at", case.history.made_at(tensor))
         for name, tensor in targets.items()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from autograd_surprises.symptoms.cuts import RECORD
+from autograd_surprises.symptoms.detached import RECORD
 from autograd_surprises.symptoms.rule import Rule, Rulebook
 
 
@@ -53,7 +53,7 @@ LOSS_IS_LEAF = LOSS.add(
 )
 
 LOSS.add(
-    "no-history",
+    "no-history/inference-mode",
     "the loss has no history, so backward() raises an error: it was made in torch.inference_mode()",
     "compute it outside inference_mode",
     "none.no-grad",
@@ -61,7 +61,7 @@ LOSS.add(
 )
 
 LOSS.add(
-    "no-history",
+    "no-history/integer",
     "the loss has no history, so backward() raises an error: it is {dtype}, and integers have no "
     "gradient",
     "compute the loss in floating point, with operations that have a "
@@ -73,7 +73,7 @@ LOSS.add(
 )
 
 LOSS.add(
-    "no-history",
+    "no-history/cut",
     "the loss has no history, so backward() raises an error: no input requires a gradient, or the "
     "history was cut (detach, .data, .item(), torch.tensor(...), no_grad, argmax, ...)",
     "repair the cut{and_how_to_find_it}",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from autograd_surprises.symptoms.cuts import INFERENCE_MODE, RECORD
+from autograd_surprises.symptoms.detached import INFERENCE_MODE, RECORD
 from autograd_surprises.symptoms.rule import Rule, Rulebook
 
 
@@ -56,7 +56,7 @@ class TensorFacts:
 UNTRACKED = Rulebook(Rule, INFERENCE_MODE)
 
 UNTRACKED.add(
-    "frozen",
+    "frozen/buffer",
     "it is a buffer: autograd does not track it, and parameters() does not list it",
     "to train it, use nn.Parameter(...) instead of register_buffer(...)",
     "parameter.adds",
@@ -64,7 +64,7 @@ UNTRACKED.add(
 )
 
 UNTRACKED.add(
-    "frozen",
+    "frozen/on-purpose",
     "it is frozen: its requires_grad is False, and other parameters are trained",
     "do nothing if you froze it on purpose",
     "none.frozen",
@@ -73,7 +73,7 @@ UNTRACKED.add(
 )
 
 UNTRACKED.add(
-    "frozen",
+    "frozen/by-a-later-call",
     "it is frozen, but the optimizer holds it, and does not hold others beside it that are frozen, "
     "too: probably a later call froze it together with them",
     "call .requires_grad_() on it, or freeze the others before you add it",
@@ -82,7 +82,7 @@ UNTRACKED.add(
 )
 
 UNTRACKED.add(
-    "frozen",
+    "frozen/integer",
     "requires_grad is False, so autograd does not track it; it is {dtype}, and integers have no "
     "gradient",
     "call .float(), then .requires_grad_(), before the forward pass",
@@ -91,7 +91,7 @@ UNTRACKED.add(
 )
 
 UNTRACKED.add(
-    "frozen",
+    "frozen/flag",
     "requires_grad is False, so autograd does not track it",
     "call .requires_grad_() on it before the forward pass",
     "none.frozen",
@@ -101,7 +101,7 @@ UNTRACKED.add(
 UNREACHED = Rulebook(Rule)
 
 UNREACHED.add(
-    "detach",
+    "detach/constant",
     "{constant_of} used its numbers as a constant, so a .detach(), .data or no_grad copy was used "
     "instead of the tensor itself",
     f"use the tensor itself. Which line? {RECORD}",
@@ -120,7 +120,7 @@ UNREACHED.add(
 )
 
 UNREACHED.add(
-    "unused",
+    "unused/never",
     "the recorded forward pass never used this tensor",
     "use it in forward, or remove it. If you do use it: is it the same object, not an old one or a "
     "copy?",
@@ -129,7 +129,7 @@ UNREACHED.add(
 )
 
 UNREACHED.add(
-    "unused",
+    "unused/copied",
     "only copies of its numbers were used (detach, no_grad, deepcopy, a log), and from a copy no "
     "gradient flows back",
     "use it in forward, or remove it",
@@ -138,7 +138,7 @@ UNREACHED.add(
 )
 
 UNREACHED.add(
-    "dead-branch",
+    "dead-branch/derivatives",
     "the loss uses only derivatives (torch.autograd.grad) of what is computed from it, and they do "
     "not depend on it: for example, the last bias of a network that solves a differential equation",
     "do nothing, or add a term with the values themselves, such as a boundary condition",
@@ -147,7 +147,7 @@ UNREACHED.add(
 )
 
 UNREACHED.add(
-    "dead-branch",
+    "dead-branch/library",
     "a library's model computes something from it that this loss does not use",
     "do nothing if you need only a part of what the model returns",
     when=lambda facts: facts.in_library,
@@ -155,14 +155,14 @@ UNREACHED.add(
 )
 
 UNREACHED.add(
-    "dead-branch",
+    "dead-branch/loss",
     "it is used, but nothing computed from it is part of this loss",
     "use the result of that line in the loss",
 )
 
 # No path leads to it, and nobody expects one.
 LEFT_OUT = Rule(
-    "not-in-optimizer",
+    "not-in-optimizer/left-out",
     "this loss does not train it, and the optimizer does not hold it",
     "do nothing if that is intended, as for a target network, a teacher or an average of weights; "
     "otherwise pass it to the optimizer",
@@ -188,7 +188,7 @@ RETURNED_NONE = Rule(
 
 # Its gradient is known, but nothing of the way there.
 HIDDEN = Rule(
-    "reentrant-checkpoint",
+    "reentrant-checkpoint/hidden",
     "its gradient comes from inside a reentrant checkpoint, into which explain() cannot look",
     "checkpoint(..., use_reentrant=False), then explain again",
     "checkpoint.frozen",

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import torch
 
-from autograd_surprises.backward.steps import BackwardStep, readable
+from autograd_surprises.backward.steps import BackwardStep
+from autograd_surprises.graph import readable
 from autograd_surprises.symptoms.rule import Rule, Rulebook, StepRule, always
 from autograd_surprises.symptoms.zeros import OWN_BACKWARD
 
@@ -70,7 +71,7 @@ def _is_masked_afterwards(step: BackwardStep) -> bool:
 
 # Tried first, before the forward pass is searched.
 MASKED_TOO_LATE = StepRule(
-    "masked-too-late",
+    "masked-too-late/proven",
     "0 times an infinite derivative is NaN: a gradient of 0 arrived at {operation}, probably "
     "because its result is masked, or multiplied by 0, afterwards",
     "make the INPUT safe first, then mask: torch.where(ok, f(torch.where(ok, x, 1.0)), 0.0)",
@@ -180,7 +181,7 @@ FORWARD.add(
 )
 
 FORWARD.add(
-    "division-by-zero",
+    "division-by-zero/weight-norm",
     "weight_norm divides by the norm of a weight that is 0, and 0/0 is NaN",
     "initialise the weight with other numbers; to start from 0, set the gain "
     "(weight_g, parametrizations.weight.original0) to 0",
@@ -188,7 +189,7 @@ FORWARD.add(
 )
 
 FORWARD.add(
-    "division-by-zero",
+    "division-by-zero/normalize",
     "normalize divides by 0: a vector is 0, and eps rounds to 0 in the dtype of the vector, as "
     "1e-12 does in float16",
     "normalize in float32, F.normalize(x.float(), dim=-1), or pass an eps that the dtype can hold: "
@@ -197,14 +198,14 @@ FORWARD.add(
 )
 
 FORWARD.add(
-    "forward-nonfinite",
+    "forward-nonfinite/single-element",
     "the forward pass computed with inf or NaN: the {operation} of a single element is 0/0",
     LOOK_AT_THE_DATA,
     on={"Std Var": always},
 )
 
 FORWARD.add(
-    "infinite-derivative",
+    "infinite-derivative/forward",
     "{operation} returned inf or NaN in the forward pass: its input is at or beyond the edge of "
     "its domain",
     "keep the input inside: x.clamp_min(1e-8) before a log; for the logarithm of a softmax, "
@@ -214,7 +215,7 @@ FORWARD.add(
 )
 
 FORWARD.add(
-    "infinite-derivative",
+    "infinite-derivative/power",
     "{operation} returned inf or NaN in the forward pass: its input is at or beyond the edge of "
     "its domain, or its result is more than its dtype can hold",
     "keep the input away from 0, or use another scale; a wider dtype moves the limit",
@@ -222,7 +223,7 @@ FORWARD.add(
 )
 
 FORWARD.add(
-    "overflow",
+    "overflow/forward",
     "{operation} overflowed in the forward pass: its result is more than its dtype can hold",
     READY_MADE,
     "nan.overflow",
@@ -252,7 +253,7 @@ FORWARD.add(
 )
 
 FORWARD.add(
-    "division-by-zero",
+    "division-by-zero/forward",
     "{operation} returned inf or NaN in the forward pass: the divisor is 0, or so small that the "
     "quotient overflows",
     SAFE_DIVISOR,
@@ -260,7 +261,7 @@ FORWARD.add(
 )
 
 UNKNOWN_OPERATION = FORWARD.add(
-    "forward-nonfinite",
+    "forward-nonfinite/operation",
     "the forward pass computed with inf or NaN, which {operation} returned",
     LOOK_AT_THE_DATA,
     on={"": always},
@@ -294,14 +295,14 @@ NAN_DATA = Rule(
 )
 
 MASKED_DATA = Rule(
-    "masked-too-late",
+    "masked-too-late/data",
     "0 times NaN is NaN: data hold NaN, and a product with a mask of zeros does not remove it",
     "replace it before the computation: torch.where(ok, data, 0.0); or select what is there: x[ok]",
     "nan.where",
 )
 
 UNKNOWN_ORIGIN = Rule(
-    "forward-nonfinite",
+    "forward-nonfinite/unknown",
     "the forward pass computed with inf or NaN, and no operation that can be checked here produced "
     "them: probably the data or a parameter has them, or something overflowed",
     LOOK_AT_THE_DATA,
@@ -317,7 +318,7 @@ def _has_a_base_of_0_or_less(step: BackwardStep) -> bool:
 
 
 NOT_FINITE.add(
-    "infinite-derivative",
+    "infinite-derivative/backward",
     "{detail}",
     "keep the input away from that edge: add a small eps, or clamp it",
     "nan.distance",
@@ -326,7 +327,7 @@ NOT_FINITE.add(
 )
 
 NOT_FINITE.add(
-    "division-by-zero",
+    "division-by-zero/backward",
     "the divisor is 0, or so small that the quotient overflows",
     SAFE_DIVISOR,
     on={"Div Reciprocal": always},
@@ -342,7 +343,7 @@ def _gets_a_large_gradient(step: BackwardStep) -> bool:
 
 
 NOT_FINITE.add(
-    "overflow",
+    "overflow/backward",
     "{operation} overflows: its result is more than its dtype can hold",
     READY_MADE,
     "nan.overflow",
@@ -360,14 +361,14 @@ NOT_FINITE.add(
 NOT_FINITE_SUM = Rulebook(Rule)
 
 NOT_FINITE_SUM.add(
-    "hook",
+    "hook/not-finite",
     "a hook replaced the gradient by inf or NaN",
     "look for register_hook() and module hooks on the way",
     when=lambda total: len(total.steps) == 1,
 )
 
 NOT_FINITE_SUM.add(
-    "overflow",
+    "overflow/sum",
     "the sum of {ways} finite contributions is more than its dtype can hold",
     "scale the loss; a wider dtype only moves the limit",
     when=lambda total: len(total.steps) > 1,

@@ -26,7 +26,7 @@ def nothing(facts) -> str:
 class Rule:
     """When a cause applies, what happened, what helps, and where it is taught.
 
-    cause     a slug; two variants of one cause are two rules
+    id        a slug; the variants of one cause are rules of one family: "zero-factor/number"
     sentence  what happened; {names} in it, and in the fix, are attributes of the facts
     fix       what helps
     section   the id of a section, or "" if no notebook teaches it
@@ -40,13 +40,18 @@ class Rule:
     '2 inputs are 0 or less; relu is flat there'
     """
 
-    cause: str
+    id: str
     sentence: str
     fix: str
     section: str = ""
     when: Callable[..., bool] = always
     detail: Callable[..., str] = nothing
     alarm: bool = True
+
+    @property
+    def cause(self) -> str:
+        """Its family."""
+        return self.id.partition("/")[0]
 
     def fits(self, facts) -> bool:
         return self.when(facts)
@@ -57,13 +62,10 @@ class Rule:
         names = {name for _, name, _, _ in Formatter().parse(text) if name} - {"detail"}
         names = {name: getattr(facts, name) for name in names} | {"detail": self.detail(facts)}
         sentence, fix = self.sentence.format(**names), self.fix.format(**names)
-        told = {
-            "fix": fix,
-            "section": address(self.section),
-            "alarm": self.alarm,
-            "story": self.sentence,
-        }
-        return Finding("", "", self.cause, sentence, **told)
+        section = address(self.section)
+        return Finding(
+            "", "", self.cause, sentence, fix=fix, section=section, alarm=self.alarm, rule=self.id
+        )
 
 
 class Named(NamedTuple):

@@ -9,7 +9,7 @@ import torch
 from autograd_surprises.symptoms.rule import Rule, Rulebook
 
 UNREGISTERED = Rule(
-    "unregistered",
+    "unregistered/attribute",
     "it gets a gradient but is not in model.parameters(), so no optimizer updates it: nn.Module "
     "does not look into plain lists, dicts and attributes",
     "use nn.ParameterList or nn.ModuleList, or self.w = nn.Parameter(...), in __init__",
@@ -17,7 +17,7 @@ UNREGISTERED = Rule(
 )
 
 UNREGISTERED_RESULT = Rule(
-    "unregistered",
+    "unregistered/result",
     "it is a non-leaf, computed from a tensor that is not in model.parameters(): the gradient goes "
     "to that tensor, and no optimizer updates it",
     "register the result, nn.Parameter(p.to(device)), or register p and move the whole module",
@@ -25,7 +25,7 @@ UNREGISTERED_RESULT = Rule(
 )
 
 MADE_IN_FORWARD = Rule(
-    "new-parameter",
+    "new-parameter/in-forward",
     "it gets a gradient but is not in model.parameters(), so no optimizer updates it: probably "
     "each forward makes a new one",
     "create the Parameter once, in __init__",
@@ -52,7 +52,7 @@ STALE_OPTIMIZER = Rule(
 )
 
 NOT_IN_OPTIMIZER = Rule(
-    "not-in-optimizer",
+    "not-in-optimizer/parameter",
     "it is a parameter of the model, but the optimizer does not hold it",
     "build the optimizer when the model is complete, and pass it every parameter",
     "untrained.later",
@@ -68,7 +68,7 @@ NO_LOSS = Rule(
 )
 
 HOLDS_FROZEN = Rule(
-    "frozen",
+    "frozen/optimizer",
     "in its first step, it held only parameters that were frozen",
     "do nothing if that is how you freeze them",
     alarm=False,
@@ -141,7 +141,7 @@ UNMOVED.add(
 )
 
 UNMOVED.add(
-    "learning-rate",
+    "learning-rate/one-group",
     "its learning rate is 0, and other parameters of this optimizer move",
     "do nothing if that is how you freeze it",
     when=lambda facts: facts.rate == 0 and facts.others,
@@ -149,14 +149,14 @@ UNMOVED.add(
 )
 
 UNMOVED.add(
-    "learning-rate",
+    "learning-rate/all",
     "the learning rate is 0: none of its elements changed in {steps} steps of the optimizer",
     "set lr, or look at what the scheduler makes of it",
     when=lambda facts: facts.rate == 0,
 )
 
 UNMOVED.add(
-    "lost-update",
+    "lost-update/half",
     "its gradient is not 0, but none of its elements changed in {steps} steps of the optimizer: "
     "probably each update, with a learning rate{known_rate}, is too small for {dtype}, whose "
     "numbers near 1 are {distance} apart, and is rounded away",
@@ -166,7 +166,7 @@ UNMOVED.add(
 )
 
 UNMOVED.add(
-    "lost-update",
+    "lost-update/single",
     "its gradient is not 0, but none of its elements changed in {steps} steps of the optimizer: "
     "probably each update, with a learning rate{known_rate}, is too small for {dtype} and is "
     "rounded away",

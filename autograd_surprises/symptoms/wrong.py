@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import torch
 
-from autograd_surprises.backward.steps import BackwardStep, Node, kind_of, name_of
+from autograd_surprises.backward.steps import BackwardStep
+from autograd_surprises.graph import Node, kind_of, name_of, only_way
 from autograd_surprises.symptoms.rule import Rule, Rulebook, StepRule
 
 
@@ -18,7 +19,7 @@ class OldGradient(NamedTuple):
 
 
 ACCUMULATED = Rule(
-    "accumulated",
+    "accumulated/held",
     ".grad already holds {times} times this gradient, and backward() adds to it: probably "
     "zero_grad() was forgotten",
     "optimizer.zero_grad(), or .grad = None, before each backward()",
@@ -26,7 +27,7 @@ ACCUMULATED = Rule(
 )
 
 USED_TWICE = Rule(
-    "accumulated",
+    "accumulated/used-twice",
     "backward() added to a gradient that the optimizer had used already, and the optimizer used "
     "the sum: probably zero_grad() was forgotten",
     "optimizer.zero_grad(), or .grad = None, before each backward()",
@@ -64,14 +65,12 @@ def probabilities_made_by(node: Node) -> Node | None:
     >>> probabilities_made_by(loss.grad_fn).name()
     'SoftmaxBackward0'
     """
-    node = node.next_functions[0][0]
-    while node is not None:
-        kind = kind_of(name_of(node))
+    for maker in only_way(node.next_functions[0][0]):
+        kind = kind_of(name_of(maker))
         if kind in ("Softmax", "Sigmoid"):
-            return node
-        if kind not in ARRANGES and not (kind in ("Mm", "Bmm") and _averages(node)):
+            return maker
+        if kind not in ARRANGES and not (kind in ("Mm", "Bmm") and _averages(maker)):
             return None
-        node = node.next_functions[0][0]
     return None
 
 
@@ -99,7 +98,7 @@ def _are_probabilities(step: BackwardStep) -> bool:
 EXPECTED = Rulebook(StepRule)
 
 EXPECTED.add(
-    "double-softmax",
+    "double-softmax/cross-entropy",
     "a softmax or sigmoid goes into log_softmax, which cross_entropy contains: that flattens "
     "the gradient",
     "pass the raw scores (logits) to cross_entropy",
@@ -107,7 +106,7 @@ EXPECTED.add(
 )
 
 EXPECTED.add(
-    "double-softmax",
+    "double-softmax/with-logits",
     "a sigmoid or softmax goes into binary_cross_entropy_with_logits, which contains a sigmoid: "
     "that flattens the gradient",
     "pass the raw scores (logits), or use binary_cross_entropy",
@@ -192,14 +191,14 @@ class ConstantTerm(NamedTuple):
 
 
 CONSTANT_TERM = Rule(
-    "constant-term",
+    "constant-term/certain",
     "a term that is added to the loss has no history: it changes the value and trains nothing. "
     "{sentence}",
     "{fix}",
 )
 
 MAYBE_CONSTANT_TERM = Rule(
-    "constant-term",
+    "constant-term/maybe",
     "a term that is added to the loss has no history, maybe by mistake: it changes the value and "
     "trains nothing. {sentence}",
     "{fix}; if it is meant, add the term to what you log, not to the loss",

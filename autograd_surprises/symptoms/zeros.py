@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 
 from autograd_surprises.backward.steps import BackwardStep
+from autograd_surprises.graph import below, leaf_of
 from autograd_surprises.symptoms.rule import Rule, Rulebook, StepRule, always
 
 NORMS = "NativeLayerNorm NativeBatchNorm NativeGroupNorm FusedRmsNorm CudnnBatchNorm"
@@ -66,7 +67,7 @@ def _all_targets_ignored(step: BackwardStep) -> bool:
 
 
 ZERO.add(
-    "empty-selection",
+    "empty-selection/no-elements",
     "{operation} got an empty selection, so no gradient comes back; the mean of nothing is NaN",
     "leave the term out when nothing is selected",
     on={"": _without_elements, "NllLoss NllLoss2D": _all_targets_ignored},
@@ -150,7 +151,7 @@ def _has_no_input_on_the_left(step: BackwardStep) -> bool:
 
 
 ZERO.add(
-    "empty-selection",
+    "empty-selection/prelu",
     "no input of PReLU is negative, so its slope on the left is not used",
     "do nothing if other batches have negative inputs",
     on={"PreluKernel": _has_no_input_on_the_left},
@@ -219,7 +220,7 @@ def _outputs_at_the_end(step: BackwardStep) -> str:
 
 
 SATURATED = ZERO.add(
-    "saturated",
+    "saturated/zero",
     "{detail}{operation} is nearly flat there: its derivative, times the gradient that arrives, "
     "is too small for a float",
     SMALLER_INPUTS,
@@ -311,14 +312,14 @@ def _is_a_product_with_zeros(step: BackwardStep) -> bool:
 
 def _times_a_librarys_zero(step: BackwardStep) -> bool:
     """Does a line of a library multiply a leaf by 0? It does so to give it a gradient at all."""
-    nodes = [node for node, _ in step.edges]
-    of_leaf = None in nodes and any(hasattr(node, "variable") for node in nodes)
+    nodes = below(step.node)
+    of_leaf = len(nodes) < len(step.edges) and any(leaf_of(node) is not None for node in nodes)
     numbers = [value for value in _factors(step) if value.dim() == 0]
     return step.in_library and of_leaf and any(not bool(number) for number in numbers)
 
 
 ZERO.add(
-    "zero-factor",
+    "zero-factor/library",
     "a line of a library multiplies it by the number 0",
     "do nothing: it does not take part in this step",
     on={"Mul": _times_a_librarys_zero},
@@ -327,7 +328,7 @@ ZERO.add(
 
 LOOK_AT_THE_ZEROS = "find where those zeros come from: initialisation, a mask, an input, relu"
 ZERO.add(
-    "zero-factor",
+    "zero-factor/tensor",
     "the gradient is multiplied by the other factor of {operation}, which is 0 in every element",
     LOOK_AT_THE_ZEROS,
     "zero.start",
@@ -343,7 +344,7 @@ def _has_a_quotient_of_0(step: BackwardStep) -> bool:
 
 
 ZERO.add(
-    "zero-factor",
+    "zero-factor/dividend",
     "the gradient of the divisor is multiplied by the quotient, which is 0 in every element",
     LOOK_AT_THE_ZEROS,
     on={"Div": _has_a_quotient_of_0},
@@ -362,7 +363,7 @@ def _zeros_in_each_product(step: BackwardStep) -> int:
 
 
 ZERO.add(
-    "zero-factor",
+    "zero-factor/product",
     "in each product, two or more factors are 0, so for each factor the product of the others is 0",
     LOOK_AT_THE_ZEROS,
     on={"Prod": lambda step: _zeros_in_each_product(step) > 1},
@@ -382,14 +383,14 @@ def _normalises_two_values(step: BackwardStep) -> bool:
 
 NORMALISES = {"NativeLayerNorm", "NativeBatchNorm", "CudnnBatchNorm"}
 TWO_VALUES = ZERO.add(
-    "normalised",
+    "normalised/two-values",
     "{operation} normalises over only two values, and turns any two into -1 and 1",
     "a larger batch, or normalisation over more values",
     on={NORMS: _normalises_two_values},
 )
 
 NORMALISED = ZERO.add(
-    "normalised",
+    "normalised/proven",
     "normalised values have a fixed mean and size, and to first order the loss depends on these "
     "only: {operation} would let another gradient through",
     "use a loss other than the sum or mean (or mean square) of normalised values",
@@ -397,7 +398,7 @@ NORMALISED = ZERO.add(
 )
 
 PROBABLY_NORMALISED = ZERO.add(
-    "normalised",
+    "normalised/probably",
     "normalised values have a fixed mean and size, and the loss probably depends on these only",
     "use a loss other than the sum or mean (or mean square) of normalised values",
     on={NORMS: lambda step: step.lets_through is None},
@@ -421,7 +422,7 @@ ZERO.add(
 USE_A_SCALER = "scale the loss (torch.amp.GradScaler), or use bfloat16"
 
 UNDERFLOW = ZERO.add(
-    "underflow",
+    "underflow/zero",
     "the gradient is too small for the dtype of this tensor, so it is 0",
     USE_A_SCALER,
     "half",
@@ -429,7 +430,7 @@ UNDERFLOW = ZERO.add(
 )
 
 NOT_PICKED = ZERO.add(
-    "not-picked",
+    "not-picked/elements",
     "only the elements that {operation} picked get a gradient",
     "do nothing if that is intended; otherwise use a soft form such as logsumexp or a mean",
     "atlas.ties",
@@ -466,7 +467,7 @@ ZERO.add(
 )
 
 ZERO.add(
-    "hook",
+    "hook/module",
     "a backward hook of a module replaced the gradient by zeros",
     "look for register_full_backward_hook() and register_full_backward_pre_hook()",
     on={"BackwardHookFunction": always},
@@ -479,7 +480,7 @@ def _multiplies_by_the_number_0(step: BackwardStep) -> bool:
 
 
 ZERO_NUMBER = ZERO.add(
-    "zero-factor",
+    "zero-factor/number",
     "the gradient is multiplied by the other factor of {operation}, which is the number 0",
     LOOK_AT_THE_ZEROS,
     on={"": _multiplies_by_the_number_0},
@@ -492,7 +493,7 @@ def _cancels(step: BackwardStep) -> bool:
 
 
 CANCEL_SHIFT = ZERO.add(
-    "cancel",
+    "cancel/shift",
     "the contributions cancel when {operation} adds them up, as those of a constant that is added "
     "before BatchNorm or softmax do",
     "leave it out, or add it after the normalisation",
@@ -500,14 +501,14 @@ CANCEL_SHIFT = ZERO.add(
 )
 
 CANCEL = ZERO.add(
-    "cancel",
+    "cancel/proven",
     "the contributions cancel when {operation} adds them up: another gradient would get through",
     "look for a constant or symmetric loss, or a minimum that is reached",
     on={"": _cancels},
 )
 
 ZEROS_IN_A_FACTOR = ZERO.add(
-    "zero-factor",
+    "zero-factor/in-places",
     "{detail}the gradient is multiplied by the other factor of {operation}, which is 0 in places",
     LOOK_AT_THE_ZEROS,
     "zero.start",
@@ -525,7 +526,7 @@ ZERO.add(
 PART_NOT_PICKED = Rulebook(StepRule)
 
 PART_NOT_PICKED.add(
-    "not-picked",
+    "not-picked/joined-this-time",
     "it was joined with others, and {operation} picked none of its elements in this step",
     "do nothing if that is intended",
     on={"Index IndexSelect Gather Max Min Maximum Minimum Amax Amin Topk Sort Median Kthvalue "
@@ -534,7 +535,7 @@ PART_NOT_PICKED.add(
 )  # fmt: skip
 
 PART_NOT_PICKED.add(
-    "not-picked",
+    "not-picked/joined-in-library",
     "it was joined with others, and in a library {operation} picked only elements of the others",
     "do nothing if that is intended, as in a model that uses only a part of its last layer",
     on={"": lambda step: step.in_library},
@@ -542,7 +543,7 @@ PART_NOT_PICKED.add(
 )
 
 PART_NOT_PICKED.add(
-    "not-picked",
+    "not-picked/joined",
     "it was joined with others, and {operation} picked only elements of the others",
     "pick its elements, too, or leave it out",
     on={"": always},
@@ -552,14 +553,14 @@ PART_NOT_PICKED.add(
 ZERO_SUM = Rulebook(Rule)
 
 ZERO_SUM.add(
-    "hook",
+    "hook/zero",
     "a hook replaced the gradient by zeros",
     "look for register_hook() and module hooks on the way, and for clipping to 0",
     when=lambda total: len(total.steps) == 1,
 )
 
 ZERO_SUM.add(
-    "cancel",
+    "cancel/paths",
     "the contributions along {ways} paths to it cancel when they are added",
     "look for a constant or symmetric loss: a term that is added and subtracted again",
     when=lambda total: len(total.steps) > 1,
@@ -626,7 +627,7 @@ def _ignored_targets(step: BackwardStep) -> str:
 
 
 PARTIAL.add(
-    "not-picked",
+    "not-picked/targets",
     "{detail}{operation} picks the score of the target class, and only that gets a gradient",
     "do nothing: it is how this loss works",
     on={"NllLoss NllLoss2D": always},
@@ -649,7 +650,7 @@ PARTIAL += [
 TINY = Rulebook(StepRule, OWN_BACKWARD)
 
 TINY.add(
-    "saturated",
+    "saturated/tiny",
     "{operation} is nearly flat there: its derivative is very small",
     SMALLER_INPUTS,
     "zero.saturated",
@@ -662,7 +663,7 @@ TINY.add(
 TINY += [TWO_VALUES, NORMALISED, PROBABLY_NORMALISED]
 
 TINY.add(
-    "underflow",
+    "underflow/tiny",
     "the gradient is so small that its dtype rounds most of it to 0",
     USE_A_SCALER,
     "half",
@@ -672,14 +673,14 @@ TINY.add(
 TINY += [CANCEL_SHIFT, CANCEL]
 
 TINY.add(
-    "small-factor",
+    "small-factor/proven",
     "the gradient is multiplied by a small factor in {operation}",
     "look at the size of what enters this operation: scale it, or the loss",
     on={"": lambda step: step.lets_through is False},
 )
 
 TINY.add(
-    "small-factor",
+    "small-factor/probably",
     "most of the gradient is lost in {operation}, probably because a factor is small there",
     "look at the size of what enters this operation: scale it, or the loss",
     on={"": always},
@@ -718,7 +719,7 @@ class Factor(NamedTuple):
 
 
 STARTS_AT_ZERO = Rule(
-    "zero-factor",
+    "zero-factor/parameter",
     "the gradient is multiplied by 0, because the parameter `{name}` is 0 in every element. That "
     "one gets a gradient, so its first update ends this",
     "do nothing if it starts at 0 on purpose, as in LoRA and in the last layer of a residual "
@@ -741,7 +742,7 @@ class FactorInFunction(NamedTuple):
 
 
 STARTS_AT_ZERO_IN_FUNCTION = Rule(
-    "zero-factor",
+    "zero-factor/in-function",
     "the backward of {whose} Function {own_name} returned it, probably because the parameter "
     "`{name}`, another of its inputs, is 0 in every element. That one gets a gradient",
     "do nothing if it starts at 0 on purpose; otherwise initialise it",
@@ -750,7 +751,7 @@ STARTS_AT_ZERO_IN_FUNCTION = Rule(
 )
 
 STARTS_SMALL = Rule(
-    "small-factor",
+    "small-factor/parameter",
     "the gradient is multiplied by the parameter `{name}`, whose elements are at most "
     "{largest:.0e} in size. `{name}` gets a gradient itself",
     "do nothing if it starts small on purpose, as a layer scale does",
@@ -758,7 +759,7 @@ STARTS_SMALL = Rule(
 )
 
 SMALL_INPUT = Rule(
-    "small-factor",
+    "small-factor/input",
     "the gradient is multiplied by the numbers that enter {operation} from the layers before it, "
     "and these are small",
     "do nothing if the weights start small on purpose; otherwise initialise them larger",
@@ -766,14 +767,14 @@ SMALL_INPUT = Rule(
 )
 
 ROUNDED = Rule(
-    "underflow",
+    "underflow/float16",
     "float16 rounds it to 0 on the way: a loss 65536 times as large gives it a gradient",
     USE_A_SCALER,
     "half",
 )
 
 MOSTLY_ROUNDED = Rule(
-    "underflow",
+    "underflow/float16-mostly",
     "float16 rounds most of it to 0 on the way: a loss 65536 times as large gives it more than "
     "twice as many elements that are not 0",
     USE_A_SCALER,
@@ -788,7 +789,7 @@ IGNORE_A_SHIFT = set(
 )
 
 SHIFT = Rule(
-    "cancel",
+    "cancel/before-normalisation",
     "its contributions cancel, up to rounding, when they are added: adding a constant here changes "
     "nothing, as for a bias before BatchNorm, or a bias of the keys in attention",
     "do nothing, or leave out this bias",
@@ -796,7 +797,7 @@ SHIFT = Rule(
 )
 
 BALANCED = Rule(
-    "cancel",
+    "cancel/balanced",
     "its contributions cancel, up to rounding, when they are added: at these values, the loss does "
     "not depend on it to first order",
     "do nothing if another tensor of the same layer gets a gradient",
@@ -804,7 +805,7 @@ BALANCED = Rule(
 )
 
 NO_TOKEN = Rule(
-    "empty-selection",
+    "empty-selection/expert",
     "nothing was selected for it in this batch, while {name}, of the same shape, got some samples",
     "do nothing if the model sends each sample to a few of its experts",
     alarm=False,

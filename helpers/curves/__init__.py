@@ -3,18 +3,7 @@
 from autograd_surprises.show.notebooks_extra import notebooks_extra
 
 with notebooks_extra():
-    from helpers.curves.derivatives import derivatives, kind_of_point
     from helpers.curves.figures import plot_gallery, plot_gradient_curve
-    from helpers.curves.gallery import operators, plot_operators
     from helpers.curves.numbers import GradientCurve, gradient_curve
 
-__all__ = [
-    "GradientCurve",
-    "derivatives",
-    "gradient_curve",
-    "kind_of_point",
-    "operators",
-    "plot_gallery",
-    "plot_gradient_curve",
-    "plot_operators",
-]
+__all__ = ["GradientCurve", "gradient_curve", "plot_gallery", "plot_gradient_curve"]

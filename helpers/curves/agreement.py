@@ -43,8 +43,8 @@ def describe_differences(curves: Sequence[GradientCurve]) -> str:
     values, gradients = (_in_words(*part) for part in _at_shared_places(curves))
     if not values and not gradients:
         return "same values and gradients"
-    said = f"values differ {values}" if values else "same values"
-    return f"{said}, " + (f"gradients differ {gradients}" if gradients else "same gradients")
+    text = f"values differ {values}" if values else "same values"
+    return f"{text}, " + (f"gradients differ {gradients}" if gradients else "same gradients")
 
 
 def places_of_difference(curves: Sequence[GradientCurve]) -> tuple[Places, Places]:

@@ -1,4 +1,4 @@
-"""What axes have in common: a light grid, limits that hold the numbers, shades for cells."""
+"""What axes have in common: looks of lines and areas, a light grid, limits."""
 
 from __future__ import annotations
 
@@ -7,11 +7,36 @@ from collections.abc import Iterable, Mapping
 import torch
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.lines import Line2D
+
+from autograd_surprises.show.colours import GRID_GREY, LINE_GREY, SLOPE_COLOUR
 
 Range = tuple[float, float]
+DASHED = (0, (4, 3))
+CONTOURS = {"colors": LINE_GREY, "linewidths": 0.7}
 FARTHEST = 1e307  # matplotlib computes with limits, and the largest float is 1.8e308
 # From vermilion for negative numbers to blue, light enough for the numbers to stand on them.
 SHADES = LinearSegmentedColormap.from_list("signs", ["#EFA679", "white", "#8CC3E3"])
+
+
+def shading(colour: str) -> dict:
+    """The look of an area in which numbers differ: seen without colour, too.
+
+    >>> shading("black")["hatch"]
+    '///'
+    """
+    return {"facecolor": colour, "alpha": 0.18, "edgecolor": colour, "hatch": "///", "lw": 0}
+
+
+def draw_handle(ax: Axes) -> Line2D:
+    """A large dot that a reader can drag, at no place yet.
+
+    >>> from autograd_surprises.show.picture import Picture
+    >>> draw_handle(Picture(4, 3).subplots()).get_gid()
+    'handle'
+    """
+    (dot,) = ax.plot([], [], "o", color=SLOPE_COLOUR, mec="white", ms=12, gid="handle")
+    return dot
 
 
 def draw_light_grid(*axes: Axes, along: str = "both"):
@@ -21,7 +46,7 @@ def draw_light_grid(*axes: Axes, along: str = "both"):
     >>> draw_light_grid(Picture(4, 3).subplots(), along="y")
     """
     for ax in axes:
-        ax.grid(color="#dddddd", lw=0.6, axis=along)
+        ax.grid(color=GRID_GREY, lw=0.6, axis=along)
         ax.set_axisbelow(True)
 
 

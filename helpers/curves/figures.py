@@ -14,10 +14,17 @@ from matplotlib.collections import PolyCollection
 from autograd_surprises.numerics import few_digits
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import Range, draw_light_grid, limits_with_margin, union, usual_range
+from helpers.curves.axes import (
+    DASHED,
+    Range,
+    draw_light_grid,
+    limits_with_margin,
+    shading,
+    union,
+    usual_range,
+)
 from helpers.curves.marks import FrameMarks
 from helpers.curves.numbers import GradientCurve, fn_name, gradient_curve, input_name
-from helpers.curves.surrogate_function import surrogate_values
 
 SURROGATE = {"color": GRADIENT_COLOUR, "lw": 1.5, "ls": "-.", "label": "surrogate function"}
 MEASURE_OPTIONS = {"x", "points", "kinks", "grad_output"}
@@ -157,7 +164,7 @@ def curve_figure(fn: GradientCurve | Callable) -> tuple[Picture, CurveArtists]:
 
 def add_legend(figure: Picture, artists: CurveArtists, columns: int = 4, more: Iterable = ()):
     """Name the lines of a curve below the figure, in the same words in all figures."""
-    lines = [artists.value, *more, artists.gradient, artists.slope, artists.lies]
+    lines = [artists.value, *more, artists.gradient, artists.slope, artists.mismatch]
     legend = figure.legend_below(handles=lines, columns=columns)
     artists.names = dict(zip(lines, legend.get_texts(), strict=True))
 
@@ -171,18 +178,17 @@ class CurveArtists:
     def __init__(self, value_ax: Axes, gradient_ax: Axes):
         self.value_ax, self.gradient_ax = value_ax, gradient_ax
         across = gradient_ax.get_xaxis_transform()  # x of the data, y from bottom to top
-        self.lies = gradient_ax.add_collection(
+        self.mismatch = gradient_ax.add_collection(
             PolyCollection(
-                [], facecolor=GRADIENT_COLOUR, alpha=0.18, transform=across, hatch="///",
-                edgecolor=GRADIENT_COLOUR, lw=0, label="gradient ≠ slope",
+                [], transform=across, label="gradient ≠ slope", **shading(GRADIENT_COLOUR)
             )
-        )  # fmt: skip
+        )
         self.value = _line(value_ax, VALUE_COLOUR, lw=2, label="value", gid="value")
         self.gradient = _line(
             gradient_ax, GRADIENT_COLOUR, lw=3, label="autograd's gradient", gid="gradient"
         )
         self.slope = _line(
-            gradient_ax, SLOPE_COLOUR, lw=1.5, ls=(0, (4, 3)), label="true slope", gid="slope"
+            gradient_ax, SLOPE_COLOUR, lw=1.5, ls=DASHED, label="true slope", gid="slope"
         )
         dot = {"linestyle": "", "marker": "o", "markersize": 6}
         self.value_rings = _line(value_ax, VALUE_COLOUR, mfc="white", **dot)
@@ -201,7 +207,7 @@ class CurveArtists:
     def moving(self) -> list[Artist]:
         """The artists that `show` changes, in the order in which they are drawn."""
         return [
-            self.lies, self.value, self.gradient, self.slope, self.value_rings,
+            self.mismatch, self.value, self.gradient, self.slope, self.value_rings,
             self.gradient_rings, self.value_dots, self.gradient_dots, self.gradient_ax.title,
             *self.value_marks.artists, *self.gradient_marks.artists,
         ]  # fmt: skip
@@ -220,20 +226,20 @@ class CurveArtists:
         self.slope.set_data(*_slope_line(curve))
         self.value_marks.show(curve.x, curve.y, [self.value])
         self.gradient_marks.show(curve.x, curve.grad, [self.gradient, self.slope])
-        lies = curve.disagreement()
-        self.lies.set_visible(bool(lies))
+        places = curve.disagreement()
+        self.mismatch.set_visible(bool(places))
         point = 0.003 * (curve.x[-1] - curve.x[0]).item()  # a single point has to be seen, too
-        self.lies.set_verts(
-            [[(a - point, 0), (a - point, 1), (b + point, 1), (b + point, 0)] for a, b in lies]
+        self.mismatch.set_verts(
+            [[(a - point, 0), (a - point, 1), (b + point, 1), (b + point, 0)] for a, b in places]
         )
-        self._name_slope(curve.grad_output == 1, bool(lies))
+        self._name_slope(curve.grad_output == 1, bool(places))
 
     def _name_slope(self, alone, differs):
         """Call the dashed line what it is: it is multiplied by grad_output, as the gradient is."""
         names = (
             ("true slope", "gradient ≠ slope") if alone else ("slope · grad_output", "they differ")
         )
-        for artist, name in zip((self.slope, self.lies), names, strict=True):
+        for artist, name in zip((self.slope, self.mismatch), names, strict=True):
             artist.set_label(name)  # for a legend that is made later
             text = self.names.get(artist)
             if text and text.get_text() != name:
@@ -269,6 +275,19 @@ def curve_ranges(curve: GradientCurve) -> dict[str, Range]:
     always = {"x": (curve.x[0].item(), curve.x[-1].item()), "gradient": (0.0, 1.0)}
     found = {"value": value, "gradient": gradient}
     return union([always, {name: range_ for name, range_ in found.items() if range_}])
+
+
+def surrogate_values(curve: GradientCurve) -> torch.Tensor:
+    """A function whose slope is the gradient: its integral, with the mean of the value.
+
+    >>> ramp = gradient_curve(lambda x: x + (x.round() - x).detach(), x=(-2, 2))
+    >>> torch.allclose(surrogate_values(ramp), ramp.x, atol=1e-3)
+    True
+    """
+    integral = torch.cumulative_trapezoid(curve.grad / curve.grad_output, curve.x)
+    integral = torch.cat([integral.new_zeros(1), integral])
+    length = curve.x[-1] - curve.x[0]
+    return integral + torch.trapezoid(curve.y - integral, curve.x) / length
 
 
 def title_with(name: str, values: Mapping[str, object]) -> str:

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from numbers import Real
-from operator import and_
 
 import torch
 import torch.nn.functional as F
-from torch.autograd.function import BackwardCFunction
 
-from autograd_surprises.graph import nodes
+from autograd_surprises.backward.returned_none import functions_that_return_none
 from autograd_surprises.numerics import (
     even_grid,
     measure_curve,
@@ -82,30 +80,30 @@ class GradientCurve:
         >>> gradient_curve(lambda x: x + (x.round() - x).detach()).disagreement()
         [(-3.0, 3.0)]
         """
-        return list(self._lies)
+        return list(self._mismatches)
 
     @cached_property
-    def _lies(self):
+    def _mismatches(self):
         wrong, right = self._judged()
         if not wrong.any():
             return []
-        told = wrong | right | self._may_end  # an unknown slope does not end a lie
-        x, may_end = self.x[told].tolist(), self._may_end[told].tolist()
-        honest = right[told].cumsum(0).tolist()  # points so far
+        known = wrong | right | self._may_end  # an unknown slope ends no mismatch
+        x, may_end = self.x[known].tolist(), self._may_end[known].tolist()
+        right_so_far = right[known].cumsum(0).tolist()
         digits = 12 - math.floor(math.log10(self.x[-1] - self.x[0]))
-        lies = []
-        for _, run in groupby(wrong[told].nonzero().flatten().tolist(), honest.__getitem__):
+        mismatches = []
+        for _, run in groupby(wrong[known].nonzero().flatten().tolist(), right_so_far.__getitem__):
             run = list(run)
             first, last = run[0], run[-1]
             first -= first > 0 and may_end[first - 1]  # up to the kink beside it
             last += last + 1 < len(x) and may_end[last + 1]
             # neighbours are one; no -0.0
-            lies.append(tuple(round(x[end], digits) + 0.0 for end in (first, last)))
-        return lies
+            mismatches.append(tuple(round(x[end], digits) + 0.0 for end in (first, last)))
+        return mismatches
 
     @cached_property
     def _may_end(self):
-        """Where a lie may end, and one known slope is enough: at jumps, kinks and the ends of x."""
+        """Where a mismatch may end, and one known slope is enough: jumps, kinks, ends of x."""
         ends = self.special.clone()
         ends[0] = ends[-1] = True
         return ends
@@ -160,16 +158,16 @@ class GradientCurve:
             describe_regions(self.x, values, self._is_ordinary(values), self.jumps(values))
             for values in (self.y, self.grad)
         )
-        lies = self.disagreement()
+        places = self.disagreement()
         times = "" if self.grad_output == 1 else " · grad_output"
-        if "," in gradient and not lies:  # it has regions, too long to be said twice
+        if "," in gradient and not places:  # it has regions, too long to be named twice
             slope = "the same"
         else:
             rounding = slope_rounding(self.y, self.x[-1] - self.x[0]).max() * abs(self.grad_output)
             slope = span(self.ordinary(self.slope * self.grad_output), rounding.item())
         line = f"value {value}, gradient {gradient}, slope{times} {slope}"
         width = (self.x[-1] - self.x[0]).item()
-        return f"{line}; they differ {name_places(lies, width)}" if lies else line
+        return f"{line}; they differ {name_places(places, width)}" if places else line
 
 
 def touching(x: torch.Tensor) -> torch.Tensor:
@@ -261,32 +259,6 @@ def _why_none(fn, x, params):
         "or torch.no_grad() cuts the graph; a constant never had one; and some operations have no "
         "derivative"
     )
-
-
-def functions_that_return_none(y: torch.Tensor, *leaves: torch.Tensor) -> list[str]:
-    """The Functions whose backward returns None where the way from y to a leaf needs a gradient.
-
-    >>> x = torch.ones(2, requires_grad=True)
-    >>> functions_that_return_none(x.exp(), x)
-    []
-    """
-    returned_none = {}  # a dict keeps their order
-
-    def listen(node):
-        @node.register_hook
-        def hook(gradients, arrived):
-            needed = [after is not None for after, _ in node.next_functions]
-            missing = [grad is None for grad in gradients]
-            if any(map(and_, needed, missing)) and any(grad is not None for grad in arrived):
-                returned_none[node._forward_cls.__name__] = None
-
-    if y.grad_fn:
-        for node in nodes(y.grad_fn):
-            if isinstance(node, BackwardCFunction):
-                listen(node)
-        arrived = torch.ones_like(y)
-        torch.autograd.grad(y, leaves, arrived, allow_unused=True, retain_graph=True)
-    return list(returned_none)
 
 
 def interval(x: tuple[float, float]) -> tuple[float, float]:

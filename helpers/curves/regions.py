@@ -22,7 +22,7 @@ def not_finite(x: torch.Tensor, values: torch.Tensor) -> list[tuple[str, float, 
     """
     if values.isfinite().all():
         return []
-    ends = [0, *(cut + 1 for cut in _cuts(values)), len(x)]
+    ends = [0, *(i + 1 for i in _breaks(values)), len(x)]
     return [
         (number_word(values[start]), x[start].item(), x[stop - 1].item())
         for start, stop in pairwise(ends)
@@ -44,11 +44,11 @@ def describe_regions(
     """
     # what only the neighbours of a pole reach is no jump
     jumps = [i for i in jumps if ordinary[i] and ordinary[i + 1]]
-    ends = sorted({*_cuts(values), *jumps})
+    ends = sorted({*_breaks(values), *jumps})
     if len(ends) < MANY_REGIONS:
-        said = _in_words(x, values.numpy(), ordinary.numpy(), ends)
-        if len(said) <= LONG:
-            return said
+        text = _in_words(x, values.numpy(), ordinary.numpy(), ends)
+        if len(text) <= LONG:
+            return text
     width = (x[-1] - x[0]).item()
     places = {}
     for word, *ends in not_finite(x, values):
@@ -97,7 +97,7 @@ def number_word(number: float) -> str:
     return few_digits(number, 4).replace("nan", "NaN")
 
 
-def _cuts(values):
+def _breaks(values):
     """Each i such that only one of values[i] and values[i + 1] is finite, or inf, or NaN."""
     finite = values.isfinite()
     if finite.all():
@@ -111,23 +111,23 @@ def _name(x, width):
     return few_digits(round(x, 2 - math.floor(math.log10(width))), 12)
 
 
-def _in_words(x, values, ordinary, cuts):
-    """What lies where, if a region ends behind each x[i] for i in cuts."""
-    ends = [0, *(cut + 1 for cut in cuts), len(x)]
+def _in_words(x, values, ordinary, breaks):
+    """What lies where, if a region ends behind each x[i] for i in breaks."""
+    ends = [0, *(i + 1 for i in breaks), len(x)]
     found = [_what(values[a:b], ordinary[a:b]) for a, b in pairwise(ends)]
-    if not cuts:
+    if not breaks:
         return found[0]
     wheres = {}
-    for what, where in zip(found, _wheres(x, cuts), strict=True):
+    for what, where in zip(found, _wheres(x, breaks), strict=True):
         wheres.setdefault(what, []).append(where)
     around = wheres.pop(found[0], []) if found[0] == found[-1] else []
     # regions first, then single points
     parts = sorted(wheres.items(), key=lambda part: part[1][0].startswith("at "))
-    said = [f"{what} {' and '.join(where).replace(' and at ', ' and ')}" for what, where in parts]
+    texts = [f"{what} {' and '.join(where).replace(' and at ', ' and ')}" for what, where in parts]
     if around:
         outside = len(around) == 2 and not parts[0][1][0].startswith("at ")
-        said.append(f"{found[0]} {'outside' if outside else 'elsewhere'}")
-    return ", ".join(said)
+        texts.append(f"{found[0]} {'outside' if outside else 'elsewhere'}")
+    return ", ".join(texts)
 
 
 def _what(values, ordinary):
@@ -136,13 +136,13 @@ def _what(values, ordinary):
     return span(values[ordinary] if ordinary.any() else values)
 
 
-def _wheres(x, cuts):
+def _wheres(x, breaks):
     """Words for each region. They do not say which of two regions owns a shared end.
 
     (For `torch.clamp` that depends on the version of torch.)
     """
     low, high = x[[0, -1]].tolist()
-    names = [_name(place, high - low) for place in (low, *x[cuts].tolist(), high)]
+    names = [_name(place, high - low) for place in (low, *x[breaks].tolist(), high)]
     points = {a for a, b in pairwise(names) if a == b}
     wheres = []
     for k, (a, b) in enumerate(pairwise(names)):
@@ -150,7 +150,7 @@ def _wheres(x, cuts):
             where = f"at {a}"
         elif k == 0:
             where = f"below {b}"
-        elif k == len(cuts):
+        elif k == len(breaks):
             where = f"above {a}"
         else:  # without its ends, if they are points with another value
             where = f"between {a} and {b}" if {a, b} & points else f"from {a} to {b}"

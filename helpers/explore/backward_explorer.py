@@ -9,9 +9,8 @@ from types import FunctionType
 import torch
 
 from helpers.explore.drawings.backward_run import BackwardDrawing
-from helpers.explore.explorer import Explorer, explore
+from helpers.explore.explorer import Explorer, explore, without_our_frames
 from helpers.explore.player import Playable
-from helpers.explore.tracebacks import without_our_frames
 
 INTERVAL = 1500  # milliseconds for one step: each has a sentence to read
 

@@ -8,17 +8,17 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from numbers import Real
 from time import perf_counter
+from traceback import walk_tb
+from types import TracebackType
 
 import ipywidgets
 import torch
 
 from autograd_surprises.show.live_picture import LivePicture
-from autograd_surprises.show.stored_picture import StoredPicture
-from autograd_surprises.show.widget_view import view_of
+from autograd_surprises.show.widget_view import WithStoredOutput
 from helpers.curves.axes import union
 from helpers.curves.numbers import GradientCurve
-from helpers.explore.alert import Alert
-from helpers.explore.callbacks import in_this_thread
+from helpers.explore.callbacks import Alert, in_this_thread
 from helpers.explore.controls import control, move_all, nearest, reachable
 from helpers.explore.drawings.curve import CurveDrawing
 from helpers.explore.drawings.draggable_point import PointDrawing
@@ -27,10 +27,10 @@ from helpers.explore.drawings.side_by_side import SideBySideDrawing
 from helpers.explore.player import row_of
 from helpers.explore.printing import each_line_once
 from helpers.explore.range_search import RangeSearch
-from helpers.explore.tracebacks import without_our_frames
 from helpers.explore.tries import read_tries, row_of_tries
 
 INTERVAL = (-3.0, 3.0)
+OURS = "autograd_surprises.", "helpers.", "lessons."
 SLOW = 0.3  # seconds after which a reader wonders what is going on
 WARM_UP = 1.0  # what the first evaluation of a quick function may take
 SEARCH = 3.0  # seconds of kernel time for the range of the axes
@@ -94,13 +94,29 @@ def _control_of(drawing, name, range_):
     return control(name, range_, drawing.parameters.get(name))
 
 
+def without_our_frames(error: Exception) -> Exception:
+    """The error, its traceback without our frames between the reader's code and the origin.
+
+    >>> try:
+    ...     1 / 0
+    ... except ZeroDivisionError as error:
+    ...     without_our_frames(error)
+    ZeroDivisionError('division by zero')
+    """
+    kept = None
+    for frame, line in reversed(list(walk_tb(error.__traceback__))):
+        if kept is None or not frame.f_globals["__name__"].startswith(OURS):
+            kept = TracebackType(kept, frame, frame.f_lasti, line)
+    return error.with_traceback(kept)
+
+
 def _warm_up():
     """Let torch import what its first backward needs: the time is not the function's."""
     x = torch.ones(1, requires_grad=True)
     torch.autograd.grad(x, x, torch.ones(1))
 
 
-class Explorer(ipywidgets.VBox):
+class Explorer(WithStoredOutput, ipywidgets.VBox):
     """What `explore` returns: controls above a picture.
 
     sliders  the controls by name
@@ -126,7 +142,6 @@ class Explorer(ipywidgets.VBox):
         drawing.fit(self._default)
         self._title = self.figure.suptitle(self._caption, parse_math=False)  # a value may have a $
         self.picture, self.message = LivePicture(self.figure, drawing.moving), Alert()
-        self.stored = StoredPicture()
         self._title.set_text(drawing.name)  # the controls show the values, and text is slow
         self.picture.refresh()
         self._moved = in_this_thread(self._on_move)
@@ -148,11 +163,13 @@ class Explorer(ipywidgets.VBox):
         on_try = in_this_thread(self._on_try)
         tries = [row_of_tries(name, row, on_try) for name, row in self.tries.items()]
         # a page counts its views of a widget whose count is a number
-        super().__init__([*rows, self.picture, self.stored, *tries, self.message], _view_count=0)
+        super().__init__(
+            [*rows, self.picture, self.picture.stored, *tries, self.message], _view_count=0
+        )
         self.observe(self._on_views, "_view_count")
         heavy = {name: made for name, made in self.sliders.items() if name not in drawing.light}
         self._search, self._is_gone = RangeSearch(drawing, reachable(heavy)), False
-        self._moved_at, self._told_at, self._settled = -math.inf, -math.inf, False
+        self._moved_at, self._reported_at, self._settled = -math.inf, -math.inf, False
         self._soon(0, self._search_on if self._seconds < WARM_UP else self._keep_found)
 
     @property
@@ -235,11 +252,11 @@ class Explorer(ipywidgets.VBox):
         start = perf_counter()
         try:
             with each_line_once():
-                said = self.drawing.show(**values)
+                text = self.drawing.show(**values)
         finally:
             self._seconds = perf_counter() - start
         self.shown, self._caption = dict(values), self.drawing.caption(values)
-        self.figure.summary = f"{self._caption}: {said}".replace("\n", " ")
+        self.figure.summary = f"{self._caption}: {text}".replace("\n", " ")
 
     def _follow(self):
         """Show what was evaluated, in axes that hold it."""
@@ -273,10 +290,10 @@ class Explorer(ipywidgets.VBox):
 
     def _tell(self):
         """Say how far the search is, if it takes long, and not too often: each message costs."""
-        due = min(self._search.spent, perf_counter() - self._told_at) > SLOW
+        due = min(self._search.spent, perf_counter() - self._reported_at) > SLOW
         if due and not self.message.shows_error:
             self.message.say(f"finding the range of the axes: {self._tried()}")
-            self._told_at = perf_counter()
+            self._reported_at = perf_counter()
 
     def _keep_when_still(self):
         """Widen the axes once, but not under the hand of somebody who moves a control."""
@@ -309,36 +326,23 @@ class Explorer(ipywidgets.VBox):
         with suppress(RuntimeError):  # plain Python has no loop, and no time between cells
             asyncio.get_running_loop().call_later(seconds, call)
 
-    def keep_picture(self) -> tuple[dict, dict]:
-        """Store a picture for pages that cannot run anywidget; returns its `bundle`.
-
-        It is the picture of now, but with the values in `stored` of the drawing. Displaying the
-        explorer does this; a widget that has an explorer inside it calls it.
-        """
+    def stored_output(self):
+        """The picture of now, but with the values in `stored` of the drawing."""
         shown = self.shown
         if not self.drawing.stored:
-            return self._keep_shown()
+            return self._store_shown()
         self._evaluate({**shown, **self.drawing.stored})
-        kept = self._keep_shown()
+        kept = self._store_shown()
         self._evaluate(shown)
         return kept
 
-    def _keep_shown(self):
+    def _store_shown(self):
         fitted = self._fitted
         # Such a page may show no controls, so the title has the values.
         # The limits depend on what is shown, not on how far a search is.
         self._fit(union([self._default, self.drawing.ranges]))
         self._title.set_text(self._caption)
-        self.picture.paint()
-        picture, metadata = self.figure.bundle()
-        self.stored.keep(picture, metadata)
+        output = self.picture.store()
         self._title.set_text(self.drawing.name)
         self._fit(fitted)
-        return picture, metadata
-
-    _ipython_display_ = None  # ipywidgets 7's own would leave out the stored picture
-
-    def _repr_mimebundle_(self, **kwargs):
-        # The picture goes along for readers without a kernel: GitHub, nbviewer, exported HTML.
-        picture, metadata = self.keep_picture()
-        return {**view_of(self.model_id), **picture}, metadata
+        return output

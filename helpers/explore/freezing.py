@@ -13,7 +13,7 @@ import numpy as np
 
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture
-from helpers.explore.alert import error_line
+from helpers.explore.callbacks import error_line
 from helpers.explore.controls import positions
 from helpers.explore.explorer import STILL_SHOWN, Explorer
 from helpers.explore.player import PlayableSlider
@@ -70,7 +70,7 @@ def freeze_picture(figure: Picture) -> dict:
     with picture.hold_sync(), picture.one_table():
         picture.refresh()
     frames = {_frame_of(picture): 0}
-    return _state(picture, [], [], [picture.moving], frames, [[0, picture.said]])
+    return _state(picture, [], [], [picture.moving], frames, [[0, picture.summary]])
 
 
 def _tried(explorer, name):
@@ -100,7 +100,7 @@ def _recorded(explorer, values):
                 texts[i] = [-1, f"{error_line(error)}\n{STILL_SHOWN}"]
             else:
                 moving[i] = picture.moving
-                texts[i] = [frames.setdefault(_frame_of(picture), len(frames)), picture.said]
+                texts[i] = [frames.setdefault(_frame_of(picture), len(frames)), picture.summary]
         explorer.show_at(**before)
     controls = [
         _control(explorer.sliders[name], name, values[name], before[name]) for name in values

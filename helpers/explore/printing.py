@@ -45,7 +45,7 @@ class _Once(io.TextIOBase):
     """Passes each line on once. It stays open: what is called may keep `sys.stdout` for later."""
 
     def __init__(self, stream):
-        self._stream, self._rest, self._said, self._finished = stream, "", set(), False
+        self._stream, self._rest, self._passed, self._finished = stream, "", set(), False
 
     def write(self, text):
         if self._finished:
@@ -67,7 +67,7 @@ class _Once(io.TextIOBase):
         self._finished = True
 
     def _say(self, line):
-        if line in self._said or len(self._said) > MOST_LINES:
+        if line in self._passed or len(self._passed) > MOST_LINES:
             return
-        self._said.add(line)
-        self._stream.write("…\n" if len(self._said) > MOST_LINES else f"{line}\n")
+        self._passed.add(line)
+        self._stream.write("…\n" if len(self._passed) > MOST_LINES else f"{line}\n")

@@ -5,16 +5,6 @@ people call: `round_ste(x)`. All work under torch.func, forward mode, torch.comp
 in float64, float32, bfloat16 and float16. Notebook 04 builds one of them step by step, and
 notebook 10 shows what each of its lines is for.
 
-checks      what the functions accept, and the errors they raise for the rest
-anywhere    apply_anywhere: a Function under every transform; value_with_gradient_of: without one
-arithmetic  fast and exact pieces of a forward or backward
-rounding    round, floor, ceil, trunc: the gradient of the identity
-upstream    the identity: its gradient scaled, reversed or clipped
-clamping    sign and clamp
-stepping    the step of a spiking neuron, with a choice of surrogates
-quantizing  rounding to a grid of few bits, with a fixed or a learned step size
-choosing    one of several: a one-hot tensor, with the gradient of a softmax
-
 A straight-through estimator (STE) has the value of one function and the gradient of another:
 Bengio, Léonard, Courville 2013, https://arxiv.org/abs/1308.3432.
 """

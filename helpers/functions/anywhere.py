@@ -1,7 +1,5 @@
 """Makes a Function work under every transform of torch, at little cost: apply_anywhere."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -1,7 +1,5 @@
 """What the operations accept, and the errors they raise for the rest."""
 
-from __future__ import annotations
-
 from numbers import Integral, Real
 
 import torch
@@ -32,7 +30,7 @@ def real_number(value, label: str, name: str) -> float:
     >>> real_number(1, "max", "clamp")
     1.0
     """
-    if type(value) not in (float, int) and not _is_one_of(value, Real):
+    if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(
             f"{name} needs a number as {label}, got {type(value).__name__}: "
             "for a tensor with one element pass its .item()"
@@ -70,7 +68,7 @@ def integer(value, label: str, name: str) -> int:
     >>> integer(3, "zero_point", "fake_quantize")
     3
     """
-    if type(value) is not int and not _is_one_of(value, Integral):
+    if not isinstance(value, Integral) or isinstance(value, bool):
         raise TypeError(f"{name} needs an integer as {label}, got {value!r}")
     return int(value)
 
@@ -103,8 +101,3 @@ def holds_everywhere(condition: torch.Tensor) -> bool:
         return bool(condition.all())
     except RuntimeError:  # inside torch.func.vmap
         return True
-
-
-def _is_one_of(value, kind):
-    """Called only if value is not a plain number: isinstance is slow for classes such as Real."""
-    return isinstance(value, kind) and not isinstance(value, bool)

@@ -1,12 +1,10 @@
 """Choosing one of several numbers, with the gradient of a softmax."""
 
-from __future__ import annotations
-
 import torch
 from torch.autograd import Function
 
 from helpers.functions.anywhere import apply_anywhere
-from helpers.functions.arithmetic import at_least_float32, divide, softmax_backward, to_dtype
+from helpers.functions.arithmetic import at_least_float32, divide, softmax_backward
 from helpers.functions.checks import floating, integer, real_number
 
 
@@ -31,7 +29,7 @@ class ArgmaxSTE(Function):
         (x,) = ctx.saved_tensors
         p = softmax(x, ctx.dim, ctx.temperature)
         grad_x = softmax_backward(at_least_float32(grad_output), p, ctx.dim)
-        return to_dtype(divide(grad_x, ctx.temperature), grad_output.dtype), None, None
+        return divide(grad_x, ctx.temperature).to(grad_output.dtype), None, None
 
 
 def argmax_ste(logits: torch.Tensor, dim: int = -1, temperature: float = 1.0) -> torch.Tensor:

@@ -1,7 +1,5 @@
 """Sign and clamp: flat on the outside, with or without a gradient there."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch.autograd import Function

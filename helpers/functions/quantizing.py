@@ -1,7 +1,5 @@
 """Rounding to a grid of few bits, as in quantization-aware training."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch.autograd import Function
@@ -11,7 +9,6 @@ from helpers.functions.arithmetic import (
     at_least_float32,
     ends_of_bins,
     sum_of_products,
-    to_dtype,
     where_inside,
 )
 from helpers.functions.checks import (
@@ -42,7 +39,7 @@ class FakeQuantize(Function):
     def forward(x, scale, first, last):
         bins = at_least_float32(x).div(scale).round_()
         # clamp_ would do the same, but vmap has no rule for it
-        return to_dtype(F.hardtanh_(bins, first, last).mul_(scale), x.dtype)
+        return F.hardtanh_(bins, first, last).mul_(scale).to(x.dtype)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -138,7 +135,7 @@ class LSQuantize(Function):
     @staticmethod
     def forward(x, step_size, low, high, gradient_scale):
         bins = F.hardtanh_(at_least_float32(x) / step_size, low, high).round_()
-        return to_dtype(bins.mul_(step_size), x.dtype)
+        return bins.mul_(step_size).to(x.dtype)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -149,13 +146,12 @@ class LSQuantize(Function):
     def backward(ctx, grad_output):
         x, step_size = ctx.saved_tensors
         bins = (at_least_float32(x) / step_size).detach()
-        g = to_dtype(grad_output, bins.dtype)
+        g = grad_output.to(bins.dtype)
         grad_x = where_inside(g, bins, ctx.low, ctx.high)
         r = bins.clamp(ctx.low, ctx.high).round_()
         r = r.sub_(where_inside(bins, bins, ctx.low, ctx.high))
         grad_step = ctx.gradient_scale * sum_of_products(g, r, step_size.shape)
-        grad_x, grad_step = to_dtype(grad_x, x.dtype), to_dtype(grad_step, step_size.dtype)
-        return grad_x, grad_step, None, None, None
+        return grad_x.to(x.dtype), grad_step.to(step_size.dtype), None, None, None
 
 
 def lsq_quantize(

@@ -1,7 +1,5 @@
 """Rounding, with the gradient of the identity: straight-through estimators."""
 
-from __future__ import annotations
-
 import torch
 from torch.autograd import Function
 
@@ -40,94 +38,55 @@ def round_ste(x: torch.Tensor) -> torch.Tensor:
     return apply_anywhere(RoundSTE, floating(x, "round_ste"), proxy=identity)
 
 
-class FloorSTE(Function):
-    """y = floor(x), dL/dx = dL/dy."""
+# The others differ in their value alone.
 
-    generate_vmap_rule = True
+
+class FloorSTE(RoundSTE):
+    """y = floor(x), dL/dx = dL/dy."""
 
     @staticmethod
     def forward(x):
         return x.floor()
 
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        pass  # backward needs nothing
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output
-
 
 def floor_ste(x: torch.Tensor) -> torch.Tensor:
-    """Round down with the straight-through gradient.
+    """Round down; otherwise as `round_ste`: value floor(x), gradient g.
 
-    Value floor(x); gradient g for upstream gradient g. Any shape, any floating-point dtype;
-    integers and other types raise TypeError. Source: arXiv:1308.3432.
-
-    >>> x = torch.tensor([0.4, 1.6], requires_grad=True)
-    >>> torch.autograd.grad(floor_ste(x), x, torch.tensor([3.0, 5.0]))
-    (tensor([3., 5.]),)
+    >>> floor_ste(torch.tensor([-0.4, 1.6]))
+    tensor([-1.,  1.])
     """
     return apply_anywhere(FloorSTE, floating(x, "floor_ste"), proxy=identity)
 
 
-class CeilSTE(Function):
+class CeilSTE(RoundSTE):
     """y = ceil(x), dL/dx = dL/dy."""
-
-    generate_vmap_rule = True
 
     @staticmethod
     def forward(x):
         return x.ceil()
 
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        pass  # backward needs nothing
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output
-
 
 def ceil_ste(x: torch.Tensor) -> torch.Tensor:
-    """Round up with the straight-through gradient.
+    """Round up; otherwise as `round_ste`: value ceil(x), gradient g.
 
-    Value ceil(x); gradient g for upstream gradient g. Any shape, any floating-point dtype;
-    integers and other types raise TypeError. Source: arXiv:1308.3432.
-
-    >>> x = torch.tensor([0.4, 1.6], requires_grad=True)
-    >>> torch.autograd.grad(ceil_ste(x), x, torch.tensor([3.0, 5.0]))
-    (tensor([3., 5.]),)
+    >>> ceil_ste(torch.tensor([-1.6, 0.4]))
+    tensor([-1.,  1.])
     """
     return apply_anywhere(CeilSTE, floating(x, "ceil_ste"), proxy=identity)
 
 
-class TruncSTE(Function):
+class TruncSTE(RoundSTE):
     """y = trunc(x), dL/dx = dL/dy."""
-
-    generate_vmap_rule = True
 
     @staticmethod
     def forward(x):
         return x.trunc()
 
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        pass  # backward needs nothing
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output
-
 
 def trunc_ste(x: torch.Tensor) -> torch.Tensor:
-    """Round towards zero with the straight-through gradient.
+    """Round towards zero; otherwise as `round_ste`: value trunc(x), gradient g.
 
-    Value trunc(x); gradient g for upstream gradient g. Any shape, any floating-point dtype;
-    integers and other types raise TypeError. Source: arXiv:1308.3432.
-
-    >>> x = torch.tensor([-0.4, 1.6], requires_grad=True)
-    >>> torch.autograd.grad(trunc_ste(x), x, torch.tensor([3.0, 5.0]))
-    (tensor([3., 5.]),)
+    >>> trunc_ste(torch.tensor([-1.6, 1.6]))
+    tensor([-1.,  1.])
     """
     return apply_anywhere(TruncSTE, floating(x, "trunc_ste"), proxy=identity)

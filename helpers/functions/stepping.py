@@ -1,7 +1,5 @@
 """The step of a spiking neuron, with a choice of surrogate gradients."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +11,6 @@ from torch.autograd import Function
 from helpers.functions.anywhere import apply_anywhere
 from helpers.functions.arithmetic import (
     at_least_float32,
-    to_dtype,
     where_inside,
     where_within,
     zero_or_one,
@@ -41,7 +38,7 @@ class Step(Function):
         gradient = SURROGATES[ctx.surrogate].gradient
         # in float16, 1 / 300² would be 0
         grad_x = gradient(at_least_float32(grad_output), at_least_float32(x), ctx.width)
-        return to_dtype(grad_x, grad_output.dtype), None, None
+        return grad_x.to(grad_output.dtype), None, None
 
 
 def step(x: torch.Tensor, surrogate: str = "atan", width: float = 1.0) -> torch.Tensor:

@@ -1,7 +1,5 @@
 """The identity, with the gradient scaled, reversed or clipped on its way back."""
 
-from __future__ import annotations
-
 import torch
 from torch.autograd import Function
 

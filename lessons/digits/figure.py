@@ -89,7 +89,7 @@ def show_codebook(panels: Mapping[str, tuple[torch.Tensor, torch.Tensor]]) -> Pi
     >>> show_codebook({"at first": (torch.zeros(3, 2), codes)}).summary
     'at first: 1 of 2 codes used'
     """
-    figure, said = Picture(8, 3.9), []
+    figure, texts = Picture(8, 3.9), []
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for ax, (title, (z, codes)) in zip(axes, panels.items(), strict=True):
         used = torch.zeros(len(codes), dtype=torch.bool)
@@ -99,11 +99,11 @@ def show_codebook(panels: Mapping[str, tuple[torch.Tensor, torch.Tensor]]) -> Pi
         squares = ax.plot(*codes[used].T.numpy(), marker="s", color=VALUE_COLOUR, **looks)
         crosses = ax.plot(*codes[~used].T.numpy(), marker="X", color=GRADIENT_COLOUR, **looks)
         ax.set(title=title, xlabel="z1", ylabel="z2")
-        said.append(f"{title}: {used.sum()} of {len(codes)} codes used")
+        texts.append(f"{title}: {used.sum()} of {len(codes)} codes used")
     figure.legend_below(
         [*points, *squares, *crosses], ["images", "codes in use", "dead codes"], columns=3
     )
-    figure.summary = "; ".join(said)
+    figure.summary = "; ".join(texts)
     return figure
 
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import torch
 from matplotlib.axes import Axes
 
+from helpers.curves.axes import DASHED
+
 HEAD, OPENING = 0.05, 0.4  # the length of the head, as a share of the axes; half its angle
 
 
@@ -22,7 +24,7 @@ class Arrow:
     """
 
     def __init__(self, ax: Axes, colour: str, *, dashed: bool = False):
-        dashes = {"ls": (0, (4, 3)), "lw": 2} if dashed else {"lw": 3}
+        dashes = {"ls": DASHED, "lw": 2} if dashed else {"lw": 3}
         (self.line,) = ax.plot([], [], color=colour, **dashes)
         (self._head,) = ax.plot([], [], color=colour, lw=dashes["lw"], solid_joinstyle="miter")
         self.artists = [self.line, self._head]

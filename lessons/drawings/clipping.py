@@ -11,7 +11,7 @@ from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_light_grid
+from helpers.curves.axes import draw_handle, draw_light_grid
 from helpers.explore.drawings.drawing import Drawing
 from lessons.drawings.arrow import Arrow, angle_between
 
@@ -40,9 +40,7 @@ class ClippingDrawing(Drawing):
         self._square = ax.add_patch(Rectangle((-1, -1), 2, 2, **edge))
         self._before = Arrow(ax, SLOPE_COLOUR, dashed=True)
         self._after = Arrow(ax, GRADIENT_COLOUR)
-        (self._dot,) = ax.plot(
-            [], [], "o", color=SLOPE_COLOUR, mec="white", ms=12, gid="handle"
-        )  # fmt: skip
+        self._dot = draw_handle(ax)
         self.moving = [
             self._circle, self._square,
             *self._before.artists, *self._after.artists, self._dot,

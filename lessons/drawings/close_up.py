@@ -17,6 +17,7 @@ from autograd_surprises.numerics import (
     one_sided_slopes,
     one_thread,
 )
+from autograd_surprises.show.colours import LINE_GREY
 from helpers.curves.figures import curve_figure
 from helpers.curves.numbers import GradientCurve
 from helpers.explore.drawings.drawing import Drawing
@@ -48,7 +49,7 @@ class CloseUpDrawing(Drawing):
         for ax in axes:
             ax.locator_params(axis="x", nbins=5)
             ax.ticklabel_format(axis="y", scilimits=(-2, 3))
-        self._marks = [ax.axvline(color="#888888", lw=1, ls=":") for ax in axes]
+        self._marks = [ax.axvline(color=LINE_GREY, lw=1, ls=":") for ax in axes]
         self.moving = [*self._marks, *self._artists.moving]
 
     def show(self, at: str | None = None, half_width: float = 1) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import torch
 
 from autograd_surprises.numerics import short_number
-from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
+from autograd_surprises.show.colours import GRADIENT_COLOUR, LINE_GREY, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
+from helpers.curves.axes import CONTOURS, draw_handle
 from helpers.explore.drawings.drawing import Drawing
 
 STEP = 0.5  # the learning rate: along a mean squared distance, a step goes half of the way
@@ -45,7 +46,7 @@ class CodebookDrawing(Drawing):
         by_loss = [plane.plot([], [], lw=2.5, ms=9, markevery=[1], **look)[0] for look in looks]
         look = {"color": SLOPE_COLOUR, "marker": "s", "mfc": "white", "ls": (0, (3, 2))}
         of_codes = [plane.plot([], [], lw=2, ms=8, markevery=[1], **look)[0] for _ in codes]
-        (self._dot,) = plane.plot([], [], "o", color=SLOPE_COLOUR, mec="white", ms=12, gid="handle")
+        self._dot = draw_handle(plane)
         self._by_loss, self._of_codes = by_loss, of_codes
         self.moving = [*by_loss, *of_codes, self._dot]
         self.figure.legend_below(
@@ -64,11 +65,8 @@ class CodebookDrawing(Drawing):
             others = distance.clone()
             others[:, k] = torch.inf
             beyond = (distance[:, k] - others.amin(1)).reshape(202, 202).T
-            plane.contour(
-                *(line.numpy() for line in lines), beyond.numpy(), [0.0],
-                colors="#888888", linewidths=0.7,
-            )  # fmt: skip
-        looks = {"color": "#888888", "mec": "white"}
+            plane.contour(*(line.numpy() for line in lines), beyond.numpy(), [0.0], **CONTOURS)
+        looks = {"color": LINE_GREY, "mec": "white"}
         (self._marks,) = plane.plot(*self.codes.T.numpy(), "s", ms=13, **looks)
         middle = self.codes[:, 0].mean()
         for k, place in enumerate(self.codes.tolist()):
@@ -91,13 +89,13 @@ class CodebookDrawing(Drawing):
             _draw(line, code, move)
         self._dot.set_data([z1], [z2])
         (decoder, _), (layer, _) = steps
-        said = [
+        texts = [
             f"the decoder moves z by {_pair(decoder[0])}, the loss of the layer by "
             f"{_pair(layer[0])}"
         ]
-        said += [f"code {k} moves by {_pair(move)}" for k, move in enumerate(moves) if move.any()]
+        texts += [f"code {k} moves by {_pair(move)}" for k, move in enumerate(moves) if move.any()]
         index = torch.cdist(z.detach(), self.codes).argmin().item()
-        return f"z = {_pair(z[0])} is nearest to code {index}: {'; '.join(said)}"
+        return f"z = {_pair(z[0])} is nearest to code {index}: {'; '.join(texts)}"
 
 
 def _step(loss, *leaves):

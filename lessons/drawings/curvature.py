@@ -7,15 +7,19 @@ from collections.abc import Callable
 import torch
 
 from autograd_surprises.numerics import short_number
-from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
+from autograd_surprises.show.colours import (
+    CURVATURE_COLOUR,
+    GRADIENT_COLOUR,
+    SLOPE_COLOUR,
+    VALUE_COLOUR,
+)
 from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import draw_light_grid, limits_with_margin, usual_range
-from helpers.curves.derivatives import derivatives
 from helpers.curves.marks import FrameMarks
 from helpers.curves.numbers import fn_name
 from helpers.explore.drawings.drawing import Drawing, parameters_of
+from lessons.derivatives import derivatives
 
-CURVATURE_COLOUR = "#006D4F"  # a green dark enough to be told apart from the two others
 TITLES = "value", "slope", "curvature"
 
 

@@ -9,9 +9,9 @@ import torch
 from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_light_grid
-from helpers.curves.derivatives import kind_of_point
+from helpers.curves.axes import CONTOURS, draw_light_grid
 from helpers.explore.drawings.drawing import Drawing
+from lessons.derivatives import kind_of_point
 
 MARKERS = {"a minimum": "v", "a saddle point": "X", "a maximum": "^"}
 FLOOR = 1e-12  # smaller heights are drawn here
@@ -77,10 +77,7 @@ class DescentDrawing(Drawing):
         if not above.isfinite().all() or not above.any():
             raise ValueError("fn needs finite heights that differ: it is flat or has NaN or inf")
         levels = above.max() * torch.linspace(0, 1, 14)[1:] ** 3  # closer where it is flat
-        plane.contour(
-            line.numpy(), line.numpy(), above.numpy(), levels.tolist(),
-            colors="#888888", linewidths=0.7,
-        )  # fmt: skip
+        plane.contour(line.numpy(), line.numpy(), above.numpy(), levels.tolist(), **CONTOURS)
         ends = line[0].item(), line[-1].item()
         plane.set(title="paths and lines of equal height", xlabel="x1", ylabel="x2", aspect=1)
         plane.set(xlim=[1.04 * end for end in ends], ylim=[1.04 * end for end in ends])
@@ -88,7 +85,7 @@ class DescentDrawing(Drawing):
         draw_light_grid(self._height_ax)
 
     def show(self, **values):
-        paths, said = self._descend(**values), []
+        paths, texts = self._descend(**values), []
         heights = [self.fn(path) for path in paths]
         self.ranges = self._ranges(heights)
         steps = values.get("steps")
@@ -105,8 +102,8 @@ class DescentDrawing(Drawing):
             self._ends[k].set_data(*path[-1:].T.numpy())
             self._ends[k].set_marker(MARKERS.get(kind, ""))
             end = ", ".join(map(short_number, path[-1]))
-            said.append(f"{name}: {len(path) - 1} steps to ({end}), {kind}")
-        return "; ".join(said)
+            texts.append(f"{name}: {len(path) - 1} steps to ({end}), {kind}")
+        return "; ".join(texts)
 
     def measure(self, **values):
         return self._ranges([self.fn(path) for path in self._descend(**values)])

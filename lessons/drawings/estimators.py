@@ -82,8 +82,8 @@ class EstimatorsDrawing(Drawing):
         ):
             seen = numbers > 0  # the axis is logarithmic
             line.set_data(numbers[seen].numpy(), (rows + lower)[seen].numpy())
-        said = ", ".join(f"{e:.2g} {name}" for e, name in zip(error, ESTIMATORS, strict=True))
-        return f"error {said}; the least: {list(ESTIMATORS)[error.argmin()]}"
+        errors = ", ".join(f"{e:.2g} {name}" for e, name in zip(error, ESTIMATORS, strict=True))
+        return f"error {errors}; the least: {list(ESTIMATORS)[error.argmin()]}"
 
 
 def _measured(name, temperature):

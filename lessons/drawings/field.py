@@ -9,9 +9,9 @@ import torch
 from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_light_grid, limits_around_zero
-from helpers.curves.derivatives import vector_jacobian_product
+from helpers.curves.axes import draw_handle, draw_light_grid, limits_around_zero
 from helpers.explore.drawings.drawing import Drawing
+from lessons.derivatives import vector_jacobian_product
 
 
 class FieldDrawing(Drawing):
@@ -68,9 +68,7 @@ class FieldDrawing(Drawing):
         self._v = weights.quiver(
             0, 0, 1, 0, color=SLOPE_COLOUR, angles="xy", scale_units="xy", scale=1, width=0.02
         )
-        (self._tip,) = weights.plot(
-            [], [], "o", color=SLOPE_COLOUR, mec="white", ms=12, gid="handle"
-        )
+        self._tip = draw_handle(weights)
         self._weights_ax, self.moving = weights, [self._arrows, self._v, self._tip]
         self.figure.legend_below(columns=5)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import torch
 
+from autograd_surprises.show.colours import GRID_GREY
 from autograd_surprises.show.picture import Picture
 from helpers.explore.drawings.drawing import Drawing
 
@@ -44,7 +45,7 @@ class ImageMapsDrawing(Drawing):
         for ax, title in zip((image_ax, *map_axes), ("the image", *maps), strict=True):
             ax.set(title=title, xticks=[], yticks=[])
             ax.set_navigate(False)
-            ax.spines[:].set_color("#dddddd")
+            ax.spines[:].set_color(GRID_GREY)
         self.moving = [self._image, *self._cells, *self._marks]
         self.figure.legend_below(self._marks[:1], ["strongest pixel"], columns=1)
         self._words = [
@@ -56,11 +57,11 @@ class ImageMapsDrawing(Drawing):
     def show(self, image=0, asked=0):
         self._image.set_data(self._images[image].numpy())
         parts = zip(self._cells, self._marks, self._words, self._maps.items(), strict=True)
-        said = [
+        texts = [
             self._show_map(cells, mark, word, title, maps[image, asked].clamp_min(0))
             for cells, mark, word, (title, maps) in parts
         ]
-        return f"image {image}, asked for a {asked}: {'; '.join(said)}"
+        return f"image {image}, asked for a {asked}: {'; '.join(texts)}"
 
     def _show_map(self, cells, mark, word, title, shown):
         word.set_text("" if shown.any() else "empty")

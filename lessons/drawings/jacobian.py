@@ -11,8 +11,8 @@ from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import SHADES, draw_light_grid, limits_around_zero
-from helpers.curves.derivatives import vector_jacobian_product
 from helpers.explore.drawings.drawing import Drawing
+from lessons.derivatives import vector_jacobian_product
 
 
 class JacobianDrawing(Drawing):

@@ -7,8 +7,8 @@ import torch
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import draw_light_grid
-from helpers.curves.derivatives import derivatives
 from helpers.explore.drawings.drawing import Drawing
+from lessons.derivatives import derivatives
 
 ACTIVATIONS = {"tanh": torch.tanh, "sigmoid": torch.sigmoid, "relu": torch.relu}
 LAYERS, SAMPLES, UNITS = 8, 4, 16

@@ -7,10 +7,9 @@ import torch
 from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import draw_light_grid
-from helpers.curves.figures import SURROGATE, with_gaps
+from helpers.curves.figures import SURROGATE, surrogate_values, with_gaps
 from helpers.curves.marks import FrameMarks
 from helpers.curves.numbers import gradient_curve
-from helpers.curves.surrogate_function import surrogate_values
 from helpers.explore.drawings.drawing import Drawing
 from helpers.functions import SURROGATES, value_with_gradient_of
 

@@ -113,7 +113,7 @@ class TrainingChart:
         # with more bins, each holds less
         top = 75 * (4 / (high - low + 1)) ** 0.55
         self._weights_ax.set(xlim=(low - 0.8, high + 0.8), ylim=(0, top))
-        self._layers_said = ""
+        self._layers_text = ""
         for artist in (self.inside, self.outside):
             artist.set_verts([])
         for line in self.gradients:
@@ -148,25 +148,25 @@ class TrainingChart:
         for line, sizes in zip(self.gradients, means.T, strict=True):
             line.set_data(ends.clamp(max=100 * done).numpy(), sizes.numpy())
         sizes = ", ".join(few_digits(size, 2) for size in means[-1].tolist())
-        self._layers_said = (
+        self._layers_text = (
             f"; {outside.sum():.0f} % of the weights are outside the grid; "
             f"mean |gradient| of each layer, from the first: {sizes}"
         )
 
-    def show(self, name, said, done, losses, confusion):
+    def show(self, name, result, done, losses, confusion):
         """Move the parts to what is known now. Before the network is examined, confusion is None.
 
         done       the share of the training that is done, from 0 to 1
         losses     the loss of each batch so far
         confusion  (10, 10): how many held-out digits written as (row) were read as (column)
         """
-        self._last = f"{name}: {said}"
-        self.figure.summary = self._last + self._layers_said
-        self.title.set_text(f"{name}\n{said}")
+        self._last = f"{name}: {result}"
+        self.figure.summary = self._last + self._layers_text
+        self.title.set_text(f"{name}\n{result}")
         if self._compared:
             self.figure.summary += f"; the run before: {self._compared}"
             short = self._compared.replace(" of the held-out digits", "")
-            self.title.set_text(f"{name}\n{said}\ndashed: {short}")
+            self.title.set_text(f"{name}\n{result}\ndashed: {short}")
         percent = torch.arange(1, len(losses) + 1) * (100 * done / max(1, len(losses)))
         self.line.set_data(percent.numpy(), losses)
         for artist in (self.cells, *self.numbers):

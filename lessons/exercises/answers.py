@@ -1,16 +1,14 @@
 """Call a learner's answer, and compare what it returns with what is right."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from numbers import Real
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 
 import torch
 
 from autograd_surprises.numerics import short_number
-from lessons.exercises.exercise import NotDone, Wrong
+from lessons.exercises.registry import NotDone, Wrong
 
 _last_returned = ["nothing"]  # in words, for the message when a check cannot use it
 
@@ -29,12 +27,13 @@ def came_through_answer(traceback: TracebackType | None) -> bool:
     return False
 
 
-def call_answer(answer: Callable, *args, cures: Mapping[str, str] | None = None):
+def call_answer(
+    answer: Callable, *args, cures: Mapping[str, str] = MappingProxyType({}), needs_result=True
+):
     """What the learner's function returns; NotDone if that is ... or if it is not implemented.
 
     cures  text in a RuntimeError, or "None" for a result of None -> what to say about it
     """
-    cures = cures or {}
     if answer is ...:
         raise NotDone
     if not callable(answer):
@@ -51,7 +50,7 @@ def call_answer(answer: Callable, *args, cures: Mapping[str, str] | None = None)
     _last_returned[0] = in_words(result)
     if result is ...:
         raise NotDone
-    if result is None:
+    if result is None and needs_result:
         raise Wrong(cures.get("None", "returned None: end the function with `return`."))
     return result
 

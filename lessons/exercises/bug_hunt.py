@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from autograd_surprises.numerics import partial_slopes
 from lessons.exercises.answers import call_answer, expect_close
-from lessons.exercises.exercise import Wrong
+from lessons.exercises.registry import Wrong
 
 HOOK = (
     "a hook replaces the wrong gradient, but the line that makes it wrong is still there. Repair "
@@ -68,11 +68,11 @@ def expect_exact_value(where, yours, right, mistakes, dtypes):
     if apart <= 1e-12 * right.abs().item():
         return
     why = (
-        "Yours is computed in float32; keep dtype=x.dtype where you make a tensor."
-        if torch.float32 in dtypes
-        else "A small number that is added, or a bound, moves the value: choose a safe input where "
-        "it is not used."
+        "A small number that is added, or a bound, moves the value: choose a safe input where it "
+        "is not used."
     )
+    if torch.float32 in dtypes:
+        why = "Yours is computed in float32; keep dtype=x.dtype where you make a tensor."
     raise Wrong(f"{where}: yours is {apart:.0e} away from the expected value. {why}")
 
 

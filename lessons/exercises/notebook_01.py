@@ -1,4 +1,4 @@
-"""Exercises on what gets a gradient and what gets trained."""
+"""Checks on what gets a gradient and what gets trained."""
 
 import warnings
 
@@ -7,29 +7,26 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from lessons.exercises.answers import call_answer, expect_close, short_list
-from lessons.exercises.exercise import Exercise, NotDone, Wrong
+from lessons.exercises.registry import NotDone, Wrong, check_of
 
-LINES = (  # dtype, weight, bias and scale, x
-    (torch.float32, (3.0, 1.0, 0.5), [1.0, -2.0]),
-    (torch.float64, (-2.0, 0.25, 4.0), [[0.5, -1.5, 2.0], [1.0, 0.0, 3.0]]),
+
+@check_of(
+    "01.1",
+    "Two parameters are trained, and the buffer is saved and moved with them.",
+    inputs=[
+        (torch.float32, 3.0, 1.0, 0.5, [1.0, -2.0]),
+        (torch.float64, -2.0, 0.25, 4.0, [[0.5, -1.5, 2.0], [1.0, 0.0, 3.0]]),
+    ],
 )
-
-
-def _check_scaled_line(answer):
-    for dtype, (weight, bias, scale), x in LINES:
-        _expect_line(answer, dtype, {"weight": weight, "bias": bias, "scale": scale}, x)
-
-
-def _expect_line(answer, dtype, numbers, x):
+def check_scaled_line(answer, dtype, weight, bias, scale, x):
     layer = call_answer(answer)
-    tensors = _registered(layer)
+    _registered(layer)
     if type(layer).forward is nn.Module.forward:
         raise Wrong("forward is missing: the three tensors are registered, now compute with them.")
     tensors = _registered(layer.to(dtype))
     with torch.no_grad():
-        for name, value in numbers.items():
+        for name, value in (("weight", weight), ("bias", bias), ("scale", scale)):
             tensors[name].fill_(value)
-    weight, bias, scale = numbers.values()
     x = torch.tensor(x, dtype=dtype)
     at = short_list(x.tolist())
     where = f"value for weight {weight:g}, bias {bias:g}, scale {scale:g} at x = {at}"
@@ -92,68 +89,31 @@ class _Asked(TorchFunctionMode):
         return result
 
 
-def _check_middle_gradient(answer):
-    _expect_middle_gradient(answer, torch.tensor([0.0, 1.0]))
-    _expect_middle_gradient(answer, torch.tensor([[0.5, -1.0, 0.25], [1.5, 0.0, -2.0]]).double())
-
-
-def _expect_middle_gradient(answer, x):
-    x.requires_grad_()
-    nothing = (
-        "yours returned None, as backward() does: end the function with `return` and the gradient."
-    )
-    try:
-        with _Asked() as asked:
-            yours = call_answer(answer, x, cures={"None": nothing})
-    except Wrong:
-        if asked.found_empty:
-            raise Wrong(
-                "yours is None: y is a non-leaf, so y.grad stays empty unless y.retain_grad() "
-                "comes before backward."
-            ) from None
-        raise
+@check_of(
+    "01.2",
+    "You can have the gradient of a non-leaf, if you ask for it.",
+    inputs=[([0.0, 1.0], torch.float32), ([[0.5, -1.0, 0.25], [1.5, 0.0, -2.0]], torch.float64)],
+)
+def check_middle_gradient(answer, numbers, dtype):
+    x = torch.tensor(numbers, dtype=dtype, requires_grad=True)
+    with _Asked() as asked:
+        yours = call_answer(answer, x, needs_result=False)
+    if yours is None and asked.found_empty:
+        raise Wrong(
+            "yours is None: y is a non-leaf, so y.grad stays empty unless y.retain_grad() comes "
+            "before backward."
+        )
+    why = "as backward() does: end the function with `return` and the gradient."
+    if yours is None:
+        raise Wrong(f"yours returned None, {why}")
     y = x.detach().exp()
     mistakes = {
         "That is the gradient of x. The gradient of y is asked for, one step earlier.": 2 * y * y,
         "Those are the values of y itself, half of its gradient.": y,
     }
-    expect_close(f"gradient of y at x = {short_list(x.tolist())}", yours, 2 * y, mistakes)
+    expect_close(f"gradient of y at x = {short_list(numbers)}", yours, 2 * y, mistakes)
     if not asked.computed and x.grad is None:
         raise Wrong(
             "the numbers are right, but they come from a formula of yours: let autograd compute "
             "them, for instance with torch.autograd.grad(loss, y)."
         )
-
-
-EXERCISES = (
-    Exercise(
-        "01.1",
-        "Two parameters and a buffer",
-        5,
-        "Write a module `ScaledLine` that computes `(weight * x + bias) * scale`. Training changes "
-        "`weight` and `bias`. `scale` is saved in the `state_dict` and moved by `.to`, but no "
-        "optimizer ever sees it. Each of the three holds one number.",
-        (
-            "Everything that is registered is assigned after `super().__init__()`.",
-            'Use `nn.Parameter(torch.ones(1))` for what is trained, `self.register_buffer("scale", '
-            "torch.ones(1))` for what is only kept.",
-        ),
-        _check_scaled_line,
-        "Two parameters are trained, and the buffer is saved and moved with them.",
-    ),
-    Exercise(
-        "01.2",
-        "The gradient in the middle",
-        4,
-        "Write `middle_gradient(x)`: it computes `y = x.exp()` and `loss = (y ** 2).sum()` and "
-        "returns the gradient of `loss` with respect to `y`, which is not a leaf.",
-        (
-            "After `loss.backward()`, `y.grad` is `None`: backward passed through y and "
-            "kept nothing.",
-            "Either call `y.retain_grad()` before backward, so that y keeps it, or ask for it "
-            "directly, with `torch.autograd.grad(loss, y)`.",
-        ),
-        _check_middle_gradient,
-        "You can have the gradient of a non-leaf, if you ask for it.",
-    ),
-)

@@ -1,46 +1,32 @@
-"""Exercises on what backward(v) computes."""
+"""Checks on what backward(v) computes."""
 
 import torch
 
 from lessons.exercises.answers import call_answer, expect_close, likely_mistake, short_list
-from lessons.exercises.exercise import Exercise, Wrong
-from lessons.exercises.old_grad import (
-    expect_kept,
-    expect_new_gradient,
-    leaf_with_old_grad,
-)
+from lessons.exercises.arguments import expect_kept, expect_new_gradient, leaf_with_old_grad
+from lessons.exercises.registry import Wrong, check_of
 
 NO_WEIGHTS = {
     "only for scalar outputs": "y has several numbers, but backward got no weights for them: pass "
-    "v, of the shape of y.",
+    "v, of the shape of y."
 }
 
 
-ROWS = (  # y and its formula, x, dtype, and the rows that are asked for
-    (
-        "y = [x1 * x2, x1², 5 * x2 - x1]",
-        lambda x: torch.stack([x[0] * x[1], x[0] ** 2, 5 * x[1] - x[0]]),
-        [2.0, 3.0],
-        torch.float64,
-        (1, 0),
-    ),
-    (
-        "y = [x1² * x3, x2 * x4, x3³, x1 - x4, x2²]",
-        lambda x: torch.stack([x[0] ** 2 * x[2], x[1] * x[3], x[2] ** 3, x[0] - x[3], x[1] ** 2]),
-        [1.0, -2.0, 0.5, 3.0],
-        torch.float32,
-        (2, 3),
-    ),
-)
+def _three(x):
+    return torch.stack([x[0] * x[1], x[0] ** 2, 5 * x[1] - x[0]])
 
 
-def _check_jacobian_row(answer):
-    for formula, fn, point, dtype, rows in ROWS:
-        for i in rows:
-            _expect_row(answer, formula, fn, leaf_with_old_grad(point, dtype), i)
+def _five(x):
+    return torch.stack([x[0] ** 2 * x[2], x[1] * x[3], x[2] ** 3, x[0] - x[3], x[1] ** 2])
 
 
-def _expect_row(answer, formula, fn, x, i):
+THREE = _three, "y = [x1 * x2, x1², 5 * x2 - x1]", [2.0, 3.0], torch.float64
+FIVE = _five, "y = [x1² * x3, x2 * x4, x3³, x1 - x4, x2²]", [1.0, -2.0, 0.5, 3.0], torch.float32
+
+
+@check_of("02.1", "One call, one row.", inputs=[(*THREE, 1), (*THREE, 0), (*FIVE, 2), (*FIVE, 3)])
+def check_jacobian_row(answer, fn, formula, point, dtype, i):
+    x = leaf_with_old_grad(point, dtype)
     jacobian = torch.func.jacrev(fn)(x.detach())
     y, walks = fn(x), []
     y.register_hook(walks.append)
@@ -54,7 +40,7 @@ def _expect_row(answer, formula, fn, x, i):
         "That is the whole Jacobian: v picks one row of it.": jacobian,
         f"That is row {i - 1}: i counts from 0.": jacobian[i - 1],
     }
-    where = f"row {i} for {formula} at x = {short_list(x.tolist())}"
+    where = f"row {i} for {formula} at x = {short_list(point)}"
     expect_new_gradient(where, yours, jacobian[i], mistakes)
     if len(walks) > 1:
         raise Wrong(
@@ -64,15 +50,19 @@ def _expect_row(answer, formula, fn, x, i):
     expect_kept("x.grad", x)
 
 
-def _check_weighted_gradient(answer):
-    samples = [[1.0, 2.0], [3.0, -1.0], [2.0, 1.0]]
-    # a square first: there weights fit along the wrong dimension, too
-    _expect_weighted(answer, samples, [2.0, -1.0, 5.0], 3, torch.float64)
-    _expect_weighted(answer, samples, [2.0, -1.0, 5.0], 2, torch.float64)
-    _expect_weighted(answer, [*samples, [0.0, -3.0]], [0.5, 3.0, -2.0, 4.0], 1, torch.float32)
+SAMPLES = [[1.0, 2.0], [3.0, -1.0], [2.0, 1.0]]
 
 
-def _expect_weighted(answer, samples, weights, features, dtype):
+@check_of(
+    "02.2",
+    "Each sample counts as much as its weight says, even if y is square.",
+    inputs=[  # a square first: there weights fit along the wrong dimension, too
+        (SAMPLES, [2.0, -1.0, 5.0], 3, torch.float64),
+        (SAMPLES, [2.0, -1.0, 5.0], 2, torch.float64),
+        ([*SAMPLES, [0.0, -3.0]], [0.5, 3.0, -2.0, 4.0], 1, torch.float32),
+    ],
+)
+def check_weighted_gradient(answer, samples, weights, features, dtype):
     named = short_list(weights)
     weights = torch.tensor(weights, dtype=dtype)
     x = leaf_with_old_grad(samples, dtype)
@@ -105,12 +95,13 @@ def _expect_weighted(answer, samples, weights, features, dtype):
     expect_kept("x.grad", x)
 
 
-def _check_two_gradients(answer):
-    _expect_two(answer, leaf_with_old_grad([1.0, 2.0, -1.0]))
-    _expect_two(answer, leaf_with_old_grad([0.5, -1.0, 1.5, 2.0, -0.5], torch.float32))
-
-
-def _expect_two(answer, x):
+@check_of(
+    "02.3",
+    "The graph is kept for the second call, and freed by it.",
+    inputs=[([1.0, 2.0, -1.0], torch.float64), ([0.5, -1.0, 1.5, 2.0, -0.5], torch.float32)],
+)
+def check_two_gradients(answer, numbers, dtype):
+    x = leaf_with_old_grad(numbers, dtype)
     shared = x**3
     a, b = shared @ torch.arange(1, len(x) + 1).to(x.dtype), shared.square().sum()
     of_a, of_b = (torch.autograd.grad(loss, x, retain_graph=True)[0] for loss in (a, b))
@@ -139,56 +130,3 @@ def _expect_two(answer, x):
     except RuntimeError:
         return
     raise Wrong("after the call the graph is still alive, expected freed: retain it only once.")
-
-
-EXERCISES = (
-    Exercise(
-        "02.1",
-        "One row of the Jacobian",
-        4,
-        "`y` is a vector, computed from the vector `x`. Write `jacobian_row(y, x, i)`: it returns "
-        "row `i` of the Jacobian, which is the gradient of `y[i]` with respect to `x`. Call "
-        "autograd once, and leave `x.grad` as it was.",
-        (
-            "`backward(v)` computes vᵀJ, a weighted sum of the rows. Which weights leave only row "
-            "i?",
-            "v has the shape of y. Start from `torch.zeros_like(y)`.",
-            "`torch.autograd.grad(y, x, v)` returns a tuple and does not touch `x.grad`.",
-        ),
-        _check_jacobian_row,
-        "One call, one row.",
-    ),
-    Exercise(
-        "02.2",
-        "One weight for each sample",
-        6,
-        "`y` has the shape (samples, features), `weights` has the shape (samples,). Write "
-        "`weighted_gradient(y, x, weights)`: it returns the gradient of the weighted sum "
-        "Σᵢ weights[i] · Σⱼ y[i, j] with respect to `x`. Leave `x.grad` as it was.",
-        (
-            "Written as a vector-Jacobian product, v has the shape of y, and every entry of its "
-            "row i is `weights[i]`.",
-            "`weights[:, None]` is a column of shape (samples, 1), and broadcasts along the "
-            "features. If y is square, `weights` alone also broadcasts, but along the wrong "
-            "dimension.",
-            "Or build the number, `(weights[:, None] * y).sum()`, and ask for its gradient.",
-        ),
-        _check_weighted_gradient,
-        "Each sample counts as much as its weight says, even if y is square.",
-    ),
-    Exercise(
-        "02.3",
-        "Two losses, one graph",
-        5,
-        "The losses `a` and `b` are numbers, and a part of their graph is shared. Write "
-        "`two_gradients(a, b, x)`: it returns the gradient of `a` and the gradient of `b` with "
-        "respect to `x`, as a tuple. Leave `x.grad` as it was. After the call the graph is freed.",
-        (
-            "One call for both losses returns the sum of their gradients, so you need two calls.",
-            "A call frees what the graph has saved, the shared part included. Which of the two "
-            "calls has to keep it? The first: `retain_graph=True`.",
-        ),
-        _check_two_gradients,
-        "The graph is kept for the second call, and freed by it.",
-    ),
-)

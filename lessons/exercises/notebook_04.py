@@ -1,12 +1,11 @@
-"""Exercises on writing a backward."""
+"""Checks on writing a backward."""
 
 import torch
 
 from helpers.functions import round_ste, value_with_gradient_of
-from lessons.exercises.exercise import Exercise, Wrong
+from lessons.difference_figure import draw_against
 from lessons.exercises.pointwise import (
     UPSTREAM,
-    draw_against,
     expect_also,
     expect_each,
     expect_slope,
@@ -14,6 +13,7 @@ from lessons.exercises.pointwise import (
     own_functions,
     run_on_leaves,
 )
+from lessons.exercises.registry import Wrong, check_of
 
 X = torch.tensor([-1.0, -0.1, 0.0, 0.5, 1.0, 1.1, 2.0])
 TABLE = torch.stack([X, X.flip(0)]).double()  # another shape and dtype
@@ -21,7 +21,17 @@ RANGE = -1.5, 2.5  # to draw
 WEIGHT = torch.tensor([2.0, 3.0, -1.0, 0.5, 4.0, -2.0, 6.0])
 
 
-def _check_leaky_clamp(answer):
+def _leaky(x):
+    leaks = torch.where((x >= 0) & (x <= 1), x, 0.1 * x)
+    return value_with_gradient_of(x.clamp(0, 1), leaks)
+
+
+@check_of(
+    "04.1",
+    "The values are clamped, and inputs outside can come back.",
+    draw_wrong=draw_against(_leaky, RANGE),
+)
+def check_leaky_clamp(answer):
     x, y = run_on_leaves(answer, X)
     expect_each("value", X, y, X.clamp(0, 1), "Only the gradient leaks.")
     (gradient,) = gradients_for(UPSTREAM, y, x)
@@ -42,12 +52,25 @@ def _check_leaky_clamp(answer):
     expect_also(answer, _leaky, TABLE)
 
 
-def _leaky(x):
-    leaks = torch.where((x >= 0) & (x <= 1), x, 0.1 * x)
-    return value_with_gradient_of(x.clamp(0, 1), leaks)
+def _weighted(x, weight):
+    return round_ste(x) * weight
 
 
-def _check_weighted_round(answer):
+def _draw_weighted_round(answer):
+    of_x = draw_against(
+        lambda x: round_ste(x) * 2, RANGE, of=lambda f: lambda x: f(x, torch.full_like(x, 2.0))
+    )
+    of_weight = draw_against(
+        lambda weight: weight * 2,
+        RANGE,
+        of=lambda f: lambda weight: f(torch.full_like(weight, 1.6), weight),
+        name="weight, at x = 1.6",
+    )
+    return of_x(answer) or of_weight(answer)
+
+
+@check_of("04.2", "One gradient for each input, in order.", draw_wrong=_draw_weighted_round)
+def check_weighted_round(answer):
     numbers = X + 0.3
     x, weight, y = run_on_leaves(answer, numbers, WEIGHT)
     expect_each("value", numbers, y, numbers.round() * WEIGHT)
@@ -69,27 +92,12 @@ def _check_weighted_round(answer):
     expect_also(answer, _weighted, *more, names=("x", "weight"))
 
 
-def _weighted(x, weight):
-    return round_ste(x) * weight
-
-
-def _draw_weighted_round(answer):
-    of_x = draw_against(lambda x: round_ste(x) * 2, RANGE, of=_with_weight_two)
-    of_weight = draw_against(
-        lambda weight: weight * 2, RANGE, of=_with_x_near_two, name="weight, at x = 1.6"
-    )
-    return of_x(answer) or of_weight(answer)
-
-
-def _with_weight_two(answer):
-    return lambda x: answer(x, torch.full_like(x, 2.0))
-
-
-def _with_x_near_two(answer):
-    return lambda weight: answer(torch.full_like(weight, 1.6), weight)
-
-
-def _check_repaired_square(answer):
+@check_of(
+    "04.3",
+    "Linear in grad_output, as every backward has to be.",
+    draw_wrong=draw_against(torch.square, RANGE),
+)
+def check_repaired_square(answer):
     x, y = run_on_leaves(answer, X)
     expect_each("value", X, y, X**2)
     (gradient,) = gradients_for(UPSTREAM, y, x)
@@ -107,55 +115,3 @@ def _check_repaired_square(answer):
             "the gradient is right, but it is that of torch's own operations: repair the backward "
             "of `ForgetfulSquare`, and pass the class's `.apply`."
         )
-
-
-EXERCISES = (
-    Exercise(
-        "04.1",
-        "A clamp that leaks",
-        7,
-        "Write `leaky_clamp(x)`. Its value is `x.clamp(0, 1)`. Its gradient is `grad_output` where "
-        "0 ≤ x ≤ 1, bounds included, and `0.1 * grad_output` outside, so that no input is ever "
-        "stuck.",
-        (
-            "`backward` needs to know where x was: save it with `ctx.save_for_backward(x)`.",
-            "`torch.where(inside, grad_output, 0.1 * grad_output)` builds the gradient without "
-            "writing into `grad_output`.",
-        ),
-        _check_leaky_clamp,
-        "The values are clamped, and inputs outside can come back.",
-        draw_against(_leaky, RANGE),
-    ),
-    Exercise(
-        "04.2",
-        "Two inputs, two gradients",
-        8,
-        "Write `weighted_round(x, weight)` for two tensors of the same shape. Its value is "
-        "`x.round() * weight`. Round with a straight-through estimator: the gradient with respect "
-        "to `x` is `grad_output * weight`. The gradient with respect to `weight` is the usual one.",
-        (
-            "`backward` returns one gradient for each input of forward, in the same order.",
-            "Save `weight` and `x`, and round again in `backward`: `weight` was multiplied by the "
-            "rounded x.",
-        ),
-        _check_weighted_round,
-        "One gradient for each input, in order.",
-        _draw_weighted_round,
-    ),
-    Exercise(
-        "04.3",
-        "A backward that ignores its upstream gradient",
-        5,
-        "The backward of `ForgetfulSquare`, in the cell below, returns `2 * x`, whatever "
-        "`grad_output` is. Repair the class, and write `repaired_square(x)`, which applies it. Its "
-        "gradient is right for every upstream gradient, and so is its second derivative.",
-        (
-            "The chain rule multiplies: local derivative times `grad_output`.",
-            "If the class saves x and computes `2 * x * grad_output` with ordinary operations, "
-            "the second derivative comes for free.",
-        ),
-        _check_repaired_square,
-        "Linear in grad_output, as every backward has to be.",
-        draw_against(torch.square, RANGE),
-    ),
-)

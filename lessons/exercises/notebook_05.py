@@ -1,4 +1,4 @@
-"""Exercises on differentiating a gradient."""
+"""Checks on differentiating a gradient."""
 
 import torch
 from torch import nn
@@ -6,60 +6,58 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from lessons.exercises.answers import call_answer, expect_close, short_list
-from lessons.exercises.exercise import Exercise, Wrong
-from lessons.exercises.old_grad import (
+from lessons.exercises.arguments import (
     BEFORE,
     expect_kept,
     expect_new_gradient,
     leaf_with_old_grad,
     preset_grad,
 )
+from lessons.exercises.registry import Wrong, check_of
 
 NO_GRAPH = "does not require grad and does not have a grad_fn"
 NO_CREATE_GRAPH = {
     NO_GRAPH: "something that you differentiate has no graph. A gradient gets one from "
-    "create_graph=True in the first call; f(x) has none if x was detached.",
+    "create_graph=True in the first call; f(x) has none if x was detached."
 }
 NO_NUMBER = {
     "only for scalar outputs": "the gradient is a vector, so the second call needs weights: v. Or "
-    "make it a number first: gradient @ v.",
+    "make it a number first: gradient @ v."
 }
+SQUARE = [[1.0, -2.0], [0.5, 3.0]], torch.float64
+ROW = [0.25, -1.0, 2.0], torch.float32
+SLOPE = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
+STRAIGHT = "for the straight line {} yours finds no gradient, expected zeros: f′ {}."
+GRAPH_ENDS = {NO_GRAPH: STRAIGHT.format("3 * x", "has no graph to walk through")}
+UNUSED = STRAIGHT.format("weight * x", "has a graph, but x is not in it")
+UNUSED = {"not have been used": UNUSED, "None": UNUSED}
 
 
-def _check_second_derivative(answer):
-    weight = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
-    straight = "for the straight line {} yours finds no gradient, expected zeros: f′ {}."
-    no_graph = straight.format("3 * x", "has no graph to walk through")
-    unused = straight.format("weight * x", "has a graph, but x is not in it")
-    square = [[1.0, -2.0], [0.5, 3.0]], torch.float64
-    row = [0.25, -1.0, 2.0], torch.float32
-    cases = (
-        ("x ** 3", lambda x: x**3, lambda x: 6 * x, NO_CREATE_GRAPH, *square),
-        ("3 * x", lambda x: 3 * x, torch.zeros_like, {NO_GRAPH: no_graph}, *square),
-        (
-            "weight * x",
-            lambda x: weight * x,
-            torch.zeros_like,
-            {"not have been used": unused, "None": unused},
-            *square,
-        ),
-        ("sin(x)", torch.sin, lambda x: -x.sin(), {}, *square),
-        ("x ** 4", lambda x: x**4, lambda x: 12 * x**2, {}, *row),
-    )
-    for formula, f, second, cures, point, dtype in cases:
-        x = leaf_with_old_grad(point, dtype)
-        (first,) = torch.autograd.grad(f(x).sum(), x)
-        expected = second(x.detach())
-        yours = call_answer(answer, f, x, cures=cures)
-        mistakes = {
-            "That is the first derivative.": first,
-            "Without create_graph=True, every derivative looks constant.": torch.zeros_like(x),
-            "That is their sum: one for each number of x is asked for.": expected.sum(),
-            "That is what two calls of backward() add up in x.grad.": first + expected + BEFORE,
-        }
-        where = f"second derivative of {formula} at x = {short_list(point)}"
-        expect_new_gradient(where, yours, expected, mistakes)
-        expect_kept("x.grad", x)
+@check_of(
+    "05.1",
+    "A gradient of a gradient, and zeros where there is nothing left to differentiate.",
+    inputs=[
+        ("x ** 3", lambda x: x**3, lambda x: 6 * x, NO_CREATE_GRAPH, *SQUARE),
+        ("3 * x", lambda x: 3 * x, torch.zeros_like, GRAPH_ENDS, *SQUARE),
+        ("weight * x", lambda x: SLOPE * x, torch.zeros_like, UNUSED, *SQUARE),
+        ("sin(x)", torch.sin, lambda x: -x.sin(), {}, *SQUARE),
+        ("x ** 4", lambda x: x**4, lambda x: 12 * x**2, {}, *ROW),
+    ],
+)
+def check_second_derivative(answer, formula, f, second, cures, point, dtype):
+    x = leaf_with_old_grad(point, dtype)
+    (first,) = torch.autograd.grad(f(x).sum(), x)
+    expected = second(x.detach())
+    yours = call_answer(answer, f, x, cures=cures)
+    mistakes = {
+        "That is the first derivative.": first,
+        "Without create_graph=True, every derivative looks constant.": torch.zeros_like(x),
+        "That is their sum: one for each number of x is asked for.": expected.sum(),
+        "That is what two calls of backward() add up in x.grad.": first + expected + BEFORE,
+    }
+    where = f"second derivative of {formula} at x = {short_list(point)}"
+    expect_new_gradient(where, yours, expected, mistakes)
+    expect_kept("x.grad", x)
 
 
 class CostRecorder(TorchDispatchMode):
@@ -75,23 +73,17 @@ class CostRecorder(TorchDispatchMode):
         return made
 
 
-def _check_hessian_vector_product(answer):
-    _expect_product(
-        answer,
-        "(Σ sin x)² + Σ x³",
-        lambda x: x.sin().sum() ** 2 + (x**3).sum(),
-        torch.linspace(-1, 2, 60, dtype=torch.float64),
-    )
-    _expect_product(
-        answer,
-        "Σ x² · Σ sin x",
-        lambda x: (x**2).sum() * x.sin().sum(),
-        torch.linspace(-1, 1.5, 20),
-    )
-
-
-def _expect_product(answer, formula, f, x):
-    n, v = len(x), (7 * x).cos()
+@check_of(
+    "05.2",
+    "A matrix of 3600 numbers times v, and no tensor longer than v.",
+    inputs=[
+        ("(Σ sin x)² + Σ x³", lambda x: x.sin().sum() ** 2 + (x**3).sum(), 2, 60, torch.float64),
+        ("Σ x² · Σ sin x", lambda x: (x**2).sum() * x.sin().sum(), 1.5, 20, torch.float32),
+    ],
+)
+def check_hessian_vector_product(answer, formula, f, last, n, dtype):
+    x = torch.linspace(-1, last, n, dtype=dtype)
+    v = (7 * x).cos()
     gradient, hessian = torch.func.grad(f)(x), torch.func.jacrev(torch.func.grad(f))(x)
     x.requires_grad_()
     preset_grad(x)
@@ -168,95 +160,39 @@ def _penalties(model, x):
     }
 
 
-def _check_repaired_penalty(answer):
-    samples = torch.tensor([[0.2, -0.4], [1.0, 0.3], [-0.5, 0.8], [0.7, -1.1], [-0.2, 0.1]])
-    for requires_grad, x in (
-        (False, samples[:3].double()),
-        (True, samples[:3].double()),
-        (False, samples),
-    ):
-        model = _Model().to(x.dtype)
-        weights = dict(model.named_parameters())
-        x = x.clone().requires_grad_(requires_grad)
-        expected, mistakes = _penalties(model, x)
-        gradients = torch.autograd.grad(expected, weights.values())
-        leaves = {**weights, "x": x} if requires_grad else weights
-        preset_grad(*leaves.values())
-        no_x = "x came without requires_grad, so no gradient reaches it: work on a detached copy."
-        yours = call_answer(answer, model, x, cures={"Tensors does not require grad": no_x})
-        expect_close("penalty", yours, expected, mistakes)
-        if x.requires_grad != requires_grad:
-            raise Wrong(
-                f"x.requires_grad after the call: yours {x.requires_grad}, expected "
-                f"{requires_grad}: x belongs to the caller, so work on a detached copy."
-            )
-        for name, leaf in leaves.items():
-            expect_kept(f"{name}.grad", leaf)
-        if not yours.requires_grad:
-            raise Wrong(
-                "the penalty is right but has no grad_fn, so it trains nothing: "
-                + (
-                    "create_graph=True is there, but what comes after it cuts the graph."
-                    if all(model.graph_recorded)
-                    else "the gradient in it was taken without create_graph=True."
-                )
-            )
-        yours = torch.autograd.grad(yours, weights.values(), allow_unused=True)
-        for name, gradient, right in zip(weights, yours, gradients, strict=True):
-            where = f"the penalty is right, but its own gradient with respect to {name}"
-            why = "A part of the penalty is cut out of the graph."
-            expect_close(where, gradient, right, why=why)
+SAMPLES = torch.tensor([[0.2, -0.4], [1.0, 0.3], [-0.5, 0.8], [0.7, -1.1], [-0.2, 0.1]])
 
 
-EXERCISES = (
-    Exercise(
-        "05.1",
-        "A second derivative",
-        7,
-        "`f` works on each number of its input separately, and `x` is a leaf of any shape that "
-        "requires a gradient. Write `second_derivative(f, x)`: it returns f″(x), in the shape of "
-        "`x`. For a straight line, it returns zeros. Leave `x.grad` as it was.",
-        (
-            "Each number of f(x) depends on one number of x, so the gradient of `f(x).sum()` is "
-            "f′(x), and the gradient of `f′(x).sum()` is f″(x).",
-            "The first call needs `create_graph=True`, or there is nothing to differentiate.",
-            "The derivative of `3 * x` does not require a gradient. That of `weight * x` does, but "
-            "x is not in its graph: `materialize_grads=True` returns zeros for that.",
-        ),
-        _check_second_derivative,
-        "A gradient of a gradient, and zeros where there is nothing left to differentiate.",
-    ),
-    Exercise(
-        "05.2",
-        "A Hessian-vector product",
-        4,
-        "`f` maps the vector `x`, a leaf that requires a gradient, to a number. Write "
-        "`hessian_vector_product(f, x, v)`: it returns H v, the Hessian of `f` at `x` times `v`, "
-        "without building H, neither whole nor row by row. Leave `x.grad` as it was.",
-        (
-            "H is the Jacobian of the gradient, and it is symmetric: H v is vᵀH.",
-            "The gradient of the number gradient · v is H v. So use `v` before you take the second "
-            "derivative.",
-            "Or pass `v` to the second call, as the weights of the gradient's numbers.",
-        ),
-        _check_hessian_vector_product,
-        "A matrix of 3600 numbers times v, and no tensor longer than v.",
-    ),
-    Exercise(
-        "05.3",
-        "A penalty that trains nothing",
-        5,
-        "`gradient_penalty`, in the cell below, returns the mean over the samples of (‖∇ₓ "
-        "model(x)‖ - 1)². The number is right, but training with it changes nothing. Write "
-        "`repaired_penalty(model, x)`, which trains. `x` has the shape (samples, features), and "
-        "`model(x)` the shape (samples, 1). Leave `x` and each `.grad` as they were.",
-        (
-            "Print `gradient_penalty(model, x).requires_grad`. Is there a path from it to "
-            "the weights?",
-            "The gradient with respect to x depends on the weights. Only `create_graph=True` "
-            "records how.",
-        ),
-        _check_repaired_penalty,
-        "The penalty has a graph that leads to the weights, so it trains them.",
-    ),
+@check_of(
+    "05.3",
+    "The penalty has a graph that leads to the weights, so it trains them.",
+    inputs=[(SAMPLES[:3].double(), False), (SAMPLES[:3].double(), True), (SAMPLES, False)],
 )
+def check_repaired_penalty(answer, samples, requires_grad):
+    model = _Model().to(samples.dtype)
+    weights = dict(model.named_parameters())
+    x = samples.clone().requires_grad_(requires_grad)
+    expected, mistakes = _penalties(model, x)
+    gradients = torch.autograd.grad(expected, weights.values())
+    leaves = {**weights, "x": x} if requires_grad else weights
+    preset_grad(*leaves.values())
+    no_x = "x came without requires_grad, so no gradient reaches it: work on a detached copy."
+    yours = call_answer(answer, model, x, cures={"Tensors does not require grad": no_x})
+    expect_close("penalty", yours, expected, mistakes)
+    if x.requires_grad != requires_grad:
+        raise Wrong(
+            f"x.requires_grad after the call: yours {x.requires_grad}, expected {requires_grad}: "
+            "x belongs to the caller, so work on a detached copy."
+        )
+    for name, leaf in leaves.items():
+        expect_kept(f"{name}.grad", leaf)
+    if not yours.requires_grad:
+        cut = "create_graph=True is there, but what comes after it cuts the graph."
+        never = "the gradient in it was taken without create_graph=True."
+        why = cut if all(model.graph_recorded) else never
+        raise Wrong(f"the penalty is right but has no grad_fn, so it trains nothing: {why}")
+    yours = torch.autograd.grad(yours, weights.values(), allow_unused=True)
+    for name, gradient, right in zip(weights, yours, gradients, strict=True):
+        where = f"the penalty is right, but its own gradient with respect to {name}"
+        why = "A part of the penalty is cut out of the graph."
+        expect_close(where, gradient, right, why=why)

@@ -1,11 +1,11 @@
-"""Exercises on surrogate gradients: which inputs they reach, and your own shape."""
+"""Checks on surrogate gradients: which inputs they reach, and your own shape."""
 
 import math
 
 import torch
 
 from lessons.exercises.answers import as_number, call_answer, expect_close, expect_tensor
-from lessons.exercises.exercise import Exercise, Wrong
+from lessons.exercises.registry import Wrong, check_of
 from lessons.stairs import EDGES, RISES, STEPS, Outcome, gradient_descent
 from lessons.stairs_picture import StairsPicture
 
@@ -13,29 +13,63 @@ STARTS = (1.5, 2.5, 3.5, 4.5)
 MOST_STEPS = 5
 
 
-def _check_starving_width(answer):
-    for start in (4.5, 2.625, -1.875, 5.75, 0.75, -3.5):
-        away = (start - EDGES).abs()
-        below = away[start >= EDGES].min() if start >= EDGES[0] else away.min()
-        yours = as_number(call_answer(answer, start), f"start {start}: ")
-        mistakes = {
-            "That is the edge furthest away; the triangle reaches a nearer one first.": away.max(),
-            "You left out the wall at -2.": away[1:].min(),
-            "Twice as far: a width is the distance to one side, not to both.": 2 * away.min(),
-            "That is the nearest edge below. The one above is nearer, and counts, too.": below,
-            "That is for the middle of a stair only.": torch.tensor(0.5),
-        }
-        why = (
-            f"The nearest edge is {away.min():g} away: a wider triangle reaches it."
-            if yours > 0
-            else "A width is a distance, so it is not negative."
-        )
-        expect_close(
-            f"start {start}", torch.tensor(yours, dtype=away.dtype), away.min(), mistakes, why
-        )
+@check_of(
+    "06.1",
+    "The triangle ends at the nearest edge.",
+    inputs=[(start,) for start in (4.5, 2.625, -1.875, 5.75, 0.75, -3.5)],
+)
+def check_starving_width(answer, start):
+    away = (start - EDGES).abs()
+    below = away[start >= EDGES].min() if start >= EDGES[0] else away.min()
+    yours = as_number(call_answer(answer, start), f"start {start}: ")
+    mistakes = {
+        "That is the edge furthest away; the triangle reaches a nearer one first.": away.max(),
+        "You left out the wall at -2.": away[1:].min(),
+        "Twice as far: a width is the distance to one side, not to both.": 2 * away.min(),
+        "That is the nearest edge below. The one above is nearer, and counts, too.": below,
+        "That is for the middle of a stair only.": torch.tensor(0.5),
+    }
+    why = "A width is a distance, so it is not negative."
+    if yours > 0:
+        why = f"The nearest edge is {away.min():g} away: a wider triangle reaches it."
+    yours = torch.tensor(yours, dtype=away.dtype)
+    expect_close(f"start {start}", yours, away.min(), mistakes, why)
 
 
-def _check_slope(answer):
+def _slopes(answer, u):
+    cures = {"is ambiguous": "u is a tensor: use torch.where, or (u > 0) & (u < 1)"}
+    slopes = call_answer(answer, u.clone(), cures=cures)
+    expect_tensor("my_slope(u)", slopes, u.shape, "Return one number for each u.")
+    if not slopes.isfinite().all():
+        raise Wrong(f"yours is {slopes[~slopes.isfinite()][0]:g} somewhere, expected 0 to 1.")
+    return slopes.detach().to(u.dtype)
+
+
+def _way(answer, start):
+    def loss(x):  # x times the pull of all edges: its gradient is the pull
+        return x * (RISES * _slopes(answer, x.detach() - EDGES)).sum()
+
+    return gradient_descent(loss, start, steps=300)
+
+
+def _draw_ball(answer):
+    """The ball from the first start from which it does not come to rest at the bottom, or 4.5."""
+    ways = [_way(answer, start) for start in STARTS]
+    way = next((way for way in ways if Outcome.of(way).kind != "bottom"), ways[-1])
+    figure = StairsPicture()
+    figure.show(way[: STEPS + 1])
+    figure.suptitle(f"Your ball from {way[0]:g}")
+    figure.summary = f"Your ball from {way[0]:g} {Outcome.of(way)}."
+    return figure
+
+
+@check_of(
+    "06.2",
+    "It reaches the bottom from every stair, and rests there.",
+    draw_wrong=_draw_ball,
+    draw_right=_draw_ball,
+)
+def check_slope(answer):
     u = torch.arange(-1600, 1601, dtype=torch.float64) / 200  # 0 is one of them
     for tensor in (u, u[1:].reshape(-1, 2).float()):
         _expect_slopes(tensor, _slopes(answer, tensor))
@@ -54,42 +88,13 @@ def _check_slope(answer):
 
 
 def _expect_slopes(u, slopes):
-    for wrong, story in (
+    for wrong, why in (
         (slopes > 1 + 1e-6, "is larger than 1. That only means a larger learning rate."),
         (slopes < 0, "is negative: it points up where the stairs go down."),
     ):
         if wrong.any():
             place = u[wrong][0].item()
-            raise Wrong(f"u = {place:g}: yours {slopes[wrong][0]:.7g} {story}")
-
-
-def _draw_ball(answer):
-    """The ball from the first start from which it does not come to rest at the bottom, or 4.5."""
-    ways = [_way(answer, start) for start in STARTS]
-    way = next((way for way in ways if Outcome.of(way).kind != "bottom"), ways[-1])
-    figure = StairsPicture()
-    figure.show(way[: STEPS + 1])
-    figure.suptitle(f"Your ball from {way[0]:g}")
-    figure.summary = f"Your ball from {way[0]:g} {Outcome.of(way)}."
-    return figure
-
-
-def _way(answer, start):
-    # x times the pull: its gradient is the pull
-    return gradient_descent(lambda x: x * _pull(answer, x.detach()), start, steps=300)
-
-
-def _pull(answer, x):
-    return (RISES * _slopes(answer, x - EDGES)).sum()
-
-
-def _slopes(answer, u):
-    cures = {"is ambiguous": "u is a tensor: use torch.where, or (u > 0) & (u < 1)"}
-    slopes = call_answer(answer, u.clone(), cures=cures)
-    expect_tensor("my_slope(u)", slopes, u.shape, "Return one number for each u.")
-    if not slopes.isfinite().all():
-        raise Wrong(f"yours is {slopes[~slopes.isfinite()][0]:g} somewhere, expected 0 to 1.")
-    return slopes.detach().to(u.dtype)
+            raise Wrong(f"u = {place:g}: yours {slopes[wrong][0]:.7g} {why}")
 
 
 def _why_no_rest(found, way):
@@ -104,7 +109,8 @@ def _why_no_rest(found, way):
     )
 
 
-def _check_half_width(answer):
+@check_of("06.3", "The other half get the gradient 0.")
+def check_half_width(answer):
     yours = as_number(answer, "half_width: ")
     if abs(yours - 0.67) < 1e-6 or abs(yours - 0.67449) <= 5e-4:  # two decimals, or more
         return
@@ -117,55 +123,3 @@ def _check_half_width(answer):
     elif yours < 0:
         why = "A width is not negative: a quarter of the inputs is above it."
     raise Wrong(f"half_width: yours {yours:g}, expected 0.67. {why}")
-
-
-EXERCISES = (
-    Exercise(
-        "06.1",
-        "Too narrow to move",
-        4,
-        "On the stairs above, with a triangle as the surrogate: write `starving_width(start)`, the "
-        "widest triangle that is 0 at every edge, so that a ball that starts there stays. `start` "
-        "is a plain number; the edges are at -2, 0, 1, 2, 3 and 4.",
-        (
-            "The triangle `max(0, 1 - |u|/w)` is 0 where |u| ≥ w, and u is `start - edge`.",
-            "The ball moves as soon as one edge has a gradient. Which edge is that, as w grows?",
-            "The one with the smallest `|start - edge|`.",
-        ),
-        _check_starving_width,
-        "The triangle ends at the nearest edge.",
-    ),
-    Exercise(
-        "06.2",
-        "Your own shape",
-        8,
-        "Write `my_slope(u)`, a surrogate for the same stairs. It gets a tensor of `x - edge`, "
-        "and returns a slope from 0 to 1 for each. The ball starts at 1.5, 2.5, 3.5 and 4.5, and "
-        f"has to reach the bottom and rest there each time; from 4.5 in at most {MOST_STEPS} "
-        "steps. (A triangle of width 1 needs 6.) It may differ between the two sides of an edge.",
-        (
-            "On a stair, u is positive for the edge that the ball should fall over.",
-            "At the bottom, between -2 and 0, the wall is at u from 0 to 2, and the stairs are at "
-            "negative u. Where should the slope be 0, so that there is a place to rest?",
-            "A slope of 1 on a whole stair makes one step as long as a stair.",
-        ),
-        _check_slope,
-        "It reaches the bottom from every stair, and rests there.",
-        draw_wrong=_draw_ball,
-        draw_right=_draw_ball,
-    ),
-    Exercise(
-        "06.3",
-        "Half of them",
-        3,
-        "A step gets normally distributed inputs (mean 0, standard deviation 1), and a triangle as "
-        "its surrogate. At which width do exactly half of the inputs get a gradient? Give two "
-        "decimals.",
-        (
-            "The inputs between -w and w get one, so a quarter of all inputs has to be above w.",
-            "`Normal(0.0, 1.0).icdf(p)` is the number below which a share p of them lies.",
-        ),
-        _check_half_width,
-        "The other half get the gradient 0.",
-    ),
-)

@@ -1,4 +1,4 @@
-"""Exercises on training through rounding: a quantizer with three bugs, and the last bin."""
+"""Checks on training through rounding: a quantizer with three bugs, and the last bin."""
 
 from contextlib import contextmanager
 from unittest import mock
@@ -7,16 +7,16 @@ import torch
 import torch.nn.functional as F
 
 from helpers import functions
+from lessons.difference_figure import draw_against
 from lessons.digits import Run, accuracy, train
-from lessons.exercises.exercise import Exercise, Wrong
 from lessons.exercises.pointwise import (
     UPSTREAM,
-    draw_against,
     expect_also,
     expect_each,
     gradients_for,
     run_on_leaves,
 )
+from lessons.exercises.registry import Wrong, check_of
 
 LOW, HIGH, SCALE = -2, 1, 0.25
 RANGE = -0.9, 0.7  # to draw
@@ -24,8 +24,27 @@ ENOUGH = 80  # % of the held-out digits; with a bug left in it is 65 at most, wi
 X = torch.tensor([-0.9, -0.3, -0.1, 0.1, 0.2, 0.9])
 
 
-def _check_repaired(answer):
-    x, step, y = _quantized(answer)
+def _quantized(x, step, low, high):
+    step = functions.scale_gradient(step, (x.numel() * high) ** -0.5)
+    bins = functions.round_ste(x / step)
+    return functions.clamp(bins, low, high, bound_gradient=1) * step
+
+
+def _run(quantize):
+    return run_on_leaves(quantize, X, torch.tensor(SCALE), rest=(LOW, HIGH))
+
+
+def _with_step(quantize):
+    return lambda x: quantize(x, torch.tensor(SCALE), LOW, HIGH)
+
+
+@check_of(
+    "07.1",
+    "It learns its weights and its scale.",
+    draw_wrong=draw_against(_with_step(_quantized), RANGE, of=_with_step),
+)
+def check_repaired(answer):
+    x, step, y = _run(answer)
     expect_each("value", X, y, (X / SCALE).round().clamp(LOW, HIGH) * SCALE)
     of_x, of_step = gradients_for(UPSTREAM, y, x, step) if y.requires_grad else (None, None)
     if of_x is None:
@@ -34,8 +53,8 @@ def _check_repaired(answer):
         raise Wrong("gradient of x: yours 0 everywhere. Round with a straight-through estimator.")
     if of_x[0] or of_x[-1]:
         raise Wrong(
-            "gradient of x outside the range: yours "
-            f"{[of_x[0].item(), of_x[-1].item()]}, expected 0: there the value does not change."
+            f"gradient of x outside the range: yours {of_x[[0, -1]].tolist()}, expected 0: there "
+            "the value does not change."
         )
     inside = slice(1, 5)
     if not of_x[inside].all():
@@ -45,15 +64,15 @@ def _check_repaired(answer):
         )
     if of_step is None:
         raise Wrong("gradient of step: yours None, expected a number. The step is detached.")
-    x, step, y = _quantized(_reference)
-    _, want = gradients_for(UPSTREAM, y, x, step)
-    if abs(of_step - want) > 1e-4 * abs(want):
+    x, step, y = _run(_quantized)
+    _, right = gradients_for(UPSTREAM, y, x, step)
+    if abs(of_step - right) > 1e-4 * abs(right):
         raise Wrong(
-            f"gradient of step: yours is {(of_step / want).item():.3g} times the expected one. "
+            f"gradient of step: yours is {(of_step / right).item():.3g} times the expected one. "
             "It goes through both places where step is used, and through scale_gradient once."
         )
     more = torch.stack([2 * X, 5 * X.flip(0)]).double(), torch.tensor(0.5).double()
-    expect_also(answer, _reference, *more, names=("x", "step"), rest=(-4, 3))
+    expect_also(answer, _quantized, *more, names=("x", "step"), rest=(-4, 3))
     percent = accuracy(train(Run(answer, scale_factor=0.25, learns_scale=True)))
     if percent < ENOUGH:
         raise Wrong(
@@ -61,18 +80,18 @@ def _check_repaired(answer):
         )
 
 
-def _quantized(quantize):
-    return run_on_leaves(quantize, X, torch.tensor(SCALE), rest=(LOW, HIGH))
+def _clamp_since_2_14(x, min, max):
+    return F.hardtanh(x, min, max)  # gradient 0 at a bound
 
 
-def _reference(x, step, low, high):
-    step = functions.scale_gradient(step, (x.numel() * high) ** -0.5)
-    bins = functions.round_ste(x / step)
-    return functions.clamp(bins, low, high, bound_gradient=1) * step
-
-
-def _with_step(quantize):
-    return lambda x: quantize(x, torch.tensor(SCALE), LOW, HIGH)
+@contextmanager
+def _same_clamp():
+    """So that the verdict is the same with every version of torch."""
+    with (
+        mock.patch.object(torch, "clamp", _clamp_since_2_14),
+        mock.patch.object(torch.Tensor, "clamp", _clamp_since_2_14),
+    ):
+        yield
 
 
 def _whole(x, scale=SCALE, low=LOW, high=HIGH, clamp=None):
@@ -82,33 +101,24 @@ def _whole(x, scale=SCALE, low=LOW, high=HIGH, clamp=None):
 
 
 def _with_clamp(quantize):
+    @_same_clamp()
     def quantized(x):
-        with _clamp_of_2_14():
-            return quantize(x, SCALE, LOW, HIGH, _since_2_14)
+        return quantize(x, SCALE, LOW, HIGH, _clamp_since_2_14)
 
     return quantized
 
 
-@contextmanager
-def _clamp_of_2_14():
-    """So that the verdict is the same with every version of torch."""
-    with (
-        mock.patch.object(torch, "clamp", _since_2_14),
-        mock.patch.object(torch.Tensor, "clamp", _since_2_14),
-    ):
-        yield
-
-
-def _since_2_14(x, min, max):
-    return F.hardtanh(x, min, max)  # gradient 0 at a bound
-
-
-def _check_whole_bins(answer):
+@check_of(
+    "07.2",
+    "Whole bins, with every version of torch.",
+    draw_wrong=draw_against(_whole, RANGE, of=_with_clamp),
+)
+def check_whole_bins(answer):
     # inside the middle bins, at their centres, in the outer half of the last ones, and beyond
     bins = torch.tensor([-0.9, 0.0, 0.4, -1.6, 1.0, -2.0, 1.45, -2.45, 1.6, -2.6, 2.0, -3.0])
     slope = torch.tensor([1.0, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0])
-    with _clamp_of_2_14():
-        x, y = run_on_leaves(answer, bins * SCALE, rest=(SCALE, LOW, HIGH, _since_2_14))
+    with _same_clamp():
+        x, y = run_on_leaves(answer, bins * SCALE, rest=(SCALE, LOW, HIGH, _clamp_since_2_14))
     value = bins.round().clamp(LOW, HIGH) * SCALE
     expect_each("value", bins, y, value, _why_value, at="x / scale")
     (gradient,) = gradients_for(UPSTREAM, y, x)
@@ -119,8 +129,8 @@ def _check_whole_bins(answer):
     at = {"upstream": UPSTREAM, "at": "x / scale"}
     expect_each("gradient", bins, gradient, slope * UPSTREAM, why, **at)
     bins = torch.tensor([[-0.9, 3.45, -4.6], [2.6, -4.45, 4.0], [-3.9, 3.6, -4.0]]).double()
-    with _clamp_of_2_14():
-        expect_also(answer, _whole, bins * 0.5, rest=(0.5, -4, 3, _since_2_14))
+    with _same_clamp():
+        expect_also(answer, _whole, bins * 0.5, rest=(0.5, -4, 3, _clamp_since_2_14))
 
 
 def _why_value(_, yours):
@@ -138,45 +148,3 @@ def _why_bin(place, _):
     if not LOW <= place <= HIGH:
         return "The outermost bin extends half a bin beyond its centre."
     return "It rounds to a bin of the range, so it has to learn."
-
-
-EXERCISES = (
-    Exercise(
-        "07.1",
-        "A quantizer that does not learn",
-        8,
-        "`broken`, in the cell below, rounds the weights and the inputs of a network, and should "
-        "learn its step, too. It has three bugs. Write `repaired` with the same value. `check` "
-        "looks at its gradients and trains a network of 2 bits with it, from a quarter of the good "
-        f"scale: at least {ENOUGH} % of the held-out digits have to be right.",
-        (
-            "Compute the gradients of `broken(x, step, -2, 1).sum()`, for an x and a step that "
-            "require one.",
-            "`scale_gradient` is not a bug: keep it. Clamp with `bound_gradient=1`, as `broken` "
-            "does.",
-            "Remove the two `detach`, and replace `round` by another operation.",
-        ),
-        _check_repaired,
-        "It learns its weights and its scale.",
-        draw_against(_with_step(_reference), RANGE, of=_with_step),
-    ),
-    Exercise(
-        "07.2",
-        "The whole of the last bin",
-        6,
-        "Write `whole_bins(x, scale, low, high, clamp)`, a quantizer with the value `clamp(round(x "
-        "/ scale), low, high) * scale`, whose gradient is 1 wherever x rounds to a bin of the "
-        "range, and 0 outside. `clamp` is passed in as `clamp(x, low, high)` and behaves as "
-        "torch.clamp has since 2.14: its gradient at a bound is 0. `round_ste` may be used; other "
-        "operators of helpers may not. (`check` stays at least 0.05 bins away from each edge.)",
-        (
-            "What if you clamp first, and round then?",
-            "Then the outermost bins keep their inner half. Where does the last bin end?",
-            "At half a bin beyond `high`. Clamp a little before that, so that it still rounds to "
-            "`high`.",
-        ),
-        _check_whole_bins,
-        "Whole bins, with every version of torch.",
-        draw_against(_whole, RANGE, of=_with_clamp),
-    ),
-)

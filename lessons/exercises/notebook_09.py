@@ -1,26 +1,13 @@
-"""Exercises on default gradients: a NaN to avoid, and a gradient that no slope explains."""
+"""Checks on default gradients: a NaN to avoid, and a gradient that no slope explains."""
 
 import torch
 
+from lessons.difference_figure import draw_against
 from lessons.exercises.bug_hunt import CallRecorder
-from lessons.exercises.exercise import Exercise, Wrong
-from lessons.exercises.pointwise import (
-    draw_against,
-    gradients_for,
-    own_functions,
-    run_on_leaves,
-)
+from lessons.exercises.pointwise import gradients_for, own_functions, run_on_leaves
+from lessons.exercises.registry import Wrong, check_of
 
 float32, float64 = torch.float32, torch.float64
-PAIRS = (  # a, b and upstream gradients, none of them 1
-    (
-        torch.tensor([[0.0, 3.0, 0.0], [-5.0, 0.0, 3e-9]], dtype=float64),
-        torch.tensor([[0.0, 4.0, 2.0], [0.0, 0.0, -4e-9]], dtype=float64),
-        torch.tensor([[2.0, -3.0, 5.0], [0.5, 7.0, -4.0]], dtype=float64),
-    ),
-    (torch.tensor([1.5, 0.0, -3.0]), torch.tensor([2.0, 0.0, 4.0]), torch.tensor([3.0, 2.0, -2.0])),
-    (torch.zeros((), dtype=float64), torch.zeros((), dtype=float64), torch.tensor(3.0).double()),
-)
 # The node of the learner's last step -> why its gradient is NaN where both are 0.
 NAN_AFTER = {
     "Hypot": "The gradient of hypot is a / length: there, 0 / 0.",
@@ -32,24 +19,55 @@ NAN_AFTER = {
 }
 
 
-def _check_length(answer):
-    for a, b, upstream in PAIRS:
-        *inputs, length = run_on_leaves(answer, a, b)
-        right = torch.hypot(a, b)
-        _compare_lengths(length, right, a, b)
-        gradients = gradients_for(upstream, length, *inputs)
-        for name, gradient, side in zip("ab", gradients, (a, b), strict=True):
-            if gradient is None:
-                raise Wrong(f"gradient of {name}: yours None: nothing leads from the length to it.")
-            expected = torch.where(right == 0, 0, upstream * side / right)
-            _compare_gradients(name, gradient, expected, a, b, upstream, _last_step(length))
+def _differences(yours, expected, rounding):
+    """(index, yours, expected) of each number that differs, NaN, too."""
+    pairs = zip(yours.flatten().tolist(), expected.flatten().tolist(), strict=True)
+    for i, (mine, right) in enumerate(pairs):
+        if not abs(mine - right) <= rounding * abs(right):
+            yield i, mine, right
 
 
-def _compare_lengths(length, right, a, b):
-    for where, yours, expected in _by_element(a, b, length.detach(), right):
-        if not abs(yours - expected) <= 1e-5 * expected:  # NaN, too
-            why = _why_tiny(yours, length) if expected < 1e-3 else _why_long(yours, length, a, b)
-            raise Wrong(f"value at {where}: yours {yours:g}, expected {expected:g}. {why}")
+def _with_b_zero(length):
+    return lambda a: length(a, torch.zeros_like(a))
+
+
+@check_of(
+    "09.1",
+    "The gradient is 0 where both are 0 and the direction elsewhere, and never NaN.",
+    inputs=[  # a, b and upstream gradients, none of them 1
+        (
+            torch.tensor([[0.0, 3.0, 0.0], [-5.0, 0.0, 3e-9]], dtype=float64),
+            torch.tensor([[0.0, 4.0, 2.0], [0.0, 0.0, -4e-9]], dtype=float64),
+            torch.tensor([[2.0, -3.0, 5.0], [0.5, 7.0, -4.0]], dtype=float64),
+        ),
+        (
+            torch.tensor([1.5, 0.0, -3.0]),
+            torch.tensor([2.0, 0.0, 4.0]),
+            torch.tensor([3.0, 2.0, -2.0]),
+        ),
+        [torch.tensor(number, dtype=float64) for number in (0.0, 0.0, 3.0)],
+    ],
+    draw_wrong=draw_against(torch.abs, (-2.0, 2.0), of=_with_b_zero, name="a, at b = 0"),
+)
+def check_length(answer, a, b, upstream):
+    *leaves, length = run_on_leaves(answer, a, b)
+    right = torch.hypot(a, b)
+    at = [f"a = {x:g}, b = {y:g}" for x, y in zip(a.flatten(), b.flatten(), strict=True)]
+    for i, mine, expected in _differences(length.detach(), right, 1e-5):
+        why = _why_tiny(mine, length) if expected < 1e-3 else _why_long(mine, length, a, b)
+        raise Wrong(f"value at {at[i]}: yours {mine:g}, expected {expected:g}. {why}")
+    gradients = gradients_for(upstream, length, *leaves)
+    for name, gradient, side in zip("ab", gradients, (a, b), strict=True):
+        if gradient is None:
+            raise Wrong(f"gradient of {name}: yours None: nothing leads from the length to it.")
+        slope = torch.where(right == 0, 0, upstream * side / right)
+        for i, mine, expected in _differences(gradient, slope, 1e-5):
+            zero = "a = 0, b = 0" in at[i]
+            why = _why_at_zero(mine, length) if zero else _why_there(mine, name)
+            raise Wrong(
+                f"gradient of {name} at {at[i]}, upstream {upstream.flatten()[i]:g}: "
+                f"yours {mine:g}, expected {expected:g}. {why}"
+            )
 
 
 def _why_tiny(yours, length):
@@ -72,20 +90,11 @@ def _why_long(yours, length, a, b):
     return "It is the root of a² + b²."
 
 
-def _compare_gradients(name, gradient, expected, a, b, upstream, step):
-    for where, yours, right, factor in _by_element(a, b, gradient, expected, upstream):
-        if not abs(yours - right) <= 1e-5 * abs(right):
-            why = _why_at_zero(yours, step) if "a = 0, b = 0" in where else _why_there(yours, name)
-            raise Wrong(
-                f"gradient of {name} at {where}, upstream {factor:g}: yours {yours:g}, "
-                f"expected {right:g}. {why}"
-            )
-
-
-def _why_at_zero(yours, step):
+def _why_at_zero(yours, length):
     if yours == yours:
         return "There it is 0, for both."
     unknown = "Some step of backward computes 0 / 0 or 0 · ∞."
+    step = _last_step(length)
     return next((why for name, why in NAN_AFTER.items() if step.startswith(name)), unknown)
 
 
@@ -99,16 +108,6 @@ def _last_step(y):
     return y.grad_fn.name() if y.grad_fn else ""
 
 
-def _by_element(a, b, *tensors):
-    """(where, a number of each tensor), element by element."""
-    for x, y, *numbers in zip(*(each.flatten().tolist() for each in (a, b, *tensors)), strict=True):
-        yield f"a = {x:g}, b = {y:g}", *numbers
-
-
-def _with_b_zero(length):
-    return lambda a: length(a, torch.zeros_like(a))
-
-
 ON_THE_LINE = (-2.0, -1e12, -0.3, -1e-12, 0.0, -0.0, 1e-12, 0.5, 3.0, 1e12)
 LINE_UPSTREAM = torch.tensor([2.0, -3.0, 0.5, 5.0, -4.0, 3.0, -2.0, 7.0, 6.0, -0.5])
 AT_ZERO = {
@@ -117,36 +116,38 @@ AT_ZERO = {
 }
 
 
-def _check_flat_at_zero(answer):
-    for dtype, shape in ((float32, (10,)), (float64, (2, 5))):
-        with CallRecorder() as calls:
-            x, y = run_on_leaves(answer, torch.tensor(ON_THE_LINE, dtype=dtype).reshape(shape))
-        if calls.called & {"detach", "detach_", "data"}:
-            raise Wrong("it cuts the graph with detach. Here no cut is needed.")
-        for number, yours in zip(ON_THE_LINE, y.flatten().tolist(), strict=True):
-            if not abs(yours - number) <= 1e-6 * abs(number):
-                value = f"value at x = {number:g}: yours {yours:g}, expected {number:g}."
-                raise Wrong(value + _what_is_lost(number, yours))
-        (gradient,) = gradients_for(LINE_UPSTREAM.reshape(shape), y, x)
-        if own_functions(y):
-            raise Wrong("it contains a Function of your own. torch's own operations suffice.")
-        if gradient is None:
-            raise Wrong("gradient: yours None. Nothing leads from the value to x.")
-        for number, yours, upstream in zip(
-            ON_THE_LINE, gradient.flatten().tolist(), LINE_UPSTREAM.tolist(), strict=True
-        ):
-            expected = upstream if number else 0.0
-            if abs(yours - expected) <= 1e-6 * abs(expected):
-                continue
-            why = "Away from 0 it is upstream, times the slope 1."
-            if not number:
-                why = AT_ZERO.get(yours / upstream, "There it is 0.")
-            if yours != yours:
-                why = "Some step of backward computes 0 / 0 or ∞ · 0: both are nan."
-            raise Wrong(
-                f"gradient at x = {number:g}, upstream {upstream:g}: yours {yours:g}, "
-                f"expected {expected:g}. {why}"
-            )
+@check_of(
+    "09.2",
+    "The slope is 1, but autograd returns 0: the chain rule does not preserve subgradients.",
+    inputs=[(float32, (10,)), (float64, (2, 5))],
+    draw_wrong=draw_against(lambda x: torch.relu(x) - torch.relu(-x), (-2.0, 2.0)),
+)
+def check_flat_at_zero(answer, dtype, shape):
+    given = torch.tensor(ON_THE_LINE, dtype=dtype)
+    with CallRecorder() as calls:
+        x, y = run_on_leaves(answer, given.reshape(shape))
+    if calls.called & {"detach", "detach_", "data"}:
+        raise Wrong("it cuts the graph with detach. Here no cut is needed.")
+    for _, mine, number in _differences(y.detach(), given, 1e-6):
+        value = f"value at x = {number:g}: yours {mine:g}, expected {number:g}."
+        raise Wrong(value + _what_is_lost(number, mine))
+    (gradient,) = gradients_for(LINE_UPSTREAM.reshape(shape), y, x)
+    if own_functions(y):
+        raise Wrong("it contains a Function of your own. torch's own operations suffice.")
+    if gradient is None:
+        raise Wrong("gradient: yours None. Nothing leads from the value to x.")
+    slope = torch.where(given == 0, 0, LINE_UPSTREAM)
+    for i, mine, expected in _differences(gradient, slope, 1e-6):
+        number, upstream = given[i].item(), LINE_UPSTREAM[i].item()
+        why = "Away from 0 it is upstream, times the slope 1."
+        if not number:
+            why = AT_ZERO.get(mine / upstream, "There it is 0.")
+        if mine != mine:
+            why = "Some step of backward computes 0 / 0 or ∞ · 0: both are nan."
+        raise Wrong(
+            f"gradient at x = {number:g}, upstream {upstream:g}: yours {mine:g}, "
+            f"expected {expected:g}. {why}"
+        )
 
 
 def _what_is_lost(number, yours):
@@ -158,43 +159,3 @@ def _what_is_lost(number, yours):
     if number < 0 and yours == 0:
         return " The negative half is lost."
     return " x goes further than that: it has no bounds." if abs(yours) < abs(number) else ""
-
-
-EXERCISES = (
-    Exercise(
-        "09.1",
-        "A length that trains",
-        7,
-        "Write `length(a, b)`. Its value and its gradient are those of `torch.hypot(a, b)`, except "
-        "where `a` and `b` are both 0. There the gradient of `hypot` is NaN; yours is 0 for both. "
-        "The two tensors have the same shape, any shape, and some of their elements may be 0.",
-        (
-            "No operation after `hypot` can repair its gradient. At best it passes back a 0, and 0 "
-            "times NaN is NaN.",
-            "So never give `hypot` two zeros. Where both are 0, give it another number for `a`. "
-            "That is the first `torch.where`.",
-            "Now the value is wrong where both are 0. A second `torch.where` puts the 0 there, and "
-            "passes no gradient back.",
-        ),
-        _check_length,
-        "The gradient is 0 where both are 0 and the direction elsewhere, and never NaN.",
-        draw_against(torch.abs, (-2.0, 2.0), of=_with_b_zero, name="a, at b = 0"),
-    ),
-    Exercise(
-        "09.2",
-        "A line, flat at one point",
-        5,
-        "Write `flat_at_zero(x)`. Its value is x, for every x. Its gradient is 1, except at x = 0, "
-        "where it is 0. Build it from two of torch's own operations that bend at 0, without "
-        "`detach` and without a Function of your own.",
-        (
-            "The value is a straight line, so no slope is 0. But autograd never sees the line, "
-            "only the pieces that you build it from.",
-            "Which operations have a kink at 0, and gradient 0 there? Add or multiply two of them.",
-            "`relu(x)` is the right half of x. The left half is `-relu(-x)`.",
-        ),
-        _check_flat_at_zero,
-        "The slope is 1, but autograd returns 0: the chain rule does not preserve subgradients.",
-        draw_against(lambda x: torch.relu(x) - torch.relu(-x), (-2.0, 2.0)),
-    ),
-)

@@ -1,4 +1,4 @@
-"""Exercises on training through a choice: a detach, an estimator, a codebook."""
+"""Checks on training through a choice: a detach, an estimator, a codebook."""
 
 from functools import lru_cache
 
@@ -6,72 +6,35 @@ import torch
 import torch.nn.functional as F
 
 from autograd_surprises.numerics import short_number
-from lessons.choices import (
-    DETERMINISTIC,
-    ESTIMATORS,
-    UNBIASED,
-    bias_and_spread,
-    estimates,
-)
+from lessons.choices import DETERMINISTIC, ESTIMATORS, UNBIASED, bias_and_spread, estimates
 from lessons.exercises.answers import call_answer, expect_close, expect_tensor
-from lessons.exercises.exercise import Exercise, NotDone, Wrong
-from lessons.exercises.seeded import random_tensors
+from lessons.exercises.arguments import random_tensors
+from lessons.exercises.registry import NotDone, Wrong, check_of
 
-# logits, baseline, the option that was chosen, its cost
-STEPS = (
-    ([0.5, -0.25, 1.0], 2.0, 1, 5.0),
-    ([-1.0, 0.75, 0.25], 3.0, 0, 2.5),
-    ([0.0, 2.0, -0.5], -1.0, 2, 1.5),
-    ([0.25, -1.5, 1.0, 0.5, -0.75], 0.5, 3, -2.0),
+float32, float64 = torch.float32, torch.float64
+
+
+@check_of(
+    "12.1",
+    "The policy learns from the product, the baseline from the square.",
+    inputs=[
+        ([0.5, -0.25, 1.0], 2.0, 1, 5.0, float64),
+        ([-1.0, 0.75, 0.25], 3.0, 0, 2.5, float64),
+        ([0.0, 2.0, -0.5], -1.0, 2, 1.5, float64),
+        ([0.25, -1.5, 1.0, 0.5, -0.75], 0.5, 3, -2.0, float32),
+    ],
 )
-
-
-def _check_step_loss(answer):
-    for logits, baseline, chosen, cost in STEPS:
-        dtype = torch.float64 if len(logits) == 3 else torch.float32
-        logits = torch.tensor(logits, dtype=dtype, requires_grad=True)
-        baseline = torch.tensor(baseline, dtype=dtype, requires_grad=True)
-        where = f"repaired_step_loss(logits, {baseline:g}, {chosen}, {cost:g})"
-        loss = call_answer(answer, logits, baseline, chosen, cost)
-        if isinstance(loss, (tuple, list)):
-            raise Wrong(f"{where}: yours is a {type(loss).__name__}. Return the sum of both terms.")
-        expect_tensor(where, loss, torch.Size(()))
-        if not loss.requires_grad:
-            raise Wrong(f"{where} has no graph: everything in it is detached.")
-        of_logits, of_baseline = torch.autograd.grad(loss, (logits, baseline), allow_unused=True)
-        _require_both(where, of_logits, of_baseline)
-        log_probabilities = logits.detach().log_softmax(-1)
-        advantage = cost - baseline.detach()
-        gradient = advantage * (
-            torch.eye(len(logits), dtype=dtype)[chosen] - log_probabilities.exp()
-        )
-        expect_close(
-            f"{where}: gradient of logits",
-            of_logits,
-            gradient,
-            {
-                "The sign is turned: a high cost has to make the choice less likely.": -gradient,
-                "The cost itself is there: subtract the baseline.": gradient / advantage * cost,
-                "The advantage has become 1: detach it, but keep its value.": gradient / advantage,
-                "That is the gradient of the probability: keep its logarithm.": gradient
-                * log_probabilities[chosen].exp(),
-            },
-        )
-        leak = log_probabilities[chosen]
-        expect_close(
-            f"{where}: gradient of baseline",
-            of_baseline,
-            -2 * advantage,
-            {
-                f"{leak.neg():.4g} of it comes through the product with log_probability: the "
-                "baseline has to learn from advantage ** 2 alone.": -2 * advantage - leak,
-                "The square is halved: keep advantage ** 2.": -advantage,
-            },
-            "Only advantage ** 2 may reach it: -2 · (cost - baseline).",
-        )
-
-
-def _require_both(where, of_logits, of_baseline):
+def check_step_loss(answer, logits, baseline, chosen, cost, dtype):
+    logits = torch.tensor(logits, dtype=dtype, requires_grad=True)
+    baseline = torch.tensor(baseline, dtype=dtype, requires_grad=True)
+    where = f"repaired_step_loss(logits, {baseline:g}, {chosen}, {cost:g})"
+    loss = call_answer(answer, logits, baseline, chosen, cost)
+    if isinstance(loss, (tuple, list)):
+        raise Wrong(f"{where}: yours is a {type(loss).__name__}. Return the sum of both terms.")
+    expect_tensor(where, loss, torch.Size(()))
+    if not loss.requires_grad:
+        raise Wrong(f"{where} has no graph: everything in it is detached.")
+    of_logits, of_baseline = torch.autograd.grad(loss, (logits, baseline), allow_unused=True)
     if of_logits is None:
         raise Wrong(
             f"{where}: logits get no gradient. log_probability is what carries it: detach the "
@@ -82,60 +45,76 @@ def _require_both(where, of_logits, of_baseline):
             f"{where}: baseline gets no gradient, so it never learns the mean cost. Detach the "
             "advantage in the product alone, not in the square."
         )
+    log_probabilities = logits.detach().log_softmax(-1)
+    log_probability, advantage = log_probabilities[chosen], cost - baseline.detach()
+    direction = torch.eye(len(logits), dtype=dtype)[chosen] - log_probabilities.exp()
+    gradient = advantage * direction
+    mistakes = {
+        "The sign is turned: a high cost has to make the choice less likely.": -gradient,
+        "The cost itself is there: subtract the baseline.": direction * cost,
+        "The advantage has become 1: detach it, but keep its value.": direction,
+        "That is the gradient of the probability: keep its logarithm.": (
+            gradient * log_probability.exp()
+        ),
+    }
+    expect_close(f"{where}: gradient of logits", of_logits, gradient, mistakes)
+    mistakes = {
+        f"{-log_probability:.4g} of it comes through the product with log_probability: the "
+        "baseline has to learn from advantage ** 2 alone.": -2 * advantage - log_probability,
+        "The square is halved: keep advantage ** 2.": -advantage,
+    }
+    why = "Only advantage ** 2 may reach it: -2 · (cost - baseline)."
+    expect_close(f"{where}: gradient of baseline", of_baseline, -2 * advantage, mistakes, why)
 
 
-BUDGETS = 1, 100, 10_000
 TEMPERATURES = 0.125, 0.25, 0.5, 1.0, 2.0, 4.0
 TOLERANCE = 1.15
 
 
-def _check_choice(answer):
-    for samples in BUDGETS:
-        name, temperature = _read_choice(call_answer(answer, samples), samples)
-        error = _error(name, temperature, samples)
-        best = min(_error(other, t, samples) for other in ESTIMATORS for t in TEMPERATURES)
-        if error > TOLERANCE * best:
-            raise Wrong(
-                f"{_counted(samples)}: yours, {name!r} at temperature {temperature:g}, has an "
-                f"error of {short_number(error, 2)}, expected at most "
-                f"{short_number(TOLERANCE * best, 2)}. {_why_not(name, temperature, samples)}"
-            )
-
-
-def _read_choice(choice, samples):
+@check_of(
+    "12.2",
+    "With few samples the spread decides, with many the bias.",
+    inputs=[("1 sample", 1), ("100 samples", 100), ("10,000 samples", 10_000)],
+)
+def check_choice(answer, where, samples):
+    choice = call_answer(answer, samples)
     if not isinstance(choice, (tuple, list)) or len(choice) != 2:
-        raise Wrong(f"{_counted(samples)}: return a name and a temperature, got {choice!r}.")
+        raise Wrong(f"{where}: return a name and a temperature, got {choice!r}.")
     name, temperature = choice
     if name is ... or temperature is ...:
         raise NotDone
     if name not in ESTIMATORS:
         names = ", ".join(map(repr, ESTIMATORS))
-        raise Wrong(f"{_counted(samples)}: there is no {name!r}, only {names}.")
+        raise Wrong(f"{where}: there is no {name!r}, only {names}.")
     if not isinstance(temperature, (int, float)) or not 0.05 <= temperature <= 20:
+        raise Wrong(f"{where}: a temperature from 0.05 to 20 is expected, got {temperature!r}.")
+    temperature = float(temperature)
+    error = _error(name, temperature, samples)
+    most = TOLERANCE * min(_error(e, t, samples) for e in ESTIMATORS for t in TEMPERATURES)
+    if error > most:
         raise Wrong(
-            f"{_counted(samples)}: a temperature from 0.05 to 20 is expected, got {temperature!r}."
+            f"{where}: yours, {name!r} at temperature {temperature:g}, has an error of "
+            f"{short_number(error, 2)}, expected at most {short_number(most, 2)}. "
+            f"{_why_not(name, temperature, samples)}"
         )
-    return name, float(temperature)
-
-
-def _counted(samples):
-    return f"{samples:,} sample{'s' if samples > 1 else ''}"
 
 
 def _error(name, temperature, samples):
-    bias, spread = _measured(name, 1.0 if name in UNBIASED else temperature)
+    bias, spread = _measured(name, temperature)
     return (bias**2 + spread**2 / samples) ** 0.5
 
 
 @lru_cache(maxsize=64)
 def _measured(name, temperature):
+    if name in UNBIASED and temperature != 1.0:  # there it changes nothing
+        return _measured(name, 1.0)
     samples = 1 if name in DETERMINISTIC else 20_000
     bias, spread = bias_and_spread(estimates(name, temperature, samples))
     return 0.0 if name in UNBIASED else bias, spread
 
 
 def _why_not(name, temperature, samples):
-    bias, spread = _measured(name, 1.0 if name in UNBIASED else temperature)
+    bias, spread = _measured(name, temperature)
     if name == "REINFORCE":
         return "A baseline takes spread away and adds no bias."
     if name == "with baseline":
@@ -151,12 +130,12 @@ Z = torch.tensor([[0.5, 0.25], [3.0, 0.5], [4.5, 0.5]])
 CODES = torch.tensor([[0.0, 0.0], [4.0, 0.0], [0.0, 2.0], [4.0, 2.0]])
 
 
-def _check_layer(answer):
-    _expect_layer(answer, Z, CODES, 0.25)
-    _expect_layer(answer, *random_tensors(0, (8, 3), (6, 3)), 0.75)
-
-
-def _expect_layer(answer, z, codes, beta):
+@check_of(
+    "12.3",
+    "Each loss moves what it should.",
+    inputs=[(Z, CODES, 0.25), (*random_tensors(0, (8, 3), (6, 3)), 0.75)],
+)
+def check_layer(answer, z, codes, beta):
     z, codes = z.clone().requires_grad_(), codes.clone().requires_grad_()
     result = call_answer(answer, z, codes, beta)
     if not isinstance(result, (tuple, list)) or len(result) != 2:
@@ -200,41 +179,29 @@ def _expect_loss(loss, z, codes, beta):
     q = codes[_nearest(z, codes)]
     of_z, of_codes = _gradients(F.mse_loss(z, q), z, codes)
     distance = F.mse_loss(z, q).detach()
-    expect_close(
-        "loss",
-        loss,
-        (1 + beta) * distance,
-        {
-            "The commitment loss is missing.": distance,
-            "The codebook loss is missing.": beta * distance,
-            "beta is missing.": 2 * distance,
-            "beta multiplies both terms.": 2 * beta * distance,
-            "Take the mean of the squares, not their sum.": (1 + beta) * distance * z.numel(),
-        },
-    )
+    mistakes = {
+        "The commitment loss is missing.": distance,
+        "The codebook loss is missing.": beta * distance,
+        "beta is missing.": 2 * distance,
+        "beta multiplies both terms.": 2 * beta * distance,
+        "Take the mean of the squares, not their sum.": (1 + beta) * distance * z.numel(),
+    }
+    expect_close("loss", loss, (1 + beta) * distance, mistakes)
     yours_z, yours_codes = _gradients(loss, z, codes)
     if yours_codes is None:
         raise Wrong(
             "gradient of codes, through the loss: yours None, expected a tensor. The codebook "
             "loss needs q itself: neither q.detach(), nor y, where q stands behind the detach."
         )
-    expect_close(
-        "gradient of codes, through the loss",
-        yours_codes,
-        of_codes,
-        {
-            "beta multiplies the codebook loss.": beta * of_codes,
-            "The commitment loss moves the codes, too: detach q there.": (1 + beta) * of_codes,
-        },
-    )
+    mistakes = {
+        "beta multiplies the codebook loss.": beta * of_codes,
+        "The commitment loss moves the codes, too: detach q there.": (1 + beta) * of_codes,
+    }
+    expect_close("gradient of codes, through the loss", yours_codes, of_codes, mistakes)
     if yours_z is None:
         raise Wrong("gradient of z, through the loss: yours None. Nothing commits z to its code.")
-    expect_close(
-        "gradient of z, through the loss",
-        yours_z,
-        beta * of_z,
-        {"The codebook loss moves z, too: detach z there.": (1 + beta) * of_z},
-    )
+    mistakes = {"The codebook loss moves z, too: detach z there.": (1 + beta) * of_z}
+    expect_close("gradient of z, through the loss", yours_z, beta * of_z, mistakes)
 
 
 def _nearest(z, codes):
@@ -247,29 +214,23 @@ def _gradients(of, z, codes):
     return torch.autograd.grad(of, (z, codes), allow_unused=True, retain_graph=True)
 
 
-def _check_revive(answer):
-    if answer is ...:
-        raise NotDone
-    if not callable(answer):
-        raise Wrong(f"needs the function itself, got {type(answer).__name__}.")
-    for seed in range(4):
-        _revive_once(answer, *(each.float() for each in random_tensors(seed, (8, 2), (8, 2))))
-    _revive_once(answer, *random_tensors(4, (10, 3), (6, 3)))
-
-
-def _revive_once(answer, images, codes):
+@check_of(
+    "12.4",
+    "The same parameter, and each dead code has a place where a vector is.",
+    inputs=[*((seed, (8, 2), (8, 2), float32) for seed in range(4)), (4, (10, 3), (6, 3), float64)],
+)
+def check_revive(answer, seed, of_z, of_codes, dtype):
+    images, codes = (each.to(dtype) for each in random_tensors(seed, of_z, of_codes))
     z, before = 2 * images.requires_grad_(), 9 + codes
     before[[1, 4]] = z[[0, 5]].detach()
     codes, index = torch.nn.Parameter(before.clone()), _nearest(z, before)
     used = index.unique().tolist()
     try:
-        result = answer(codes, z, index)
+        call_answer(answer, codes, z, index, needs_result=False)
     except RuntimeError as error:
         if "a leaf Variable that requires grad" not in str(error):
             raise
         raise Wrong(f"{error} Write into codes while recording is off.") from None
-    if result is ...:
-        raise NotDone
     if codes.grad_fn is not None:
         raise Wrong("codes has a grad_fn now: it is not a leaf any more. Recording has to be off.")
     if not codes.requires_grad:
@@ -302,74 +263,3 @@ def _expect_vectors_of(z, revived, dead):
             f"{same} got the same vector: only one of them can be the nearest. torch.randperm "
             "draws each number once."
         )
-
-
-EXERCISES = (
-    Exercise(
-        "12.1",
-        "A detach is missing",
-        6,
-        "Write `repaired_step_loss`, in which `logits` gets the REINFORCE gradient with this "
-        "baseline, and `baseline` gets the gradient of `advantage ** 2` alone. One `.detach()` is "
-        "missing. Put it where it belongs.",
-        (
-            "`advantage` stands in two products. In which of them may `baseline` learn?",
-            "Differentiate the first product by `baseline`: what is left is -log_probability, "
-            "which is positive whatever the cost was. So it pushes the baseline down.",
-            "Detach the factor that multiplies `log_probability`, there alone.",
-        ),
-        _check_step_loss,
-        "The policy learns from the product, the baseline from the square.",
-    ),
-    Exercise(
-        "12.2",
-        "An estimator for your budget",
-        6,
-        "Write `my_choice(samples)`. It returns the name of an estimator and a temperature, such "
-        'as `("Gumbel soft", 1.0)`, for a gradient that is averaged over 1, 100 or 10,000 samples. '
-        "Each time its measured error on the four weights above may be at most "
-        f"{TOLERANCE - 1:.0%} larger than that of the best choice.",
-        (
-            "The error is √(bias² + spread² / samples). Which part counts with one sample, and "
-            "which with 10,000?",
-            "Use the table and the explorer. For REINFORCE the temperature does not matter.",
-            "One estimator has no spread, one no bias; for 100 samples take one with a little of "
-            "both.",
-        ),
-        _check_choice,
-        "With few samples the spread decides, with many the bias.",
-    ),
-    Exercise(
-        "12.3",
-        "A codebook with three bugs",
-        8,
-        "`broken`, in the cell below, is the layer of a VQ-VAE: it returns y, which goes to the "
-        "decoder, and the loss of the codebook. The value of both is right. It has three bugs, "
-        "all from public implementations. Write `repaired`.",
-        (
-            "Draw the paths back from y: which tensors do they lead to? To z alone is right.",
-            "Draw the paths back from each of the two losses. The codebook loss leads to `codes` "
-            "alone, the commitment loss to z alone.",
-            "The whole difference is detached in y. The losses compare z with q, not with y, and "
-            "beta weighs the one that moves z.",
-        ),
-        _check_layer,
-        "Each loss moves what it should.",
-    ),
-    Exercise(
-        "12.4",
-        "Revive the dead codes",
-        6,
-        "Write `revive(codes, z, index)`. `codes` is a parameter of an optimizer, z the vectors of "
-        "a batch, and `index` has the code that is nearest to each of them. Move each code that no "
-        "vector chose to a vector of the batch, another one for each code; z has enough of them. "
-        "The codes in use stay where they are. Return nothing.",
-        (
-            "A mask of codes that are in use: start with zeros, and write True at `index`.",
-            "`torch.randperm(len(z))[:n]` draws n different rows.",
-            "`with torch.no_grad():` and then `codes[dead] = ...`",
-        ),
-        _check_revive,
-        "The same parameter, and each dead code has a place where a vector is.",
-    ),
-)

@@ -1,29 +1,18 @@
 """A learner's function of each number alone: its value, its gradient, and what it keeps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch.autograd.function import BackwardCFunction
 
+from autograd_surprises.backward.returned_none import functions_that_return_none
 from autograd_surprises.graph import nodes
-from autograd_surprises.show.picture import Picture
-from helpers.curves.agreement import measure_together, places_of_difference
-from helpers.curves.numbers import functions_that_return_none
-from lessons.difference_figure import plot_difference
-from lessons.exercises.answers import (
-    call_answer,
-    expect_close,
-    expect_tensor,
-    likely_mistake,
-)
-from lessons.exercises.exercise import Wrong
+from lessons.exercises.answers import call_answer, expect_close, expect_tensor, likely_mistake
+from lessons.exercises.registry import Wrong
 from lessons.saved_tensors import saved_tensors
 
 # Upstream gradients: no two alike, none of them 1.
 UPSTREAM = torch.tensor([3.0, 8.0, -2.0, 0.5, 4.0, -5.0, 7.0, -3.0, -6.0, 9.0, 2.5, -8.0])
-DRAWN_UPSTREAM = -2.0
 
 
 def run_on_leaves(answer: object, *given: torch.Tensor, rest: tuple = ()) -> tuple:
@@ -84,10 +73,10 @@ def expect_each(
     reason = likely_mistake(yours, mistakes or {})
     kind = "" if x.dtype == torch.float32 else f" ({_name(x.dtype)})"
     for i, (number, mine, right) in enumerate(zip(x.tolist(), yours, expected, strict=True)):
-        story = why(number, mine.item()) if callable(why) else why
+        other = why(number, mine.item()) if callable(why) else why
         for_upstream = "" if upstream is None else f", grad_output {upstream[i]:g}"
         where = f"{what} at {at} = {number:g}{kind}{for_upstream}"
-        expect_close(where, mine, right, why=reason or story)
+        expect_close(where, mine, right, why=reason or other)
 
 
 def expect_also(
@@ -131,29 +120,6 @@ def expect_slope(
     wrong = {reason: wrong_slope * upstream for reason, wrong_slope in mistakes.items()}
     wrong["backward ignores grad_output."] = slope
     expect_each(what, x, gradient, slope * upstream, mistakes=wrong, upstream=upstream)
-
-
-def draw_against(
-    expected: Callable[[torch.Tensor], torch.Tensor],
-    x: tuple[float, float],
-    *,
-    of: Callable[[Callable], Callable] = lambda answer: answer,
-    name: str = "x",
-) -> Callable[[Callable], Picture | None]:
-    """A function that draws an answer against `expected`, or returns None where they are the same.
-
-    x     the interval to draw
-    of    makes a function of one tensor from the answer
-    name  what x is called
-    """
-
-    def draw(answer):
-        # an upstream gradient that is not 1 shows where backward forgets it
-        calls = [(fn, {"grad_output": DRAWN_UPSTREAM}) for fn in (of(answer), expected)]
-        curves = measure_together(calls, x)
-        return plot_difference(*curves, name) if any(places_of_difference(curves)) else None
-
-    return draw
 
 
 def own_functions(y: torch.Tensor) -> list[str]:

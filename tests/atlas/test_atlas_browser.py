@@ -120,7 +120,9 @@ def test_a_click_opens_an_operation_where_something_happens(browser):
     assert browser.explorer is not before and browser.opened.children == (browser.explorer,)
     assert browser.explorer.values == {"at": "-1", "half_width": 1.0}
     assert browser.explorer.sliders["at"].options == ("-1", "1")
-    assert 'alt="F.hardtanh(x), at=-1' in browser.explorer.stored.value, "for want of anywidget"
+    assert 'alt="F.hardtanh(x), at=-1' in browser.explorer.picture.stored.value, (
+        "for want of anywidget"
+    )
 
 
 def test_without_a_derivative_it_says_why(browser):

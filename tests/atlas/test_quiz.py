@@ -285,7 +285,7 @@ def test_what_is_no_option_is_refused(quiz):
 
 
 def test_it_shows_itself_with_and_without_a_browser(quiz, capsys):
-    shown = quiz._repr_mimebundle_()
+    shown, _ = quiz._repr_mimebundle_()
     assert "application/vnd.jupyter.widget-view+json" in shown
     assert shown["text/plain"] == repr(quiz)
     stored = [(each["question"], dict(each["options"])) for each in shown[STORED]]

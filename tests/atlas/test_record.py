@@ -66,6 +66,9 @@ def differences(stored, found, call):
     return [f"{call}, {each}" for each in wrong]
 
 
+# Of 64 infinite numbers in float32, gelu is NaN on some processors with AVX2, and not on others.
+DIFFERS_WITH_AVX2 = {"F.gelu(x)": "64 numbers, float32"}
+
 # Where eigenvalues or inputs tie, libraries of other processors may pick another one.
 PICKED_BY_LIBRARIES = ("svdvals", "eigvalsh", "'nuc'", "topk", "kthvalue", "median", "mode")
 
@@ -97,6 +100,8 @@ def test_this_torch_measures_what_is_stored():
         for part in ("elementwise", "ties"):
             assert old[part].keys() == new[part].keys(), REMEDY
             for call, entry in old[part].items():
+                for each in (entry, new[part][call]):
+                    each.pop(DIFFERS_WITH_AVX2.get(call), None)
                 assert differences(entry, new[part][call], call) == [], REMEDY
 
 

@@ -70,10 +70,10 @@ RIGHT = {
         "without its zeros": lambda x: x - x * (x == 0),
     },
 }
-CASES = [(number, name) for number, answers in RIGHT.items() for name in answers]
+ANSWERS = [(number, name) for number, answers in RIGHT.items() for name in answers]
 
 
-@pytest.mark.parametrize("number, name", CASES, ids=[f"{n}-{name}" for n, name in CASES])
+@pytest.mark.parametrize("number, name", ANSWERS, ids=[f"{n}-{name}" for n, name in ANSWERS])
 def test_a_right_answer_is_accepted(number, name, capsys):
     check(number, RIGHT[number][name])
     assert capsys.readouterr().out.startswith(f"✓ {number} ")

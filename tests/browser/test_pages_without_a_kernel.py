@@ -5,7 +5,8 @@ import re
 import pytest
 import torch
 
-from autograd_surprises.show.badge import RED, Badge
+from autograd_surprises.show.badge import Badge
+from autograd_surprises.show.colours import RED
 from autograd_surprises.show.findings import finding_html
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture

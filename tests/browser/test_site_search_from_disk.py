@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 from asked_questions import QUESTIONS
-from pasted_texts import EXAMPLES, TWO, TYPED, UNKNOWN, every_warning, pasted, said_by_torch
+from pasted_texts import EXAMPLES, TWO, TYPED, UNKNOWN, every_warning, pasted, printed_by_torch
 
-from autograd_surprises.messages import MESSAGES
-from lessons.symptom_index import SYMPTOMS, find_symptoms
-from lessons.symptom_text import NOTHING_FOUND
+from autograd_surprises.messages.catalogue import all_messages
+from autograd_surprises.messages.index import find_entries, index_entries
+from lessons.index_text import NOTHING_FOUND
 from tools.website.search_index import search_script
 from tools.website.symptom_index import STATIC, symptom_data
 
@@ -82,15 +82,15 @@ def symptoms(open_file):
 
 def test_the_page_finds_what_python_finds(symptoms):
     texts = [*UNKNOWN.values(), *TYPED, TWO, *(question["asked"] for question in QUESTIONS)]
-    texts += [text for message in MESSAGES for text in (*message.examples, *message.variants)]
+    texts += [text for message in all_messages() for text in message.wordings]
     with every_warning():
         quick = [code for _, _, code in EXAMPLES if not re.search("compile|checkpoint", code)]
         for i, code in enumerate(quick):
-            (error,) = said_by_torch(code)
+            (error,) = printed_by_torch(code)
             texts += [*pasted(error).values()][i % 4 :: 4]  # each form, for many messages
     places = symptoms.evaluate(FIND, texts)
     for text, found in zip(texts, places, strict=True):
-        assert found == [SYMPTOMS.index(symptom) for symptom in find_symptoms(text)], text
+        assert found == [index_entries().index(entry) for entry in find_entries(text)], text
 
 
 def test_a_traceback_is_pasted_and_answered(symptoms):
@@ -103,20 +103,20 @@ def test_a_traceback_is_pasted_and_answered(symptoms):
     said = "element 0 of tensors does not require grad and does not have a grad_fn"
     field.fill(pasted(RuntimeError(said))["Jupyter"])
     assert status.inner_text() == "1 entry found"
-    (symptom,) = find_symptoms(said)
+    (entry,) = find_entries(said)
     answer = answers.inner_text()
-    assert all(text in answer for text in (said, symptom.meaning, symptom.fix)), answer
+    assert all(text in answer for text in (said, entry.meaning, entry.fix)), answer
     links = symptoms.get_by_role("link").evaluate_all("all => all.map(a => a.getAttribute('href'))")
     assert links[0] == "01_parameter_or_variable.html#Which-tensors-get-a-gradient"
-    assert links == [cause.section.replace(".ipynb", ".html") for cause in symptom.causes]
+    assert links == [cause.address.replace(".ipynb", ".html") for cause in entry.causes]
     assert not everything.is_visible()
 
     asked = "Why is my gradient None?"
     field.fill(asked)
-    entry = answers.first
-    assert entry.locator("strong code").all_inner_texts() == ["None", ".grad", "backward()"]
-    assert entry.get_by_role("link").count() == len(
-        find_symptoms("Why is my gradient None?")[0].causes
+    first = answers.first
+    assert first.locator("strong code").all_inner_texts() == ["None", ".grad", "backward()"]
+    assert first.get_by_role("link").count() == len(
+        find_entries("Why is my gradient None?")[0].causes
     )
 
     field.fill(UNKNOWN["another error"])

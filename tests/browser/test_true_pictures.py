@@ -149,17 +149,17 @@ def test_a_page_shows_what_matplotlib_draws_in_colours_that_can_be_seen(open_emp
             for style in written["styles"]
             if style["kind"] != "cell" or file.stem not in IMAGES
         ]
-        frozen, said = written.pop("frozen"), written.pop("said")
+        frozen, summary = written.pop("frozen"), written.pop("summary")
         start, lowest = page.evaluate(FROZEN, frozen)
         moved = any("numbers" in c and c["start"] for c in frozen["controls"])
-        if start != said or (lowest == said and moved):
+        if start != summary or (lowest == summary and moved):
             wrong[f"{file.stem}, frozen"] = start, lowest
         if len(json.dumps(frozen)) > LARGEST:
             wrong[f"{file.stem}, frozen"] = len(json.dumps(frozen))
         found = page.evaluate(COMPARE, [written, LEVELS])
         for shown, percent in zip(written["shown"], found, strict=True):
             if percent > PERCENT:
-                wrong[f"{file.stem}: {shown['said']}"] = round(percent, 2)
+                wrong[f"{file.stem}: {shown['summary']}"] = round(percent, 2)
     for theme, colours in PAGES.items():
         needed = needed_contrasts(styles, TINT_ON_DARK if "ark" in theme else TINT)
         found = page.evaluate(CONTRASTS, [list(needed), colours])

@@ -131,8 +131,8 @@ def test_a_page_works_without_kernel_and_network(open_page, site, shown, seen, n
 
 def check_explorer(place, tables):
     """Its picture follows its controls, and its text is the explorer's summary."""
-    wanted = [tables["shown"][k]["said"] for k in (-2, -1)]
-    assert place.evaluate(SAID) == tables["said"]
+    wanted = [tables["shown"][k]["summary"] for k in (-2, -1)]
+    assert place.evaluate(SAID) == tables["summary"]
     seen = [place.evaluate(SEEN)]
     for (key, (end, ticked)), said in zip(MOVE.items(), wanted, strict=True):
         for slider in place.locator("input[type=range]").all():

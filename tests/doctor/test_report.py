@@ -14,7 +14,8 @@ from torch import nn
 
 from autograd_surprises.doctor import explain, trace
 from autograd_surprises.doctor.graph_boxes import SAYS
-from autograd_surprises.show.badge import GREEN, GREY, OCHRE, PURPLE, RED, Badge
+from autograd_surprises.show.badge import Badge
+from autograd_surprises.show.colours import GREEN, GREY, OCHRE, PURPLE, RED
 from autograd_surprises.show.graph_picture import LOOKS, Box, BoxGraph, Link, arranged, draw
 from autograd_surprises.symptoms.finding import Finding
 

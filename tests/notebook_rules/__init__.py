@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 
-from tools.notebooks import sections
+from tools.notebooks import sections, task_of
 
 RULES = []
 
@@ -51,6 +51,10 @@ class Notebook:
     @property
     def outputs(self):
         return [(cell, output) for cell in self.code for output in cell.outputs]
+
+    @property
+    def tasks(self):
+        return [task for cell in self.cells if (task := task_of(cell))]
 
     @property
     def sections(self):

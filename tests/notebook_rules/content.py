@@ -16,6 +16,7 @@ from tools.notebooks import (
     SOURCE_HIDDEN,
     headings,
     is_folded,
+    task_of,
 )
 
 EXPLORERS = "explore", "explore_backward"
@@ -105,24 +106,30 @@ def is_attribute_of_a_name(node):
 
 @rule
 def has_exercises(notebook):
-    found = [label for cell in notebook.code for label in calls(cell, "exercise")]
-    wrong = [label for label in found if not re.fullmatch(rf"{notebook.number}\.\d+", str(label))]
-    complaints = [f"exercise {label!r}: write `{notebook.number}.k`, literally" for label in wrong]
-    if len(set(found)) < 2 and notebook.number != "00":
-        complaints.append("fewer than two exercises")
-    return complaints
+    if notebook.number == "00":
+        return []
+    found = [task.number for task in notebook.tasks]
+    wanted = [f"{notebook.number}.{k}" for k in range(1, max(2, len(found)) + 1)]
+    return [] if found == wanted else [f"the exercises are {found}, expected {wanted}"]
 
 
 @rule
-def exercises_are_checked_and_solved(notebook):
+def exercises_are_whole(notebook):
+    """In one section: the task, two hints or more, a check of the learner's answer, a solution."""
     complaints = []
-    for number, cell in enumerate(notebook.code):
-        for label in calls(cell, "exercise"):
-            checks = [c for c in notebook.code[number + 1 :] if label in calls(c, "check")]
-            if all(is_solution(check) for check in checks):
-                complaints.append(f"{label}: no later cell where the learner's work is checked")
-            if not any(is_solution(check) for check in checks):
-                complaints.append(f"{label}: no later solution (a cell tagged `solution`)")
+    for heading, cells in notebook.sections:
+        code = [cell for cell in cells if cell.cell_type == "code"]
+        tasks = {task.number: task for cell in cells if (task := task_of(cell))}
+        checked = {(n, is_solution(cell)) for cell in code for n in calls(cell, "check")}
+        for number in {number for number, _ in checked} - tasks.keys():
+            complaints.append(f"{number}: no Markdown cell with the task in {heading!r}")
+        for number, task in tasks.items():
+            if (number, False) not in checked:
+                complaints.append(f"{number}: no cell where the learner's work is checked")
+            if (number, True) not in checked:
+                complaints.append(f"{number}: no solution (a cell tagged `solution`)")
+            if task.hints < 2:
+                complaints.append(f"{number}: fewer than two hints")
     return complaints
 
 
@@ -173,7 +180,7 @@ def words_of(text):
     return words
 
 
-def says(text, answer):
+def has_words(text, answer):
     return f" {' '.join(words_of(answer))} " in f" {' '.join(words_of(text))} "
 
 
@@ -201,19 +208,19 @@ def questions_are_not_answered_below(notebook):
                 right, next_answers = right | set(asked), True
                 continue
             shown = "\n".join(map(text_of, cell.outputs)).strip()
-            said = sorted(option for option in right if says(shown, option))
-            is_answer = (shown and next_answers) or (said and cell.id not in by_chance)
+            found = sorted(option for option in right if has_words(shown, option))
+            is_answer = (shown and next_answers) or (found and cell.id not in by_chance)
             if is_answer and not is_folded(cell, OUTPUTS_HIDDEN):
                 complaints.append(
-                    f"{cell.id}: answers a question above it ({said}): fold its output"
+                    f"{cell.id}: answers a question above it ({found}): fold its output"
                 )
             complaints += [
                 f"{cell.id}: a title answers a question above it ({option!r}): say it in the prose"
                 for option in right
-                if says("\n".join(titles_of(cell)), option)
+                if has_words("\n".join(titles_of(cell)), option)
             ]
             next_answers &= not shown
-            unused -= {cell.id} if said else set()
+            unused -= {cell.id} if found else set()
     return complaints + [f"{cell_id}: answers nothing, see BY_CHANCE" for cell_id in unused]
 
 
@@ -261,8 +268,8 @@ def what_sliders_show_is_not_printed_below_them(notebook):
             if any(calls(cell, name) for name in EXPLORERS):
                 explored |= drawings_made_in(cell)
                 continue
-            told = calls(cell, "show") and explored & drawings_made_in(cell)
-            if told and not is_folded(cell, OUTPUTS_HIDDEN):
+            printed = calls(cell, "show") and explored & drawings_made_in(cell)
+            if printed and not is_folded(cell, OUTPUTS_HIDDEN):
                 complaints.append(f"{cell.id}: says what the sliders above show: fold its output")
     return complaints
 
@@ -280,8 +287,8 @@ def what_the_doctor_says_can_be_guessed(notebook):
         if cell.cell_type == "markdown":
             guessing |= GUESS_FIRST in cell.source
         elif guessing and cell.id not in NOT_GUESSED.get(notebook.name, ()):
-            says_the_cause = any("cause: " in text_of(output) for output in cell.outputs)
-            if says_the_cause and not is_folded(cell, OUTPUTS_HIDDEN):
+            names_the_cause = any("cause: " in text_of(output) for output in cell.outputs)
+            if names_the_cause and not is_folded(cell, OUTPUTS_HIDDEN):
                 complaints.append(f"{cell.id}: names the line before one can guess it: fold it")
     return complaints
 
@@ -354,7 +361,7 @@ def prose_of(cell):
 def numbers_come_from_cells(notebook):
     """Those of two digits or more in the prose are in the code or an output of the same passage.
 
-    A comment is no source, and neither is the code of a question.
+    A comment is no source, and neither is the code of a question. A task asks for its numbers.
     """
     complaints = []
     for cells in passages(notebook):
@@ -363,7 +370,8 @@ def numbers_come_from_cells(notebook):
         shown = [without_comments(cell.source) for cell in code if cell not in questions]
         shown += [text_of(output) for cell in code for output in cell.outputs]
         known = set(numbers_in("\n".join(shown)).values())
-        for cell in [cell for cell in cells if cell.cell_type == "markdown"] + questions:
+        texts = [cell for cell in cells if cell.cell_type == "markdown" and not task_of(cell)]
+        for cell in texts + questions:
             stated = numbers_in(NOT_MEASURED.sub(" ", prose_of(cell)))
             for elsewhere in NUMBERS_FROM_ELSEWHERE.get(notebook.name, ()):
                 stated.pop(elsewhere, None)

@@ -24,8 +24,8 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import lessons
 from lessons import checking
-from lessons.exercises import EXERCISES
-from lessons.exercises.exercise import Exercise
+from lessons.exercises import CHECKS
+from lessons.exercises.registry import Check
 
 OWN_PACKAGES = ("autograd_surprises", "helpers", "lessons")
 
@@ -45,10 +45,10 @@ class Watch:
 
     def __init__(self):
         own = [m for name, m in sys.modules.items() if name.partition(".")[0] in OWN_PACKAGES]
-        things = (builtins, torch, torch.Tensor, torch.autograd, *own, *EXERCISES.values())
+        things = (builtins, torch, torch.Tensor, torch.autograd, *own, *CHECKS.values())
         self.before = [
             (place, {name: (it, code_of(it)) for name, it in place.items() if self._counts(it)})
-            for place in (EXERCISES, *map(vars, things))
+            for place in (CHECKS, *map(vars, things))
         ]
 
     def replaced(self) -> str:
@@ -64,7 +64,7 @@ class Watch:
         return ""
 
     def _counts(self, it):
-        return callable(it) or isinstance(it, Exercise)
+        return callable(it) or isinstance(it, Check)
 
 
 def code_of(it: object) -> object:

@@ -12,11 +12,10 @@ import nbformat
 from nbformat import NotebookNode
 
 from tools.classroom.handing_out import is_solution
-from tools.notebooks import notebook_files, sections
+from tools.notebooks import notebook_files, sections, task_of
 
 LARGEST = 20_000_000  # bytes; our largest notebook has less than a tenth of that
 CHECK = re.compile(r"""\bcheck\(\s*["'](\d\d\.\d+)["'](?:, *(\w+)\))?""")
-CARD = re.compile(r"""\bexercise\(\s*["'](\d\d\.\d+)["']""")
 COPY = re.compile(r" *\(\d+\)|-Copy\d+")  # what browsers and JupyterLab add to a name
 
 
@@ -69,12 +68,15 @@ def read_sheet(path: Path) -> Sheet:
         wanted = not heading or any(
             CHECK.search(cell.source) or _text(cell) not in known for cell in code
         )
-        for cell in code:
-            found = CARD.search(cell.source) or CHECK.search(cell.source)
-            number = found[1] if found else number
-            if wanted and _text(cell) not in solutions:
-                cells.append((position[id(cell)], cell.source))
-                exercises[position[id(cell)]] = number
+        for cell in group:
+            if task := task_of(cell):
+                number = task.number
+            elif cell.cell_type == "code":
+                found = CHECK.search(cell.source)
+                number = found[1] if found else number
+                if wanted and _text(cell) not in solutions:
+                    cells.append((position[id(cell)], cell.source))
+                    exercises[position[id(cell)]] = number
     return Sheet(learner_of(path), name, answers, cells, exercises)
 
 

@@ -198,8 +198,8 @@ def _watch(process, descriptor, limits):
                 next_look = now + SECONDS_BETWEEN_LOOKS
                 why = _too_much(process, limits)
     if not report:
-        said = process.stderr.read().decode(errors="replace").strip() if ended else why
-        raise SandboxError(f"the process for a sheet did not start: {said}")
+        reason = process.stderr.read().decode(errors="replace").strip() if ended else why
+        raise SandboxError(f"the process for a sheet did not start: {reason}")
     return Ending(why, report.decode(errors="replace").splitlines())
 
 

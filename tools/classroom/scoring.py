@@ -103,11 +103,11 @@ def _run(sheet, limits, protected, without):
     run = _Run(why=ending.why or "ended Python")
     for line in ending.lines:
         try:
-            told, kind, *rest = json.loads(line)
+            sent, kind, *rest = json.loads(line)
             expected = LINES[kind]
         except (KeyError, ValueError, TypeError, RecursionError):
             continue  # from the sheet, or the line that starts the clock
-        if told != token or tuple(map(type, rest)) != expected:
+        if sent != token or tuple(map(type, rest)) != expected:
             continue
         if kind == "cell":
             (run.cell,) = rest

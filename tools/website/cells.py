@@ -9,7 +9,8 @@ import zlib
 from nbconvert.filters import markdown2html
 from nbconvert.filters.highlight import Highlight2HTML
 
-from autograd_surprises.show.badge import GREEN, RED, Badge
+from autograd_surprises.show.badge import Badge
+from autograd_surprises.show.colours import GREEN, RED
 from autograd_surprises.show.findings import with_code
 from lessons.prediction import STORED
 from tools.notebooks import OUTPUTS_HIDDEN, SOURCE_HIDDEN, is_folded
@@ -109,9 +110,9 @@ def question_html(name, question, options, right):
     rows = []
     for option, why in options:
         badge = Badge("✓", GREEN) if option == right else Badge("✗", RED)
-        said = html.escape(f"{badge.html} {with_code(why)}")
+        explanation = html.escape(f"{badge.html} {with_code(why)}")
         rows.append(
-            f'<label><input type="radio" name="{name}" data-why="{said}"> '
+            f'<label><input type="radio" name="{name}" data-why="{explanation}"> '
             f"<span>{html.escape(option)}</span></label>"
         )
     legend = f"<legend>{with_code(question)}</legend>"

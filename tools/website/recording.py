@@ -99,7 +99,7 @@ def _summary_to_store(shown):
     """What displaying it stores. An explorer may store other values than it starts with."""
     if not isinstance(shown, Explorer):
         return shown.summary
-    _, metadata = shown.keep_picture()
+    _, metadata = shown.stored_output()
     return metadata["image/png"]["alt"]
 
 

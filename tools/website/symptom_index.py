@@ -1,58 +1,58 @@
-"""The index of symptoms as data, so that a page can search it without a kernel."""
+"""The index of messages and questions as data, so that a page can search it without a kernel."""
 
 import re
 from pathlib import Path
 
-from autograd_surprises.messages import MESSAGES, pasted
-from lessons import symptoms
-from lessons.symptom_index import OF_MESSAGES, SYMPTOMS
-from lessons.symptom_text import NOTHING_FOUND, SECTION, said_of, section_name
+from autograd_surprises.messages import index, pasted
+from autograd_surprises.messages.catalogue import all_messages
+from lessons.index_text import NOTHING_FOUND, SECTION, explanation, section_name
 
 STATIC = Path(__file__).parent / "static"
 
 
 def symptom_data() -> dict:
-    """The data with which static/symptoms.js finds the same symptoms as find_symptoms.
+    """The data with which static/symptoms.js finds the same entries as find_entries.
 
     >>> symptom_data()["symptoms"][0]["texts"]
     ['The gradient is `None`: there is no `.grad` after `backward()`']
     """
-    places = {id(symptom): place for place, symptom in enumerate(SYMPTOMS)}
+    entries = index.index_entries()
+    places = {entry.id: place for place, entry in enumerate(entries)}
     return {
         "around": pasted.AROUND,
         "name": pasted.NAME,
         "end": pasted.END,
         "traceback": pasted.TRACEBACK,
-        "common": sorted(symptoms.COMMON),
-        "letters": [symptoms.FEWEST_LETTERS, symptoms.MORE_LETTERS],
-        "points": symptoms.POINTS,
-        "enough": symptoms.ENOUGH,
-        "most": symptoms.MOST,
+        "common": sorted(index.COMMON),
+        "letters": [index.FEWEST_LETTERS, index.MORE_LETTERS],
+        "points": index.POINTS,
+        "enough": index.ENOUGH,
+        "most": index.MOST,
         "section": SECTION,
         "nothingFound": NOTHING_FOUND,
-        "symptoms": [_entry(symptom) for symptom in SYMPTOMS],
+        "symptoms": [_entry(entry) for entry in entries],
         # in the catalogue's order, because the first that matches counts
         "messages": [
             {
-                "place": places[id(OF_MESSAGES[id(message)])],
-                "patterns": [_pattern(text) for text in (*message.examples, *message.variants)],
+                "place": places[message.id],
+                "patterns": [_pattern(text) for text in message.wordings],
             }
-            for message in MESSAGES
+            for message in all_messages()
         ],
     }
 
 
-def _entry(symptom):
+def _entry(entry):
     return {
-        "texts": list(symptom.texts),
-        "ofTorch": symptom.of_torch,
-        "searched": symptom.searched,
-        "words": sorted(symptom.words),
-        "shownWords": sorted(symptom.shown_words),
-        "said": said_of(symptom),
+        "texts": list(entry.texts),
+        "ofTorch": entry.is_message,
+        "searched": entry.searched,
+        "words": sorted(entry.words),
+        "shownWords": sorted(entry.shown_words),
+        "said": explanation(entry),
         "causes": [
-            [what, section_name(section), section.replace(".ipynb", ".html")]
-            for what, section in symptom.causes
+            [what, section_name(address), address.replace(".ipynb", ".html")]
+            for what, address in entry.causes
         ],
     }
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import torch
 
+from autograd_surprises.backward.local_derivatives import elementwise
 from autograd_surprises.numerics import few_digits
-from helpers.explore.drawings.backward_steps import BackwardSteps, Stop, Way, elementwise
+from helpers.explore.drawings.backward_steps import BackwardSteps, Stop, Way
 
 LONG = 22  # characters, after which a line is broken
 MOST_OF_J = 12  # numbers of a Jacobian that is written out
@@ -74,9 +75,8 @@ def product(way: Way, upstream: torch.Tensor) -> str:
     >>> product(half, torch.tensor(4.0))
     '4 × 0.5 = 2'
     """
-    local = local_derivative(way, upstream)
-    sent = numbers(way.gradient)
-    return f"{numbers(upstream)} {local} = {sent}" if local else sent
+    sent = passed_on(way, upstream)
+    return sent if way.jacobian is None else f"{numbers(upstream)} {sent}"
 
 
 def arrives(stop: Stop) -> str:

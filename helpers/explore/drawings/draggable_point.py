@@ -9,6 +9,7 @@ import torch
 
 from autograd_surprises.numerics import one_sided_slopes, same_numbers
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR
+from helpers.curves.axes import DASHED, draw_handle
 from helpers.curves.numbers import input_name, interval
 from helpers.curves.regions import number_word
 from helpers.explore.drawings.curve import CurveDrawing
@@ -43,10 +44,9 @@ class PointDrawing(CurveDrawing):
         value_ax, gradient_ax = self._artists.value_ax, self._artists.gradient_ax
         gradient_ax.axhline(0, color=SLOPE_COLOUR, lw=0.8, zorder=1)  # a step goes down to it
         (self._gradient,) = value_ax.plot([], [], color=GRADIENT_COLOUR, lw=2.5)
-        (self._slope,) = value_ax.plot([], [], color=SLOPE_COLOUR, lw=1.5, ls=(0, (4, 3)))
-        dot = {"ls": "", "marker": "o", "color": SLOPE_COLOUR, "mec": "white"}
-        (self._below,) = gradient_ax.plot([], [], ms=8, **dot)
-        (self._dot,) = value_ax.plot([], [], ms=12, gid="handle", **dot)
+        (self._slope,) = value_ax.plot([], [], color=SLOPE_COLOUR, lw=1.5, ls=DASHED)
+        (self._below,) = gradient_ax.plot([], [], "o", ms=8, color=SLOPE_COLOUR, mec="white")
+        self._dot = draw_handle(value_ax)
         self.moving = [*self.moving, self._gradient, self._slope, self._below, self._dot]
         self._last, self._x = None, input_name(fn)
 
@@ -54,7 +54,7 @@ class PointDrawing(CurveDrawing):
         point = self._rounded(self.parameters["point"] if point is None else point)
         curve = self._measure(**values)
         value, gradient, slope = self._at(point, **values)
-        said = self._draw(curve)  # nothing has moved if any of these raises
+        summary = self._draw(curve)  # nothing has moved if any of these raises
         reach = TANGENT * (self.x[1] - self.x[0])
         for line, steep in ((self._gradient, gradient), (self._slope, slope)):
             ends = [value - reach * steep, value + reach * steep]
@@ -66,7 +66,7 @@ class PointDrawing(CurveDrawing):
         here = f"at {self._x} = {number_word(point)}: {', '.join(numbers)}"
         end = number_word(self._end(point, lr, gradient))
         moves = "no step" if math.isnan(gradient) else f"a step ends at {self._x} = {end}"
-        return f"{said}; {here}; {moves}"
+        return f"{summary}; {here}; {moves}"
 
     def step(self, point: float, lr: float, **values) -> dict[str, float]:
         """Move the point by -lr · gradient, at most to an end of the interval; not by NaN."""

@@ -24,8 +24,8 @@ class SideBySideDrawing(Drawing):
     of the functions to the numbers now shown.
 
     >>> as_maximum = lambda x: torch.maximum(x, torch.zeros_like(x))
-    >>> said = SideBySideDrawing({"relu": torch.relu, "maximum": as_maximum}, (-2, 2)).show()
-    >>> said.rpartition(". ")[2]
+    >>> summary = SideBySideDrawing({"relu": torch.relu, "maximum": as_maximum}, (-2, 2)).show()
+    >>> summary.rpartition(". ")[2]
     'Same values, gradients differ at 0 (0, 0.5)'
     """
 
@@ -56,9 +56,9 @@ class SideBySideDrawing(Drawing):
         for column, curve in zip(self._columns, curves, strict=True):
             column.show(curve)
         self.curves = dict(zip(self.functions, curves, strict=True))
-        said = [f"{name}: {curve.describe()}" for name, curve in self.curves.items()]
+        texts = [f"{name}: {curve.describe()}" for name, curve in self.curves.items()]
         differences = describe_differences(curves)
-        return ". ".join([*said, differences[0].upper() + differences[1:]])
+        return ". ".join([*texts, differences[0].upper() + differences[1:]])
 
     def measure(self, **values):
         return union(map(curve_ranges, self._measure(**values)))

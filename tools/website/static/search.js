@@ -36,20 +36,20 @@
       const [url, title] = pages[page];
       return {href: anchor ? `${url}#${encodeURIComponent(anchor)}` : url, title, heading, text, terms};
     };
-    return said => {
-      const literal = said.trim().toLowerCase();
+    return query => {
+      const literal = query.trim().toLowerCase();
       const says = id => sections[id][3].toLowerCase().includes(literal);
       const options = {combineWith: 'AND', boostDocument: id => says(id) ? 2 : 1};
-      const found = index.search(said, options);
-      const some = found.length ? found : index.search(said, {...options, combineWith: 'OR', fuzzy: 0.2});
+      const found = index.search(query, options);
+      const some = found.length ? found : index.search(query, {...options, combineWith: 'OR', fuzzy: 0.2});
       return {found: some.slice(0, MOST).map(shown), all: found.length > 0};
     };
   }
 
   /** A part of a text around the first hit, with all hits marked. */
-  function snippet(text, terms, said, from = -1) {
+  function snippet(text, terms, query, from = -1) {
     const hit = new RegExp(`(?<![\\p{L}\\p{N}])(?:${terms.map(escaped).join('|')})`, 'giu');
-    const literal = text.toLowerCase().indexOf(said.trim().toLowerCase());
+    const literal = text.toLowerCase().indexOf(query.trim().toLowerCase());
     const first = literal < 0 ? text.search(hit) : literal;
     const start = from < 0 ? Math.max(0, text.lastIndexOf(' ', Math.max(0, first - BEFORE)) + 1) : from;
     const stop = text.indexOf(' ', start + LENGTH);
@@ -101,13 +101,13 @@
     }
 
     function show() {
-      const said = field.value, asked = words(said).length > 0;
-      const {found, all} = asked && search ? search(said) : {found: [], all: true};
+      const query = field.value, asked = words(query).length > 0;
+      const {found, all} = asked && search ? search(query) : {found: [], all: true};
       links = found.map(({href, title, heading, text, terms}, i) => make(
         'a', {href, role: 'option', id: `search-${i}`, tabindex: '-1', 'aria-selected': 'false'},
         make('span', {class: 'search-page'}, title),
-        make('span', {class: 'search-heading'}, ...snippet(heading || title, terms, said, 0)),
-        make('span', {class: 'search-text'}, ...snippet(text, terms, said)),
+        make('span', {class: 'search-heading'}, ...snippet(heading || title, terms, query, 0)),
+        make('span', {class: 'search-text'}, ...snippet(text, terms, query)),
       ));
       list.replaceChildren(...links);
       activate(-1);

@@ -1,5 +1,6 @@
 // The index of symptoms: type a question or some words, or paste a whole traceback.
-// It finds what lessons/symptom_index.py finds, with the data of tools/website/symptom_index.py.
+// It finds what autograd_surprises/messages/index.py finds, with the data of
+// tools/website/symptom_index.py.
 
 /** The symptoms that a text is about, the best first. */
 function findSymptoms(text, data) {

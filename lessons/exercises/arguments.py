@@ -1,8 +1,6 @@
-"""A leaf whose .grad holds an old gradient: the answer may neither change it nor return it."""
+"""What a check hands to an answer: random tensors, and leaves whose .grad must stay as it is."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 
@@ -11,13 +9,23 @@ from lessons.exercises.answers import expect_close
 BEFORE = 10.0
 
 
+def random_tensors(seed: int, *shapes: Sequence[int]) -> list[torch.Tensor]:
+    """Normal numbers in float64, a tensor of each shape; the same in each check of an answer.
+
+    >>> [each.shape for each in random_tensors(0, (2, 3), (4,))]
+    [torch.Size([2, 3]), torch.Size([4])]
+    """
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
+
+
 def preset_grad(*leaves: torch.Tensor) -> None:
     """Set each .grad to BEFORE, as if there had been a backward."""
     for leaf in leaves:
         leaf.grad = torch.full_like(leaf, BEFORE)
 
 
-def leaf_with_old_grad(values: list, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+def leaf_with_old_grad(values: list, dtype: torch.dtype) -> torch.Tensor:
     x = torch.tensor(values, dtype=dtype, requires_grad=True)
     preset_grad(x)
     return x

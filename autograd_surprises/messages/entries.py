@@ -1,0 +1,73 @@
+"""A message of PyTorch, a plain question, and their causes: what the TOML files hold."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+PRELUDE = """
+import torch
+from torch import nn
+from torch.autograd import Function
+
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+"""
+
+
+class Cause(NamedTuple):
+    """What may be the cause, and the id of the section that shows it."""
+
+    what: str
+    section: str
+
+
+@dataclass(frozen=True, eq=False)
+class Message:
+    """An error or a warning.
+
+    id           such as "leaf-in-place"; "family/member" if several messages are much alike
+    meaning      what happened
+    fix          what helps
+    in_function  what to change in a torch.autograd.Function, where that is more specific
+    section      the id of the section that teaches it, or ""
+    also         other causes of the same message
+    examples     {part of torch's text: a few lines that make torch print it}. A text may stand
+                 inside a longer message, … stands for what differs, and case does not matter.
+                 The lines run after PRELUDE, and a test runs them
+    variants     other wordings of the same, for other versions of torch or other circumstances
+    """
+
+    id: str
+    meaning: str
+    fix: str
+    in_function: str = ""
+    section: str = ""
+    also: tuple[Cause, ...] = ()
+    examples: Mapping[str, str] = field(default_factory=dict)
+    variants: tuple[str, ...] = ()
+
+    @property
+    def cause(self) -> str:
+        """Its family."""
+        return self.id.partition("/")[0]
+
+    @property
+    def wordings(self) -> tuple[str, ...]:
+        return (*self.examples, *self.variants)
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A question without a message of torch.
+
+    id           such as "grad-is-none"; no message has the same
+    asked        the question as the index lists it, in Markdown
+    answer       in a sentence or two
+    causes       what it may be, the most likely one first
+    other_words  for the question, which only the search reads
+    """
+
+    id: str
+    asked: str
+    answer: str
+    causes: tuple[Cause, ...]
+    other_words: tuple[str, ...] = ()

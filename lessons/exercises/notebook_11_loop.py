@@ -1,0 +1,329 @@
+"""Checks on the training loop: accumulate, clip, step in half precision, checkpoint."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from autograd_surprises.numerics import short_number
+from lessons.exercises.answers import as_number, call_answer, expect_close, expect_tensor, same
+from lessons.exercises.arguments import random_tensors
+from lessons.exercises.registry import Wrong, check_of
+from lessons.saved_tensors import saved_tensors
+
+IGNORED = -100
+
+
+def _batches(lengths, ignored, like):
+    """Batches of these lengths; so many labels at the end of each are not to be counted.
+
+    like  the weight that they are for
+    """
+    tokens = random_tensors(0, *((length, len(like)) for length in lengths))
+    made = []
+    for rows, count in zip(tokens, ignored, strict=True):
+        labels = torch.arange(len(rows)) % 3
+        labels[len(rows) - count :] = IGNORED
+        made.append((rows.to(like.dtype), labels))
+    return made
+
+
+def _weighted_gradient(weight, batches, factors):
+    """The gradient of the sum of factor · (sum of the losses of a batch)."""
+    weight = weight.detach().clone().requires_grad_()
+    for (tokens, labels), factor in zip(batches, factors, strict=True):
+        (factor * F.cross_entropy(tokens @ weight, labels, reduction="sum")).backward()
+    return weight.grad
+
+
+def _mistakes_of_divisors(weight, batches):
+    counts = [int((labels != IGNORED).sum()) for _, labels in batches]
+    if 0 in counts:  # a mean of no label is NaN
+        return {}
+    number, total, length = len(counts), sum(counts), sum(len(labels) for _, labels in batches)
+    factors = {
+        "Each batch counts the same, so a label of a short one counts more than one of a long one: "
+        "divide sums by the number of all labels.": [1 / c / number for c in counts],
+        "The means are added up, and nothing divides them.": [1 / c for c in counts],
+        "The first batch is divided by 1, the second by 2: they count less and less.": [
+            1 / c / k for k, c in enumerate(counts, 1)
+        ],
+        f"Tokens whose label is {IGNORED} are counted, too.": [1 / length] * number,
+        "The sums are divided by the number of batches, expected the number of labels.": (
+            [1 / number] * number
+        ),
+        "That is the sum over all labels, expected their mean.": [1.0] * number,
+        "It is divided twice: by the labels, and by the batches.": [1 / total / number] * number,
+    }
+    return {why: _weighted_gradient(weight, batches, each) for why, each in factors.items()}
+
+
+LAST_WEIGHT = "of a float32 weight of shape (6, 5)"
+
+
+@check_of(
+    "11.1",
+    "The gradient of one large batch, whatever the lengths.",
+    inputs=[
+        ("for 2, 5 and 9 tokens", 1, (4, 3), torch.float64, (2, 5, 9), (0, 1, 3)),
+        ("if one batch has no label", 1, (4, 3), torch.float64, (3, 4), (0, 4)),
+        (LAST_WEIGHT, 2, (6, 5), torch.float32, (1, 7, 3, 4), (0, 2, 0, 1)),
+    ],
+)
+def check_accumulated(answer, where, seed, shape, dtype, lengths, ignored):
+    start = random_tensors(seed, shape)[0].to(dtype)
+    batches = _batches(lengths, ignored, start)
+    mistakes = _mistakes_of_divisors(start, batches)
+    weight, passes = start.clone().requires_grad_(), []
+    weight.register_hook(passes.append)
+    found = call_answer(answer, weight, batches)
+    count = sum(int((labels != IGNORED).sum()) for _, labels in batches)
+    expected = _weighted_gradient(start, batches, [1 / count] * len(batches))
+    expect_tensor(f"gradient {where}", found, expected.shape, "Return weight.grad.")
+    if len(passes) == len(batches) and same(found, passes[-1]):
+        mistakes = {"Only the last batch is left: keep .grad between the batches.": found}
+    expect_close(f"gradient {where}", found, expected, mistakes)
+    if len(passes) != len(batches):
+        raise Wrong(
+            f"the gradient is right, but backward reached weight {len(passes)} times for "
+            f"{len(batches)} batches. One backward for each batch frees its graph before the next "
+            "one is built."
+        )
+
+
+def _flat(tensors):
+    return torch.cat([each.flatten() for each in tensors])
+
+
+def _clip_by_norm(gradients, limit):
+    length = _flat(gradients).norm()
+    return [g * min(1.0, limit / length) if length else g for g in gradients]
+
+
+def _mistakes_of_clipping(gradients, limit):
+    whole, lengths = _flat(gradients).norm(), [g.norm() for g in gradients]
+    factors = {
+        "It is scaled to the limit in any case: what is shorter stays as it is.": limit / whole,
+        "The lengths of the tensors are added up. The length of the whole is the root of the sum "
+        "of their squares.": min(1.0, limit / sum(lengths)),
+        "The largest of the lengths is taken, expected the length of the whole.": (
+            min(1.0, limit / max(lengths))
+        ),
+        "That divides by the squared length: take the root.": min(1.0, limit / whole**2),
+    }
+    return {
+        "Each tensor is clipped by its own length: that changes the direction of the whole.": [
+            _clip_by_norm([g], limit)[0] for g in gradients
+        ],
+        "Each element is clipped by its value: that changes the direction.": [
+            g.clamp(-limit, limit) for g in gradients
+        ],
+        **{why: [g * factor for g in gradients] for why, factor in factors.items()},
+        "Nothing is clipped.": gradients,
+        "That is clipped to 1, whatever the limit is.": _clip_by_norm(gradients, 1.0),
+    }
+
+
+LONG = [4 * g for g in random_tensors(2, (2, 3), (4,))]
+SHORT = _clip_by_norm(LONG, 1.6)  # its squared length is above the limit
+NOTHING = [torch.zeros(2, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)]
+THREE = [3 * g.float() for g in random_tensors(3, (3,), (), (2, 1, 2))]
+
+
+@check_of(
+    "11.2",
+    "Shorter, and in the same direction.",
+    inputs=[
+        ("long", LONG, 2.0),
+        ("short", SHORT, 2.0),
+        ("all 0", NOTHING, 2.0),
+        ("long, with the limit 0.75, in float32", THREE, 0.75),
+        ("short, with the limit 30, in float32", THREE, 30.0),
+    ],
+)
+def check_clipped_together(answer, where, gradients, limit):
+    given = [g.clone() for g in gradients]
+    found = call_answer(answer, given, limit)
+    if any(not torch.equal(*pair) for pair in zip(given, gradients, strict=True)):
+        raise Wrong("it writes into the gradients that it was given: return new tensors.")
+    if not isinstance(found, (list, tuple)) or len(found) != len(gradients):
+        raise Wrong(f"needs a list of {len(gradients)} tensors, got {type(found).__name__}.")
+    mistakes, why = {}, "0 / 0: a length of 0 is no divisor."
+    if gradients is not NOTHING:
+        mistakes, why = _mistakes_of_clipping(gradients, limit), ""
+    fitting = {reason: each for reason, each in mistakes.items() if all(map(same, found, each))}
+    for k, right in enumerate(_clip_by_norm(gradients, limit)):
+        wrong = {reason: each[k] for reason, each in fitting.items()}
+        expect_close(f"gradients {where}, tensor {k}", found[k], right, wrong, why)
+    if any(one.data_ptr() == other.data_ptr() for one in found for other in given):
+        raise Wrong(
+            f"gradients {where}: the numbers are right, but yours are the tensors that were "
+            "given: return new ones. Who writes into the result would change both."
+        )
+
+
+STEPS = (  # the true gradient of two weights and a bias; its length is 0.5, 5, infinite and 5
+    ("a short gradient", (0.18, 0.24, -0.4)),
+    ("a long gradient", (2.4, 3.2, 3.0)),
+    ("an infinite gradient", (float("inf"), 2.0, 1.0)),
+    ("a step after the one that was skipped", (-2.4, 3.2, -3.0)),
+)
+NO_UPDATE = "scaler.update() is missing: it ends the step."
+CURES = {
+    "unscale_() has already": f"scaler.unscale_ is called twice for one step, or {NO_UPDATE}",
+    "unscale_() is being called after step()": NO_UPDATE,
+    "step() has already been called": NO_UPDATE,
+    "so it cannot be clipped": "error_if_nonfinite=True ends the training here. Leave it out: "
+    "scaler.step(optimizer) skips such a gradient.",
+}
+
+
+@check_of(
+    "11.3",
+    "Clipped at its true length, and an infinite gradient is skipped.",
+    inputs=[  # a factor of the gradients, shapes of the parameters, scale, limit (not 1)
+        (torch.tensor(1.0).double(), ((2,), (1,)), 1024.0, 2.0),
+        (torch.tensor(1.5), ((), (2, 1)), 256.0, 2.5),
+    ],
+)
+def check_half_step(answer, factor, shapes, scale, limit):
+    parameters = [nn.Parameter(torch.ones(shape, dtype=factor.dtype)) for shape in shapes]
+    optimizer = torch.optim.SGD(parameters, lr=1.0)
+    scaler = torch.amp.GradScaler("cpu", init_scale=scale)
+    arrived = {}
+    for k, parameter in enumerate(parameters):
+        parameter.register_hook(lambda gradient, k=k: arrived.update({k: gradient.clone()}))
+    for where, gradient in STEPS:
+        gradient = factor * torch.tensor(gradient, dtype=factor.dtype)
+        before, scale = _flat(parameters).detach(), scaler.get_scale()
+        loss = (_flat(parameters) * gradient).sum()
+        try:
+            length = call_answer(answer, parameters, optimizer, scaler, loss, limit, cures=CURES)
+        except AssertionError as error:
+            raise Wrong(f"{where}: {error} Multiply the loss by scaler.scale(loss).") from None
+        change = before - _flat(parameters).detach()
+        if gradient.isfinite().all():
+            _expect_scaled(arrived, gradient, scale, where)
+            expected = _clip_by_norm([gradient], limit)[0]
+            mistakes = _mistakes_of_order(gradient, factor, scale, limit, shapes)
+            expect_close(f"what {where} subtracts", change, expected, mistakes)
+            _expect_length(where, as_number(length), gradient.norm().item(), scale)
+        else:
+            why = "Only scaler.step(optimizer) skips an infinite gradient."
+            expect_close(f"what {where} subtracts", change, 0 * before, why=why)
+        arrived.clear()
+
+
+def _expect_length(where, length, true, scale):
+    if abs(length - true) > 1e-4 * true:
+        yours = f"yours {short_number(length)}, expected {short_number(true)}"
+        scaled = abs(length - true * scale) < 1e-4 * length
+        why = "It is still multiplied by the scale." if scaled else "Clipping returns it."
+        raise Wrong(f"the length of {where} before clipping: {yours}. {why}")
+
+
+def _expect_scaled(arrived, gradient, scale, where):
+    if not arrived:
+        raise Wrong(f"{where}: no backward reached the weights.")
+    if not torch.allclose(_flat([arrived[k] for k in sorted(arrived)]), gradient * scale):
+        raise Wrong(
+            f"{where}: the loss of your backward is not multiplied by {scale:g}. In half "
+            "precision, a small gradient would become 0: call scaler.scale(loss).backward()."
+        )
+
+
+def _mistakes_of_order(gradient, factor, scale, limit, shapes):
+    clipped = _clip_by_norm([gradient], limit)[0]
+    before = factor * torch.tensor(STEPS[0][1], dtype=factor.dtype)
+    kept = _clip_by_norm([gradient + before / scale], limit)[0]
+    parts = gradient.split([torch.Size(shape).numel() for shape in shapes])
+    return {
+        "It is clipped while it is still multiplied by the scale.": (
+            _clip_by_norm([gradient * scale], limit)[0] / scale
+        ),
+        "It is divided by the scale twice.": clipped / scale,
+        "Nothing is clipped.": gradient,
+        "The weights stay where they are: .grad has to be there until scaler.step(optimizer).": (
+            0 * gradient
+        ),
+        "It is clipped to 1, whatever the limit is.": _clip_by_norm([gradient], 1.0)[0],
+        "Each element is clipped, expected the length.": gradient.clamp(-limit, limit),
+        "Each parameter is clipped alone, expected all together, as one long vector.": _flat(
+            _clip_by_norm([part], limit)[0] for part in parts
+        ),
+        "It is never divided by the scale.": _clip_by_norm([gradient * scale], limit)[0],
+        "The gradient of the step before is still in .grad: optimizer.zero_grad().": kept,
+    }
+
+
+class AdaptedBlock(nn.Module):
+    """A frozen layer, an adapter of rank 2 beside it, and dropout."""
+
+    def __init__(self, width, generator):
+        super().__init__()
+        frozen, down, up = (
+            torch.randn(shape, generator=generator) / shape[0] ** 0.5
+            for shape in ((width, width), (width, 2), (2, width))
+        )
+        self.frozen = nn.Parameter(frozen, requires_grad=False)
+        self.down, self.up = nn.Parameter(down), nn.Parameter(up)
+
+    def forward(self, x):
+        return F.dropout(torch.tanh(x @ self.frozen + x @ self.down @ self.up), 0.5)
+
+
+@check_of(
+    "11.4",
+    "Every adapter has its gradient, and the graph keeps only the inputs.",
+    inputs=[(6, 8, 4, torch.float32), (3, 5, 2, torch.float64)],
+)
+def check_checkpointed(answer, rows, width, number, dtype):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(rows, width, generator=generator).to(dtype)
+    blocks = [AdaptedBlock(width, generator).to(dtype) for _ in range(number)]
+    with torch.random.fork_rng():
+        expected, gradients, _ = _run_once(_run_plainly, blocks, x)
+        found, yours, kept = _run_once(answer, blocks, x)
+    expect_close("value", found, expected)
+    for name, right in gradients.items():
+        mine = yours[name]
+        if right is None and mine is not None:
+            raise Wrong(f"{name}: yours has a gradient, but this weight is to stay frozen.")
+        if right is not None:
+            why = "Does forward draw the same dropout when it runs again in backward?"
+            if mine is None:
+                why = "Nothing inside this checkpoint was recorded."
+            expect_close(f"gradient of {name}", mine, right, why=why)
+    most = x.nbytes * len(blocks)
+    if kept > most:
+        raise Wrong(
+            f"kept for backward: yours {kept} bytes, expected at most {most}, the inputs of "
+            f"the {len(blocks)} blocks. Run every block in a checkpoint."
+        )
+
+
+def _run_plainly(blocks, x):
+    for block in blocks:
+        x = block(x)
+    return x
+
+
+def _run_once(answer, blocks, x):
+    """The value, {name: gradient}, and the bytes that the graph keeps; always the same dropout."""
+    model = nn.ModuleList(blocks)
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_("frozen" not in name)
+        parameter.grad = None
+    torch.manual_seed(0)
+    with saved_tensors() as saved:
+        y = call_answer(answer, blocks, x.clone())
+    expect_tensor("value", y, x.shape)
+    if torch.equal(y, x):
+        raise Wrong("the result is x itself: each block gets what the one before it returned.")
+    if not y.requires_grad:
+        raise Wrong(
+            "the result has no grad_fn. A reentrant checkpoint records nothing if "
+            "none of its *inputs* requires a gradient; what its weights require does not count."
+        )
+    kept = saved.bytes
+    (y**2).sum().backward()
+    return y.detach(), {name: p.grad for name, p in model.named_parameters()}, kept

@@ -1,0 +1,58 @@
+"""The check of each exercise by its number, and what a check raises."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from autograd_surprises.show.picture import Picture
+
+Draw = Callable[[object], Picture | None]
+
+
+class NotDone(Exception):
+    """The answer has not been written yet."""
+
+
+class Wrong(Exception):
+    """The answer is wrong; the message has the place, the learner's value and the expected one."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """The check of one exercise. Its task and its hints are a Markdown cell of its notebook.
+
+    run     takes the learner's answer; raises Wrong or NotDone
+    praise  what a right answer shows
+    draw_wrong, draw_right  draw an answer with this verdict; None where there is nothing to see
+    """
+
+    run: Callable[[object], None]
+    praise: str
+    draw_wrong: Draw | None = None
+    draw_right: Draw | None = None
+
+
+CHECKS: dict[str, Check] = {}
+
+
+def check_of(
+    number: str,
+    praise: str,
+    *,
+    inputs: Iterable[tuple] = ((),),
+    draw_wrong: Draw | None = None,
+    draw_right: Draw | None = None,
+):
+    """Make a function the check of an exercise: it is called with the answer and each of `inputs`.
+
+    number  notebook and position, such as "04.1"
+    """
+
+    def register(function):
+        def run(answer):
+            for each in inputs:
+                function(answer, *each)
+
+        CHECKS[number] = Check(run, praise, draw_wrong, draw_right)
+        return function
+
+    return register
