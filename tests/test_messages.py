@@ -108,7 +108,7 @@ RETURNED = {  # by a backward, and the cause that explains it
     "3.0": "gradient-not-a-tensor",
     "grad_output.numpy()": "gradient-not-a-tensor",
     "[grad_output]": "gradient-not-a-tensor",
-    "(grad_output, grad_output)": "gradient-count/one-input",
+    "(grad_output, grad_output)": "gradient-count/one",
 }
 
 

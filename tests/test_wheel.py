@@ -77,7 +77,7 @@ def test_the_wheel_holds_both_packages_with_their_data_and_nothing_else(wheel):
     assert inside == files_of_packages(ROOT)
     for data, least in (
         ("autograd_surprises/atlas/measured/torch-", 10),
-        ("helpers/lessons/measured/", 2),
+        ("lessons/measured/", 2),
         ("lessons/digits/digits.csv.gz", 1),
     ):
         assert sum(name.startswith(data) for name in inside) >= least, data

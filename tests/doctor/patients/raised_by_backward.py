@@ -23,9 +23,7 @@ def input_requires_grad():
     return Visit(loss, {"x": x})
 
 
-@patient(
-    "backward of a vector", status="error", cause=("vector-loss", "vector-backward/not-scalar")
-)
+@patient("backward of a vector", status="error", cause=("vector-loss", "vector-backward/several"))
 def loss_is_a_vector():
     x = torch.ones(3, requires_grad=True)
     loss = x * 2  #!
@@ -150,9 +148,7 @@ class ScaleForgetsFactor(Scale):
         return grad_output * ctx.factor
 
 
-@patient(
-    "a Function returns too few gradients", status="error", cause="gradient-count/several-inputs"
-)
+@patient("a Function returns too few gradients", status="error", cause="gradient-count/several")
 def too_few_gradients():
     x = torch.ones(3, requires_grad=True)
     loss = ScaleForgetsFactor.apply(x, 2.0).sum()  #!

@@ -168,7 +168,7 @@ def inner_step_of_maml():
 @bug(
     "transformers",
     "https://github.com/z814081807/DeepNER/issues/19",
-    ("vector-backward/not-scalar", "vector-loss"),
+    ("vector-backward/several", "vector-loss"),
 )
 def loss_of_each_token():
     import transformers as tf
