@@ -58,7 +58,7 @@ JUPYTER = re.sub(
 <32>    647<39>     )
 <32>--> <39><32>648<39> torch.autograd.backward(
 
-<31>{kind}<39>: {said}""",
+<31>{kind}<39>: {message}""",
 )
 HANDLING = "\nDuring handling of the above exception, another exception occurred:\n\n"
 CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
@@ -69,22 +69,24 @@ def pasted(error):
     """{how: what people paste} for an error or a warning."""
     last = "".join(traceback.format_exception_only(error))
     whole = FRAME + last
-    kind, _, said = last.rstrip().partition(": ")
+    kind, _, message = last.rstrip().partition(": ")
     return {
-        "alone": said,
+        "alone": message,
         "last line": last,
         "traceback": whole,
         "its lower half": whole.partition("\n")[2],
         "warning": f"/home/me/train.py:8: {last}",
         "log": f"[rank0]: {'[rank0]: '.join(whole.splitlines(True))}",
         "log of one line": f"2026-11-23 07:00:00,000 - ERROR - step 3: {last}",
-        "Jupyter": JUPYTER.format(kind=kind, said=said),
-        "Jupyter, escape characters lost": JUPYTER.format(kind=kind, said=said).replace("\x1b", ""),
+        "Jupyter": JUPYTER.format(kind=kind, message=message),
+        "Jupyter, escape characters lost": JUPYTER.format(kind=kind, message=message).replace(
+            "\x1b", ""
+        ),
         "pytest": "".join(f"E       {line}" for line in last.splitlines(True)),
         "in a forum": f"Hello,\n\n> {'> '.join(whole.splitlines(True))}\n\nIs it x += 1, in-place?",
         "Windows": whole.replace("\n", "\r\n"),
         "indented": textwrap.indent(whole, "    "),
-        "wrapped": FRAME + kind + ": " + said.replace(" ", "\n", 3).replace("\xa0", " "),
+        "wrapped": FRAME + kind + ": " + message.replace(" ", "\n", 3).replace("\xa0", " "),
         "after another": OTHER + HANDLING + whole,
         "the cause of another": whole + CAUSE + OTHER,
     }

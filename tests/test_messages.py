@@ -26,9 +26,9 @@ each = pytest.mark.parametrize("message, text, code", EXAMPLES, ids=[e[1][:50] f
 def test_an_example_makes_torch_say_it(message, text, code):
     with every_warning():
         (error,) = printed_by_torch(code)
-    said = str(error)
-    assert any(contains(said, wording) for wording in (text, *message.variants)), said
-    assert known_message(said) is message, f"{known_message(said)} hides it"
+    printed = str(error)
+    assert any(contains(printed, wording) for wording in (text, *message.variants)), printed
+    assert known_message(printed) is message, f"{known_message(printed)} hides it"
     for how, whole in pasted(error).items():
         assert messages_in(whole) == [message], how
 
@@ -60,7 +60,7 @@ def test_the_error_that_stopped_the_program_comes_first():
 
 
 @pytest.mark.parametrize(
-    "said, cause",
+    "printed, cause",
     [
         ("element 3 of tensors does not require grad and does not have a grad_fn", "not-connected"),
         ("Mismatch in shape: grad_output[1] has a shape of torch.Size([2])", "wrong-vector-shape"),
@@ -95,8 +95,8 @@ def test_the_error_that_stopped_the_program_comes_first():
         ),
     ],
 )
-def test_variants_of_a_message_are_known(said, cause):
-    assert known_message(said).id == cause
+def test_variants_of_a_message_are_known(printed, cause):
+    assert known_message(printed).id == cause
 
 
 RETURNED = {  # by a backward, and the cause that explains it
@@ -108,7 +108,7 @@ RETURNED = {  # by a backward, and the cause that explains it
     "3.0": "gradient-not-a-tensor",
     "grad_output.numpy()": "gradient-not-a-tensor",
     "[grad_output]": "gradient-not-a-tensor",
-    "(grad_output, grad_output)": "gradient-count/one-input",
+    "(grad_output, grad_output)": "gradient-count/one",
 }
 
 
@@ -140,9 +140,9 @@ def test_a_missing_second_derivative_is_not_taken_for_a_missing_first_one(name):
     (slope,) = torch.autograd.grad(({ASKED_TWICE[name]}).sum(), v, create_graph=True)
     (slope**2).sum().backward()
     """
-    said = printed_by_torch(code)  # a later torch may have this derivative
-    assert [explain_error(error).cause for error in said] == ["no-double-backward"] * len(said)
-    assert all("//" not in explain_error(error).fix for error in said)
+    errors = printed_by_torch(code)  # a later torch may have this derivative
+    assert [explain_error(error).cause for error in errors] == ["no-double-backward"] * len(errors)
+    assert all("//" not in explain_error(error).fix for error in errors)
 
 
 def test_what_a_plain_question_says_of_topk_and_of_float16_is_measured():

@@ -50,7 +50,7 @@ def test_the_index_has_all_entries_and_is_json():
     assert json.loads(json.dumps(data)) == json.loads(json.dumps(symptom_data()))
     for expected, entry in zip(index_entries(), data["symptoms"], strict=True):
         assert tuple(entry["texts"]) == expected.texts
-        assert [said for _, said in entry["said"]] == [expected.meaning, expected.fix][
+        assert [text for _, text in entry["said"]] == [expected.meaning, expected.fix][
             : 1 + expected.is_message
         ]
         assert [(what, page.replace(".html", ".ipynb")) for what, _, page in entry["causes"]] == [
@@ -76,6 +76,6 @@ def test_the_pattern_of_a_text_finds_what_the_text_finds():
         pattern for message in symptom_data()["messages"] for pattern in message["patterns"]
     ]
     for text, pattern in zip(texts, patterns, strict=True):
-        for said in texts:
-            said = said.replace("…", "(3, 2)")
-            assert bool(re.search(pattern, said, re.IGNORECASE)) == contains(said, text)
+        for printed in texts:
+            printed = printed.replace("…", "(3, 2)")
+            assert bool(re.search(pattern, printed, re.IGNORECASE)) == contains(printed, text)

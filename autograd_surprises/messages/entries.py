@@ -34,6 +34,9 @@ class Message:
                  inside a longer message, … stands for what differs, and case does not matter.
                  The lines run after PRELUDE, and a test runs them
     variants     other wordings of the same, for other versions of torch or other circumstances
+
+    >>> Message("dtype", "two dtypes", ".float()", examples={"expected dtype": "x"}).wordings
+    ('expected dtype',)
     """
 
     id: str
