@@ -3,12 +3,16 @@
 import re
 from collections.abc import Callable, Mapping
 from numbers import Real
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 
 import torch
+from torch import Tensor
 
 from autograd_surprises.numerics import short_number
 from lessons.exercises.registry import NotDone, Wrong
+
+# Why an answer is wrong -> what that mistake returns.
+Mistakes = Mapping[str, Tensor]
 
 _last_returned = ["nothing"]  # in words, for the message when a check cannot use it
 
@@ -27,13 +31,12 @@ def came_through_answer(traceback: TracebackType | None) -> bool:
     return False
 
 
-def call_answer(
-    answer: Callable, *args, cures: Mapping[str, str] = MappingProxyType({}), needs_result=True
-):
+def call_answer(answer: Callable, *args, cures: Mapping | None = None, needs_result=True):
     """What the learner's function returns; NotDone if that is ... or if it is not implemented.
 
     cures  text in a RuntimeError, or "None" for a result of None -> what to say about it
     """
+    cures = cures or {}
     if answer is ...:
         raise NotDone
     if not callable(answer):
@@ -72,7 +75,7 @@ def in_words(result: object) -> str:
     >>> in_words((torch.ones(2), 1))
     'a tuple of a float32 tensor of shape (2,), a value of type int'
     """
-    if isinstance(result, torch.Tensor):
+    if isinstance(result, Tensor):
         kind = str(result.dtype).removeprefix("torch.")
         return f"a {kind} tensor of shape {tuple(result.shape)}"
     if isinstance(result, (list, tuple)):
@@ -85,12 +88,12 @@ def as_number(yours: object, where: str = "") -> float:
     """An answer that is one number, as a float."""
     if yours is ...:
         raise NotDone
-    if isinstance(yours, torch.Tensor) and yours.numel() == 1:
+    if isinstance(yours, Tensor) and yours.numel() == 1:
         yours = yours.item()
     if isinstance(yours, str) and re.fullmatch(r"\s*[-+]?[\d.]+\s*", yours):
         raise Wrong(f"{where}needs a number, got the text {yours!r}: leave out the quotes.")
     if isinstance(yours, bool) or not isinstance(yours, Real) or yours != yours:
-        tensor = isinstance(yours, torch.Tensor)
+        tensor = isinstance(yours, Tensor)
         got = f"a tensor of shape {tuple(yours.shape)}" if tensor else repr(yours)
         raise Wrong(f"{where}needs a number, got {got}.")
     return float(yours)
@@ -100,25 +103,21 @@ def expect_tensor(where: str, yours: object, shape: torch.Size, why: str = "") -
     """Raise Wrong unless `yours` is a tensor of this shape."""
     if isinstance(yours, tuple):
         why = "torch.autograd.grad returns a tuple with a gradient in it: take [0]."
-    if not isinstance(yours, torch.Tensor):
-        raise Wrong(f"{where}: yours is {type(yours).__name__}, expected a tensor. {why}".strip())
+    if not isinstance(yours, Tensor):
+        raise Wrong(f"{where}: yours is {type(yours).__name__}, expected a tensor. {why}")
     if yours.is_complex():
-        raise Wrong(f"{where}: yours is complex, expected real numbers. {why}".strip())
+        raise Wrong(f"{where}: yours is complex, expected real numbers. {why}")
     if yours.shape != shape:
         shapes = f"yours has shape {tuple(yours.shape)}, expected {tuple(shape)}"
-        raise Wrong(f"{where}: {shapes}. {why}".strip())
+        raise Wrong(f"{where}: {shapes}. {why}")
 
 
 def expect_close(
-    where: str,
-    yours: object,
-    expected: torch.Tensor,
-    mistakes: Mapping[str, torch.Tensor] | None = None,
-    why: str = "",
+    where: str, yours: object, expected: Tensor, mistakes: Mistakes | None = None, why: str = ""
 ) -> None:
     """Raise Wrong unless `yours` is close to `expected`; the message names the first difference.
 
-    mistakes  reason -> what that mistake returns: the reason that fits ends the message, else `why`
+    It ends with the mistake that fits, or else with `why`.
     """
     why = likely_mistake(yours, mistakes or {}) or why
     expect_tensor(where, yours, expected.shape, why)
@@ -127,22 +126,22 @@ def expect_close(
         i = different.nonzero()[0].tolist()
         place = f" {i}" if i else ""
         numbers = [short_number(t.detach()[tuple(i)], 4) for t in (yours, expected)]
-        raise Wrong(f"{where}{place}: yours {numbers[0]}, expected {numbers[1]}. {why}".strip())
+        raise Wrong(f"{where}{place}: yours {numbers[0]}, expected {numbers[1]}. {why}")
 
 
-def _close(yours: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
+def _close(yours: Tensor, expected: Tensor) -> Tensor:
     """Where the two are equal, but for rounding in the less precise of their dtypes."""
     single = torch.float32 in (yours.dtype, expected.dtype)
     rounding = {"rtol": 1e-4, "atol": 1e-6} if single else {}
     return torch.isclose(yours.to(expected.dtype), expected, equal_nan=True, **rounding)
 
 
-def same(one: object, other: torch.Tensor) -> bool:
+def same(one: object, other: Tensor) -> bool:
     """Is the first a tensor with the numbers of the second, of whatever dtype?"""
-    fits = isinstance(one, torch.Tensor) and one.shape == other.shape and not one.is_complex()
+    fits = isinstance(one, Tensor) and one.shape == other.shape and not one.is_complex()
     return fits and bool(_close(one.detach(), other.detach()).all())
 
 
-def likely_mistake(yours: object, mistakes: Mapping[str, torch.Tensor]) -> str:
+def likely_mistake(yours: object, mistakes: Mistakes) -> str:
     """The reason of the first mistake that returns what `yours` is."""
     return next((reason for reason, wrong in mistakes.items() if same(yours, wrong)), "")

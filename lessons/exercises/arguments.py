@@ -1,15 +1,16 @@
 """What a check hands to an answer: random tensors, and leaves whose .grad must stay as it is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
-from lessons.exercises.answers import expect_close
+from lessons.exercises.answers import Mistakes, expect_close
 
 BEFORE = 10.0
 
 
-def random_tensors(seed: int, *shapes: Sequence[int]) -> list[torch.Tensor]:
+def random_tensors(seed: int, *shapes: Sequence[int]) -> list[Tensor]:
     """Normal numbers in float64, a tensor of each shape; the same in each check of an answer.
 
     >>> [each.shape for each in random_tensors(0, (2, 3), (4,))]
@@ -19,27 +20,25 @@ def random_tensors(seed: int, *shapes: Sequence[int]) -> list[torch.Tensor]:
     return [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
 
 
-def preset_grad(*leaves: torch.Tensor) -> None:
+def preset_grad(*leaves: Tensor) -> None:
     """Set each .grad to BEFORE, as if there had been a backward."""
     for leaf in leaves:
         leaf.grad = torch.full_like(leaf, BEFORE)
 
 
-def leaf_with_old_grad(values: list, dtype: torch.dtype) -> torch.Tensor:
+def leaf_with_old_grad(values: list, dtype: torch.dtype) -> Tensor:
     x = torch.tensor(values, dtype=dtype, requires_grad=True)
     preset_grad(x)
     return x
 
 
-def expect_kept(where: str, leaf: torch.Tensor) -> None:
+def expect_kept(where: str, leaf: Tensor) -> None:
     """Raise Wrong unless the leaf's .grad is as preset_grad left it."""
     why = "It has to stay as it was: backward() writes there, torch.autograd.grad does not."
     expect_close(f"{where} after the call", leaf.grad, torch.full_like(leaf, BEFORE), why=why)
 
 
-def expect_new_gradient(
-    where: str, yours: object, expected: torch.Tensor, mistakes: Mapping[str, torch.Tensor]
-) -> None:
+def expect_new_gradient(where: str, yours: object, expected: Tensor, mistakes: Mistakes) -> None:
     """Like expect_close, and an old gradient that was added is reported as a mistake."""
     old = (
         "The old content of x.grad was added to it: backward() adds, torch.autograd.grad does not."

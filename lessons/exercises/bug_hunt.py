@@ -79,7 +79,7 @@ def expect_exact_value(where, yours, right, mistakes, dtypes):
 def gradients_of_loss(loss, leaves, calls):
     """Gradients of the learner's loss, or the reason why there are none."""
     if not loss.requires_grad:
-        raise Wrong(f"the value is right, but the loss has no grad_fn. {calls.reason}".strip())
+        raise Wrong(f"the value is right, but the loss has no grad_fn. {calls.reason}")
     if loss.is_leaf:
         raise Wrong(
             "the value is right, but the loss is a leaf: after requires_grad_(), backward() runs "

@@ -115,7 +115,7 @@ def check_two_gradients(answer, numbers, dtype):
         got = f"{len(yours)} in a {type(yours).__name__}" if several else type(yours).__name__
         one = yours[0] if several and yours else yours
         why = likely_mistake(one, {"That is the sum of both: ask for each alone.": of_a + of_b})
-        raise Wrong(f"needs a tuple of two gradients, got {got}. {why}".strip())
+        raise Wrong(f"needs a tuple of two gradients, got {got}. {why}")
     if yours[0] is yours[1] is not None:
         raise Wrong("the two are one tensor, x.grad: the second backward() added to it in place.")
     swapped = {"That is the gradient of b: the two are swapped.": of_b}

@@ -137,7 +137,7 @@ def _places(parameters):
         )
         raise Wrong(
             f"registered parameters: yours {len(values)} numbers, expected 4: two heights and two "
-            f"centers. {why if len(values) < len(NUMBERS) else ''}".strip()
+            f"centers. {why if len(values) < len(NUMBERS) else ''}"
         )
     if sorted(values) != sorted(AT_FIRST):
         raise Wrong(f"parameters at first: yours {values}, expected {AT_FIRST}.")

@@ -40,11 +40,7 @@ def _with_b_zero(length):
             torch.tensor([[0.0, 4.0, 2.0], [0.0, 0.0, -4e-9]], dtype=float64),
             torch.tensor([[2.0, -3.0, 5.0], [0.5, 7.0, -4.0]], dtype=float64),
         ),
-        (
-            torch.tensor([1.5, 0.0, -3.0]),
-            torch.tensor([2.0, 0.0, 4.0]),
-            torch.tensor([3.0, 2.0, -2.0]),
-        ),
+        [torch.tensor(row) for row in ([1.5, 0.0, -3.0], [2.0, 0.0, 4.0], [3.0, 2.0, -2.0])],
         [torch.tensor(number, dtype=float64) for number in (0.0, 0.0, 3.0)],
     ],
     draw_wrong=draw_against(torch.abs, (-2.0, 2.0), of=_with_b_zero, name="a, at b = 0"),

@@ -14,10 +14,7 @@ IGNORED = -100
 
 
 def _batches(lengths, ignored, like):
-    """Batches of these lengths; so many labels at the end of each are not to be counted.
-
-    like  the weight that they are for
-    """
+    """Batches for a weight `like` this; so many labels at the end of each are not to be counted."""
     tokens = random_tensors(0, *((length, len(like)) for length in lengths))
     made = []
     for rows, count in zip(tokens, ignored, strict=True):
@@ -233,13 +230,12 @@ def _expect_scaled(arrived, gradient, scale, where):
 
 def _mistakes_of_order(gradient, factor, scale, limit, shapes):
     clipped = _clip_by_norm([gradient], limit)[0]
+    of_scaled = _clip_by_norm([gradient * scale], limit)[0]
     before = factor * torch.tensor(STEPS[0][1], dtype=factor.dtype)
     kept = _clip_by_norm([gradient + before / scale], limit)[0]
     parts = gradient.split([torch.Size(shape).numel() for shape in shapes])
     return {
-        "It is clipped while it is still multiplied by the scale.": (
-            _clip_by_norm([gradient * scale], limit)[0] / scale
-        ),
+        "It is clipped while it is still multiplied by the scale.": of_scaled / scale,
         "It is divided by the scale twice.": clipped / scale,
         "Nothing is clipped.": gradient,
         "The weights stay where they are: .grad has to be there until scaler.step(optimizer).": (
@@ -250,7 +246,7 @@ def _mistakes_of_order(gradient, factor, scale, limit, shapes):
         "Each parameter is clipped alone, expected all together, as one long vector.": _flat(
             _clip_by_norm([part], limit)[0] for part in parts
         ),
-        "It is never divided by the scale.": _clip_by_norm([gradient * scale], limit)[0],
+        "It is never divided by the scale.": of_scaled,
         "The gradient of the step before is still in .grad: optimizer.zero_grad().": kept,
     }
 

@@ -1,13 +1,20 @@
 """A learner's function of each number alone: its value, its gradient, and what it keeps."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import torch
+from torch import Tensor
 from torch.autograd.function import BackwardCFunction
 
 from autograd_surprises.backward.returned_none import functions_that_return_none
 from autograd_surprises.graph import nodes
-from lessons.exercises.answers import call_answer, expect_close, expect_tensor, likely_mistake
+from lessons.exercises.answers import (
+    Mistakes,
+    call_answer,
+    expect_close,
+    expect_tensor,
+    likely_mistake,
+)
 from lessons.exercises.registry import Wrong
 from lessons.saved_tensors import saved_tensors
 
@@ -15,10 +22,9 @@ from lessons.saved_tensors import saved_tensors
 UPSTREAM = torch.tensor([3.0, 8.0, -2.0, 0.5, 4.0, -5.0, 7.0, -3.0, -6.0, 9.0, 2.5, -8.0])
 
 
-def run_on_leaves(answer: object, *given: torch.Tensor, rest: tuple = ()) -> tuple:
-    """A leaf for each tensor given, and what the answer returns for them: a tensor like the first.
-
-    rest  further arguments of the answer
+def run_on_leaves(answer: object, *given: Tensor, rest: tuple = ()) -> tuple:
+    """A leaf for each tensor given, and what the answer returns for them and the rest of its
+    arguments: a tensor like the first.
     """
     if isinstance(answer, type):
         raise Wrong(f"needs a function, got the class: pass {answer.__name__}.apply.")
@@ -28,17 +34,17 @@ def run_on_leaves(answer: object, *given: torch.Tensor, rest: tuple = ()) -> tup
         raise Wrong("it writes into its input, which others still need: work on a copy.")
     if isinstance(y, tuple):
         raise Wrong(f"returns a tuple of {len(y)}, expected the value alone: take [0].")
-    if not isinstance(y, torch.Tensor):
+    if not isinstance(y, Tensor):
         raise Wrong(f"returns a {type(y).__name__}, expected a tensor.")
     if y.dtype != x.dtype:
-        kinds = f"yours is {_name(y.dtype)}, expected {_name(x.dtype)}"
+        kinds = f"yours is {y.dtype}, expected {x.dtype}".replace("torch.", "")
         raise Wrong(f"value: {kinds}, as the input is. `.to` converts.")
     if y.shape != x.shape:
         raise Wrong(f"value: yours has shape {tuple(y.shape)}, expected {tuple(x.shape)}.")
     return *leaves, y
 
 
-def gradients_for(upstream: torch.Tensor, y: torch.Tensor, *leaves: torch.Tensor) -> tuple:
+def gradients_for(upstream: Tensor, y: Tensor, *leaves: Tensor) -> tuple:
     """The gradient of each leaf for this upstream gradient; None where nothing leads to it."""
     if not y.requires_grad:
         raise Wrong("the value is right, but the result has no grad_fn: no path leads back.")
@@ -55,13 +61,13 @@ def gradients_for(upstream: torch.Tensor, y: torch.Tensor, *leaves: torch.Tensor
 
 def expect_each(
     what: str,
-    x: torch.Tensor,
+    x: Tensor,
     yours: object,
-    expected: torch.Tensor,
+    expected: Tensor,
     why: str | Callable[[float, float], str] = "",
     *,
-    mistakes: Mapping[str, torch.Tensor] | None = None,
-    upstream: torch.Tensor | None = None,
+    mistakes: Mistakes | None = None,
+    upstream: Tensor | None = None,
     at: str = "x",
 ) -> None:
     """Like expect_close, and the message names the place by its x, and by its upstream gradient.
@@ -71,7 +77,7 @@ def expect_each(
     """
     expect_tensor(what, yours, expected.shape)
     reason = likely_mistake(yours, mistakes or {})
-    kind = "" if x.dtype == torch.float32 else f" ({_name(x.dtype)})"
+    kind = "" if x.dtype == torch.float32 else f" ({x.dtype})".replace("torch.", "")
     for i, (number, mine, right) in enumerate(zip(x.tolist(), yours, expected, strict=True)):
         other = why(number, mine.item()) if callable(why) else why
         for_upstream = "" if upstream is None else f", grad_output {upstream[i]:g}"
@@ -81,37 +87,26 @@ def expect_each(
 
 def expect_also(
     answer: object,
-    right: Callable[..., torch.Tensor],
-    *given: torch.Tensor,
+    right: Callable[..., Tensor],
+    *given: Tensor,
     names: Sequence[str] = ("x",),
     rest: tuple = (),
 ) -> None:
-    """Value and gradients are those of `right` for tensors of another shape and dtype, too.
-
-    names  of the tensors given
-    rest   further arguments of both
-    """
+    """Value and gradients are those of `right` for tensors of another shape and dtype, too."""
     *leaves, y = run_on_leaves(answer, *given, rest=rest)
     *right_leaves, right_y = run_on_leaves(right, *given, rest=rest)
     x = given[0]
-    among = f"for x of shape {tuple(x.shape)} in {_name(x.dtype)}"
+    among = f"for x of shape {tuple(x.shape)} in {x.dtype}".replace("torch.", "")
     expect_close(f"value {among}", y, right_y.detach())
     count = torch.arange(1.0, y.numel() + 1, dtype=y.dtype).reshape(y.shape)
     upstream = 100 * (2 * count).cos()  # no two alike, and large: every backward is linear
     of_right = gradients_for(upstream, right_y, *right_leaves)
-    for name, mine, expected in zip(
-        names, gradients_for(upstream, y, *leaves), of_right, strict=True
-    ):
+    of_answer = gradients_for(upstream, y, *leaves)
+    for name, mine, expected in zip(names, of_answer, of_right, strict=True):
         expect_close(f"gradient of {name} {among}", mine, expected)
 
 
-def expect_slope(
-    what: str,
-    x: torch.Tensor,
-    gradient: object,
-    slope: torch.Tensor,
-    mistakes: Mapping[str, torch.Tensor],
-) -> None:
+def expect_slope(what: str, x: Tensor, gradient: object, slope: Tensor, mistakes: Mistakes) -> None:
     """Raise Wrong unless the gradient for UPSTREAM is the slope times that.
 
     mistakes  reason -> the slope that this mistake has
@@ -122,7 +117,7 @@ def expect_slope(
     expect_each(what, x, gradient, slope * upstream, mistakes=wrong, upstream=upstream)
 
 
-def own_functions(y: torch.Tensor) -> list[str]:
+def own_functions(y: Tensor) -> list[str]:
     """The names of the learner's own Functions in the graph of y."""
     found = nodes(y.grad_fn) if y.grad_fn else []
     own = [type(node).__name__ for node in found if isinstance(node, BackwardCFunction)]
@@ -142,7 +137,3 @@ def bytes_kept(answer: Callable) -> tuple[float, bool]:
         del y
     plain, in_part = kept  # a storage counts fully, so a kept x counts twice where it is a part
     return plain, in_part > plain
-
-
-def _name(dtype):
-    return str(dtype).removeprefix("torch.")

@@ -15,6 +15,9 @@ class NotDone(Exception):
 class Wrong(Exception):
     """The answer is wrong; the message has the place, the learner's value and the expected one."""
 
+    def __init__(self, message: str):
+        super().__init__(message.strip())  # what else there is to say, at its end, may be ""
+
 
 @dataclass(frozen=True)
 class Check:
