@@ -45,6 +45,8 @@ MEANT = {  # text: the same in torch, with a = 0.5 and s = 2
     "x > a": lambda x: (x > 0.5).double(),
     "pow(x > 0, 2)": lambda x: (x > 0).double(),
     "x * 100000000000000000000": lambda x: x * 1e20,
+    "round(x / (0.2 * a))": lambda x: torch.round(x / 0.1),
+    "x / 0.4 - 7.5 * x": lambda x: x / 0.4 - 7.5 * x,
 }
 
 
