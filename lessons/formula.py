@@ -149,7 +149,9 @@ def _of(formula, values):
 
 def _as_tensors(numbers):
     """Numbers are computed as torch computes them: 1 / 0 is inf, and round(0.5) is 0."""
-    return {name: torch.tensor(float(number)).double() for name, number in numbers.items()}
+    return {
+        name: torch.tensor(float(number), dtype=torch.float64) for name, number in numbers.items()
+    }
 
 
 def _call(name, *arguments, **options):

@@ -77,6 +77,7 @@ def test_numbers_are_computed_as_torch_does():
     assert Formula("x + 1 / (a - 1)")(X, a=1.0).tolist() == [math.inf] * 5
     assert Formula("x * (-1)**0.5")(X).isnan().all()
     assert Formula("x + round(0.5) + round(1.5)")(X).tolist() == (X + 2).tolist()
+    assert Formula("x / 0.1 + a")(X, a=0.7).tolist() == (X / 0.1 + 0.7).tolist()
 
 
 @pytest.mark.parametrize(
