@@ -149,7 +149,7 @@ def _cut_box(group: Sequence[Finding]) -> Box:
 
 
 def _code(place: Where | None) -> str:
-    text = f"{place.short}: {place.source}" if place else ""
+    text = place.code if place else ""
     return text if len(text) <= 46 else text[:45] + "…"
 
 

@@ -32,15 +32,16 @@ from autograd_surprises.recording.patches import lock, patch
 from autograd_surprises.recording.places import (
     Where,
     code_line,
+    frame_of,
     owner,
     switched_at,
-    tensors_in,
     user_frame,
     where_from,
     where_is,
 )
 from autograd_surprises.recording.reused_gradients import ReusedGradients
 from autograd_surprises.recording.setup_lines import noting_setup
+from autograd_surprises.recording.stack import tensors_in
 
 FEW, MANY = 2000, 100_000  # calls: fewer are never dropped, more are not kept for their values
 
@@ -336,9 +337,7 @@ class Recorder(TorchFunctionMode):
         if not self._switches or self._switches[-1] is None:
             return None
         code, at = self._switches[-1]
-        frame = caller
-        while frame is not None and frame.f_code is not code:
-            frame = frame.f_back
+        frame = frame_of(code, caller)
         is_users = frame is user_frame(caller)
         return SwitchedOff(at, where_from(caller) if is_users else where_is(frame))
 
