@@ -6,7 +6,7 @@ import functools
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from types import CodeType, FrameType
 from weakref import WeakKeyDictionary
@@ -28,7 +28,7 @@ from autograd_surprises.recording.forward_calls import (
     name_and_role,
 )
 from autograd_surprises.recording.lost_history import LostHistory, SwitchedOff
-from autograd_surprises.recording.patches import lock, patch
+from autograd_surprises.recording.patches import Patches
 from autograd_surprises.recording.places import (
     Where,
     code_line,
@@ -89,8 +89,7 @@ class Recorder(TorchFunctionMode):
 
     def __enter__(self):
         with ExitStack() as undo:
-            _watch(self)
-            undo.callback(_unwatch, self)
+            undo.enter_context(_active_now(self))
             undo.enter_context(noting_setup())
             undo.enter_context(self.reused.watching())
             self.ended = False
@@ -357,24 +356,19 @@ def _is_by_product(name, output, outputs):
 # hooks.)
 
 _active: list[Recorder] = []  # of all threads, the innermost last
-_undo: list[Callable[[], None]] = []
 
 
-def _watch(recorder):
-    with lock:
-        if recorder in _active:
-            raise RuntimeError("this trace() is recording already: make another one")
-        if not _active:
-            _undo[:] = [patch(*noted) for noted in NOTED]
+@contextmanager
+def _active_now(recorder: Recorder) -> Iterator[None]:
+    if recorder in _active:
+        raise RuntimeError("this trace() is recording already: make another one")
+    with PATCHES:
         recorder._thread = threading.get_ident()
         _active.append(recorder)
-
-
-def _unwatch(recorder):
-    with lock:
-        _active.remove(recorder)
-        while not _active and _undo:
-            _undo.pop()()
+        try:
+            yield
+        finally:
+            _active.remove(recorder)
 
 
 def _pop(recorder):
@@ -389,7 +383,6 @@ def _pop(recorder):
         _push_mode(mode)
 
 
-@contextmanager
 def _before_compiled_code(act):
     """Call `act` when code that torch.compile has compiled, or is to compile, begins to run.
 
@@ -406,13 +399,7 @@ def _before_compiled_code(act):
 
         return begins
 
-    with lock:
-        put_back = patch(eval_frame, "_callback_from_stance", acting)
-    try:
-        yield
-    finally:
-        with lock:
-            put_back()
+    return Patches((eval_frame, "_callback_from_stance", acting))
 
 
 def _recorders_of_this_thread():
@@ -450,7 +437,7 @@ def _noting_parameters(original, active):
     return new
 
 
-NOTED = (
+PATCHES = Patches(
     (nn.Module, "__call__", _noting_modules),
     (nn.Parameter, "__new__", _noting_parameters),
 )
