@@ -91,7 +91,7 @@ class WatchedScript(watch):
         clear = "\r\x1b[K" if self._on_terminal else ""
         print(f"{clear}autograd_surprises: {text}", file=self._stderr, flush=True)
 
-    def told(self, report: StepReport) -> None:
+    def reported(self, report: StepReport) -> None:
         self.say(str(report))
         if self._with_graphs:
             self.graphs.append((report, report.report.graph()))

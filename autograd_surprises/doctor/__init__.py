@@ -32,7 +32,7 @@ unchanged      what a backward changes beside gradients, put back
 diagnosis      explain()
 tracing        trace()
 same_graph      lines of a recorded step, for a later one with the same graph
-gradient_sizes  how large the gradients of an optimizer are
+gradient_norms  how large the gradients of an optimizer are
 trained         the model and the optimizers of a loss
 first_steps     what the first two steps of an optimizer did
 updates         what the first steps of all optimizers did, as findings

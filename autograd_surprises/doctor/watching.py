@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from autograd_surprises.backward.gradient_sizes import GradientSizes, not_finite, sizes
+from autograd_surprises.backward.gradient_norms import GradientNorms, norms, not_finite
 from autograd_surprises.backward.same_graph import SameGraph
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.doctor.diagnosis import description, examine
@@ -103,12 +103,12 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._troubles: list[str] = []  # steps that could not be examined
         self._recorder = Recorder(eager=False)
         self._recording = self._busy = False
-        self._why = ""  # if there is a reason, reports of this step are told even if healthy
+        self._why = ""  # if there is a reason, reports of this step are published even if healthy
         self._suspects: set[int] = set()  # else, only if it finds these bad: ids of parameters
         self._stepped = True  # since the latest backward
         self._backwards = 0  # in this step
         self._pending: list[tuple[Report, dict[str, torch.Tensor]]] = []  # of this step
-        self._late: list[tuple[StepReport, dict[str, torch.Tensor]]] = []  # see _tell_late
+        self._late: list[tuple[StepReport, dict[str, torch.Tensor]]] = []  # see _publish_late
         self._held: set[int] = set()  # ids of what the optimizers of examined losses hold
         self._reached: set[int] = set()  # ids of leaves whose gradients were examined
         self._reached_now: set[int] = set()  # in this step
@@ -118,14 +118,14 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._optimized = False  # did one make a step, perhaps within a backward?
         self._scaled = False  # is there a GradScaler?
         self._bad = False  # was the latest loss or gradient not finite?
-        self._sizes: WeakKeyDictionary = WeakKeyDictionary()  # by optimizer
+        self._norms: WeakKeyDictionary = WeakKeyDictionary()  # by optimizer
         self._graphs: list[SameGraph] = []  # of the latest losses that were recorded
         self._borrowed = False  # did it name lines of a step that was not recorded?
         self._updates = Updates(model)
         self._notes: list[str] = []  # why an optimizer has not moved what it holds
         self._unseen = "no step that was asked for was seen"  # why none is examined
         self._names: dict[int, str] = {}  # of parameters, by id
-        self._known_dead: set[tuple[str, str]] = set()  # status and name of what was told
+        self._known_dead: set[tuple[str, str]] = set()  # status and name of what was reported
 
     @property
     def healthy(self) -> bool:
@@ -157,7 +157,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
 
     __repr__ = __str__
 
-    def told(self, report: StepReport) -> None:
+    def reported(self, report: StepReport) -> None:
         """Called with each new report; for a subclass."""
 
     def stepped(self) -> None:
@@ -171,10 +171,10 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     def __exit__(self, *error: object) -> None:
         self._record(False)
         super().__exit__(*error)
-        self._tell()
-        self._tell_late(at_the_end=True)
-        for told in self._updates.at_the_end():
-            self._tell_update(told)
+        self._publish()
+        self._publish_late(at_the_end=True)
+        for idle in self._updates.at_the_end():
+            self._publish_update(idle)
         if self.reports and not (self._optimized or self._by_hand):
             why = " (a GradScaler skips those with inf or NaN)" if self._scaled else ""
             self._notes.append(f"no step() of an optimizer was seen{why}")
@@ -212,7 +212,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             self._unseen = "a backward() of several tensors at once is not examined"
         if self._recording and self._updates.waiting and len(roots) == 1:
             with self._careful():
-                self._look_for_cuts(roots[0], weights, frame)
+                self._look_for_what_is_missed(roots[0], weights, frame)
         if (turned or self._recording) and len(roots) == 1:
             with self._careful():
                 self._examine(roots[0], weights, inputs, frame, finite)
@@ -220,7 +220,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             self._why = f"the loss is {'nan' if self.loss.isnan().any() else 'inf'}"
             if not self._recording:
                 self._why += BORROWED if self._borrowed else UNRECORDED.format(self.step)
-            self._tell()
+            self._publish()
 
     def backward_failed(self, error):
         history = History(self._recorder if self._recording else None)
@@ -229,7 +229,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             self._why = "backward raised an error"
             report = Report(description(self.loss), (found,), None, history, {})
             self._pending = [(report, {})]
-            self._tell()
+            self._publish()
 
     def after_backward(self):
         if self._by_hand:
@@ -246,28 +246,28 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if not self.step or (self.optimizer is not None and optimizer is not self.optimizer):
             return
         parameters = parameters_of(optimizer)
-        if optimizer not in self._sizes:
+        if optimizer not in self._norms:
             mine = self.model is None or not ids_of(self.model.parameters()).isdisjoint(
                 map(id, parameters)
             )
-            self._sizes[optimizer] = GradientSizes() if mine else None
+            self._norms[optimizer] = GradientNorms() if mine else None
             if mine and self._reached and self._reached.isdisjoint(map(id, parameters)):
                 self._more, self._patience = True, max(WAIT, 2 * self.step + 1)
         suspects = set()
-        if self._sizes[optimizer] is not None:
+        if self._norms[optimizer] is not None:
             with self._careful():
-                suspects = self._look_at_gradients(self._sizes[optimizer], optimizer, parameters)
-        told = None
+                suspects = self._look_at_gradients(self._norms[optimizer], optimizer, parameters)
+        idle = None
         with self._careful():
-            told = self._updates.after(optimizer)
-        if self._sizes[optimizer] is not None:
+            idle = self._updates.after(optimizer)
+        if self._norms[optimizer] is not None:
             self._end_of_step(suspects)
-        if told is not None:
-            self._tell_update(told)
+        if idle is not None:
+            self._publish_update(idle)
 
     def _end_of_step(self, suspects):
-        self._tell_late()
-        self._tell()
+        self._publish_late()
+        self._publish()
         self._suspects = suspects | self._suspects if self._stepped else suspects
         self._stepped = True
         self._more = self._more and self.step < self._patience
@@ -279,13 +279,13 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if any(map(is_spread, parameters)):
             self._trouble(SPREAD)
         with torch.no_grad():
-            now = sizes(parameters)
+            now = norms(parameters)
         # A fused optimizer gets scaled gradients, and skips a step with inf or NaN by itself.
         skipped = getattr(optimizer, "found_inf", None) is not None
         spoiled = [] if skipped else not_finite(now)
         if spoiled and not self._bad and not self._pending:
             of_all = f"{len(spoiled)} of {len(now)} gradients are not finite, though the loss is"
-            finite = [i for i, size in enumerate(now) if size is not None and i not in spoiled]
+            finite = [i for i, norm in enumerate(now) if norm is not None and i not in spoiled]
             if finite:
                 of_all += f"; finite are {self._named(finite, parameters)}"
             self._alarm("gradients are not finite", "nan", of_all, spoiled, parameters)
@@ -293,8 +293,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         times = 0.0 if spoiled else seen.exploded(now)
         if times:
             largest = sorted(range(len(now)), key=lambda i: -(now[i] or 0.0))[:3]
-            said = f"the gradients are {times:,.0f} times their usual size; these are the largest"
-            self._alarm("the gradients exploded", "exploding", said, largest, parameters)
+            text = f"the gradients are {times:,.0f} times their usual size; these are the largest"
+            self._alarm("the gradients exploded", "exploding", text, largest, parameters)
         died = seen.died(now)
         return set() if self._bad else {id(parameters[i]) for i in died}
 
@@ -355,7 +355,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         ]
         self._pending.append((replace(report, findings=tuple(findings)), named))
 
-    def _look_for_cuts(self, loss, weights, frame):
+    def _look_for_what_is_missed(self, loss, weights, frame):
         """What this loss should reach, since the first step of its optimizer came to nothing."""
         backward = Backward(loss.grad_fn) if loss.grad_fn is not None else None
         if backward is not None and why_not_alone(backward.steps):  # as _examine will say
@@ -370,18 +370,18 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
                     loss, trained.wrt, trained.model, trained.optimizer, weights, source, frame
                 )
 
-    def _tell_update(self, told):
+    def _publish_update(self, idle):
         """What the first steps of an optimizer did not do; a note, if that may be as it should."""
-        alarms = tuple(found for found in told.findings if found.alarming)
-        normal = [found for found in told.findings if not found.alarming]
+        alarms = tuple(found for found in idle.findings if found.alarming)
+        normal = [found for found in idle.findings if not found.alarming]
         if alarms:
             report = Report(description(self.loss), alarms, None, History(), {})
-            self._add(StepReport(self.step, told.why, report))
+            self._add(StepReport(self.step, idle.why, report))
         for group in by_story(normal, lambda found: found.sentence):
             names = listed([found.name for found in group], most=3)
             self._notes.append(f"not trained: {names}: {group[0].sentence}")
 
-    def _tell(self):
+    def _publish(self):
         """The reports of this step, now that the gradients of all its losses are known."""
         pending, self._pending = self._pending, []
         for report, named in pending:
@@ -389,7 +389,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             findings = [f for f in findings if not self._came(f, named)]
             if self._backwards > 1:  # another loss may train what this one does not
                 findings = [f for f in findings if f.status not in DEAD or not alive(named, f.name)]
-            if self.step not in self.steps:  # what was told is not told again
+            if self.step not in self.steps:  # what was reported is not reported again
                 findings = [f for f in findings if (f.status, f.name) not in self._known_dead]
             if not self._why:
                 findings = [f for f in findings if id(named.get(f.name)) in self._suspects]
@@ -404,7 +404,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
                 else:
                     self._add(found)
 
-    def _tell_late(self, at_the_end=False):
+    def _publish_late(self, at_the_end=False):
         """What the loss of an optimizer's first step did not reach, the second may have reached."""
         late, self._late = self._late, []
         for report, named in late:
@@ -441,7 +441,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         dead = [f for f in report.report.findings if f.status in DEAD]
         self._known_dead.update((found.status, found.name) for found in dead)
         self.reports.append(report)
-        self.told(report)
+        self.reported(report)
 
     @contextmanager
     def _careful(self):
@@ -452,9 +452,9 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             self._trouble(f"{type(error).__name__}: {error}")
 
     def _trouble(self, why):
-        if not any(said.endswith(f": {why}") for said in self._troubles):
-            said = f"step {self.step} could not be examined: {why}"
-            self._troubles = [*self._troubles[:4], said]
+        if not any(text.endswith(f": {why}") for text in self._troubles):
+            text = f"step {self.step} could not be examined: {why}"
+            self._troubles = [*self._troubles[:4], text]
 
 
 def ids_of(tensors: Iterable[torch.Tensor]) -> set[int]:
