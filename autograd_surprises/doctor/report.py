@@ -85,7 +85,7 @@ def _short(found):
 
 
 def _merged_group(group):
-    """One finding for all: what is true only of the first holds for the first."""
+    """One finding for all. A sentence that holds for the first alone says so."""
     first = group[0]
     if len(group) == 1:
         return first
@@ -94,13 +94,11 @@ def _merged_group(group):
     def same(part):
         return all(part(found) == part(first) for found in group)
 
-    sentence = (
-        first.sentence if same(lambda f: f.sentence) else f"{first.sentence} (for the first one)"
-    )
+    of_one = "" if same(lambda f: f.sentence) else " (for the first one)"
     return replace(
         first,
         name=names,
-        sentence=sentence,
+        sentence=first.sentence + of_one,
         places=first.places if same(lambda f: f.where) else (),
         node=first.node if first.cause and same(lambda f: f.node) else "",
         also=first.also if same(lambda f: f.also) else (),
