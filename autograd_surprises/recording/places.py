@@ -26,6 +26,9 @@ class Where:
 
     inside  the line in a library where it happened, if the user's line only led there
     kind    the class of that module, or ""
+
+    >>> str(Where("train.py", 7, "11", kind="ReLU"))
+    'train.py:7  (in 11: ReLU)'
     """
 
     file: str
