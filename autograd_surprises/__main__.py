@@ -10,7 +10,8 @@ import threading
 import time
 from contextlib import contextmanager
 
-from autograd_surprises.doctor.watching import StepReport, watch
+from autograd_surprises.doctor.step_reports import StepReport
+from autograd_surprises.doctor.watching import watch
 from autograd_surprises.report_card import terminal
 from autograd_surprises.report_files import cannot_write, write_html, write_json
 from autograd_surprises.script import run_module, run_script, without_ours

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import torch
@@ -16,52 +16,20 @@ from autograd_surprises.doctor.diagnosis import description, examine
 from autograd_surprises.doctor.errors import finding_of_error
 from autograd_surprises.doctor.interception import Interception
 from autograd_surprises.doctor.report import Report
+from autograd_surprises.doctor.step_reports import StepReport, StepReports
 from autograd_surprises.doctor.trained import parameters_of, trained_by
-from autograd_surprises.doctor.updates import Updates, called
+from autograd_surprises.doctor.updates import Updates
 from autograd_surprises.recording.forward_calls import is_finite
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.several_processes import SPREAD, alone, is_spread, why_not_alone
-from autograd_surprises.show.findings import by_story, listed
-from autograd_surprises.symptoms.finding import SAID, Finding
+from autograd_surprises.show.findings import listed
+from autograd_surprises.symptoms.finding import Finding
 
 WAIT = 10  # steps, at most, for the first loss of a second optimizer, before its first step
 BORROWED = "; not recorded, so the lines are those of an earlier step with the same graph"
 UNRECORDED = "; not recorded, so no lines are known: --steps {0} or watch(steps=[{0}]) records it"
 FEW = 3  # optimizers for which one loss is examined
-DEAD = ("none", "zero", "tiny", "not trained")
-
-
-@dataclass(frozen=True)
-class StepReport:
-    """The report of one step: its number, why it was examined, and what was found."""
-
-    step: int
-    why: str
-    report: Report
-
-    @property
-    def healthy(self) -> bool:
-        return self.report.healthy
-
-    def headlines(self) -> list[str]:
-        """A line for each cause of bad gradients."""
-        bad = [found for found in self.report.findings if found.alarming]
-        lines = []
-        for group in by_story(bad, lambda found: (found.status, found.sentence, found.where)):
-            first, names = group[0], listed([found.name for found in group], most=3)
-            why = f": {first.sentence}" if first.sentence else ""
-            where = f" [{first.where}]" if first.where else ""
-            lines.append(f"{SAID.get(first.status, first.status)} {names}{why}{where}")
-        return lines
-
-    def __str__(self):
-        head = f"step {self.step} ({self.why})"
-        if self.healthy:
-            return f"{head}: healthy, loss {self.report.loss}"
-        return f"{head}\n{self.report}"
-
-    __repr__ = __str__
 
 
 class watch(Interception):  # noqa: N801  a context manager, written like no_grad
@@ -97,7 +65,6 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         steps: Collection[int] = (1,),
     ) -> None:
         self.model, self.optimizer, self.steps = model, optimizer, frozenset(steps)
-        self.reports: list[StepReport] = []
         self.step = 0
         self.loss: torch.Tensor | None = None
         self._troubles: list[str] = []  # steps that could not be examined
@@ -107,9 +74,6 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._suspects: set[int] = set()  # else, only if it finds these bad: ids of parameters
         self._stepped = True  # since the latest backward
         self._backwards = 0  # in this step
-        self._pending: list[tuple[Report, dict[str, torch.Tensor]]] = []  # of this step
-        self._late: list[tuple[StepReport, dict[str, torch.Tensor]]] = []  # see _publish_late
-        self._held: set[int] = set()  # ids of what the optimizers of examined losses hold
         self._reached: set[int] = set()  # ids of leaves whose gradients were examined
         self._reached_now: set[int] = set()  # in this step
         self._more = False  # is the first loss of another optimizer still to come?
@@ -122,10 +86,13 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._graphs: list[SameGraph] = []  # of the latest losses that were recorded
         self._borrowed = False  # did it name lines of a step that was not recorded?
         self._updates = Updates(model)
-        self._notes: list[str] = []  # why an optimizer has not moved what it holds
+        self._reports = StepReports(self.steps, self._updates, self.reported)
         self._unseen = "no step that was asked for was seen"  # why none is examined
         self._names: dict[int, str] = {}  # of parameters, by id
-        self._known_dead: set[tuple[str, str]] = set()  # status and name of what was reported
+
+    @property
+    def reports(self) -> list[StepReport]:
+        return self._reports.published
 
     @property
     def healthy(self) -> bool:
@@ -150,7 +117,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             rows[0] += f": {self._unseen}"
         for each in bad:
             rows += [f"  step {each.step}: {line}" for line in each.headlines()]
-        return "\n".join([*rows, *self._notes, *self._troubles])
+        return "\n".join([*rows, *self._reports.notes, *self._troubles])
 
     def __str__(self):
         return self.summary
@@ -172,15 +139,15 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._record(False)
         super().__exit__(*error)
         self._publish()
-        self._publish_late(at_the_end=True)
+        self._reports.publish_late(at_the_end=True)
         for idle in self._updates.at_the_end():
-            self._publish_update(idle)
+            self._reports.publish_idle(self.step, self.loss, idle)
         if self.reports and not (self._optimized or self._by_hand):
             why = " (a GradScaler skips those with inf or NaN)" if self._scaled else ""
-            self._notes.append(f"no step() of an optimizer was seen{why}")
+            self._reports.notes.append(f"no step() of an optimizer was seen{why}")
 
     def abandon(self):
-        self._pending = []
+        self._reports.pending = []
         self._record(False)
         super().abandon()
 
@@ -216,7 +183,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if (turned or self._recording) and len(roots) == 1:
             with self._careful():
                 self._examine(roots[0], weights, inputs, frame, finite)
-        if turned and self._pending:
+        if turned and self._reports.pending:
             self._why = f"the loss is {'nan' if self.loss.isnan().any() else 'inf'}"
             if not self._recording:
                 self._why += BORROWED if self._borrowed else UNRECORDED.format(self.step)
@@ -228,7 +195,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if found.cause != "unknown-error":
             self._why = "backward raised an error"
             report = Report(description(self.loss), (found,), None, history, {})
-            self._pending = [(report, {})]
+            self._reports.pending = [(report, {})]
             self._publish()
 
     def after_backward(self):
@@ -263,10 +230,10 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if self._norms[optimizer] is not None:
             self._end_of_step(suspects)
         if idle is not None:
-            self._publish_update(idle)
+            self._reports.publish_idle(self.step, self.loss, idle)
 
     def _end_of_step(self, suspects):
-        self._publish_late()
+        self._reports.publish_late()
         self._publish()
         self._suspects = suspects | self._suspects if self._stepped else suspects
         self._stepped = True
@@ -283,7 +250,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         # A fused optimizer gets scaled gradients, and skips a step with inf or NaN by itself.
         skipped = getattr(optimizer, "found_inf", None) is not None
         spoiled = [] if skipped else not_finite(now)
-        if spoiled and not self._bad and not self._pending:
+        if spoiled and not self._bad and not self._reports.pending:
             of_all = f"{len(spoiled)} of {len(now)} gradients are not finite, though the loss is"
             finite = [i for i, norm in enumerate(now) if norm is not None and i not in spoiled]
             if finite:
@@ -341,7 +308,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if self._recording and loss.grad_fn is not None:
             self._graphs = [SameGraph(loss.grad_fn, report.history), *self._graphs[:WAIT]]
         held = parameters_of(trained.optimizer) if trained.optimizer is not None else []
-        self._held |= ids_of(held)
+        self._reports.held |= ids_of(held)
         tensors = [*(trained.model.parameters() if trained.model is not None else ()), *held]
         tensors += leaves
         named = {report.names[id(each)]: each for each in tensors if id(each) in report.names}
@@ -353,7 +320,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             and not (source is None and found.cause == "forward-nonfinite")  # it saw no forward
             and not (found.status == "not trained" and id(named.get(found.name, loss)) not in ids)
         ]
-        self._pending.append((replace(report, findings=tuple(findings)), named))
+        self._reports.pending.append((replace(report, findings=tuple(findings)), named))
 
     def _look_for_what_is_missed(self, loss, weights, frame):
         """What this loss should reach, since the first step of its optimizer came to nothing."""
@@ -370,60 +337,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
                     loss, trained.wrt, trained.model, trained.optimizer, weights, source, frame
                 )
 
-    def _publish_update(self, idle):
-        """What the first steps of an optimizer did not do; a note, if that may be as it should."""
-        alarms = tuple(found for found in idle.findings if found.alarming)
-        normal = [found for found in idle.findings if not found.alarming]
-        if alarms:
-            report = Report(description(self.loss), alarms, None, History(), {})
-            self._add(StepReport(self.step, idle.why, report))
-        for group in by_story(normal, lambda found: found.sentence):
-            names = listed([found.name for found in group], most=3)
-            self._notes.append(f"not trained: {names}: {group[0].sentence}")
-
     def _publish(self):
-        """The reports of this step, now that the gradients of all its losses are known."""
-        pending, self._pending = self._pending, []
-        for report, named in pending:
-            findings = report.findings
-            findings = [f for f in findings if not self._came(f, named)]
-            if self._backwards > 1:  # another loss may train what this one does not
-                findings = [f for f in findings if f.status not in DEAD or not alive(named, f.name)]
-            if self.step not in self.steps:  # what was reported is not reported again
-                findings = [f for f in findings if (f.status, f.name) not in self._known_dead]
-            if not self._why:
-                findings = [f for f in findings if id(named.get(f.name)) in self._suspects]
-            if self._why or any(found.alarming for found in findings):
-                findings = tuple(replace(f, name=called(f.name, named)) for f in findings)
-                report = replace(report, findings=findings)
-                why = self._why or f"gradients have died since step {self.step - 1}"
-                found = StepReport(self.step, why, report)
-                alarms = [f for f in findings if f.alarming]
-                if alarms and all(self._may_come(f, named) for f in alarms):
-                    self._late.append((found, named))
-                else:
-                    self._add(found)
-
-    def _publish_late(self, at_the_end=False):
-        """What the loss of an optimizer's first step did not reach, the second may have reached."""
-        late, self._late = self._late, []
-        for report, named in late:
-            findings = [f for f in report.report.findings if not self._came(f, named)]
-            if at_the_end or not any(self._may_come(f, named) for f in findings):
-                self._add(replace(report, report=replace(report.report, findings=tuple(findings))))
-            else:
-                self._late.append((report, named))
-
-    def _may_come(self, found, named):
-        return self._missed(found, named) and self._updates.may_come(named[found.name])
-
-    def _came(self, found, named):
-        return self._missed(found, named) and self._updates.has_come(named[found.name])
-
-    def _missed(self, found, named):
-        """Is it about what an optimizer holds and this loss does not reach?"""
-        none = found.alarming and found.status == "none"
-        return none and id(named.get(found.name)) in self._held
+        self._reports.publish(self.step, self._why, self._suspects, self._backwards)
 
     def _alarm(self, why, status, sentence, positions, parameters):
         """A report without an examination."""
@@ -431,17 +346,11 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         names = self._named(positions, parameters)
         found = Finding(names, status, why.replace(" ", "-"), sentence, fix=fix)
         report = Report(description(self.loss), (found,), None, History(), {})
-        self._add(StepReport(self.step, why, report))
+        self._reports.add(StepReport(self.step, why, report))
 
     def _named(self, positions, parameters):
         names = [self._names.get(id(parameters[i]), f"parameter {i}") for i in positions]
         return listed(names, most=6)
-
-    def _add(self, report):
-        dead = [f for f in report.report.findings if f.status in DEAD]
-        self._known_dead.update((found.status, found.name) for found in dead)
-        self.reports.append(report)
-        self.reported(report)
 
     @contextmanager
     def _careful(self):
@@ -460,9 +369,3 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
 def ids_of(tensors: Iterable[torch.Tensor]) -> set[int]:
     """The ids of these tensors."""
     return {id(tensor) for tensor in tensors}
-
-
-def alive(named: dict[str, torch.Tensor], name: str) -> bool:
-    """Has the tensor with this name a gradient other than zero?"""
-    gradient = named[name].grad if name in named else None
-    return gradient is not None and bool(gradient.any())
