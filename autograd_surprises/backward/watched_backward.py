@@ -18,7 +18,7 @@ from autograd_surprises.backward.steps import (
     amount_of,
     parts_of,
 )
-from autograd_surprises.graph import Edge, Node, edge_of, reachable
+from autograd_surprises.graph import Edge, Node, reachable
 from autograd_surprises.operations import traits_of
 from autograd_surprises.recording.forward_values import numbers_in
 
@@ -81,13 +81,14 @@ class Backward:
                 if edge[0] is not None:
                     self.into.setdefault(edge, []).append((step, k))
         self.root = self.steps[root]
-        self.leaves = [step.leaf for step in self.steps.values() if step.leaf is not None]
+        leaves = [step for step in self.steps.values() if step.leaf is not None]
+        self.leaves = [step.leaf for step in leaves]
         self.grads: dict[int, Arrived] = {}
         self.kept: dict[int, torch.Tensor] = {}
         self.weights: torch.Tensor | None = None
         self.hidden: set[int] = set()  # ids of leaves inside reentrant checkpoints
         self.failed: BackwardStep | None = None
-        self.like = {edge_of(leaf): _like(leaf) for leaf in self.leaves}
+        self.like = {(step.node, 0): _like(step.leaf) for step in leaves}
         self.retained: list[torch.Tensor] = []  # whose .grad each backward writes
         self.hooked = False  # is a hook of the user in the graph?
         self._count, self._measured = 0, {}  # steps that ran; amounts by id of the gradient

@@ -1,6 +1,7 @@
 """Why is a gradient None, zero, NaN or wrong, and which line did it?
 
-Record the forward pass, watch one backward, and report the first rule that fits each gradient.
+Record the forward pass, watch one backward, gather the facts of each tensor, and report the first
+rule that fits.
 """
 
 from autograd_surprises.doctor.diagnosis import explain

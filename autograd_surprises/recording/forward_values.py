@@ -9,7 +9,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from autograd_surprises.graph import Edge, leaf_of
-from autograd_surprises.recording.places import tensors_in
+from autograd_surprises.recording.places import frame_of
+from autograd_surprises.recording.stack import tensors_in
 
 
 class ForwardValues:
@@ -58,8 +59,7 @@ class ForwardValues:
     def note(self, tensors: Iterable[torch.Tensor], frame) -> None:
         """A function of torch took or returned these; what are they, and others, called now?"""
         self._tensors.update((id(tensor), tensor) for tensor in tensors)
-        while frame is not None and frame.f_code is not self._code:
-            frame = frame.f_back
+        frame = frame_of(self._code, frame)
         for name, value in frame.f_locals.items() if frame is not None else ():
             if isinstance(value, torch.Tensor):
                 self.names[id(value)] = name

@@ -6,7 +6,7 @@ import functools
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from types import CodeType, FrameType
 from weakref import WeakKeyDictionary
@@ -26,19 +26,20 @@ from autograd_surprises.recording.forward_calls import (
     name_and_role,
 )
 from autograd_surprises.recording.lost_history import LostHistory, SwitchedOff
-from autograd_surprises.recording.patches import lock, patch
+from autograd_surprises.recording.patches import Patches
 from autograd_surprises.recording.places import (
     Where,
     code_line,
+    frame_of,
     owner,
     switched_at,
-    tensors_in,
     user_frame,
     where_from,
     where_is,
 )
 from autograd_surprises.recording.reused_gradients import ReusedGradients
 from autograd_surprises.recording.setup_lines import noting_setup
+from autograd_surprises.recording.stack import tensors_in
 
 FEW, MANY = 2000, 100_000  # calls: fewer are never dropped, more are not kept for their values
 
@@ -86,8 +87,7 @@ class Recorder(TorchFunctionMode):
 
     def __enter__(self):
         with ExitStack() as undo:
-            _watch(self)
-            undo.callback(_unwatch, self)
+            undo.enter_context(_active_now(self))
             undo.enter_context(noting_setup())
             undo.enter_context(self.reused.watching())
             self.ended = False
@@ -334,9 +334,7 @@ class Recorder(TorchFunctionMode):
         if not self._switches or self._switches[-1] is None:
             return None
         code, at = self._switches[-1]
-        frame = caller
-        while frame is not None and frame.f_code is not code:
-            frame = frame.f_back
+        frame = frame_of(code, caller)
         is_users = frame is user_frame(caller)
         return SwitchedOff(at, where_from(caller) if is_users else where_is(frame))
 
@@ -356,24 +354,19 @@ def _is_by_product(name, output, outputs):
 # hooks.)
 
 _active: list[Recorder] = []  # of all threads, the innermost last
-_undo: list[Callable[[], None]] = []
 
 
-def _watch(recorder):
-    with lock:
-        if recorder in _active:
-            raise RuntimeError("this trace() is recording already: make another one")
-        if not _active:
-            _undo[:] = [patch(*noted) for noted in NOTED]
+@contextmanager
+def _active_now(recorder: Recorder) -> Iterator[None]:
+    if recorder in _active:
+        raise RuntimeError("this trace() is recording already: make another one")
+    with PATCHES:
         recorder._thread = threading.get_ident()
         _active.append(recorder)
-
-
-def _unwatch(recorder):
-    with lock:
-        _active.remove(recorder)
-        while not _active and _undo:
-            _undo.pop()()
+        try:
+            yield
+        finally:
+            _active.remove(recorder)
 
 
 def _pop(recorder):
@@ -388,7 +381,6 @@ def _pop(recorder):
         _push_mode(mode)
 
 
-@contextmanager
 def _before_compiled_code(act):
     """Call `act` when code that torch.compile has compiled, or is to compile, begins to run.
 
@@ -405,13 +397,7 @@ def _before_compiled_code(act):
 
         return begins
 
-    with lock:
-        put_back = patch(eval_frame, "_callback_from_stance", acting)
-    try:
-        yield
-    finally:
-        with lock:
-            put_back()
+    return Patches((eval_frame, "_callback_from_stance", acting))
 
 
 def _recorders_of_this_thread():
@@ -449,7 +435,7 @@ def _noting_parameters(original, active):
     return new
 
 
-NOTED = (
+PATCHES = Patches(
     (nn.Module, "__call__", _noting_modules),
     (nn.Parameter, "__new__", _noting_parameters),
 )

@@ -11,8 +11,9 @@ import torch
 from torch import nn
 
 from autograd_surprises.graph import leaf_of, only_way
-from autograd_surprises.recording.places import Where, held_tensors, owner
+from autograd_surprises.recording.places import owner, where_defined
 from autograd_surprises.recording.setup_lines import FLAG, built_at, stored_at
+from autograd_surprises.recording.stack import held_tensors
 from autograd_surprises.symptoms.constant_terms import constant_terms
 from autograd_surprises.symptoms.examination import Case
 from autograd_surprises.symptoms.finding import Finding
@@ -100,7 +101,7 @@ def _never_called(case):
     for kind in {type(m): None for m in (case.model.modules() if case.model is not None else ())}:
         code = getattr(getattr(kind, "backward", None), "__code__", None)
         if code is not None and owner(code) == "user" and _gets_gradient(code):
-            places = (("at", Where(code.co_filename, code.co_firstlineno)),)
+            places = (("at", where_defined(code)),)
             told = MODULE_BACKWARD.finding(Named(kind.__name__))
             found.append(told.about(kind.__name__, "wrong", places))
     return found

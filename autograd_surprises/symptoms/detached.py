@@ -57,7 +57,14 @@ class Detached:
 
 
 def detached(call: ForwardCall, state: int) -> Detached | None:
-    """Why a call returned this state without history; None if it did not."""
+    """Why a call returned this state without history; None if it did not.
+
+    >>> with trace() as t:
+    ...     number = torch.ones(1, requires_grad=True).item()
+    >>> call = t.calls[-1]
+    >>> detached(call, call.outputs[0]).rule.cause
+    'escape'
+    """
     lost = call.lost.get(state)
     return None if lost is None else Detached(call, state, DETACHED.first(lost))
 

@@ -1,11 +1,9 @@
 """Checks on training through rounding: a quantizer with three bugs, and the last bin."""
 
-from contextlib import contextmanager
-from unittest import mock
-
 import torch
 import torch.nn.functional as F
 
+from autograd_surprises.recording.patches import Patches
 from helpers import functions
 from lessons.difference_figure import draw_against
 from lessons.digits import Run, accuracy, train
@@ -80,20 +78,6 @@ def check_repaired(answer):
         )
 
 
-def _clamp_since_2_14(x, min, max):
-    return F.hardtanh(x, min, max)  # gradient 0 at a bound
-
-
-@contextmanager
-def _same_clamp():
-    """So that the verdict is the same with every version of torch."""
-    with (
-        mock.patch.object(torch, "clamp", _clamp_since_2_14),
-        mock.patch.object(torch.Tensor, "clamp", _clamp_since_2_14),
-    ):
-        yield
-
-
 def _whole(x, scale=SCALE, low=LOW, high=HIGH, clamp=None):
     bins = (x / scale).round()
     inside = (bins >= low) & (bins <= high)
@@ -101,11 +85,26 @@ def _whole(x, scale=SCALE, low=LOW, high=HIGH, clamp=None):
 
 
 def _with_clamp(quantize):
-    @_same_clamp()
     def quantized(x):
-        return quantize(x, SCALE, LOW, HIGH, _clamp_since_2_14)
+        with CLAMP_OF_2_14:
+            return quantize(x, SCALE, LOW, HIGH, _since_2_14)
 
     return quantized
+
+
+def _since_2_14(x, min, max):
+    return F.hardtanh(x, min, max)  # gradient 0 at a bound
+
+
+def _around_clamp(clamp, active):
+    return lambda *args, **kwargs: (_since_2_14 if active else clamp)(*args, **kwargs)
+
+
+# So that the verdict is the same with every version of torch.
+CLAMP_OF_2_14 = Patches(
+    (torch, "clamp", _around_clamp),
+    (torch.Tensor, "clamp", _around_clamp),
+)
 
 
 @check_of(
@@ -117,8 +116,8 @@ def check_whole_bins(answer):
     # inside the middle bins, at their centres, in the outer half of the last ones, and beyond
     bins = torch.tensor([-0.9, 0.0, 0.4, -1.6, 1.0, -2.0, 1.45, -2.45, 1.6, -2.6, 2.0, -3.0])
     slope = torch.tensor([1.0, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0])
-    with _same_clamp():
-        x, y = run_on_leaves(answer, bins * SCALE, rest=(SCALE, LOW, HIGH, _clamp_since_2_14))
+    with CLAMP_OF_2_14:
+        x, y = run_on_leaves(answer, bins * SCALE, rest=(SCALE, LOW, HIGH, _since_2_14))
     value = bins.round().clamp(LOW, HIGH) * SCALE
     expect_each("value", bins, y, value, _why_value, at="x / scale")
     (gradient,) = gradients_for(UPSTREAM, y, x)
@@ -129,8 +128,8 @@ def check_whole_bins(answer):
     at = {"upstream": UPSTREAM, "at": "x / scale"}
     expect_each("gradient", bins, gradient, slope * UPSTREAM, why, **at)
     bins = torch.tensor([[-0.9, 3.45, -4.6], [2.6, -4.45, 4.0], [-3.9, 3.6, -4.0]]).double()
-    with _same_clamp():
-        expect_also(answer, _whole, bins * 0.5, rest=(0.5, -4, 3, _clamp_since_2_14))
+    with CLAMP_OF_2_14:
+        expect_also(answer, _whole, bins * 0.5, rest=(0.5, -4, 3, _since_2_14))
 
 
 def _why_value(_, yours):

@@ -9,7 +9,7 @@ import torch
 
 from autograd_surprises.backward.local_derivatives import flat, local_derivatives
 from autograd_surprises.backward.watched_backward import Backward
-from autograd_surprises.doctor.graph_boxes import CUT_BY
+from autograd_surprises.doctor.graph_boxes import LOST_BY
 from autograd_surprises.graph import Node, edge_of, leaf_of, name_of, nodes
 from autograd_surprises.recording.forward_values import ForwardValues, numbers_in
 from autograd_surprises.recording.history import History
@@ -18,7 +18,7 @@ from autograd_surprises.symptoms.detached import detached
 
 MOST_STOPS, MOST_NUMBERS = 14, 9  # more cannot be read in one picture
 
-WHY = {**CUT_BY, "detach": "no history", "boolean": "only true or false"}
+WHY = {**LOST_BY, "detach": "no history", "boolean": "only true or false"}
 
 
 @dataclass(eq=False)
