@@ -19,8 +19,7 @@ MESSAGE_FILES = (
     "training_steps.toml",
     "under_transforms.toml",
 )
-# The type of a field: what TOML has to hold, where everything inside is a string, its type, and how
-# it is converted.
+# For each type of a field: what TOML has to hold, in words and as a type, and the conversion.
 CONVERSIONS = {
     str: ("a string", str, str),
     tuple[str, ...]: ("an array of strings", list, tuple),
