@@ -30,7 +30,7 @@ def real_number(value, label: str, name: str) -> float:
     >>> real_number(1, "max", "clamp")
     1.0
     """
-    if not isinstance(value, Real) or isinstance(value, bool):
+    if not isinstance(value, (float, int, Real)) or isinstance(value, bool):  # Real is slow
         raise TypeError(
             f"{name} needs a number as {label}, got {type(value).__name__}: "
             "for a tensor with one element pass its .item()"
@@ -68,7 +68,7 @@ def integer(value, label: str, name: str) -> int:
     >>> integer(3, "zero_point", "fake_quantize")
     3
     """
-    if not isinstance(value, Integral) or isinstance(value, bool):
+    if not isinstance(value, (int, Integral)) or isinstance(value, bool):
         raise TypeError(f"{name} needs an integer as {label}, got {value!r}")
     return int(value)
 
