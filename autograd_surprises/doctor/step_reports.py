@@ -1,6 +1,6 @@
 """Which findings of a training step are reported, and when."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import torch
@@ -54,44 +54,41 @@ class StepReports:
     Another loss of this step may train what one loss does not reach, and the second step of an
     optimizer may reach what the first did not.
 
-    steps     numbers of steps whose reports are published even if all is known
-    updates   what each optimizer has moved
-    reported  called with each report that is published
+    Each method returns the reports that it publishes.
+
+    steps    numbers of steps whose reports are published even if all is known
+    updates  what each optimizer has moved
 
     published  a StepReport for each step that was examined
     notes      why an optimizer has not moved what it holds
     held       ids of what the optimizers of examined losses hold
     pending    reports of this step, each with the tensors that it names
 
-    >>> x, seen = torch.ones(2, requires_grad=True), []
-    >>> reports = StepReports({1}, Updates(), seen.append)
+    >>> x, reports = torch.ones(2, requires_grad=True), StepReports({1}, Updates())
     >>> reports.pending.append((explain((2 * x).sum(), {"x": x}), {"x": x}))
     >>> reports.publish(1, "the first one")
-    >>> seen
     [step 1 (the first one): healthy, loss 4, made by SumBackward0]
     """
 
-    def __init__(
-        self, steps: Collection[int], updates: Updates, reported: Callable[[StepReport], None]
-    ):
+    def __init__(self, steps: Collection[int], updates: Updates):
         self.published: list[StepReport] = []
         self.notes: list[str] = []
         self.held: set[int] = set()
         self.pending: list[tuple[Report, Named]] = []
-        self._steps, self._updates, self._reported = steps, updates, reported
+        self._steps, self._updates = steps, updates
         self._late: list[tuple[StepReport, Named]] = []  # whose alarms the next step may end
         self._known_dead: set[tuple[str, str]] = set()  # status and name of what was reported
 
     def publish(
         self, step: int, why: str, suspects: Collection[int] = (), backwards: int = 1
-    ) -> None:
+    ) -> list[StepReport]:
         """The reports of this step, now that the gradients of all its losses are known.
 
         why        it was examined; if it is "", only bad findings about `suspects` count
         suspects   ids of parameters
         backwards  how many there were
         """
-        pending, self.pending = self.pending, []
+        pending, self.pending, new = self.pending, [], []
         for report, named in pending:
             findings = [f for f in report.findings if not self._came(f, named)]
             if backwards > 1:  # another loss may train what this one does not
@@ -111,35 +108,37 @@ class StepReports:
                 if alarms and all(self._may_come(f, named) for f in alarms):
                     self._late.append((found, named))
                 else:
-                    self.add(found)
+                    new += self.add(found)
+        return new
 
-    def publish_late(self, at_the_end: bool = False) -> None:
+    def publish_late(self, at_the_end: bool = False) -> list[StepReport]:
         """What the loss of an optimizer's first step did not reach, the second may have reached."""
-        late, self._late = self._late, []
+        late, self._late, new = self._late, [], []
         for report, named in late:
             findings = [f for f in report.report.findings if not self._came(f, named)]
             if at_the_end or not any(self._may_come(f, named) for f in findings):
-                self.add(replace(report, report=replace(report.report, findings=tuple(findings))))
+                known = replace(report.report, findings=tuple(findings))
+                new += self.add(replace(report, report=known))
             else:
                 self._late.append((report, named))
+        return new
 
-    def publish_idle(self, step: int, loss: torch.Tensor, idle: IdleOptimizer) -> None:
+    def publish_idle(self, step: int, loss: torch.Tensor, idle: IdleOptimizer) -> list[StepReport]:
         """What the first steps of an optimizer did not do; a note, if that may be as it should."""
         alarms = tuple(found for found in idle.findings if found.alarming)
         normal = [found for found in idle.findings if not found.alarming]
-        if alarms:
-            report = Report(description(loss), alarms, None, History(), {})
-            self.add(StepReport(step, idle.why, report))
         for group in grouped_by(normal, lambda found: found.sentence):
             names = listed([found.name for found in group], most=3)
             self.notes.append(f"not trained: {names}: {group[0].sentence}")
+        report = Report(description(loss), alarms, None, History(), {})
+        return self.add(StepReport(step, idle.why, report)) if alarms else []
 
-    def add(self, report: StepReport) -> None:
+    def add(self, report: StepReport) -> list[StepReport]:
         """Publish this one."""
         dead = [f for f in report.report.findings if f.status in DEAD]
         self._known_dead.update((found.status, found.name) for found in dead)
         self.published.append(report)
-        self._reported(report)
+        return [report]
 
     def _may_come(self, found, named):
         return self._missed(found, named) and self._updates.may_come(named[found.name])

@@ -86,7 +86,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._graphs: list[SameGraph] = []  # of the latest losses that were recorded
         self._borrowed = False  # did it name lines of a step that was not recorded?
         self._updates = Updates(model)
-        self._reports = StepReports(self.steps, self._updates, self.reported)
+        self._reports = StepReports(self.steps, self._updates)
         self._unseen = "no step that was asked for was seen"  # why none is examined
         self._names: dict[int, str] = {}  # of parameters, by id
 
@@ -139,9 +139,9 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._record(False)
         super().__exit__(*error)
         self._publish()
-        self._reports.publish_late(at_the_end=True)
+        self._report(self._reports.publish_late(at_the_end=True))
         for idle in self._updates.at_the_end():
-            self._reports.publish_idle(self.step, self.loss, idle)
+            self._report(self._reports.publish_idle(self.step, self.loss, idle))
         if self.reports and not (self._optimized or self._by_hand):
             why = " (a GradScaler skips those with inf or NaN)" if self._scaled else ""
             self._reports.notes.append(f"no step() of an optimizer was seen{why}")
@@ -230,10 +230,10 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if self._norms[optimizer] is not None:
             self._end_of_step(suspects)
         if idle is not None:
-            self._reports.publish_idle(self.step, self.loss, idle)
+            self._report(self._reports.publish_idle(self.step, self.loss, idle))
 
     def _end_of_step(self, suspects):
-        self._reports.publish_late()
+        self._report(self._reports.publish_late())
         self._publish()
         self._suspects = suspects | self._suspects if self._stepped else suspects
         self._stepped = True
@@ -338,7 +338,12 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
                 )
 
     def _publish(self):
-        self._reports.publish(self.step, self._why, self._suspects, self._backwards)
+        new = self._reports.publish(self.step, self._why, self._suspects, self._backwards)
+        self._report(new)
+
+    def _report(self, new):
+        for each in new:
+            self.reported(each)
 
     def _alarm(self, why, status, sentence, positions, parameters):
         """A report without an examination."""
@@ -346,7 +351,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         names = self._named(positions, parameters)
         found = Finding(names, status, why.replace(" ", "-"), sentence, fix=fix)
         report = Report(description(self.loss), (found,), None, History(), {})
-        self._reports.add(StepReport(self.step, why, report))
+        self._report(self._reports.add(StepReport(self.step, why, report)))
 
     def _named(self, positions, parameters):
         names = [self._names.get(id(parameters[i]), f"parameter {i}") for i in positions]
