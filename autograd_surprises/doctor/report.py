@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.doctor.graph_boxes import box_graph
 from autograd_surprises.recording.history import History
-from autograd_surprises.show.findings import grouped_by, listed
+from autograd_surprises.show.findings import grouped, listed
 from autograd_surprises.show.graph_picture import BoxGraph
 from autograd_surprises.symptoms.finding import Finding
 
@@ -74,7 +74,7 @@ def merged(findings: Sequence[Finding]) -> list[Finding]:
         return found.status, found.cause, found.rule or found.sentence, found.alarming, *where
 
     worst = sorted(findings, key=lambda f: (not f.alarming, ORDER.index(f.status)))
-    return [_merged_group([_short(found) for found in group]) for group in grouped_by(worst, key)]
+    return [_merged_group([_short(found) for found in group]) for group in grouped(worst, key)]
 
 
 def _short(found):

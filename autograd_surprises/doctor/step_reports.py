@@ -9,7 +9,7 @@ from autograd_surprises.doctor.diagnosis import description
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.updates import IdleOptimizer, Updates, called
 from autograd_surprises.recording.history import History
-from autograd_surprises.show.findings import grouped_by, listed
+from autograd_surprises.show.findings import grouped, listed
 from autograd_surprises.symptoms.finding import SAID
 
 DEAD = ("none", "zero", "tiny", "not trained")
@@ -32,7 +32,7 @@ class StepReport:
         """A line for each cause of bad gradients."""
         bad = [found for found in self.report.findings if found.alarming]
         lines = []
-        for group in grouped_by(bad, lambda found: (found.status, found.sentence, found.where)):
+        for group in grouped(bad, lambda found: (found.status, found.sentence, found.where)):
             first, names = group[0], listed([found.name for found in group], most=3)
             why = f": {first.sentence}" if first.sentence else ""
             where = f" [{first.where}]" if first.where else ""
@@ -127,7 +127,7 @@ class StepReports:
         """What the first steps of an optimizer did not do; a note, if that may be as it should."""
         alarms = tuple(found for found in idle.findings if found.alarming)
         normal = [found for found in idle.findings if not found.alarming]
-        for group in grouped_by(normal, lambda found: found.sentence):
+        for group in grouped(normal, lambda found: found.sentence):
             names = listed([found.name for found in group], most=3)
             self.notes.append(f"not trained: {names}: {group[0].sentence}")
         report = Report(description(loss), alarms, None, History(), {})

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from autograd_surprises.show.badge import Badge
 from autograd_surprises.show.colours import GREEN, GREY, OCHRE, RED
-from autograd_surprises.show.findings import Sentence, finding_html, findings_text, grouped_by
+from autograd_surprises.show.findings import Sentence, finding_html, findings_text, grouped
 
 WRONG, REFUSED, WORKS = "silently wrong", "refused", "works"
 NOT_APPLICABLE, SKIPPED, NOT_ASKED = "not applicable", "skipped", "not asked"
@@ -109,7 +109,7 @@ class ReportCard:
         """(status, names, sentences) of what was asked, the worst first; the same message once."""
         return [
             (rows[0].status, ", ".join(row.name for row in rows), rows[0].sentences())
-            for rows in grouped_by(self.asked, lambda row: (row.status, *row.sentences()))
+            for rows in grouped(self.asked, lambda row: (row.status, *row.sentences()))
         ]
 
     def __str__(self):

@@ -16,10 +16,10 @@ WIDTH = 98
 Sentence = tuple[str, str]
 
 
-def grouped_by(findings: Iterable, key: Callable[..., Hashable]) -> list[list]:
+def grouped(findings: Iterable, key: Callable[..., Hashable]) -> list[list]:
     """Findings with the same key in one list, in the order of the first of each.
 
-    >>> grouped_by([1, -2, -1, 3], abs)
+    >>> grouped([1, -2, -1, 3], abs)
     [[1, -1], [-2], [3]]
     """
     groups: dict[Hashable, list] = {}

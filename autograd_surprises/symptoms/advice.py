@@ -205,7 +205,7 @@ def holders() -> tuple[set[int], set[int]]:
 def _moves(case, parameter):
     """Does a gradient that is not 0 arrive at it?"""
     gradient = case.backward.grads.get(id(parameter)) if case.backward else None
-    return gradient is not None and bool(gradient.amount.nonzero)
+    return gradient is not None and bool(gradient.size.nonzero)
 
 
 def _stored(case, leaf):

@@ -19,12 +19,12 @@ from autograd_surprises.backward.noise import (
     sent,
 )
 from autograd_surprises.backward.steps import (
-    Amount,
     BackwardStep,
+    GradientSize,
     GradientSum,
-    amount_of,
     memory,
     numbers_of,
+    size_of,
 )
 from autograd_surprises.graph import Node, edge_of
 from autograd_surprises.recording.places import owner_of
@@ -77,7 +77,7 @@ from autograd_surprises.symptoms.zeros import (
     has_empty_inputs,
 )
 
-TINY_MASS, DROP, VANISHED = 1e-5, 1e-3, 1e-9  # of what entered; in one step; in many steps
+TINY_L1, DROP, VANISHED = 1e-5, 1e-3, 1e-9  # of what entered; in one step; in many steps
 NEAR = 20  # how many steps above a tensor are searched for what blocks a part of its gradient
 GROWS = 100  # times as large a tiny gradient has to be without the step that is blamed
 FEW = 0.9  # if more than that is not 0, the cause is searched only for a tensor asked for by name
@@ -106,7 +106,7 @@ def judge(case: Case, name: str, tensor: torch.Tensor) -> Finding:
 def _judge_gradient(case, name, tensor, edge):
     reached = case.backward and (edge in case.backward.into or edge[0] is case.backward.root.node)
     if not reached and case.backward and id(tensor) in case.backward.hidden:
-        return _hidden(name, case.backward.grads[id(tensor)].amount)
+        return _hidden(name, case.backward.grads[id(tensor)].size)
     if not reached and not case.asked and case.leaves_out(tensor):
         return LEFT_OUT.finding().about(name, "none")
     if not reached:
@@ -117,26 +117,26 @@ def _judge_gradient(case, name, tensor, edge):
         step = next((o for o in origins if isinstance(o, BackwardStep)), None)
         found = RETURNED_NONE.finding(step or Named("a backward on the way"))
         return found.about(name, "none", at(step) if step else ())
-    amount = gradient.amount
-    if not amount.finite:
-        return _not_finite(case, name, amount, edge)
-    if not amount.total:
+    size = gradient.size
+    if not size.finite:
+        return _not_finite(case, name, size, edge)
+    if not size.total:
         return Finding(name, "ok", node="it has no elements")
-    if amount.nonzero == 0:
+    if size.nonzero == 0:
         return _zero(case, name, tensor, edge)
-    tiny = amount.mass < TINY_MASS * case.entered
-    found = _tiny(case, name, tensor, amount, edge) if tiny else None
-    if found is None and amount.nonzero < amount.total:
+    tiny = size.l1 < TINY_L1 * case.entered
+    found = _tiny(case, name, tensor, size, edge) if tiny else None
+    if found is None and size.nonzero < size.total:
         found = _partial(case, name, gradient, edge)
-    return found or Finding(name, "ok", node=f"{amount.in_words()} not 0")
+    return found or Finding(name, "ok", node=f"{size.in_words()} not 0")
 
 
-def _hidden(name, amount):
+def _hidden(name, size):
     """What can be said of a gradient from inside a reentrant checkpoint: its numbers."""
-    node = f"{amount.in_words()} not 0"
-    if amount.finite and amount.nonzero:
-        return Finding(name, "ok" if amount.nonzero == amount.total else "partial", node=node)
-    status = "zero" if amount.finite else "nan" if amount.nan else "inf"
+    node = f"{size.in_words()} not 0"
+    if size.finite and size.nonzero:
+        return Finding(name, "ok" if size.nonzero == size.total else "partial", node=node)
+    status = "zero" if size.finite else "nan" if size.nan else "inf"
     return HIDDEN.finding().about(name, status, node=node)
 
 
@@ -149,8 +149,8 @@ def in_and_out(step: BackwardStep) -> str:
     """What arrived at a step and what left it: "RoundBackward0: 2 of 3 in, 0 of 3 out"."""
     known = step.called.replace("_", "") in step.name.lower()
     part = "" if known else f", part of {step.called}()"
-    arrived = ", ".join(amount.in_words() for amount in step.arriving if amount)
-    left = ", ".join(amount.in_words() for amount in step.leaving if amount) or "nothing"
+    arrived = ", ".join(size.in_words() for size in step.arriving if size)
+    left = ", ".join(size.in_words() for size in step.leaving if size) or "nothing"
     return f"{step.name}{part}: {arrived} in, {left} out"
 
 
@@ -357,28 +357,28 @@ def _hooks_at(case, tensor):
     return tuple(("a hook was registered at", where) for _, where in hooks[:1])
 
 
-def _tiny(case, name, tensor, amount, edge):
+def _tiny(case, name, tensor, size, edge):
     """One large drop, or many small ones. What two tensors have in common is judged once."""
-    also = (f"the sum of |g| is {amount.mass:.1e}, and {case.entered:.1e} entered at the loss",)
-    if _is_rounded(case, tensor, amount.nonzero):
+    also = (f"the sum of |g| is {size.l1:.1e}, and {case.entered:.1e} entered at the loss",)
+    if _is_rounded(case, tensor, size.nonzero):
         place = _enters_float16(case, edge)
         return MOSTLY_ROUNDED.finding().about(name, "tiny", place, also=also)
     ratios, kept = {}, {}
     for step, left in case.backward.main_way(*edge):
         if (step, left) in case.tiny:
             return replace(case.tiny[step, left], name=name, also=also)
-        arrived = sum(a.mass for a in step.arriving if a)
+        arrived = sum(a.l1 for a in step.arriving if a)
         if arrived > 0 and step.kind not in ("Cat", "Stack"):  # each of these passes on a part
-            ratios[step], kept[step] = left.mass / arrived, left
+            ratios[step], kept[step] = left.l1 / arrived, left
     worst = min(ratios, key=ratios.get, default=None)
     found, steps, passed = None, list(ratios), list(ratios)
     if worst is not None and ratios[worst] < DROP:
         below = steps[steps.index(worst) - 1].node if worst is not steps[0] else edge[0]
-        found = _one_drop(case, tensor, amount, edge, worst, below, ratios[worst])
+        found = _one_drop(case, tensor, size, edge, worst, below, ratios[worst])
         node = f"shrinks to {ratios[worst]:.1e} of it in {worst.name}"
         passed = steps[: steps.index(worst) + 1]
     if found is None:
-        if amount.mass >= VANISHED * case.entered:
+        if size.l1 >= VANISHED * case.entered:
             return None
         worst = min(ratios, key=ratios.get)
         found, node, passed = _many_drops(ratios), "", steps
@@ -391,16 +391,16 @@ def _tiny(case, name, tensor, amount, edge):
     return found
 
 
-def _one_drop(case, tensor, amount, edge, step, below, ratio):
+def _one_drop(case, tensor, size, edge, step, below, ratio):
     """The finding, if it is this step because of which the gradient is tiny."""
     if _shifts(case, step, edge):
         return _shift(case, step, edge).finding()
     if _scales(case, step, edge):
         return BALANCED.finding()
-    found = _small_parameter(case, step, amount.mass / ratio, tensor)
+    found = _small_parameter(case, step, size.l1 / ratio, tensor)
     if found is not None:
         return found
-    if _is_tiny_without(case, step, edge, amount):
+    if _is_tiny_without(case, step, edge, size):
         return None
     step.lets_through = _shrinks_less(case, step, below, 30 * ratio)
     if step.lets_through is False and _computed_factor(step, below):
@@ -411,17 +411,17 @@ def _one_drop(case, tensor, amount, edge, step, below, ratio):
 
 def _adds_up(step, found):
     """May the drop be a sum whose parts cancel, instead of a small factor?"""
-    left = min(amount.total for amount in step.leaving if amount)
+    left = min(size.total for size in step.leaving if size)
     return found.cause == "small-factor" and left < max(a.total for a in step.arriving if a)
 
 
-def _is_tiny_without(case, step, edge, amount):
+def _is_tiny_without(case, step, edge, size):
     """Would it be tiny even if this step passed on as much as it gets?"""
     arrived = sent(case.backward, leaving(step), edge)
     if arrived is None:
         return False
-    size = max(a.mass / a.total for a in step.arriving if a and a.total)
-    return amount_of(arrived).mass * size < GROWS * amount.mass
+    average = max(a.l1 / a.total for a in step.arriving if a and a.total)
+    return size_of(arrived).l1 * average < GROWS * size.l1
 
 
 def _computed_factor(step, below):
@@ -449,8 +449,8 @@ def _shrinks_less(case, step, below, ratio):
     arrived = end and sent(case.backward, arriving_at(step), end)
     if arrived is None:
         return None
-    elements = sum(amount.total for amount in step.arriving if amount)
-    return amount_of(arrived).mass > ratio * elements * NOISE_SIZE
+    elements = sum(size.total for size in step.arriving if size)
+    return size_of(arrived).l1 > ratio * elements * NOISE_SIZE
 
 
 def _small_parameter(case, step, without, tensor):
@@ -458,7 +458,7 @@ def _small_parameter(case, step, without, tensor):
 
     without  the size of the gradient if it were not for this factor
     """
-    if step.kind not in PRODUCTS or without < TINY_MASS * case.entered:
+    if step.kind not in PRODUCTS or without < TINY_L1 * case.entered:
         return None
     for edge in multiplied(step):
         factor = parameter_at(edge)
@@ -489,9 +489,9 @@ def _scales(case, step, edge):
 
 def _others_get_more(case, step, k):
     """Do other tensors get a gradient from this step; or elsewhere, if it only adds a constant?"""
-    others = [amount for i, amount in enumerate(step.leaving) if amount and i != k]
-    others = others or [arrived.amount for arrived in case.backward.grads.values()]
-    return any(amount.nonzero for amount in others if amount is not step.leaving[k])
+    others = [size for i, size in enumerate(step.leaving) if size and i != k]
+    others = others or [arrived.size for arrived in case.backward.grads.values()]
+    return any(size.nonzero for size in others if size is not step.leaving[k])
 
 
 def _shift(case, step, edge):
@@ -503,21 +503,21 @@ def _shift(case, step, edge):
         added = sent(case.backward, starts, edge)
         if arrived is None or added is None:
             break
-        if _cancels(amount_of(added), amount_of(arrived), arrived.dtype):
+        if _cancels(size_of(added), size_of(arrived), arrived.dtype):
             return SHIFT
     return BALANCED
 
 
 def _cancels(total, contributions, dtype):
-    return total.mass <= LAST_DIGITS * torch.finfo(dtype).eps * contributions.mass
+    return total.l1 <= LAST_DIGITS * torch.finfo(dtype).eps * contributions.l1
 
 
 def _partial(case, name, gradient, edge):
     """The step that made the zeros is named if that can be proven."""
-    amount = gradient.amount
-    node = f"{amount.in_words()} not 0"
+    size = gradient.size
+    node = f"{size.in_words()} not 0"
     found = Finding(name, "partial", node=node)
-    few = not case.asked and amount.nonzero > FEW * amount.total
+    few = not case.asked and size.nonzero > FEW * size.total
     if few or gradient.zeros is None:
         return found
     step = maker_of_zeros(case.backward, gradient.zeros, edge, _suspects(case, edge))
@@ -529,8 +529,8 @@ def _partial(case, name, gradient, edge):
 
 def _suspects(case, edge):
     """The steps above a tensor that may have made zeros, the nearest first."""
-    for step, amount in islice(case.backward.main_way(*edge), NEAR):
-        if amount.nonzero == amount.total:
+    for step, size in islice(case.backward.main_way(*edge), NEAR):
+        if size.nonzero == size.total:
             return
         if step.stopped or _loses(step) or has_empty_inputs(step):
             yield step
@@ -545,9 +545,9 @@ def _loses(step):
 # Inf and NaN
 
 
-def _not_finite(case: Case, name: str, amount: Amount, edge: tuple[Node, int]) -> Finding:
-    status = "nan" if amount.nan else "inf"
-    count = f"{amount.inf + amount.nan} of {amount.total} elements are not finite"
+def _not_finite(case: Case, name: str, size: GradientSize, edge: tuple[Node, int]) -> Finding:
+    status = "nan" if size.nan else "inf"
+    count = f"{size.inf + size.nan} of {size.total} elements are not finite"
     origins = case.backward.origins(*edge, "not finite") or [GradientSum()]
     step = next((origin for origin in origins if isinstance(origin, BackwardStep)), None)
     if step is None:

@@ -338,7 +338,7 @@ def _gets_a_large_gradient(step: BackwardStep) -> bool:
     """Is it near the largest number of its dtype?"""
     if step.sample is None or not step.sample.is_floating_point():
         return False
-    largest = max(amount.mass for amount in step.arriving if amount)
+    largest = max(size.l1 for size in step.arriving if size)
     return largest > torch.finfo(step.sample.dtype).max ** 0.5
 
 
