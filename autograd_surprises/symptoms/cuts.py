@@ -91,7 +91,7 @@ class Cut:
 
 CUTS = Rulebook(CutRule)
 
-CUTS.add(
+REENTRANT_CHECKPOINT = CUTS.add(
     "reentrant-checkpoint/no-input",
     "checkpoint(..., use_reentrant=True) records nothing unless one of its inputs requires a "
     "gradient, and none does: the parameters inside do not count",

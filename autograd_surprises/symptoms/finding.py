@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.recording.places import Where
 from autograd_surprises.show.badge import GREEN, GREY, OCHRE, PURPLE, RED, Badge
 from autograd_surprises.show.findings import finding_html, findings_text, with_breaks
@@ -116,3 +117,17 @@ class Finding:
 
     def _repr_html_(self):
         return finding_html(self.badge, f"<code>{with_breaks(self.name)}</code>", self.lines())
+
+
+def at(step: BackwardStep, label: str = "at") -> tuple:
+    """The place of a step, if the forward pass was recorded."""
+    return ((label, step.where),)
+
+
+def in_and_out(step: BackwardStep) -> str:
+    """What arrived at a step and what left it: "RoundBackward0: 2 of 3 in, 0 of 3 out"."""
+    known = step.called.replace("_", "") in step.name.lower()
+    part = "" if known else f", part of {step.called}()"
+    arrived = ", ".join(amount.in_words() for amount in step.arriving if amount)
+    left = ", ".join(amount.in_words() for amount in step.leaving if amount) or "nothing"
+    return f"{step.name}{part}: {arrived} in, {left} out"

@@ -1,4 +1,4 @@
-"""Which rule each patient, twin, healthy step and reported bug gets: `python tests/doctor/rule_ids.py`.
+"""Which rule each patient, twin, healthy step and bug gets: `python tests/doctor/rule_ids.py`.
 
 The order of the rules is a part of their meaning. Run it after a change of the rules, and read the
 difference: each line of rule_ids.json that changed is another answer for somebody.
@@ -14,22 +14,21 @@ from pathlib import Path
 import torch
 
 FILE = Path(__file__).with_name("rule_ids.json")
-if __name__ == "__main__":  # pytest has these folders on its path
-    sys.path[:0] = [str(FILE.parents[2]), str(FILE.parents[1])]
+sys.path[:0] = [str(FILE.parents[2]), str(FILE.parents[1])]  # pytest adds them by itself
 
-from healthy import HEALTHY
-from patients import CURED, PATIENTS
-from real import bugs
-from real.scores import seeded
-from real.step import BUGS
+from healthy import HEALTHY  # noqa: E402
+from patients import CURED, PATIENTS  # noqa: E402
+from real import bugs  # noqa: E402
+from real.scores import seeded  # noqa: E402
+from real.step import BUGS  # noqa: E402
 
-from autograd_surprises.doctor import explain, explain_error, trace
+from autograd_surprises.doctor import explain, explain_error, trace  # noqa: E402
 
 REFUSALS = (RuntimeError, TypeError, ValueError)
 
 
 def ids_of(findings):
-    """"weight zero dead-relu", one text for each finding that has something to say."""
+    """ "weight zero dead-relu", one text for each finding that has something to say."""
     return [f"{f.name} {f.status} {f.rule or f.cause}" for f in findings if f.cause]
 
 
