@@ -246,31 +246,44 @@ def unreached(exam: Examination, name: str, tensor: torch.Tensor) -> Finding:
     >>> t.explain(loss, {"x": x})["x"].rule
     'detach/call'
     """
-    also = []
+    also = _of_the_same_numbers(exam, tensor)
+    went = exam.history.fate(tensor, exam.loss, exam.backward)
+    if went.cut:
+        return _cut_on_the_way(exam, name, went.cut, also)
+    if went.left:
+        return _cut(name, *went.left[0][:2], also, "maybe here: ")
+    return _never_connected(exam, name, tensor, went.end, also)
+
+
+def _of_the_same_numbers(exam, tensor):
     twin = exam.leaves_by_memory.get(memory(tensor))
-    if twin is not None and twin is not tensor:
-        also.append(f"the graph holds another leaf with the same numbers, {exam.name(twin)}: "
-                    "probably .detach(), .data or nn.Parameter(...) made it")  # fmt: skip
-    fate = exam.history.fate(tensor, exam.loss, exam.backward)
-    if fate.cut:
-        cuts = sorted(fate.cut, key=lambda met: not exam.history.is_straight_through(met[0]))
-        (call, cut, _), *more = cuts
-        if exam.history.is_straight_through(call):
-            cut = Cut(STRAIGHT_THROUGH, cut.lost)
-        found = _cut(name, call, cut, also)
-        first = _checkpointing_at(exam) if cut.rule is REENTRANT_CHECKPOINT else ()
-        others = [("and at", other.where) for other, _, _ in more]
-        return found.about(name, "none", (*first, *found.places, *others), also=also)
-    if fate.left:
-        return _cut(name, *fate.left[0][:2], also, "maybe here: ")
+    if twin is None or twin is tensor:
+        return []
+    return [f"the graph holds another leaf with the same numbers, {exam.name(twin)}: "
+            "probably .detach(), .data or nn.Parameter(...) made it"]  # fmt: skip
+
+
+def _cut_on_the_way(exam, name, cuts, also):
+    """The first of these cuts is to blame, but a straight-through estimator before others."""
+    cuts = sorted(cuts, key=lambda met: not exam.history.is_straight_through(met[0]))
+    (call, cut, _), *more = cuts
+    if exam.history.is_straight_through(call):
+        cut = Cut(STRAIGHT_THROUGH, cut.lost)
+    found = _cut(name, call, cut, also)
+    first = _checkpointing_at(exam) if cut.rule is REENTRANT_CHECKPOINT else ()
+    others = [("and at", other.where) for other, _, _ in more]
+    return found.about(name, "none", (*first, *found.places, *others), also=also)
+
+
+def _never_connected(exam, name, tensor, end, also):
+    """Nothing cut it off, as far as is known: what was computed from it, up to the call `end`?"""
     uses = exam.history.uses(tensor)
     other = "" if uses else exam.used_instead_of(tensor)
     if other:
         also.append(f"maybe forward calls `{other}` in its place: is it named differently there?")
     is_copied = bool(uses) and all(set(call.outputs) <= set(call.cuts) for call in uses)
     lives = uses and not is_copied
-    ends = (("ends at", exam.history.calls[fate.end].where),) if lives else ()
-    places = ends if uses else _forward_without(exam, tensor)
+    ends = (("ends at", exam.history.calls[end].where),) if lives else ()
     step = None if exam.recorded else exam.steps_by_constant.get(memory(tensor))
     alike = [t for t in exam.leaves_by_shape.get(tuple(tensor.shape), ()) if t is not tensor]
     if alike and step is None and not uses:
@@ -283,9 +296,10 @@ def unreached(exam: Examination, name: str, tensor: torch.Tensor) -> Finding:
         is_used=bool(uses),
         is_copied=is_copied,
         constant_of=step.name if step else "",
-        derivative_only=lives and exam.history.only_derivatives(exam.loss, fate.end),
+        derivative_only=lives and exam.history.only_derivatives(exam.loss, end),
         in_library=lives and ends[0][1].inside is not None,
     )
+    places = ends if uses else _forward_without(exam, tensor)
     return UNREACHED.first(facts).finding(facts).about(name, "none", places, also=also)
 
 

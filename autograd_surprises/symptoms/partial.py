@@ -33,7 +33,7 @@ PARTIAL = Rulebook(StepRule)
 
 
 def _rows_not_looked_up(step: BackwardStep) -> str:
-    rows = step.leaving[0].total // (step.arriving[0].total // step.saved["indices"].numel())
+    rows = step.saved["weight_sym_argsize_0"]
     used = step.saved["indices"].unique()
     used = used[used != step.saved.get("padding_idx", -1)]
     return f"{rows - used.numel()} of {rows} rows"
@@ -43,7 +43,7 @@ PARTIAL.add(
     "not-looked-up",
     "{detail} of the embedding were not looked up in this batch, or belong to the padding",
     "do nothing: each batch trains the rows that it uses",
-    on={"Embedding": always},
+    on={"looks_up": always},
     detail=_rows_not_looked_up,
 )
 
