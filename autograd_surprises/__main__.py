@@ -10,7 +10,8 @@ import threading
 import time
 from contextlib import contextmanager
 
-from autograd_surprises.doctor.watching import StepReport, watch
+from autograd_surprises.doctor.step_reports import StepReport
+from autograd_surprises.doctor.watching import watch
 from autograd_surprises.report_card import terminal
 from autograd_surprises.report_files import cannot_write, write_html, write_json
 from autograd_surprises.script import run_module, run_script, without_ours
@@ -91,7 +92,7 @@ class WatchedScript(watch):
         clear = "\r\x1b[K" if self._on_terminal else ""
         print(f"{clear}autograd_surprises: {text}", file=self._stderr, flush=True)
 
-    def told(self, report: StepReport) -> None:
+    def reported(self, report: StepReport) -> None:
         self.say(str(report))
         if self._with_graphs:
             self.graphs.append((report, report.report.graph()))

@@ -1,10 +1,16 @@
-"""The autograd graph behind a tensor, as data: what backward will walk through."""
+"""The autograd graph: the one walk over its nodes, what they are called, and the graph as data."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
+
+Node = torch.autograd.graph.Node
+Edge = tuple[Node | None, int]  # a node, and the number of the output whose gradient goes there
 
 
 @dataclass(frozen=True)
@@ -17,36 +23,103 @@ class GraphNode:
     inputs    positions, in the list of nodes, of the nodes that backward visits from here
     """
 
-    function: torch.autograd.graph.Node
+    function: Node
     leaf: torch.Tensor | None
     depth: int
     inputs: tuple[int, ...]
 
     @property
     def name(self) -> str:
-        return type(self.function).__name__
+        return name_of(self.function)
 
 
-def nodes(root: torch.autograd.graph.Node) -> list[torch.autograd.graph.Node]:
+def reachable(roots: Iterable[Node | None]) -> Iterator[Node]:
+    """All nodes that backward visits from these, each once, in the order of their distance.
+
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> [name_of(node) for node in reachable([(x.exp() + x).grad_fn])]
+    ['AddBackward0', 'ExpBackward0', 'AccumulateGrad']
+    """
+    waiting = deque(root for root in roots if root is not None)
+    seen = set(waiting)
+    while waiting:
+        node = waiting.popleft()
+        yield node
+        for after in below(node):
+            if after not in seen:
+                seen.add(after)
+                waiting.append(after)
+
+
+def nodes(root: Node) -> list[Node]:
     """All nodes that backward visits from `root`, each after those that lead to it.
 
     >>> x = torch.ones(1, requires_grad=True)
-    >>> [type(node).__name__ for node in nodes((x.exp() + x).grad_fn)]
+    >>> [name_of(node) for node in nodes((x.exp() + x).grad_fn)]
     ['AddBackward0', 'ExpBackward0', 'AccumulateGrad']
     """
-    links, waiting = {root: 0}, [root]  # how many links lead to each node
-    while waiting:
-        for node in _next(waiting.pop()):
-            if node not in links:
-                waiting.append(node)
-            links[node] = links.get(node, 0) + 1
+    links = Counter(after for node in reachable([root]) for after in below(node))
     order = [root]
     for node in order:  # which grows meanwhile
-        for after in _next(node):
+        for after in below(node):
             links[after] -= 1
             if links[after] == 0:
                 order.append(after)
     return order
+
+
+def only_way(node: Node | None) -> Iterator[Node]:
+    """This node, and those that follow as long as each leads to one node alone.
+
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> [name_of(node) for node in only_way((x.exp() + x).sum().grad_fn)]
+    ['SumBackward0', 'AddBackward0']
+    """
+    while node is not None:
+        yield node
+        after = below(node)
+        node = after[0] if len(after) == 1 else None
+
+
+def below(node: Node) -> list[Node]:
+    """The nodes that the gradients of this one go to; one for each input that needs a gradient."""
+    return [after for after, _ in node.next_functions if after is not None]
+
+
+def leaf_of(node: Node) -> torch.Tensor | None:
+    """The leaf whose .grad this node fills; None for an operation."""
+    return getattr(node, "variable", None)  # only AccumulateGrad has one
+
+
+def edge_of(tensor: torch.Tensor) -> Edge:
+    """The node and the number of its output where this tensor's gradient arrives."""
+    if not tensor.requires_grad:
+        return None, 0
+    edge = torch.autograd.graph.get_gradient_edge(tensor)
+    return edge.node, edge.output_nr
+
+
+def name_of(node: Node) -> str:
+    """The name of a node, without its modules."""
+    return node.name().rpartition("::")[2]
+
+
+def kind_of(name: str) -> str:
+    """The name of a node without Backward and number.
+
+    >>> kind_of("LogSoftmaxBackward0")
+    'LogSoftmax'
+    """
+    return name.rstrip("0123456789").removesuffix("Backward")
+
+
+def readable(kind: str) -> str:
+    """The kind of a node as the operation is written in Python.
+
+    >>> readable("LinalgVectorNorm"), readable("LogSoftmax")
+    ('linalg_vector_norm', 'log_softmax')
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.removeprefix("Native")).lower()
 
 
 def autograd_graph(result: torch.Tensor) -> list[GraphNode]:
@@ -68,19 +141,15 @@ def autograd_graph(result: torch.Tensor) -> list[GraphNode]:
     found = nodes(result.grad_fn)
     depths = dict.fromkeys(found, 0)
     for node in found:
-        for after in _next(node):
+        for after in below(node):
             depths[after] = max(depths[after], depths[node] + 1)
     position = {node: i for i, node in enumerate(sorted(found, key=depths.get))}
     return [
         GraphNode(
             node,
-            getattr(node, "variable", None),  # only AccumulateGrad has one
+            leaf_of(node),
             depths[node],
-            tuple(position[after] for after in _next(node)),
+            tuple(position[after] for after in below(node)),
         )
         for node in position
     ]
-
-
-def _next(node):
-    return [after for after, _ in node.next_functions if after is not None]

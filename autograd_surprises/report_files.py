@@ -9,7 +9,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograd_surprises.doctor.watching import StepReport, watch
+from autograd_surprises.doctor.step_reports import StepReport
+from autograd_surprises.doctor.watching import watch
 
 if TYPE_CHECKING:
     from autograd_surprises.show.graph_picture import BoxGraph

@@ -9,8 +9,9 @@ from contextlib import contextmanager, suppress
 
 import torch
 import torch.distributed as dist
-from torch.autograd.graph import Node
 from torch.utils._python_dispatch import TorchDispatchMode
+
+from autograd_surprises.graph import Node, leaf_of
 
 SPREAD = "FSDP or DTensors spread a model over several processes"
 FREED = "the memory of a parameter is freed until its backward begins"
@@ -39,7 +40,8 @@ def why_not_alone(nodes: Iterable[Node]) -> str:
     >>> why_not_alone([torch.ones(1, requires_grad=True).exp().grad_fn])
     ''
     """
-    leaves = [node.variable for node in nodes if hasattr(node, "variable")]
+    nodes = list(nodes)
+    leaves = [leaf for leaf in map(leaf_of, nodes) if leaf is not None]
     if any(map(is_spread, leaves)) or _is_fsdp_in_use():
         return SPREAD
     if any(map(_is_freed, leaves)):

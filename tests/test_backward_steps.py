@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from helpers.explore.drawings import backward_steps
-from helpers.explore.drawings.backward_steps import BackwardSteps, elementwise, times
+from autograd_surprises.backward.local_derivatives import FORMULAS, elementwise, times
+from helpers.explore.drawings.backward_steps import BackwardSteps
 from helpers.explore.drawings.backward_words import arrives, explanation, numbers, passed_on, seen
 from helpers.functions import round_ste
 
@@ -378,9 +378,9 @@ def test_a_formula_is_shown_where_it_is_proven(monkeypatch):
     said = remark_about_mm()
     assert "v @ Bᵀ, B = [[0, 5], [1, 2]]" in said
     assert "Aᵀ @ v, A = [[1, 2], [3, 4]]" in said
-    _, name, _ = backward_steps.FORMULAS["MmBackward0"][0]
+    _, name, _ = FORMULAS["Mm"][0]
     wrong = ("v @ B, B = {}", name, lambda v, B: v @ B), None
-    monkeypatch.setitem(backward_steps.FORMULAS, "MmBackward0", wrong[:1])
+    monkeypatch.setitem(FORMULAS, "Mm", wrong[:1])
     said = remark_about_mm()
     assert "v @ B, " not in said
     assert "is a vector-Jacobian product: J is 4 × 4" in said

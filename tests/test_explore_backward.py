@@ -208,7 +208,7 @@ def test_no_text_leaves_its_box_and_no_boxes_overlap(name):
                     assert box.y0 <= inside.y0 and inside.y1 <= box.y1, text.get_text()
             for pair in drawing._texts[1 + len(extents) :]:
                 extents += [t.get_window_extent(renderer) for t in pair if t.get_text()]
-            extents.append(drawing._said.get_window_extent(renderer))
+            extents.append(drawing._caption.get_window_extent(renderer))
             for one, other in combinations(extents, 2):
                 assert not one.padded(-2).overlaps(other.padded(-2))
             assert all(figure.bbox.contains(*corner) for box in extents for corner in box.corners())

@@ -12,7 +12,7 @@ import torch
 
 from autograd_surprises.__main__ import STOPPED, WatchedScript, arguments, main
 from autograd_surprises.doctor.report import Report
-from autograd_surprises.doctor.watching import StepReport
+from autograd_surprises.doctor.step_reports import StepReport
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.places import Where
 from autograd_surprises.report_files import as_data

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from autograd_surprises.backward.steps import Node
 from autograd_surprises.backward.watched_backward import Backward
+from autograd_surprises.graph import Node
 from autograd_surprises.recording.history import History
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
 
+from autograd_surprises.graph import Edge, Node, below, kind_of, leaf_of, name_of, readable
 from autograd_surprises.recording.places import Where, owner
-
-Node = torch.autograd.graph.Node
 
 
 @dataclass(frozen=True)
@@ -53,14 +51,15 @@ class BackwardStep:
     spoiled   (position, gradient that arrived there) of the first element that is not finite
     masked    wherever an element is not finite, a gradient of exactly 0 arrived
     changed   did backward write into the gradient that it got, whose versions were these?
+    gradients_in, gradients_out  copies of what arrived and left, in a backward that keeps them
     lets_through  would another gradient get through? None if that was not tried
     called    the function of torch that made the node, where the forward pass was recorded
     where     the line that called it
     """
 
     node: Node
-    name: str
-    edges: tuple
+    name: str = field(init=False)
+    edges: tuple[Edge, ...] = field(init=False)
     order: int | None = None
     arriving: list[Amount | None] = field(default_factory=list)
     leaving: list[Amount | None] = field(default_factory=list)
@@ -70,9 +69,19 @@ class BackwardStep:
     masked: bool = False
     changed: bool = False
     versions: list = field(default_factory=list)
+    gradients_in: list[torch.Tensor | None] = field(default_factory=list)
+    gradients_out: list[torch.Tensor | None] = field(default_factory=list)
     lets_through: bool | None = None
     called: str = ""
     where: Where | None = None
+
+    def __post_init__(self):
+        self.name, self.edges = name_of(self.node), self.node.next_functions
+
+    @property
+    def leaf(self) -> torch.Tensor | None:
+        """The leaf whose .grad this node fills; None for an operation."""
+        return leaf_of(self.node)
 
     @cached_property
     def kind(self) -> str:
@@ -96,7 +105,7 @@ class BackwardStep:
     @property
     def kinds_below(self) -> list[str]:
         """The kinds of the nodes that its gradients go to."""
-        return [kind_of(name_of(node)) for node, _ in self.edges if node is not None]
+        return [kind_of(name_of(node)) for node in below(self.node)]
 
     @property
     def is_users(self) -> bool:
@@ -143,7 +152,7 @@ class BackwardStep:
 
     def forget(self) -> None:
         self.__dict__.pop("saved", None)
-        self.sample = None
+        self.sample, self.gradients_in, self.gradients_out = None, [], []
 
 
 @dataclass(frozen=True)
@@ -155,29 +164,6 @@ class GradientSum:
     @property
     def ways(self) -> int:
         return len(self.steps)
-
-
-def name_of(node: Node) -> str:
-    """The name of a node, without its modules."""
-    return node.name().rpartition("::")[2]
-
-
-def kind_of(name: str) -> str:
-    """The name of a node without Backward and number.
-
-    >>> kind_of("LogSoftmaxBackward0")
-    'LogSoftmax'
-    """
-    return name.rstrip("0123456789").removesuffix("Backward")
-
-
-def readable(kind: str) -> str:
-    """The kind of a node as the operation is written in Python.
-
-    >>> readable("LinalgVectorNorm"), readable("LogSoftmax")
-    ('linalg_vector_norm', 'log_softmax')
-    """
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.removeprefix("Native")).lower()
 
 
 def numbers_of(tensor: torch.Tensor) -> torch.Tensor:

@@ -8,10 +8,12 @@ import random
 import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 
 import torch
 from torch import nn
+
+from autograd_surprises.recording.stack import closure_of
 
 CONTAINERS = (list, dict, set, deque, OrderedDict, defaultdict)  # others may refuse changes
 DEEP = 3  # containers in containers of what hooks keep
@@ -79,7 +81,7 @@ def _state_of(hook):
     for held in _held_by(hook):
         if type(held) in CONTAINERS:
             state.append(held)
-    for held in _closure_of(hook):
+    for held in closure_of(hook).values():
         if inspect.isfunction(held) and held is not hook:
             state += _state_of(held)
     return state
@@ -89,15 +91,7 @@ def _held_by(function):
     """What its closure holds, and the global variables that its code names."""
     code = getattr(function, "__code__", None)
     names = code.co_names if code is not None else ()
-    return [*_closure_of(function), *(function.__globals__.get(name) for name in names)]
-
-
-def _closure_of(function):
-    with_contents = []
-    for cell in getattr(function, "__closure__", None) or ():
-        with suppress(ValueError):  # not filled yet
-            with_contents.append(cell.cell_contents)
-    return with_contents
+    return [*closure_of(function).values(), *(function.__globals__.get(name) for name in names)]
 
 
 def _remember(value, depth=DEEP) -> Callable[[], None]:

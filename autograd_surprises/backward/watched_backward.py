@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
@@ -16,26 +15,18 @@ from autograd_surprises.backward.steps import (
     Amount,
     BackwardStep,
     GradientSum,
-    Node,
     amount_of,
-    name_of,
     parts_of,
 )
+from autograd_surprises.graph import Edge, Node, reachable
 from autograd_surprises.operations import traits_of
+from autograd_surprises.recording.forward_values import numbers_in
 
 # symptom: (is an amount ill?, is a gradient of several parts ill if all of them are, or if any is?)
 SYMPTOMS = {
     "lost": (lambda amount: amount is None or amount.nonzero == 0, all),
     "not finite": (lambda amount: amount is not None and not amount.finite, any),
 }
-
-
-def edge_of(tensor: torch.Tensor) -> tuple[Node | None, int]:
-    """The node and the number of its output where this tensor's gradient arrives."""
-    if not tensor.requires_grad:
-        return None, 0
-    edge = torch.autograd.graph.get_gradient_edge(tensor)
-    return edge.node, edge.output_nr
 
 
 def _like(tensor):
@@ -66,11 +57,14 @@ def _stopped(arrived, gradient):
 class Backward:
     """The graph behind `root`, and one walk through it.
 
+    Each gradient is measured when it arrives, and released, unless this is to `keep` them all.
+
     steps    by node, in the order in which they were found from the loss
     leaves   the leaf tensors that the graph reaches
     grads    after run(): what arrived at each tensor asked for, by id
     weights  after run(): of the elements of the loss
     failed   after run(): the step whose backward raised, if it can be told
+    kept     after run(): a copy of the gradient of each leaf, by id, if this keeps them
     like     after run(): edge -> shape, dtype and device of the gradient that arrived there
 
     >>> x = torch.tensor([0.2, 1.7], requires_grad=True)
@@ -78,27 +72,23 @@ class Backward:
     ['SumBackward0', 'RoundBackward0', 'AccumulateGrad']
     """
 
-    def __init__(self, root: Node):
-        self.steps: dict[Node, BackwardStep] = {}
-        self.into: dict[tuple[Node, int], list[tuple[BackwardStep, int]]] = {}
-        waiting = deque([root])
-        while waiting:
-            node = waiting.popleft()
-            if node in self.steps:
-                continue
-            step = self.steps[node] = BackwardStep(node, name_of(node), node.next_functions)
+    def __init__(self, root: Node, keep: bool = False):
+        self.keep = keep
+        self.steps = {node: BackwardStep(node) for node in reachable([root])}
+        self.into: dict[Edge, list[tuple[BackwardStep, int]]] = {}
+        for step in self.steps.values():
             for k, edge in enumerate(step.edges):
                 if edge[0] is not None:
                     self.into.setdefault(edge, []).append((step, k))
-                    waiting.append(edge[0])
         self.root = self.steps[root]
-        self.leaves = [node.variable for node in self.steps if hasattr(node, "variable")]
+        leaves = [step for step in self.steps.values() if step.leaf is not None]
+        self.leaves = [step.leaf for step in leaves]
         self.grads: dict[int, Arrived] = {}
+        self.kept: dict[int, torch.Tensor] = {}
         self.weights: torch.Tensor | None = None
         self.hidden: set[int] = set()  # ids of leaves inside reentrant checkpoints
         self.failed: BackwardStep | None = None
-        self.like = {(leaf_node, 0): _like(leaf_node.variable) for leaf_node in self.steps
-                     if hasattr(leaf_node, "variable")}  # fmt: skip
+        self.like = {(step.node, 0): _like(step.leaf) for step in leaves}
         self.retained: list[torch.Tensor] = []  # whose .grad each backward writes
         self.hooked = False  # is a hook of the user in the graph?
         self._count, self._measured = 0, {}  # steps that ran; amounts by id of the gradient
@@ -113,7 +103,7 @@ class Backward:
         try:
             handles.append(self.root.node.register_prehook(self._begin_task))
             for step in self.steps.values():
-                if hasattr(step.node, "variable"):
+                if step.leaf is not None:
                     continue
                 if step.own is not None:  # may write into the gradient it gets, so measure first
                     handles.append(step.node.register_prehook(self._before(step)))
@@ -167,7 +157,7 @@ class Backward:
 
     def forget(self) -> None:
         """Release every tensor; numbers and the nodes of the graph stay."""
-        self.grads, self.weights = {}, None
+        self.grads, self.kept, self.weights = {}, {}, None
         self.leaves = []
         for step in self.steps.values():
             step.forget()
@@ -188,6 +178,8 @@ class Backward:
         return look
 
     def _arrived(self, tensor, gradient):
+        if self.keep and tensor is not None:
+            self.kept[id(tensor)] = numbers_in(gradient)
         old = tensor.grad if tensor is not None and tensor.is_leaf else None
         return arrived_at(gradient, self._amount(gradient), old)
 
@@ -201,10 +193,14 @@ class Backward:
             self._measured[id(gradient)] = ref(gradient), gradient._version, amount
         return amount
 
+    def _copies(self, gradients):
+        return [None if g is None else numbers_in(g) for g in gradients] if self.keep else []
+
     def _before(self, step):
         def look(arrived):
             step.arriving = [None if g is None else amount_of(g) for g in arrived]
             step.versions = [g is not None and g._version for g in arrived]
+            step.gradients_in = self._copies(arrived)
 
         return look
 
@@ -219,6 +215,8 @@ class Backward:
                 step.changed = versions != step.versions
             else:
                 step.arriving = [self._amount(g) for g in arrived]
+                step.gradients_in = self._copies(arrived)
+            step.gradients_out = self._copies(left)
             step.leaving = [self._amount(g) for g in left]
             one = next((g for g in arrived if g is not None), None)
             if one is not None:
@@ -247,7 +245,7 @@ class Backward:
         """Of the nodes whose gradient is complete, the engine runs the newest first."""
         undone = [step for step in self.steps.values() if step.order is None]
         waits = {node for step in undone for node, _ in step.edges}
-        ready = [s for s in undone if s.node not in waits and not hasattr(s.node, "variable")]
+        ready = [s for s in undone if s.node not in waits and s.leaf is None]
         return max(ready, key=lambda step: step.node._sequence_nr(), default=None)
 
     def origins(self, node: Node, nr: int, symptom: str) -> list[BackwardStep | GradientSum]:

@@ -15,8 +15,8 @@ from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.doctor.errors import finding_of_error
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.recording.history import History
-from autograd_surprises.recording.places import modules, variables
 from autograd_surprises.recording.recorder import Recorder
+from autograd_surprises.recording.stack import modules_on_stack, tensors_on_stack
 from autograd_surprises.several_processes import why_not_alone
 from autograd_surprises.symptoms.constant_terms import constant_terms
 from autograd_surprises.symptoms.examination import Examination
@@ -77,7 +77,7 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recorder, frame) -> Repor
     _expect(optimizer, (torch.optim.Optimizer, type(None)), "optimizer", "a torch.optim.Optimizer")
     model = wrt if model is None and isinstance(wrt, nn.Module) else model
     _refuse_what_has_no_numbers(loss)
-    names, held = variables(frame)
+    names, held = tensors_on_stack(frame)
     if model is not None:
         names.update((id(p), name) for name, p in model.named_parameters())
     targets = _targets(wrt, names)
@@ -94,7 +94,7 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recorder, frame) -> Repor
     named = [(names[id(tensor)], tensor) for tensor in held]
     recorded = isinstance(recorder, Recorder)
     exam = Examination(loss, backward, history, recorded, names, model, named, optimizer, asked)
-    touched = [*modules(frame), *([model] if model is not None else [])]
+    touched = [*modules_on_stack(frame), *([model] if model is not None else [])]
     devices = range(torch.cuda.device_count()) if loss.is_cuda else []
     with (
         torch._C.DisableTorchFunction(),

@@ -13,6 +13,7 @@ from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.recording.setup_lines import hooked_at, inference_at
 from autograd_surprises.sections import address
 from autograd_surprises.symptoms.finding import Finding
+from autograd_surprises.symptoms.where_it_went import lost_behind
 
 SHORT, LONG = 110, 500  # characters: torch's own remedy often stands last
 UNKNOWN = "the doctor does not know this message"
@@ -43,17 +44,17 @@ def finding_of_error(
     error: BaseException, history: History, failed: BackwardStep | None = None
 ) -> Finding:
     """The same for an error of backward. `failed` is the step that raised it, if it is known."""
-    said = str(error).strip()
-    known = known_message(said)
+    message = str(error).strip()
+    known = known_message(message)
     cause = known.cause if known else "unknown-error"
-    places = _lines(history, cause, said, failed)
+    places = _lines(history, cause, message, failed)
     sentence = known.meaning if known else UNKNOWN
     if cause == "second-backward" and places:
         sentence = OLD_GRAPH if len(places) > 1 else ONE_GRAPH
     raised = raised_at(error.__traceback__)
     if raised is not None and raised not in [where for _, where in places]:
         places.append(("raised at", raised))
-    first, length = said.partition("\n")[0], SHORT if known else LONG
+    first, length = message.partition("\n")[0], SHORT if known else LONG
     return Finding(
         name=type(error).__name__,
         status="error",
@@ -67,20 +68,20 @@ def finding_of_error(
     )
 
 
-def _lines(history, cause, said, failed):
+def _lines(history, cause, message, failed):
     """The places that an error concerns, the guilty one first."""
     needed = history.call_of(failed.node) if failed is not None else None
     search = SEARCHES.get(cause)
-    places = search(history, said, needed) if search else []
+    places = search(history, message, needed) if search else []
     if needed is not None and cause != "second-backward":
         places.append((f"needed by {failed.name}, made at", needed.node_line))
     return [(label, where) for label, where in places if where is not None]
 
 
-def _overwritten(history, said, needed):
+def _overwritten(history, message, needed):
     """The write, after the value was needed, into a result of the operation in the message."""
     writes = [c for c in history.calls if c.in_place and (not needed or c.index > needed.index)]
-    operation = re.search(r"which is output \d+ of (\w+?)(?:Backward\d*)?,", said)
+    operation = re.search(r"which is output \d+ of (\w+?)(?:Backward\d*)?,", message)
     name = operation[1].lower() if operation else ""
     for write in writes:
         for state in write.inputs:
@@ -90,7 +91,7 @@ def _overwritten(history, said, needed):
     return [("overwritten at, probably", write.where) for write in writes[-1:]]
 
 
-def _freed(history, said, needed):
+def _freed(history, message, needed):
     """The backward that freed the graph, and the call that used a part of it again."""
     graph = history.graph_of(history.failed)
     for backward in reversed([call for call in history.calls if call.name in BACKWARDS]):
@@ -107,25 +108,25 @@ def _freed(history, said, needed):
     return []
 
 
-def _cuts(history, said, needed):
-    return history.cuts(history.failed)
+def _lost(history, message, needed):
+    return lost_behind(history, history.failed)
 
 
-def _operation(history, said, needed):
+def _operation(history, message, needed):
     """The first call of the operation in the message."""
-    name = re.search(r"aten::(\w+)", said)
+    name = re.search(r"aten::(\w+)", message)
     start = name[1].replace("_", "")[:8] if name else "?"
     call = next((c for c in history.calls if c.name.replace("_", "").startswith(start)), None)
     return [("called at", call.where)] if call else []
 
 
-def _function(history, said, needed):
+def _function(history, message, needed):
     """Where the first Function was applied."""
     inner = next((call for call in history.calls if call.function), None)
     return [(f"{inner.function[0].__name__}.apply at", inner.function[1])] if inner else []
 
 
-def _hooked(history, said, needed):
+def _hooked(history, message, needed):
     """The last call before the one that raised; if a library made it, first the hook's line."""
     made = [call for call in history.calls if call.makes_history][-1:]
     hooks = hooked_at() if made and made[0].where.inside else []
@@ -133,7 +134,7 @@ def _hooked(history, said, needed):
     return first + [("what it changes was made at", call.where) for call in made]
 
 
-def _inference(history, said, needed):
+def _inference(history, message, needed):
     return [("inference mode was last entered at", inference_at())]
 
 
@@ -142,8 +143,8 @@ SEARCHES = {
     "inference-tensor": _inference,
     "overwritten": _overwritten,
     "second-backward": _freed,
-    "not-connected": _cuts,
-    "unused-input": _cuts,
+    "not-connected": _lost,
+    "unused-input": _lost,
     "no-derivative": _operation,
     "no-double-backward": _operation,
     "once-differentiable": _function,

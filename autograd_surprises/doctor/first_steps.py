@@ -9,7 +9,7 @@ from contextlib import suppress
 import torch
 from torch.optim import Optimizer
 
-from autograd_surprises.backward.gradient_sizes import sizes
+from autograd_surprises.backward.gradient_norms import norms
 from autograd_surprises.doctor.trained import parameters_of
 from autograd_surprises.symptoms.untrained import Unmoved
 
@@ -121,8 +121,8 @@ class FirstSteps:
         self._settle(before.keys() - {id(p) for p in still})
         rates = {id(p): _rate(group) for group in optimizer.param_groups for p in group["params"]}
         with torch.no_grad():
-            found = zip(still, sizes(still), strict=True)
-        now = {id(p): rates[id(p)] for p, size in found if size and math.isfinite(size)}
+            found = zip(still, norms(still), strict=True)
+        now = {id(p): rates[id(p)] for p, norm in found if norm and math.isfinite(norm)}
         self._rising = any((rate or 0.0) > (self._rates.get(i) or 0.0) for i, rate in now.items())
         self._rates |= now
         self.over = not still or (self.steps >= 2 and not self._rising)

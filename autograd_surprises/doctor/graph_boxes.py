@@ -8,13 +8,13 @@ from autograd_surprises.backward.steps import Amount
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.places import Where
-from autograd_surprises.show.findings import by_story, listed
+from autograd_surprises.show.findings import grouped, listed
 from autograd_surprises.show.graph_picture import Box, BoxGraph, Link
 from autograd_surprises.symptoms.finding import Finding
 
-SAYS = {"partial": "stops a part", "dies": "dies here", "not finite": "not finite from here",
+TEXTS = {"partial": "stops a part", "dies": "dies here", "not finite": "not finite from here",
         "carries": "not finite"}  # fmt: skip
-CUT_BY = {"escape": "left torch", "copy": "copied", "integer": "became an integer",
+LOST_BY = {"escape": "left torch", "copy": "copied", "integer": "became an integer",
           "branch": "only decides", "data": ".data", "no-grad": "recording was off",
           "unknown-cut": "cut off, or never used"}  # fmt: skip
 MANY = 4  # boxes of tensors that are cut off
@@ -37,9 +37,9 @@ def box_graph(
     >>> box_graph(None, History(), (), {}).summary
     'loss · no history'
     """
-    cut = [f for f in findings if f.status == "none" and f.name != "loss"]
+    unreached = [f for f in findings if f.status == "none" and f.name != "loss"]
     if backward is None:
-        boxes = [_cut_box(group) for group in _of_one_story(cut)]
+        boxes = [_unreached_box(group) for group in _of_one_cause(unreached)]
         return BoxGraph((Box("cut", ("loss", "no history")), *boxes), ())
     drawing = _Boxes(backward, history, names)
     steps = list(backward.steps.values())  # in order from the loss
@@ -47,7 +47,7 @@ def box_graph(
         drawing.whole(steps)
     else:
         drawing.ways(steps)
-    drawing.cuts([finding for finding in cut if finding.cause != "not-a-leaf"])
+    drawing.unreached([finding for finding in unreached if finding.cause != "not-a-leaf"])
     hidden = max(0, len(steps) - drawing.covered)
     return BoxGraph(tuple(drawing.boxes), tuple(drawing.links), hidden)
 
@@ -80,7 +80,7 @@ class _Boxes:
 
     def ways(self, steps):
         """A few paths from the loss to leaves; long healthy stretches are folded."""
-        leaves = [step for step in steps if hasattr(step.node, "variable")]
+        leaves = [step for step in steps if step.leaf is not None]
         ill = [leaf for leaf in leaves if self.box(leaf).kind != "leaf"]
         self.add(self.backward.root)
         links = {}
@@ -104,12 +104,12 @@ class _Boxes:
             self.link(self.add(upper), fold, between[0].leaving)
             self.link(fold, self.add(lower), between[0].leaving)
 
-    def cuts(self, findings):
+    def unreached(self, findings):
         """Tensors that the graph does not reach, below the step that uses what was cut off."""
         numbers = {step.node._sequence_nr(): step for step in self.backward.ran()}
-        groups = _of_one_story(findings)
+        groups = _of_one_cause(findings)
         for group in groups[:MANY]:
-            self.boxes.append(_cut_box(group))
+            self.boxes.append(_unreached_box(group))
             call = group[0].call
             number = self.history.returns_at(call, sorted(numbers)) if call else None
             if numbers.get(number) in self.position:
@@ -120,14 +120,14 @@ class _Boxes:
             self.boxes.append(Box("cut", (f"{more} more", "gradient None")))
 
     def box(self, step):
-        if hasattr(step.node, "variable"):
+        if step.leaf is not None:
             return self.leaf(step)
         kind = _kind(step)
-        lines = [step.name, _code(step.where), SAYS.get(kind), _in_and_out(step)]
+        lines = [step.name, _code(step.where), TEXTS.get(kind), _in_and_out(step)]
         return Box(kind, tuple(line for line in lines if line))
 
     def leaf(self, step):
-        name = self.names.get(id(step.node.variable), "leaf")
+        name = self.names.get(id(step.leaf), "leaf")
         into = [s.leaving[k] for s, k in self.backward.into.get((step.node, 0), ())
                 if k < len(s.leaving)]  # fmt: skip
         amount = max(filter(None, into), key=lambda a: (not a.finite, a.nonzero), default=None)
@@ -136,20 +136,20 @@ class _Boxes:
         return Box(kind, (name, f"gradient {amount or 'None'}"))
 
 
-def _of_one_story(findings):
+def _of_one_cause(findings):
     """Findings with one cause at one line of code, together."""
-    return by_story(findings, lambda finding: (finding.cause, finding.where))
+    return grouped(findings, lambda finding: (finding.cause, finding.where))
 
 
-def _cut_box(group: Sequence[Finding]) -> Box:
+def _unreached_box(group: Sequence[Finding]) -> Box:
     names = listed([finding.name for finding in group], most=3)
-    cause = CUT_BY.get(group[0].cause, group[0].cause.replace("-", " "))
+    cause = LOST_BY.get(group[0].cause, group[0].cause.replace("-", " "))
     lines = (names, f"gradient None: {cause}", _code(group[0].where))
     return Box("cut", tuple(line for line in lines if line))
 
 
 def _code(place: Where | None) -> str:
-    text = f"{place.short}: {place.source}" if place else ""
+    text = place.code if place else ""
     return text if len(text) <= 46 else text[:45] + "…"
 
 

@@ -7,8 +7,8 @@ import inspect
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from types import FrameType
 
 import torch
@@ -19,7 +19,7 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
-from autograd_surprises.recording.patches import lock, patch
+from autograd_surprises.recording.patches import Patches
 
 
 class Interception:
@@ -58,29 +58,20 @@ class Interception:
         Interception.__exit__(self)
 
     def __enter__(self):
-        with lock:
-            if self in _active:
-                raise RuntimeError("this watch() is active already: make another one")
-            if not _active:
-                owners = torch.Tensor, torch.autograd
-                _undo[:] = [patch(owner, "backward", _watched) for owner in owners]
+        if self in _active:
+            raise RuntimeError("this watch() is active already: make another one")
+        with ExitStack() as undo:
+            undo.enter_context(PATCHES)
+            undo.callback(register_optimizer_step_pre_hook(self._step_begins).remove)
+            undo.callback(register_optimizer_step_post_hook(self._step_done).remove)
             self._thread = threading.get_ident()
-            self._hooks = (
-                register_optimizer_step_pre_hook(self._step_begins),
-                register_optimizer_step_post_hook(self._step_done),
-            )
             _active.append(self)
+            undo.callback(_active.remove, self)
+            self._undo = undo.pop_all()
         return self
 
     def __exit__(self, *error):
-        with lock:
-            if self not in _active:  # in a child process, which has abandoned it
-                return
-            for hook in self._hooks:
-                hook.remove()
-            _active.remove(self)
-            while not _active and _undo:
-                _undo.pop()()
+        self._undo.close()  # nothing is left of it in a child process, which has abandoned it
 
     def _step_begins(self, optimizer, args, kwargs):
         if torch.compiler.is_compiling():  # it would become a part of what is compiled
@@ -97,7 +88,6 @@ class Interception:
 
 _unseen = torch._C.DisableTorchFunction  # by a recorder, and by the user's own modes
 _active: list[Interception] = []  # of all threads, the innermost last
-_undo: list[Callable[[], None]] = []
 
 
 def _watched(original, active):
@@ -140,6 +130,12 @@ def _watched(original, active):
         return result
 
     return backward
+
+
+PATCHES = Patches(
+    (torch.Tensor, "backward", _watched),
+    (torch.autograd, "backward", _watched),
+)
 
 
 def _leave():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.doctor.graph_boxes import box_graph
 from autograd_surprises.recording.history import History
-from autograd_surprises.show.findings import by_story, listed
+from autograd_surprises.show.findings import grouped, listed
 from autograd_surprises.show.graph_picture import BoxGraph
 from autograd_surprises.symptoms.finding import Finding
 
@@ -57,24 +57,24 @@ class Report:
         return box_graph(self.backward, self.history, self.findings, self.names, nodes)
 
     def __str__(self):
-        return "\n".join([f"loss: {self.loss}", *map(str, told_once(self.findings))])
+        return "\n".join([f"loss: {self.loss}", *map(str, merged(self.findings))])
 
     __repr__ = __str__
 
     def _repr_html_(self):
-        found = [finding._repr_html_() for finding in told_once(self.findings)]
+        found = [finding._repr_html_() for finding in merged(self.findings)]
         return "\n".join([f"<p>loss: {html.escape(self.loss)}</p>", *found])
 
 
-def told_once(findings: Sequence[Finding]) -> list[Finding]:
+def merged(findings: Sequence[Finding]) -> list[Finding]:
     """Findings of one cause, merged into one: what to repair first, and the worst first of that."""
 
-    def group_key(found):
+    def key(found):
         where = [(label, at.file, at.line) for label, at in found.places if found.alarming]
         return found.status, found.cause, found.rule or found.sentence, found.alarming, *where
 
     worst = sorted(findings, key=lambda f: (not f.alarming, ORDER.index(f.status)))
-    return [_told([_short(found) for found in group]) for group in by_story(worst, group_key)]
+    return [_merged_group([_short(found) for found in group]) for group in grouped(worst, key)]
 
 
 def _short(found):
@@ -84,8 +84,8 @@ def _short(found):
     return replace(found, places=(), node="", also=())
 
 
-def _told(group):
-    """One finding for all: what is true only of the first is said of the first."""
+def _merged_group(group):
+    """One finding for all. A sentence that holds for the first alone says so."""
     first = group[0]
     if len(group) == 1:
         return first
@@ -94,11 +94,11 @@ def _told(group):
     def same(part):
         return all(part(found) == part(first) for found in group)
 
-    said = first.sentence if same(lambda f: f.sentence) else f"{first.sentence} (for the first one)"
+    of_one = "" if same(lambda f: f.sentence) else " (for the first one)"
     return replace(
         first,
         name=names,
-        sentence=said,
+        sentence=first.sentence + of_one,
         places=first.places if same(lambda f: f.where) else (),
         node=first.node if first.cause and same(lambda f: f.node) else "",
         also=first.also if same(lambda f: f.also) else (),

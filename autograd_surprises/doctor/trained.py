@@ -12,8 +12,8 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from autograd_surprises.recording.places import user_frame
 from autograd_surprises.recording.setup_lines import stand_in
+from autograd_surprises.recording.stack import names_on_stack
 
 WRAPPERS = {"OptimizedModule", "DataParallel", "DistributedDataParallel"}
 
@@ -108,7 +108,7 @@ def _joined(modules, frame):
     modules = [_unwrapped(module) for module in modules]
     if len(modules) < 2:
         return modules[0] if modules else None
-    labels = _variables(frame, modules)
+    labels = names_on_stack(frame, modules)
     joined = nn.ModuleDict()
     for i, module in enumerate(modules):
         label = labels.get(id(module), type(module).__name__)
@@ -120,16 +120,3 @@ def _unwrapped(module):
     while type(module).__name__ in WRAPPERS:
         module = next(module.children())
     return module
-
-
-def _variables(frame, modules):
-    """The name of a variable for each module, by id."""
-    wanted, names = {id(module) for module in modules}, {}
-    frame = user_frame(frame)
-    while frame is not None:
-        for space in (frame.f_locals, frame.f_globals):
-            for name, value in list(space.items()):
-                if id(value) in wanted:
-                    names.setdefault(id(value), name)
-        frame = frame.f_back
-    return names

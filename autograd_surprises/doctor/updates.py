@@ -23,7 +23,7 @@ from autograd_surprises.symptoms.untrained import (
 )
 
 
-class Told(NamedTuple):
+class IdleOptimizer(NamedTuple):
     """What the first steps of an optimizer did not do, in words, and for each parameter."""
 
     why: str
@@ -39,31 +39,31 @@ class Updates:
     >>> w = torch.ones(2, requires_grad=True)
     >>> sgd, updates = torch.optim.SGD([w], lr=0.1), Updates()
     >>> for _ in range(2):
-    ...     updates.before(sgd); sgd.step(); told = updates.after(sgd)
-    >>> told.why, [finding.cause for finding in told.findings]
+    ...     updates.before(sgd); sgd.step(); idle = updates.after(sgd)
+    >>> idle.why, [finding.cause for finding in idle.findings]
     ('no loss reaches what SGD holds', ['no-loss'])
     """
 
     def __init__(self, model: torch.nn.Module | None = None):
         self._model = model
         self._first: WeakKeyDictionary[Optimizer, FirstSteps] = WeakKeyDictionary()
-        self._so_far: dict[FirstSteps, Told] = {}  # the optimizer may be gone at the end
+        self._so_far: dict[FirstSteps, IdleOptimizer] = {}  # the optimizer may be gone at the end
         self.missed: WeakKeyDictionary[Optimizer, Report] = WeakKeyDictionary()
 
     def before(self, optimizer: Optimizer) -> None:
         """Its step() is about to run."""
         self._first.setdefault(optimizer, FirstSteps()).before(optimizer)
 
-    def after(self, optimizer: Optimizer) -> Told | None:
-        """Its step() is done: what is told, once it is certain."""
+    def after(self, optimizer: Optimizer) -> IdleOptimizer | None:
+        """Its step() is done: what it did not do, once that is certain."""
         first = self._first.get(optimizer)
         if first is None or not first.after(optimizer):
             return None
-        self._so_far[first] = self._told(optimizer, first)
+        self._so_far[first] = self._idle(optimizer, first)
         return self._so_far.pop(first) if first.over else None
 
-    def at_the_end(self) -> list[Told]:
-        """What is told of those that made no second step, or whose learning rate still rose."""
+    def at_the_end(self) -> list[IdleOptimizer]:
+        """What those did not do that made no second step, or whose learning rate still rose."""
         return list(self._so_far.values())
 
     @property
@@ -81,13 +81,13 @@ class Updates:
         early = [first for first in self._first.values() if first.steps <= 2]
         return any(id(parameter) in first.reached for first in early)
 
-    def _told(self, optimizer, first):
+    def _idle(self, optimizer, first):
         findings = self._findings(optimizer, first)
         kind, held = type(optimizer).__name__, parameters_of(optimizer)
         if first.unreached:
-            return Told(f"no loss reaches what {kind} holds", findings)
+            return IdleOptimizer(f"no loss reaches what {kind} holds", findings)
         alarms = sum(found.alarming for found in findings)
-        return Told(f"{kind} does not move {alarms} of {len(held)} parameters", findings)
+        return IdleOptimizer(f"{kind} does not move {alarms} of {len(held)} parameters", findings)
 
     def _findings(self, optimizer, first):
         kind, held = type(optimizer).__name__, parameters_of(optimizer)
@@ -101,8 +101,8 @@ class Updates:
             if any(each.alarming for each in found):
                 named = {missed.names[id(p)]: p for p in held if id(p) in missed.names}
                 return [replace(each, name=called(each.name, named)) for each in found]
-            told = NO_LOSS.finding(Idle(kind, first.steps))
-            pairs = [(p, told) for p in held if p.requires_grad]
+            no_loss = NO_LOSS.finding(Idle(kind, first.steps))
+            pairs = [(p, no_loss) for p in held if p.requires_grad]
         else:
             pairs = [(p, UNMOVED.first(fact).finding(fact)) for p, fact in first.unmoved(optimizer)]
         if not pairs:
@@ -112,7 +112,7 @@ class Updates:
         names = {id(p): name for name, p in named.items()}
         built = (("the optimizer was built at", built_at(optimizer)),)
         status = "none" if first.unreached else "not trained"
-        return [told.about(names.get(id(p), without_name(p)), status, built) for p, told in pairs]
+        return [found.about(names.get(id(p), without_name(p)), status, built) for p, found in pairs]
 
 
 def called(name: str, named: dict[str, torch.Tensor]) -> str:

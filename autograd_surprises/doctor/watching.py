@@ -4,64 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import torch
 
-from autograd_surprises.backward.gradient_sizes import GradientSizes, not_finite, sizes
+from autograd_surprises.backward.gradient_norms import GradientNorms, norms, not_finite
 from autograd_surprises.backward.same_graph import SameGraph
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.doctor.diagnosis import description, examine
 from autograd_surprises.doctor.errors import finding_of_error
 from autograd_surprises.doctor.interception import Interception
 from autograd_surprises.doctor.report import Report
+from autograd_surprises.doctor.step_reports import StepReport, StepReports
 from autograd_surprises.doctor.trained import parameters_of, trained_by
-from autograd_surprises.doctor.updates import Updates, called
+from autograd_surprises.doctor.updates import Updates
 from autograd_surprises.recording.forward_calls import is_finite
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.several_processes import SPREAD, alone, is_spread, why_not_alone
-from autograd_surprises.show.findings import by_story, listed
-from autograd_surprises.symptoms.finding import SAID, Finding
+from autograd_surprises.show.findings import listed
+from autograd_surprises.symptoms.finding import Finding
 
 WAIT = 10  # steps, at most, for the first loss of a second optimizer, before its first step
 BORROWED = "; not recorded, so the lines are those of an earlier step with the same graph"
 UNRECORDED = "; not recorded, so no lines are known: --steps {0} or watch(steps=[{0}]) records it"
 FEW = 3  # optimizers for which one loss is examined
-DEAD = ("none", "zero", "tiny", "not trained")
-
-
-@dataclass(frozen=True)
-class StepReport:
-    """The report of one step: its number, why it was examined, and what was found."""
-
-    step: int
-    why: str
-    report: Report
-
-    @property
-    def healthy(self) -> bool:
-        return self.report.healthy
-
-    def headlines(self) -> list[str]:
-        """A line for each cause of bad gradients."""
-        bad = [found for found in self.report.findings if found.alarming]
-        lines = []
-        for group in by_story(bad, lambda found: (found.status, found.sentence, found.where)):
-            first, names = group[0], listed([found.name for found in group], most=3)
-            why = f": {first.sentence}" if first.sentence else ""
-            where = f" [{first.where}]" if first.where else ""
-            lines.append(f"{SAID.get(first.status, first.status)} {names}{why}{where}")
-        return lines
-
-    def __str__(self):
-        head = f"step {self.step} ({self.why})"
-        if self.healthy:
-            return f"{head}: healthy, loss {self.report.loss}"
-        return f"{head}\n{self.report}"
-
-    __repr__ = __str__
 
 
 class watch(Interception):  # noqa: N801  a context manager, written like no_grad
@@ -97,19 +65,15 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         steps: Collection[int] = (1,),
     ) -> None:
         self.model, self.optimizer, self.steps = model, optimizer, frozenset(steps)
-        self.reports: list[StepReport] = []
         self.step = 0
         self.loss: torch.Tensor | None = None
         self._troubles: list[str] = []  # steps that could not be examined
         self._recorder = Recorder(eager=False)
         self._recording = self._busy = False
-        self._why = ""  # if there is a reason, reports of this step are told even if healthy
+        self._why = ""  # if there is a reason, reports of this step are published even if healthy
         self._suspects: set[int] = set()  # else, only if it finds these bad: ids of parameters
         self._stepped = True  # since the latest backward
         self._backwards = 0  # in this step
-        self._pending: list[tuple[Report, dict[str, torch.Tensor]]] = []  # of this step
-        self._late: list[tuple[StepReport, dict[str, torch.Tensor]]] = []  # see _tell_late
-        self._held: set[int] = set()  # ids of what the optimizers of examined losses hold
         self._reached: set[int] = set()  # ids of leaves whose gradients were examined
         self._reached_now: set[int] = set()  # in this step
         self._more = False  # is the first loss of another optimizer still to come?
@@ -118,14 +82,17 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._optimized = False  # did one make a step, perhaps within a backward?
         self._scaled = False  # is there a GradScaler?
         self._bad = False  # was the latest loss or gradient not finite?
-        self._sizes: WeakKeyDictionary = WeakKeyDictionary()  # by optimizer
+        self._norms: WeakKeyDictionary = WeakKeyDictionary()  # by optimizer
         self._graphs: list[SameGraph] = []  # of the latest losses that were recorded
         self._borrowed = False  # did it name lines of a step that was not recorded?
         self._updates = Updates(model)
-        self._notes: list[str] = []  # why an optimizer has not moved what it holds
+        self._reports = StepReports(self.steps, self._updates)
         self._unseen = "no step that was asked for was seen"  # why none is examined
         self._names: dict[int, str] = {}  # of parameters, by id
-        self._known_dead: set[tuple[str, str]] = set()  # status and name of what was told
+
+    @property
+    def reports(self) -> list[StepReport]:
+        return self._reports.published
 
     @property
     def healthy(self) -> bool:
@@ -150,14 +117,14 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             rows[0] += f": {self._unseen}"
         for each in bad:
             rows += [f"  step {each.step}: {line}" for line in each.headlines()]
-        return "\n".join([*rows, *self._notes, *self._troubles])
+        return "\n".join([*rows, *self._reports.notes, *self._troubles])
 
     def __str__(self):
         return self.summary
 
     __repr__ = __str__
 
-    def told(self, report: StepReport) -> None:
+    def reported(self, report: StepReport) -> None:
         """Called with each new report; for a subclass."""
 
     def stepped(self) -> None:
@@ -171,16 +138,16 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     def __exit__(self, *error: object) -> None:
         self._record(False)
         super().__exit__(*error)
-        self._tell()
-        self._tell_late(at_the_end=True)
-        for told in self._updates.at_the_end():
-            self._tell_update(told)
+        self._publish()
+        self._report(self._reports.publish_late(at_the_end=True))
+        for idle in self._updates.at_the_end():
+            self._report(self._reports.publish_idle(self.step, self.loss, idle))
         if self.reports and not (self._optimized or self._by_hand):
             why = " (a GradScaler skips those with inf or NaN)" if self._scaled else ""
-            self._notes.append(f"no step() of an optimizer was seen{why}")
+            self._reports.notes.append(f"no step() of an optimizer was seen{why}")
 
     def abandon(self):
-        self._pending = []
+        self._reports.pending = []
         self._record(False)
         super().abandon()
 
@@ -212,15 +179,15 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             self._unseen = "a backward() of several tensors at once is not examined"
         if self._recording and self._updates.waiting and len(roots) == 1:
             with self._careful():
-                self._look_for_cuts(roots[0], weights, frame)
+                self._look_for_what_is_missed(roots[0], weights, frame)
         if (turned or self._recording) and len(roots) == 1:
             with self._careful():
                 self._examine(roots[0], weights, inputs, frame, finite)
-        if turned and self._pending:
+        if turned and self._reports.pending:
             self._why = f"the loss is {'nan' if self.loss.isnan().any() else 'inf'}"
             if not self._recording:
                 self._why += BORROWED if self._borrowed else UNRECORDED.format(self.step)
-            self._tell()
+            self._publish()
 
     def backward_failed(self, error):
         history = History(self._recorder if self._recording else None)
@@ -228,8 +195,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if found.cause != "unknown-error":
             self._why = "backward raised an error"
             report = Report(description(self.loss), (found,), None, history, {})
-            self._pending = [(report, {})]
-            self._tell()
+            self._reports.pending = [(report, {})]
+            self._publish()
 
     def after_backward(self):
         if self._by_hand:
@@ -246,28 +213,28 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if not self.step or (self.optimizer is not None and optimizer is not self.optimizer):
             return
         parameters = parameters_of(optimizer)
-        if optimizer not in self._sizes:
+        if optimizer not in self._norms:
             mine = self.model is None or not ids_of(self.model.parameters()).isdisjoint(
                 map(id, parameters)
             )
-            self._sizes[optimizer] = GradientSizes() if mine else None
+            self._norms[optimizer] = GradientNorms() if mine else None
             if mine and self._reached and self._reached.isdisjoint(map(id, parameters)):
                 self._more, self._patience = True, max(WAIT, 2 * self.step + 1)
         suspects = set()
-        if self._sizes[optimizer] is not None:
+        if self._norms[optimizer] is not None:
             with self._careful():
-                suspects = self._look_at_gradients(self._sizes[optimizer], optimizer, parameters)
-        told = None
+                suspects = self._look_at_gradients(self._norms[optimizer], optimizer, parameters)
+        idle = None
         with self._careful():
-            told = self._updates.after(optimizer)
-        if self._sizes[optimizer] is not None:
+            idle = self._updates.after(optimizer)
+        if self._norms[optimizer] is not None:
             self._end_of_step(suspects)
-        if told is not None:
-            self._tell_update(told)
+        if idle is not None:
+            self._report(self._reports.publish_idle(self.step, self.loss, idle))
 
     def _end_of_step(self, suspects):
-        self._tell_late()
-        self._tell()
+        self._report(self._reports.publish_late())
+        self._publish()
         self._suspects = suspects | self._suspects if self._stepped else suspects
         self._stepped = True
         self._more = self._more and self.step < self._patience
@@ -279,13 +246,13 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if any(map(is_spread, parameters)):
             self._trouble(SPREAD)
         with torch.no_grad():
-            now = sizes(parameters)
+            now = norms(parameters)
         # A fused optimizer gets scaled gradients, and skips a step with inf or NaN by itself.
         skipped = getattr(optimizer, "found_inf", None) is not None
         spoiled = [] if skipped else not_finite(now)
-        if spoiled and not self._bad and not self._pending:
+        if spoiled and not self._bad and not self._reports.pending:
             of_all = f"{len(spoiled)} of {len(now)} gradients are not finite, though the loss is"
-            finite = [i for i, size in enumerate(now) if size is not None and i not in spoiled]
+            finite = [i for i, norm in enumerate(now) if norm is not None and i not in spoiled]
             if finite:
                 of_all += f"; finite are {self._named(finite, parameters)}"
             self._alarm("gradients are not finite", "nan", of_all, spoiled, parameters)
@@ -293,8 +260,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         times = 0.0 if spoiled else seen.exploded(now)
         if times:
             largest = sorted(range(len(now)), key=lambda i: -(now[i] or 0.0))[:3]
-            said = f"the gradients are {times:,.0f} times their usual size; these are the largest"
-            self._alarm("the gradients exploded", "exploding", said, largest, parameters)
+            text = f"the gradients are {times:,.0f} times their usual size; these are the largest"
+            self._alarm("the gradients exploded", "exploding", text, largest, parameters)
         died = seen.died(now)
         return set() if self._bad else {id(parameters[i]) for i in died}
 
@@ -341,7 +308,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if self._recording and loss.grad_fn is not None:
             self._graphs = [SameGraph(loss.grad_fn, report.history), *self._graphs[:WAIT]]
         held = parameters_of(trained.optimizer) if trained.optimizer is not None else []
-        self._held |= ids_of(held)
+        self._reports.held |= ids_of(held)
         tensors = [*(trained.model.parameters() if trained.model is not None else ()), *held]
         tensors += leaves
         named = {report.names[id(each)]: each for each in tensors if id(each) in report.names}
@@ -353,9 +320,9 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             and not (source is None and found.cause == "forward-nonfinite")  # it saw no forward
             and not (found.status == "not trained" and id(named.get(found.name, loss)) not in ids)
         ]
-        self._pending.append((replace(report, findings=tuple(findings)), named))
+        self._reports.pending.append((replace(report, findings=tuple(findings)), named))
 
-    def _look_for_cuts(self, loss, weights, frame):
+    def _look_for_what_is_missed(self, loss, weights, frame):
         """What this loss should reach, since the first step of its optimizer came to nothing."""
         backward = Backward(loss.grad_fn) if loss.grad_fn is not None else None
         if backward is not None and why_not_alone(backward.steps):  # as _examine will say
@@ -370,60 +337,13 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
                     loss, trained.wrt, trained.model, trained.optimizer, weights, source, frame
                 )
 
-    def _tell_update(self, told):
-        """What the first steps of an optimizer did not do; a note, if that may be as it should."""
-        alarms = tuple(found for found in told.findings if found.alarming)
-        normal = [found for found in told.findings if not found.alarming]
-        if alarms:
-            report = Report(description(self.loss), alarms, None, History(), {})
-            self._add(StepReport(self.step, told.why, report))
-        for group in by_story(normal, lambda found: found.sentence):
-            names = listed([found.name for found in group], most=3)
-            self._notes.append(f"not trained: {names}: {group[0].sentence}")
+    def _publish(self):
+        new = self._reports.publish(self.step, self._why, self._suspects, self._backwards)
+        self._report(new)
 
-    def _tell(self):
-        """The reports of this step, now that the gradients of all its losses are known."""
-        pending, self._pending = self._pending, []
-        for report, named in pending:
-            findings = report.findings
-            findings = [f for f in findings if not self._came(f, named)]
-            if self._backwards > 1:  # another loss may train what this one does not
-                findings = [f for f in findings if f.status not in DEAD or not alive(named, f.name)]
-            if self.step not in self.steps:  # what was told is not told again
-                findings = [f for f in findings if (f.status, f.name) not in self._known_dead]
-            if not self._why:
-                findings = [f for f in findings if id(named.get(f.name)) in self._suspects]
-            if self._why or any(found.alarming for found in findings):
-                findings = tuple(replace(f, name=called(f.name, named)) for f in findings)
-                report = replace(report, findings=findings)
-                why = self._why or f"gradients have died since step {self.step - 1}"
-                found = StepReport(self.step, why, report)
-                alarms = [f for f in findings if f.alarming]
-                if alarms and all(self._may_come(f, named) for f in alarms):
-                    self._late.append((found, named))
-                else:
-                    self._add(found)
-
-    def _tell_late(self, at_the_end=False):
-        """What the loss of an optimizer's first step did not reach, the second may have reached."""
-        late, self._late = self._late, []
-        for report, named in late:
-            findings = [f for f in report.report.findings if not self._came(f, named)]
-            if at_the_end or not any(self._may_come(f, named) for f in findings):
-                self._add(replace(report, report=replace(report.report, findings=tuple(findings))))
-            else:
-                self._late.append((report, named))
-
-    def _may_come(self, found, named):
-        return self._missed(found, named) and self._updates.may_come(named[found.name])
-
-    def _came(self, found, named):
-        return self._missed(found, named) and self._updates.has_come(named[found.name])
-
-    def _missed(self, found, named):
-        """Is it about what an optimizer holds and this loss does not reach?"""
-        none = found.alarming and found.status == "none"
-        return none and id(named.get(found.name)) in self._held
+    def _report(self, new):
+        for each in new:
+            self.reported(each)
 
     def _alarm(self, why, status, sentence, positions, parameters):
         """A report without an examination."""
@@ -431,17 +351,11 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         names = self._named(positions, parameters)
         found = Finding(names, status, why.replace(" ", "-"), sentence, fix=fix)
         report = Report(description(self.loss), (found,), None, History(), {})
-        self._add(StepReport(self.step, why, report))
+        self._report(self._reports.add(StepReport(self.step, why, report)))
 
     def _named(self, positions, parameters):
         names = [self._names.get(id(parameters[i]), f"parameter {i}") for i in positions]
         return listed(names, most=6)
-
-    def _add(self, report):
-        dead = [f for f in report.report.findings if f.status in DEAD]
-        self._known_dead.update((found.status, found.name) for found in dead)
-        self.reports.append(report)
-        self.told(report)
 
     @contextmanager
     def _careful(self):
@@ -452,17 +366,11 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             self._trouble(f"{type(error).__name__}: {error}")
 
     def _trouble(self, why):
-        if not any(said.endswith(f": {why}") for said in self._troubles):
-            said = f"step {self.step} could not be examined: {why}"
-            self._troubles = [*self._troubles[:4], said]
+        if not any(text.endswith(f": {why}") for text in self._troubles):
+            text = f"step {self.step} could not be examined: {why}"
+            self._troubles = [*self._troubles[:4], text]
 
 
 def ids_of(tensors: Iterable[torch.Tensor]) -> set[int]:
     """The ids of these tensors."""
     return {id(tensor) for tensor in tensors}
-
-
-def alive(named: dict[str, torch.Tensor], name: str) -> bool:
-    """Has the tensor with this name a gradient other than zero?"""
-    gradient = named[name].grad if name in named else None
-    return gradient is not None and bool(gradient.any())

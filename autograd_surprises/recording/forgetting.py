@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import torch
 
+from autograd_surprises.graph import leaf_of, reachable
 from autograd_surprises.recording.forward_calls import BACKWARDS, ForwardCall
 
 
@@ -19,14 +20,8 @@ def living_nodes(tensors: Iterable[torch.Tensor]) -> list[int]:
     True
     """
     with torch._C.DisableTorchFunction():
-        waiting = [tensor.grad_fn for tensor in tensors]
-    seen = set()
-    while waiting:
-        node = waiting.pop()
-        if node is not None and node not in seen:
-            seen.add(node)
-            waiting += [below for below, _ in node.next_functions]
-    return sorted(node._sequence_nr() for node in seen if not hasattr(node, "variable"))
+        roots = [tensor.grad_fn for tensor in tensors]
+    return sorted(node._sequence_nr() for node in reachable(roots) if leaf_of(node) is None)
 
 
 def needed(

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import torch
 
+from autograd_surprises.recording.lost_history import DECIDES, LEAVES_TORCH, LostHistory
 from autograd_surprises.recording.places import CodeLine, Where, place_of, where_from
 from autograd_surprises.several_processes import is_spread
-from autograd_surprises.symptoms.cuts import DECIDES, LEAVES_TORCH, Cut
 
 BACKWARDS = {"backward", "grad"}
 ROLES = {
@@ -32,7 +32,7 @@ class ForwardCall(NamedTuple):
     module, kind     the path and the class of the module whose forward was running, or ""
     first, last      numbers of the graph nodes that it made: first <= number < last
     inputs, outputs  the states of tensors that went in and came out, each state a number
-    cuts             {output: why it has no history}
+    lost             {output: what is known of its history, which was lost here}
     function         the autograd.Function in whose forward it ran, and the line of its apply
     shapes           (how many require a gradient, shape, shape) of two inputs of different shapes
     """
@@ -46,7 +46,7 @@ class ForwardCall(NamedTuple):
     last: int
     inputs: Sequence[int]
     outputs: Sequence[int]
-    cuts: Mapping[int, Cut]
+    lost: Mapping[int, LostHistory]
     function: tuple[type, Where | None] | None = None
     in_place: bool = False
     shapes: tuple = ()
@@ -63,6 +63,11 @@ class ForwardCall(NamedTuple):
     @property
     def makes_history(self) -> bool:
         return self.last > self.first or self.function is not None
+
+    @property
+    def is_unrecorded_write(self) -> bool:
+        """Did it write into a tensor in place, and autograd did not record that?"""
+        return self.in_place and not self.makes_history
 
     @property
     def operation(self) -> str:

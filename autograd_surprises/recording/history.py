@@ -1,57 +1,17 @@
-"""Queries on a recording: which line made this node, and where did that tensor lose its history?"""
+"""Queries on a recording: which line made this node, and what was computed from that tensor?"""
 
 from __future__ import annotations
 
 import bisect
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 import torch
 from torch import nn
 
 from autograd_surprises.operations import COMBINES, ELEMENTWISE, SHAPES_BY_HAND, is_total
 from autograd_surprises.recording.forward_calls import BACKWARDS, ForwardCall
-from autograd_surprises.recording.places import CodeLine, Where
+from autograd_surprises.recording.places import Where
 from autograd_surprises.recording.recorder import Recorder
-from autograd_surprises.symptoms.cuts import Cut
-
-COPIED = {"deepcopy", "detach", "data", "escape"}  # causes of cuts by loops over all parameters
-
-
-class Fate(NamedTuple):
-    """What became of a state: at most three of each, and the last call that it reached.
-
-    cut   (call, cut, state) on the way to the loss
-    left  (call, cut, state) where numbers left torch and did not come back with a history
-    """
-
-    cut: tuple[tuple[ForwardCall, Cut, int], ...] = ()
-    left: tuple[tuple[ForwardCall, Cut, int], ...] = ()
-    end: int = -1
-
-
-def _joined(fates, without=()):
-    """One fate made of several; unavoidable cuts and mere decisions are blamed last."""
-
-    def best(triples, last):
-        once = {(t[0].index, t[2]): t for t in triples if t[2] not in without}
-        return tuple(sorted(once.values(), key=lambda t: (last(t[1]), t[0].index))[:3])
-
-    return Fate(
-        best((t for fate in fates for t in fate.cut), lambda cut: not cut.rule.avoidable),
-        best((t for fate in fates for t in fate.left), lambda cut: cut.lost.decides),
-        max((fate.end for fate in fates), default=-1),
-    )
-
-
-def _is_update(call):
-    """Did it write into a tensor in place, and autograd did not record that?"""
-    return call.in_place and not call.makes_history
-
-
-def _is_incidental(cut, call):
-    """Does code that goes through all parameters do this: copies, updates, logs?"""
-    return call.in_place or not cut.lost.recording or cut.cause in COPIED
 
 
 class History:
@@ -82,8 +42,6 @@ class History:
                 self._in_functions.setdefault(call.first, []).append(call)
         self._firsts = [call.first for call in self._with_nodes]
         self._goal: tuple[torch.Tensor, set[int]] | None = None
-        self._fates: dict[int, Fate] | None = None
-        self._incidental: dict[CodeLine, set[int]] = {}
 
     def call_of(self, node) -> ForwardCall | None:
         """The call that made this node of the graph."""
@@ -125,13 +83,6 @@ class History:
         idle = BACKWARDS | {"requires_grad_"}
         return [c for c in calls if set(c.outputs) - set(states) and c.name not in idle]
 
-    def cut_when_made(self, tensor: torch.Tensor) -> tuple[ForwardCall, Cut] | None:
-        for state in self.recorder.states(tensor)[:1]:
-            call = self.makers.get(state)
-            if call is not None and state in call.cuts:
-                return call, call.cuts[state]
-        return None
-
     def is_straight_through(self, call: ForwardCall) -> bool:
         """Is it the detach() of z + (q - z).detach()?"""
         made = self.makers.get(call.inputs[0]) if call.name == "detach" else None
@@ -162,7 +113,7 @@ class History:
         """
         found = set(states)
         for call in reversed(self.calls):
-            if not updates and _is_update(call):
+            if not updates and call.is_unrecorded_write:
                 continue
             if found.intersection(call.outputs):
                 found.update(call.inputs)
@@ -181,25 +132,6 @@ class History:
                 reached.update(call.inputs)
                 passed.update(call.outputs)
         return passed
-
-    def cuts(self, states: Iterable[int]) -> list[tuple[str, Where]]:
-        """Where history was lost on the way to these states, at most three places.
-
-        Without any states: anywhere. What was written in place and not recorded, as by an
-        initialisation or an optimizer, counts only if nothing else does.
-        """
-        for updates in (False, True):
-            behind = self.values_behind(states, updates) if states else None
-            found = [
-                ("history lost at", cut.lost.around or call.where)
-                for call in self.calls
-                if updates or not _is_update(call)
-                for state, cut in call.cuts.items()
-                if not cut.lost.decides and (behind is None or state in behind)
-            ]
-            if found:
-                break
-        return list(dict.fromkeys(found))[:3]
 
     def is_loss(self, call: ForwardCall, names: Mapping[int, str]) -> bool:
         """Does a difference or product go, element by element, into a mean or sum of the loss?
@@ -230,63 +162,8 @@ class History:
         behind = self.behind(loss, backward)
         return next((c for c in self.recorder.spoiled if behind.intersection(c.outputs)), None)
 
-    def fate(self, tensor: torch.Tensor, loss: torch.Tensor, backward) -> Fate:
-        """What became of what was computed from this tensor."""
-        if self._fates is None:
-            self._fates = self._all_fates(self.behind(loss, backward))
-            leaves = backward.leaves if backward is not None else ()
-            reached = [self._fate_of(self.recorder.states(leaf)) for leaf in leaves]
-            met = [t for fate in reached for t in (*fate.cut, *fate.left)]
-            for call, cut, _ in met:
-                if _is_incidental(cut, call):
-                    self._incidental.setdefault(call.line, set()).add(call.index)
-        fate = self._fate_of(self.recorder.states(tensor))
-        return Fate(self._meant(fate.cut, joint=True), self._meant(fate.left), fate.end)
-
-    def _fate_of(self, states):
-        return _joined([self._fates.get(state, Fate()) for state in states], without=states)
-
-    def _meant(self, triples, joint=False):
-        """Without the lines that do the same to tensors that have a gradient: log, copy, update.
-
-        joint  keep a copy of what was computed from both, as in x + (z - x).detach()
-        """
-
-        def is_meant(call, cut):
-            others = self._incidental.get(call.line)
-            if others is None or not _is_incidental(cut, call):
-                return True
-            copied = not call.in_place and cut.cause in COPIED
-            return joint and copied and call.index in others
-
-        return tuple(t for t in triples if is_meant(*t[:2]))
-
-    def _all_fates(self, behind):
-        """One walk from the last call back to the first: many tensors cost no more than one."""
-        fates: dict[int, Fate] = {}
-        for call in reversed(self.calls):
-            after = []
-            for state in call.outputs:
-                cut, fate = call.cuts.get(state), fates.get(state, Fate())
-                loss_of = ((call, cut, state),) if cut else ()
-                if cut is None:
-                    after.append(fate)
-                elif cut.lost.decides or (cut.lost.leaves_torch and state not in behind):
-                    after.append(Fate((), loss_of))
-                else:
-                    left = tuple(t if t[1].lost.decides else loss_of[0] for t in fate.left)
-                    after.append(Fate(loss_of if state in behind else (), left))
-                after.append(Fate((), (), max(fate.end, call.index)))
-            joined = _joined(after)
-            for state in call.inputs:
-                if state in fates and state not in call.outputs:
-                    fates[state] = _joined([fates[state], joined])
-                else:
-                    fates[state] = joined
-        return fates
-
     def returns_at(self, call: ForwardCall, numbers: list[int]) -> int | None:
-        """The number of the first node, out of `numbers`, whose call used what `call` cut off."""
+        """The number of the first node, out of `numbers`, whose call used what `call` returned."""
         states, waiting = set(call.outputs), list(self.calls[call.index + 1 :])
         for later in waiting:
             if states.intersection(later.inputs):

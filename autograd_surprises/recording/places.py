@@ -1,18 +1,13 @@
-"""Lines of Python code, and the tensors that the variables there hold."""
+"""Lines of Python code: whose they are, and how they are shown."""
 
 from __future__ import annotations
 
 import linecache
 import os
-import re
 import sysconfig
-from collections import deque
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
+from types import CodeType, FrameType, TracebackType
 
 import torch
 
@@ -24,9 +19,6 @@ OURS = [str(PACKAGE.with_name(name)) + os.sep for name in (PACKAGE.name, "helper
 INSTALLED = "site-packages" + os.sep
 LIBRARIES = (*OURS, INSTALLED, sysconfig.get_paths()["stdlib"] + os.sep)
 
-LIMIT = 5000  # objects visited at most per variable
-SHELL = re.compile(r"_+|_i?\d+|_i+|_[oid]h|In|Out|__\w+__")  # what IPython and Python add
-
 
 @dataclass(frozen=True)
 class Where:
@@ -34,6 +26,9 @@ class Where:
 
     inside  the line in a library where it happened, if the user's line only led there
     kind    the class of that module, or ""
+
+    >>> str(Where("train.py", 7, "11", kind="ReLU"))
+    'train.py:7  (in 11: ReLU)'
     """
 
     file: str
@@ -58,11 +53,16 @@ class Where:
         is_number = self.module.rpartition(".")[2].isdigit()
         return f"{self.module}: {self.kind}" if is_number else self.module
 
+    @property
+    def code(self) -> str:
+        """File name, line and source."""
+        return f"{self.short}: {self.source}" if self.source else self.short
+
     def __str__(self):
         inside = f", inside {self.inside}" if self.inside else ""
         module = f"  (in {self.layer})" if self.module else ""
-        source = self.source.rstrip(",") if self.inside else self.source  # one comma is enough
-        return f"{self.short}{f': {source}' if source else ''}{inside}{module}"
+        code = self.code.rstrip(",") if self.inside else self.code  # one comma is enough
+        return f"{code}{inside}{module}"
 
 
 _owners: dict[int, tuple[CodeType, str]] = {}  # by id: hashing the code of a long function is slow
@@ -107,6 +107,13 @@ def _frames(frame):
     return outside, library if library is not outside else None
 
 
+def frame_of(code: CodeType | None, frame: FrameType | None) -> FrameType | None:
+    """The innermost frame that runs this code, from `frame` outwards."""
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    return frame
+
+
 CodeLine = tuple[CodeType, int, CodeType | None, int]
 
 
@@ -124,8 +131,7 @@ def switched_at(caller: FrameType) -> Where | None:
     frame = caller
     while frame is not None and owner(frame.f_code) == "torch":
         if {"ctx_factory", "func"} <= set(frame.f_code.co_freevars):  # of torch's decorator
-            code = frame.f_locals["func"].__code__
-            return Where(code.co_filename, code.co_firstlineno)
+            return where_defined(frame.f_locals["func"].__code__)
         frame = frame.f_back
     return where_from(caller)
 
@@ -135,6 +141,11 @@ def place_of(line: CodeLine, module: str = "", kind: str = "") -> Where:
     code, number, inner, inner_number = line
     inside = Where(inner.co_filename, inner_number) if inner else None
     return Where(code.co_filename, number, module, inside, kind)
+
+
+def where_defined(code: CodeType) -> Where:
+    """The first line of a function."""
+    return Where(code.co_filename, code.co_firstlineno)
 
 
 def where_is(frame: FrameType | None) -> Where | None:
@@ -159,101 +170,3 @@ def raised_at(traceback: TracebackType | None) -> Where | None:
             place = replace(place, inside=here)
         traceback = traceback.tb_next
     return place
-
-
-def tensors_in(value: object) -> list[torch.Tensor]:
-    """The tensors in an argument or a result, in its lists, tuples and dicts, too.
-
-    >>> tensors_in([1, {"a": torch.ones(1)}])
-    [tensor([1.])]
-    """
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, dict):
-        value = tuple(value.values())
-    if isinstance(value, (list, tuple)):
-        return [tensor for part in value for tensor in tensors_in(part)]
-    return []
-
-
-def held_tensors(value: object, name: str) -> Iterator[tuple[str, torch.Tensor]]:
-    """The tensors that a variable holds, each with the expression that reaches it: "scales[0]".
-
-    Lists, dicts, closures and attributes are searched, up to a limit; modules completely.
-    """
-    waiting, looked = deque([(name, value, 0)]), 0
-    while waiting and looked < LIMIT:
-        name, value, depth = waiting.popleft()
-        looked += 1
-        if isinstance(value, torch.Tensor):
-            yield name, value
-        elif isinstance(value, (ModuleType, type, torch.optim.Optimizer)) or depth > 3:
-            continue
-        elif isinstance(value, torch.nn.Module):
-            yield from ((f"{name}.{path}", p) for path, p in value.named_parameters())
-            for path, part in value.named_modules():
-                where = f"{name}.{path}" if path else name
-                waiting += ((f"{where}.{k}", v, depth + 1) for k, v in _attributes(part))
-        elif isinstance(value, dict):
-            keys = [key for key in value if isinstance(key, (str, int))]
-            waiting += ((f"{name}[{key!r}]", value[key], depth + 1) for key in keys[:LIMIT])
-        elif isinstance(value, (list, tuple, set, frozenset, deque)):
-            parts = enumerate(islice(value, LIMIT))
-            waiting += ((f"{name}[{i}]", part, depth + 1) for i, part in parts)
-        elif isinstance(value, FunctionType):
-            cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=False)
-            waiting += ((key, cell.cell_contents, depth + 1) for key, cell in cells if _full(cell))
-        elif hasattr(value, "__dict__"):
-            waiting += ((f"{name}.{k}", v, depth + 1) for k, v in _attributes(value))
-
-
-def _attributes(value):
-    held = list(vars(value).items())
-    return [(k, v) for k, v in held if not k.startswith("_") or isinstance(v, torch.Tensor)]
-
-
-def _full(cell):
-    try:
-        return cell.cell_contents is not None
-    except ValueError:  # not filled yet
-        return False
-
-
-def variables(frame: FrameType | None) -> tuple[dict[int, str], list[torch.Tensor]]:
-    """The tensors that the user's variables on the stack hold: the shortest name by id, and all."""
-    names: dict[int, str] = {}
-    tensors: dict[int, torch.Tensor] = {}
-    for space in _spaces(frame):
-        for variable, value in list(space.items()):
-            if SHELL.fullmatch(variable):  # IPython's own copies of cells and results
-                continue
-            with suppress(Exception):  # an object that cannot be inspected
-                for name, tensor in held_tensors(value, variable):
-                    tensors[id(tensor)] = tensor
-                    if len(name) < len(names.get(id(tensor), name + " ")):
-                        names[id(tensor)] = name
-    return names, list(tensors.values())
-
-
-def modules(frame: FrameType | None) -> list[torch.nn.Module]:
-    """The modules that the user's variables on the stack hold, or attributes of these."""
-    found = {}
-    for space in _spaces(frame):
-        for value in list(space.values()):
-            held = [value]
-            if not isinstance(value, (ModuleType, type)):
-                with suppress(Exception):  # an object without attributes, or one that is shy
-                    held += vars(value).values()
-            found.update((id(m), m) for m in held if isinstance(m, torch.nn.Module))
-    return list(found.values())
-
-
-def _spaces(frame):
-    """The local and global variables of the user's frames."""
-    spaces = {}
-    while frame is not None:
-        if owner(frame.f_code) == "user":
-            spaces[id(frame.f_globals)] = frame.f_globals
-            spaces[id(frame)] = frame.f_locals
-        frame = frame.f_back
-    return list(spaces.values())

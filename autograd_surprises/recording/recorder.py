@@ -6,9 +6,8 @@ import functools
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from types import CodeType, FrameType
 from weakref import WeakKeyDictionary
 
@@ -26,20 +25,21 @@ from autograd_surprises.recording.forward_calls import (
     is_finite,
     name_and_role,
 )
-from autograd_surprises.recording.patches import lock, patch
+from autograd_surprises.recording.lost_history import LostHistory, SwitchedOff
+from autograd_surprises.recording.patches import Patches
 from autograd_surprises.recording.places import (
     Where,
     code_line,
+    frame_of,
     owner,
     switched_at,
-    tensors_in,
     user_frame,
     where_from,
     where_is,
 )
 from autograd_surprises.recording.reused_gradients import ReusedGradients
 from autograd_surprises.recording.setup_lines import noting_setup
-from autograd_surprises.symptoms.cuts import CUTS, Cut, Lost
+from autograd_surprises.recording.stack import tensors_in
 
 FEW, MANY = 2000, 100_000  # calls: fewer are never dropped, more are not kept for their values
 
@@ -87,8 +87,7 @@ class Recorder(TorchFunctionMode):
 
     def __enter__(self):
         with ExitStack() as undo:
-            _watch(self)
-            undo.callback(_unwatch, self)
+            undo.enter_context(_active_now(self))
             undo.enter_context(noting_setup())
             undo.enter_context(self.reused.watching())
             self.ended = False
@@ -162,7 +161,7 @@ class Recorder(TorchFunctionMode):
         if len(kept) > MANY:
             kept = needed(self.calls, states, nodes, len(self.calls))
         known = states.union(*(call.inputs for call in kept), *(call.outputs for call in kept))
-        now = {id(call.cuts): call._replace(index=i) for i, call in enumerate(kept)}
+        now = {id(call.lost): call._replace(index=i) for i, call in enumerate(kept)}
         self.calls = list(now.values())
         self._full = max(FEW, 2 * len(self.calls))
         self._states = {id(t): self._states[id(t)] for t in living}
@@ -172,9 +171,9 @@ class Recorder(TorchFunctionMode):
             self._earlier.update(zip(chain[1:], chain, strict=False))
         self._sources = {s: t for s, t in self._sources.items() if s in known}
         self._in_function = {
-            s: now[id(c.cuts)] for s, c in self._in_function.items() if id(c.cuts) in now
+            s: now[id(c.lost)] for s, c in self._in_function.items() if id(c.lost) in now
         }
-        self.spoiled = [now[id(call.cuts)] for call in self.spoiled if id(call.cuts) in now]
+        self.spoiled = [now[id(call.lost)] for call in self.spoiled if id(call.lost) in now]
         self.hooks = [hook for hook in self.hooks if hook[0] in known]
         del self._switches[:-100]  # set_grad_enabled() outside of a with block is never undone
 
@@ -231,9 +230,8 @@ class Recorder(TorchFunctionMode):
         known = [t for t in inputs if t.requires_grad or self.states(t)]
         if known and owner(caller.f_code) != "torch":
             self._count += 1
-            cut = self._cut(Lost(name), caller)
-            states = [self._state(t) for t in known]
-            self._append(caller, name, before, states, [self._count], {self._count: cut})
+            lost = {self._count: LostHistory(name)}
+            self._append(caller, name, before, [self._state(t) for t in known], list(lost), lost)
 
     def _note(self, caller, name, inputs, outputs, before, kwargs):
         """A call that returns new tensors."""
@@ -247,17 +245,17 @@ class Recorder(TorchFunctionMode):
             tracked = tracked or tensor.requires_grad
         function = None if torch.is_grad_enabled() else function_around(caller)
         same = [id(tensor) for tensor in inputs]
-        made, cuts = [], {}
+        made, lost = [], {}
         for output in outputs:
             if id(output) in same and name != "detach_":
                 made.append(self._state(output))
                 continue
             made.append((self._next_state if name == "detach_" else self._new_state)(output))
-            lost = tracked and output.grad_fn is None and not function
-            if lost or name in ("__deepcopy__", "detach_"):
-                cut = self._cut(_lost(name, output, kwargs, caller), caller)
-                if cut.cause != "no-derivative" or not any(o.requires_grad for o in outputs):
-                    cuts[made[-1]] = cut
+            without = tracked and output.grad_fn is None and not function
+            if name in ("__deepcopy__", "detach_") or (
+                without and not _is_by_product(name, output, outputs)
+            ):
+                lost[made[-1]] = self._lost(name, output, kwargs, caller)
             if name in ("detach", "data"):
                 self._sources[self._count] = weakref.ref(inputs[0])
         shapes = ()
@@ -266,7 +264,7 @@ class Recorder(TorchFunctionMode):
                 inputs[0].requires_grad + inputs[1].requires_grad,
                 *(tuple(t.shape) for t in inputs),
             )
-        self._append(caller, name, before, states, made, cuts, function, shapes=shapes)
+        self._append(caller, name, before, states, made, lost, function, shapes=shapes)
         suspect = name.strip("_") in SPOILS and len(self.spoiled) < 9
         if suspect and not all(map(is_finite, outputs)) and all(map(is_finite, inputs)):
             self.spoiled.append(self.calls[-1])
@@ -275,15 +273,16 @@ class Recorder(TorchFunctionMode):
                 maker = self._in_function.get(state)
                 if maker is not None and not tensor.requires_grad:
                     function, applied = maker.function
-                    inside = Lost(name, inside=function.__name__, around=applied)
-                    maker.cuts[state] = self._cut(inside, caller)
+                    maker.lost[state] = LostHistory(
+                        name, inside=function.__name__, applied_at=applied
+                    )
 
     def _note_change(self, caller, name, inputs, outputs, before, kwargs):
         """A call that writes into its first tensor, or tensors, or into out=."""
         states = [self._state(t) for t in inputs]
         recording = torch.is_grad_enabled()
         function = None if recording else function_around(caller)
-        made, cuts = [], {}
+        made, lost = [], {}
         for changed in tensors_in(kwargs.get("out")) or outputs or inputs[:1]:
             tracked = any(t.requires_grad for t in inputs if recording or t is not changed)
             while changed is not None:
@@ -291,55 +290,63 @@ class Recorder(TorchFunctionMode):
                 source = self._sources.get(states[-1])
                 made.append(self._next_state(changed))
                 if tracked and not (recording and changed.requires_grad) and not function:
-                    cuts[made[-1]] = self._cut(_lost(name, changed, kwargs, caller), caller)
+                    lost[made[-1]] = self._lost(name, changed, kwargs, caller)
                 if source is not None:
                     self._sources[made[-1]] = source
                     changed = source()  # autograd does not see what is written through an alias
                     if changed is not None:
                         states.append(self._state(changed))
                         made.append(self._next_state(changed))
-                        cuts[made[-1]] = self._cut(Lost("data"), caller)
+                        lost[made[-1]] = LostHistory("data")
                     break
                 changed = changed._base if changed._is_view() else None
-        self._append(caller, name, before, states, made, cuts, function, in_place=True)
+        self._append(caller, name, before, states, made, lost, function, in_place=True)
 
     def _append(
-        self, caller, name, before, states, made, cuts, function=None, in_place=False, shapes=()
+        self, caller, name, before, states, made, lost, function=None, in_place=False, shapes=()
     ):
         if len(self.calls) >= self._full:
             self.forget()
         module, kind = self._modules[-1] if self._modules else ("", "")
         call = ForwardCall(
             len(self.calls), name, code_line(caller), module, kind, before, sequence_number(),
-            tuple(states), tuple(made), cuts, function, in_place, shapes,
+            tuple(states), tuple(made), lost, function, in_place, shapes,
         )  # fmt: skip
         self.calls.append(call)
         if function:
             self._in_function.update((state, call) for state in made)
 
-    def _cut(self, lost: Lost, caller: FrameType) -> Cut:
-        """Why a result has no history, and where recording was switched off if that is why."""
-        rule = CUTS.first(lost)
-        if rule.names_the_switch and self._switches and self._switches[-1] is not None:
-            code, switched = self._switches[-1]
-            frame = caller
-            while frame is not None and frame.f_code is not code:
-                frame = frame.f_back
-            around = where_from(caller) if frame is user_frame(caller) else where_is(frame)
-            lost = replace(lost, around=around, switched=switched)
-        return Cut(rule, lost)
+    def _lost(self, name, result, kwargs, caller):
+        recording = torch.is_grad_enabled()
+        return LostHistory(
+            name,
+            dtype=str(result.dtype).removeprefix("torch."),
+            real=_can_carry_a_gradient(result),
+            inference=result.is_inference() or torch.is_inference_mode_enabled(),
+            recording=recording,
+            switched_off=None if recording else self._switched_off(caller),
+            create_graph=bool(kwargs.get("create_graph")),
+            caller=caller.f_code,
+        )
+
+    def _switched_off(self, caller: FrameType) -> SwitchedOff | None:
+        """Where recording was switched off, if that was seen."""
+        if not self._switches or self._switches[-1] is None:
+            return None
+        code, at = self._switches[-1]
+        frame = frame_of(code, caller)
+        is_users = frame is user_frame(caller)
+        return SwitchedOff(at, where_from(caller) if is_users else where_is(frame))
 
 
-def _lost(name, result, kwargs, caller):
-    return Lost(
-        name,
-        dtype=str(result.dtype).removeprefix("torch."),
-        real=result.is_floating_point() or result.is_complex(),
-        inference=result.is_inference() or torch.is_inference_mode_enabled(),
-        recording=torch.is_grad_enabled(),
-        create_graph=bool(kwargs.get("create_graph")),
-        caller=caller.f_code,
-    )
+def _can_carry_a_gradient(tensor):
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
+def _is_by_product(name, output, outputs):
+    """Has torch no derivative for it, and one for another result, as for saved statistics?"""
+    others = name not in BACKWARDS and any(o.requires_grad for o in outputs if o is not output)
+    return others and torch.is_grad_enabled() and _can_carry_a_gradient(output)
 
 
 # A TorchFunctionMode sees neither which module is running nor nn.Parameter(...), so both are
@@ -347,24 +354,19 @@ def _lost(name, result, kwargs, caller):
 # hooks.)
 
 _active: list[Recorder] = []  # of all threads, the innermost last
-_undo: list[Callable[[], None]] = []
 
 
-def _watch(recorder):
-    with lock:
-        if recorder in _active:
-            raise RuntimeError("this trace() is recording already: make another one")
-        if not _active:
-            _undo[:] = [patch(*noted) for noted in NOTED]
+@contextmanager
+def _active_now(recorder: Recorder) -> Iterator[None]:
+    if recorder in _active:
+        raise RuntimeError("this trace() is recording already: make another one")
+    with PATCHES:
         recorder._thread = threading.get_ident()
         _active.append(recorder)
-
-
-def _unwatch(recorder):
-    with lock:
-        _active.remove(recorder)
-        while not _active and _undo:
-            _undo.pop()()
+        try:
+            yield
+        finally:
+            _active.remove(recorder)
 
 
 def _pop(recorder):
@@ -379,7 +381,6 @@ def _pop(recorder):
         _push_mode(mode)
 
 
-@contextmanager
 def _before_compiled_code(act):
     """Call `act` when code that torch.compile has compiled, or is to compile, begins to run.
 
@@ -396,13 +397,7 @@ def _before_compiled_code(act):
 
         return begins
 
-    with lock:
-        put_back = patch(eval_frame, "_callback_from_stance", acting)
-    try:
-        yield
-    finally:
-        with lock:
-            put_back()
+    return Patches((eval_frame, "_callback_from_stance", acting))
 
 
 def _recorders_of_this_thread():
@@ -440,7 +435,7 @@ def _noting_parameters(original, active):
     return new
 
 
-NOTED = (
+PATCHES = Patches(
     (nn.Module, "__call__", _noting_modules),
     (nn.Parameter, "__new__", _noting_parameters),
 )

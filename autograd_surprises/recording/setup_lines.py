@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from weakref import WeakKeyDictionary
@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import nn
 
-from autograd_surprises.recording.patches import lock, patch
+from autograd_surprises.recording.patches import Patches
 from autograd_surprises.recording.places import DOCTOR, Where, switched_at, user_frame, where_is
 
 # nn.Module registers what else it knows: no need to look.
@@ -23,8 +23,6 @@ _built: WeakKeyDictionary[torch.optim.Optimizer, Where] = WeakKeyDictionary()
 _stored: WeakKeyDictionary[nn.Module, dict[str, Where]] = WeakKeyDictionary()
 _hooked: WeakKeyDictionary[nn.Module, Where] = WeakKeyDictionary()
 _inference: list[Where] = []  # the last one
-_active = 0
-_undo: list[Callable[[], None]] = []
 
 
 @contextmanager
@@ -36,19 +34,10 @@ def noting_setup() -> Iterator[None]:
     >>> built_at(optimizer).line
     2
     """
-    global _active
-    with lock:
-        if not _active:
+    with PATCHES as first:
+        if first:
             _inference.clear()
-            _undo[:] = [patch(*noted) for noted in NOTED]
-        _active += 1
-    try:
         yield
-    finally:
-        with lock:
-            _active -= 1
-            while not _active and _undo:
-                _undo.pop()()
 
 
 def built_at(optimizer: torch.optim.Optimizer | None) -> Where | None:
@@ -140,7 +129,7 @@ def _noting_inference(original, active):
     return enter
 
 
-NOTED = (
+PATCHES = Patches(
     (torch.optim.Optimizer, "__init__", _noting_builds),
     (nn.Module, "__setattr__", _noting_tensors),
     (nn.Module, "register_full_backward_hook", _noting_hooks),

@@ -9,6 +9,7 @@ from torch.func import grad, jvp
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
+from autograd_surprises.graph import reachable
 from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.vectors import flat, pattern, shaped
 
@@ -20,16 +21,10 @@ def has_own_jvp(subject: Subject) -> bool:
     False
     """
     y, _ = subject.run(subject.tensors())
-    seen, left = set(), [y.grad_fn]
-    while left:
-        node = left.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        left += [before for before, _ in node.next_functions]
-        if isinstance(node, BackwardCFunction) and node._forward_cls.jvp is not Function.jvp:
-            return True
-    return False
+    return any(
+        isinstance(node, BackwardCFunction) and node._forward_cls.jvp is not Function.jvp
+        for node in reachable([y.grad_fn])
+    )
 
 
 def wrong_nested_operation(subject: Subject) -> str:

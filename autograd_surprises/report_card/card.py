@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from autograd_surprises.show.badge import GREEN, GREY, OCHRE, RED, Badge
-from autograd_surprises.show.findings import Sentence, by_story, finding_html, findings_text
+from autograd_surprises.show.findings import Sentence, finding_html, findings_text, grouped
 
 WRONG, REFUSED, WORKS = "silently wrong", "refused", "works"
 NOT_APPLICABLE, SKIPPED, NOT_ASKED = "not applicable", "skipped", "not asked"
@@ -108,7 +108,7 @@ class ReportCard:
         """(status, names, sentences) of what was asked, the worst first; the same story once."""
         return [
             (rows[0].status, ", ".join(row.name for row in rows), rows[0].sentences())
-            for rows in by_story(self.asked, lambda row: (row.status, *row.sentences()))
+            for rows in grouped(self.asked, lambda row: (row.status, *row.sentences()))
         ]
 
     def __str__(self):

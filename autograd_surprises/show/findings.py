@@ -16,15 +16,15 @@ WIDTH = 98
 Sentence = tuple[str, str]
 
 
-def by_story(findings: Iterable, story: Callable[..., Hashable]) -> list[list]:
-    """Findings of the same story in one list, in the order of the first of each.
+def grouped(findings: Iterable, key: Callable[..., Hashable]) -> list[list]:
+    """Findings with the same key in one list, in the order of the first of each.
 
-    >>> by_story([1, -2, -1, 3], abs)
+    >>> grouped([1, -2, -1, 3], abs)
     [[1, -1], [-2], [3]]
     """
     groups: dict[Hashable, list] = {}
     for finding in findings:
-        groups.setdefault(story(finding), []).append(finding)
+        groups.setdefault(key(finding), []).append(finding)
     return list(groups.values())
 
 

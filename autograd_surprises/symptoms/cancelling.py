@@ -5,7 +5,8 @@ from itertools import islice
 import torch
 
 from autograd_surprises.backward.noise import TRIES, arriving_at, sent
-from autograd_surprises.backward.steps import Amount, BackwardStep, Node, amount_of
+from autograd_surprises.backward.steps import Amount, BackwardStep, amount_of
+from autograd_surprises.graph import Edge
 from autograd_surprises.operations import traits_of
 from autograd_surprises.symptoms.examination import NEAR, Examination
 from autograd_surprises.symptoms.factors import added_at
@@ -30,7 +31,7 @@ BALANCED = Rule(
 )
 
 
-def cancelling_shift(exam: Examination, step: BackwardStep, edge: tuple[Node, int]) -> Rule | None:
+def cancelling_shift(exam: Examination, step: BackwardStep, edge: Edge) -> Rule | None:
     """The rule, if a tensor is added in many places, and their gradients cancel.
 
     They may cancel whatever the loss is, because of a normalisation above, or only here. None if
@@ -54,7 +55,7 @@ def cancelling_shift(exam: Examination, step: BackwardStep, edge: tuple[Node, in
     return BALANCED
 
 
-def is_cancelling_scale(exam: Examination, step: BackwardStep, edge: tuple[Node, int]) -> bool:
+def is_cancelling_scale(exam: Examination, step: BackwardStep, edge: Edge) -> bool:
     """Is it the weight of a normalisation, and do the parts of its gradient cancel?"""
     if not traits_of(step.kind).normalises or edge not in step.edges or not step.arriving[0]:
         return False

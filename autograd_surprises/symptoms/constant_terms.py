@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.operations import ARITHMETIC, traits_of
-from autograd_surprises.recording.forward_calls import ForwardCall
 from autograd_surprises.recording.history import History
-from autograd_surprises.symptoms.cuts import Cut
+from autograd_surprises.symptoms.detached import Detached, detached
 from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.rule import Rule
@@ -64,9 +63,9 @@ def constant_terms(exam: Examination) -> list[Finding]:
 
 
 def _finding(term, added):
-    places = (("cut at", term.cut.lost.around or term.call.where), ("added at", added.where))
-    cut = term.cut.rule.finding(term.cut.lost)
-    rule = MAYBE_CONSTANT_TERM if term.cut.cause in MAYBE_MEANT else CONSTANT_TERM
+    places = (("cut at", term.where), ("added at", added.where))
+    cut = term.rule.finding(term.lost)
+    rule = MAYBE_CONSTANT_TERM if term.rule.cause in MAYBE_MEANT else CONSTANT_TERM
     found = rule.finding(ConstantTerm(cut.sentence, cut.fix))
     return replace(found, cause=cut.cause, section=cut.section).about("loss", "wrong", places)
 
@@ -87,17 +86,11 @@ def _sums(exam) -> Iterator[BackwardStep]:
 def _is_detached(history, state):
     """Was this very term detached, and nothing computed from it?"""
     call = history.makers.get(state)
-    return call is not None and state in call.cuts and call.cuts[state].cause in MAYBE_MEANT
+    found = call and detached(call, state)
+    return found is not None and found.rule.cause in MAYBE_MEANT
 
 
-class Term(NamedTuple):
-    """A term of the loss without history: the first call that cut it."""
-
-    call: ForwardCall
-    cut: Cut
-
-
-def _term(history: History, state: int) -> Term | None:
+def _term(history: History, state: int) -> Detached | None:
     """The term with this state, if it was computed from what was cut.
 
     A term that was detached as a whole, or after mere arithmetic, is meant: it corrects the value.
@@ -109,14 +102,14 @@ def _term(history: History, state: int) -> Term | None:
         if call is None or state in seen:
             continue
         seen.add(state)
-        if state in call.cuts:
-            terms.append(Term(call, call.cuts[state]))
+        if state in call.lost:
+            terms.append(detached(call, state))
         elif call.makes_history:
             return None
         else:
             waiting += call.inputs
-        computed = computed or (state not in call.cuts and call.operation not in ARITHMETIC)
-    causes = {term.cut.cause for term in terms}
+        computed = computed or (state not in call.lost and call.operation not in ARITHMETIC)
+    causes = {term.rule.cause for term in terms}
     if not terms or not causes <= (BY_ACCIDENT | MAYBE_MEANT if computed else BY_ACCIDENT):
         return None
     return min(terms, key=lambda term: term.call.index)

@@ -20,6 +20,7 @@ from autograd_surprises.recording.history import History
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.nonfinite_forward import NAN_LEAF, first_nonfinite
 from autograd_surprises.symptoms.rule import Named, Rulebook
+from autograd_surprises.symptoms.where_it_went import Destinations
 
 NEAR = 20  # how many steps above a tensor are searched for what blocks a part of its gradient
 TINY_SHARE = 1e-5  # of what entered at the loss: less is tiny
@@ -140,6 +141,11 @@ class Examination:
         except Exception:  # as in noise.sent()
             return {}
         return {id(leaf): amount_of(g) for leaf, g in zip(leaves, found, strict=True)}
+
+    @cached_property
+    def destinations(self) -> Destinations:
+        """Where each tensor went."""
+        return Destinations(self.history, self.loss, self.backward)
 
     @cached_property
     def first_nonfinite(self) -> Finding | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import torch
 
-from autograd_surprises.backward.steps import BackwardStep, Node, kind_of, name_of, numbers_of
+from autograd_surprises.backward.steps import BackwardStep, numbers_of
+from autograd_surprises.graph import Edge, Node, kind_of, leaf_of, name_of, only_way
 from autograd_surprises.operations import traits_of
-
-Edge = tuple[Node | None, int]
 
 DEEP = 12  # nodes that are followed down
 
@@ -20,13 +21,9 @@ def parameter_at(edge: Edge) -> torch.Tensor | None:
     >>> parameter_at(scaled.grad_fn.next_functions[1]) is gamma
     True
     """
-    node = edge[0]
-    for _ in range(DEEP):
-        if node is None or hasattr(node, "variable"):
-            return node and node.variable
-        if not traits_of(kind_of(name_of(node))).arranges:
-            return None
-        node = node.next_functions[0][0]
+    for node in islice(only_way(edge[0]), DEEP):
+        if leaf_of(node) is not None or not traits_of(kind_of(name_of(node))).arranges:
+            return leaf_of(node)
     return None
 
 
@@ -35,7 +32,7 @@ def added_at(step: BackwardStep, leaf: Node) -> int | None:
     for k in traits_of(step.kind).added:
         if k < len(step.edges):
             found = parameter_at(step.edges[k])
-            if found is not None and found is getattr(leaf, "variable", None):
+            if found is not None and found is leaf_of(leaf):
                 return k
     return None
 
@@ -45,7 +42,7 @@ def multiplied(step: BackwardStep) -> list[Edge]:
 
     >>> w, x = (torch.ones(2, 2, requires_grad=True) for _ in range(2))
     >>> node = torch.addmm(torch.ones(2), x, w).grad_fn
-    >>> step = BackwardStep(node, "AddmmBackward0", node.next_functions)
+    >>> step = BackwardStep(node)
     >>> [parameter_at(edge) is leaf for edge, leaf in zip(multiplied(step), (x, w), strict=True)]
     [True, True]
     """
@@ -57,7 +54,7 @@ def zero_parameters(step: BackwardStep) -> list[torch.Tensor]:
 
     >>> first, second = (torch.zeros(1, requires_grad=True) for _ in range(2))
     >>> node = (first * second).grad_fn
-    >>> step = BackwardStep(node, "MulBackward0", node.next_functions)
+    >>> step = BackwardStep(node)
     >>> [leaf is second for leaf in zero_parameters(step)]
     [False, True]
     """
@@ -69,8 +66,9 @@ def _makes_zero(edge, depth):
     node = edge[0]
     if node is None or depth == 0:
         return []
-    if hasattr(node, "variable"):
-        return [] if bool(numbers_of(node.variable).any()) else [node.variable]
+    leaf = leaf_of(node)
+    if leaf is not None:
+        return [] if bool(numbers_of(leaf).any()) else [leaf]
     traits, below = traits_of(kind_of(name_of(node))), node.next_functions
     if traits.arranges:
         return _makes_zero(below[0], depth - 1)

@@ -10,7 +10,7 @@ from autograd_surprises.recording.places import Where
 from autograd_surprises.show.badge import GREEN, GREY, OCHRE, PURPLE, RED, Badge
 from autograd_surprises.show.findings import finding_html, findings_text, with_breaks
 
-SAID = {"none": "None", "nan": "NaN", "error": "ERROR", "zero": "ZERO", "tiny": "TINY",
+STATUS_TEXTS = {"none": "None", "nan": "NaN", "error": "ERROR", "zero": "ZERO", "tiny": "TINY",
         "exploding": "EXPLODING", "wrong": "WRONG", "not trained": "NOT TRAINED",
         "not examined": "NOT EXAMINED"}  # fmt: skip
 NORMAL = ("ok", "partial", "not examined")
@@ -82,13 +82,13 @@ class Finding:
         return self.places[0][1] if self.places else None
 
     @property
-    def said(self) -> str:
+    def status_text(self) -> str:
         """The status in words, and whether it is normal.
 
-        >>> Finding("w", "zero").said, Finding("w", "zero", alarm=False).said
+        >>> Finding("w", "zero").status_text, Finding("w", "zero", alarm=False).status_text
         ('ZERO', 'ZERO (normal)')
         """
-        return SAID.get(self.status, self.status) + (" (normal)" if self._excused else "")
+        return STATUS_TEXTS.get(self.status, self.status) + (" (normal)" if self._excused else "")
 
     @property
     def alarming(self) -> bool:
@@ -97,7 +97,7 @@ class Finding:
     @property
     def badge(self) -> Badge:
         """The status on its colour, or on grey if it only looks bad."""
-        return Badge(self.said, GREY if self._excused else COLOURS.get(self.status, RED))
+        return Badge(self.status_text, GREY if self._excused else COLOURS.get(self.status, RED))
 
     @property
     def _excused(self):
@@ -111,7 +111,7 @@ class Finding:
         return [(label, text) for label, text in [*rows, ("fix", self.fix)] if text]
 
     def __str__(self):
-        return findings_text(f"{self.said}  {self.name}", self.lines())
+        return findings_text(f"{self.status_text}  {self.name}", self.lines())
 
     __repr__ = __str__
 

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import torch
 
-from autograd_surprises.symptoms.cuts import RECORD
+from autograd_surprises.symptoms.detached import RECORD
 from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding, at
 from autograd_surprises.symptoms.nonfinite_forward import UNKNOWN_ORIGIN
 from autograd_surprises.symptoms.rule import Rule, Rulebook
+from autograd_surprises.symptoms.where_it_went import lost_behind
 
 
 @dataclass(frozen=True)
@@ -115,9 +116,9 @@ def _lost_at(exam, targets):
     """Where a loss lost its history or was made; otherwise, where frozen tensors were made."""
     if exam.backward is not None:
         return at(exam.backward.root, "made at")
-    cuts = exam.history.cuts(exam.history.recorder.states(exam.loss))
-    if cuts or exam.loss.requires_grad:
-        return cuts
+    lost = lost_behind(exam.history, exam.history.recorder.states(exam.loss))
+    if lost or exam.loss.requires_grad:
+        return lost
     return [
         (f"{name}, which requires no gradient, was made at", exam.history.made_at(tensor))
         for name, tensor in targets.items()

@@ -6,15 +6,16 @@ from functools import partial
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from autograd_surprises.backward.steps import Amount, BackwardStep, Node, memory
+from autograd_surprises.backward.steps import Amount, BackwardStep, memory
+from autograd_surprises.graph import Edge
 from autograd_surprises.recording.places import owner_of
 from autograd_surprises.recording.setup_lines import stored_at
-from autograd_surprises.symptoms.cuts import (
+from autograd_surprises.symptoms.detached import (
     INFERENCE_MODE,
     RECORD,
     REENTRANT_CHECKPOINT,
     STRAIGHT_THROUGH,
-    Cut,
+    detached_when_made,
 )
 from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding, at
@@ -214,9 +215,9 @@ def untracked(exam: Examination, name: str, tensor: torch.Tensor) -> Finding:
     >>> explain((data * weight).sum(), {"data": data})["data"].rule
     'frozen/flag'
     """
-    cut = exam.history.cut_when_made(tensor)
-    if cut:
-        return _cut(name, *cut)
+    detached = detached_when_made(exam.history, tensor)
+    if detached is not None:
+        return _detached(name, detached)
     is_buffer = exam.model is not None and any(tensor is b for b in exam.model.buffers())
     switched_off = exam.history.written_at(tensor, "requires_grad_")
     made_at = exam.history.made_at(tensor)
@@ -227,14 +228,15 @@ def untracked(exam: Examination, name: str, tensor: torch.Tensor) -> Finding:
     return UNTRACKED.first(facts).finding(facts).about(name, "none", places)
 
 
-def _cut(name, call, cut, also=(), before=""):
-    off = (("recording was switched off at", cut.lost.switched),)
-    places = (("cut at", cut.lost.around or call.where),)
-    of_user = cut.lost.switched is not None and owner_of(cut.lost.switched.file) == "user"
-    places = off + places if of_user else places + off  # the line to edit stands first
-    places += (("computed at", call.where),)
-    found = cut.rule.finding(cut.lost).about(name, "none", places, also=also)
-    return replace(found, sentence=before + found.sentence, call=call)
+def _detached(name, detached, also=(), before=""):
+    places = [("cut at", detached.where)]
+    if detached.switched_off is not None:
+        switch = detached.switched_off.at
+        of_user = owner_of(switch.file) == "user"  # the line to edit stands first
+        places.insert(0 if of_user else 1, ("recording was switched off at", switch))
+    places.append(("computed at", detached.call.where))
+    found = detached.rule.finding(detached.lost).about(name, "none", places, also=also)
+    return replace(found, sentence=before + found.sentence, call=detached.call)
 
 
 def unreached(exam: Examination, name: str, tensor: torch.Tensor) -> Finding:
@@ -247,11 +249,11 @@ def unreached(exam: Examination, name: str, tensor: torch.Tensor) -> Finding:
     'detach/call'
     """
     also = _of_the_same_numbers(exam, tensor)
-    went = exam.history.fate(tensor, exam.loss, exam.backward)
-    if went.cut:
-        return _cut_on_the_way(exam, name, went.cut, also)
+    went = exam.destinations.of(tensor)
+    if went.lost:
+        return _detached_on_the_way(exam, name, went.lost, also)
     if went.left:
-        return _cut(name, *went.left[0][:2], also, "maybe here: ")
+        return _detached(name, went.left[0], also, "maybe here: ")
     return _never_connected(exam, name, tensor, went.end, also)
 
 
@@ -263,25 +265,25 @@ def _of_the_same_numbers(exam, tensor):
             "probably .detach(), .data or nn.Parameter(...) made it"]  # fmt: skip
 
 
-def _cut_on_the_way(exam, name, cuts, also):
-    """The first of these cuts is to blame, but a straight-through estimator before others."""
-    cuts = sorted(cuts, key=lambda met: not exam.history.is_straight_through(met[0]))
-    (call, cut, _), *more = cuts
-    if exam.history.is_straight_through(call):
-        cut = Cut(STRAIGHT_THROUGH, cut.lost)
-    found = _cut(name, call, cut, also)
-    first = _checkpointing_at(exam) if cut.rule is REENTRANT_CHECKPOINT else ()
-    others = [("and at", other.where) for other, _, _ in more]
+def _detached_on_the_way(exam, name, several, also):
+    """The first of these is to blame, but a straight-through estimator before others."""
+    is_straight_through = exam.history.is_straight_through
+    lost, *more = sorted(several, key=lambda each: not is_straight_through(each.call))
+    if is_straight_through(lost.call):
+        lost = replace(lost, rule=STRAIGHT_THROUGH)
+    found = _detached(name, lost, also)
+    first = _checkpointing_at(exam) if lost.rule is REENTRANT_CHECKPOINT else ()
+    others = [("and at", other.call.where) for other in more]
     return found.about(name, "none", (*first, *found.places, *others), also=also)
 
 
 def _never_connected(exam, name, tensor, end, also):
-    """Nothing cut it off, as far as is known: what was computed from it, up to the call `end`?"""
+    """Nothing detached it, as far as is known: what was computed from it, up to the call `end`?"""
     uses = exam.history.uses(tensor)
     other = "" if uses else exam.used_instead_of(tensor)
     if other:
         also.append(f"maybe forward calls `{other}` in its place: is it named differently there?")
-    is_copied = bool(uses) and all(set(call.outputs) <= set(call.cuts) for call in uses)
+    is_copied = bool(uses) and all(set(call.outputs) <= set(call.lost) for call in uses)
     lives = uses and not is_copied
     ends = (("ends at", exam.history.calls[end].where),) if lives else ()
     step = None if exam.recorded else exam.steps_by_constant.get(memory(tensor))
@@ -323,7 +325,7 @@ def _forward_without(exam, tensor):
     return ()
 
 
-def returned_none(exam: Examination, name: str, edge: tuple[Node, int]) -> Finding:
+def returned_none(exam: Examination, name: str, edge: Edge) -> Finding:
     """The finding where a path leads to the tensor, and a backward on it returned None."""
     origins = exam.backward.origins(*edge, "lost")
     step = next((o for o in origins if isinstance(o, BackwardStep)), None)

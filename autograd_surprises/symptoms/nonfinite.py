@@ -2,7 +2,8 @@
 
 import torch
 
-from autograd_surprises.backward.steps import Amount, BackwardStep, GradientSum, Node
+from autograd_surprises.backward.steps import Amount, BackwardStep, GradientSum
+from autograd_surprises.graph import Edge
 from autograd_surprises.operations import traits_of
 from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding, at, in_and_out
@@ -101,7 +102,7 @@ NOT_FINITE_SUM.add(
 )
 
 
-def nonfinite(exam: Examination, name: str, amount: Amount, edge: tuple[Node, int]) -> Finding:
+def nonfinite(exam: Examination, name: str, amount: Amount, edge: Edge) -> Finding:
     """The finding about a gradient with inf or NaN.
 
     >>> x = torch.tensor([0.0, 1.0], requires_grad=True)

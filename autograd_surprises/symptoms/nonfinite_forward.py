@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import torch
 
-from autograd_surprises.backward.steps import BackwardStep, memory, readable
+from autograd_surprises.backward.steps import BackwardStep, memory
 from autograd_surprises.backward.watched_backward import Backward
+from autograd_surprises.graph import readable
 from autograd_surprises.operations import kind_made_by, traits_of
 from autograd_surprises.recording.history import History
 from autograd_surprises.symptoms.finding import Finding
@@ -277,7 +278,7 @@ def first_nonfinite(
     if call is not None:
         return _finding(Origin(kind_made_by(call.name)), call.where)
     steps = backward.steps if backward else {}
-    operations = [step for node, step in steps.items() if not hasattr(node, "variable")]
+    operations = [step for step in steps.values() if step.leaf is None]
     operations.sort(key=lambda step: step.node._sequence_nr())
     for is_bad in (_is_bad, _is_infinite):  # -inf is what masks are made of: searched last
         met = (_made_at(steps, step, is_bad, held) for step in operations)

@@ -6,7 +6,8 @@ import torch
 
 from autograd_surprises.backward.arrived_gradients import Arrived
 from autograd_surprises.backward.noise import maker_of_zeros
-from autograd_surprises.backward.steps import BackwardStep, Node
+from autograd_surprises.backward.steps import BackwardStep
+from autograd_surprises.graph import Edge
 from autograd_surprises.operations import traits_of
 from autograd_surprises.symptoms.examination import NEAR, Examination
 from autograd_surprises.symptoms.finding import Finding, at
@@ -103,7 +104,7 @@ PARTIAL += [
 ]  # fmt: skip
 
 
-def partial(exam: Examination, name: str, gradient: Arrived, edge: tuple[Node, int]) -> Finding:
+def partial(exam: Examination, name: str, gradient: Arrived, edge: Edge) -> Finding:
     """The finding about a gradient of which a part is 0.
 
     >>> x = torch.tensor([-1.0, 2.0], requires_grad=True)

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograd_surprises.backward.steps import Node
+from autograd_surprises.graph import Edge
 from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import at
 from autograd_surprises.symptoms.rule import Rule
@@ -30,7 +30,7 @@ def is_rounded(exam: Examination, tensor: torch.Tensor, nonzero: int) -> bool:
     return larger is not None and larger.finite and larger.nonzero > 2 * nonzero
 
 
-def enters_float16(exam: Examination, edge: tuple[Node, int]) -> tuple:
+def enters_float16(exam: Examination, edge: Edge) -> tuple:
     """Where the gradient of the loss first becomes one of float16, as the place of a finding."""
     like, found = exam.backward.like, ()
     for step, _ in exam.backward.main_way(*edge):

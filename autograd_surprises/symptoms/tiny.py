@@ -8,10 +8,10 @@ import torch
 from autograd_surprises.backward.noise import arriving_at, leaving, sent
 from autograd_surprises.backward.steps import (
     Amount,
-    Node,
     amount_of,
     numbers_of,
 )
+from autograd_surprises.graph import Edge
 from autograd_surprises.operations import traits_of
 from autograd_surprises.symptoms.cancelling import BALANCED, cancelling_shift, is_cancelling_scale
 from autograd_surprises.symptoms.examination import TINY_SHARE, Examination
@@ -128,7 +128,7 @@ SMALL_INPUT = Rule(
 
 
 def tiny(
-    exam: Examination, name: str, tensor: torch.Tensor, amount: Amount, edge: tuple[Node, int]
+    exam: Examination, name: str, tensor: torch.Tensor, amount: Amount, edge: Edge
 ) -> Finding | None:
     """The finding about a tiny gradient; None if nothing is wrong with it.
 

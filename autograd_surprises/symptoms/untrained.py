@@ -6,8 +6,9 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from autograd_surprises.recording.places import held_tensors
+from autograd_surprises.graph import leaf_of, only_way
 from autograd_surprises.recording.setup_lines import built_at, stored_at
+from autograd_surprises.recording.stack import held_tensors
 from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.rule import Rule, Rulebook
@@ -258,11 +259,8 @@ def _stored(exam, leaf):
 
 def _source(tensor):
     """The one leaf that a non-leaf was computed from."""
-    node = tensor.grad_fn
-    while node is not None and not hasattr(node, "variable"):
-        nodes = [edge for edge, _ in node.next_functions if edge is not None]
-        node = nodes[0] if len(nodes) == 1 else None
-    return None if node is None else node.variable
+    *_, last = None, *only_way(tensor.grad_fn)
+    return last and leaf_of(last)
 
 
 def _made_in_forward(exam, leaf, by_modules):

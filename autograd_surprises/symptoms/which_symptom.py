@@ -2,7 +2,7 @@
 
 import torch
 
-from autograd_surprises.backward.watched_backward import edge_of
+from autograd_surprises.graph import edge_of
 from autograd_surprises.symptoms.examination import TINY_SHARE, Examination
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.none import (

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import torch
 
-from autograd_surprises.backward.steps import BackwardStep, Node, kind_of, name_of
+from autograd_surprises.backward.steps import BackwardStep
+from autograd_surprises.graph import Node, kind_of, name_of, only_way
 from autograd_surprises.operations import ELEMENTWISE_LOSSES, traits_of
-from autograd_surprises.recording.places import Where, owner
+from autograd_surprises.recording.places import owner, where_defined
 from autograd_surprises.recording.setup_lines import FLAG, stored_at
 from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding, at
@@ -65,15 +66,13 @@ def probabilities_made_by(node: Node) -> Node | None:
     >>> probabilities_made_by(loss.grad_fn).name()
     'SoftmaxBackward0'
     """
-    node = node.next_functions[0][0]
-    while node is not None:
-        kind = kind_of(name_of(node))
+    for maker in only_way(node.next_functions[0][0]):
+        kind = kind_of(name_of(maker))
         traits = traits_of(kind)
         if traits.probabilities:
-            return node
-        if not traits.arranges and not (kind in ("Mm", "Bmm") and _averages(node)):
+            return maker
+        if not traits.arranges and not (kind in ("Mm", "Bmm") and _averages(maker)):
             return None
-        node = node.next_functions[0][0]
     return None
 
 
@@ -253,7 +252,7 @@ def _never_called(exam):
     for kind in {type(m): None for m in (exam.model.modules() if exam.model is not None else ())}:
         code = getattr(getattr(kind, "backward", None), "__code__", None)
         if code is not None and owner(code) == "user" and _gets_gradient(code):
-            places = (("at", Where(code.co_filename, code.co_firstlineno)),)
+            places = (("at", where_defined(code)),)
             finding = MODULE_BACKWARD.finding(Named(kind.__name__))
             found.append(finding.about(kind.__name__, "wrong", places))
     return found

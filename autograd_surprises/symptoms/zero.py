@@ -6,7 +6,8 @@ from typing import NamedTuple
 import torch
 
 from autograd_surprises.backward.noise import TRIES, arriving_at, leaving, lets_through, sent
-from autograd_surprises.backward.steps import BackwardStep, GradientSum, Node, numbers_of
+from autograd_surprises.backward.steps import BackwardStep, GradientSum, numbers_of
+from autograd_surprises.graph import Edge
 from autograd_surprises.operations import traits_of
 from autograd_surprises.symptoms.cancelling import BALANCED, cancelling_shift, others_get_more
 from autograd_surprises.symptoms.examination import NEAR, Examination
@@ -100,7 +101,7 @@ ZERO_SUM.add(
 )
 
 
-def zero(exam: Examination, name: str, tensor: torch.Tensor, edge: tuple[Node, int]) -> Finding:
+def zero(exam: Examination, name: str, tensor: torch.Tensor, edge: Edge) -> Finding:
     """The finding about a gradient that is 0.
 
     >>> x = torch.tensor([0.2, 1.7], requires_grad=True)

@@ -3,6 +3,7 @@
 import torch
 
 from autograd_surprises.backward.steps import BackwardStep
+from autograd_surprises.graph import below, leaf_of
 from autograd_surprises.operations import traits_of
 from autograd_surprises.symptoms.rule import Rulebook, StepRule, always
 
@@ -285,8 +286,8 @@ def _has_a_factor_of_zeros(step: BackwardStep) -> bool:
 
 def _times_a_librarys_zero(step: BackwardStep) -> bool:
     """Does a line of a library multiply a leaf by 0? It does so to give it a gradient at all."""
-    nodes = [node for node, _ in step.edges]
-    of_leaf = None in nodes and any(hasattr(node, "variable") for node in nodes)
+    nodes = below(step.node)
+    of_leaf = len(nodes) < len(step.edges) and any(leaf_of(node) is not None for node in nodes)
     numbers = [value for value in _factors(step) if value.dim() == 0]
     return step.in_library and of_leaf and any(not bool(number) for number in numbers)
 

@@ -1,11 +1,9 @@
 """Exercises on training through rounding: a quantizer with three bugs, and the last bin."""
 
-from contextlib import contextmanager
-from unittest import mock
-
 import torch
 import torch.nn.functional as F
 
+from autograd_surprises.recording.patches import Patches
 from helpers import functions
 from lessons.digits import Run, accuracy, train
 from lessons.exercises.exercise import Exercise, Wrong
@@ -83,31 +81,32 @@ def _whole(x, scale=SCALE, low=LOW, high=HIGH, clamp=None):
 
 def _with_clamp(quantize):
     def quantized(x):
-        with _clamp_of_2_14():
+        with CLAMP_OF_2_14:
             return quantize(x, SCALE, LOW, HIGH, _since_2_14)
 
     return quantized
-
-
-@contextmanager
-def _clamp_of_2_14():
-    """So that the verdict is the same with every version of torch."""
-    with (
-        mock.patch.object(torch, "clamp", _since_2_14),
-        mock.patch.object(torch.Tensor, "clamp", _since_2_14),
-    ):
-        yield
 
 
 def _since_2_14(x, min, max):
     return F.hardtanh(x, min, max)  # gradient 0 at a bound
 
 
+def _around_clamp(clamp, active):
+    return lambda *args, **kwargs: (_since_2_14 if active else clamp)(*args, **kwargs)
+
+
+# So that the verdict is the same with every version of torch.
+CLAMP_OF_2_14 = Patches(
+    (torch, "clamp", _around_clamp),
+    (torch.Tensor, "clamp", _around_clamp),
+)
+
+
 def _check_whole_bins(answer):
     # inside the middle bins, at their centres, in the outer half of the last ones, and beyond
     bins = torch.tensor([-0.9, 0.0, 0.4, -1.6, 1.0, -2.0, 1.45, -2.45, 1.6, -2.6, 2.0, -3.0])
     slope = torch.tensor([1.0, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0])
-    with _clamp_of_2_14():
+    with CLAMP_OF_2_14:
         x, y = run_on_leaves(answer, bins * SCALE, rest=(SCALE, LOW, HIGH, _since_2_14))
     value = bins.round().clamp(LOW, HIGH) * SCALE
     expect_each("value", bins, y, value, _why_value, at="x / scale")
@@ -119,7 +118,7 @@ def _check_whole_bins(answer):
     at = {"upstream": UPSTREAM, "at": "x / scale"}
     expect_each("gradient", bins, gradient, slope * UPSTREAM, why, **at)
     bins = torch.tensor([[-0.9, 3.45, -4.6], [2.6, -4.45, 4.0], [-3.9, 3.6, -4.0]]).double()
-    with _clamp_of_2_14():
+    with CLAMP_OF_2_14:
         expect_also(answer, _whole, bins * 0.5, rest=(0.5, -4, 3, _since_2_14))
 
 

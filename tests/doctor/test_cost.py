@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
+from autograd_surprises.backward import watched_backward as walk
 from autograd_surprises.backward.steps import amount_of
-from autograd_surprises.doctor import backward as walk
 from autograd_surprises.doctor import explain
 
 

@@ -1,10 +1,12 @@
 """Nothing is left behind: no tensor, no hook, no patched method, also after an error."""
 
+import ast
 import gc
 import inspect
 import sys
 import threading
 from contextlib import contextmanager
+from pathlib import Path
 from types import FunctionType
 
 import pytest
@@ -14,8 +16,10 @@ from torch import nn
 from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
 from autograd_surprises.backward.watched_backward import Backward
-from autograd_surprises.doctor import explain, trace, watch
-from autograd_surprises.recording.places import DOCTOR
+from autograd_surprises.doctor import explain, interception, trace, watch
+from autograd_surprises.recording import recorder, setup_lines
+from autograd_surprises.recording.patches import Patches
+from autograd_surprises.recording.places import OURS
 from autograd_surprises.recording.setup_lines import built_at
 
 
@@ -122,23 +126,18 @@ def test_after_an_error_in_a_module_the_trace_goes_on_and_ends():
 
 
 PATCHED = [
-    (nn.Module, "__call__"),
-    (nn.Module, "__setattr__"),
-    (nn.Module, "register_full_backward_hook"),
-    (nn.Parameter, "__new__"),
-    (torch.Tensor, "backward"),
-    (torch.autograd, "backward"),
-    (torch.inference_mode, "__enter__"),
-    (torch.optim.Optimizer, "__init__"),
-    (torch._dynamo.eval_frame, "_callback_from_stance"),
+    (owner, name)
+    for patches in (recorder.PATCHES, setup_lines.PATCHES, interception.PATCHES)
+    for owner, name, _ in patches.replacements
 ]
+PATCHED.append((torch._dynamo.eval_frame, "_callback_from_stance"))
 each_patched = pytest.mark.parametrize(
     "owner, name", PATCHED, ids=lambda part: getattr(part, "__name__", part)
 )
 
 
 def is_ours(function):
-    return type(function) is FunctionType and function.__code__.co_filename.startswith(DOCTOR)
+    return type(function) is FunctionType and function.__code__.co_filename.startswith(tuple(OURS))
 
 
 def patched_now():
@@ -164,6 +163,42 @@ def test_the_list_of_patched_methods_is_complete_and_all_are_put_back():
     with everything_on():
         assert patched_now() == set(PATCHED)
     assert patched_now() == set()
+
+
+def ways_to_replace(source):
+    """What could replace a method in this text without Patches."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Name) and node.id in ("setattr", "mock"):
+            found.append(node.id)
+        for target in getattr(node, "targets", ()):
+            text = ast.unparse(target)
+            if isinstance(target, ast.Attribute) and text.split(".")[0] in ("torch", "nn", "F"):
+                found.append(text)
+    return found
+
+
+@pytest.mark.parametrize(
+    "source", ["torch.exp = fast", "setattr(nn.Module, 'x', 1)", "mock.patch(F, 'relu')"]
+)
+def test_another_way_to_replace_a_method_is_seen(source):
+    assert ways_to_replace(source)
+
+
+def test_there_is_one_way_to_replace_a_method_of_torch():
+    files = [path for folder in OURS for path in Path(folder).rglob("*.py")]
+    assert len(files) > 100
+    ways = {path.name for path in files if ways_to_replace(path.read_text("utf-8"))}
+    assert ways == {"patches.py"}
+
+
+def test_an_inherited_method_is_inherited_again():
+    def doubled(clamp, active):
+        return lambda x, *bounds: clamp(2 * x, *bounds)
+
+    with Patches((torch.Tensor, "clamp", doubled)):
+        assert torch.ones(1).clamp(0, 3).item() == 2
+    assert "clamp" not in vars(torch.Tensor)
 
 
 def replaced_by_somebody(owner, name, monkeypatch):

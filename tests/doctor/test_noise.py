@@ -8,10 +8,11 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
+from autograd_surprises.backward import noise as doctors_noise
 from autograd_surprises.backward.noise import lets_through, maker_of_zeros
-from autograd_surprises.backward.watched_backward import Backward, edge_of
+from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.doctor import explain, trace
-from autograd_surprises.doctor import noise as doctors_noise
+from autograd_surprises.graph import edge_of
 
 
 def network(seed):

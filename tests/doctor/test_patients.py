@@ -7,6 +7,7 @@ import torch
 from patients import CURED, PATIENTS
 
 from autograd_surprises.doctor import explain, explain_error, trace
+from autograd_surprises.graph import leaf_of, nodes
 
 # What the patients are warned about by torch.
 pytestmark = [
@@ -119,12 +120,7 @@ def test_a_patient_has_another_gradient_than_its_twin(patient):
 
 def untrained(visit):
     """Leaves of the graph that have a gradient and stay where they are in a step."""
-    nodes, leaves = [visit.loss.grad_fn], []
-    while nodes:
-        node = nodes.pop()
-        if hasattr(node, "variable"):
-            leaves.append(node.variable)
-        nodes += [after for after, _ in node.next_functions if after]
+    leaves = [leaf for leaf in map(leaf_of, nodes(visit.loss.grad_fn)) if leaf is not None]
     before = [leaf.clone() for leaf in leaves]
     visit.backward()
     (visit.optimizer or torch.optim.SGD(visit.model.parameters(), lr=0.1)).step()

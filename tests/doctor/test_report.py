@@ -13,7 +13,7 @@ from PIL import Image
 from torch import nn
 
 from autograd_surprises.doctor import explain, trace
-from autograd_surprises.doctor.graph_boxes import SAYS
+from autograd_surprises.doctor.graph_boxes import TEXTS
 from autograd_surprises.show.badge import GREEN, GREY, OCHRE, PURPLE, RED, Badge
 from autograd_surprises.show.graph_picture import LOOKS, Box, BoxGraph, Link, arranged, draw
 from autograd_surprises.symptoms.finding import Finding
@@ -323,7 +323,7 @@ def test_the_picture_shows_itself_in_every_frontend():
 
 def test_kinds_differ_by_more_than_colour():
     """By shape, by the line around it, or by what the box says."""
-    says = {**SAYS, "leaf": "2/2", "empty leaf": "0/2", "spoiled leaf": "2 NaN", "cut": "None"}
+    says = {**TEXTS, "leaf": "2/2", "empty leaf": "0/2", "spoiled leaf": "2 NaN", "cut": "None"}
     looks = {(shape, line, says.get(kind)) for kind, (shape, _, _, _, line) in LOOKS.items()}
     assert len(looks) == len(LOOKS)
     assert {

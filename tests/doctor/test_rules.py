@@ -130,7 +130,7 @@ def teacher_without_an_optimizer(held=("student",)):
 def test_what_the_optimizer_does_not_hold_needs_no_gradient():
     report = teacher_without_an_optimizer()
     assert report.healthy and report["teacher.weight"].rule == "not-in-optimizer/left-out"
-    assert report["teacher.weight"].said == "None (normal)"
+    assert report["teacher.weight"].status_text == "None (normal)"
 
 
 @pytest.mark.parametrize("held", [("student", "teacher"), ("teacher",)])

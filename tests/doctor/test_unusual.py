@@ -230,7 +230,7 @@ def test_random_numbers_stay_where_they_were():
 
 def is_clean():
     module, parameter = nn.Module.__call__, nn.Parameter.__new__
-    return "doctor" not in module.__module__ and "doctor" not in parameter.__module__
+    return not any("autograd_surprises" in each.__module__ for each in (module, parameter))
 
 
 def test_traces_may_overlap_and_end_in_any_order():

@@ -13,7 +13,7 @@ from torch import nn
 from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
 from autograd_surprises import trace, watch
-from autograd_surprises.backward.gradient_sizes import sizes
+from autograd_surprises.backward.gradient_norms import norms
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.recorder import FEW
 
@@ -449,7 +449,7 @@ def test_gradients_of_all_kinds_have_a_size():
     table, none = nn.Embedding(3, 2, sparse=True), leaf(1.0)
     ((tiny * 1e-30).sum() + (huge * 1e30).sum() + (half * 6e4).float().sum()).backward()
     table(torch.tensor([1])).sum().backward()
-    found = sizes([tiny, huge, half, table.weight, none])
+    found = norms([tiny, huge, half, table.weight, none])
     assert found[0] > 0 and found[1] < float("inf") and found[2] > 6e4
     assert found[3] == pytest.approx(2**0.5) and found[4] is None
 

@@ -87,7 +87,7 @@ def _wrong(found, loss, training, tensors, grads, blamed):
     gradient = None if gradient is None else gradient.to_dense() if gradient.is_sparse else gradient
     if found.status in STATUS and not STATUS[found.status](gradient):
         return "that is not its gradient"
-    if "changes nothing" in found.sentence:
+    if found.rule == "cancel/before-normalisation":
         same = _may_be_shifted(training, tensors[found.name])
         return "" if same else "the loss changes when it is shifted"
     step = blamed.get(found.name)

@@ -105,12 +105,12 @@ class BackwardDrawing(Drawing):
         for stop, (_, lower) in zip(steps.stops, self._texts[1:], strict=False):
             lower.set_color(PALE if stop.kind in ("data", "cut") else TEXT)
         self._key = [self._text(VALUE_COLOUR), self._text(TEXT)]
-        for text, said in zip(self._key, KEY, strict=True):
-            text.set(text=said, ha="left")
-        self._said = self._text(INK)
-        self._said.set_ha("left")
+        for text, words in zip(self._key, KEY, strict=True):
+            text.set(text=words, ha="left")
+        self._caption = self._text(INK)
+        self._caption.set_ha("left")
         texts = [text for pair in self._texts for text in pair]
-        self.moving = [*self._lines, *self._tips, *self._patches, *texts, self._said]
+        self.moving = [*self._lines, *self._tips, *self._patches, *texts, self._caption]
 
     def _text(self, colour):
         look = {"fontsize": SIZE, "color": colour, "parse_math": False, "linespacing": 1.25}
@@ -127,8 +127,8 @@ class BackwardDrawing(Drawing):
         steps = self._steps(values)
         self.ranges = self._sizes(steps)
         for pair, words in zip(self._texts, _words(steps, step), strict=True):
-            for text, said in zip(pair, words, strict=True):
-                text.set_text(said)
+            for text, line in zip(pair, words, strict=True):
+                text.set_text(line)
         for stop, patch in zip(steps.stops, self._patches, strict=True):
             fill, border, width, line = _look(stop, step)
             patch.set(fc=fill, ec=border, lw=width, ls=line)
@@ -202,11 +202,11 @@ class BackwardDrawing(Drawing):
         left = 2 * PAD - self._width / 2
         for text, x in zip(self._key, (left, left + 2.4), strict=True):
             text.set_position((x, below + FOOT - 2 * PAD))
-        self._said.set_position((left, below))
+        self._caption.set_position((left, below))
         self._wrap()
 
     def _wrap(self):
-        self._said.set_text("\n".join(_wrapped(self._sentence, self._width)))
+        self._caption.set_text("\n".join(_wrapped(self._sentence, self._width)))
 
     def _steps(self, values):
         """What backward does with these values; known if only the step is another one."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import torch
 
+from autograd_surprises.backward.local_derivatives import elementwise
 from autograd_surprises.numerics import few_digits
-from helpers.explore.drawings.backward_steps import BackwardSteps, Stop, Way, elementwise
+from helpers.explore.drawings.backward_steps import BackwardSteps, Stop, Way
 
 LONG = 22  # characters, after which a line is broken
 MOST_OF_J = 12  # numbers of a Jacobian that is written out
@@ -74,9 +75,8 @@ def product(way: Way, upstream: torch.Tensor) -> str:
     >>> product(half, torch.tensor(4.0))
     '4 × 0.5 = 2'
     """
-    local = local_derivative(way, upstream)
-    sent = numbers(way.gradient)
-    return f"{numbers(upstream)} {local} = {sent}" if local else sent
+    sent = passed_on(way, upstream)
+    return sent if way.jacobian is None else f"{numbers(upstream)} {sent}"
 
 
 def arrives(stop: Stop) -> str:
@@ -139,16 +139,16 @@ def explanation(steps: BackwardSteps, step: int) -> str:
         )
         return f"{title(stop)}.grad {how}: {in_grad(stop, filled=True)}"
     position = steps.stops.index(stop)
-    said, ends = [], []
+    products, ends = [], []
     for way in (way for way in steps.ways if way.upper == position):
         below = steps.stops[way.lower]
         if below.kind == "cut":
             ends.append(f"No gradient goes through {below.made_by}: {below.why}")
         elif below.kind != "data":
-            said.append(f"For {title(below)}: {product(way, stop.upstream)}")
+            products.append(f"For {title(below)}: {product(way, stop.upstream)}")
             ends += _remarks(way, stop)
     arrived = f"{title(stop)} gets the upstream gradient {arrives(stop)}"
-    return ". ".join([arrived, *said, *ends])
+    return ". ".join([arrived, *products, *ends])
 
 
 def _remarks(way, stop):
@@ -175,17 +175,17 @@ def seen(steps: BackwardSteps, step: int) -> str:
     'MulBackward0 ↑ 6 ↓ 1; MulBackward0 → w ↑ 2 ↓ × 3 = 3; w.grad = None'
     """
     entered = f" ↓ {numbers(steps.v)}" if step else ""
-    said = [f"{title(steps.stops[0])} ↑ {numbers(steps.loss)}{entered}"]
+    texts = [f"{title(steps.stops[0])} ↑ {numbers(steps.loss)}{entered}"]
     for way in steps.ways:
         upper, lower = steps.stops[way.upper], steps.stops[way.lower]
         text = f"{title(upper)} → {title(lower)} ↑ {numbers(way.value)}"
         if is_done(upper, step) and lower.kind in ("operation", "leaf"):
             text += f" ↓ {passed_on(way, upper.upstream)}"
-        said.append(text)
+        texts.append(text)
     for stop in steps.stops:
         if stop.keeps:
-            said.append(f"{title(stop)}.grad = {in_grad(stop, is_done(stop, step))}")
-    return "; ".join(said)
+            texts.append(f"{title(stop)}.grad = {in_grad(stop, is_done(stop, step))}")
+    return "; ".join(texts)
 
 
 def is_done(stop: Stop, step: int) -> bool:

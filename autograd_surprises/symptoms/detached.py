@@ -3,61 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import CodeType
 
+import torch
+
+from autograd_surprises.recording.forward_calls import ForwardCall
+from autograd_surprises.recording.history import History
+from autograd_surprises.recording.lost_history import COPIES, LostHistory, SwitchedOff
 from autograd_surprises.recording.places import TORCH_FOLDER, Where
 from autograd_surprises.symptoms.rule import Rule, Rulebook
 
-DECIDES = {"__bool__", "equal", "allclose", "is_nonzero"}
-LEAVES_TORCH = {"item", "tolist", "numpy", "__array__", "__float__", "__int__", "__index__"}
-COPIES = {"tensor", "as_tensor", "asarray", "scalar_tensor", "new_tensor"}
 RECORD = "record the forward pass: with trace() as t: loss = ...; then t.explain(loss, ...)"
-
-
-@dataclass(frozen=True)
-class Lost:
-    """A result without history, though an input had one, and the call of torch that returned it.
-
-    call          the name of the function
-    dtype         of the result
-    real          can its elements carry a gradient? Integers and booleans cannot
-    inference     was it made in torch.inference_mode()?
-    recording     was recording on?
-    create_graph  torch.autograd.grad's argument
-    caller        the code that called the function: of the user, a library or torch
-    inside        the autograd.Function in whose forward it was made, by name
-    around        the line that led to the call: that of apply, or in the function that had switched
-                  recording off
-    switched      the line that switched recording off
-
-    >>> CUTS.first(Lost("tensor")).finding(Lost("tensor")).sentence
-    'torch.tensor() copies the numbers into a new tensor, without their history'
-    """
-
-    call: str
-    dtype: str = ""
-    real: bool = True
-    inference: bool = False
-    recording: bool = True
-    create_graph: bool = False
-    caller: CodeType | None = None
-    inside: str = ""
-    around: Where | None = None
-    switched: Where | None = None
-
-    @property
-    def decides(self) -> bool:
-        """Did it only decide which branch the program takes?"""
-        return self.call in DECIDES
-
-    @property
-    def leaves_torch(self) -> bool:
-        return self.call in LEAVES_TORCH
-
-    @property
-    def operation(self) -> str:
-        name = self.call.strip("_")
-        return f"torch.{name}" if self.call in COPIES - {"new_tensor"} else name
 
 
 def _called(*names: str):
@@ -66,10 +21,10 @@ def _called(*names: str):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CutRule(Rule):
+class DetachedRule(Rule):
     """A rule about a call of torch that returned a result without history.
 
-    avoidable         if not, another cut behind the same tensor is blamed first
+    avoidable         if not, another one behind the same tensor is blamed first
     names_the_switch  does it name the line that switched recording off?
     """
 
@@ -78,20 +33,52 @@ class CutRule(Rule):
 
 
 @dataclass(frozen=True)
-class Cut:
-    """A loss of history: the rule that fits, and the facts that fill in its sentence."""
+class Detached:
+    """A result that lost its history: the call, which state it is, and the rule that fits."""
 
-    rule: CutRule
-    lost: Lost
+    call: ForwardCall
+    state: int
+    rule: DetachedRule
 
     @property
-    def cause(self) -> str:
-        return self.rule.cause
+    def lost(self) -> LostHistory:
+        return self.call.lost[self.state]
+
+    @property
+    def switched_off(self) -> SwitchedOff | None:
+        """Where recording was switched off, if that is the reason."""
+        return self.lost.switched_off if self.rule.names_the_switch else None
+
+    @property
+    def where(self) -> Where:
+        """The line to blame: that of the call, or the one that led to it."""
+        led_here = self.switched_off.led_here if self.switched_off else self.lost.applied_at
+        return led_here or self.call.where
 
 
-CUTS = Rulebook(CutRule)
+def detached(call: ForwardCall, state: int) -> Detached | None:
+    """Why a call returned this state without history; None if it did not.
 
-REENTRANT_CHECKPOINT = CUTS.add(
+    >>> with trace() as t:
+    ...     number = torch.ones(1, requires_grad=True).item()
+    >>> call = t.calls[-1]
+    >>> detached(call, call.outputs[0]).rule.cause
+    'escape'
+    """
+    lost = call.lost.get(state)
+    return None if lost is None else Detached(call, state, DETACHED.first(lost))
+
+
+def detached_when_made(history: History, tensor: torch.Tensor) -> Detached | None:
+    """Why the call that made this tensor returned it without history; None if it did not."""
+    states = history.recorder.states(tensor)[:1]
+    call = history.makers.get(states[0]) if states else None
+    return call and detached(call, states[0])
+
+
+DETACHED = Rulebook(DetachedRule)
+
+REENTRANT_CHECKPOINT = DETACHED.add(
     "reentrant-checkpoint/no-input",
     "checkpoint(..., use_reentrant=True) records nothing unless one of its inputs requires a "
     "gradient, and none does: the parameters inside do not count",
@@ -100,7 +87,7 @@ REENTRANT_CHECKPOINT = CUTS.add(
     when=lambda lost: lost.inside == "CheckpointFunction",
 )
 
-CUTS.add(
+DETACHED.add(
     "inside-function",
     "computed in {inside}.forward, where recording is off, and no argument of {inside}.apply "
     "requires a gradient",
@@ -110,12 +97,12 @@ CUTS.add(
 )
 
 
-def _in_deepcopy(lost: Lost) -> bool:
+def _in_deepcopy(lost: LostHistory) -> bool:
     """Parameter.__deepcopy__ uses .data."""
     return "__deepcopy__" in (lost.call, lost.caller.co_name if lost.caller else "")
 
 
-CUTS.add(
+DETACHED.add(
     "deepcopy",
     "copy.deepcopy() makes an independent tensor: no gradient of the copy reaches the original",
     "train the copy (build the optimizer from it); to compute with other weights, use "
@@ -124,7 +111,7 @@ CUTS.add(
     avoidable=False,
 )
 
-CUTS.add(
+DETACHED.add(
     "new-parameter/cut",
     "nn.Parameter(...) makes a new leaf of these numbers, without their history",
     "create the Parameter once, in __init__, and compute with it in forward",
@@ -132,7 +119,7 @@ CUTS.add(
     when=_called("Parameter"),
 )
 
-CUTS.add(
+DETACHED.add(
     "detach/call",
     ".detach() returns the same numbers without their history",
     "leave out .detach(), or detach only the copy that you log",
@@ -140,7 +127,7 @@ CUTS.add(
     when=_called("detach", "detach_"),
 )
 
-STRAIGHT_THROUGH = CutRule(
+STRAIGHT_THROUGH = DetachedRule(
     "straight-through",
     "a straight-through estimator, as in z + (q - z).detach(): all of the gradient goes to z, and "
     "none to what q was made from",
@@ -148,7 +135,7 @@ STRAIGHT_THROUGH = CutRule(
     "codebook.straight-through",
 )
 
-CUTS.add(
+DETACHED.add(
     "data",
     ".data returns the same numbers without their history, and autograd does not see what is "
     "written there",
@@ -157,7 +144,7 @@ CUTS.add(
     when=_called("data", "data_"),
 )
 
-CUTS.add(
+DETACHED.add(
     "copy",
     "{operation}() copies the numbers into a new tensor, without their history",
     "use torch.stack or torch.cat to join tensors, .clone() to copy one",
@@ -165,14 +152,14 @@ CUTS.add(
     when=_called(*COPIES),
 )
 
-CUTS.add(
+DETACHED.add(
     "branch",
     "it only decides which branch runs, and a decision has no derivative",
     "use torch.where, or a soft weight, instead of the if",
     when=lambda lost: lost.decides,
 )
 
-CUTS.add(
+DETACHED.add(
     "escape",
     "{operation}() takes the numbers out of torch, where autograd cannot follow them",
     "compute with torch's functions; take numbers out for logging only",
@@ -180,7 +167,7 @@ CUTS.add(
     when=lambda lost: lost.leaves_torch,
 )
 
-INFERENCE_MODE = CUTS.add(
+INFERENCE_MODE = DETACHED.add(
     "inference-mode",
     "computed in torch.inference_mode(), where nothing is recorded",
     "move it out of inference_mode, or use its result as a constant",
@@ -189,20 +176,20 @@ INFERENCE_MODE = CUTS.add(
 )
 
 
-def _by_a_distribution(lost: Lost) -> bool:
+def _by_a_distribution(lost: LostHistory) -> bool:
     """Was recording off for sample() of torch.distributions?"""
     file = lost.caller.co_filename if lost.caller else ""
     return not lost.recording and file.startswith(f"{TORCH_FOLDER}distributions")
 
 
-CUTS.add(
+DETACHED.add(
     "no-grad/sample",
     "a sample is drawn while recording is off",
     "use rsample(), which lets the gradient through; if there is none, a score-function estimator",
     when=_by_a_distribution,
 )
 
-CUTS.add(
+DETACHED.add(
     "no-grad/computed",
     "computed while recording was off",
     "move the computation out of the part where recording is off",
@@ -211,7 +198,7 @@ CUTS.add(
     names_the_switch=True,
 )
 
-CUTS.add(
+DETACHED.add(
     "constant-gradient",
     "this gradient has no history, despite create_graph=True. Either the function is linear there, "
     "or a Function on the path is once_differentiable or keeps tensors outside ctx",
@@ -220,7 +207,7 @@ CUTS.add(
     when=lambda lost: lost.call == "grad" and lost.create_graph,
 )
 
-CUTS.add(
+DETACHED.add(
     "no-create-graph",
     "torch.autograd.grad() without create_graph=True returns a gradient without history",
     "use torch.autograd.grad(..., create_graph=True)",
@@ -228,7 +215,7 @@ CUTS.add(
     when=_called("grad"),
 )
 
-CUTS.add(
+DETACHED.add(
     "integer",
     "{operation}() returns {dtype}; integers and booleans have no gradient",
     "use a soft form: softmax weights for argmax, a sigmoid for a comparison",
@@ -237,7 +224,7 @@ CUTS.add(
     avoidable=False,
 )
 
-CUTS.add(
+DETACHED.add(
     "no-derivative",
     "{operation}() has no derivative in PyTorch",
     "use a differentiable alternative: softmax weights for argmax, / for //, a soft histogram",

@@ -1,4 +1,4 @@
-"""How large the gradients of an optimizer are: cheap enough for every step."""
+"""The norms of the gradients of an optimizer: cheap enough for every step."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import torch
 
 from autograd_surprises.several_processes import is_spread
 
-USUAL, EXPLODED = 20, 1000.0  # sizes that are known before one can be too large; how much is that
+USUAL, EXPLODED = 20, 1000.0  # norms that are known before one can be too large; how much is that
 
 
-def sizes(parameters: Sequence[torch.Tensor]) -> list[float | None]:
+def norms(parameters: Sequence[torch.Tensor]) -> list[float | None]:
     """The norm of the gradient of each parameter; None where there is none, or a DTensor.
 
     >>> w, b = torch.ones(2, requires_grad=True), torch.ones(1, requires_grad=True)
     >>> torch.dot(w, torch.tensor([3.0, 4.0])).backward()
-    >>> sizes([w, b])
+    >>> norms([w, b])
     [5.0, None]
     """
     found: list[float | None] = [None] * len(parameters)
@@ -44,38 +44,38 @@ def sizes(parameters: Sequence[torch.Tensor]) -> list[float | None]:
     return found
 
 
-class GradientSizes:
-    """The sizes of the gradients of one optimizer from step to step, and what turned bad."""
+class GradientNorms:
+    """The norms of the gradients of one optimizer from step to step, and what turned bad."""
 
     def __init__(self):
         self._alive: set[int] = set()
         self._dead: set[int] = set()
-        self._restless: set[int] = set()  # that come and go: an expert without a token
+        self._intermittent: set[int] = set()  # that come and go: an expert without a token
         self._usual: list[float] = []
         self._exploded = False
 
     def died(self, now: Sequence[float | None]) -> list[int]:
         """Which gradients were always there before, and are missing or zero now?
 
-        >>> seen = GradientSizes()
-        >>> [seen.died([1.0, size]) for size in (2.0, 0.0, 3.0, 0.0)]
+        >>> seen = GradientNorms()
+        >>> [seen.died([1.0, norm]) for norm in (2.0, 0.0, 3.0, 0.0)]
         [[], [1], [], []]
         """
-        alive = {i for i, size in enumerate(now) if size}
-        gone = self._alive - alive - self._restless
-        self._restless |= self._dead & alive
+        alive = {i for i, norm in enumerate(now) if norm}
+        gone = self._alive - alive - self._intermittent
+        self._intermittent |= self._dead & alive
         self._dead = (self._dead - alive) | gone
         self._alive = alive
         return sorted(gone)
 
     def exploded(self, now: Sequence[float | None]) -> float:
-        """How many times the usual size they are together, if that is new and far too much; or 0.
+        """How many times the usual norm they are together, if that is new and far too much; or 0.
 
-        >>> seen = GradientSizes()
-        >>> [seen.exploded([size]) for size in [1.0] * 20 + [5000.0]][-1]
+        >>> seen = GradientNorms()
+        >>> [seen.exploded([norm]) for norm in [1.0] * 20 + [5000.0]][-1]
         5000.0
         """
-        total = sum(size for size in now if size)
+        total = sum(norm for norm in now if norm)
         if not total or not math.isfinite(total):
             return 0.0
         usual = median(self._usual) if len(self._usual) >= USUAL else math.inf
@@ -92,4 +92,4 @@ def not_finite(now: Sequence[float | None]) -> list[int]:
     >>> not_finite([1.0, None, math.inf])
     [2]
     """
-    return [i for i, size in enumerate(now) if size is not None and not math.isfinite(size)]
+    return [i for i, norm in enumerate(now) if norm is not None and not math.isfinite(norm)]

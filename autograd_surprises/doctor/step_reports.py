@@ -1,0 +1,158 @@
+"""Which findings of a training step are reported, and when."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+import torch
+
+from autograd_surprises.doctor.diagnosis import description
+from autograd_surprises.doctor.report import Report
+from autograd_surprises.doctor.updates import IdleOptimizer, Updates, called
+from autograd_surprises.recording.history import History
+from autograd_surprises.show.findings import grouped, listed
+from autograd_surprises.symptoms.finding import STATUS_TEXTS
+
+DEAD = ("none", "zero", "tiny", "not trained")
+Named = dict[str, torch.Tensor]
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """The report of one step: its number, why it was examined, and what was found."""
+
+    step: int
+    why: str
+    report: Report
+
+    @property
+    def healthy(self) -> bool:
+        return self.report.healthy
+
+    def headlines(self) -> list[str]:
+        """A line for each cause of bad gradients."""
+        bad = [found for found in self.report.findings if found.alarming]
+        lines = []
+        for group in grouped(bad, lambda found: (found.status, found.sentence, found.where)):
+            first, names = group[0], listed([found.name for found in group], most=3)
+            why = f": {first.sentence}" if first.sentence else ""
+            where = f" [{first.where}]" if first.where else ""
+            lines.append(f"{STATUS_TEXTS.get(first.status, first.status)} {names}{why}{where}")
+        return lines
+
+    def __str__(self):
+        head = f"step {self.step} ({self.why})"
+        if self.healthy:
+            return f"{head}: healthy, loss {self.report.loss}"
+        return f"{head}\n{self.report}"
+
+    __repr__ = __str__
+
+
+class StepReports:
+    """The reports of a training loop. A step is over before its findings are certain.
+
+    Another loss of this step may train what one loss does not reach, and the second step of an
+    optimizer may reach what the first did not.
+
+    Each method returns the reports that it publishes.
+
+    steps    numbers of steps whose reports are published even if all is known
+    updates  what each optimizer has moved
+
+    published  a StepReport for each step that was examined
+    notes      why an optimizer has not moved what it holds
+    held       ids of what the optimizers of examined losses hold
+    pending    reports of this step, each with the tensors that it names
+
+    >>> x, reports = torch.ones(2, requires_grad=True), StepReports({1}, Updates())
+    >>> reports.pending.append((explain((2 * x).sum(), {"x": x}), {"x": x}))
+    >>> reports.publish(1, "the first one")
+    [step 1 (the first one): healthy, loss 4, made by SumBackward0]
+    """
+
+    def __init__(self, steps: Collection[int], updates: Updates):
+        self.published: list[StepReport] = []
+        self.notes: list[str] = []
+        self.held: set[int] = set()
+        self.pending: list[tuple[Report, Named]] = []
+        self._steps, self._updates = steps, updates
+        self._late: list[tuple[StepReport, Named]] = []  # whose alarms the next step may end
+        self._known_dead: set[tuple[str, str]] = set()  # status and name of what was reported
+
+    def publish(
+        self, step: int, why: str, suspects: Collection[int] = (), backwards: int = 1
+    ) -> list[StepReport]:
+        """The reports of this step, now that the gradients of all its losses are known.
+
+        why        it was examined; if it is "", only bad findings about `suspects` count
+        suspects   ids of parameters
+        backwards  how many there were
+        """
+        pending, self.pending, new = self.pending, [], []
+        for report, named in pending:
+            findings = [f for f in report.findings if not self._came(f, named)]
+            if backwards > 1:  # another loss may train what this one does not
+                findings = [f for f in findings if f.status not in DEAD or not alive(named, f.name)]
+            if step not in self._steps:  # what was reported is not reported again
+                findings = [f for f in findings if (f.status, f.name) not in self._known_dead]
+            if not why:
+                findings = [f for f in findings if id(named.get(f.name)) in suspects]
+            if why or any(found.alarming for found in findings):
+                findings = tuple(replace(f, name=called(f.name, named)) for f in findings)
+                found = StepReport(
+                    step,
+                    why or f"gradients have died since step {step - 1}",
+                    replace(report, findings=findings),
+                )
+                alarms = [f for f in findings if f.alarming]
+                if alarms and all(self._may_come(f, named) for f in alarms):
+                    self._late.append((found, named))
+                else:
+                    new += self.add(found)
+        return new
+
+    def publish_late(self, at_the_end: bool = False) -> list[StepReport]:
+        """What the loss of an optimizer's first step did not reach, the second may have reached."""
+        late, self._late, new = self._late, [], []
+        for report, named in late:
+            findings = [f for f in report.report.findings if not self._came(f, named)]
+            if at_the_end or not any(self._may_come(f, named) for f in findings):
+                known = replace(report.report, findings=tuple(findings))
+                new += self.add(replace(report, report=known))
+            else:
+                self._late.append((report, named))
+        return new
+
+    def publish_idle(self, step: int, loss: torch.Tensor, idle: IdleOptimizer) -> list[StepReport]:
+        """What the first steps of an optimizer did not do; a note, if that may be as it should."""
+        alarms = tuple(found for found in idle.findings if found.alarming)
+        normal = [found for found in idle.findings if not found.alarming]
+        for group in grouped(normal, lambda found: found.sentence):
+            names = listed([found.name for found in group], most=3)
+            self.notes.append(f"not trained: {names}: {group[0].sentence}")
+        report = Report(description(loss), alarms, None, History(), {})
+        return self.add(StepReport(step, idle.why, report)) if alarms else []
+
+    def add(self, report: StepReport) -> list[StepReport]:
+        """Publish this one."""
+        dead = [f for f in report.report.findings if f.status in DEAD]
+        self._known_dead.update((found.status, found.name) for found in dead)
+        self.published.append(report)
+        return [report]
+
+    def _may_come(self, found, named):
+        return self._missed(found, named) and self._updates.may_come(named[found.name])
+
+    def _came(self, found, named):
+        return self._missed(found, named) and self._updates.has_come(named[found.name])
+
+    def _missed(self, found, named):
+        """Is it about what an optimizer holds and this loss does not reach?"""
+        none = found.alarming and found.status == "none"
+        return none and id(named.get(found.name)) in self.held
+
+
+def alive(named: dict[str, torch.Tensor], name: str) -> bool:
+    """Has the tensor with this name a gradient other than zero?"""
+    gradient = named[name].grad if name in named else None
+    return gradient is not None and bool(gradient.any())
