@@ -32,6 +32,7 @@ class Traits:
     chooses         those of the branch that a condition chooses
     overwrites      those that it does not replace
     drops           those that dropout keeps
+    looks_up        the rows of a table that it looks up
     picks_targets   the scores of the target classes
     joins           each input gets its own part
     arranges        the numbers come out as they are, in another order, or some of them
@@ -80,6 +81,7 @@ class Traits:
     chooses: bool = False
     overwrites: bool = False
     drops: bool = False
+    looks_up: bool = False
     picks_targets: bool = False
     joins: bool = False
     arranges: bool = False
@@ -111,11 +113,6 @@ class Traits:
         return bool(self.added) and not self.factors
 
 
-_AT_A_ZERO_NORM = "a norm has no derivative at the zero vector"
-_NORM_LAYER = {"factors": (1,), "normalises": True}
-_CENTRED = {**_NORM_LAYER, "added": (2,), "ignores_a_shift": True}
-_ATTENTION = {"has_softmax": True, "ignores_a_shift": True, "mixes": True}
-
 # Kinds with the same traits share a row; no kind has two rows.
 TABLE = {
     # Products, sums and quotients
@@ -141,7 +138,8 @@ TABLE = {
     "Index IndexSelect Gather Take MaskedSelect": Traits(
         arranges=True, picks=True, picks_anew=True, mixes=True
     ),
-    "Embedding EmbeddingBag Sort": Traits(picks=True, picks_anew=True, mixes=True),
+    "Embedding EmbeddingBag": Traits(looks_up=True, picks=True, picks_anew=True, mixes=True),
+    "Sort": Traits(picks=True, picks_anew=True, mixes=True),
     "Max Min Maximum Minimum Fmax Fmin Amax Amin Topk Median Nanmedian Mode Kthvalue Cummax Cummin "
     "MaxPool2D MaxPool2DWithIndices MaxPool3DWithIndices AdaptiveMaxPool2D AdaptiveMaxPool3D": (
         Traits(picks=True, picks_anew=True)
@@ -175,12 +173,14 @@ TABLE = {
     "LogSoftmax": Traits(softmax=True, stationary=True, has_softmax=True, ignores_a_shift=True),
     "SafeSoftmax": Traits(has_softmax=True, ignores_a_shift=True),
     "Logsumexp": Traits(has_softmax=True),
-    "ScaledDotProductFlashAttention": Traits(**_ATTENTION),
-    "ScaledDotProductFlashAttentionForCpu": Traits(**_ATTENTION),
-    "ScaledDotProductEfficientAttention": Traits(**_ATTENTION),
-    "ScaledDotProductCudnnAttention": Traits(**_ATTENTION),
-    "NativeLayerNorm NativeBatchNorm CudnnBatchNorm NativeGroupNorm": Traits(**_CENTRED),
-    "FusedRmsNorm": Traits(**_NORM_LAYER),
+    "ScaledDotProductFlashAttention ScaledDotProductFlashAttentionForCpu "
+    "ScaledDotProductEfficientAttention ScaledDotProductCudnnAttention": (
+        Traits(has_softmax=True, ignores_a_shift=True, mixes=True)
+    ),
+    "NativeLayerNorm NativeBatchNorm CudnnBatchNorm NativeGroupNorm": Traits(
+        factors=(1,), added=(2,), normalises=True, ignores_a_shift=True
+    ),
+    "FusedRmsNorm": Traits(factors=(1,), normalises=True),
     # Losses
     "NllLoss NllLoss2D": Traits(picks_targets=True),
     # Functions with an edge of their domain
@@ -210,7 +210,9 @@ TABLE = {
     "Var VarMean": Traits(
         edge="the variance of a single element is 0/0", stationary=True, of_one=True
     ),
-    "LinalgVectorNorm Norm": Traits(edge=_AT_A_ZERO_NORM, stationary_at_0=True, grows=True),
+    "LinalgVectorNorm Norm": Traits(
+        edge="a norm has no derivative at the zero vector", stationary_at_0=True, grows=True
+    ),
     "Cdist": Traits(
         edge="the distance of two equal points is sqrt(0), with an infinite derivative",
         stationary=True,
@@ -236,6 +238,13 @@ KINDS = {kind: traits for kinds, traits in TABLE.items() for kind in kinds.split
 CALLS = {
     "Square": Traits(grows=True),
     "MultiHeadAttentionForward": Traits(has_softmax=True),
+    "ScaledDotProductAttention": Traits(has_softmax=True),
+    "TrueDivide": KINDS["Div"],
+    "Log1p": KINDS["Log1P"],
+    "Inverse": KINDS["LinalgInvEx"],
+    "LinalgInv": KINDS["LinalgInvEx"],
+    "Logdet": KINDS["LinalgSlogdet"],
+    "Slogdet": KINDS["LinalgSlogdet"],
 }
 _NOTHING = Traits()
 
@@ -295,7 +304,8 @@ SPOILS = frozenset(
 
 
 # The kind of node that a call makes, where the names differ.
-_KIND_OF_CALL = {"truediv": "Div", "rtruediv": "Div", "divide": "Div", "vector_norm": "Norm"}
+_KIND_OF_CALL = {"truediv": "Div", "rtruediv": "Div", "divide": "Div", "rpow": "Pow",
+                 "vector_norm": "Norm"}  # fmt: skip
 
 
 def kind_made_by(call: str) -> str:

@@ -18,10 +18,14 @@ from autograd_surprises.recording.history import History
 from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.recording.stack import modules_on_stack, tensors_on_stack
 from autograd_surprises.several_processes import why_not_alone
-from autograd_surprises.symptoms.advice import not_trained, probably_wrong
-from autograd_surprises.symptoms.examination import Case
+from autograd_surprises.symptoms.constant_terms import constant_terms
+from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding
-from autograd_surprises.symptoms.judging import about_loss, judge, without_idle_experts
+from autograd_surprises.symptoms.idle_experts import without_idle_experts
+from autograd_surprises.symptoms.loss import about_loss
+from autograd_surprises.symptoms.untrained import not_trained
+from autograd_surprises.symptoms.which_symptom import finding_about
+from autograd_surprises.symptoms.wrong import probably_wrong
 
 # The tensors whose gradients are examined.
 Examined = (
@@ -89,7 +93,7 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recorder, frame) -> Repor
         optimizer = wrt
     named = [(names[id(tensor)], tensor) for tensor in held]
     recorded = isinstance(recorder, Recorder)
-    case = Case(loss, backward, history, recorded, names, model, named, optimizer, asked)
+    exam = Examination(loss, backward, history, recorded, names, model, named, optimizer, asked)
     touched = [*modules_on_stack(frame), *([model] if model is not None else [])]
     devices = range(torch.cuda.device_count()) if loss.is_cuda else []
     with (
@@ -99,20 +103,20 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recorder, frame) -> Repor
         torch.random.fork_rng(devices),
         unchanged(touched, held),
     ):
-        failed = walk(case, weights, targets, held)
-        findings = about_loss(case, targets, grad_outputs)
+        failed = walk(exam, weights, targets, held)
+        findings = about_loss(exam, targets, grad_outputs)
         if wrt is None:
-            targets = leaves(case)
+            targets = leaves(exam)
         if failed is not None:
             findings.append(failed)
         else:
-            judged = [judge(case, name, tensor) for name, tensor in targets.items()]
-            findings += without_idle_experts(judged, targets)
-            findings += probably_wrong(case)
-        findings += not_trained(case, targets)
+            each = [finding_about(exam, name, tensor) for name, tensor in targets.items()]
+            findings += without_idle_experts(each, targets)
+            findings += probably_wrong(exam) + constant_terms(exam)
+        findings += not_trained(exam, targets)
     if backward is not None:
         backward.forget()
-    return Report(description(loss), tuple(findings), case.backward, history, names)
+    return Report(description(loss), tuple(findings), exam.backward, history, names)
 
 
 HINTS = {
@@ -198,36 +202,36 @@ def _weights(loss, grad_outputs):
     return grad_outputs
 
 
-def walk(case: Case, weights, targets: dict, held: Iterable[torch.Tensor]) -> Finding | None:
+def walk(exam: Examination, weights, targets: dict, held: Iterable[torch.Tensor]) -> Finding | None:
     """Run the backward; what retain_grad() adds to .grad is removed. A Finding if it raises."""
-    if case.backward is None:
+    if exam.backward is None:
         return None
-    known = [*targets.values(), *held, *case.history.recorder.alive()]
+    known = [*targets.values(), *held, *exam.history.recorder.alive()]
     tensors = {id(t): t for t in known}.values()
-    case.backward.retained = [t for t in tensors if t.retains_grad]
-    recorded = bool(case.history.recorder.hooks)
-    case.backward.hooked = recorded or any(t._backward_hooks for t in tensors)
-    results = [t for t in targets.values() if t.grad_fn in case.backward.steps]
+    exam.backward.retained = [t for t in tensors if t.retains_grad]
+    recorded = bool(exam.history.recorder.hooks)
+    exam.backward.hooked = recorded or any(t._backward_hooks for t in tensors)
+    results = [t for t in targets.values() if t.grad_fn in exam.backward.steps]
     try:
-        with case.backward.unnoticed():
-            case.backward.run(case.loss, weights, results)
+        with exam.backward.unnoticed():
+            exam.backward.run(exam.loss, weights, results)
     except Exception as error:
-        case.history.failed = case.history.recorder.states(case.loss)[-1:]
-        found = finding_of_error(error.with_traceback(None), case.history, case.backward.failed)
+        exam.history.failed = exam.history.recorder.states(exam.loss)[-1:]
+        found = finding_of_error(error.with_traceback(None), exam.history, exam.backward.failed)
         if found.cause == "compiled-for-one-backward":  # the user's own backward works
             return replace(found, name="gradients", status="not examined", also=())
         return found
     return None
 
 
-def leaves(case: Case) -> dict[str, torch.Tensor]:
+def leaves(exam: Examination) -> dict[str, torch.Tensor]:
     """Every leaf of the graph; without a graph, every leaf that was recorded."""
-    if case.backward is not None:
-        found = case.backward.leaves
+    if exam.backward is not None:
+        found = exam.backward.leaves
     else:
-        seen = case.history.recorder.alive()
-        found = [t for t in seen if t.is_leaf and t.requires_grad and t is not case.loss]
-    return _named_apart((case.name(tensor, i), tensor) for i, tensor in enumerate(found))
+        seen = exam.history.recorder.alive()
+        found = [t for t in seen if t.is_leaf and t.requires_grad and t is not exam.loss]
+    return _named_apart((exam.name(tensor, i), tensor) for i, tensor in enumerate(found))
 
 
 def description(loss: torch.Tensor) -> str:

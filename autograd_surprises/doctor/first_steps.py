@@ -11,7 +11,7 @@ from torch.optim import Optimizer
 
 from autograd_surprises.backward.gradient_norms import norms
 from autograd_surprises.doctor.trained import parameters_of
-from autograd_surprises.symptoms.training import Unmoved
+from autograd_surprises.symptoms.untrained import Unmoved
 
 BLOCK = 2**18  # elements that are read at a time
 ODD = 6364136223846793005

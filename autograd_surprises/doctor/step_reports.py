@@ -10,7 +10,7 @@ from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.updates import IdleOptimizer, Updates, called
 from autograd_surprises.recording.history import History
 from autograd_surprises.show.findings import grouped, listed
-from autograd_surprises.symptoms.finding import SAID
+from autograd_surprises.symptoms.finding import STATUS_TEXTS
 
 DEAD = ("none", "zero", "tiny", "not trained")
 Named = dict[str, torch.Tensor]
@@ -36,7 +36,7 @@ class StepReport:
             first, names = group[0], listed([found.name for found in group], most=3)
             why = f": {first.sentence}" if first.sentence else ""
             where = f" [{first.where}]" if first.where else ""
-            lines.append(f"{SAID.get(first.status, first.status)} {names}{why}{where}")
+            lines.append(f"{STATUS_TEXTS.get(first.status, first.status)} {names}{why}{where}")
         return lines
 
     def __str__(self):

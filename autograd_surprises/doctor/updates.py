@@ -14,7 +14,7 @@ from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.trained import parameters_of, trained_by
 from autograd_surprises.recording.setup_lines import built_at
 from autograd_surprises.symptoms.finding import Finding
-from autograd_surprises.symptoms.training import (
+from autograd_surprises.symptoms.untrained import (
     HOLDS_FROZEN,
     NO_LOSS,
     SKIPPED,

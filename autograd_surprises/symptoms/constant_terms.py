@@ -1,26 +1,44 @@
 """Terms of the loss that have no history: they change its value, and train nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 from autograd_surprises.backward.steps import BackwardStep
+from autograd_surprises.operations import ARITHMETIC, traits_of
 from autograd_surprises.recording.history import History
 from autograd_surprises.symptoms.detached import Detached, detached
-from autograd_surprises.symptoms.examination import Case
+from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding
-from autograd_surprises.symptoms.wrong import CONSTANT_TERM, MAYBE_CONSTANT_TERM, ConstantTerm
+from autograd_surprises.symptoms.rule import Rule
 
-SUMS = {"Add", "Sub"}
-SCALES = {"Mul", "Div", "Neg", "Alias", "Clone", "View", "Squeeze"}
 BY_ACCIDENT = {"copy", "integer", "no-derivative", "escape"}  # a term of the loss is never meant so
 MAYBE_MEANT = {"detach", "data", "no-grad"}
-ARITHMETIC = {"add", "radd", "iadd", "sub", "rsub", "mul", "rmul", "div", "truediv", "neg", "sum",
-              "mean", "float", "to", "squeeze"}  # fmt: skip
 
 
-def constant_terms(case: Case) -> list[Finding]:
+class ConstantTerm(NamedTuple):
+    """A term of the loss that has no history, with what the rule about its cut says."""
+
+    sentence: str
+    fix: str
+
+
+CONSTANT_TERM = Rule(
+    "constant-term/certain",
+    "a term that is added to the loss has no history: it changes the value and trains nothing. "
+    "{sentence}",
+    "{fix}",
+)
+
+MAYBE_CONSTANT_TERM = Rule(
+    "constant-term/maybe",
+    "a term that is added to the loss has no history, maybe by mistake: it changes the value and "
+    "trains nothing. {sentence}",
+    "{fix}; if it is meant, add the term to what you log, not to the loss",
+)
+
+
+def constant_terms(exam: Examination) -> list[Finding]:
     """Terms that were computed from tensors with a history, which was cut on the way.
 
     >>> from autograd_surprises.doctor import trace
@@ -31,36 +49,38 @@ def constant_terms(case: Case) -> list[Finding]:
     'integer'
     """
     found = []
-    for step in _sums(case) if case.backward is not None else ():
-        call = case.history.call_of(step.node)
+    for step in _sums(exam) if exam.backward is not None else ():
+        call = exam.history.call_of(step.node)
         if call is None or call.function or all(node is not None for node, _ in step.edges):
             continue
         for state in call.inputs:
-            if _is_detached(case.history, state):
+            if _is_detached(exam.history, state):
                 return []  # hard + soft - soft.detach(): the value is replaced on purpose
-            term = _term(case.history, state)
+            term = _term(exam.history, state)
             if term is not None:
-                found.append(_told(term, call))
+                found.append(_finding(term, call))
     return found
 
 
-def _told(term, added):
+def _finding(term, added):
     places = (("cut at", term.where), ("added at", added.where))
-    told = term.rule.finding(term.lost)
+    cut = term.rule.finding(term.lost)
     rule = MAYBE_CONSTANT_TERM if term.rule.cause in MAYBE_MEANT else CONSTANT_TERM
-    said = rule.finding(ConstantTerm(told.sentence, told.fix))
-    return replace(said, cause=told.cause, section=told.section).about("loss", "wrong", places)
+    found = rule.finding(ConstantTerm(cut.sentence, cut.fix))
+    return replace(found, cause=cut.cause, section=cut.section).about("loss", "wrong", places)
 
 
-def _sums(case) -> Iterator[BackwardStep]:
+def _sums(exam) -> Iterator[BackwardStep]:
     """The sums of single numbers that make the loss."""
-    waiting = [case.backward.root]
+    waiting = [exam.backward.root]
     while waiting:
         step = waiting.pop()
-        if step.kind in SUMS | SCALES and all(a and a.total == 1 for a in step.arriving):
-            if step.kind in SUMS:
+        traits = traits_of(step.kind)
+        passes = traits.only_adds or traits.scales or traits.arranges
+        if passes and all(a and a.total == 1 for a in step.arriving):
+            if traits.only_adds:
                 yield step
-            waiting += [case.backward.steps[node] for node, _ in step.edges if node is not None]
+            waiting += [exam.backward.steps[node] for node, _ in step.edges if node is not None]
 
 
 def _is_detached(history, state):

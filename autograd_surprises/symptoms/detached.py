@@ -78,7 +78,7 @@ def detached_when_made(history: History, tensor: torch.Tensor) -> Detached | Non
 
 DETACHED = Rulebook(DetachedRule)
 
-DETACHED.add(
+REENTRANT_CHECKPOINT = DETACHED.add(
     "reentrant-checkpoint/no-input",
     "checkpoint(..., use_reentrant=True) records nothing unless one of its inputs requires a "
     "gradient, and none does: the parameters inside do not count",

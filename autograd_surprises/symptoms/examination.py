@@ -17,17 +17,18 @@ from autograd_surprises.backward.steps import (
 )
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.recording.history import History
-from autograd_surprises.symptoms.births import born_in_forward
 from autograd_surprises.symptoms.finding import Finding
-from autograd_surprises.symptoms.nonfinite import NAN_LEAF
+from autograd_surprises.symptoms.nonfinite_forward import NAN_LEAF, first_nonfinite
 from autograd_surprises.symptoms.rule import Named, Rulebook
 from autograd_surprises.symptoms.where_it_went import Destinations
 
+NEAR = 20  # how many steps above a tensor are searched for what blocks a part of its gradient
+TINY_SHARE = 1e-5  # of what entered at the loss: less is tiny
 SCALE = 2.0**16  # what torch.amp.GradScaler starts with
 
 
 @dataclass
-class Case:
+class Examination:
     """One loss, its watched backward, its recorded forward pass, and names of tensors.
 
     backward  None for a loss without a graph
@@ -40,8 +41,9 @@ class Case:
 
     >>> x = torch.ones(2, requires_grad=True)
     >>> loss = x.sum()
-    >>> case = Case(loss, Backward(loss.grad_fn), History(), False, {id(x): "x"}, None)
-    >>> case.name(case.leaves[0])
+    >>> backward = Backward(loss.grad_fn)
+    >>> exam = Examination(loss, backward, History(), False, {id(x): "x"}, None)
+    >>> exam.name(exam.leaves[0])
     'x'
     """
 
@@ -55,7 +57,7 @@ class Case:
     optimizer: torch.optim.Optimizer | None = None
     asked: bool = True
     tiny: dict[tuple[BackwardStep, GradientSize], Finding] = field(default_factory=dict)
-    _told: dict = field(default_factory=dict)
+    _found: dict = field(default_factory=dict)
 
     def __post_init__(self):
         for step in self.backward.steps.values() if self.backward else ():
@@ -70,9 +72,9 @@ class Case:
     def why(self, step: BackwardStep, rules: Rulebook) -> Finding:
         """The first rule that fits a step, reported once for all tensors that it concerns."""
         key = step, id(rules)
-        if key not in self._told:
-            self._told[key] = rules.first(step).finding(step)
-        return self._told[key]
+        if key not in self._found:
+            self._found[key] = rules.first(step).finding(step)
+        return self._found[key]
 
     @cached_property
     def held(self) -> set[int]:
@@ -146,13 +148,13 @@ class Case:
         return Destinations(self.history, self.loss, self.backward)
 
     @cached_property
-    def birth(self) -> Finding | None:
-        """The finding about inf and NaN in the forward pass, if there are any."""
+    def first_nonfinite(self) -> Finding | None:
+        """The finding about the first inf or NaN of the forward pass, if there is one."""
         for i, leaf in enumerate(self.leaves):
             if bool(numbers_of(leaf).isnan().any()):
                 found = NAN_LEAF.finding(Named(self.name(leaf, i)))
                 return found.about("", "", (("written at", self.history.written_at(leaf)),))
-        return born_in_forward(self.loss, self.backward, self.history, self.named)
+        return first_nonfinite(self.loss, self.backward, self.history, self.named)
 
     @cached_property
     def leaves_by_memory(self) -> dict[tuple, torch.Tensor]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.recording.places import Where
 from autograd_surprises.show.badge import Badge
 from autograd_surprises.show.colours import GREEN, GREY, OCHRE, PURPLE, RED
 from autograd_surprises.show.findings import finding_html, findings_text, with_breaks
 
-SAID = {"none": "None", "nan": "NaN", "error": "ERROR", "zero": "ZERO", "tiny": "TINY",
+STATUS_TEXTS = {"none": "None", "nan": "NaN", "error": "ERROR", "zero": "ZERO", "tiny": "TINY",
         "exploding": "EXPLODING", "wrong": "WRONG", "not trained": "NOT TRAINED",
         "not examined": "NOT EXAMINED"}  # fmt: skip
 NORMAL = ("ok", "partial", "not examined")
@@ -82,13 +83,13 @@ class Finding:
         return self.places[0][1] if self.places else None
 
     @property
-    def said(self) -> str:
+    def status_text(self) -> str:
         """The status in words, and whether it is normal.
 
-        >>> Finding("w", "zero").said, Finding("w", "zero", alarm=False).said
+        >>> Finding("w", "zero").status_text, Finding("w", "zero", alarm=False).status_text
         ('ZERO', 'ZERO (normal)')
         """
-        return SAID.get(self.status, self.status) + (" (normal)" if self._excused else "")
+        return STATUS_TEXTS.get(self.status, self.status) + (" (normal)" if self._excused else "")
 
     @property
     def alarming(self) -> bool:
@@ -97,7 +98,7 @@ class Finding:
     @property
     def badge(self) -> Badge:
         """The status on its colour, or on grey if it only looks bad."""
-        return Badge(self.said, GREY if self._excused else COLOURS.get(self.status, RED))
+        return Badge(self.status_text, GREY if self._excused else COLOURS.get(self.status, RED))
 
     @property
     def _excused(self):
@@ -111,9 +112,23 @@ class Finding:
         return [(label, text) for label, text in [*rows, ("fix", self.fix)] if text]
 
     def __str__(self):
-        return findings_text(f"{self.said}  {self.name}", self.lines())
+        return findings_text(f"{self.status_text}  {self.name}", self.lines())
 
     __repr__ = __str__
 
     def _repr_html_(self):
         return finding_html(self.badge, f"<code>{with_breaks(self.name)}</code>", self.lines())
+
+
+def at(step: BackwardStep, label: str = "at") -> tuple:
+    """The place of a step, if the forward pass was recorded."""
+    return ((label, step.where),)
+
+
+def in_and_out(step: BackwardStep) -> str:
+    """What arrived at a step and what left it: "RoundBackward0: 2 of 3 in, 0 of 3 out"."""
+    known = step.called.replace("_", "") in step.name.lower()
+    part = "" if known else f", part of {step.called}()"
+    arrived = ", ".join(size.in_words() for size in step.arriving if size)
+    left = ", ".join(size.in_words() for size in step.leaving if size) or "nothing"
+    return f"{step.name}{part}: {arrived} in, {left} out"

@@ -8,6 +8,7 @@ from string import Formatter
 from typing import NamedTuple
 
 from autograd_surprises.backward.steps import BackwardStep
+from autograd_surprises.operations import is_one_of
 from autograd_surprises.sections import address
 from autograd_surprises.symptoms.finding import Finding
 
@@ -78,15 +79,16 @@ class Named(NamedTuple):
 class StepRule(Rule):
     """A rule about a step of backward.
 
-    on  kinds of graph nodes, separated by spaces ("" is every kind) -> when it fits these
+    on  which steps it is about -> when it fits these. "staircase Prod" is about those with this
+        trait in operations.py and those of this kind, "" about all
     """
 
     on: Mapping[str, Callable[[BackwardStep], bool]]
 
     def fits(self, facts: BackwardStep) -> bool:
         return any(
-            facts.kind in (kinds.split() or [facts.kind]) and when(facts)
-            for kinds, when in self.on.items()
+            (not names or is_one_of(facts.kind, names)) and when(facts)
+            for names, when in self.on.items()
         )
 
 

@@ -1,15 +1,21 @@
 """A gradient arrives, but it is probably not the intended one."""
 
-from __future__ import annotations
-
+import dis
+import inspect
 import math
+from types import CodeType
 from typing import NamedTuple
 
 import torch
 
 from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.graph import Node, kind_of, name_of, only_way
-from autograd_surprises.symptoms.rule import Rule, Rulebook, StepRule
+from autograd_surprises.operations import ELEMENTWISE_LOSSES, traits_of
+from autograd_surprises.recording.places import owner, where_defined
+from autograd_surprises.recording.setup_lines import FLAG, stored_at
+from autograd_surprises.symptoms.examination import Examination
+from autograd_surprises.symptoms.finding import Finding, at
+from autograd_surprises.symptoms.rule import Named, Rule, Rulebook, StepRule
 
 
 class OldGradient(NamedTuple):
@@ -52,11 +58,6 @@ OWN_FUNCTION = StepRule(
 )
 
 
-# Between two operations these only arrange elements.
-ARRANGES = {"View", "UnsafeView", "ReshapeAlias", "Expand", "Transpose", "T", "Permute", "Squeeze",
-            "Unsqueeze", "Select", "Slice", "Index", "Clone", "ToCopy", "Alias"}  # fmt: skip
-
-
 def probabilities_made_by(node: Node) -> Node | None:
     """The softmax or sigmoid whose results, as they are, arrive at the input of a node.
 
@@ -67,9 +68,10 @@ def probabilities_made_by(node: Node) -> Node | None:
     """
     for maker in only_way(node.next_functions[0][0]):
         kind = kind_of(name_of(maker))
-        if kind in ("Softmax", "Sigmoid"):
+        traits = traits_of(kind)
+        if traits.probabilities:
             return maker
-        if kind not in ARRANGES and not (kind in ("Mm", "Bmm") and _averages(maker)):
+        if not traits.arranges and not (kind in ("Mm", "Bmm") and _averages(maker)):
             return None
     return None
 
@@ -118,7 +120,7 @@ EXPECTED.add(
     "nll_loss gets probabilities: each row sums to 1. It expects their logarithms, so the loss is "
     "-p, not -log p, and a sample that is far off gets almost no gradient",
     "use log_softmax instead of softmax, or pass the raw scores to cross_entropy",
-    on={"NllLoss NllLoss2D": _are_probabilities},
+    on={"picks_targets": _are_probabilities},
 )
 
 MODULE_BACKWARD = Rule(
@@ -136,8 +138,6 @@ MODULE_FLAG = Rule(
     "{name}.requires_grad_(False), a method, freezes all parameters of the module",
     "freezing.module",
 )
-
-LOSSES = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}
 
 
 class Meeting(NamedTuple):
@@ -167,7 +167,7 @@ def _crosses(meeting: Meeting) -> bool:
     """
     operation, tracked, first, second, is_loss = meeting
     sizes = [[n for n in shape if n != 1] for shape in (first, second)]
-    meets = (is_loss and tracked < 2) or (operation in LOSSES and tracked == 1)
+    meets = (is_loss and tracked < 2) or (operation in ELEMENTWISE_LOSSES and tracked == 1)
     if not meets or not sizes[0] == sizes[1] != []:
         return False
     return math.prod(meeting.result) > math.prod(first)
@@ -183,23 +183,115 @@ BROADCAST = Rule(
 )
 
 
-class ConstantTerm(NamedTuple):
-    """What is said about the cut behind a term of the loss that has no history."""
+def accumulated(exam: Examination, found: Finding, leaf: torch.Tensor) -> Finding:
+    """The same, unless .grad, to which backward() adds, already holds this very gradient."""
+    times = exam.backward.grads[id(leaf)].times_in_grad
+    if times is None:
+        return found
+    calls = [call for call in exam.history.calls if call.name == "backward"]
+    places = (("backward at", calls[-1].where),) if calls else ()
+    wrong = ACCUMULATED.finding(OldGradient(times))
+    return wrong.about(found.name, "wrong", places, found.node)
 
-    sentence: str
-    fix: str
+
+def probably_wrong(exam: Examination) -> list[Finding]:
+    """Steps and calls whose gradient is probably not the intended one.
+
+    >>> scores = torch.ones(1, 3, requires_grad=True)
+    >>> loss = torch.nn.functional.cross_entropy(scores.softmax(1), torch.tensor([0]))
+    >>> explain(loss, {"scores": scores})["loss"].cause
+    'double-softmax'
+    """
+    found, own = [], {}
+    for step in exam.backward.ran() if exam.backward else ():
+        if CHANGED_GRADIENT.fits(step):
+            found.append(
+                CHANGED_GRADIENT.finding(step).about(step.own_name, "wrong", at(step, "applied at"))
+            )
+        for rule in EXPECTED:
+            if rule.fits(step):
+                places = _of_probabilities(exam, step)
+                found.append(rule.finding(step).about("loss", "wrong", places))
+        if OWN_FUNCTION.fits(step):
+            own.setdefault(step.own_name, step)
+    for name, step in own.items():
+        found.append(OWN_FUNCTION.finding(step).about(name, "ok", at(step, "applied at")))
+    steps = exam.backward.steps.values() if exam.backward else ()
+    names = {step.node._sequence_nr(): step.name for step in steps}
+    for call in [call for call in exam.history.calls if call.shapes]:
+        meeting = Meeting(call.operation, *call.shapes, exam.history.is_loss(call, names))
+        if BROADCAST.fits(meeting):
+            places = (("at", call.where),)
+            found.append(BROADCAST.finding(meeting).about("loss", "wrong", places))
+    return found + _used_twice(exam) + _never_called(exam) + _flags_of_modules(exam)
 
 
-CONSTANT_TERM = Rule(
-    "constant-term/certain",
-    "a term that is added to the loss has no history: it changes the value and trains nothing. "
-    "{sentence}",
-    "{fix}",
-)
+def _used_twice(exam):
+    """Leaves whose gradients add up over several steps."""
+    found = []
+    for i, leaf in enumerate(exam.leaves):
+        again = exam.history.recorder.reused.used_again(leaf)
+        if again is not None:
+            places = zip(("backward at", "used at"), again, strict=True)
+            found.append(USED_TWICE.finding().about(exam.name(leaf, i), "wrong", places))
+    return found
 
-MAYBE_CONSTANT_TERM = Rule(
-    "constant-term/maybe",
-    "a term that is added to the loss has no history, maybe by mistake: it changes the value and "
-    "trains nothing. {sentence}",
-    "{fix}; if it is meant, add the term to what you log, not to the loss",
-)
+
+def _of_probabilities(exam, step):
+    """The line of the softmax, unless something else needs its result: then that of the loss."""
+    made = exam.backward.steps.get(probabilities_made_by(step.node))
+    if made is None:
+        return at(step)
+    places = (*at(made, "probabilities made at"), *at(step))
+    return places if len(exam.backward.into[made.node, 0]) == 1 else places[::-1]
+
+
+def _never_called(exam):
+    """The backward() of the user's modules that gets a gradient or a context, as a Function's."""
+    found = []
+    for kind in {type(m): None for m in (exam.model.modules() if exam.model is not None else ())}:
+        code = getattr(getattr(kind, "backward", None), "__code__", None)
+        if code is not None and owner(code) == "user" and _gets_gradient(code):
+            places = (("at", where_defined(code)),)
+            finding = MODULE_BACKWARD.finding(Named(kind.__name__))
+            found.append(finding.about(kind.__name__, "wrong", places))
+    return found
+
+
+def _flags_of_modules(exam):
+    """Modules whose `requires_grad = False` froze nothing. A class may use it for its own ends."""
+    found = []
+    for name, module in exam.model.named_modules() if exam.model is not None else ():
+        if (
+            vars(module).get(FLAG) is False
+            and not _reads_flag(type(module))
+            and any(exam.trains(parameter) for parameter in module.parameters())
+        ):
+            name = name or type(module).__name__
+            places = (("set at", stored_at(module, FLAG)),)
+            found.append(MODULE_FLAG.finding(Named(name)).about(name, "wrong", places))
+    return found
+
+
+def _reads_flag(kind):
+    """Does the user's own class, or one that it is derived from, read an attribute of this name?"""
+    own = [each for each in kind.__mro__ if not each.__module__.startswith("torch.")]
+    for member in (member for each in own for member in vars(each).values()):
+        function = inspect.unwrap(getattr(member, "fget", member))
+        if _code_reads_flag(getattr(function, "__code__", None)):
+            return True
+    return False
+
+
+def _code_reads_flag(code):
+    """Also in the functions inside it, and with getattr, where the name is a constant."""
+    if not isinstance(code, CodeType):
+        return False
+    loads = (each for each in dis.get_instructions(code) if each.opname.startswith("LOAD_"))
+    return any(each.argval == FLAG for each in loads) or any(map(_code_reads_flag, code.co_consts))
+
+
+def _gets_gradient(code):
+    """Not so the inverse of a flow, nor a method that calls loss.backward()."""
+    arguments = code.co_varnames[: code.co_argcount]
+    return any("grad" in name or name == "ctx" for name in arguments)

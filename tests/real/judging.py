@@ -10,7 +10,7 @@ import numpy
 import torch
 
 from autograd_surprises.doctor import diagnosis
-from autograd_surprises.symptoms.examination import Case
+from autograd_surprises.symptoms.examination import Examination
 
 HALF = 0.5  # of the zeros of a gradient have to vanish where the blamed step passes noise instead
 GROWS = 100  # times as large a tiny gradient has to become where the blamed step passes noise
@@ -26,28 +26,28 @@ def seed() -> None:
 @contextmanager
 def noting_blame() -> Iterator[dict[str, object]]:
     """Notes, for each tensor judged while this is active, which step of backward is blamed."""
-    why, judge = Case.why, diagnosis.judge
-    asked, blamed, told = [], {}, {}
+    why, finding_about = Examination.why, diagnosis.finding_about
+    asked, blamed, known = [], {}, {}
 
-    def noted_why(case, step, *args, **kwargs):
+    def noted_why(exam, step, *args, **kwargs):
         asked.append(step)
-        return why(case, step, *args, **kwargs)
+        return why(exam, step, *args, **kwargs)
 
-    def noted_judge(case, name, tensor):
+    def noted_finding(exam, name, tensor):
         asked.clear()
-        found = judge(case, name, tensor)
-        story = found.status, found.sentence, found.places
+        found = finding_about(exam, name, tensor)
+        key = found.status, found.sentence, found.places
         if asked and found.cause:
-            told[story] = asked[0]
-        if story in told:  # another tensor may have had the same story, found once
-            blamed[name] = told[story]
+            known[key] = asked[0]
+        if key in known:  # another tensor may have had the same finding, searched once
+            blamed[name] = known[key]
         return found
 
-    Case.why, diagnosis.judge = noted_why, noted_judge
+    Examination.why, diagnosis.finding_about = noted_why, noted_finding
     try:
         yield blamed
     finally:
-        Case.why, diagnosis.judge = why, judge
+        Examination.why, diagnosis.finding_about = why, finding_about
 
 
 def untrue(report, loss: torch.Tensor, step, blamed: dict) -> list[str]:
@@ -87,7 +87,7 @@ def _wrong(found, loss, training, tensors, grads, blamed):
     gradient = None if gradient is None else gradient.to_dense() if gradient.is_sparse else gradient
     if found.status in STATUS and not STATUS[found.status](gradient):
         return "that is not its gradient"
-    if "changes nothing" in found.sentence:
+    if found.rule == "cancel/before-normalisation":
         same = _may_be_shifted(training, tensors[found.name])
         return "" if same else "the loss changes when it is shifted"
     step = blamed.get(found.name)

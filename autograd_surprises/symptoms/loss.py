@@ -1,13 +1,15 @@
 """The loss itself: it has no history, is not one number, or is not finite."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
 
 from autograd_surprises.symptoms.detached import RECORD
+from autograd_surprises.symptoms.examination import Examination
+from autograd_surprises.symptoms.finding import Finding, at
+from autograd_surprises.symptoms.nonfinite_forward import UNKNOWN_ORIGIN
 from autograd_surprises.symptoms.rule import Rule, Rulebook
+from autograd_surprises.symptoms.where_it_went import lost_behind
 
 
 @dataclass(frozen=True)
@@ -88,3 +90,37 @@ LOSS.add(
     "error.vector-loss",
     when=lambda facts: facts.loss.numel() != 1 and not facts.has_weights,
 )
+
+
+def about_loss(
+    exam: Examination, targets: dict, grad_outputs: torch.Tensor | None
+) -> list[Finding]:
+    """Findings about the loss itself: no history, not one number, not finite.
+
+    >>> explain(torch.ones(2).sum())["loss"].rule
+    'no-history/cut'
+    """
+    facts = LossFacts(exam.loss, exam.recorded, grad_outputs is not None)
+    rule = next((rule for rule in LOSS if rule.fits(facts)), None)
+    if rule is not None:
+        status = "none" if rule is LOSS_IS_LEAF else "error"
+        return [rule.finding(facts).about("loss", status, _lost_at(exam, targets))]
+    if not bool(exam.loss.isfinite().all()):
+        status = "nan" if bool(exam.loss.isnan().any()) else "inf"
+        found = exam.first_nonfinite or UNKNOWN_ORIGIN.finding()
+        return [found.about("loss", status, found.places)]
+    return []
+
+
+def _lost_at(exam, targets):
+    """Where a loss lost its history or was made; otherwise, where frozen tensors were made."""
+    if exam.backward is not None:
+        return at(exam.backward.root, "made at")
+    lost = lost_behind(exam.history, exam.history.recorder.states(exam.loss))
+    if lost or exam.loss.requires_grad:
+        return lost
+    return [
+        (f"{name}, which requires no gradient, was made at", exam.history.made_at(tensor))
+        for name, tensor in targets.items()
+        if not tensor.requires_grad
+    ]

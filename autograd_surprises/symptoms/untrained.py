@@ -1,12 +1,19 @@
 """A tensor gets a gradient, but no optimizer updates it; or an optimizer makes steps in vain."""
 
-from __future__ import annotations
-
+import gc
 from typing import NamedTuple
 
 import torch
+from torch import nn
 
+from autograd_surprises.graph import leaf_of, only_way
+from autograd_surprises.recording.setup_lines import built_at, stored_at
+from autograd_surprises.recording.stack import held_tensors
+from autograd_surprises.symptoms.examination import Examination
+from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.rule import Rule, Rulebook
+
+REGISTERED = set(vars(nn.Module()))  # attributes that every module has
 
 UNREGISTERED = Rule(
     "unregistered/attribute",
@@ -172,3 +179,95 @@ UNMOVED.add(
     "rounded away",
     "take a larger learning rate, or look for what makes the gradient so small",
 )
+
+
+def not_trained(exam: Examination, targets: dict) -> list[Finding]:
+    """Tensors that get a gradient but no update.
+
+    >>> layer = torch.nn.Linear(2, 1)
+    >>> optimizer = torch.optim.SGD([layer.weight], lr=0.1)
+    >>> loss = layer(torch.ones(1, 2)).sum()
+    >>> explain(loss, layer, optimizer=optimizer)["bias"].cause
+    'not-in-optimizer'
+    """
+    if exam.model is None:
+        return []
+    mine = dict(exam.model.named_parameters())
+    known = {id(tensor) for tensor in (*mine.values(), *targets.values())}
+    unheld = mine.items() if exam.optimizer is not None else ()
+    missing = {n: p for n, p in unheld if id(p) not in exam.held and _moves(exam, p)}
+    strangers = [leaf for leaf in exam.leaves if id(leaf) not in known | exam.held]
+    by_optimizers, by_modules = holders() if strangers or missing else (set(), set())
+    strangers = [leaf for leaf in strangers if id(leaf) not in by_optimizers]
+    found = [_stored(exam, leaf) or _made_in_forward(exam, leaf, by_modules) for leaf in strangers]
+    found = [finding for finding in found if finding is not None]
+    found.sort(key=lambda finding: finding.name)
+    if exam.optimizer is None:
+        return found
+    missing = {name: p for name, p in missing.items() if id(p) not in by_optimizers}
+    built = ("the optimizer was built at", built_at(exam.optimizer))
+    made = {name: exam.history.made_at(parameter) for name, parameter in missing.items()}
+    stale = exam.held - {id(p) for p in (*mine.values(), *exam.leaves)} - exam.names.keys()
+    if missing and stale:
+        places = (built, ("new ones made at", made[next(iter(missing))]))
+        finding = STALE_OPTIMIZER.finding(Strangers(len(stale)))
+        found.append(finding.about("optimizer", "not trained", places))
+    for name in missing:
+        places = (built, ("made at", made[name]))
+        found.append(NOT_IN_OPTIMIZER.finding().about(name, "not trained", places))
+    return found
+
+
+def holders() -> tuple[set[int], set[int]]:
+    """The ids of what living optimizers hold, and of what living modules hold as parameters.
+
+    >>> layer = torch.nn.Linear(2, 1)
+    >>> optimizer = torch.optim.SGD([layer.bias], lr=0.1)
+    >>> [(id(p) in by_one, id(p) in by_other) for by_one, by_other in [holders()]
+    ...  for p in (layer.weight, layer.bias)]
+    [(False, True), (True, True)]
+    """
+    by_optimizers, by_modules = set(), set()
+    for thing in gc.get_objects():  # isinstance() would wake up lazy proxies
+        if issubclass(type(thing), torch.optim.Optimizer):
+            groups = vars(thing).get("param_groups", ())
+            by_optimizers.update(id(p) for group in groups for p in group["params"])
+        elif issubclass(type(thing), nn.Module):
+            by_modules.update(map(id, vars(thing).get("_parameters", {}).values()))
+    return by_optimizers, by_modules
+
+
+def _moves(exam, parameter):
+    """Does a gradient that is not 0 arrive at it?"""
+    gradient = exam.backward.grads.get(id(parameter)) if exam.backward else None
+    return gradient is not None and bool(gradient.size.nonzero)
+
+
+def _stored(exam, leaf):
+    """A leaf that is not a parameter of the model, but is in one of its attributes."""
+    made = ("made at", exam.history.made_at(leaf))
+    for name, module in exam.model.named_modules():
+        for attribute, value in vars(module).items():
+            for path, tensor in () if attribute in REGISTERED else held_tensors(value, attribute):
+                if tensor is leaf or _source(tensor) is leaf:
+                    rule = UNREGISTERED if tensor is leaf else UNREGISTERED_RESULT
+                    path = f"{name}.{path}" if name else path
+                    places = ("stored at", stored_at(module, attribute)), made
+                    return rule.finding().about(path, "not trained", places)
+    return None
+
+
+def _source(tensor):
+    """The one leaf that a non-leaf was computed from."""
+    *_, last = None, *only_way(tensor.grad_fn)
+    return last and leaf_of(last)
+
+
+def _made_in_forward(exam, leaf, by_modules):
+    """A recorded Parameter that no module, no optimizer and no variable of the user holds."""
+    made = exam.history.made_at(leaf)
+    if made is None or not isinstance(leaf, nn.Parameter) or id(leaf) in exam.names:
+        return None
+    if id(leaf) in by_modules:
+        return None
+    return MADE_IN_FORWARD.finding().about(exam.name(leaf), "not trained", (("made at", made),))

@@ -1,0 +1,75 @@
+"""The gradient of a bias or a scale is 0, or nearly 0, because its contributions cancel."""
+
+from itertools import islice
+
+import torch
+
+from autograd_surprises.backward.noise import TRIES, arriving_at, sent
+from autograd_surprises.backward.steps import BackwardStep, GradientSize, size_of
+from autograd_surprises.graph import Edge
+from autograd_surprises.operations import traits_of
+from autograd_surprises.symptoms.examination import NEAR, Examination
+from autograd_surprises.symptoms.factors import added_at
+from autograd_surprises.symptoms.rule import Rule
+
+LAST_DIGITS = 100  # rounding errors that may add up in a sum of contributions that cancel
+
+BEFORE_NORMALISATION = Rule(
+    "cancel/before-normalisation",
+    "its contributions cancel, up to rounding, when they are added: adding a constant here changes "
+    "nothing, as for a bias before BatchNorm, or a bias of the keys in attention",
+    "do nothing, or leave out this bias",
+    alarm=False,
+)
+
+BALANCED = Rule(
+    "cancel/balanced",
+    "its contributions cancel, up to rounding, when they are added: at these values, the loss does "
+    "not depend on it to first order",
+    "do nothing if another tensor of the same layer gets a gradient",
+    alarm=False,
+)
+
+
+def cancelling_shift(exam: Examination, step: BackwardStep, edge: Edge) -> Rule | None:
+    """The rule, if a tensor is added in many places, and their gradients cancel.
+
+    They may cancel whatever the loss is, because of a normalisation above, or only here. None if
+    those of other tensors cancel, too.
+    """
+    k, (arrived, *more) = added_at(step, edge[0]), step.arriving
+    if k is None or not arrived or any(more) or step.leaving[k].total >= arrived.total:
+        return None
+    _, dtype, _ = exam.backward.like[step.node, 0]
+    if not _cancels(step.leaving[k], arrived, dtype) or not others_get_more(exam, step, k):
+        return None
+    above = [s for s, _ in islice(exam.backward.main_way(step.node, 0), NEAR)]
+    for normalising in [s for s in above if traits_of(s.kind).ignores_a_shift][:TRIES]:
+        starts = arriving_at(normalising)
+        arrived = sent(exam.backward, starts, (step.node, 0))
+        added = sent(exam.backward, starts, edge)
+        if arrived is None or added is None:
+            break
+        if _cancels(size_of(added), size_of(arrived), arrived.dtype):
+            return BEFORE_NORMALISATION
+    return BALANCED
+
+
+def is_cancelling_scale(exam: Examination, step: BackwardStep, edge: Edge) -> bool:
+    """Is it the weight of a normalisation, and do the parts of its gradient cancel?"""
+    if not traits_of(step.kind).normalises or edge not in step.edges or not step.arriving[0]:
+        return False
+    _, dtype, _ = exam.backward.like[step.node, 0]
+    k = step.edges.index(edge)
+    return _cancels(step.leaving[k], step.arriving[0], dtype) and others_get_more(exam, step, k)
+
+
+def others_get_more(exam: Examination, step: BackwardStep, k: int) -> bool:
+    """Do other tensors get a gradient from this step; or elsewhere, if it only adds a constant?"""
+    others = [size for i, size in enumerate(step.leaving) if size and i != k]
+    others = others or [arrived.size for arrived in exam.backward.grads.values()]
+    return any(size.nonzero for size in others if size is not step.leaving[k])
+
+
+def _cancels(total: GradientSize, contributions: GradientSize, dtype: torch.dtype) -> bool:
+    return total.l1 <= LAST_DIGITS * torch.finfo(dtype).eps * contributions.l1

@@ -1,0 +1,353 @@
+"""The gradient of a tensor is None: where its history was lost, or why no path leads to it."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import torch
+from torch.utils.checkpoint import checkpoint
+
+from autograd_surprises.backward.steps import BackwardStep, GradientSize, memory
+from autograd_surprises.graph import Edge
+from autograd_surprises.recording.places import owner_of
+from autograd_surprises.recording.setup_lines import stored_at
+from autograd_surprises.symptoms.detached import (
+    INFERENCE_MODE,
+    RECORD,
+    REENTRANT_CHECKPOINT,
+    STRAIGHT_THROUGH,
+    detached_when_made,
+)
+from autograd_surprises.symptoms.examination import Examination
+from autograd_surprises.symptoms.finding import Finding, at
+from autograd_surprises.symptoms.rule import Named, Rule, Rulebook
+
+
+@dataclass(frozen=True)
+class TensorFacts:
+    """A tensor that no gradient reaches.
+
+    is_buffer    of the model
+    recorded     was the forward pass recorded?
+    is_used      did a recorded call compute something from it?
+    is_copied    did such calls only return numbers without history?
+    constant_of  the name of a step that keeps its numbers as a constant, or ""
+    derivative_only  does the loss use only the derivative of what was computed from it?
+    in_library   was the last thing that was computed from it a library's?
+    on_purpose   frozen, as a part of a model may be: others beside it are trained
+    picked       frozen, and the optimizer holds it, but not others beside it that are frozen, too
+
+    >>> UNREACHED.first(TensorFacts(torch.ones(2), recorded=True, is_used=False)).cause
+    'unused'
+    """
+
+    tensor: torch.Tensor
+    is_buffer: bool = False
+    recorded: bool = False
+    is_used: bool = False
+    is_copied: bool = False
+    constant_of: str = ""
+    derivative_only: bool = False
+    in_library: bool = False
+    on_purpose: bool = False
+    picked: bool = False
+
+    @property
+    def inference(self) -> bool:
+        return self.tensor.is_inference()
+
+    @property
+    def is_integer(self) -> bool:
+        return not (self.tensor.is_floating_point() or self.tensor.is_complex())
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.tensor.dtype
+
+
+# It does not require a gradient.
+UNTRACKED = Rulebook(Rule, INFERENCE_MODE)
+
+UNTRACKED.add(
+    "frozen/buffer",
+    "it is a buffer: autograd does not track it, and parameters() does not list it",
+    "to train it, use nn.Parameter(...) instead of register_buffer(...)",
+    "parameter.adds",
+    when=lambda facts: facts.is_buffer,
+)
+
+UNTRACKED.add(
+    "frozen/on-purpose",
+    "it is frozen: its requires_grad is False, and other parameters are trained",
+    "do nothing if you froze it on purpose",
+    "none.frozen",
+    when=lambda facts: facts.on_purpose,
+    alarm=False,
+)
+
+UNTRACKED.add(
+    "frozen/by-a-later-call",
+    "it is frozen, but the optimizer holds it, and does not hold others beside it that are frozen, "
+    "too: probably a later call froze it together with them",
+    "call .requires_grad_() on it, or freeze the others before you add it",
+    "none.frozen",
+    when=lambda facts: facts.picked,
+)
+
+UNTRACKED.add(
+    "frozen/integer",
+    "requires_grad is False, so autograd does not track it; it is {dtype}, and integers have no "
+    "gradient",
+    "call .float(), then .requires_grad_(), before the forward pass",
+    "leaf.which",
+    when=lambda facts: facts.is_integer,
+)
+
+UNTRACKED.add(
+    "frozen/flag",
+    "requires_grad is False, so autograd does not track it",
+    "call .requires_grad_() on it before the forward pass",
+    "none.frozen",
+)
+
+# It requires a gradient, and no path in the graph leads to it from the loss.
+UNREACHED = Rulebook(Rule)
+
+UNREACHED.add(
+    "detach/constant",
+    "{constant_of} used its numbers as a constant, so a .detach(), .data or no_grad copy was used "
+    "instead of the tensor itself",
+    f"use the tensor itself. Which line? {RECORD}",
+    "none.detached",
+    when=lambda facts: not facts.recorded and facts.constant_of != "",
+)
+
+UNREACHED.add(
+    "unknown-cut",
+    "no path leads to it from the loss. The reason cannot be known afterwards: detach, .data, "
+    ".item(), no_grad and argmax leave no trace in the graph, and a tensor that was never used "
+    "looks the same",
+    RECORD,
+    "none",
+    when=lambda facts: not facts.recorded,
+)
+
+UNREACHED.add(
+    "unused/never",
+    "the recorded forward pass never used this tensor",
+    "use it in forward, or remove it. If you do use it: is it the same object, not an old one or a "
+    "copy?",
+    "none.unused",
+    when=lambda facts: not facts.is_used,
+)
+
+UNREACHED.add(
+    "unused/copied",
+    "only copies of its numbers were used (detach, no_grad, deepcopy, a log), and from a copy no "
+    "gradient flows back",
+    "use it in forward, or remove it",
+    "none.unused",
+    when=lambda facts: facts.is_copied,
+)
+
+UNREACHED.add(
+    "dead-branch/derivatives",
+    "the loss uses only derivatives (torch.autograd.grad) of what is computed from it, and they do "
+    "not depend on it: for example, the last bias of a network that solves a differential equation",
+    "do nothing, or add a term with the values themselves, such as a boundary condition",
+    when=lambda facts: facts.derivative_only,
+    alarm=False,
+)
+
+UNREACHED.add(
+    "dead-branch/library",
+    "a library's model computes something from it that this loss does not use",
+    "do nothing if you need only a part of what the model returns",
+    when=lambda facts: facts.in_library,
+    alarm=False,
+)
+
+UNREACHED.add(
+    "dead-branch/loss",
+    "it is used, but nothing computed from it is part of this loss",
+    "use the result of that line in the loss",
+)
+
+# No path leads to it, and nobody expects one.
+LEFT_OUT = Rule(
+    "not-in-optimizer/left-out",
+    "this loss does not train it, and the optimizer does not hold it",
+    "do nothing if that is intended, as for a target network, a teacher or an average of weights; "
+    "otherwise pass it to the optimizer",
+    alarm=False,
+)
+
+# A path leads to it, but there is no gradient.
+NOT_A_LEAF = Rule(
+    "not-a-leaf",
+    "it is a non-leaf, the result of an operation, and by default autograd fills .grad of leaves "
+    "only",
+    "{name}.retain_grad() before backward(), or torch.autograd.grad(loss, {name}); to train it, "
+    "compute it first, then call .requires_grad_()",
+    "none.non-leaf",
+)
+
+RETURNED_NONE = Rule(
+    "returned-none",
+    "{name} got a gradient and returned None for this input",
+    "a backward returns a gradient for every input that needs one",
+    "function.inputs",
+)
+
+# Its gradient is known, but nothing of the way there.
+HIDDEN = Rule(
+    "reentrant-checkpoint/hidden",
+    "its gradient comes from inside a reentrant checkpoint, into which explain() cannot look",
+    "checkpoint(..., use_reentrant=False), then explain again",
+    "checkpoint.frozen",
+)
+
+
+def untracked(exam: Examination, name: str, tensor: torch.Tensor) -> Finding:
+    """The finding about a tensor that does not require a gradient.
+
+    >>> data = torch.ones(2)
+    >>> weight = torch.ones(2, requires_grad=True)
+    >>> explain((data * weight).sum(), {"data": data})["data"].rule
+    'frozen/flag'
+    """
+    detached = detached_when_made(exam.history, tensor)
+    if detached is not None:
+        return _detached(name, detached)
+    is_buffer = exam.model is not None and any(tensor is b for b in exam.model.buffers())
+    switched_off = exam.history.written_at(tensor, "requires_grad_")
+    made_at = exam.history.made_at(tensor)
+    places = (("set at", switched_off),) if switched_off else (("made at", made_at),)
+    picked = id(tensor) in exam.picked
+    on_purpose = not (exam.asked or picked or id(tensor) in exam.only_frozen)
+    facts = TensorFacts(tensor, is_buffer=is_buffer, on_purpose=on_purpose, picked=picked)
+    return UNTRACKED.first(facts).finding(facts).about(name, "none", places)
+
+
+def _detached(name, detached, also=(), before=""):
+    places = [("cut at", detached.where)]
+    if detached.switched_off is not None:
+        switch = detached.switched_off.at
+        of_user = owner_of(switch.file) == "user"  # the line to edit stands first
+        places.insert(0 if of_user else 1, ("recording was switched off at", switch))
+    places.append(("computed at", detached.call.where))
+    found = detached.rule.finding(detached.lost).about(name, "none", places, also=also)
+    return replace(found, sentence=before + found.sentence, call=detached.call)
+
+
+def unreached(exam: Examination, name: str, tensor: torch.Tensor) -> Finding:
+    """The finding about a tensor to which no path in the graph leads from the loss.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with trace() as t:
+    ...     loss = x.detach().sum() + torch.ones(1, requires_grad=True).sum()
+    >>> t.explain(loss, {"x": x})["x"].rule
+    'detach/call'
+    """
+    also = _of_the_same_numbers(exam, tensor)
+    went = exam.destinations.of(tensor)
+    if went.lost:
+        return _detached_on_the_way(exam, name, went.lost, also)
+    if went.left:
+        return _detached(name, went.left[0], also, "maybe here: ")
+    return _never_connected(exam, name, tensor, went.end, also)
+
+
+def _of_the_same_numbers(exam, tensor):
+    twin = exam.leaves_by_memory.get(memory(tensor))
+    if twin is None or twin is tensor:
+        return []
+    return [f"the graph holds another leaf with the same numbers, {exam.name(twin)}: "
+            "probably .detach(), .data or nn.Parameter(...) made it"]  # fmt: skip
+
+
+def _detached_on_the_way(exam, name, several, also):
+    """The first of these is to blame, but a straight-through estimator before others."""
+    is_straight_through = exam.history.is_straight_through
+    lost, *more = sorted(several, key=lambda each: not is_straight_through(each.call))
+    if is_straight_through(lost.call):
+        lost = replace(lost, rule=STRAIGHT_THROUGH)
+    found = _detached(name, lost, also)
+    first = _checkpointing_at(exam) if lost.rule is REENTRANT_CHECKPOINT else ()
+    others = [("and at", other.call.where) for other in more]
+    return found.about(name, "none", (*first, *found.places, *others), also=also)
+
+
+def _never_connected(exam, name, tensor, end, also):
+    """Nothing detached it, as far as is known: what was computed from it, up to the call `end`?"""
+    uses = exam.history.uses(tensor)
+    other = "" if uses else exam.used_instead_of(tensor)
+    if other:
+        also.append(f"maybe forward calls `{other}` in its place: is it named differently there?")
+    is_copied = bool(uses) and all(set(call.outputs) <= set(call.lost) for call in uses)
+    lives = uses and not is_copied
+    ends = (("ends at", exam.history.calls[end].where),) if lives else ()
+    step = None if exam.recorded else exam.steps_by_constant.get(memory(tensor))
+    alike = [t for t in exam.leaves_by_shape.get(tuple(tensor.shape), ()) if t is not tensor]
+    if alike and step is None and not uses:
+        also.append(
+            f"{exam.name(alike[0])}, of the same shape, is used: was it copied or replaced?"
+        )
+    facts = TensorFacts(
+        tensor,
+        recorded=exam.recorded,
+        is_used=bool(uses),
+        is_copied=is_copied,
+        constant_of=step.name if step else "",
+        derivative_only=lives and exam.history.only_derivatives(exam.loss, end),
+        in_library=lives and ends[0][1].inside is not None,
+    )
+    places = ends if uses else _forward_without(exam, tensor)
+    return UNREACHED.first(facts).finding(facts).about(name, "none", places, also=also)
+
+
+def _checkpointing_at(exam):
+    """Where modules were given a checkpoint(), as gradient_checkpointing_enable() does."""
+    for module in exam.model.modules() if exam.model is not None else ():
+        for attribute, value in vars(module).items():
+            if isinstance(value, partial) and value.func is checkpoint:
+                return (("checkpointing was switched on at", stored_at(module, attribute)),)
+    return ()
+
+
+def _forward_without(exam, tensor):
+    """Where the forward that left a parameter out ended: that of the nearest module around it."""
+    modules = list(exam.model.named_modules()) if exam.recorded and exam.model is not None else ()
+    for path, module in reversed(modules):  # a module comes before its parts
+        if any(tensor is p for p in module.parameters()):
+            ended = exam.history.ended_at(path, module)
+            if ended is not None:
+                return (("a forward without it, up to", ended),)
+    return ()
+
+
+def returned_none(exam: Examination, name: str, edge: Edge) -> Finding:
+    """The finding where a path leads to the tensor, and a backward on it returned None."""
+    origins = exam.backward.origins(*edge, "lost")
+    step = next((o for o in origins if isinstance(o, BackwardStep)), None)
+    found = RETURNED_NONE.finding(step or Named("a backward on the way"))
+    return found.about(name, "none", at(step) if step else ())
+
+
+def hidden(name: str, size: GradientSize) -> Finding:
+    """The finding about a gradient from inside a reentrant checkpoint: its numbers are known."""
+    node = f"{size.in_words()} not 0"
+    if size.finite and size.nonzero:
+        return Finding(name, "ok" if size.nonzero == size.total else "partial", node=node)
+    status = "zero" if size.finite else "nan" if size.nan else "inf"
+    return HIDDEN.finding().about(name, status, node=node)
+
+
+def not_kept(exam: Examination, found: Finding, tensor: torch.Tensor) -> Finding:
+    """The same, and that autograd does not keep it: it fills .grad of leaves only."""
+    step = exam.backward.steps.get(tensor.grad_fn) if exam.backward else None
+    node = f"{found.node}, but not kept" if found.node else ""
+    places = at(step, "made at") if step else ()
+    not_a_leaf = NOT_A_LEAF.finding(Named(found.name)).about(found.name, "none", places, node)
+    if found.status in ("ok", "partial"):
+        return not_a_leaf
+    return replace(found, also=(not_a_leaf.sentence, *found.also))

@@ -1,0 +1,412 @@
+"""The first inf or NaN of the forward pass: which operation made it, or which data have it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import torch
+
+from autograd_surprises.backward.steps import BackwardStep, memory
+from autograd_surprises.backward.watched_backward import Backward
+from autograd_surprises.graph import readable
+from autograd_surprises.operations import kind_made_by, traits_of
+from autograd_surprises.recording.history import History
+from autograd_surprises.symptoms.finding import Finding
+from autograd_surprises.symptoms.rule import Rule, Rulebook, StepRule, always
+
+RESULTS = {"result", "output", "result0"}  # torch's names for the results that a node saves
+NOT_VALUES = {"result1"}  # of ctc_loss: -inf is normal there
+FINITE_MASK = (
+    "mask with a finite number instead of -inf, one that float16 can hold: "
+    "scores.masked_fill(mask, -1e4)"
+)
+LOOK_AT_THE_DATA = (
+    "check torch.isfinite(x).all() for the data and the parameters, before the forward pass"
+)
+SAFE_DIVISOR = "divide by a safe number: torch.where(d == 0, 1.0, d)"
+READY_MADE = (
+    "use the ready-made function (sigmoid, softmax, logsumexp, cross_entropy), or another scale; a "
+    "wider dtype only moves the limit"
+)
+
+# An operation turned finite numbers into inf or NaN in the forward pass.
+FORWARD = Rulebook(StepRule)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The first inf or NaN of the forward pass, and the kind of operation that made it.
+
+    step    of backward, if the search in the graph found it
+    proven  do the values that this step keeps show that it made them?
+
+    >>> FORWARD.first(Origin("Exp")).cause
+    'overflow'
+    """
+
+    kind: str
+    step: BackwardStep | None = None
+    proven: bool = False
+
+    @property
+    def operation(self) -> str:
+        return readable(self.kind)
+
+
+def _lengths(step: BackwardStep) -> list[tuple[int, int, int]]:
+    """Of each sample of a CTC loss: the frames, the labels, and the frames that these need."""
+    saved = step.saved
+    frames, labels = ([int(n) for n in saved[name]] for name in ("input_lengths", "target_lengths"))
+    targets, start, found = saved["targets"], 0, []
+    for k, (have, length) in enumerate(zip(frames, labels, strict=True)):
+        own = targets[k, :length] if targets.dim() == 2 else targets[start : start + length]
+        start += length
+        repeats = int((own[1:] == own[:-1]).sum())  # a blank has to stand between two equal labels
+        found.append((have, length, length + repeats))
+    return found
+
+
+def _is_too_short(step: BackwardStep) -> bool:
+    """Is a target of a CTC loss longer than its input, and not ignored?"""
+    if step.kind != "CtcLoss" or step.saved.get("zero_infinity"):
+        return False
+    return any(needed > have for have, _, needed in _lengths(step))
+
+
+def _the_shortest(origin: Origin) -> str:
+    lengths = _lengths(origin.step)
+    short = [k for k, (have, _, needed) in enumerate(lengths) if needed > have]
+    have, labels, needed = lengths[short[0]]
+    more = f" ({len(short)} of {len(lengths)} samples)" if len(short) > 1 else ""
+    return (
+        f"sample {short[0]} has {labels} labels, which need {needed} frames, and its input has "
+        f"{have}{more}"
+    )
+
+
+def _multiplies_zero_by_infinity(factors: list[torch.Tensor | None]) -> bool:
+    one, other = factors
+    if one is None or other is None or not (one.isinf().any() or other.isinf().any()):
+        return False
+    try:
+        product = one * other
+    except RuntimeError:  # what was kept below has another shape
+        return False
+    return bool((product.isnan() & ~one.isnan() & ~other.isnan()).any())
+
+
+def _divides_by_a_norm_of_0(step: BackwardStep) -> bool:
+    return step.kind == "WeightNormInterface" and not bool(step.saved["result1"].all())
+
+
+def _makes_nan(step: BackwardStep, operands: list[torch.Tensor | None]) -> bool:
+    """Do the values that a step keeps prove that it made inf or NaN of others?"""
+    if step.kind == "Mul":
+        return _multiplies_zero_by_infinity(operands)
+    return _is_too_short(step) or _divides_by_a_norm_of_0(step)
+
+
+def _divides_by_0(step: BackwardStep) -> bool:
+    """Is a divisor that it keeps 0?"""
+    divisor = step.saved.get("other") if step.kind == "Div" else None
+    return isinstance(divisor, torch.Tensor) and not bool(divisor.all())
+
+
+FORWARD.add(
+    "target-too-long",
+    "ctc_loss is inf, since no alignment exists: {detail}",
+    "give it longer inputs (less downsampling) or shorter targets, or leave such samples out with "
+    "zero_infinity=True",
+    on={"CtcLoss": lambda origin: origin.proven},
+    detail=_the_shortest,
+)
+
+FORWARD.add(
+    "zero-times-infinity",
+    "{operation} multiplies 0 by infinity, which is NaN: probably a masked probability (0) by its "
+    "logarithm (-inf)",
+    f"mask the logarithm, too, before the product: p * logp.masked_fill(p == 0, 0.0); or "
+    f"{FINITE_MASK}",
+    on={"Mul": lambda origin: origin.proven},
+)
+
+FORWARD.add(
+    "division-by-zero/weight-norm",
+    "weight_norm divides by the norm of a weight that is 0, and 0/0 is NaN",
+    "initialise the weight with other numbers; to start from 0, set the gain "
+    "(weight_g, parametrizations.weight.original0) to 0",
+    on={"WeightNormInterface": lambda origin: origin.proven},
+)
+
+FORWARD.add(
+    "division-by-zero/normalize",
+    "normalize divides by 0: a vector is 0, and eps rounds to 0 in the dtype of the vector, as "
+    "1e-12 does in float16",
+    "normalize in float32, F.normalize(x.float(), dim=-1), or pass an eps that the dtype can hold: "
+    "1e-6 in float16",
+    on={"Normalize": always},
+)
+
+FORWARD.add(
+    "forward-nonfinite/single-element",
+    "the forward pass computed with inf or NaN: the {operation} of a single element is 0/0",
+    LOOK_AT_THE_DATA,
+    on={"of_one": always},
+)
+
+FORWARD.add(
+    "infinite-derivative/forward",
+    "{operation} returned inf or NaN in the forward pass: its input is at or beyond the edge of "
+    "its domain",
+    "keep the input inside: x.clamp_min(1e-8) before a log; for the logarithm of a softmax, "
+    "log_softmax",
+    "nan.entropy",
+    on={"edge": lambda origin: not traits_of(origin.kind).grows and origin.kind != "Pow"},
+)
+
+FORWARD.add(
+    "infinite-derivative/power",
+    "{operation} returned inf or NaN in the forward pass: its input is at or beyond the edge of "
+    "its domain, or its result is more than its dtype can hold",
+    "keep the input away from 0, or use another scale; a wider dtype moves the limit",
+    on={"Pow": always},
+)
+
+FORWARD.add(
+    "overflow/forward",
+    "{operation} overflowed in the forward pass: its result is more than its dtype can hold",
+    READY_MADE,
+    "nan.overflow",
+    on={"overflows grows": always},
+)
+
+
+def _is_sure(origin: Origin) -> bool:
+    """Does a log_softmax hold -inf, but no NaN?"""
+    return origin.step is not None and not bool(origin.step.saved["result"].isnan().any())
+
+
+FORWARD.add(
+    "masked-class",
+    "log_softmax is -inf for a class: probably its score is masked with -inf, and the loss uses it",
+    f"check that no target is masked, or {FINITE_MASK}",
+    on={"LogSoftmax": _is_sure},
+)
+
+FORWARD.add(
+    "empty-softmax",
+    "{operation} returned inf or NaN in the forward pass: probably a whole row is masked (-inf), "
+    "and a softmax over nothing is 0/0",
+    f"leave out empty rows, or {FINITE_MASK}",
+    "nan.attention",
+    on={"has_softmax": always},
+)
+
+FORWARD.add(
+    "division-by-zero/forward",
+    "{operation} returned inf or NaN in the forward pass: the divisor is 0, or so small that the "
+    "quotient overflows",
+    SAFE_DIVISOR,
+    on={"divides": always},
+)
+
+UNKNOWN_OPERATION = FORWARD.add(
+    "forward-nonfinite/operation",
+    "the forward pass computed with inf or NaN, which {operation} returned",
+    LOOK_AT_THE_DATA,
+    on={"": always},
+)
+
+NAN_LEAF = Rule(
+    "nan-leaf",
+    "{name} itself holds NaN, so everything computed with it is NaN",
+    "find what was written into it: data, or an update by a gradient that was already NaN",
+    "nan",
+)
+
+
+class Data(NamedTuple):
+    """Data that hold inf or NaN, and how many of their elements do.
+
+    >>> NAN_DATA.finding(Data("target", "1 of 6")).sentence.partition(",")[0]
+    'target holds inf or NaN in 1 of 6 elements'
+    """
+
+    name: str
+    bad: str
+
+
+NAN_DATA = Rule(
+    "nonfinite-data",
+    "{name} holds inf or NaN in {bad} elements, so everything computed with them is NaN or inf. It "
+    "requires no gradient: it is data, or was computed from data",
+    "repair or leave out these samples when the data are read: torch.isfinite(x).all()",
+    "nan",
+)
+
+MASKED_DATA = Rule(
+    "masked-too-late/data",
+    "0 times NaN is NaN: data hold NaN, and a product with a mask of zeros does not remove it",
+    "replace it before the computation: torch.where(ok, data, 0.0); or select what is there: x[ok]",
+    "nan.where",
+)
+
+UNKNOWN_ORIGIN = Rule(
+    "forward-nonfinite/unknown",
+    "the forward pass computed with inf or NaN, and no operation that can be checked here produced "
+    "them: probably the data or a parameter has them, or something overflowed",
+    LOOK_AT_THE_DATA,
+)
+
+
+def first_nonfinite(
+    loss: torch.Tensor,
+    backward: Backward | None,
+    history: History,
+    held: Iterable[tuple[str, torch.Tensor]] = (),
+) -> Finding | None:
+    """The finding, if inf or NaN appeared in the forward pass.
+
+    held  the names of the user's tensors, and the tensors
+
+    >>> x = torch.tensor([0.0], requires_grad=True)
+    >>> loss = (x.log() * x).sum()
+    >>> first_nonfinite(loss, Backward(loss.grad_fn), History()).cause
+    'infinite-derivative'
+    """
+    call = history.spoiled_before(loss, backward)
+    if call is not None:
+        return _finding(Origin(kind_made_by(call.name)), call.where)
+    steps = backward.steps if backward else {}
+    operations = [step for step in steps.values() if step.leaf is None]
+    operations.sort(key=lambda step: step.node._sequence_nr())
+    for is_bad in (_is_bad, _is_infinite):  # -inf is what masks are made of: searched last
+        met = (_made_at(steps, step, is_bad, held) for step in operations)
+        found = next(filter(None, met), None)
+        if found is not None and found.cause != UNKNOWN_ORIGIN.cause:
+            return found
+        if found is not None or not bool(loss.isfinite().all()):
+            data = _bad_data(loss, backward, history, held)
+            masked = next((step for step in operations if _masks_nan(steps, step)), None)
+            if data is not None and masked is not None:
+                places = (("multiplied by 0 at", masked.where), *data.places)
+                return MASKED_DATA.finding().about("", "", places)
+            quotient = next((step for step in operations if _divides_by_0(step)), None)
+            if data is None and quotient is not None:
+                found = _finding(Origin(quotient.kind, quotient), quotient.where)
+            if data or found:
+                return data or found
+    return None
+
+
+def _is_bad(tensor):
+    """Does it hold NaN or +inf? A logarithm of 0, and a mask, hold -inf."""
+    return bool((tensor.isnan() | (tensor == torch.inf)).any())
+
+
+def _is_infinite(tensor):
+    return not bool(tensor.isfinite().all())
+
+
+def _made_at(steps, step, is_bad, held):
+    """The finding, if this step made inf or NaN, or keeps what one below it made."""
+    if _makes_nan(step, _operands(steps, step)):
+        makers = [steps.get(node) for node, _ in step.edges]
+        edges = [
+            m for m in makers if m is not None and traits_of(m.kind).edge
+        ]  # that made the infinity
+        made = Origin(edges[0].kind if edges else step.kind, step, proven=True)
+        return _finding(made, (edges[0] if edges else step).where)
+    values = {k: v for k, v in step.tensors().items() if k not in NOT_VALUES}
+    bad = [name for name, kept in values.items() if is_bad(kept)]
+    if not bad:
+        return None
+    constant = next((values[n] for n in bad if n not in RESULTS and _is_constant(values[n])), None)
+    if constant is not None and len(bad) == 1:
+        name = next((name for name, tensor in held if memory(tensor) == memory(constant)), "")
+        return _data(name or f"a constant of {step.operation}", constant, ("used at", step.where))
+    maker = step if RESULTS.intersection(bad) else _maker(steps, step)
+    if maker is None:
+        return UNKNOWN_ORIGIN.finding()
+    found = _finding(Origin(maker.kind, maker), maker.where)
+    kept = maker.tensors().get("self")  # else inf or NaN may only have come through it
+    proven = kept is not None and bool(kept.isfinite().all())
+    if proven or "probably" in found.sentence:
+        return found
+    return replace(found, sentence=f"probably {found.sentence}")
+
+
+def _masks_nan(steps, step):
+    """Does it multiply by a constant that is 0 wherever the step below keeps NaN?"""
+    below = steps.get(step.edges[0][0]) if step.kind == "Mul" else None
+    mask, values = step.tensors().get("other"), below and below.tensors().get("self")
+    if mask is None or values is None or mask.requires_grad or mask.shape != values.shape:
+        return False
+    bad = values.isnan()
+    return bool(bad.any()) and not bool(mask[bad].any())
+
+
+def _is_constant(tensor):
+    return not tensor.requires_grad and tensor.is_floating_point()
+
+
+def _operands(steps, step):
+    """Both factors or operands of a step: what it keeps, else the result that was kept below."""
+    kept = step.tensors()
+    below = [steps.get(node) for node, _ in step.edges]
+    found = []
+    for k, name in enumerate(("self", "other")):
+        value = kept.get(name)
+        if value is None and k < len(below) and below[k] is not None:
+            value = below[k].tensors().get("result")
+        found.append(value)
+    return found
+
+
+def _finding(made, where):
+    return FORWARD.first(made).finding(made).about("", "", (("forward, at", where),))
+
+
+def _maker(steps, step):
+    """The nearest known maker of inf or NaN below; steps that save nothing are skipped."""
+    below = [steps.get(node) for node, _ in step.edges]
+    while below:
+        maker = below.pop(0)
+        if maker is not None and FORWARD.first(Origin(maker.kind, maker)) is not UNKNOWN_OPERATION:
+            return maker
+        if maker is not None and not maker.tensors():
+            below += [steps.get(node) for node, _ in maker.edges]
+    return None
+
+
+def _bad_data(loss, backward, history, held):
+    """The finding, if data hold NaN: data that the loss was computed from, or may have been."""
+    names = {id(tensor): name for name, tensor in held}
+    if history.calls:
+        behind = history.behind(loss, backward)
+        states = [(history.recorder.states(t), t) for t in history.recorder.alive()]
+        used = sorted((s[0], t) for s, t in states if s and s[-1] in behind and _is_data(t))
+        for _, tensor in used:
+            name = names.get(id(tensor), f"a tensor of shape {tuple(tensor.shape)}")
+            made = history.written_at(tensor) or history.made_at(tensor)
+            uses = history.uses(tensor)
+            return _data(
+                name, tensor, ("made at", made), ("used at", uses[0].where if uses else None)
+            )
+        return None
+    suspects = [(name, tensor) for name, tensor in held if _is_data(tensor) and tensor is not loss]
+    for name, tensor in suspects[:1]:
+        found = _data(name, tensor)
+        return replace(found, sentence=f"probably this: {found.sentence}")
+    return None
+
+
+def _is_data(tensor):
+    dense = tensor.layout is torch.strided and not tensor.is_meta
+    return dense and _is_constant(tensor) and tensor.numel() and bool(tensor.isnan().any())
+
+
+def _data(name, tensor, *places):
+    bad = int((~tensor.isfinite()).sum())
+    facts = Data(name, f"{bad} of {tensor.numel()}")
+    return NAN_DATA.finding(facts).about("", "", places)

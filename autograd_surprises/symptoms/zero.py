@@ -1,0 +1,197 @@
+"""The gradient of a tensor is 0 everywhere: which step made it 0, and why."""
+
+from itertools import islice
+from typing import NamedTuple
+
+import torch
+
+from autograd_surprises.backward.noise import TRIES, arriving_at, leaving, lets_through, sent
+from autograd_surprises.backward.steps import BackwardStep, GradientSum, numbers_of
+from autograd_surprises.graph import Edge
+from autograd_surprises.operations import traits_of
+from autograd_surprises.symptoms.cancelling import BALANCED, cancelling_shift, others_get_more
+from autograd_surprises.symptoms.examination import NEAR, Examination
+from autograd_surprises.symptoms.factors import added_at, parameter_at, zero_parameters
+from autograd_surprises.symptoms.finding import Finding, at, in_and_out
+from autograd_surprises.symptoms.rounded_by_float16 import ROUNDED, enters_float16, is_rounded
+from autograd_surprises.symptoms.rule import Named, Rule, Rulebook, StepRule, always
+from autograd_surprises.symptoms.zero_rules import NOT_PICKED, ZERO
+
+# The gradient is multiplied by a parameter that starts at 0, and there is nothing to repair.
+
+STARTS_AT_ZERO = Rule(
+    "zero-factor/parameter",
+    "the gradient is multiplied by 0, because the parameter `{name}` is 0 in every element. That "
+    "one gets a gradient, so its first update ends this",
+    "do nothing if it starts at 0 on purpose, as in LoRA and in the last layer of a residual "
+    "block; otherwise initialise it",
+    "zero.start",
+    alarm=False,
+)
+
+
+class FactorInFunction(NamedTuple):
+    """The same, if a Function probably multiplies by it.
+
+    >>> STARTS_AT_ZERO_IN_FUNCTION.finding(FactorInFunction("b", "LoHa", "your own")).cause
+    'zero-factor'
+    """
+
+    name: str
+    own_name: str
+    whose: str
+
+
+STARTS_AT_ZERO_IN_FUNCTION = Rule(
+    "zero-factor/in-function",
+    "the backward of {whose} Function {own_name} returned it, probably because the parameter "
+    "`{name}`, another of its inputs, is 0 in every element. That one gets a gradient",
+    "do nothing if it starts at 0 on purpose; otherwise initialise it",
+    "zero.start",
+    alarm=False,
+)
+
+# Its part of what a step joined is 0, since a step above picked only from the others.
+PART_NOT_PICKED = Rulebook(StepRule)
+
+PART_NOT_PICKED.add(
+    "not-picked/joined-this-time",
+    "it was joined with others, and {operation} picked none of its elements in this step",
+    "do nothing if that is intended",
+    on={"picks_anew": always},
+    alarm=False,
+)
+
+PART_NOT_PICKED.add(
+    "not-picked/joined-in-library",
+    "it was joined with others, and in a library {operation} picked only elements of the others",
+    "do nothing if that is intended, as in a model that uses only a part of its last layer",
+    on={"": lambda step: step.in_library},
+    alarm=False,
+)
+
+PART_NOT_PICKED.add(
+    "not-picked/joined",
+    "it was joined with others, and {operation} picked only elements of the others",
+    "pick its elements, too, or leave it out",
+    on={"": always},
+)
+
+# No single step made it 0: contributions of healthy steps add up to 0.
+ZERO_SUM = Rulebook(Rule)
+
+ZERO_BY_A_HOOK = ZERO_SUM.add(
+    "hook/zero",
+    "a hook replaced the gradient by zeros",
+    "look for register_hook() and module hooks on the way, and for clipping to 0",
+    when=lambda total: len(total.steps) == 1,
+)
+
+CANCELLING_PATHS = ZERO_SUM.add(
+    "cancel/paths",
+    "the contributions along {ways} paths to it cancel when they are added",
+    "look for a constant or symmetric loss: a term that is added and subtracted again",
+    when=lambda total: len(total.steps) > 1,
+)
+
+ZERO_SUM.add(
+    "zero-start",
+    "the gradient that enters the graph is already zero",
+    "check grad_outputs, and what the loss is multiplied by",
+)
+
+
+def zero(exam: Examination, name: str, tensor: torch.Tensor, edge: Edge) -> Finding:
+    """The finding about a gradient that is 0.
+
+    >>> x = torch.tensor([0.2, 1.7], requires_grad=True)
+    >>> explain(x.round().sum(), {"x": x})["x"].rule
+    'staircase'
+    """
+    origins = exam.backward.origins(*edge, "lost") or [GradientSum()]
+    steps = [origin for origin in origins if isinstance(origin, BackwardStep)]
+    shift = cancelling_shift(exam, steps[0], edge) if steps else None
+    if shift is not None:
+        return shift.finding().about(name, "zero", at(steps[0]), _died_in(steps[0]))
+    if is_rounded(exam, tensor, 0):
+        return ROUNDED.finding().about(name, "zero", enters_float16(exam, edge))
+    if not steps:
+        return _zero_sum(exam, name, tensor, edge[0], origins[0])
+    return _zero_steps(exam, name, tensor, edge, steps)
+
+
+def _died_in(step):
+    return f"died in {in_and_out(step)}"
+
+
+def _zero_sum(exam, name, tensor, node, total):
+    """No single step did it: it was zero from the start, a hook did it, or contributions cancel."""
+    rule = ZERO_SUM.first(total)
+    added = [(step, added_at(step, node)) for step in total.steps]
+    if rule is CANCELLING_PATHS and all(
+        k is not None and others_get_more(exam, step, k) for step, k in added
+    ):
+        rule = BALANCED
+    places = at(total.steps[0]) if total.steps else ()
+    if rule is ZERO_BY_A_HOOK:
+        places = _hooks_at(exam, tensor)
+    return rule.finding(total).about(name, "zero", places)
+
+
+def _hooks_at(exam, tensor):
+    """Where a hook was registered, preferably on this very tensor."""
+    recorder = exam.history.recorder
+    states = recorder.states(tensor)
+    hooks = sorted(recorder.hooks, key=lambda hook: hook[0] not in states)
+    return tuple(("a hook was registered at", where) for _, where in hooks[:1])
+
+
+def _zero_steps(exam, name, tensor, edge, steps):
+    """One step made it 0, or on several paths one each: what the first did is the finding."""
+    step, *others = steps
+    factor = _zero_input(exam, step, tensor)
+    if factor is not None:
+        facts = FactorInFunction(exam.name(factor), step.own_name, step.whose)
+        found = STARTS_AT_ZERO_IN_FUNCTION.finding(facts)
+        return found.about(name, "zero", at(step), _died_in(step))
+    places, also = at(step), []
+    factors = [next((p for p in zero_parameters(s) if p is not tensor), None) for s in steps]
+    if factors[0] is not None:  # the factor that is zero is a parameter
+        places = (("set at", exam.history.written_at(factors[0])), *at(step))
+        parameter = exam.name(factors[0])
+        if all(factor is not None and exam.trains(factor) for factor in factors):
+            found = STARTS_AT_ZERO.finding(Named(parameter))
+            return found.about(name, "zero", places, _died_in(step))
+        itself = any(parameter_at(edge) is factors[0] for edge in step.edges)
+        is_it = f"is `{parameter}`" if itself else f"is 0 because `{parameter}` is"
+        also = [f"that factor {is_it}"]
+    picking = _picks_others(exam, step, edge) if traits_of(step.kind).joins else None
+    if picking is not None:
+        return PART_NOT_PICKED.first(picking).finding(picking).about(name, "zero", at(picking))
+    if step.lets_through is None:
+        dead = [e for e, a in zip(step.edges, step.leaving, strict=True) if a and not a.nonzero]
+        tried = [lets_through(exam.backward, step, end) for end in dead]
+        step.lets_through = None if None in tried else any(tried)
+    for other in others:
+        line = f", at {other.where}" if other.where else ""
+        also.append(f"on another path: {exam.why(other, ZERO).sentence}{line}")
+    return exam.why(step, ZERO).about(name, "zero", places, _died_in(step), also)
+
+
+def _zero_input(exam, step, tensor):
+    """A parameter that enters a Function written in Python, is 0 everywhere, and is trained."""
+    entering = [parameter_at(edge) for edge in step.edges] if step.is_users else ()
+    zeros = [p for p in entering if p is not None and p is not tensor and exam.trains(p)]
+    return next((p for p in zeros if not bool(numbers_of(p).any())), None)
+
+
+def _picks_others(exam, joined, edge):
+    """The step above a cat that picks parts, and none of the one whose gradient is 0."""
+    above = islice(exam.backward.main_way(joined.node, 0), NEAR)
+    picking = [step for step, _ in above if NOT_PICKED.fits(step)]
+    for step in picking[:TRIES]:
+        arrived = sent(exam.backward, arriving_at(step), edge)
+        left = sent(exam.backward, leaving(step), edge)
+        if arrived is not None and not arrived.any() and left is not None and left.any():
+            return step
+    return None
