@@ -172,10 +172,10 @@ def tiny_picture(measured: Measured) -> str:
     if measured.backward:
         gradient = gradient_function(operation)(x) + 0  # for torch may return zeros without memory
         parts["gradient"] = gradient, GRADIENT_COLOUR
-    said, shapes = [], []
+    reaches, shapes = [], []
     for i, (name, (y, colour)) in enumerate(parts.items()):
         low, high = limits_with_margin(usual_range(y[y.isfinite()]))
-        said.append(f"{name} {_reach(y[(low <= y) & (y <= high)])}")
+        reaches.append(f"{name} {_reach(y[(low <= y) & (y <= high)])}")
         box = i * WIDTH / 2 + 1, 1, (i + 1) * WIDTH / 2 - 3, HEIGHT - 1
         left, top, right, bottom = box
         frame = f'<path d="M{left} {top}H{right}V{bottom}H{left}Z"'
@@ -185,7 +185,7 @@ def tiny_picture(measured: Measured) -> str:
             points = " L".join(f"{across:.1f} {down:.1f}" for across, down in line)
             # h0 draws a line of one point, too
             shapes.append(f'<path d="M{points}h0" stroke="{colour}" stroke-width="{2 * radius}"/>')
-    title = f"{html.escape(measured.expression)} for x from -4 to 4: {', '.join(said)}"
+    title = f"{html.escape(measured.expression)} for x from -4 to 4: {', '.join(reaches)}"
     size = f'width="{WIDTH}" height="{HEIGHT}"'
     svg = f'<svg role="img" {size} fill="none" stroke-linecap="round"><title>{title}</title>'
     return f"{svg}{''.join(shapes)}</svg>"

@@ -86,9 +86,9 @@ class Quiz(WithStoredOutput, ipywidgets.VBox):
         self.button.disabled = not answered
         self.button.description = "Again" if last else "Next"
         place = f"Question {len(self.firsts) + (not answered)} of {self.count}"
-        said = f"{place}. {self.score}." if self.firsts else f"{place}."
-        said = f"The end: {self.score}." if last else said
-        self.status.value = f'<div role="status">{said}</div>'
+        text = f"{place}. {self.score}." if self.firsts else f"{place}."
+        text = f"The end: {self.score}." if last else text
+        self.status.value = f'<div role="status">{text}</div>'
 
     def __repr__(self):
         return repr(self.prediction)

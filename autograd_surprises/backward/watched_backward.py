@@ -22,7 +22,7 @@ from autograd_surprises.graph import Edge, Node, reachable
 from autograd_surprises.operations import traits_of
 from autograd_surprises.recording.forward_values import numbers_in
 
-# symptom: (is a size ill?, is a gradient of several parts ill if all of them are, or if any is?)
+# symptom: (is a size bad?, is a gradient of several parts bad if all of them are, or if any is?)
 SYMPTOMS = {
     "lost": (lambda size: size is None or size.nonzero == 0, all),
     "not finite": (lambda size: size is not None and not size.finite, any),
@@ -258,8 +258,8 @@ class Backward:
         if symptom not in self._origins:
             table = self._origins[symptom] = {}
             for step in sorted(self.ran(), key=lambda step: step.order):
-                ill, whole = SYMPTOMS[symptom]
-                if whole(map(ill, step.arriving)):
+                is_bad, whole = SYMPTOMS[symptom]
+                if whole(map(is_bad, step.arriving)):
                     every = [
                         self._begin((step.node, i), symptom) for i in range(len(step.arriving))
                     ]
@@ -267,15 +267,15 @@ class Backward:
         return self._begin((node, nr), symptom)
 
     def _begin(self, edge, symptom):
-        ill, whole = SYMPTOMS[symptom]
+        is_bad, whole = SYMPTOMS[symptom]
         above = [(s, s.leaving[k]) for s, k in self.into.get(edge, ()) if k < len(s.leaving)]
         if not above:
             return []
-        if not whole(ill(size) for _, size in above):
+        if not whole(is_bad(size) for _, size in above):
             return [GradientSum(tuple(step for step, _ in above))]
         found = {}
         for step, size in above:
-            if ill(size):
+            if is_bad(size):
                 inherited = self._origins[symptom].get(step)
                 found.update(dict.fromkeys([step] if inherited is None else inherited))
         return sorted(found, key=lambda origin: getattr(origin, "order", 0))[:3]

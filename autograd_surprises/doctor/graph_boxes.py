@@ -81,10 +81,10 @@ class _Boxes:
     def ways(self, steps):
         """A few paths from the loss to leaves; long healthy stretches are folded."""
         leaves = [step for step in steps if step.leaf is not None]
-        ill = [leaf for leaf in leaves if self.box(leaf).kind != "leaf"]
+        bad = [leaf for leaf in leaves if self.box(leaf).kind != "leaf"]
         self.add(self.backward.root)
         links = {}
-        for leaf in ill[:1] + ill[-2:] if ill else leaves[-1:]:
+        for leaf in bad[:1] + bad[-2:] if bad else leaves[-1:]:
             way = [leaf, *(step for step, _ in self.backward.main_way(leaf.node, 0))][::-1]
             kinds = [self.box(step).kind for step in way]
             keep = [

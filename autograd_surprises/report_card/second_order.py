@@ -25,7 +25,7 @@ CONSTANT = (
     "backward takes for a constant what depends on the input, such as a number that forward "
     "computed: save the input and compute from it in backward"
 )
-CUT = "backward cuts the graph: write it without detach(), .data, NumPy and torch.no_grad()"
+DETACHED = "backward cuts the graph: write it without detach(), .data, NumPy and torch.no_grad()"
 TOO_COARSE = "fn rounds to fewer digits than float64 has: finite differences of its gradient fail"
 NESTED = (
     "torch does not follow an outer forward derivative into the jvp of a Function (pytorch issue "
@@ -90,7 +90,7 @@ def _double_backward(subject, refusal=None):
     def of_like():
         return _second_gradient(subject, tensors, subject.like, constant)[0]
 
-    remedy = refusal or ((THROUGH if yours[:inputs].any() else CONSTANT) if connected else CUT)
+    remedy = refusal or ((THROUGH if yours[:inputs].any() else CONSTANT) if connected else DETACHED)
     slopes = partial_slopes(first, flat(moved))
     return _require_slopes(subject, yours, slopes, of_like, where, remedy)
 

@@ -64,10 +64,10 @@ def constant_terms(exam: Examination) -> list[Finding]:
 
 def _finding(term, added):
     places = (("cut at", term.where), ("added at", added.where))
-    cut = term.rule.finding(term.lost)
+    lost = term.rule.finding(term.lost)
     rule = MAYBE_CONSTANT_TERM if term.rule.cause in MAYBE_MEANT else CONSTANT_TERM
-    found = rule.finding(ConstantTerm(cut.sentence, cut.fix))
-    return replace(found, cause=cut.cause, section=cut.section).about("loss", "wrong", places)
+    found = rule.finding(ConstantTerm(lost.sentence, lost.fix))
+    return replace(found, cause=lost.cause, section=lost.section).about("loss", "wrong", places)
 
 
 def _sums(exam) -> Iterator[BackwardStep]:
