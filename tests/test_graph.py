@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from autograd_surprises.graph import autograd_graph, nodes
+from autograd_surprises.graph import autograd_graph, leaf_of, nodes, only_way, reachable
 
 
 def residual(blocks):
@@ -30,6 +30,24 @@ def test_a_graph_of_many_ways_takes_no_longer():
     assert (graph[0].depth, graph[-1].depth) == (0, 1 + 2 * 40)
     assert graph[-1].leaf is x
     assert [node.leaf for node in graph[:-1]] == [None] * 81
+
+
+def test_what_is_reachable_from_several_results_comes_once_the_nearest_first():
+    x, loss = residual(40)
+    other = x.exp()
+    found = list(reachable([loss.grad_fn, None, other.grad_fn]))
+    assert found[:2] == [loss.grad_fn, other.grad_fn]
+    assert len(found) == len(set(found)) == 1 + 2 * 40 + 2
+    assert [leaf_of(node) is x for node in found].count(True) == 1
+
+
+def test_the_only_way_ends_where_ways_part_and_passes_constants():
+    w, b = (torch.ones(2, requires_grad=True) for _ in range(2))
+    *_, last = only_way((2 - w).exp().grad_fn)
+    assert leaf_of(last) is w
+    *_, last = only_way((w + b).exp().grad_fn)
+    assert last.name() == "AddBackward0"
+    assert list(only_way(None)) == []
 
 
 def test_inputs_point_at_the_nodes_that_come_next():

@@ -10,35 +10,37 @@ from dataclasses import dataclass
 
 import torch
 
-from autograd_surprises.backward.steps import Amount
+from autograd_surprises.backward.steps import GradientSize
 
 
 @dataclass(frozen=True)
 class Arrived:
     """The gradient of one tensor in numbers.
 
-    amount         of the gradient
+    size           of the gradient
     zeros          where a part of it is 0; None if no part is, or all of it, or if it is sparse
     times_in_grad  how often .grad holds this very gradient, if it does so 2 to 100 times
     """
 
-    amount: Amount
+    size: GradientSize
     zeros: torch.Tensor | None = None
     times_in_grad: int | None = None
 
 
-def arrived_at(gradient: torch.Tensor, amount: Amount, old: torch.Tensor | None = None) -> Arrived:
+def arrived_at(
+    gradient: torch.Tensor, size: GradientSize, old: torch.Tensor | None = None
+) -> Arrived:
     """What is kept of a gradient; `old` is the .grad of its tensor.
 
-    >>> arrived_at(torch.tensor([0.0, 1.0, 2.0]), Amount(3, 2, 3.0)).zeros
+    >>> arrived_at(torch.tensor([0.0, 1.0, 2.0]), GradientSize(3, 2, 3.0)).zeros
     tensor([ True, False, False])
     """
-    if gradient.layout is not torch.strided or not amount.finite:
-        return Arrived(amount)
+    if gradient.layout is not torch.strided or not size.finite:
+        return Arrived(size)
     gradient = gradient.detach()
-    zeros = gradient == 0 if 0 < amount.nonzero < amount.total else None
+    zeros = gradient == 0 if 0 < size.nonzero < size.total else None
     dense = old is not None and old.layout is torch.strided
-    return Arrived(amount, zeros, _times_in(old, gradient) if dense else None)
+    return Arrived(size, zeros, _times_in(old, gradient) if dense else None)
 
 
 def _times_in(old, gradient):

@@ -55,12 +55,12 @@ def _noise(shape, dtype, device):
 
 def arriving_at(step: BackwardStep) -> list[tuple[Node, int]]:
     """The edges at which a gradient arrived at this step."""
-    return [(step.node, i) for i, amount in enumerate(step.arriving) if amount]
+    return [(step.node, i) for i, size in enumerate(step.arriving) if size]
 
 
 def leaving(step: BackwardStep) -> list[tuple[Node, int]]:
     """The edges at which a gradient left this step."""
-    return [edge for edge, amount in zip(step.edges, step.leaving, strict=True) if amount]
+    return [edge for edge, size in zip(step.edges, step.leaving, strict=True) if size]
 
 
 def lets_through(backward: Backward, step: BackwardStep, end: tuple[Node, int]) -> bool | None:

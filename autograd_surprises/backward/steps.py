@@ -13,12 +13,12 @@ from autograd_surprises.recording.places import Where, owner
 
 
 @dataclass(frozen=True)
-class Amount:
-    """How much gradient: number of elements, of nonzero ones, sum of |g|, number of inf, of NaN."""
+class GradientSize:
+    """How large a gradient is: elements, those that are not 0, sum of |g|, inf and NaN."""
 
     total: int
     nonzero: int
-    mass: float
+    l1: float
     inf: int = 0
     nan: int = 0
 
@@ -44,8 +44,8 @@ class BackwardStep:
 
     edges     (node, number of its output) that each leaving gradient goes to
     order     when it ran: 0 is the first, None: it never ran
-    arriving  amounts, one for each output of the operation; None where there was no gradient
-    leaving   amounts, one for each edge
+    arriving  sizes, one for each output of the operation; None where there was no gradient
+    leaving   sizes, one for each edge
     stopped   elements that arrived and left as exactly 0, if they can be compared one by one
     sample    the gradient that arrived, where it died or lost its finiteness
     spoiled   (position, gradient that arrived there) of the first element that is not finite
@@ -61,8 +61,8 @@ class BackwardStep:
     name: str = field(init=False)
     edges: tuple[Edge, ...] = field(init=False)
     order: int | None = None
-    arriving: list[Amount | None] = field(default_factory=list)
-    leaving: list[Amount | None] = field(default_factory=list)
+    arriving: list[GradientSize | None] = field(default_factory=list)
+    leaving: list[GradientSize | None] = field(default_factory=list)
     stopped: int = 0
     sample: torch.Tensor | None = None
     spoiled: tuple[tuple, float | None] | None = None
@@ -187,25 +187,25 @@ def parts_of(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return tensor.permute(dims).reshape(-1).split(2**17 if tensor.is_cpu else 2**24)
 
 
-def amount_of(gradient: torch.Tensor) -> Amount:
-    """The amount of one gradient.
+def size_of(gradient: torch.Tensor) -> GradientSize:
+    """The size of one gradient.
 
-    >>> str(amount_of(torch.tensor([0.0, 2.0])))
+    >>> str(size_of(torch.tensor([0.0, 2.0])))
     '1/2'
     """
     gradient = numbers_of(gradient)
     if not gradient.numel():
-        return Amount(0, 0, 0.0)
+        return GradientSize(0, 0, 0.0)
     wide = torch.float32 if gradient.dtype in (torch.float16, torch.bfloat16) else None
-    mass, nonzero = 0.0, 0
+    l1, nonzero = 0.0, 0
     for part in parts_of(gradient):  # vector_norm(gradient, 1) and count_nonzero are not vectorised
         sizes = part.abs()
-        mass += float(sizes.sum(dtype=wide))
+        l1 += float(sizes.sum(dtype=wide))
         nonzero += int(sizes.ne_(0).sum(dtype=wide))
-    amount = Amount(gradient.numel(), nonzero, mass)
-    if math.isfinite(mass):
-        return amount
-    return replace(amount, inf=int(gradient.isinf().sum()), nan=int(gradient.isnan().sum()))
+    size = GradientSize(gradient.numel(), nonzero, l1)
+    if math.isfinite(l1):
+        return size
+    return replace(size, inf=int(gradient.isinf().sum()), nan=int(gradient.isnan().sum()))
 
 
 def memory(tensor: torch.Tensor) -> tuple[int, int]:

@@ -12,20 +12,20 @@ import torch
 from autograd_surprises.backward.arrived_gradients import Arrived, arrived_at
 from autograd_surprises.backward.by_backward import gradients_by_backward
 from autograd_surprises.backward.steps import (
-    Amount,
     BackwardStep,
+    GradientSize,
     GradientSum,
-    amount_of,
     parts_of,
+    size_of,
 )
 from autograd_surprises.graph import Edge, Node, reachable
 from autograd_surprises.operations import traits_of
 from autograd_surprises.recording.forward_values import numbers_in
 
-# symptom: (is an amount ill?, is a gradient of several parts ill if all of them are, or if any is?)
+# symptom: (is a size ill?, is a gradient of several parts ill if all of them are, or if any is?)
 SYMPTOMS = {
-    "lost": (lambda amount: amount is None or amount.nonzero == 0, all),
-    "not finite": (lambda amount: amount is not None and not amount.finite, any),
+    "lost": (lambda size: size is None or size.nonzero == 0, all),
+    "not finite": (lambda size: size is not None and not size.finite, any),
 }
 
 
@@ -91,7 +91,7 @@ class Backward:
         self.like = {(step.node, 0): _like(step.leaf) for step in leaves}
         self.retained: list[torch.Tensor] = []  # whose .grad each backward writes
         self.hooked = False  # is a hook of the user in the graph?
-        self._count, self._measured = 0, {}  # steps that ran; amounts by id of the gradient
+        self._count, self._measured = 0, {}  # steps that ran; sizes by id of the gradient
         self._task: int | None = None  # the engine's number of this backward
         self._origins: dict[str, dict[BackwardStep, list]] = {}
 
@@ -181,24 +181,24 @@ class Backward:
         if self.keep and tensor is not None:
             self.kept[id(tensor)] = numbers_in(gradient)
         old = tensor.grad if tensor is not None and tensor.is_leaf else None
-        return arrived_at(gradient, self._amount(gradient), old)
+        return arrived_at(gradient, self._size(gradient), old)
 
-    def _amount(self, gradient):
+    def _size(self, gradient):
         """What leaves one node arrives at the next as the same tensor: measure it once."""
         if gradient is None:
             return None
-        seen, version, amount = self._measured.get(id(gradient), (None, 0, None))
+        seen, version, size = self._measured.get(id(gradient), (None, 0, None))
         if seen is None or seen() is not gradient or version != gradient._version:
-            amount = amount_of(gradient)
-            self._measured[id(gradient)] = ref(gradient), gradient._version, amount
-        return amount
+            size = size_of(gradient)
+            self._measured[id(gradient)] = ref(gradient), gradient._version, size
+        return size
 
     def _copies(self, gradients):
         return [None if g is None else numbers_in(g) for g in gradients] if self.keep else []
 
     def _before(self, step):
         def look(arrived):
-            step.arriving = [None if g is None else amount_of(g) for g in arrived]
+            step.arriving = [None if g is None else size_of(g) for g in arrived]
             step.versions = [g is not None and g._version for g in arrived]
             step.gradients_in = self._copies(arrived)
 
@@ -214,10 +214,10 @@ class Backward:
                 versions = [g is not None and g._version for g in arrived]
                 step.changed = versions != step.versions
             else:
-                step.arriving = [self._amount(g) for g in arrived]
+                step.arriving = [self._size(g) for g in arrived]
                 step.gradients_in = self._copies(arrived)
             step.gradients_out = self._copies(left)
-            step.leaving = [self._amount(g) for g in left]
+            step.leaving = [self._size(g) for g in left]
             one = next((g for g in arrived if g is not None), None)
             if one is not None:
                 self._compare(step, one, [g for g in left if g is not None])
@@ -225,9 +225,9 @@ class Backward:
         return look
 
     def _compare(self, step, arrived, left):
-        before = [amount for amount in step.arriving if amount]
-        nonzero, mass = max(a.nonzero for a in before), sum(a.mass for a in before)
-        finite = all(amount.finite for amount in before)
+        before = [size for size in step.arriving if size]
+        nonzero, l1 = max(a.nonzero for a in before), sum(a.l1 for a in before)
+        finite = all(size.finite for size in before)
         for gradient, after in zip(left, filter(None, step.leaving), strict=True):
             dense = arrived.layout is torch.strided and gradient.layout is torch.strided
             alike = dense and arrived.shape == gradient.shape
@@ -238,7 +238,7 @@ class Backward:
                 position = tuple(bad.nonzero()[0].tolist())
                 step.spoiled = position, arrived[position].item() if alike else None
                 step.masked = alike and not bool(arrived[bad].any())
-            if nonzero and (after.mass < 1e-5 * mass or not after.finite):
+            if nonzero and (after.l1 < 1e-5 * l1 or not after.finite):
                 step.sample = arrived.detach()
 
     def _unfinished(self):
@@ -271,11 +271,11 @@ class Backward:
         above = [(s, s.leaving[k]) for s, k in self.into.get(edge, ()) if k < len(s.leaving)]
         if not above:
             return []
-        if not whole(ill(amount) for _, amount in above):
+        if not whole(ill(size) for _, size in above):
             return [GradientSum(tuple(step for step, _ in above))]
         found = {}
-        for step, amount in above:
-            if ill(amount):
+        for step, size in above:
+            if ill(size):
                 inherited = self._origins[symptom].get(step)
                 found.update(dict.fromkeys([step] if inherited is None else inherited))
         return sorted(found, key=lambda origin: getattr(origin, "order", 0))[:3]
@@ -283,7 +283,7 @@ class Backward:
     def ran(self) -> list[BackwardStep]:
         return [step for step in self.steps.values() if step.order is not None]
 
-    def main_way(self, node: Node, nr: int) -> Iterator[tuple[BackwardStep, Amount]]:
+    def main_way(self, node: Node, nr: int) -> Iterator[tuple[BackwardStep, GradientSize]]:
         """From a tensor up to the loss, always along the largest contribution."""
         least = float("inf")
         while True:
@@ -294,9 +294,9 @@ class Backward:
             ]
             if not above:
                 return
-            amount, step = max(above, key=lambda pair: pair[0].mass)
-            least = min(least, amount.mass)
-            yield step, amount
-            sizes = {i: a.mass for i, a in enumerate(step.arriving) if a and a.mass}
+            size, step = max(above, key=lambda pair: pair[0].l1)
+            least = min(least, size.l1)
+            yield step, size
+            sizes = {i: a.l1 for i, a in enumerate(step.arriving) if a and a.l1}
             node = step.node  # of several gradients that arrived, go on with the most similar one
             nr = min(sizes, key=lambda i: abs(sizes[i] - least), default=0)

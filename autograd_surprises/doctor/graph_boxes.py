@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autograd_surprises.backward.steps import Amount
+from autograd_surprises.backward.steps import GradientSize
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.places import Where
@@ -75,8 +75,8 @@ class _Boxes:
                 if below is not None:
                     self.link(self.add(step), self.add(below), step.leaving[k : k + 1])
 
-    def link(self, upper, lower, amounts):
-        self.links.append(Link(upper, lower, _flows(amounts)))
+    def link(self, upper, lower, sizes):
+        self.links.append(Link(upper, lower, _flows(sizes)))
 
     def ways(self, steps):
         """A few paths from the loss to leaves; long healthy stretches are folded."""
@@ -130,10 +130,10 @@ class _Boxes:
         name = self.names.get(id(step.leaf), "leaf")
         into = [s.leaving[k] for s, k in self.backward.into.get((step.node, 0), ())
                 if k < len(s.leaving)]  # fmt: skip
-        amount = max(filter(None, into), key=lambda a: (not a.finite, a.nonzero), default=None)
-        kind = "leaf" if amount and amount.nonzero else "empty leaf"
-        kind = "spoiled leaf" if amount and not amount.finite else kind
-        return Box(kind, (name, f"gradient {amount or 'None'}"))
+        size = max(filter(None, into), key=lambda a: (not a.finite, a.nonzero), default=None)
+        kind = "leaf" if size and size.nonzero else "empty leaf"
+        kind = "spoiled leaf" if size and not size.finite else kind
+        return Box(kind, (name, f"gradient {size or 'None'}"))
 
 
 def _of_one_cause(findings):
@@ -153,17 +153,17 @@ def _code(place: Where | None) -> str:
     return text if len(text) <= 46 else text[:45] + "…"
 
 
-def _flows(amounts: Sequence[Amount | None]) -> bool:
-    return any(amount and amount.nonzero for amount in amounts)
+def _flows(sizes: Sequence[GradientSize | None]) -> bool:
+    return any(size and size.nonzero for size in sizes)
 
 
-def _finite(amounts: Sequence[Amount | None]) -> bool:
-    return all(amount.finite for amount in amounts if amount)
+def _finite(sizes: Sequence[GradientSize | None]) -> bool:
+    return all(size.finite for size in sizes if size)
 
 
 def _in_and_out(step):
-    arrived = ", ".join(str(amount) for amount in step.arriving if amount)
-    left = ", ".join(str(amount) for amount in step.leaving if amount)
+    arrived = ", ".join(str(size) for size in step.arriving if size)
+    left = ", ".join(str(size) for size in step.leaving if size)
     return f"in {arrived} → out {left or 'nothing'}" if arrived else ""
 
 

@@ -5,7 +5,7 @@ from itertools import islice
 import torch
 
 from autograd_surprises.backward.noise import TRIES, arriving_at, sent
-from autograd_surprises.backward.steps import Amount, BackwardStep, amount_of
+from autograd_surprises.backward.steps import BackwardStep, GradientSize, size_of
 from autograd_surprises.graph import Edge
 from autograd_surprises.operations import traits_of
 from autograd_surprises.symptoms.examination import NEAR, Examination
@@ -36,6 +36,11 @@ def cancelling_shift(exam: Examination, step: BackwardStep, edge: Edge) -> Rule 
 
     They may cancel whatever the loss is, because of a normalisation above, or only here. None if
     those of other tensors cancel, too.
+
+    >>> weight, bias = (torch.ones(1, requires_grad=True) for _ in range(2))
+    >>> loss = (torch.tensor([1.0, 2.0]) * weight + bias).softmax(0)[0]
+    >>> explain(loss, {"bias": bias})["bias"].rule
+    'cancel/before-normalisation'
     """
     k, (arrived, *more) = added_at(step, edge[0]), step.arriving
     if k is None or not arrived or any(more) or step.leaving[k].total >= arrived.total:
@@ -50,7 +55,7 @@ def cancelling_shift(exam: Examination, step: BackwardStep, edge: Edge) -> Rule 
         added = sent(exam.backward, starts, edge)
         if arrived is None or added is None:
             break
-        if _cancels(amount_of(added), amount_of(arrived), arrived.dtype):
+        if _cancels(size_of(added), size_of(arrived), arrived.dtype):
             return BEFORE_NORMALISATION
     return BALANCED
 
@@ -66,10 +71,10 @@ def is_cancelling_scale(exam: Examination, step: BackwardStep, edge: Edge) -> bo
 
 def others_get_more(exam: Examination, step: BackwardStep, k: int) -> bool:
     """Do other tensors get a gradient from this step; or elsewhere, if it only adds a constant?"""
-    others = [amount for i, amount in enumerate(step.leaving) if amount and i != k]
-    others = others or [arrived.amount for arrived in exam.backward.grads.values()]
-    return any(amount.nonzero for amount in others if amount is not step.leaving[k])
+    others = [size for i, size in enumerate(step.leaving) if size and i != k]
+    others = others or [arrived.size for arrived in exam.backward.grads.values()]
+    return any(size.nonzero for size in others if size is not step.leaving[k])
 
 
-def _cancels(total: Amount, contributions: Amount, dtype: torch.dtype) -> bool:
-    return total.mass <= LAST_DIGITS * torch.finfo(dtype).eps * contributions.mass
+def _cancels(total: GradientSize, contributions: GradientSize, dtype: torch.dtype) -> bool:
+    return total.l1 <= LAST_DIGITS * torch.finfo(dtype).eps * contributions.l1

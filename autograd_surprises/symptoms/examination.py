@@ -9,11 +9,11 @@ import torch
 from torch import nn
 
 from autograd_surprises.backward.steps import (
-    Amount,
     BackwardStep,
-    amount_of,
+    GradientSize,
     memory,
     numbers_of,
+    size_of,
 )
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.recording.history import History
@@ -56,7 +56,7 @@ class Examination:
     named: list[tuple[str, torch.Tensor]] = field(default_factory=list)
     optimizer: torch.optim.Optimizer | None = None
     asked: bool = True
-    tiny: dict[tuple[BackwardStep, Amount], Finding] = field(default_factory=dict)
+    tiny: dict[tuple[BackwardStep, GradientSize], Finding] = field(default_factory=dict)
     _found: dict = field(default_factory=dict)
 
     def __post_init__(self):
@@ -109,7 +109,7 @@ class Examination:
         """Does it get a gradient that is not 0, and will the optimizer use it?"""
         gradient = self.backward.grads.get(id(leaf))
         held = self.optimizer is None or id(leaf) in self.held
-        return held and gradient is not None and bool(gradient.amount.nonzero)
+        return held and gradient is not None and bool(gradient.size.nonzero)
 
     @property
     def leaves(self) -> list[torch.Tensor]:
@@ -117,11 +117,11 @@ class Examination:
 
     @cached_property
     def entered(self) -> float:
-        """The mass of the gradient that enters the graph at the loss."""
-        return sum(amount.mass for amount in self.backward.root.arriving if amount)
+        """The sum of |g| of the gradient that enters the graph at the loss."""
+        return sum(size.l1 for size in self.backward.root.arriving if size)
 
     @cached_property
-    def scaled(self) -> dict[int, Amount]:
+    def scaled(self) -> dict[int, GradientSize]:
         """The gradients of a loss SCALE times as large, where float16 may have rounded them to 0.
 
         By id of the leaf; empty where no float16 is in the graph, or it does not run twice.
@@ -129,8 +129,8 @@ class Examination:
         walked = self.backward
         if torch.float16 not in {dtype for _, dtype, _ in walked.like.values()}:
             return {}
-        amounts = {key: arrived.amount for key, arrived in walked.grads.items()}
-        few = {key for key, amount in amounts.items() if 2 * amount.nonzero < amount.total}
+        sizes = {key: arrived.size for key, arrived in walked.grads.items()}
+        few = {key for key, size in sizes.items() if 2 * size.nonzero < size.total}
         leaves = [leaf for leaf in self.leaves if id(leaf) in few]
         if not leaves or not walked.may_run_again:
             return {}
@@ -140,7 +140,7 @@ class Examination:
                 found = torch.autograd.grad(self.loss, leaves, SCALE * weights, retain_graph=True)
         except Exception:  # as in noise.sent()
             return {}
-        return {id(leaf): amount_of(g) for leaf, g in zip(leaves, found, strict=True)}
+        return {id(leaf): size_of(g) for leaf, g in zip(leaves, found, strict=True)}
 
     @cached_property
     def destinations(self) -> Destinations:

@@ -128,6 +128,6 @@ def in_and_out(step: BackwardStep) -> str:
     """What arrived at a step and what left it: "RoundBackward0: 2 of 3 in, 0 of 3 out"."""
     known = step.called.replace("_", "") in step.name.lower()
     part = "" if known else f", part of {step.called}()"
-    arrived = ", ".join(amount.in_words() for amount in step.arriving if amount)
-    left = ", ".join(amount.in_words() for amount in step.leaving if amount) or "nothing"
+    arrived = ", ".join(size.in_words() for size in step.arriving if size)
+    left = ", ".join(size.in_words() for size in step.leaving if size) or "nothing"
     return f"{step.name}{part}: {arrived} in, {left} out"

@@ -6,7 +6,7 @@ from functools import partial
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from autograd_surprises.backward.steps import Amount, BackwardStep, memory
+from autograd_surprises.backward.steps import BackwardStep, GradientSize, memory
 from autograd_surprises.graph import Edge
 from autograd_surprises.recording.places import owner_of
 from autograd_surprises.recording.setup_lines import stored_at
@@ -333,12 +333,12 @@ def returned_none(exam: Examination, name: str, edge: Edge) -> Finding:
     return found.about(name, "none", at(step) if step else ())
 
 
-def hidden(name: str, amount: Amount) -> Finding:
+def hidden(name: str, size: GradientSize) -> Finding:
     """The finding about a gradient from inside a reentrant checkpoint: its numbers are known."""
-    node = f"{amount.in_words()} not 0"
-    if amount.finite and amount.nonzero:
-        return Finding(name, "ok" if amount.nonzero == amount.total else "partial", node=node)
-    status = "zero" if amount.finite else "nan" if amount.nan else "inf"
+    node = f"{size.in_words()} not 0"
+    if size.finite and size.nonzero:
+        return Finding(name, "ok" if size.nonzero == size.total else "partial", node=node)
+    status = "zero" if size.finite else "nan" if size.nan else "inf"
     return HIDDEN.finding().about(name, status, node=node)
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograd_surprises.backward.steps import Amount, BackwardStep, GradientSum
+from autograd_surprises.backward.steps import BackwardStep, GradientSize, GradientSum
 from autograd_surprises.graph import Edge
 from autograd_surprises.operations import traits_of
 from autograd_surprises.symptoms.examination import Examination
@@ -59,7 +59,7 @@ def _gets_a_large_gradient(step: BackwardStep) -> bool:
     """Is it near the largest number of its dtype?"""
     if step.sample is None or not step.sample.is_floating_point():
         return False
-    largest = max(amount.mass for amount in step.arriving if amount)
+    largest = max(size.l1 for size in step.arriving if size)
     return largest > torch.finfo(step.sample.dtype).max ** 0.5
 
 
@@ -102,15 +102,15 @@ NOT_FINITE_SUM.add(
 )
 
 
-def nonfinite(exam: Examination, name: str, amount: Amount, edge: Edge) -> Finding:
+def nonfinite(exam: Examination, name: str, size: GradientSize, edge: Edge) -> Finding:
     """The finding about a gradient with inf or NaN.
 
     >>> x = torch.tensor([0.0, 1.0], requires_grad=True)
     >>> explain(x.sqrt().sum(), {"x": x})["x"].rule
     'infinite-derivative/backward'
     """
-    status = "nan" if amount.nan else "inf"
-    count = f"{amount.inf + amount.nan} of {amount.total} elements are not finite"
+    status = "nan" if size.nan else "inf"
+    count = f"{size.inf + size.nan} of {size.total} elements are not finite"
     origins = exam.backward.origins(*edge, "not finite") or [GradientSum()]
     step = next((origin for origin in origins if isinstance(origin, BackwardStep)), None)
     if step is None:

@@ -111,10 +111,10 @@ def partial(exam: Examination, name: str, gradient: Arrived, edge: Edge) -> Find
     >>> explain(x.relu().sum(), {"x": x})["x"].rule
     'dead-relu'
     """
-    amount = gradient.amount
-    node = f"{amount.in_words()} not 0"
+    size = gradient.size
+    node = f"{size.in_words()} not 0"
     found = Finding(name, "partial", node=node)
-    few = not exam.asked and amount.nonzero > FEW * amount.total
+    few = not exam.asked and size.nonzero > FEW * size.total
     if few or gradient.zeros is None:
         return found
     step = maker_of_zeros(exam.backward, gradient.zeros, edge, _suspects(exam, edge))
@@ -126,8 +126,8 @@ def partial(exam: Examination, name: str, gradient: Arrived, edge: Edge) -> Find
 
 def _suspects(exam, edge):
     """The steps above a tensor that may have made zeros, the nearest first."""
-    for step, amount in islice(exam.backward.main_way(*edge), NEAR):
-        if amount.nonzero == amount.total:
+    for step, size in islice(exam.backward.main_way(*edge), NEAR):
+        if size.nonzero == size.total:
             return
         if step.stopped or _loses(step) or _has_empty_inputs(step):
             yield step

@@ -7,9 +7,9 @@ import torch
 
 from autograd_surprises.backward.noise import arriving_at, leaving, sent
 from autograd_surprises.backward.steps import (
-    Amount,
-    amount_of,
+    GradientSize,
     numbers_of,
+    size_of,
 )
 from autograd_surprises.graph import Edge
 from autograd_surprises.operations import traits_of
@@ -128,7 +128,7 @@ SMALL_INPUT = Rule(
 
 
 def tiny(
-    exam: Examination, name: str, tensor: torch.Tensor, amount: Amount, edge: Edge
+    exam: Examination, name: str, tensor: torch.Tensor, size: GradientSize, edge: Edge
 ) -> Finding | None:
     """The finding about a tiny gradient; None if nothing is wrong with it.
 
@@ -138,26 +138,26 @@ def tiny(
     >>> explain((x * 1e-8 + y).sum(), {"x": x})["x"].rule
     'small-factor/proven'
     """
-    also = (f"the sum of |g| is {amount.mass:.1e}, and {exam.entered:.1e} entered at the loss",)
-    if is_rounded(exam, tensor, amount.nonzero):
+    also = (f"the sum of |g| is {size.l1:.1e}, and {exam.entered:.1e} entered at the loss",)
+    if is_rounded(exam, tensor, size.nonzero):
         place = enters_float16(exam, edge)
         return MOSTLY_ROUNDED.finding().about(name, "tiny", place, also=also)
     ratios, kept = {}, {}
     for step, left in exam.backward.main_way(*edge):
         if (step, left) in exam.tiny:
             return replace(exam.tiny[step, left], name=name, also=also)
-        arrived = sum(a.mass for a in step.arriving if a)
+        arrived = sum(a.l1 for a in step.arriving if a)
         if arrived > 0 and not traits_of(step.kind).joins:  # each of these passes on a part
-            ratios[step], kept[step] = left.mass / arrived, left
+            ratios[step], kept[step] = left.l1 / arrived, left
     worst = min(ratios, key=ratios.get, default=None)
     found, steps, passed = None, list(ratios), list(ratios)
     if worst is not None and ratios[worst] < DROP:
         below = steps[steps.index(worst) - 1].node if worst is not steps[0] else edge[0]
-        found = _one_drop(exam, tensor, amount, edge, worst, below, ratios[worst])
+        found = _one_drop(exam, tensor, size, edge, worst, below, ratios[worst])
         node = f"shrinks to {ratios[worst]:.1e} of it in {worst.name}"
         passed = steps[: steps.index(worst) + 1]
     if found is None:
-        if amount.mass >= VANISHED * exam.entered:
+        if size.l1 >= VANISHED * exam.entered:
             return None
         worst = min(ratios, key=ratios.get)
         found, node, passed = _many_drops(ratios), "", steps
@@ -170,17 +170,17 @@ def tiny(
     return found
 
 
-def _one_drop(exam, tensor, amount, edge, step, below, ratio):
+def _one_drop(exam, tensor, size, edge, step, below, ratio):
     """The finding, if it is this step because of which the gradient is tiny."""
     rule = cancelling_shift(exam, step, edge)
     if rule is not None:
         return rule.finding()
     if is_cancelling_scale(exam, step, edge):
         return BALANCED.finding()
-    found = _small_parameter(exam, step, amount.mass / ratio, tensor)
+    found = _small_parameter(exam, step, size.l1 / ratio, tensor)
     if found is not None:
         return found
-    if _is_tiny_without(exam, step, edge, amount):
+    if _is_tiny_without(exam, step, edge, size):
         return None
     step.lets_through = _shrinks_less(exam, step, below, 30 * ratio)
     if step.lets_through is False and _computed_factor(step, below):
@@ -191,18 +191,18 @@ def _one_drop(exam, tensor, amount, edge, step, below, ratio):
 
 def _may_cancel(step):
     """May the drop be a sum whose parts cancel, instead of a small factor?"""
-    left = min(amount.total for amount in step.leaving if amount)
+    left = min(size.total for size in step.leaving if size)
     adds_up = left < max(a.total for a in step.arriving if a)
     return step.lets_through is not False and adds_up
 
 
-def _is_tiny_without(exam, step, edge, amount):
+def _is_tiny_without(exam, step, edge, size):
     """Would it be tiny even if this step passed on as much as it gets?"""
     arrived = sent(exam.backward, leaving(step), edge)
     if arrived is None:
         return False
-    size = max(a.mass / a.total for a in step.arriving if a and a.total)
-    return amount_of(arrived).mass * size < GROWS * amount.mass
+    each = max(a.l1 / a.total for a in step.arriving if a and a.total)  # of its elements
+    return size_of(arrived).l1 * each < GROWS * size.l1
 
 
 def _computed_factor(step, below):
@@ -230,8 +230,8 @@ def _shrinks_less(exam, step, below, ratio):
     arrived = end and sent(exam.backward, arriving_at(step), end)
     if arrived is None:
         return None
-    elements = sum(amount.total for amount in step.arriving if amount)
-    return amount_of(arrived).mass > ratio * elements * NOISE_SIZE
+    elements = sum(size.total for size in step.arriving if size)
+    return size_of(arrived).l1 > ratio * elements * NOISE_SIZE
 
 
 def _small_parameter(exam, step, without, tensor):

@@ -240,7 +240,7 @@ def holders() -> tuple[set[int], set[int]]:
 def _moves(exam, parameter):
     """Does a gradient that is not 0 arrive at it?"""
     gradient = exam.backward.grads.get(id(parameter)) if exam.backward else None
-    return gradient is not None and bool(gradient.amount.nonzero)
+    return gradient is not None and bool(gradient.size.nonzero)
 
 
 def _stored(exam, leaf):

@@ -44,25 +44,25 @@ def _of_its_gradient(exam, name, tensor, edge):
     gradient = walked.grads.get(id(tensor))
     if gradient is None:
         return returned_none(exam, name, edge)
-    amount = gradient.amount
-    if not amount.finite:
-        return nonfinite(exam, name, amount, edge)
-    if not amount.total:
+    size = gradient.size
+    if not size.finite:
+        return nonfinite(exam, name, size, edge)
+    if not size.total:
         return Finding(name, "ok", node="it has no elements")
-    if amount.nonzero == 0:
+    if size.nonzero == 0:
         return zero(exam, name, tensor, edge)
     found = None
-    if amount.mass < TINY_SHARE * exam.entered:
-        found = tiny(exam, name, tensor, amount, edge)
-    if found is None and amount.nonzero < amount.total:
+    if size.l1 < TINY_SHARE * exam.entered:
+        found = tiny(exam, name, tensor, size, edge)
+    if found is None and size.nonzero < size.total:
         found = partial(exam, name, gradient, edge)
-    return found or Finding(name, "ok", node=f"{amount.in_words()} not 0")
+    return found or Finding(name, "ok", node=f"{size.in_words()} not 0")
 
 
 def _of_no_path(exam, name, tensor):
     """No path in the graph leads to it from the loss."""
     if exam.backward is not None and id(tensor) in exam.backward.hidden:
-        return hidden(name, exam.backward.grads[id(tensor)].amount)
+        return hidden(name, exam.backward.grads[id(tensor)].size)
     if not exam.asked and exam.leaves_out(tensor):
         return LEFT_OUT.finding().about(name, "none")
     return unreached(exam, name, tensor)

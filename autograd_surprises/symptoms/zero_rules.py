@@ -48,7 +48,7 @@ STAIRCASE = ZERO.add(
 
 
 def _without_elements(step: BackwardStep) -> bool:
-    return any(amount.total == 0 for amount in step.leaving if amount)
+    return any(size.total == 0 for size in step.leaving if size)
 
 
 def _all_targets_ignored(step: BackwardStep) -> bool:

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from autograd_surprises.backward import watched_backward as walk
-from autograd_surprises.backward.steps import amount_of
+from autograd_surprises.backward.steps import size_of
 from autograd_surprises.doctor import explain
 
 
@@ -36,7 +36,7 @@ def test_the_hooks_of_a_leaf_are_as_before_and_see_the_gradient(hooks):
 
 def test_a_gradient_is_measured_once_on_its_way_from_a_step_to_a_leaf(monkeypatch):
     measured = []
-    monkeypatch.setattr(walk, "amount_of", lambda g: measured.append(g) or amount_of(g))
+    monkeypatch.setattr(walk, "size_of", lambda g: measured.append(g) or size_of(g))
     x = torch.ones(3, requires_grad=True)
     explain(x.exp(), {"x": x}, grad_outputs=torch.ones(3))
     assert len(measured) == 2  # what enters exp, and what leaves it and arrives at x
@@ -59,6 +59,6 @@ def test_an_amount_is_exact_in_parts(layout):
         g = g.half()
     shapes = {"transposed": g.t(), "expanded": g[:, None].expand(300, 2, 700), "sliced": g[:, ::2]}
     g = shapes.get(layout, g)
-    amount = amount_of(g)
-    assert (amount.total, amount.nonzero) == (g.numel(), int((g != 0).sum()))
-    assert amount.mass == pytest.approx(float(g.double().abs().sum()))
+    size = size_of(g)
+    assert (size.total, size.nonzero) == (g.numel(), int((g != 0).sum()))
+    assert size.l1 == pytest.approx(float(g.double().abs().sum()))

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from autograd_surprises.backward.steps import amount_of
+from autograd_surprises.backward.steps import size_of
 from autograd_surprises.doctor import explain, explain_error, trace
 
 ZEROS_AND_FOURS = torch.tensor([0.0, 4.0])
@@ -556,8 +556,8 @@ def test_what_freed_a_graph_before_the_trace_is_not_guessed():
 
 
 def test_the_size_of_a_half_precision_gradient_is_measured():
-    amount = amount_of(torch.full((2000,), 100.0, dtype=torch.float16))
-    assert amount.mass == pytest.approx(200_000) and amount.finite
+    size = size_of(torch.full((2000,), 100.0, dtype=torch.float16))
+    assert size.l1 == pytest.approx(200_000) and size.finite
 
 
 def test_a_backward_after_the_trace_is_explained_with_its_lines():
