@@ -36,6 +36,11 @@ def cancelling_shift(exam: Examination, step: BackwardStep, edge: Edge) -> Rule 
 
     They may cancel whatever the loss is, because of a normalisation above, or only here. None if
     those of other tensors cancel, too.
+
+    >>> weight, bias = (torch.ones(1, requires_grad=True) for _ in range(2))
+    >>> loss = (torch.tensor([1.0, 2.0]) * weight + bias).softmax(0)[0]
+    >>> explain(loss, {"bias": bias})["bias"].rule
+    'cancel/before-normalisation'
     """
     k, (arrived, *more) = added_at(step, edge[0]), step.arriving
     if k is None or not arrived or any(more) or step.leaving[k].total >= arrived.total:

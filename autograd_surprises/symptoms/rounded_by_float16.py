@@ -25,7 +25,12 @@ MOSTLY_ROUNDED = Rule(
 
 
 def is_rounded(exam: Examination, tensor: torch.Tensor, nonzero: int) -> bool:
-    """Does a larger loss give it more elements that are not 0? Factors of 2 are exact."""
+    """Does a larger loss give it more elements that are not 0? Factors of 2 are exact.
+
+    >>> x = torch.ones(2, dtype=torch.float16, requires_grad=True)
+    >>> explain((x.float() * 1e-9).sum(), {"x": x})["x"].rule
+    'underflow/float16'
+    """
     larger = exam.scaled.get(id(tensor))
     return larger is not None and larger.finite and larger.nonzero > 2 * nonzero
 
