@@ -155,7 +155,7 @@ TABLE = {
     "Clamp ClampMin ClampMax": Traits(flat_in_part=True, clamps=True),
     "Hardtanh Hardshrink Softshrink Threshold": Traits(flat_in_part=True),
     "Hardsigmoid": Traits(flat_in_part=True, range=(-3.0, 3.0)),
-    "Hardswish": Traits(range=(-3.0, None), saturates=True, stationary=True),
+    "Hardswish": Traits(range=(-3.0, None), stationary=True),
     "Relu": Traits(relu=True),
     "LeakyRelu PreluKernel RreluWithNoise": Traits(slope_on_left=True),
     "Sigmoid": Traits(saturates=True, probabilities=True),
