@@ -1,7 +1,5 @@
 """python -m autograd_surprises train.py: run a training script, and say which gradients are bad."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import signal

@@ -1,7 +1,5 @@
 """The autograd graph: the one walk over its nodes, what they are called, and the graph as data."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator

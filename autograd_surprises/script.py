@@ -1,7 +1,5 @@
 """Run a script or a module as `python script.py` or `python -m module` would."""
 
-from __future__ import annotations
-
 import importlib.util
 import io
 import os

@@ -1,7 +1,5 @@
 """Backwards in which several processes work together: one process alone must not run them."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from collections.abc import Iterable, Iterator

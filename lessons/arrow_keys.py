@@ -1,7 +1,5 @@
 """The arrow keys in the questions of a page."""
 
-from __future__ import annotations
-
 import anywidget
 
 # ipywidgets' radio buttons have no name, so no browser knows which of them belong together, and

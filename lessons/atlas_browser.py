@@ -1,7 +1,5 @@
 """A widget that searches the gradient atlas and opens each operation in an explorer."""
 
-from __future__ import annotations
-
 import html
 import itertools
 

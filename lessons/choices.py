@@ -3,8 +3,6 @@
 A unit has four inputs, and each of its weights is a choice: -1, 0 or 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Derivatives of first and second order as numbers, the way autograd computes them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -1,7 +1,5 @@
 """Errors and warnings that a lesson talks about: raised by the cell, and shown in one line."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Iterator

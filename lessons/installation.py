@@ -1,7 +1,5 @@
 """Is everything that the notebooks need installed? If not, which command repairs it?"""
 
-from __future__ import annotations
-
 import sys
 from importlib import metadata
 

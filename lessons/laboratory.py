@@ -1,7 +1,5 @@
 """A laboratory: choose how to train a network in few bits, press Train, and watch it learn."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import time

@@ -1,7 +1,5 @@
 """A picture of each elementwise Function of helpers.functions: value, surrogate and gradient."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

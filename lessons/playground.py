@@ -1,7 +1,5 @@
 """A playground: type a formula, and a gradient of your own, and see what they look like."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from time import perf_counter

@@ -1,7 +1,5 @@
 """A quiz on default gradients. The right answers are the numbers measured in the atlas."""
 
-from __future__ import annotations
-
 import ipywidgets
 
 from autograd_surprises.atlas import atlas

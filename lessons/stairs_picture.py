@@ -1,7 +1,5 @@
 """A ball on its way down the stairs, as a figure."""
 
-from __future__ import annotations
-
 import torch
 
 from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR

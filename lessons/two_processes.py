@@ -1,7 +1,5 @@
 """Call a function in two new processes at once, as `torchrun --nproc-per-node=2` would."""
 
-from __future__ import annotations
-
 import marshal
 import tempfile
 from collections.abc import Callable

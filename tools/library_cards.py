@@ -8,8 +8,6 @@ without the report card: by torch.autograd.gradcheck or gradgradcheck in float64
 numbers.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

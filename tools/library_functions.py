@@ -4,8 +4,6 @@ Each is text, as a user would type it: docs/report_cards.md prints it, and tools
 runs it. `x` is torch.linspace(-2, 2, 9).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 STE = "straight-through, documented"

@@ -1,7 +1,5 @@
 """docs/report_cards.md, from what tools/library_cards.py found."""
 
-from __future__ import annotations
-
 from datetime import date
 from importlib.metadata import version
 

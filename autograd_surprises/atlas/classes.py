@@ -1,7 +1,5 @@
 """What was measured of an operation, and the classes that this puts it in."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import isinf
 

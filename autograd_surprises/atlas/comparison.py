@@ -1,7 +1,5 @@
 """What differs between two torch versions, in words and numbers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from autograd_surprises.atlas.classes import Measured

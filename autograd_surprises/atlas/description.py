@@ -1,7 +1,5 @@
 """What was measured of an operation, in a line of text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from math import isnan
 

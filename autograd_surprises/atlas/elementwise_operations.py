@@ -1,7 +1,5 @@
 """The elementwise operations of the installed torch, each as the line of code that calls it."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass

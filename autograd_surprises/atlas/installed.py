@@ -1,7 +1,5 @@
 """The atlas of the installed torch: read from its file, or measured."""
 
-from __future__ import annotations
-
 import platform
 import warnings
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Measure one operation, or one tie of several inputs."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Which points of an operation are measured: wherever something may happen, and a few others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 import torch

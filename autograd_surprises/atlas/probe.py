@@ -1,7 +1,5 @@
 """One point measured: value, gradient and the slopes beside it. Is the gradient the slope?"""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import isfinite, isinf, isnan

@@ -1,7 +1,5 @@
 """Questions on default gradients, made from what was measured, so that they are never stale."""
 
-from __future__ import annotations
-
 import random
 import re
 from dataclasses import dataclass

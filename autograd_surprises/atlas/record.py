@@ -5,8 +5,6 @@ limit from below, limit from above]; the limits are left out where they are the 
 slopes where there are none.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Operations of an atlas, searched by name and by class."""
 
-from __future__ import annotations
-
 from autograd_surprises.atlas.classes import CLASSES, Measured
 from autograd_surprises.atlas.description import describe
 from autograd_surprises.atlas.elementwise_operations import WELL_KNOWN

@@ -3,8 +3,6 @@
 To add a tie, add a line to TIES: an expression that gives one number, and its inputs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -4,8 +4,6 @@ All gradients of a large model at once take as much memory as the model, so each
 it arrives, and released.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """Gradients by backward(), which writes to .grad, where torch.autograd.grad cannot work."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """The norms of the gradients of an optimizer: cheap enough for every step."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from statistics import median

@@ -4,8 +4,6 @@ Backward is linear in what arrives. So noise finds out, on this very graph, whet
 gradient through, and which step made the zeros of a gradient.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """What backward did at one node of the graph, in numbers."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """What a backward changes beside gradients: buffers, what hooks keep, and random numbers."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import random

@@ -1,7 +1,5 @@
 """One backward, watched: what arrived at each node of the graph, and what left it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cached_property

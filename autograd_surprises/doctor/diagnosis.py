@@ -1,7 +1,5 @@
 """explain(): checks what it is given, watches one backward, and makes a report."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """explain_error(): what an error of autograd means, and which lines of the program it concerns."""
 
-from __future__ import annotations
-
 import re
 
 from autograd_surprises.backward.steps import BackwardStep

@@ -1,7 +1,5 @@
 """The first two steps of an optimizer: what got a gradient, and what moved."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The graph of one watched backward as boxes and links: where the gradient flows, and dies."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from autograd_surprises.backward.steps import GradientSize

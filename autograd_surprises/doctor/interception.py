@@ -1,7 +1,5 @@
 """Calls of backward() and of an optimizer's step(), seen from outside."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import os

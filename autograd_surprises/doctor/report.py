@@ -1,7 +1,5 @@
 """What was found, as text, as a table and as data."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """What one loss trains: the model and the optimizers whose parameters are leaves of its graph."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """What the first steps of all optimizers did, as findings."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import NamedTuple
 from weakref import WeakKeyDictionary

@@ -5,8 +5,6 @@ in one call. `slope_and_limit` looks beyond x: where the value jumps it still fi
 slope on either side, and the limit. It takes twelve values for one number and side.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from math import copysign, inf, isfinite, nan
 

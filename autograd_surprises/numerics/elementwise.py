@@ -1,7 +1,5 @@
 """Is a function elementwise?"""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -3,8 +3,6 @@
 `value` and `gradient` are functions from points to numbers, float64 tensors of shape (n,).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Generator
 

@@ -1,7 +1,5 @@
 """Numbers as text, with as few digits as needed; never -0."""
 
-from __future__ import annotations
-
 import torch
 
 

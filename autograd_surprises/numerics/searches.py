@@ -5,8 +5,6 @@ A search is a generator. It yields the points where it wants to know the functio
 sent these rows, or more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 
 import torch

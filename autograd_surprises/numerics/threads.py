@@ -1,7 +1,5 @@
 """One thread: tensors of some hundred numbers are done before a second one wakes up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """A whole curve: value, gradient and slopes evenly, and at and beside each jump and kink."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 

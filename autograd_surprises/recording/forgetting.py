@@ -1,7 +1,5 @@
 """Which calls of a recording are still needed? Without this, a long training loop fills memory."""
 
-from __future__ import annotations
-
 import bisect
 from collections.abc import Collection, Iterable, Sequence
 

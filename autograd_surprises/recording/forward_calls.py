@@ -1,7 +1,5 @@
 """One call of torch in the forward pass, and what kind of call it is."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache

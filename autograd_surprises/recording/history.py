@@ -1,7 +1,5 @@
 """Queries on a recording: which line made this node, and what was computed from that tensor?"""
 
-from __future__ import annotations
-
 import bisect
 from collections.abc import Iterable, Mapping
 

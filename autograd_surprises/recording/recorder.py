@@ -1,7 +1,5 @@
 """What the forward pass did: each call, its line, its place in the graph, what went in and out."""
 
-from __future__ import annotations
-
 import functools
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Gradients that an optimizer used twice, because nothing cleared them in between."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

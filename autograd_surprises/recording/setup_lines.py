@@ -1,7 +1,5 @@
 """Lines that set something up: an optimizer, an attribute, a backward hook, inference mode."""
 
-from __future__ import annotations
-
 import functools
 import sys
 from collections.abc import Iterator

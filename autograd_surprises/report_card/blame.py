@@ -1,7 +1,5 @@
 """What fn consists of: whose forward mode is at fault, a Function's or torch's own?"""
 
-from __future__ import annotations
-
 import torch
 from torch.autograd import Function
 from torch.autograd.function import BackwardCFunction

@@ -1,7 +1,5 @@
 """How long the questions may take."""
 
-from __future__ import annotations
-
 import ctypes
 import threading
 import time

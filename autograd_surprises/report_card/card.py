@@ -1,7 +1,5 @@
 """The report card: a row for each question, shown as text and as tiles."""
 
-from __future__ import annotations
-
 import html
 from collections import Counter
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """torch.compile, with fullgraph=True."""
 
-from __future__ import annotations
-
 import io
 import logging
 from contextlib import contextmanager, redirect_stderr

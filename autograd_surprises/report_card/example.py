@@ -1,7 +1,5 @@
 """A function and its example inputs: to call it, and to differentiate it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The first gradient: is there one, of the right shape, linear in grad_output?"""
 
-from __future__ import annotations
-
 import torch
 
 from autograd_surprises.numerics import few_digits

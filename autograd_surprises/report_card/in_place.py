@@ -1,7 +1,5 @@
 """Writing into tensors: what fn writes into, and what may be written into afterwards."""
 
-from __future__ import annotations
-
 import torch
 
 from autograd_surprises.report_card.subject import Subject

@@ -1,7 +1,5 @@
 """Isolates each check; restores torch's state."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What the graph keeps for backward, against the least that would do."""
 
-from __future__ import annotations
-
 import torch
 
 from autograd_surprises.graph import nodes

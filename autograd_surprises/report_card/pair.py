@@ -1,7 +1,5 @@
 """Two new processes, each with a rank, and the result that each hands in."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Other dtypes and extreme numbers, against fn itself in float64."""
 
-from __future__ import annotations
-
 import torch
 
 from autograd_surprises.report_card.sampling import is_narrow

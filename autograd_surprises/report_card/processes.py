@@ -1,7 +1,5 @@
 """Two processes under DistributedDataParallel, with the gloo backend."""
 
-from __future__ import annotations
-
 import pickle
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One line on a terminal that says what is asked now."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

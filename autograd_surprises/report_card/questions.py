@@ -4,8 +4,6 @@ A check is given a Subject. It returns a remark, or None; it raises NotApplicabl
 what torch raises. Each runs alone.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Where to ask an elementwise function: on a grid, at its kinks, and away from them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Gradients of gradients, against finite differences of the first gradient."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import torch

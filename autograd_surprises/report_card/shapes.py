@@ -1,7 +1,5 @@
 """Tensors without numbers, without dimensions, and with gaps in memory."""
 
-from __future__ import annotations
-
 import torch
 
 from autograd_surprises.report_card.subject import Subject

@@ -1,7 +1,5 @@
 """Is the gradient the slope: that of like, or that of the value by finite differences?"""
 
-from __future__ import annotations
-
 import torch
 
 from autograd_surprises.numerics import exact_digits, one_sided_slopes, partial_slopes

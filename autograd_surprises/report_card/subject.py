@@ -1,7 +1,5 @@
 """What every check is given: the function, and the tensors to ask it about."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The report card in a terminal: python -m autograd_surprises card module:function --shape 4,3."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import sys

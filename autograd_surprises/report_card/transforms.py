@@ -1,7 +1,5 @@
 """torch.func: vmap, reverse mode and forward mode, against plain loops over backward."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

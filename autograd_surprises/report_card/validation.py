@@ -1,7 +1,5 @@
 """Bad input is refused at once, in the user's words."""
 
-from __future__ import annotations
-
 import torch
 
 from autograd_surprises.report_card.subject import Subject

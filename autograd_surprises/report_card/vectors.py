@@ -1,7 +1,5 @@
 """Tensors as vectors: several as one and back, and the vector to multiply them by."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -3,8 +3,6 @@
 `where` gives the words for the place of a number, such as "at x = 0.5".
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

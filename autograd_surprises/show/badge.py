@@ -5,8 +5,6 @@ JupyterLab keeps such plain colours in a notebook that it does not trust, and dr
 variables; GitHub drops all styles, and the bold word remains.
 """
 
-from __future__ import annotations
-
 import html
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 A sentence is (label, text), with the label "" for none.
 """
 
-from __future__ import annotations
-
 import html
 import re
 import textwrap

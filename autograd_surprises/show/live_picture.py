@@ -3,8 +3,6 @@
 Beside it stands a stored picture, for pages that cannot run anywidget.
 """
 
-from __future__ import annotations
-
 import html
 import math
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """A matplotlib figure for notebooks: sharp, in the page's colours, and with a text alternative."""
 
-from __future__ import annotations
-
 import base64
 import io
 

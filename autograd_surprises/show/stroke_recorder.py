@@ -1,7 +1,5 @@
 """What matplotlib draws, written down as strokes that a page can replay."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The history was lost in the forward pass: a call of torch returned a result without one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """One loss, its watched backward, its recorded forward pass, and the names of its tensors."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 

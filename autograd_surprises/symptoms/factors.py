@@ -1,7 +1,5 @@
 """Which parameter is a factor or a summand of a step, followed down the graph."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 import torch

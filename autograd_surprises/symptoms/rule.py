@@ -1,7 +1,5 @@
 """A rule: all that the doctor knows about one cause, or about one variant of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from string import Formatter

@@ -1,7 +1,5 @@
 """Where several functions of x differ, in value or in gradient."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 

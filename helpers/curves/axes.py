@@ -1,7 +1,5 @@
 """What axes have in common: looks of lines and areas, a light grid, limits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import torch

@@ -1,7 +1,5 @@
 """Marks at the frame of an axes where values are infinite or NaN, which no line can show."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import zip_longest
 

@@ -1,7 +1,5 @@
 """An elementwise function as numbers: its value, the gradient autograd returns, its true slope."""
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable, Iterable

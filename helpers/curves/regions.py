@@ -1,7 +1,5 @@
 """The regions of a curve: where its numbers are infinite or NaN, and which they are, in words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import pairwise

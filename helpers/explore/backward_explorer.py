@@ -1,7 +1,5 @@
 """A slider that runs backward through a small graph, one step at a time."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping
 from types import FunctionType

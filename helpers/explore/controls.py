@@ -1,7 +1,5 @@
 """Sliders, menus and checkboxes from short descriptions."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping

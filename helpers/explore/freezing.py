@@ -1,7 +1,5 @@
 """Explorers and pictures for a page without a kernel: what they show at each setting."""
 
-from __future__ import annotations
-
 import base64
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Play and Step buttons beside a slider."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import ipywidgets

@@ -1,7 +1,5 @@
 """What a function prints while a widget calls it, many times for one picture."""
 
-from __future__ import annotations
-
 import io
 import sys
 import warnings

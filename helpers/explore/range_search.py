@@ -1,7 +1,5 @@
 """The range that the axes of a drawing need, found one setting at a time."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Buttons for settings that are worth seeing."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple

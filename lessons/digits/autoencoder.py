@@ -1,7 +1,5 @@
 """An autoencoder with a codebook, which draws each digit as one of a few images."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

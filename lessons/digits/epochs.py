@@ -1,7 +1,5 @@
 """Train anything on the digits, one epoch after another."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import torch

@@ -1,7 +1,5 @@
 """Images of digits, the patches that a network looks at, and the codes of a codebook."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The images, their labels, and which are held out. README.md names their source."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A network that reads a digit from three of its patches, and ways to choose them."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import nn

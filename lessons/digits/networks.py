@@ -1,7 +1,5 @@
 """Networks whose weights and activations are rounded to a few bits, and their training."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The gradient that two batches of unequal length add up to, and the gradient of all tokens."""
 
-from __future__ import annotations
-
 import torch
 
 from autograd_surprises.numerics import short_number

@@ -1,7 +1,5 @@
 """A vector of the plane as an arrow, and the angle between two of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What clipping does to a gradient: by its norm, and by the value of each element."""
 
-from __future__ import annotations
-
 import math
 
 import torch

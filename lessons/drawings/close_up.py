@@ -1,7 +1,5 @@
 """One operation of the atlas, close to a point."""
 
-from __future__ import annotations
-
 from math import isfinite
 
 import torch

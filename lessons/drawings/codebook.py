@@ -1,7 +1,5 @@
 """Where one step of gradient descent moves a vector and the codes of a codebook."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -1,7 +1,5 @@
 """Value, slope and curvature of a function, and the parabola that fits it best at one point."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -1,7 +1,5 @@
 """Where methods of descent go on a landscape."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import torch

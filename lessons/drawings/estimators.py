@@ -1,7 +1,5 @@
 """Ways to estimate the gradient of a choice: what they answer, and how wrong it is."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import torch

@@ -1,7 +1,5 @@
 """The gradient of a weighted sum of two outputs, over a plane of inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

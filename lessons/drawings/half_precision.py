@@ -1,7 +1,5 @@
 """Which part of a gradient survives in 16 bits, at which scale of the loss."""
 
-from __future__ import annotations
-
 import torch
 
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR

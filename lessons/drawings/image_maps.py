@@ -1,7 +1,5 @@
 """Images, and maps that say which of their pixels speak for a class."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import torch

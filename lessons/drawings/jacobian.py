@@ -1,7 +1,5 @@
 """What backward(v) does to the rows of a Jacobian."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -1,7 +1,5 @@
 """How much gradient reaches each layer of a saturated network."""
 
-from __future__ import annotations
-
 import torch
 
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR

@@ -1,7 +1,5 @@
 """A ball that rolls down stairs by a surrogate gradient."""
 
-from __future__ import annotations
-
 from autograd_surprises.numerics import short_number
 from helpers.explore.drawings.drawing import Drawing
 from lessons.stairs import STEPS, Outcome, default_height, gradient_descent, height

@@ -1,7 +1,5 @@
 """What a surrogate gradient lets through: its shape, and how many inputs it reaches."""
 
-from __future__ import annotations
-
 import torch
 
 from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR

@@ -1,7 +1,5 @@
 """A training as a figure: the loss, and how the network reads the held-out digits."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The gradient curve of a formula that a reader types."""
 
-from __future__ import annotations
-
 import torch
 
 from helpers.curves.figures import curve_ranges, title_with

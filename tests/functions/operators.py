@@ -5,8 +5,6 @@ so they cannot repeat its mistakes. `kinks` are where one of the two jumps. One 
 elementwise: it works on rows, and has a `product` instead of a slope.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

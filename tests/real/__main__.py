@@ -8,8 +8,6 @@ python -m real --json FILE     also write everything that was found, as data
 The exit code is 1 if the doctor failed, said something untrue or changed anything.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import json

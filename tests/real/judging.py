@@ -1,7 +1,5 @@
 """Are the doctor's claims true? Decided by plain torch, on the same step."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

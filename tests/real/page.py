@@ -1,7 +1,5 @@
 """docs/real_models.md: what the doctor said of every step, with date and versions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from datetime import date

@@ -1,7 +1,5 @@
 """One step with and without the doctor: what it says, what of that is untrue, what changed."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 import warnings

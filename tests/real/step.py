@@ -1,7 +1,5 @@
 """One training step of a real model: a healthy one, or one with a bug from a thread."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass

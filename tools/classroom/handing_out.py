@@ -1,7 +1,5 @@
 """The notebooks without solutions and without outputs, for a class."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -9,8 +9,6 @@ count, and a function of torch, builtins or our packages that the sheet has repl
 the replacement does not pretend to be torch's.
 """
 
-from __future__ import annotations
-
 import builtins
 import io
 import json

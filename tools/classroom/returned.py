@@ -1,7 +1,5 @@
 """A returned sheet: whose it is, and which of its cells to run."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re

@@ -4,8 +4,6 @@ bubblewrap (Linux) isolates the process: it has no network, and sees only Python
 this project's, all read-only, and an empty folder. Without bubblewrap, only the limits hold.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os

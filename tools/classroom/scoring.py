@@ -1,7 +1,5 @@
 """Score every exercise of a returned sheet, and write all scores as a table."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """Backward through a small graph, one step at a time."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping

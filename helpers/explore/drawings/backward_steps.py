@@ -1,7 +1,5 @@
 """One backward through a small graph, step by step, as data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The steps of a backward in words and numbers."""
 
-from __future__ import annotations
-
 import torch
 
 from autograd_surprises.backward.local_derivatives import elementwise

@@ -1,7 +1,5 @@
 """The gradient curve of a function, as an explorer shows it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from helpers.curves.figures import curve_figure, curve_ranges

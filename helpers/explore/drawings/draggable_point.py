@@ -1,7 +1,5 @@
 """A point that a reader drags along the curve of a function, with two tangents."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

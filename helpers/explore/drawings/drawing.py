@@ -1,7 +1,5 @@
 """What an explorer shows: a figure, and how it follows a few values."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property

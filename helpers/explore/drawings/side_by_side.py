@@ -1,7 +1,5 @@
 """Several functions of one x side by side, as an explorer shows them."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import textwrap
