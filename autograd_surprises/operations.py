@@ -16,7 +16,7 @@ class Traits:
     staircase       everywhere
     interpolates    everywhere, if it picks the nearest pixel
     flat_in_part    where its input lies outside a range
-    range           that range, if it is always the same, and None where there is no end
+    range           that range; None where there is no end. Without both ends, it stands in the node
     clamps          its range includes the ends
     relu            left of 0
     slope_on_left   left of 0, if its slope there is 0
@@ -28,14 +28,14 @@ class Traits:
     Which elements get a gradient:
 
     picks           the elements that it selects; the others get 0
-    picks_anew      which ones these are depends on values or indices
+    picks_anew      it selects others in each step, by value or by index
     chooses         those of the branch that a condition chooses
     overwrites      those that it does not replace
     drops           those that dropout keeps
     looks_up        the rows of a table that it looks up
     picks_targets   the scores of the target classes
     joins           each input gets its own part
-    arranges        the numbers come out as they are, in another order, or some of them
+    arranges        it only moves or selects numbers
     mixes           its gradient may keep its shape, though the elements do not correspond
 
     Factors and sums, by the numbers of the edges of a node:
@@ -51,8 +51,8 @@ class Traits:
     Inf and NaN:
 
     edge            what happens at the edge of its domain, in words
-    overflows       its result may be more than its dtype can hold, and so may its gradient
-    grows           its result may be more than its dtype can hold; its gradient is finite
+    overflows       result and gradient may be more than their dtype can hold
+    grows           the result may be, the gradient not
     of_one          it needs more than one element
     has_softmax     it contains a softmax, and one of nothing is 0/0
 

@@ -1,4 +1,4 @@
-"""Imports point down: between packages, between their rooms, and in no folder in a circle."""
+"""Imports point down: between packages, between their folders, and in no folder in a circle."""
 
 import ast
 import os

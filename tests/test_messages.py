@@ -99,7 +99,7 @@ def test_variants_of_a_message_are_known(printed, cause):
     assert known_message(printed).id == cause
 
 
-RETURNED = {  # by a backward, and the cause that explains it
+RETURNED = {  # by a backward, and the message that explains it
     "grad_output[:1]": "gradient-shape",
     "grad_output.sum(0).expand(3)": "gradient-shape",
     "grad_output.to('meta')": "gradient-device",
@@ -121,7 +121,7 @@ def test_each_wrong_return_of_a_backward_has_its_own_explanation(returned):
     Double.apply(x.expand(2, 2) if "csr" in {returned!r} else x).sum().backward()
     """
     (error,) = printed_by_torch(code)
-    assert explain_error(error).cause == RETURNED[returned], error
+    assert explain_error(error).rule == RETURNED[returned], error
 
 
 ASKED_TWICE = {

@@ -136,8 +136,11 @@ class BackwardStep:
                     value = getattr(self.node, name)
                 except Exception:  # freed, or a hook of the user raised an error
                     continue
-                dense = isinstance(value, torch.Tensor) and value.layout is not torch.strided
-                kept[name.removeprefix("_saved_")] = numbers_of(value) if dense else value
+                if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
+                    value = numbers_of(value)
+                elif isinstance(value, int) and value >= 2**63:  # torch shows -1 as 2**64 - 1
+                    value -= 2**64
+                kept[name.removeprefix("_saved_")] = value
         return kept
 
     def tensors(self) -> dict[str, torch.Tensor]:

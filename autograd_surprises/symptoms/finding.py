@@ -25,8 +25,8 @@ class Finding:
     """What happened to the gradient of one tensor.
 
     name      of the tensor; "loss" or "backward()" for what concerns all of them
-    status    ok, partial, none, zero, tiny, nan, inf, wrong, not trained, not examined or
-              error
+    status    ok, partial, none, zero, tiny, exploding, nan, inf, wrong, not trained, not
+              examined or error
     cause     a slug such as "detach", or "" if there is nothing to say
     sentence  the cause in words
     places    (label, Where), the line to blame first

@@ -250,10 +250,10 @@ def unreached(exam: Examination, name: str, tensor: torch.Tensor) -> Finding:
     """
     also = _of_the_same_numbers(exam, tensor)
     went = exam.destinations.of(tensor)
-    if went.lost:
-        return _detached_on_the_way(exam, name, went.lost, also)
-    if went.left:
-        return _detached(name, went.left[0], also, "maybe here: ")
+    if went.detached:
+        return _detached_on_the_way(exam, name, went.detached, also)
+    if went.left_torch:
+        return _detached(name, went.left_torch[0], also, "maybe here: ")
     return _never_connected(exam, name, tensor, went.end, also)
 
 

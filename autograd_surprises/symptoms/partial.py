@@ -79,7 +79,6 @@ PARTIAL.add(
 
 def _ignored_targets(step: BackwardStep) -> str:
     target, ignored = step.saved["target"], step.saved["ignore_index"]
-    ignored = ignored if ignored < 2**63 else ignored - 2**64  # stored without sign
     return f"{int((target == ignored).sum())} of {target.numel()} targets are ignored; "
 
 

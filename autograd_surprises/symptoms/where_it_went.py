@@ -11,19 +11,19 @@ from autograd_surprises.recording.places import CodeLine, Where
 from autograd_surprises.symptoms.detached import Detached, detached
 
 MOST = 3  # places of each kind
-COPIES = {"deepcopy", "detach", "data", "escape"}  # causes that loops over all parameters have
+CAUSES_OF_COPIES = {"deepcopy", "detach", "data", "escape"}  # loops over all parameters have them
 
 
 class WhereItWent(NamedTuple):
     """Where what was computed from a state went.
 
-    lost  results without history on the way to the loss
-    left  where numbers left torch and did not come back with a history
-    end   the index of the last call that it reached, or -1
+    detached    results without history on the way to the loss
+    left_torch  where numbers left torch and did not come back with a history
+    end         the index of the last call that it reached, or -1
     """
 
-    lost: tuple[Detached, ...] = ()
-    left: tuple[Detached, ...] = ()
+    detached: tuple[Detached, ...] = ()
+    left_torch: tuple[Detached, ...] = ()
     end: int = -1
 
 
@@ -34,7 +34,7 @@ class Destinations:
     >>> x = torch.ones(2, requires_grad=True)
     >>> with Recorder() as recorder:
     ...     loss = (x.detach() * 2).sum()
-    >>> [each.rule.cause for each in Destinations(History(recorder), loss, None).of(x).lost]
+    >>> [each.rule.cause for each in Destinations(History(recorder), loss, None).of(x).detached]
     ['detach']
     """
 
@@ -44,7 +44,7 @@ class Destinations:
         self._incidental: dict[CodeLine, set[int]] = {}  # what happens to leaves with a gradient
         for leaf in backward.leaves if backward is not None else ():
             went = self._of_states(self._states(leaf))
-            for each in (*went.lost, *went.left):
+            for each in (*went.detached, *went.left_torch):
                 if _is_incidental(each):
                     self._incidental.setdefault(each.call.line, set()).add(each.call.index)
 
@@ -52,7 +52,7 @@ class Destinations:
         """Where what was computed from this tensor went."""
         went = self._of_states(self._states(tensor))
         return WhereItWent(
-            self._intended(went.lost, joint=True), self._intended(went.left), went.end
+            self._intended(went.detached, joint=True), self._intended(went.left_torch), went.end
         )
 
     def _of_states(self, states):
@@ -68,7 +68,7 @@ class Destinations:
             others = self._incidental.get(each.call.line)
             if others is None or not _is_incidental(each):
                 return True
-            copied = not each.call.in_place and each.rule.cause in COPIES
+            copied = not each.call.in_place and each.rule.cause in CAUSES_OF_COPIES
             return joint and copied and each.call.index in others
 
         return tuple(filter(is_intended, several))
@@ -76,7 +76,7 @@ class Destinations:
 
 def _is_incidental(each):
     """Does code that goes through all parameters do this: copies, updates, logs?"""
-    return each.call.in_place or not each.lost.recording or each.rule.cause in COPIES
+    return each.call.in_place or not each.lost.recording or each.rule.cause in CAUSES_OF_COPIES
 
 
 def _of_all_states(history, behind):
@@ -89,9 +89,9 @@ def _of_all_states(history, behind):
             if here is None:
                 after.append(onward)
             elif here.lost.decides or (here.lost.leaves_torch and state not in behind):
-                after.append(WhereItWent(left=(here,)))
+                after.append(WhereItWent(left_torch=(here,)))
             else:
-                left = tuple(each if each.lost.decides else here for each in onward.left)
+                left = tuple(each if each.lost.decides else here for each in onward.left_torch)
                 after.append(WhereItWent((here,) if state in behind else (), left))
             after.append(WhereItWent(end=max(onward.end, call.index)))
         joined = _joined(after)
@@ -111,8 +111,10 @@ def _joined(several, without=()):
         return tuple(sorted(once.values(), key=lambda each: (last(each), each.call.index))[:MOST])
 
     return WhereItWent(
-        first_of((each for went in several for each in went.lost), lambda e: not e.rule.avoidable),
-        first_of((each for went in several for each in went.left), lambda e: e.lost.decides),
+        first_of(
+            (each for went in several for each in went.detached), lambda e: not e.rule.avoidable
+        ),
+        first_of((each for went in several for each in went.left_torch), lambda e: e.lost.decides),
         max((went.end for went in several), default=-1),
     )
 

@@ -52,8 +52,7 @@ def _without_elements(step: BackwardStep) -> bool:
 
 
 def _all_targets_ignored(step: BackwardStep) -> bool:
-    target, ignored = step.saved.get("target"), step.saved.get("ignore_index", 0)
-    ignored = ignored if ignored < 2**63 else ignored - 2**64  # stored without sign
+    target, ignored = step.saved.get("target"), step.saved.get("ignore_index")
     return isinstance(target, torch.Tensor) and bool((target == ignored).all())
 
 
@@ -153,8 +152,7 @@ DEAD_RELU = ZERO.add(
 
 def _classes(step):
     """The result of a softmax, and the dimension along which it sums to 1."""
-    result, dim = step.saved["result"], step.saved["dim"]
-    return result, dim if dim < result.dim() else dim - 2**64  # stored without sign
+    return step.saved["result"], step.saved["dim"]
 
 
 def _over_one_class(step: BackwardStep) -> bool:
@@ -332,7 +330,6 @@ def _zeros_in_each_product(step: BackwardStep) -> int:
         return 0
     if axis is None:
         return int((factors == 0).sum())
-    axis = axis if axis < 2**63 else axis - 2**64  # stored without sign
     return int((factors == 0).sum(axis).min())
 
 

@@ -16,6 +16,7 @@ import torch
 FILE = Path(__file__).with_name("rule_ids.json")
 sys.path[:0] = [str(FILE.parents[2]), str(FILE.parents[1])]  # pytest adds them by itself
 
+import healthy_more  # noqa: E402, F401 (it adds to HEALTHY)
 from healthy import HEALTHY  # noqa: E402
 from patients import CURED, PATIENTS  # noqa: E402
 from real import bugs  # noqa: E402
