@@ -22,4 +22,6 @@ def address(section: str) -> str:
     >>> address("none.detached")
     '08_none_zero_nan.ipynb#An-encoder-that-learns-nothing'
     """
+    if section and section not in _addresses():
+        raise KeyError(f"sections.toml has no section {section!r}")
     return _addresses()[section] if section else ""

@@ -16,6 +16,7 @@ from rattler import MatchSpec
 from rattler.exceptions import InvalidMatchSpecError
 
 from autograd_surprises.atlas import versions
+from autograd_surprises.show.notebooks_extra import PACKAGES
 from tools.notebooks import notebook_files
 
 if sys.version_info >= (3, 11):
@@ -44,6 +45,11 @@ def required(project, extras, environment):
     lines = sum((project["optional-dependencies"][extra] for extra in extras), [])
     wanted = map(Requirement, [*project["dependencies"], *lines])
     return [each for each in wanted if each.name != project["name"] and applies(each, environment)]
+
+
+def test_each_package_of_the_extra_has_the_sentence_that_says_how_to_get_it():
+    names = {each.name for each in required(PROJECT, ["notebooks"], {"python_version": "3.13"})}
+    assert {"PIL" if name == "pillow" else name for name in names - {"torch"}} <= set(PACKAGES)
 
 
 def test_for_peoples_own_code_torch_is_enough():

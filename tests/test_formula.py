@@ -305,3 +305,11 @@ def test_whatever_is_typed_is_a_formula_or_gets_one_line(text):
         assert y(X, **dict.fromkeys(y.names, 1.0)).shape == X.shape
         assert {*y._code.co_names} <= {*NAMESPACE, *y._known, *y.names, "x"} - {"__builtins__"}
         assert not {each.opname for each in dis.get_instructions(y._code)} & REACHES_FURTHER
+
+
+@pytest.mark.parametrize("text", ["x > 0", "where(x > 0, 1, 0)", "where(x > 0, a, x)", "1"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_result_has_the_dtype_of_x(text, dtype):
+    x = torch.tensor([-0.5, 0.5], dtype=dtype)
+    values = {"a": 0.25} if "a" in Formula(text).names else {}
+    assert Formula(text)(x, **values).dtype == dtype

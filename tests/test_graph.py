@@ -59,6 +59,13 @@ def test_inputs_point_at_the_nodes_that_come_next():
         assert all(graph[i].depth > node.depth for i in node.inputs)
 
 
+def test_an_operation_that_uses_a_tensor_twice_leads_to_it_twice():
+    x = torch.ones(2, requires_grad=True)
+    square = autograd_graph(x * x)[0]
+    assert square.inputs == (1, 1)
+    assert list(only_way(square.function)) == [square.function]
+
+
 def test_what_has_no_graph_is_refused():
     with pytest.raises(TypeError, match="needs a tensor, got float"):
         autograd_graph(1.0)

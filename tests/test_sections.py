@@ -4,6 +4,7 @@ import nbformat
 import pytest
 
 from autograd_surprises.sections import _addresses, address
+from autograd_surprises.toml_data import read_toml
 from tools.notebooks import headings, notebook_files
 
 
@@ -20,6 +21,12 @@ ANCHORS = {path.name: anchors(path) for path in notebook_files()}
 def test_a_section_is_one_heading_of_its_notebook(section):
     notebook, _, anchor = address(section).partition("#")
     assert ANCHORS[notebook].count(anchor) == 1
+
+
+def test_no_id_stands_twice():
+    """Of two in two notebooks, the second one would win."""
+    notebooks = read_toml("sections.toml").values()
+    assert len(_addresses()) == sum(map(len, notebooks))
 
 
 def test_no_heading_has_two_ids():

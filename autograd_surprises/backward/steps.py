@@ -191,8 +191,8 @@ def parts_of(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
 def size_of(gradient: torch.Tensor) -> GradientSize:
     """The size of one gradient.
 
-    >>> str(size_of(torch.tensor([0.0, 2.0])))
-    '1/2'
+    >>> str(size_of(torch.tensor([0.0, 2.0]))), str(size_of(torch.tensor([0.0, torch.nan])))
+    ('1/2', '1/2 (1 NaN)')
     """
     gradient = numbers_of(gradient)
     if not gradient.numel():

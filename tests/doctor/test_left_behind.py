@@ -201,6 +201,19 @@ def test_an_inherited_method_is_inherited_again():
     assert "clamp" not in vars(torch.Tensor)
 
 
+def test_a_replacement_lasts_until_its_last_user_leaves():
+    def doubled(clamp, active):
+        return lambda x, *bounds: clamp(2 * x if active else x, *bounds)
+
+    patches = Patches((torch.Tensor, "clamp", doubled))
+    with patches as outer_replaced:
+        with patches as inner_replaced:
+            pass
+        assert (outer_replaced, inner_replaced) == (True, False)
+        assert torch.ones(1).clamp(0, 3).item() == 2
+    assert torch.ones(1).clamp(0, 3).item() == 1
+
+
 def replaced_by_somebody(owner, name, monkeypatch):
     """Count its calls, as another library may; what monkeypatch undoes later is what was there."""
     below, counted = getattr(owner, name), []

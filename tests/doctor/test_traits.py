@@ -86,6 +86,20 @@ def test_a_smooth_function_is_flat_far_out(name):
     assert found(getattr(torch, name)(x).sum(), x).rule == "saturated/zero"
 
 
+def test_cosh_is_flat_at_one_point():
+    x = leaf(0.0, 0.0)
+    assert found(x.cosh().sum(), x).rule == "stationary"
+
+
+@pytest.mark.parametrize(
+    ("function", "count"), [(F.hardtanh, "3 of 3 inputs"), (torch.clamp, "2 of 3 inputs")]
+)
+def test_a_bound_lies_outside_of_hardtanh_and_inside_of_clamp(function, count):
+    x = leaf(2.0, -2.0, 1.0)
+    result = found(function(x, -1.0, 1.0)[:2].sum(), x)
+    assert (result.rule, result.sentence.startswith(count)) == ("outside-range", True)
+
+
 def image(*shape):
     return torch.arange(float(torch.Size(shape).numel())).reshape(shape).requires_grad_()
 
