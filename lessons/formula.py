@@ -83,9 +83,7 @@ class Formula:
         y = eval(self._code, self._known, {**_as_tensors(values), "x": x})
         if not isinstance(y, torch.Tensor):  # where(x) makes a tuple
             raise FormulaError("a formula has to make one number for each x")
-        y = y.to(
-            x.dtype
-        )  # a comparison is boolean; numbers alone, as in where(x > 0, 1, 0), float64
+        y = y.to(x.dtype)  # boolean is a comparison, and float64 what numbers alone make
         return y if y.dim() else torch.full_like(x, y.item())
 
 
