@@ -49,7 +49,7 @@ def required(project, extras, environment):
 
 def test_each_package_of_the_extra_has_the_sentence_that_says_how_to_get_it():
     names = {each.name for each in required(PROJECT, ["notebooks"], {"python_version": "3.13"})}
-    assert {"PIL" if name == "pillow" else name for name in names - {"torch"}} <= set(PACKAGES)
+    assert {"PIL" if name == "pillow" else name for name in names - {"torch"}} <= PACKAGES
 
 
 def test_for_peoples_own_code_torch_is_enough():

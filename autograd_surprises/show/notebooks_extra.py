@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-PACKAGES = "IPython", "PIL", "anywidget", "ipywidgets", "matplotlib", "numpy", "packaging"
+# traitlets comes with ipywidgets
+PACKAGES = {"IPython", "PIL", "anywidget", "ipywidgets", "matplotlib", "numpy", "packaging",
+            "traitlets"}  # fmt: skip
 
 
 @contextmanager
