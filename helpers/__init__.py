@@ -1,4 +1,4 @@
-"""The tools of the notebooks, in three rooms: `functions`, `curves` and `explore`.
+"""The tools of the notebooks, in three folders: `functions`, `curves` and `explore`.
 
 To diagnose your own code, use the package `autograd_surprises`.
 """
