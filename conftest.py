@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from xdist.scheduler import LoadFileScheduling
 
 NAMES = [
     "chromium-headless-shell",  # Chromium without windows, which is quicker
@@ -21,44 +20,31 @@ NO_CHROMIUM = (
     "python -m playwright install chromium, or set CHROMIUM=/path/to/chromium"
 )
 
-JUPYTERLAB = "_in_jupyterlab"  # files whose tests share one JupyterLab, and so one worker
-# share what explorers show
-PICTURES = re.compile("browser/test_(true_pictures|website)|test_notebook_sections")
+# Files that share what is slow to make run on one worker; any other file is a group of its own.
+TOGETHER = {
+    "JupyterLab": re.compile("_in_jupyterlab"),
+    "moved explorers": re.compile("test_(true_pictures|website|notebook_sections)$"),
+}
+# Long files come first; otherwise one worker would work alone at the end.
 LONGEST = [
-    JUPYTERLAB,
-    "test_true_pictures",
-    "test_website",
-    "test_notebook_sections",
+    "JupyterLab",
+    "moved explorers",
     "07_train_through_rounding",
-    "test_tools_notebooks",
 ]
 
 gc.disable()  # with the collector on, imports take a third longer
 
 
-class Together(LoadFileScheduling):
-    """A file's tests stay on one worker, and with them those of files that share what is slow."""
-
-    def _split_scope(self, nodeid):
-        file = super()._split_scope(nodeid)
-        if PICTURES.search(file):
-            return PICTURES.pattern
-        return JUPYTERLAB if JUPYTERLAB in file else file
-
-
-@pytest.hookimpl(optionalhook=True)  # some tests run pytest without xdist
-def pytest_xdist_make_scheduler(config, log):
-    if config.option.dist == "loadfile":
-        return Together(config, log)
+def group_of(item):
+    file = item.path.stem
+    return next((name for name, files in TOGETHER.items() if files.search(file)), file)
 
 
 def pytest_collection_modifyitems(items):
-    """Long tests come first; otherwise one worker would work alone at the end."""
-
-    def place(item):
-        return next((n for n, name in enumerate(LONGEST) if name in item.path.stem), len(LONGEST))
-
-    items.sort(key=place)
+    """With -n, the tests of a file stay on one worker, as those of one notebook must."""
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(group_of(item)))
+    items.sort(key=lambda item: (*LONGEST, group_of(item)).index(group_of(item)))
 
 
 def pytest_collection_finish():

@@ -31,8 +31,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 JOBS = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())["jobs"]
 
 PIP_NAME = {"pytorch-cpu": "torch", "matplotlib-base": "matplotlib"}
-MAKEFILE = (ROOT / "Makefile").read_text()
-PYTHONS = re.search(r"^\t(3[.0-9|]+)\) ", MAKEFILE, re.MULTILINE)[1].split("|")
+SCRIPT = (ROOT / "tools/environment.sh").read_text()
+PYTHONS = re.search(r"^\t+(3[.0-9|]+)\)$", SCRIPT, re.MULTILINE)[1].split("|")
 SYSTEMS = {"linux": "posix", "darwin": "posix", "win32": "nt"}
 
 
@@ -198,7 +198,7 @@ def minor(version):
     return ".".join(version.split(".")[:2])
 
 
-MATRIX = JOBS["pip"]["strategy"]["matrix"]["version"]
+MATRIX = JOBS["pip"]["strategy"]["matrix"]["include"]
 OLDEST, NEWEST = versions()[0], versions()[-1]
 DAILY = minor(re.search("^torch==(.*)$", CONSTRAINTS, re.MULTILINE)[1])
 TESTED = {OLDEST, DAILY, NEWEST}
@@ -228,13 +228,45 @@ def test_one_version_of_the_project_is_named_everywhere():
     assert latest in ("Unreleased", PROJECT["version"])
 
 
-@pytest.mark.parametrize(
-    "file", sorted((ROOT / ".github/workflows").glob("*.yml")), ids=lambda file: file.name
+WORKFLOWS = {
+    file.stem: yaml.safe_load(file.read_text()) for file in (ROOT / ".github/workflows").glob("*")
+}
+MAY_WRITE = {("site", "publish"): {"pages", "id-token"}, ("release", "publish"): {"id-token"}}
+EACH_JOB = pytest.mark.parametrize(
+    ("workflow", "name"), [(w, job) for w, of in WORKFLOWS.items() for job in of["jobs"]]
 )
-def test_a_workflow_is_readable_and_writes_nothing_here(file):
-    workflow = yaml.safe_load(file.read_text())
-    assert workflow["permissions"]["contents"] == "read"
-    assert all(job["steps"] for job in workflow["jobs"].values())
+
+
+@EACH_JOB
+def test_a_job_has_a_limit_runs_actions_at_a_commit_and_writes_only_what_it_must(workflow, name):
+    job = WORKFLOWS[workflow]["jobs"][name]
+    assert WORKFLOWS[workflow]["permissions"] == {}
+    written = {what for what, right in job["permissions"].items() if right == "write"}
+    assert written == MAY_WRITE.get((workflow, name), set())
+    if job.get("uses") == "./.github/workflows/test.yml":  # its jobs have theirs
+        return
+    assert job["timeout-minutes"] <= 90
+    for step in job["steps"]:
+        assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", step.get("uses", f"a/run@{40 * '0'}")), step
+        if "apt-get install" in step.get("run", ""):
+            assert "apt-get update" in step["run"]
+
+
+def test_release_and_site_come_after_the_tests_and_no_push_ends_the_weekly_run():
+    release, site, test = (WORKFLOWS[name] for name in ("release", "site", "test"))
+    on = True  # YAML reads the key `on` as this
+    assert (release["jobs"]["build"]["needs"], release["jobs"]["publish"]["needs"]) == (
+        "tests",
+        "build",
+    )
+    assert site[on].keys() == {"workflow_run", "workflow_dispatch"}
+    assert "workflow_run.conclusion == 'success'" in site["jobs"]["build"]["if"]
+    assert {"workflow_dispatch", "schedule", "workflow_call"} <= test[on].keys()
+    assert "github.event_name" in test["concurrency"]["group"]
+
+
+def test_two_rows_run_everything():
+    assert [row["target"] for row in MATRIX].count("test-all") == 2
 
 
 def stale_versions(text, known):

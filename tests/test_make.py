@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import nbformat
@@ -44,16 +45,24 @@ LAB = (
 )
 
 
+FILES = ["Makefile", "tools/environment.sh", "pyproject.toml", "constraints.txt", "tests/colab.txt"]
+PACKAGES = ["autograd_surprises", "helpers", "lessons"]
+PROGRAMS = ["awk", "cat", "cp", "find", "grep", "ls", "mkdir", "mv", "rm", "sed", "sh", "touch"]
+
+
 class Checkout:
     """A folder with the Makefile, on a machine whose programs are those in `bin`."""
 
     def __init__(self, folder):
         self.folder, self.bin, self.log = folder / "a checkout", folder / "bin", folder / "log"
-        self.folder.mkdir()
         self.bin.mkdir()
-        for name in ["Makefile", "pyproject.toml", "constraints.txt"]:
-            shutil.copy(ROOT / name, self.folder)
-        for name in ["awk", "cat", "cp", "grep", "mkdir", "mv", "rm", "sed", "touch"]:
+        for name in FILES:
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, self.folder / name)
+        for name in [*PACKAGES, "notebooks"]:
+            (self.folder / name).mkdir()
+        (self.folder / "notebooks" / "00_start_here.ipynb").touch()
+        for name in PROGRAMS:
             (self.bin / name).symlink_to(shutil.which(name))
         self.program("id", "#!/bin/sh\necho 1000\n")
         self.venv = self.folder / ".venv"
@@ -129,7 +138,7 @@ def test_an_unusable_python_gives_one_clear_line(checkout, pythons, arguments, s
     done, asked = checkout.make("lab", *arguments)
     assert done.returncode != 0
     assert asked == []
-    (line,) = (done.stdout + done.stderr).splitlines()
+    line, _ = (done.stdout + done.stderr).splitlines()  # and make's own
     for words in says:
         assert words in line
     assert not (checkout.folder / ".venv").exists()
@@ -237,8 +246,6 @@ def test_our_environment_is_emptied_if_its_python_does_not_run_or_it_was_moved(c
 @pytest.mark.parametrize("whose", ["his own", "a link", "a link to nothing", "a worktree's link"])
 def test_an_environment_that_make_did_not_make_is_left_alone(checkout, tmp_path, name, whose):
     checkout.python()
-    (checkout.folder / "tests").mkdir()
-    shutil.copy(ROOT / "tests/colab.txt", checkout.folder / "tests")
     folder, venv = tmp_path / "elsewhere", checkout.folder / name
     target = {
         ".venv": ["lab"],
@@ -277,8 +284,8 @@ def test_a_linked_environment_that_fits_is_used(checkout, tmp_path):
 
 def test_a_moved_or_copied_checkout_is_told_from_the_one_that_was_installed(tmp_path):
     """By the code that the stand-in above answers: it runs in a checkout, and imports nothing."""
-    makefile = (ROOT / "Makefile").read_text().replace("\\\n\t", "")
-    code = re.search("^FOUND_HERE := (.*)$", makefile, flags=re.MULTILINE)[1]
+    script = (ROOT / "tools/environment.sh").read_text()
+    code = re.search(r"-Ic '(.*?)'", script, flags=re.DOTALL)[1]
     for folder in ("here", "there"):
         (tmp_path / folder / "autograd_surprises").mkdir(parents=True)
         (tmp_path / folder / "autograd_surprises" / "__init__.py").write_text("1 / 0")
@@ -324,21 +331,54 @@ def test_a_failed_extra_leaves_the_rest_installed(checkout):
     assert planted.exists()
 
 
-def test_make_test_runs_everything_and_stops_at_a_failure(checkout):
+@pytest.mark.parametrize(
+    ("target", "tests"),
+    [
+        ("test", "-m pytest -n 3 -m not slow --durations=10"),
+        ("test-all", "-m pytest -n 3 --durations=10"),
+    ],
+)
+def test_what_make_test_and_test_all_run_and_that_they_stop_at_a_failure(checkout, target, tests):
     checkout.python()
     everything = [
         *BUILD,
         INSTALL + "[test]",
         "-m ruff check",
         "-m ruff format --check",
-        "-m pytest -n 4",
+        tests,
     ]
-    done, asked = checkout.make("test")
+    done, asked = checkout.make(target)
     assert (done.returncode, asked) == (0, everything)
     for i, command in enumerate(everything[3:]):
-        done, asked = checkout.make("test", FAIL=command)
+        done, asked = checkout.make(target, FAIL=command)
         assert done.returncode != 0
         assert asked == everything[3 : i + 4]
+
+
+def test_make_nb_runs_what_has_not_passed_since_it_changed(checkout):
+    checkout.python()
+    notebook, copy, module = (
+        checkout.folder / name
+        for name in ("notebooks/01_b.ipynb", "notebooks/01_b-Copy1.ipynb", "lessons/module.py")
+    )
+    for file in [notebook, copy, module, checkout.folder / "conftest.py"]:
+        file.touch()
+
+    def ran(**environment):
+        return [line for line in checkout.make("nb", **environment)[1] if "pytest" in line]
+
+    def change(file):
+        after = time.time() + 1
+        os.utime(file, (after, after))
+        time.sleep(1.1)  # until that is the past
+
+    assert ran() == ["-m pytest notebooks -n 2"]
+    assert ran() == []
+    change(notebook)
+    assert ran(FAIL="pytest") == ran() == ["-m pytest notebooks/01_b.ipynb -n 2"]
+    assert ran() == []
+    change(module)
+    assert ran() == ["-m pytest notebooks -n 2"]
 
 
 @pytest.mark.parametrize(
@@ -364,8 +404,6 @@ def test_another_torch_has_its_own_environment(checkout, torch, pin):
 @pytest.mark.parametrize("torch", [[], ["TORCH=2.11.0"]], ids=["daily torch", "another"])
 def test_the_notebooks_run_with_colabs_versions(checkout, torch):
     checkout.python()
-    (checkout.folder / "tests").mkdir()
-    shutil.copy(ROOT / "tests/colab.txt", checkout.folder / "tests")
     done, asked = checkout.make("test-colab", *torch)
     assert done.returncode == 0, done.stderr
     assert asked == [
@@ -403,17 +441,15 @@ def test_clean_leaves_only_the_source(checkout):
     left = ["build", "site", "tests/__pycache__", ".pytest_cache", "autograd_surprises.egg-info"]
     for folder in left:
         (checkout.folder / folder).mkdir(parents=True)
-    (checkout.bin / "find").symlink_to(shutil.which("find"))
     (checkout.folder / "tests" / "test.py").write_text("")
     done, _ = checkout.make("clean")
     assert done.returncode == 0, done.stderr
     after = sorted(checkout.folder.rglob("*"))
-    assert after == sorted([*before, checkout.folder / "tests", checkout.folder / "tests/test.py"])
+    assert after == sorted([*before, checkout.folder / "tests/test.py"])
 
 
 def test_clean_removes_a_link_but_not_what_it_leads_to_nor_what_is_not_ours(checkout, tmp_path):
     checkout.python()
-    (checkout.bin / "find").symlink_to(shutil.which("find"))
     (checkout.folder / ".venv-real").symlink_to(tmp_path / "nothing")
     checkout.make("lab")
     checkout.venv.rename(tmp_path / "elsewhere")
@@ -471,6 +507,7 @@ def test_a_cell_that_prints_to_stderr_fails(tmp_path):
     assert "printed to stderr: ['planted" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_cell_that_takes_too_long_is_one_failure(tmp_path):
     """With this project's settings; nbval expects the cells after it to fail, too."""
     sources = ["1", "import time; time.sleep(600)", "2", "3"]
@@ -508,16 +545,17 @@ SHELL, WHOLE = "chromium-headless-shell", "chromium"
 @pytest.mark.parametrize(
     ("programs", "fails", "asked"),
     [
-        (["make", WHOLE], "", ["make test 1"]),
+        (["make", WHOLE], "", ["make test 1", "make test-all 1"]),
         (
             ["make", "apt-get"],
             SHELL,
             [
                 *("apt-get update", f"{APT} {SHELL}", f"{APT} {WHOLE}"),
-                *("apt-get update", f"{APT} bubblewrap", "make test 1"),
+                *("apt-get update", f"{APT} bubblewrap"),
+                *("make test 1", "make test-all 1"),
             ],
         ),
-        (["make"], "", ["make test 1"]),
+        (["make"], "", ["make test 1", "make test-all 1"]),
     ],
     ids=["Chromium is there", "installed, of two the second", "no apt-get"],
 )
