@@ -87,7 +87,7 @@ bench: $(VENV)/ready-test $(VENV)/ready-peers ## time a slider move, backward, d
 
 real: ## examine training steps and bugs of other libraries, and write docs/real_models.md
 	$(MAKE) VENV=.venv-real .venv-real/ready-real
-	PYTHONPATH=tests OMP_NUM_THREADS=1 .venv-real/bin/python -m real --write docs/real_models.md
+	PYTHONPATH=benchmarks:tests/doctor OMP_NUM_THREADS=1 .venv-real/bin/python -m real --write docs/real_models.md
 
 cards: ## make report cards of other libraries' functions, and write docs/report_cards.md
 	$(MAKE) VENV=.venv-real .venv-real/ready-real
