@@ -1,96 +1,42 @@
-"""Which rule each patient, twin, healthy step and bug gets: `python tests/doctor/rule_ids.py`.
+"""Which rule each patient, twin and healthy step gets: `python tests/doctor/rule_ids.py`.
 
 The order of the rules is a part of their meaning. Run it after a change of the rules, and read the
 difference: each line of rule_ids.json that changed is another answer for somebody.
 """
 
-import importlib
+import functools
 import json
-import pkgutil
 import sys
 import warnings
 from pathlib import Path
 
-import torch
-
 FILE = Path(__file__).with_name("rule_ids.json")
-sys.path[:0] = [str(FILE.parents[2]), str(FILE.parents[1])]  # pytest adds them by itself
+sys.path[:0] = [str(FILE.parents[2])]  # pytest adds it by itself
 
-import healthy_more  # noqa: E402, F401 (it adds to HEALTHY)
+from examined import Judged, Said, alone, judged, traced  # noqa: E402
 from healthy import HEALTHY  # noqa: E402
 from patients import CURED, PATIENTS  # noqa: E402
-from real import bugs  # noqa: E402
-from real.scores import seeded  # noqa: E402
-from real.step import BUGS  # noqa: E402
-
-from autograd_surprises.doctor import explain, explain_error, trace  # noqa: E402
-
-REFUSALS = (RuntimeError, TypeError, ValueError)
 
 
-def ids_of(findings):
-    """ "weight zero dead-relu", one text for each finding that has something to say."""
-    return [f"{f.name} {f.status} {f.rule or f.cause}" for f in findings if f.cause]
+@functools.cache
+def visits(name: str) -> dict[str, Said]:
+    """What is said of a patient with a trace, of it without one, and of its twin: once for all."""
+    sick, twin = PATIENTS[name].function, CURED[name]
+    return {"recorded": traced(sick), "alone": alone(sick), "cured": traced(twin)}
 
 
-def visited(build, recorded):
-    torch.manual_seed(0)
-    recording = trace()
-    try:
-        if recorded:
-            with recording:
-                visit = build()
-        else:
-            visit = build()
-    except REFUSALS as error:
-        return [recording.error if recorded else explain_error(error)]
-    report = (recording.explain if recorded else explain)(
-        visit.loss,
-        visit.wrt,
-        model=visit.model,
-        optimizer=visit.optimizer,
-        grad_outputs=visit.grad_outputs,
-    )
-    return report.findings
+@functools.cache
+def judgement(name: str) -> Judged:
+    """What is said of a healthy step, once for all."""
+    return judged(HEALTHY[name])
 
 
-def stepped(build):
-    torch.manual_seed(0)
-    model, compute = build()
-    with trace() as recording:
-        loss = compute()
-    return recording.explain(loss, model, optimizer=torch.optim.Adam(model.parameters())).findings
+def ids_of_patient(name: str) -> dict[str, list[str]]:
+    return {kind: said.ids for kind, said in visits(name).items()}
 
 
-def reported(bug):
-    recording = trace()
-    try:
-        with recording:
-            step = seeded(bug.build)
-            loss = step.compute()
-    except Exception:
-        return [recording.error] if recording.error else []
-    return recording.explain(loss, step.model, optimizer=step.optimizer).findings
-
-
-def frozen() -> dict[str, dict[str, list[str]]]:
-    """What the doctor answers now, as it stands in the file."""
-    for module in pkgutil.iter_modules(bugs.__path__):
-        importlib.import_module(f"{bugs.__name__}.{module.name}")
-    alone = [bug for bug in BUGS.values() if bug.library == "torch"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = {
-            "patients, recorded": {n: visited(p.function, True) for n, p in PATIENTS.items()},
-            "patients": {n: visited(p.function, False) for n, p in PATIENTS.items()},
-            "cured twins": {n: visited(build, True) for n, build in CURED.items()},
-            "healthy steps": {n: stepped(build) for n, build in HEALTHY.items()},
-            "reported bugs": {bug.name: reported(bug) for bug in alone},
-        }
-    return {
-        group: {name: ids_of(findings) for name, findings in sorted(each.items())}
-        for group, each in found.items()
-    }
+def ids_of_step(name: str) -> list[str]:
+    return judgement(name).said.ids
 
 
 def text_of(answers) -> str:
@@ -105,4 +51,9 @@ def text_of(answers) -> str:
 
 
 if __name__ == "__main__":
-    FILE.write_text(text_of(frozen()), encoding="utf-8")
+    warnings.simplefilter("ignore")
+    found = {
+        "patients": {name: ids_of_patient(name) for name in sorted(PATIENTS)},
+        "healthy steps": {name: ids_of_step(name) for name in sorted(HEALTHY)},
+    }
+    FILE.write_text(text_of(found), encoding="utf-8")

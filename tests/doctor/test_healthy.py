@@ -1,72 +1,128 @@
 """The doctor raises no false alarm, and changes nothing: training goes on to the last bit."""
 
 import functools
+import json
+import random
 
 import pytest
 import torch
 import torch.nn.functional as F
 from healthy import HEALTHY
-from healthy_more import NORMAL
+from healthy.small import regression
+from healthy.step import Step
+from healthy.step import healthy as register
+from judging import noting_blame, seed, untrue
+from rule_ids import FILE, ids_of_step, judgement
 from torch import nn
 from torch.utils.checkpoint import checkpoint
+from unchanged import changed
 
 from autograd_surprises.doctor import explain, trace
 
+SCREEN = 40  # lines that fit on one
+FROZEN = json.loads(FILE.read_text("utf-8"))["healthy steps"]
+each_healthy = pytest.mark.parametrize("case", HEALTHY.values(), ids=HEALTHY)
 
-def accept(report, name, updated=False):
+
+def accept(report, case, updated=False):
     assert report.healthy, str(report)
     said = {(found.status, found.cause) for found in report.findings if found.status != "partial"}
     said.discard(("ok", ""))
-    normal = NORMAL.get(name, set())
-    assert said <= normal and (updated or said == normal), str(report)
-    assert len(str(report).splitlines()) <= 40
+    assert said <= case.normal and (updated or said == case.normal), str(report)
+    assert len(str(report).splitlines()) <= SCREEN
 
 
-each_healthy = pytest.mark.parametrize("build", HEALTHY.values(), ids=HEALTHY)
-
-
-@each_healthy
-def test_alone_it_finds_a_healthy_step_healthy(build):
-    torch.manual_seed(0)
-    model, compute = build()
-    accept(explain(compute(), model), build.__name__)
+def adam(step):
+    return step.optimizer or torch.optim.Adam(step.model.parameters())
 
 
 @each_healthy
-def test_with_a_trace_it_finds_a_healthy_step_healthy(build):
-    torch.manual_seed(0)
-    model, compute = build()
-    optimizer = torch.optim.Adam(model.parameters())
+def test_with_a_trace_it_says_what_is_true_and_changes_nothing(case):
+    found = judgement(case.name)
+    assert not (found.alarms or found.untrue or found.changed), found
+    assert len(found.said.text.splitlines()) <= SCREEN
+
+
+@each_healthy
+def test_the_rules_are_those_of_rule_ids_json(case):
+    now = ids_of_step(case.name)
+    assert now == FROZEN.get(case.name), "is that right? Then: python tests/doctor/rule_ids.py"
+
+
+def test_no_step_of_rule_ids_json_is_gone():
+    assert set(FROZEN) == set(HEALTHY)
+
+
+@each_healthy
+def test_alone_it_finds_a_healthy_step_healthy(case):
+    seed()
+    step = case.build()
+    accept(explain(step.compute(), step.model), case)
+
+
+@each_healthy
+def test_the_model_may_be_built_inside_the_trace(case):
+    seed()
     with trace() as recording:
-        loss = compute()
-    accept(recording.explain(loss, model, model=model, optimizer=optimizer), build.__name__)
+        step = case.build()
+        optimizer = adam(step)
+        loss = step.compute()
+    accept(recording.explain(loss, optimizer, model=step.model, optimizer=optimizer), case)
 
 
 @each_healthy
-def test_the_model_may_be_built_inside_the_trace(build):
-    torch.manual_seed(0)
+def test_a_whole_step_may_be_traced(case):
+    seed()
+    step = case.build()
+    optimizer = adam(step)
     with trace() as recording:
-        model, compute = build()
-        optimizer = torch.optim.Adam(model.parameters())
-        loss = compute()
-    accept(recording.explain(loss, optimizer, model=model, optimizer=optimizer), build.__name__)
-
-
-@each_healthy
-def test_a_whole_step_may_be_traced(build):
-    torch.manual_seed(0)
-    model, compute = build()
-    optimizer = torch.optim.Adam(model.parameters())
-    with trace() as recording:
-        compute().backward()
+        step.compute().backward()
         optimizer.step()
         optimizer.zero_grad()
-        loss = compute()
-    accept(
-        recording.explain(loss, model, model=model, optimizer=optimizer),
-        build.__name__,
-        updated=True,
-    )
+        loss = step.compute()
+    report = recording.explain(loss, step.model, model=step.model, optimizer=optimizer)
+    accept(report, case, updated=True)
+
+
+# ---- The judge itself
+
+
+def half_dead():
+    """A layer whose gradient is 0 where the second relu is off, and nowhere else."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 8), nn.ReLU())
+    with torch.no_grad():
+        model[2].bias[:4] = -100.0
+    return model, torch.randn(16, 4)
+
+
+def claims(model, batch, blame):
+    """What the judge refutes if the doctor blamed the step of this kind for every partial."""
+    with noting_blame() as blamed, trace() as t:
+        loss = model(batch).sum()
+        report = t.explain(loss, model)
+    step = next(s for s in report.backward.steps.values() if s.kind == blame)
+    blamed.update(dict.fromkeys(blamed, step))
+    return untrue(report, loss, Step(model, lambda: loss), blamed)
+
+
+def test_the_judge_refutes_the_wrong_step():
+    assert claims(*half_dead(), blame="Relu") == []
+    assert any("2.weight" in said for said in claims(*half_dead(), blame="Sum"))
+
+
+def test_a_step_that_changes_something_is_noticed():
+    def build():
+        model, own = nn.Linear(2, 1), random.Random(0)
+        model.weight.register_hook(lambda g: own.random() * g)  # once more for the doctor
+        return Step(model, lambda: model(torch.ones(1, 2)).sum())
+
+    assert changed(build) == ["parameters", "gradients"]
+
+
+def test_two_steps_of_one_name_are_refused():
+    with pytest.raises(ValueError, match="two steps"):
+        register()(regression)
 
 
 # ---- Nothing changes. A loop calls look(loss, model) between forward and backward, in each step.
@@ -83,106 +139,68 @@ def data():
     return torch.randn(8, 3), torch.randn(8, 1)
 
 
-@loop
-def plain(look):
-    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+def small_model():
+    return nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+
+
+def train(look, model, loss_of, rounds=1):
+    """Three steps; each adds up the gradients of so many rounds."""
     optimizer = torch.optim.Adam(model.parameters())
-    for _ in range(5):
-        x, target = data()
-        with look:
-            loss = F.mse_loss(model(x), target)
-        look(loss, model)
+    for _ in range(3):
         optimizer.zero_grad()
-        loss.backward()
+        for _ in range(rounds):
+            x, target = data()
+            with look:
+                loss = loss_of(x, target)
+            look(loss, model)
+            loss.backward()
         optimizer.step()
-    return model, optimizer, []
+    return model, optimizer
 
 
 @loop
 def dropout_and_batch_norm(look):
     model = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 1))
-    optimizer = torch.optim.Adam(model.parameters())
-    for _ in range(5):
-        x, target = data()
-        with look:
-            loss = F.mse_loss(model(x), target)
-        look(loss, model)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return model, optimizer, []
+    return *train(look, model, lambda x, target: F.mse_loss(model(x), target)), []
 
 
 @loop
 def retained_gradient(look):
-    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
-    optimizer = torch.optim.Adam(model.parameters())
-    kept = []
-    for _ in range(5):
-        x, target = data()
-        with look:
-            hidden = model[:2](x)
-            hidden.retain_grad()
-            loss = F.mse_loss(model[2](hidden), target)
-        look(loss, model)
-        assert hidden.grad is None and hidden.retains_grad
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        kept.append(hidden.grad)
-    return model, optimizer, kept
+    model, kept = small_model(), []
+
+    def loss_of(x, target):
+        kept.append(model[:2](x))
+        kept[-1].retain_grad()
+        return F.mse_loss(model[2](kept[-1]), target)
+
+    return *train(look, model, loss_of), [hidden.grad for hidden in kept]
 
 
 @loop
 def tensor_hooks(look):
-    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
-    optimizer = torch.optim.Adam(model.parameters())
+    model = small_model()
     model[0].weight.register_hook(lambda grad: grad * 2)
-    for _ in range(5):
-        x, target = data()
-        with look:
-            hidden = model[:2](x)
-            hidden.register_hook(lambda grad: grad.clamp(-0.1, 0.1))
-            loss = F.mse_loss(model[2](hidden), target)
-        look(loss, model)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return model, optimizer, []
+
+    def loss_of(x, target):
+        hidden = model[:2](x)
+        hidden.register_hook(lambda grad: grad.clamp(-0.1, 0.1))
+        return F.mse_loss(model[2](hidden), target)
+
+    return *train(look, model, loss_of), []
 
 
 @loop
 def post_accumulate_hook(look):
     """This hook runs after .grad is written: only in the real backward()."""
-    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
-    optimizer = torch.optim.Adam(model.parameters())
-    kept = []
+    model, kept = small_model(), []
     model[0].weight.register_post_accumulate_grad_hook(lambda p: kept.append(p.grad.clone()))
-    for _ in range(5):
-        x, target = data()
-        with look:
-            loss = F.mse_loss(model(x), target)
-        look(loss, model)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return model, optimizer, kept
+    return *train(look, model, lambda x, target: F.mse_loss(model(x), target)), kept
 
 
 @loop
 def accumulated_gradients(look):
-    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
-    optimizer = torch.optim.Adam(model.parameters())
-    for _ in range(5):
-        optimizer.zero_grad()
-        for _ in range(2):
-            x, target = data()
-            with look:
-                loss = F.mse_loss(model(x), target) / 2
-            look(loss, model)
-            loss.backward()
-        optimizer.step()
-    return model, optimizer, []
+    model = small_model()
+    return *train(look, model, lambda x, target: F.mse_loss(model(x), target) / 2, rounds=2), []
 
 
 @loop
@@ -190,16 +208,11 @@ def checkpointed_batch_norm(look):
     """The checkpoint runs its block again in backward, and the norm then counts a second time."""
     block = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Dropout(0.5))
     model = nn.ModuleList([block, nn.Linear(8, 1)])
-    optimizer = torch.optim.Adam(model.parameters())
-    for _ in range(3):
-        x, target = data()
-        with look:
-            loss = F.mse_loss(model[1](checkpoint(block, x, use_reentrant=False)), target)
-        look(loss, model)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return model, optimizer, []
+
+    def loss_of(x, target):
+        return F.mse_loss(model[1](checkpoint(block, x, use_reentrant=False)), target)
+
+    return *train(look, model, loss_of), []
 
 
 @loop
@@ -235,19 +248,14 @@ class PerSample:
 
 @loop
 def per_sample_gradients(look):
-    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
-    optimizer, sizes = torch.optim.Adam(model.parameters()), []
+    model, sizes = small_model(), []
     PerSample(model)
     model[1].register_full_backward_hook(lambda module, inner, outer: sizes.append(outer[0].norm()))
-    for _ in range(3):
-        x, target = data()
-        with look:
-            loss = F.mse_loss(model(x.requires_grad_()), target)
-        look(loss, model)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return model, optimizer, [*sizes, *model[0].weight.grads]
+
+    def loss_of(x, target):
+        return F.mse_loss(model(x.requires_grad_()), target)
+
+    return *train(look, model, loss_of), [*sizes, *model[0].weight.grads]
 
 
 class NoDoctor:

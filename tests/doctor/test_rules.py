@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from examined import traced
 from healthy import HEALTHY
-from healthy_more import NORMAL
 from patients import PATIENTS
 from test_knowledge import REACHED
-from test_patients import traced
 from test_updates import BUGS, NOTED, watched
 from test_whose_line import MINE, SITE, with_derivatives_only, with_parts_left_out
 from torch import nn
@@ -203,9 +202,8 @@ def test_every_rule_is_used_for_a_patient_or_a_few_lines(monkeypatch):
     with_derivatives_only()
     for file in (SITE, MINE):
         with_parts_left_out(file)
-    for name in NORMAL:
-        model, compute = HEALTHY[name]()
-        explain(compute(), model)
+    for step in (case.build() for case in HEALTHY.values() if case.normal):
+        explain(step.compute(), step.model)
     # tests of their own examine every patient; here, only those of the causes that are left
     unused = {rule.cause for rule in RULES if rule.id not in used}
     for patient in PATIENTS.values():

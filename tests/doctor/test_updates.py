@@ -11,9 +11,7 @@ import gc
 import pytest
 import torch
 import torch._dynamo
-from healthy import HEALTHY as ALONE
-from real.healthy import torch_alone, torch_alone_too  # noqa: F401  they register their steps
-from real.step import HEALTHY as REAL
+from healthy import HEALTHY as STEPS
 from torch import nn
 from torch.nn import functional as F
 from torch.optim.optimizer import register_optimizer_step_post_hook
@@ -612,7 +610,6 @@ def test_a_loss_of_each_optimizer_is_examined_at_any_rhythm(critics):
     assert examined >= {"critic.0.weight", "maker.0.weight"}, w.reports
 
 
-STEPS = {**ALONE, **{name: case.build for name, case in REAL.items() if case.library == "torch"}}
 PARTS = ("adversarial", "zero_convolution")  # whose other parts have an optimizer of their own
 SPARSE = ("dlrm_sparse_bags", "matrix_factorization")
 
@@ -621,8 +618,7 @@ SPARSE = ("dlrm_sparse_bags", "matrix_factorization")
 def test_two_steps_of_what_is_known_to_be_healthy(name):
     gc.collect()
     torch.manual_seed(0)
-    step = STEPS[name]()
-    model, compute = step if isinstance(step, tuple) else (step.model, step.compute)
+    model, compute, _ = STEPS[name].build()
     kind = torch.optim.SGD if name in SPARSE or len(name) % 2 else torch.optim.AdamW
     optimizer = kind(model.parameters(), lr=1e-3)
     with watch() as w:

@@ -1,6 +1,6 @@
 """Ways to lose a gradient, each with the line that is to blame and a cured twin.
 
-Ninety are as short as can be; those in threads_*.py are told like the threads of a forum.
+Most are as short as can be; those in threads_*.py are told like the threads of a forum.
 """
 
 from patients import (  # noqa: F401 (importing them fills PATIENTS and CURED)

@@ -96,24 +96,6 @@ def scale_stays_a_tensor():
     return Visit(loss, {"weight": weight})
 
 
-@patient("`.item()`, Python arithmetic, and back", status="none", cause="escape", missed_alone=CUT)
-def item_then_arithmetic():
-    weight = torch.tensor(3.0, requires_grad=True)
-    bias = torch.zeros(1, requires_grad=True)
-    number = weight.item()  #!
-    number = number**2 + 1
-    loss = (torch.tensor(number) + bias).sum()
-    return Visit(loss, {"weight": weight})
-
-
-@cured("item_then_arithmetic")
-def arithmetic_with_tensors():
-    weight = torch.tensor(3.0, requires_grad=True)
-    bias = torch.zeros(1, requires_grad=True)
-    loss = (weight**2 + 1 + bias).sum()
-    return Visit(loss, {"weight": weight})
-
-
 @patient("through NumPy and back", status="none", cause=("escape", "detach"), missed_alone=CUT)
 def numpy_and_back():
     weight = torch.ones(3, requires_grad=True)
@@ -204,27 +186,6 @@ def no_decorator():
     bias = torch.zeros(1, requires_grad=True)
     loss = (weight * 2 + bias).sum()
     return Visit(loss, {"weight": weight})
-
-
-@patient(
-    "copied into a buffer under `torch.no_grad()`", status="none", cause="no-grad", missed_alone=CUT
-)
-def copy_under_no_grad():
-    weight = torch.ones(3, requires_grad=True)
-    bias = torch.zeros(1, requires_grad=True)
-    buffer = torch.zeros(3)
-    with torch.no_grad():  #!
-        buffer.copy_(weight)
-    loss = (buffer + bias).sum()
-    return Visit(loss, {"weight": weight})
-
-
-@cured("copy_under_no_grad")
-def copy_with_history():
-    weight = torch.ones(3, requires_grad=True)
-    buffer = torch.zeros(3)
-    buffer.copy_(weight)
-    return Visit(buffer.sum(), {"weight": weight})
 
 
 @patient("`.sample()` of a distribution", status="none", cause="no-grad", missed_alone=CUT)

@@ -23,27 +23,6 @@ def expected_index():
     return Visit((index - 2.0) ** 2, {"scores": scores})
 
 
-@patient(
-    "a comparison as the loss: `(p > 0.5).float()`",
-    status="none",
-    cause="integer",
-    missed_alone=CUT,
-)
-def comparison():
-    probability = torch.tensor([0.2, 0.7], requires_grad=True)
-    bias = torch.zeros(1, requires_grad=True)
-    hits = (probability > 0.5).float()  #!
-    loss = (1 - hits).mean() + bias.sum()
-    return Visit(loss, {"probability": probability})
-
-
-@cured("comparison")
-def soft_comparison():
-    probability = torch.tensor([0.2, 0.7], requires_grad=True)
-    hits = torch.sigmoid((probability - 0.5) * 5)
-    return Visit((1 - hits).mean(), {"probability": probability})
-
-
 @patient("`.long()` in the forward pass", status="none", cause="integer", missed_alone=CUT)
 def long():
     weight = torch.tensor([1.2, 2.7], requires_grad=True)

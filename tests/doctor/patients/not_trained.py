@@ -77,30 +77,6 @@ def moved_values():
 
 
 @patient(
-    "a Parameter made in a loss function",
-    status="not trained",
-    cause="new-parameter",
-    missed_alone="somebody may hold it: only a trace knows where it was made",
-)
-def temperature_in_the_loss():
-    def contrast(left, right):
-        temperature = nn.Parameter(torch.ones([]))  #!
-        return (left @ right.T * temperature.exp()).logsumexp(1).sum()
-
-    model = nn.Linear(3, 2)
-    loss = contrast(model(torch.rand(4, 3)), model(torch.rand(4, 3)))
-    return Visit(loss, model, model=model)
-
-
-@cured("temperature_in_the_loss")
-def temperature_in_the_model():
-    model = nn.ParameterDict({"weight": torch.rand(2, 3), "temperature": torch.ones([])})
-    left, right = (torch.rand(4, 3) @ model["weight"].T for _ in range(2))
-    loss = (left @ right.T * model["temperature"].exp()).logsumexp(1).sum()
-    return Visit(loss, model, model=model)
-
-
-@patient(
     "a layer replaced after the optimizer was built",
     status="not trained",
     cause=("not-in-optimizer", "stale-optimizer"),

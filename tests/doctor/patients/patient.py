@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -41,37 +42,49 @@ class Patient:
     said: str  # the status that the doctor can give: the same, unless nobody could know
     causes: tuple[str, ...]  # slugs; more than one where more than one is true
     function: Callable[[], Visit]
-    file: str
+    file: Path
     also: tuple[str, ...]  # slugs that are true of it, too
     guilty: frozenset[int]  # numbers of the lines with the comment  #!
     missed: str  # why the doctor does not name the cause, nor the line, or ""
     missed_line: str  # why it does not name the line
     missed_alone: str  # why it does not name the cause without a trace
+    library: str
+    thread: str  # where somebody reported it, or ""
+
+    def is_guilty(self, where) -> bool:
+        return where.line in self.guilty and Path(where.file).resolve() == self.file
 
 
 def patient(
-    title, *, status, cause, said=None, also=(), missed="", missed_line="", missed_alone=""
-):
+    title="", *, status="", cause, said=None, also=(), missed="", missed_line="", missed_alone="",
+    library="torch", thread="",
+):  # fmt: skip
     """Register a function as a patient of its name. `cause` is a slug, or a tuple of slugs.
 
+    The comment  #!  marks the line that somebody has to edit; if two are equally right, mark both.
     What the doctor is known to miss stands here with its reason; it has to go once it is found.
     """
 
     def register(function):
+        name = function.__name__
+        if name in PATIENTS:
+            raise ValueError(f"two patients are called {name}")
         lines, first = inspect.getsourcelines(function)
-        PATIENTS[function.__name__] = Patient(
-            name=function.__name__,
+        PATIENTS[name] = Patient(
+            name=name,
             title=title,
             status=status,
             said=said or status,
             causes=(cause,) if isinstance(cause, str) else cause,
             function=function,
-            file=inspect.getsourcefile(function),
+            file=Path(inspect.getsourcefile(function)).resolve(),
             also=also,
             guilty=frozenset(n for n, line in enumerate(lines, first) if "#!" in line),
             missed=missed,
             missed_line=missed_line or missed,
             missed_alone=missed_alone or missed,
+            library=library,
+            thread=thread,
         )
         return function
 

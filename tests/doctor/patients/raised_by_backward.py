@@ -69,30 +69,6 @@ def graph_retained():
     return Visit(loss, {"weight": weight})
 
 
-@patient("a hidden state kept from the last step", status="error", cause="second-backward")
-def state_carried_over():
-    weight = torch.rand(3, 3, requires_grad=True)
-    state = torch.zeros(1, 3)
-    for step in range(2):
-        state = torch.tanh(state @ weight + 1)  #!
-        loss = state.sum()
-        if step == 0:
-            loss.backward()
-    return Visit(loss, {"weight": weight})
-
-
-@cured("state_carried_over")
-def state_detached():
-    weight = torch.rand(3, 3, requires_grad=True)
-    state = torch.zeros(1, 3)
-    for step in range(2):
-        state = torch.tanh(state.detach() @ weight + 1)
-        loss = state.sum()
-        if step == 0:
-            loss.backward()
-    return Visit(loss, {"weight": weight})
-
-
 @patient("a saved value is changed in place", status="error", cause="overwritten")
 def saved_value_overwritten():
     x = torch.tensor([0.5, 1.0], requires_grad=True)

@@ -45,69 +45,6 @@ def embedding_computed_anew():
     return Visit(loss, dict(rotary.named_parameters()))
 
 
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv, self.norm = nn.Conv2d(3, 3, 3, padding=1), nn.BatchNorm2d(3)
-
-    def forward(self, x):
-        return F.relu(self.norm(self.conv(x))) + x
-
-
-@patient("a residual block: `relu`, then `+=`", status="error", cause="overwritten")
-def residual_in_place():
-    class Hasty(Block):
-        def forward(self, x):
-            out = F.relu(self.norm(self.conv(x)))
-            out += x  #!
-            return out
-
-    net = nn.Sequential(Hasty(), Hasty(), nn.Flatten(), nn.Linear(75, 2))
-    loss = F.cross_entropy(net(torch.randn(2, 3, 5, 5)), torch.tensor([0, 1]))
-    return Visit(loss, {"0.conv.weight": net[0].conv.weight})
-
-
-@cured("residual_in_place")
-def residual_sum():
-    net = nn.Sequential(Block(), Block(), nn.Flatten(), nn.Linear(75, 2))
-    loss = F.cross_entropy(net(torch.randn(2, 3, 5, 5)), torch.tensor([0, 1]))
-    return Visit(loss, {"0.conv.weight": net[0].conv.weight})
-
-
-class Attention(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.query, self.key = nn.Linear(4, 4), nn.Linear(4, 4)
-
-    def scores(self, x):
-        return self.query(x) @ self.key(x).transpose(1, 2)
-
-
-@patient("attention is masked in place after its softmax", status="error", cause="overwritten")
-def attention_masked_in_place():
-    class Masked(Attention):
-        def forward(self, x, padding):
-            share = self.scores(x).softmax(-1)
-            share[:, :, padding] = 0  #!
-            return share @ x
-
-    model, padding = Masked(), torch.tensor([False, False, True])
-    loss = model(torch.randn(2, 3, 4), padding).pow(2).mean()
-    return Visit(loss, {"query.weight": model.query.weight})
-
-
-@cured("attention_masked_in_place")
-def attention_masked_before():
-    class Masked(Attention):
-        def forward(self, x, padding):
-            share = self.scores(x).masked_fill(padding, -1e9).softmax(-1)
-            return share @ x
-
-    model, padding = Masked(), torch.tensor([False, False, True])
-    loss = model(torch.randn(2, 3, 4), padding).pow(2).mean()
-    return Visit(loss, {"query.weight": model.query.weight})
-
-
 def surfaces():
     net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
     return net, torch.rand(10, 2, requires_grad=True)
@@ -231,14 +168,14 @@ class Ranking(nn.Module):
     "an embedding with max_norm, looked up after its weights were used",
     status="error", cause="overwritten",
 )  # fmt: skip
-def embedding_with_a_largest_norm():
+def embedding_scaled_by_a_lookup():
     model = Ranking()
     everyone = model.relation(model.entities.weight)
     some = model.entities(torch.arange(3))  #!
     return Visit((some @ everyone.T).square().sum(), model)
 
 
-@cured("embedding_with_a_largest_norm")
+@cured("embedding_scaled_by_a_lookup")
 def embedding_looked_up_first():
     model = Ranking()
     some = model.entities(torch.arange(3))

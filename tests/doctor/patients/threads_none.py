@@ -76,39 +76,6 @@ def kernel_width_by_torch():
     return Visit(loss, {"log_width": model.log_width}, model=model)
 
 
-class Writer(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.cell, self.head = nn.GRUCell(12, 8), nn.Linear(8, 12)
-
-    def scores(self, length):
-        state, word = torch.zeros(4, 8), torch.zeros(4, 12)
-        for _ in range(length):
-            state = self.cell(word, state)
-            word = self.head(state)
-            yield word
-
-
-@patient("a GAN of text: the words are drawn", status="none", cause="integer", missed_alone=CUT)
-def text_gan():
-    writer, critic = Writer(), nn.Sequential(nn.Embedding(12, 6), nn.Linear(6, 1))
-    text = []
-    for scores in writer.scores(length=5):
-        text.append(torch.multinomial(scores.softmax(1), 1))  #!
-    verdict = critic(torch.cat(text, dim=1)).mean(1)
-    loss = F.binary_cross_entropy_with_logits(verdict, torch.ones(4, 1))
-    return Visit(loss, dict(writer.named_parameters()))
-
-
-@cured("text_gan")
-def text_gan_gumbel():
-    writer, embedding, head = Writer(), nn.Embedding(12, 6), nn.Linear(6, 1)
-    text = [F.gumbel_softmax(scores, hard=True) for scores in writer.scores(length=5)]
-    verdict = head(torch.stack(text) @ embedding.weight).mean(0)
-    loss = F.binary_cross_entropy_with_logits(verdict, torch.ones(4, 1))
-    return Visit(loss, dict(writer.named_parameters()))
-
-
 def adapted(net, rate=0.1):
     """MAML: the weights after one step, as functions of the weights before it."""
     x, target = torch.randn(5, 2), torch.randn(5, 1)
@@ -165,35 +132,6 @@ def weights_in_a_functional_call():
     return Visit(loss, {"mean": mean})
 
 
-def task_losses(net):
-    out = net(torch.randn(8, 4))
-    yield F.mse_loss(out[:, 0], torch.randn(8))
-    yield F.cross_entropy(out[:, 1:], torch.randint(2, (8,)))
-
-
-@patient(
-    "learned weights of two tasks: the losses are `.item()`s",
-    status="none",
-    cause="escape",
-    missed_alone=CUT,
-)
-def two_tasks():
-    net, log_variance = nn.Linear(4, 3), nn.Parameter(torch.zeros(2))
-    loss = 0
-    for s, task in zip(log_variance, task_losses(net), strict=True):
-        loss = loss + torch.exp(-s) * task.item() + s  #!
-    return Visit(loss, {"weight": net.weight, "bias": net.bias})
-
-
-@cured("two_tasks")
-def two_tasks_of_tensors():
-    net, log_variance = nn.Linear(4, 3), nn.Parameter(torch.zeros(2))
-    loss = 0
-    for s, task in zip(log_variance, task_losses(net), strict=True):
-        loss = loss + torch.exp(-s) * task + s
-    return Visit(loss, {"weight": net.weight, "bias": net.bias})
-
-
 class Prompted(nn.Module):
     """A learned prompt in front of a frozen encoder."""
 
@@ -232,62 +170,3 @@ def prompt_tuning_tracked():
     model = Prompted()
     loss = F.cross_entropy(model(torch.randn(5, 8)), torch.randint(3, (5,)))
     return Visit(loss, {"prompt": model.prompt}, model=model)
-
-
-class Codebook(nn.Module):
-    """A VQ-VAE: https://github.com/showlab/Olaf-World/issues/8 measured its loss on y."""
-
-    def __init__(self):
-        super().__init__()
-        self.encoder, self.decoder = nn.Linear(4, 2), nn.Linear(2, 4)
-        self.codes = nn.Parameter(torch.randn(3, 2))
-
-    def quantize(self, x):
-        z = self.encoder(x)
-        q = self.codes[torch.cdist(z, self.codes.detach()).argmin(1)]
-        return z, q
-
-    def straight(self, z, q):
-        return z + (q - z).detach()
-
-    def loss(self, x, z, q, y):
-        moved = F.mse_loss(q, z.detach()) + 0.25 * F.mse_loss(z, q.detach())
-        return F.mse_loss(self.decoder(y), x) + moved
-
-
-@patient("a codebook, and nothing passes it", status="none", cause="integer", missed_alone=CUT)
-def codebook_by_argmin():
-    model, x = Codebook(), torch.randn(32, 4)
-    index = torch.cdist(model.encoder(x), model.codes).argmin(1)  #!
-    loss = F.mse_loss(model.decoder(model.codes[index]), x)
-    return Visit(loss, {"encoder": model.encoder.weight}, model=model)
-
-
-@cured("codebook_by_argmin")
-def codebook_passed_straight_through():
-    model, x = Codebook(), torch.randn(32, 4)
-    z, q = model.quantize(x)
-    loss = model.loss(x, z, q, model.straight(z, q))
-    return Visit(loss, {"encoder": model.encoder.weight}, model=model)
-
-
-@patient(
-    "the codebook loss is measured on the straight-through result",
-    status="none",
-    cause="straight-through",
-    missed_alone=CUT,
-)
-def codebook_behind_the_patch():
-    model, x = Codebook(), torch.randn(32, 4)
-    z, q = model.quantize(x)
-    y = z + (q - z).detach()  #!
-    moved = F.mse_loss(y, z.detach()) + 0.25 * F.mse_loss(z, q.detach())
-    return Visit(F.mse_loss(model.decoder(y), x) + moved, {"codes": model.codes}, model=model)
-
-
-@cured("codebook_behind_the_patch")
-def codebook_before_the_patch():
-    model, x = Codebook(), torch.randn(32, 4)
-    z, q = model.quantize(x)
-    loss = model.loss(x, z, q, model.straight(z, q))
-    return Visit(loss, {"codes": model.codes}, model=model)

@@ -17,25 +17,6 @@ def attack(model, images, labels):
     return images + 0.01 * images.grad.sign()
 
 
-@patient("PGD: the images of the second round", status="none", cause="not-a-leaf")
-def adversarial_images():
-    model, labels = nn.Sequential(nn.Flatten(), nn.Linear(16, 3)), torch.tensor([0, 2])
-    images = attack(model, torch.rand(2, 4, 4), labels)
-    images = images.clamp(0.001, 0.999)  #!
-    loss = F.cross_entropy(model(images), labels)
-    return Visit(loss, {"images": images})
-
-
-@cured("adversarial_images")
-def adversarial_images_detached():
-    model, labels = nn.Sequential(nn.Flatten(), nn.Linear(16, 3)), torch.tensor([0, 2])
-    images = attack(model, torch.rand(2, 4, 4), labels)
-    images = images.clamp(0.001, 0.999).detach().requires_grad_()
-    model.zero_grad()
-    loss = F.cross_entropy(model(images), labels)
-    return Visit(loss, {"images": images})
-
-
 def small_network():
     return nn.Sequential(nn.Conv2d(1, 2, 3), nn.Softplus(), nn.Flatten(), nn.Linear(8, 3))
 
@@ -87,48 +68,6 @@ def pretrained_embedding_not_frozen():
     model = Classifier(nn.Embedding.from_pretrained(vectors, freeze=False))
     loss = F.cross_entropy(model(torch.randint(20, (4, 7))), torch.randint(2, (4,)))
     return Visit(loss, {"embedding.weight": model.embedding.weight}, model=model)
-
-
-class Deep(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layers = nn.ModuleList([nn.Linear(5, 5) for _ in range(3)])
-        self.head = nn.Linear(5, 1)
-
-
-@patient(
-    "in a loop, every layer reads the input",
-    status="none",
-    cause="dead-branch",
-    missed_alone="a result that is not used leaves nothing behind in the graph",
-)
-def loop_over_layers():
-    class Forgetful(Deep):
-        def forward(self, x):
-            for layer in self.layers:
-                out = torch.tanh(layer(x))  #!
-            return self.head(out)
-
-    model = Forgetful()
-    loss = F.mse_loss(model(torch.randn(6, 5)), torch.randn(6, 1))
-    return Visit(
-        loss, {"layers.0.weight": model.layers[0].weight, "layers.1.bias": model.layers[1].bias}
-    )
-
-
-@cured("loop_over_layers")
-def loop_hands_on():
-    class Chained(Deep):
-        def forward(self, x):
-            for layer in self.layers:
-                x = torch.tanh(layer(x))
-            return self.head(x)
-
-    model = Chained()
-    loss = F.mse_loss(model(torch.randn(6, 5)), torch.randn(6, 1))
-    return Visit(
-        loss, {"layers.0.weight": model.layers[0].weight, "layers.1.bias": model.layers[1].bias}
-    )
 
 
 @patient(
@@ -224,35 +163,3 @@ def loss_with_its_history():
     scores = layer(torch.ones(4, 3))
     loss = F.cross_entropy(scores, torch.zeros(4, dtype=torch.long))
     return Visit(loss, {"weight": layer.weight})
-
-
-class Adapter(nn.Module):
-    """LoRA: a frozen layer, and beside it two small ones that are trained."""
-
-    def __init__(self):
-        super().__init__()
-        self.frozen = nn.Linear(3, 3).requires_grad_(False)
-        self.down, self.up = nn.Linear(3, 2, bias=False), nn.Linear(2, 3, bias=False)
-
-    def forward(self, x):
-        return self.frozen(x) + self.up(self.down(x))
-
-
-@patient(
-    "an adapter in a reentrant checkpoint, behind a frozen layer",
-    status="none", cause="reentrant-checkpoint", missed_alone=CUT,
-)  # fmt: skip
-def adapter_in_a_checkpoint():
-    embedding, adapter = nn.Embedding(5, 3).requires_grad_(False), Adapter()
-    head = nn.Linear(3, 1)
-    hidden = checkpoint(adapter, embedding(torch.tensor([0, 2])), use_reentrant=True)  #!
-    return Visit(head(hidden).mean(), {"down": adapter.down.weight, "up": adapter.up.weight})
-
-
-@cured("adapter_in_a_checkpoint")
-def adapter_whose_input_requires_a_gradient():
-    embedding, adapter = nn.Embedding(5, 3).requires_grad_(False), Adapter()
-    head = nn.Linear(3, 1)
-    inputs = embedding(torch.tensor([0, 2])).requires_grad_()
-    hidden = checkpoint(adapter, inputs, use_reentrant=True)
-    return Visit(head(hidden).mean(), {"down": adapter.down.weight, "up": adapter.up.weight})

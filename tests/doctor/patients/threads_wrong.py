@@ -15,23 +15,6 @@ def scores_and_column():
 
 
 @patient(
-    "log-probabilities times a column of advantages",
-    status="wrong", cause="broadcast", missed_alone=NO_SHAPES,
-)  # fmt: skip
-def advantages_in_a_column():
-    policy, log_prob, advantage = scores_and_column()
-    loss = -(log_prob * advantage).mean()  #!
-    return Visit(loss, policy)
-
-
-@cured("advantages_in_a_column")
-def advantages_in_a_row():
-    policy, log_prob, advantage = scores_and_column()
-    loss = -(log_prob * advantage.squeeze(1)).mean()
-    return Visit(loss, policy)
-
-
-@patient(
     "an advantage of each sample with each, made of constants",
     status="wrong", cause="broadcast", missed_alone=NO_SHAPES,
 )  # fmt: skip

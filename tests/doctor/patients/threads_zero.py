@@ -45,7 +45,7 @@ def one_expert_of_all():
 
 
 @patient("a warped image, sampled with `nearest`", status="zero", cause="staircase")
-def nearest_pixel():
+def warp_to_the_nearest_pixel():
     class Warp(nn.Module):
         def __init__(self):
             super().__init__()
@@ -60,7 +60,7 @@ def nearest_pixel():
     return Visit(loss, {"theta": model.theta}, model=model)
 
 
-@cured("nearest_pixel")
+@cured("warp_to_the_nearest_pixel")
 def between_pixels():
     class Warp(nn.Module):
         def __init__(self):
@@ -241,14 +241,14 @@ def overlaps(box, target):
     "the area of an overlap that two clamps made 0",
     status="zero", cause=("zero-factor", "outside-range"),
 )  # fmt: skip
-def boxes_that_do_not_overlap():
+def overlap_of_none():
     box = torch.tensor([[0.0, 0.0, 1.0, 1.0]], requires_grad=True)
     sides = overlaps(box, torch.tensor([[4.0, 4.0, 5.0, 5.0]]))
     loss = 1 - sides.prod(-1).mean()  #!
     return Visit(loss, {"box": box})
 
 
-@cured("boxes_that_do_not_overlap")
+@cured("overlap_of_none")
 def boxes_that_overlap():
     box = torch.tensor([[0.0, 0.0, 1.0, 1.0]], requires_grad=True)
     sides = overlaps(box, torch.tensor([[0.5, 0.5, 1.5, 1.5]]))

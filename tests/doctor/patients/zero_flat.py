@@ -116,27 +116,6 @@ def smaller_inputs():
     return Visit(loss, {"x": x})
 
 
-@patient("thirty sigmoid layers", status="tiny", cause="shrinks")
-def thirty_sigmoids():
-    blocks = [nn.Sequential(nn.Linear(8, 8), nn.Sigmoid()) for _ in range(30)]
-    model = nn.Sequential(*blocks)
-    loss = model(torch.rand(4, 8)).sum()  #!
-    return Visit(loss, {"0.0.weight": model[0][0].weight}, model=model)
-
-
-class Residual(nn.Sequential):
-    def forward(self, x):
-        return x + super().forward(x)
-
-
-@cured("thirty_sigmoids")
-def residual_connections():
-    blocks = [Residual(nn.Linear(8, 8), nn.Sigmoid()) for _ in range(30)]
-    model = nn.Sequential(*blocks)
-    loss = model(torch.rand(4, 8)).sum()
-    return Visit(loss, {"0.0.weight": model[0][0].weight}, model=model)
-
-
 @patient("started where the slope is 0", status="zero", cause="stationary")
 def square_at_zero():
     x = torch.zeros(2, requires_grad=True)

@@ -175,14 +175,14 @@ def backward_returns_the_gradient():
 
 
 @patient("float16 without a scaled loss", status="zero", cause="underflow")
-def float16_without_a_scaler():
+def float16_unscaled():
     x = torch.ones(3, requires_grad=True)
     scores = x.half() * 1e-3
     loss = scores.float().sum() * 1e-6  #!
     return Visit(loss, {"x": x})
 
 
-@cured("float16_without_a_scaler")
+@cured("float16_unscaled")
 def float16_with_a_scaled_loss():
     x = torch.ones(3, requires_grad=True)
     scores = x.half() * 1e-3

@@ -1,0 +1,11 @@
+"""The doctor on other people's models: healthy training steps, and bugs from real threads.
+
+libraries  what has to be done before a library can be imported here
+healthy    steps with nothing wrong, one module per family of models
+bugs       steps with one fault each, as somebody reported it
+scores     run one step, and note what the doctor says of it
+page       docs/real_models.md
+
+The decorators and the judge are those of tests/doctor, whose own steps are a part of the study
+where they follow an example or a thread.
+"""

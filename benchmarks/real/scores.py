@@ -1,0 +1,72 @@
+"""One step of the study: what the doctor says of it, what of that is untrue, what changed."""
+
+import warnings
+from dataclasses import dataclass, field
+
+from examined import judged, names_a_guilty_line, right, traced
+from healthy.step import Healthy
+from patients import Patient
+
+SCREEN = 40  # lines that fit on one
+
+
+@dataclass
+class Score:
+    """What came out of one step. A failure of the doctor itself is `crashed`.
+
+    alarms   (status, cause) that the step should not get
+    untrue   claims that plain torch refutes
+    changed  what is not as it would be without the doctor
+    found    did one finding name the line and the cause? (of bugs)
+    line, cause, second  the parts of that, and findings that blame something else
+    """
+
+    name: str
+    kind: str
+    library: str
+    lines: int = 0
+    alarms: list[str] = field(default_factory=list)
+    untrue: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    found: bool = False
+    line: bool = False
+    cause: bool = False
+    second: list[str] = field(default_factory=list)
+    crashed: str = ""
+    text: str = ""
+
+
+def score(case: Healthy | Patient) -> Score:
+    """Run one step."""
+    kind = "healthy" if isinstance(case, Healthy) else "bug"
+    result = Score(case.name, kind, case.library)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            (score_healthy if kind == "healthy" else score_bug)(case, result)
+        except Exception as error:
+            result.crashed = f"{type(error).__name__}: {error}"[:500]
+    return result
+
+
+def score_healthy(case: Healthy, result: Score) -> None:
+    judgement = judged(case)
+    result.text = judgement.said.text
+    result.lines = len(result.text.splitlines())
+    result.alarms, result.untrue = judgement.alarms, judgement.untrue
+    result.changed = judgement.changed
+
+
+def score_bug(case: Patient, result: Score) -> None:
+    said = traced(case.function)
+    result.text = said.text
+    alarms = [f for f in said.findings if f.alarming]
+    correct = right(alarms, case)
+    result.cause = bool(correct)
+    result.line = any(names_a_guilty_line(f, case) for f in alarms)
+    result.found = any(names_a_guilty_line(f, case) for f in correct)
+    known = {*case.causes, *case.also}
+    others = [
+        f for f in alarms if f.cause not in known and not names_a_guilty_line(f, case, most=9)
+    ]
+    result.second = sorted({f"{f.status} {f.cause}" for f in others})

@@ -1,0 +1,247 @@
+"""Training steps with nothing wrong: each returns a model and a function that computes the loss."""
+
+import copy
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from healthy.step import healthy
+
+
+@healthy()
+def regression():
+    model = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 1))
+    x, target = torch.randn(8, 3), torch.randn(8, 1)
+    return model, lambda: F.mse_loss(model(x), target)
+
+
+@healthy()
+def classification():
+    model = nn.Sequential(nn.Linear(3, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU())
+    model.append(nn.Linear(32, 4))
+    x, target = torch.randn(16, 3), torch.randint(4, (16,))
+    return model, lambda: F.cross_entropy(model(x), target)
+
+
+@healthy()
+def a_flag_of_the_class():
+    """The module reads its own requires_grad: it is not meant for the parameters."""
+
+    class Scaled(nn.Linear):
+        def __init__(self):
+            super().__init__(3, 1)
+            self.requires_grad = False
+
+        def forward(self, x):
+            return super().forward(x if self.requires_grad else x.detach())
+
+    model, x = Scaled(), torch.randn(8, 3)
+    return model, lambda: model(x).square().mean()
+
+
+class Switched(nn.Linear):
+    def __init__(self):
+        super().__init__(3, 1)
+        self.requires_grad = False
+
+
+@healthy()
+def a_flag_that_a_base_class_reads():
+    class Base(Switched):
+        def forward(self, x):
+            return super().forward(x if self.requires_grad else x.detach())
+
+    class Derived(Base):
+        pass
+
+    model, x = Derived(), torch.randn(8, 3)
+    return model, lambda: model(x).square().mean()
+
+
+@healthy()
+def a_flag_that_a_property_reads():
+    class Factor(Switched):
+        @property
+        def factor(self):
+            return 1.0 if getattr(self, "requires_grad") else 2.0  # noqa: B009
+
+        def forward(self, x):
+            return self.factor * super().forward(x)
+
+    model, x = Factor(), torch.randn(8, 3)
+    return model, lambda: model(x).square().mean()
+
+
+@healthy()
+def a_flag_that_a_decorated_forward_reads():
+    class Decorated(Switched):
+        @torch.autocast("cpu", enabled=False)
+        def forward(self, x):
+            return super().forward(x if self.requires_grad else x.detach())
+
+    model, x = Decorated(), torch.randn(8, 3)
+    return model, lambda: model(x).square().mean()
+
+
+@healthy()
+def convolution():
+    model = nn.Sequential(
+        nn.Conv2d(1, 8, 3, bias=False),  # batch norm would take a bias away again
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(8 * 3 * 3, 4),
+    )
+    x, target = torch.randn(4, 1, 8, 8), torch.randint(4, (4,))
+    return model, lambda: F.cross_entropy(model(x), target)
+
+
+@healthy()
+def straight_through():
+    encoder, decoder = nn.Linear(3, 4), nn.Linear(4, 3)
+    x = torch.randn(8, 3)
+
+    def loss():
+        code = encoder(x)
+        code = code + (code.round() - code).detach()
+        return F.mse_loss(decoder(code), x)
+
+    return nn.ModuleList([encoder, decoder]), loss
+
+
+@healthy()
+def q_learning():
+    online = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+    target = copy.deepcopy(online).requires_grad_(False)
+    state, next_state = torch.randn(8, 4), torch.randn(8, 4)
+    action, reward = torch.randint(2, (8, 1)), torch.randn(8)
+
+    def loss():
+        value = online(state).gather(1, action).squeeze(1)
+        with torch.no_grad():
+            best = target(next_state).max(dim=1).values
+        return F.smooth_l1_loss(value, reward + 0.9 * best)
+
+    return online, loss
+
+
+@healthy()
+def gumbel_softmax():
+    encoder, decoder = nn.Linear(6, 5), nn.Linear(5, 6)
+    x = torch.randn(8, 6)
+    return nn.ModuleList([encoder, decoder]), lambda: F.mse_loss(
+        decoder(F.gumbel_softmax(encoder(x), hard=True)), x
+    )
+
+
+@healthy()
+def recurrent():
+    class Tagger(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = nn.Embedding(10, 4)
+            self.cell = nn.LSTM(4, 6, batch_first=True)
+            self.head = nn.Linear(6, 3)
+
+        def forward(self, words):
+            return self.head(self.cell(self.embedding(words))[0])
+
+    model = Tagger()
+    words, tags = torch.randint(10, (4, 5)), torch.randint(3, (4, 5))
+    return model, lambda: F.cross_entropy(model(words).flatten(0, 1), tags.flatten())
+
+
+@healthy()
+def transformer():
+    class Predictor(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = nn.Embedding(10, 8)
+            self.layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+            self.head = nn.Linear(8, 10)
+            self.mask = nn.Transformer.generate_square_subsequent_mask(5)
+
+        def forward(self, words):
+            hidden = self.layer(self.embedding(words), src_mask=self.mask, is_causal=True)
+            return self.head(hidden)
+
+    model = Predictor()
+    words = torch.randint(10, (4, 6))
+    return model, lambda: F.cross_entropy(
+        model(words[:, :-1]).flatten(0, 1), words[:, 1:].flatten()
+    )
+
+
+@healthy()
+def compiled():
+    model = nn.Sequential(nn.Linear(3, 8), nn.GELU(), nn.Linear(8, 1))
+    fast = torch.compile(model, backend="eager")
+    x, target = torch.randn(8, 3), torch.randn(8, 1)
+    return model, lambda: F.mse_loss(fast(x), target)
+
+
+@healthy()
+def autocast():
+    model = nn.Sequential(nn.Linear(3, 8), nn.GELU(), nn.Linear(8, 1))
+    x, target = torch.randn(8, 3), torch.randn(8, 1)
+
+    def loss():
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            predicted = model(x)
+        return F.mse_loss(predicted.float(), target)
+
+    return model, loss
+
+
+@healthy()
+def gradient_penalty():
+    critic = nn.Sequential(nn.Linear(3, 8), nn.Softplus(), nn.Linear(8, 1))
+    real, fake = torch.randn(8, 3), torch.randn(8, 3)
+
+    def loss():
+        between = ((real + fake) / 2).requires_grad_()
+        (slope,) = torch.autograd.grad(critic(between).sum(), between, create_graph=True)
+        penalty = ((slope.norm(dim=1) - 1) ** 2).mean()
+        return critic(fake).mean() - critic(real).square().mean() + penalty
+
+    return critic, loss
+
+
+@healthy()
+def adversarial():
+    generator, critic = nn.Linear(2, 3), nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+    noise = torch.randn(8, 2)
+    return generator, lambda: F.softplus(-critic(generator(noise))).mean()
+
+
+@healthy()
+def tied_weights():
+    first, last = nn.Embedding(10, 4), nn.Linear(4, 10, bias=False)
+    last.weight = first.weight
+    words = torch.randint(10, (4, 5))
+    model = nn.Sequential(first, nn.Linear(4, 4), last)
+    return model, lambda: F.cross_entropy(model(words).flatten(0, 1), words.flatten())
+
+
+@healthy()
+def checkpointed():
+    first = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Dropout(0.2))
+    last = nn.Linear(8, 1)
+    x, target = torch.randn(8, 3), torch.randn(8, 1)
+
+    def loss():
+        hidden = checkpoint(first, x, use_reentrant=False)
+        return F.mse_loss(last(hidden), target)
+
+    return nn.ModuleList([first, last]), loss
+
+
+@healthy()
+def fine_tuning():
+    backbone = nn.Sequential(nn.Linear(3, 8), nn.ReLU()).requires_grad_(False)
+    head = nn.Linear(8, 2)
+    x, target = torch.randn(8, 3), torch.randint(2, (8,))
+    return head, lambda: F.cross_entropy(head(backbone(x)), target)
