@@ -8,7 +8,7 @@ from autograd_surprises.report_card import pair
 from lessons.two_processes import in_two_processes
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def processes_are_allowed():
     try:
         subprocess.run(["true"], check=True)
@@ -16,48 +16,29 @@ def processes_are_allowed():
         pytest.skip(f"this machine starts no second process: {error}")
 
 
-def test_both_ranks_return_what_they_computed_together():
+def test_both_ranks_return_what_they_computed_together(processes_are_allowed):
     def added(rank):
         both = torch.tensor([1.0, rank])  # noqa: F821
         dist.all_reduce(both)  # noqa: F821
-        return rank, both
+        try:
+            pytest  # noqa: B018
+        except NameError as error:  # only code is sent
+            return rank, both, str(error)
 
-    (first, one), (second, other) = in_two_processes(added)
+    (first, one, missing), (second, other, _) = in_two_processes(added)
     assert (first, second) == (0, 1)
     assert one.tolist() == other.tolist() == [2.0, 1.0]
+    assert missing == "name 'pytest' is not defined"
 
 
-def test_an_error_in_one_process_is_raised_here():
-    def fails(rank):
-        if rank:
-            raise RuntimeError("in process 1\nand more")
-        return rank
-
-    with pytest.raises(RuntimeError, match="^in process 1\nand more$"):
-        in_two_processes(fails)
-
-
-def test_an_error_is_raised_at_once_while_the_other_process_waits(monkeypatch):
+def test_an_error_is_raised_at_once_while_the_other_process_waits(processes_are_allowed):
     def fails_alone(rank):
         if not rank:
             dist.all_reduce(torch.ones(1))  # noqa: F821
-        raise RuntimeError("in process 1")
+        raise RuntimeError("in process 1\nand more")
 
-    def fails_alone_in_another_way(rank):
-        if not rank:
-            dist.all_reduce(torch.ones(1))  # noqa: F821
-        raise ValueError("in process 1\nand more")
-
-    monkeypatch.setattr(pair, "SECONDS", 30)
-    with pytest.raises(RuntimeError, match="^in process 1$"):
+    with pytest.raises(RuntimeError, match="^in process 1\nand more$"):
         in_two_processes(fails_alone)
-    with pytest.raises(RuntimeError, match="^ValueError: in process 1\nand more$"):
-        in_two_processes(fails_alone_in_another_way)
-
-
-def test_what_a_function_does_not_bring_along_is_named():
-    with pytest.raises(RuntimeError, match="NameError: name 'pytest' is not defined"):
-        in_two_processes(lambda rank: pytest)
 
 
 def test_a_machine_without_processes_is_told_to_skip(monkeypatch):

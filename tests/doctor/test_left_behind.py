@@ -8,6 +8,7 @@ import threading
 from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType
+from weakref import ref
 
 import pytest
 import torch
@@ -76,6 +77,56 @@ def test_a_report_keeps_no_tensor(mode, loss_of):
     report = examined(x, loss_of, mode)
     assert tensors_alive() <= before
     assert report["x"].cause in ("saturated", "masked-too-late")
+
+
+def trained():
+    """What has to be gone once nobody needs it: a model, its optimizer and a loss; its weights."""
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = model(torch.ones(2, 3)).square().sum()
+        loss.backward()
+        optimizer.step()
+    return [ref(each) for each in (model, optimizer, loss)], [ref(p) for p in model.parameters()]
+
+
+def nothing():
+    return None, *trained()
+
+
+def a_trace():
+    with trace() as t:
+        return t, *trained()
+
+
+def a_watch():
+    with watch() as w:
+        return w, *trained()
+
+
+def a_report():
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with trace() as t:
+        loss = model(torch.ones(2, 3)).square().sum()
+    report = t.explain(loss, model, optimizer=optimizer)
+    loss.backward()
+    return report, [ref(each) for each in (model, optimizer, loss, t)], [ref(model.weight)]
+
+
+@pytest.mark.parametrize("make", [nothing, a_trace, a_watch, a_report])
+def test_what_is_held_keeps_no_model_alive_and_when_it_is_gone_nothing_is_left(make):
+    held, others, weights = make()
+    gc.collect()  # a module is a cycle
+    alive = [each() for each in others]
+    if make is a_report:
+        alive.pop()  # the picture needs the recording, and the leaves of the graph
+    assert all(each is None for each in alive)
+    assert make in (a_report, a_watch) or not any(each() is not None for each in weights)
+    itself = ref(held) if held is not None else lambda: None
+    del held, alive
+    gc.collect()
+    assert [each() for each in (itself, *others, *weights)].count(None) == 1 + len(others + weights)
 
 
 def test_no_hook_stays_in_the_graph():

@@ -191,3 +191,9 @@ def test_complex_and_half_precision():
         assert (
             explain(loss.real if dtype.is_complex else loss, {"x": x})["x"].cause == "zero-factor"
         )
+
+
+def test_elements_that_a_selection_reorders_do_not_correspond():
+    x = torch.tensor([-1.0, 2.0, -3.0], requires_grad=True)
+    picked = x.index_select(0, torch.tensor([1, 2, 0])) * torch.tensor([0.0, 1, 1])
+    assert "stop in IndexSelect" not in explain(picked.sum(), {"x": x})["x"].node

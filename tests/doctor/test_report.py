@@ -3,7 +3,9 @@
 import base64
 import html
 import io
+import json
 import re
+from functools import cache
 
 import pytest
 import torch
@@ -14,6 +16,9 @@ from torch import nn
 
 from autograd_surprises.doctor import explain, trace
 from autograd_surprises.doctor.graph_boxes import TEXTS
+from autograd_surprises.doctor.report import merged
+from autograd_surprises.doctor.step_reports import StepReport
+from autograd_surprises.report_files import as_data
 from autograd_surprises.show.badge import Badge
 from autograd_surprises.show.colours import GREEN, GREY, OCHRE, PURPLE, RED
 from autograd_surprises.show.graph_picture import LOOKS, Box, BoxGraph, Link, arranged, draw
@@ -24,6 +29,7 @@ def leaf(*values):
     return torch.tensor(values, requires_grad=True)
 
 
+@cache
 def rounded():
     x = leaf(0.2, 1.7)
     with trace() as t:
@@ -32,6 +38,7 @@ def rounded():
     return t.explain(loss, {"x": x})
 
 
+@cache
 def detached():
     w, b = leaf(1.0, 2.0), leaf(0.0)
     with trace() as t:
@@ -40,11 +47,13 @@ def detached():
     return t.explain(loss, {"w": w, "b": b})
 
 
+@cache
 def masked_too_late():
     x = leaf(0.0, 4.0)
     return explain(torch.where(x > 0, x.sqrt(), 0.0).sum(), {"x": x})
 
 
+@cache
 def residual():
     x = leaf(1.0, 2.0)
     with trace() as t:
@@ -55,6 +64,7 @@ def residual():
     return t.explain(loss, {"x": x})
 
 
+@cache
 def dead_layer():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
@@ -62,6 +72,7 @@ def dead_layer():
     return explain((model(torch.rand(5, 3)) - 1).pow(2).mean(), model)
 
 
+@cache
 def deep():
     torch.manual_seed(0)
     layers = [part for _ in range(30) for part in (nn.Linear(8, 8), nn.Sigmoid())]
@@ -69,6 +80,7 @@ def deep():
     return explain(model(torch.rand(4, 8)).sum(), model)
 
 
+@cache
 def transformer():
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
@@ -78,6 +90,7 @@ def transformer():
     return t.explain(loss, model)
 
 
+@cache
 def wide():
     weights = {f"w{i}": leaf(i + 0.2) for i in range(6)}
     with trace() as t:
@@ -97,33 +110,46 @@ def kinds(report):
 
 
 def test_a_report_is_text():
-    lines = str(rounded()).splitlines()
-    assert lines[0] == "loss: 4, made by SumBackward0"
-    assert lines[1] == "ZERO  x"
-    assert lines[2].startswith("    cause: round ")
-    assert lines[3].startswith("    at: test_report.py:") and lines[3].endswith("y = x.round()")
-    assert lines[4] == "    gradient: died in RoundBackward0: 1 of 2 in, 0 of 2 out"
+    head, status, *lines = str(rounded()).splitlines()
+    assert head.startswith("loss: 4") and status.split() == ["ZERO", "x"]
+    assert "round" in lines[0] and "RoundBackward0" in "".join(lines)
+    (line,) = [line for line in lines if "test_report.py:" in line]
+    assert line.endswith("y = x.round()")
+
+
+def told(report):
+    """Of each story: the name, its lines, where they are, and what helps."""
+    for found in merged(report.findings):
+        assert repr(found) == str(found)
+        yield found.name
+        for label, text in found.lines():
+            yield label
+            yield text
 
 
 @each
-def test_a_notebook_shows_a_finding_as_it_is_printed(report):
-    for finding in report().findings:
-        assert repr(finding) == str(finding)
-
-
-@each
-def test_no_line_is_longer_than_a_page(report):
-    assert max(map(len, str(report()).splitlines())) <= 98
-
-
-@each
-def test_the_page_says_what_the_text_says(report):
+def test_text_and_page_tell_the_same_and_no_line_is_longer_than_a_page(report):
     report = report()
-    page = report._repr_html_()
-    assert page.count("<p ") == str(report).count("\n    cause:") + str(report).count("\nok")
-    said = html.unescape(re.sub("<[^>]*>", "", page))
-    for finding in report.findings:
-        assert finding.sentence.replace("`", "") in said
+    text = str(report)
+    assert max(map(len, text.splitlines())) <= 98
+    page = html.unescape(re.sub("<[^>]*>", "", report._repr_html_().replace("<wbr>", "")))
+    for part in told(report):
+        assert " ".join(part.split()) in " ".join(text.split())
+        assert part.replace("`", "") in page
+
+
+@each
+def test_the_data_name_each_finding_each_line_and_each_rule(report):
+    report = report()
+    data = as_data(StepReport(3, "asked for", report))
+    assert (data["step"], data["why"], data["loss"]) == (3, "asked for", report.loss)
+    assert data["healthy"] == report.healthy
+    for said, found in zip(json.loads(json.dumps(data))["findings"], report.findings, strict=True):
+        for field in ("name", "status", "cause", "rule", "sentence", "fix"):
+            assert said[field] == getattr(found, field)
+        assert (said["gradient"], said["also"]) == (found.node, list(found.also))
+        places = [(at["label"], at["file"], at["line"], at["source"]) for at in said["places"]]
+        assert places == [(label, at.file, at.line, at.source) for label, at in found.places]
 
 
 @pytest.mark.parametrize(
@@ -162,15 +188,6 @@ def test_names_are_escaped_in_the_table():
     assert "<b>x" not in explain(x.sum(), {"<b>x": x})._repr_html_()
 
 
-def test_the_worst_finding_answers_to_a_name():
-    torch.manual_seed(0)
-    model = nn.Linear(2, 1)
-    optimizer = torch.optim.SGD([model.weight], lr=0.1)
-    report = explain(model(torch.ones(1, 2)).sum(), model, optimizer=optimizer)
-    assert report["bias"].status == "not trained"
-    assert not report.healthy
-
-
 # ---- The graph
 
 
@@ -179,6 +196,8 @@ def test_what_dies_and_what_is_dead():
     assert kinds(masked_too_late())[-2:] == ["not finite", "spoiled leaf"]
     assert kinds(dead_layer()).count("dies") == 1
     assert {"dead", "leaf", "empty leaf"} <= set(kinds(dead_layer()))
+    x = leaf(1.0)
+    assert kinds(explain(x.detach().sum(), {"x": x})) == ["cut", "cut"]
 
 
 def test_a_cut_tensor_hangs_below_the_step_that_uses_its_numbers():
@@ -203,29 +222,22 @@ def test_a_large_graph_folds(report, hidden):
     assert (f"{graph.hidden} more steps" in graph.summary) == hidden
 
 
-def test_tensors_that_are_cut_off_in_one_line_share_a_box():
-    weights = {f"w{i}": leaf(1.0) for i in range(40)}
-    with trace() as t:
-        loss = sum(w.detach() for w in weights.values()).sum() + leaf(1.0).sum()
-    (box,) = [b for b in t.explain(loss, weights).graph().boxes if b.kind == "cut"]
-    assert box.lines[0] == "w0, w1, w2 and 37 more"
-
-
 def test_many_cuts_do_not_flood_the_picture():
-    a, b, c, d, e, f = (leaf(1.0) for _ in range(6))
+    several = [leaf(1.0) for _ in range(6)]
+    a, b, c, d, e, f = several
     with trace() as t:
         loss = leaf(1.0) * a.detach()
         loss = loss * b.detach()
         loss = loss * c.detach()
         loss = loss * d.detach()
         loss = loss * (e * f).detach()
-    boxes = t.explain(loss.sum(), [a, b, c, d, e, f]).graph().boxes
-    assert [box.lines[0] for box in boxes if box.kind == "cut"] == ["a", "b", "c", "d", "2 more"]
-
-
-def test_a_loss_without_a_graph_has_a_picture():
-    x = leaf(1.0)
-    assert kinds(explain(x.detach().sum(), {"x": x})) == ["cut", "cut"]
+        all_in_a_line = sum(w.detach() for w in several).sum() + leaf(1.0).sum()
+    for end, names in (
+        (loss, ["a", "b", "c", "d", "2 more"]),
+        (all_in_a_line, ["a, b, c and 3 more"]),
+    ):
+        boxes = t.explain(end.sum(), dict(zip("abcdef", several, strict=True))).graph().boxes
+        assert [box.lines[0] for box in boxes if box.kind == "cut"] == names
 
 
 @each
@@ -252,8 +264,9 @@ def drawn(graph):
 
 
 @each
-def test_the_figure_has_room_for_every_box_and_its_text(report):
+def test_the_figure_fits_a_notebook_and_has_room_for_every_box_and_its_text(report):
     figure, boxes = drawn(report().graph())
+    assert figure.get_figwidth() < 9.5
     width, height = figure.canvas.get_width_height()
     for i, box in enumerate(boxes):
         assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height
@@ -262,6 +275,7 @@ def test_the_figure_has_room_for_every_box_and_its_text(report):
         assert text.get_fontsize() >= 9
         words = text.get_window_extent()
         assert box.x0 < words.x0 and words.x1 < box.x1 and box.y0 < words.y0 and words.y1 < box.y1
+    assert crossed(figure, boxes) == []
 
 
 def ways(figure):
@@ -273,16 +287,10 @@ def ways(figure):
     return [ax.transData.transform([*line, arrow]) for line, arrow in pairs]
 
 
-def crossed(graph):
+def crossed(figure, boxes):
     """The boxes that a link passes through, and not along."""
-    figure, boxes = drawn(graph)
     inner = [Bbox.from_extents(b.x0 + 2, b.y0 + 2, b.x1 - 2, b.y1 - 2) for b in boxes]
     return [box for box in inner for way in ways(figure) if Path(way).intersects_bbox(box, False)]
-
-
-@each
-def test_no_link_crosses_a_box(report):
-    assert crossed(report().graph()) == []
 
 
 TALL = Box("flows", ("tall and wide", *"12345"))
@@ -292,25 +300,17 @@ UNEVEN = BoxGraph(
 )
 
 
-def test_a_link_goes_around_a_taller_neighbour():
-    assert crossed(UNEVEN) == []
-
-
 def test_dollar_signs_in_code_are_no_formula():
     drawn(BoxGraph((Box("flows", ("price = '$\\nothing$'",)),), ()))
 
 
-def test_links_begin_and_end_at_their_boxes():
+def test_links_begin_and_end_at_their_boxes_and_go_around_a_taller_neighbour():
     figure, boxes = drawn(UNEVEN)
+    assert crossed(figure, boxes) == []
     for link, way in zip(UNEVEN.links, ways(figure), strict=True):
         upper, lower = boxes[link.upper], boxes[link.lower]
         assert way[0] == pytest.approx([(upper.x0 + upper.x1) / 2, upper.y0], abs=1)
         assert way[-1] == pytest.approx([(lower.x0 + lower.x1) / 2, lower.y1], abs=1)
-
-
-@each
-def test_a_picture_fits_a_notebook(report):
-    assert draw(report().graph()).get_figwidth() < 9.5
 
 
 def test_the_picture_shows_itself_in_every_frontend():
@@ -327,21 +327,13 @@ def test_kinds_differ_by_more_than_colour():
     says = {**TEXTS, "leaf": "2/2", "empty leaf": "0/2", "spoiled leaf": "2 NaN", "cut": "None"}
     looks = {(shape, line, says.get(kind)) for kind, (shape, _, _, _, line) in LOOKS.items()}
     assert len(looks) == len(LOOKS)
-    assert {
-        text.get_fontsize() for text in draw(rounded().graph()).axes[0].texts if text.get_text()
-    } == {9}
 
 
 def test_a_link_past_other_rows_keeps_a_place_of_its_own_there():
     boxes = [Box("flows", (name,)) for name in "abcd"]
     links = [Link(0, 1), Link(1, 2), Link(2, 3), Link(0, 3)]
     rows, ways = arranged(BoxGraph(tuple(boxes), tuple(links)))
-    assert [sorted(map(str, row)) for row in rows] == [
-        ["0"],
-        ["(3, 1)", "1"],
-        ["(3, 2)", "2"],
-        ["3"],
-    ]
+    assert [len(row) for row in rows] == [1, 2, 2, 1]
     assert ways[3] == [0, (3, 1), (3, 2), 3]
 
 
@@ -380,28 +372,16 @@ def test_what_is_normal_is_told_in_a_line_each_and_is_no_alarm():
     assert report["1.weight"].status == "zero" and not report["1.weight"].alarming
 
 
-def test_alarms_are_told_first():
+def test_alarms_are_told_first_and_the_worst_finding_answers_to_a_name():
     model = nn.ModuleList([nn.Linear(3, 3) for _ in range(3)])
     model[0].requires_grad_(False)
-    report = explain(model[1](model[0](torch.rand(4, 3))).round().sum() + 0 * leaf(1.0), model)
-    heads = [line for line in str(report).splitlines()[1:] if not line.startswith(" ")]
+    loss = model[1](model[0](torch.rand(4, 3))).round().sum() + 0 * leaf(1.0)
+    heads = [line for line in str(explain(loss, model)).splitlines()[1:] if line[:1] != " "]
     assert [head.split("  ")[0] for head in heads] == ["None", "ZERO", "None (normal)"]
-
-
-def test_a_layer_in_a_list_that_is_never_called_is_an_alarm():
-    class Heads(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.heads = nn.ModuleList([nn.Linear(2, 1) for _ in range(2)])
-
-    model = Heads()
-    assert not explain(model.heads[0](torch.ones(1, 2)).sum(), model).healthy
-
-
-def test_a_constant_that_reaches_nothing_else_is_an_alarm():
-    bias = leaf(0.5)
-    found = explain(nn.functional.softmax(torch.tensor([1.0, 2.0]) + bias, 0)[0], {"b": bias})["b"]
-    assert found.cause == "cancel" and found.alarming
+    model, x = nn.Linear(2, 1), torch.ones(1, 2)
+    optimizer = torch.optim.SGD([model.weight], lr=0.1)
+    report = explain(model(x).sum(), model, optimizer=optimizer)
+    assert report["bias"].status == "not trained" and not report.healthy
 
 
 def test_of_a_few_zeros_in_a_large_model_no_cause_is_searched():

@@ -1,9 +1,8 @@
 """What is rare, and must neither break explain() and trace() nor leave anything behind."""
 
 import copy
-import subprocess
-import sys
 import time
+import traceback
 import warnings
 from collections import OrderedDict
 
@@ -14,6 +13,7 @@ from torch import nn
 
 from autograd_surprises.backward.steps import size_of
 from autograd_surprises.doctor import explain, explain_error, trace
+from autograd_surprises.messages.pasted import messages_in
 
 ZEROS_AND_FOURS = torch.tensor([0.0, 4.0])
 
@@ -54,12 +54,6 @@ def test_other_precisions(dtype):
 def test_an_empty_parameter_is_fine():
     empty, full = torch.zeros(0, requires_grad=True), leaf(1.0)
     assert explain(empty.sum() + full.sum(), {"empty": empty, "full": full}).healthy
-
-
-def test_a_bound_that_is_a_tensor_and_broadcasts():
-    y = leaf(1.0, 2.0)
-    loss = y[:1].clamp(min=torch.tensor([3.0, 4.0, 5.0])).sum()
-    assert explain(loss, {"y": y})["y"].cause == "outside-range"
 
 
 def test_a_lazy_parameter_and_a_meta_tensor_are_refused_in_words():
@@ -373,7 +367,7 @@ def timed(count):
 
 
 def test_time_grows_with_the_number_of_tensors_not_with_its_square():
-    small, large = min(timed(300) for _ in range(3)), timed(2400)
+    small, large = min(timed(150) for _ in range(3)), timed(1200)
     assert large < 24 * small  # 8 times as many; a square would be 64
 
 
@@ -398,14 +392,15 @@ def test_a_broadcast_in_a_loss_of_torch():
 
 def test_a_switch_at_the_top_of_a_script():
     script = (
-        "import torch\nfrom autograd_surprises import trace\n"
         "w = torch.ones(2, requires_grad=True)\n"
         "with trace() as t:\n    with torch.no_grad():\n        h = w * 2\n"
         "    loss = (h + torch.zeros(1, requires_grad=True)).sum()\n"
-        "print(t.explain(loss, w).findings[0].cause)\n"
     )
-    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert (answer.stdout, answer.stderr) == ("no-grad\n", "")
+    names = {"torch": torch, "trace": trace}
+    exec(compile(script, "/home/me/script.py", "exec"), names)
+    found = names["t"].explain(names["loss"], names["w"]).findings[0]
+    switched = dict(found.places)["recording was switched off at"]
+    assert (found.cause, switched.file, switched.line) == ("no-grad", "/home/me/script.py", 3)
 
 
 def test_the_step_that_failed_is_named_among_several_that_wait():
@@ -447,12 +442,6 @@ def test_the_line_where_data_became_nan_is_named():
     assert report["loss"].status == "nan"
 
 
-def test_a_loss_that_is_infinite_by_a_number():
-    x = leaf(1.0)
-    report = explain((x * float("inf")).sum(), {"x": x})
-    assert (report["loss"].status, report["x"].status) == ("inf", "inf")
-
-
 def test_a_variable_that_does_not_let_itself_be_looked_into():
     class Shy:
         @property
@@ -461,27 +450,6 @@ def test_a_variable_that_does_not_let_itself_be_looked_into():
 
     shy, x = Shy(), leaf(1.0)
     assert explain(x.sum(), x).findings[0].name == "x" and shy
-
-
-def test_distances_of_all_pairs_are_meant():
-    points, plane = leaf(1.0, 2.0, 4.0), torch.ones(3, 2, requires_grad=True)
-    with trace() as t:
-        loss = (points[:, None] - points).abs().sum()
-        loss = loss + (plane[:, None] - torch.zeros(3, 2)).abs().sum()
-    assert all(f.cause != "broadcast" for f in t.explain(loss, {"points": points}).findings)
-
-
-def test_the_first_step_of_a_long_sequence_shrinks_step_by_step():
-    torch.manual_seed(0)
-    cell, first = nn.RNNCell(4, 4), torch.randn(1, 3, 4, requires_grad=True)
-    with torch.no_grad():
-        cell.weight_hh.mul_(0.5)
-    hidden = torch.zeros(3, 4)
-    for part in torch.cat([first, torch.randn(59, 3, 4)]):
-        hidden = cell(part, hidden)
-    found = explain(hidden.sum(), {"first": first})["first"]
-    assert (found.status, found.cause) == ("tiny", "shrinks")
-    assert "60 TanhBackward0" in found.sentence
 
 
 def test_two_ways_to_a_second_backward_are_told_apart():
@@ -560,6 +528,63 @@ def test_the_size_of_a_half_precision_gradient_is_measured():
     assert size.l1 == pytest.approx(200_000) and size.finite
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_an_input_that_is_used_twice_is_judged_by_both_uses_and_each_time_alike(again):
+    x = leaf(0.2, 1.7)
+    with trace() as t:
+        dead = x.round().sum() + x.clamp(5, 6).sum()  # both
+        alive = x.round().sum() + (2 * x).sum()
+        cut = x.round().sum() + (2 * x).detach().sum()
+    if again:
+        for loss in (dead, alive, cut):
+            t.explain(loss, {"x": x})
+            loss.backward(retain_graph=True)
+        x.grad = None
+    found = t.explain(dead, {"x": x})["x"]
+    assert (found.rule, found.where.source[-6:]) == ("outside-range", "# both")
+    assert any("round" in said for said in found.also)
+    assert t.explain(alive, {"x": x})["x"].status == "ok"
+    assert t.explain(cut, {"x": x})["x"].rule == "staircase"
+
+
+def test_of_several_writes_after_its_use_the_last_one_is_probably_to_blame():
+    weight = leaf(1.0, 2.0)
+    with trace() as t, pytest.raises(RuntimeError) as caught:
+        with torch.no_grad():
+            weight.add_(1.0)
+        loss = (weight * leaf(1.0, 1.0)).sum()
+        with torch.no_grad():
+            weight.add_(1.0)
+            weight.mul_(2.0)  # the last one
+        loss.backward()
+    (_, where), *_ = explain_error(caught.value, t).places
+    assert where.source.endswith("# the last one")
+
+
+@pytest.mark.parametrize("how", ["from", "during"])
+def test_of_a_chain_of_errors_the_last_one_is_explained_also_when_its_text_is_pasted(how):
+    def twice(first=None):
+        try:
+            loss = (leaf(1.0) ** 2).sum()
+            loss.backward()
+            loss.backward()  # again
+        except RuntimeError as error:
+            if first is None:
+                raise
+            raise error from first
+
+    with pytest.raises(RuntimeError) as caught, trace() as t:
+        try:
+            torch.ones(2).sum().backward()
+        except RuntimeError as first:
+            twice(first if how == "from" else None)
+    found = t.error
+    assert (found.cause, explain_error(caught.value).cause) == ("second-backward",) * 2
+    assert dict(found.places)["raised at"].source.endswith("# again")
+    printed = "".join(traceback.format_exception(caught.value))
+    assert [each.cause for each in messages_in(printed)] == ["second-backward", "not-connected"]
+
+
 def test_a_backward_after_the_trace_is_explained_with_its_lines():
     x = leaf(0.5, 1.0)
     with trace() as t:
@@ -583,11 +608,23 @@ def test_of_a_part_nobody_says_that_all_of_it_is_lost(lose):
     assert "every" not in found.sentence
 
 
-@pytest.mark.parametrize("operation", [torch.exp, torch.sqrt, torch.tan, lambda x: x.softmax(0)])
+ONLY_PASSED_ON = [
+    torch.exp,
+    torch.sqrt,
+    torch.tan,
+    lambda x: x.log_softmax(0),
+    lambda x: x.softmax(0),
+    lambda x: x * leaf(1.0, 2.0),
+    lambda x: torch._weight_norm(x[:, None], leaf(1.0, 1.0)[:, None], 0),
+]
+
+
+@pytest.mark.parametrize("operation", ONLY_PASSED_ON)
 def test_an_operation_that_may_only_pass_nan_on_is_blamed_with_a_probably(operation):
-    x = leaf(1.0, 2.0)
-    loss = operation(x + torch.tensor([0.0, torch.nan])).sum()
-    assert "probably" in explain(loss, {"x": x})["loss"].sentence
+    x = leaf(1.0, 2.0) + torch.tensor([0.0, torch.nan])
+    found = explain(operation(x).square().sum())["loss"]
+    assert "probably" in found.sentence
+    assert found.cause not in ("zero-times-infinity", "division-by-zero", "masked-class")
 
 
 @pytest.mark.parametrize("operation", [torch.log, torch.lgamma, lambda x: torch.ones(2) / x])
@@ -648,7 +685,19 @@ def kernel(x):
     return (x - torch.linspace(0, 1, 3)).square().neg().exp().mean()
 
 
-@pytest.mark.parametrize("loss_of", [matching_costs, kmeans, all_pairs, kernel])
+def distances_in_a_line(x):
+    return (x - x[:, 0]).abs().sum()
+
+
+def distances_in_a_plane(x):
+    plane = torch.cat([x, x], 1)
+    return (plane[:, None] - torch.zeros(3, 2)).abs().sum()
+
+
+@pytest.mark.parametrize(
+    "loss_of",
+    [matching_costs, kmeans, all_pairs, kernel, distances_in_a_line, distances_in_a_plane],
+)
 def test_pairs_outside_of_a_loss_are_meant(loss_of):
     x = torch.tensor([[1.5], [2.5], [4.5]], requires_grad=True)
     with trace() as t:
@@ -733,20 +782,15 @@ class Classifier(nn.Module):
 
 
 @pytest.mark.parametrize("mode", ["alone", "traced"])
-def test_a_head_of_another_name_is_named(mode):
+@pytest.mark.parametrize("attribute, width", [("fc", 8), ("pooler", 4)])
+def test_a_head_of_another_name_is_named_and_no_other_layer(mode, attribute, width):
     model = Classifier()
-    model.fc = nn.Linear(8, 2)
+    setattr(model, attribute, nn.Linear(width, 2))
     with trace() as t:
         loss = F.cross_entropy(model(torch.randn(5, 4)), torch.zeros(5, dtype=torch.long))
-    found = (t.explain if mode == "traced" else explain)(loss, model)["fc.weight"]
-    assert found.status == "none" and any("maybe forward calls `head`" in s for s in found.also)
-
-
-def test_another_layer_that_is_not_used_is_not_taken_for_a_head():
-    model = Classifier()
-    model.pooler = nn.Linear(4, 2)
-    loss = F.cross_entropy(model(torch.randn(5, 4)), torch.zeros(5, dtype=torch.long))
-    assert not explain(loss, model)["pooler.weight"].also
+    found = (t.explain if mode == "traced" else explain)(loss, model)[f"{attribute}.weight"]
+    assert found.status == "none"
+    assert any("`head`" in said for said in found.also) == (attribute == "fc")
 
 
 def test_a_layer_norm_of_zeros_is_not_blamed_on_its_bias():
@@ -757,22 +801,8 @@ def test_a_layer_norm_of_zeros_is_not_blamed_on_its_bias():
 
 def test_a_message_that_is_not_known_is_shown_with_its_remedy():
     said = "it does not work " + 10 * "because of this and that " + "but this helps"
-    assert explain_error(RuntimeError(said)).also == (said,)
-
-
-@pytest.mark.parametrize(
-    "between",
-    [
-        lambda x: x.log_softmax(0),
-        lambda x: x * leaf(1.0, 2.0),
-        lambda x: torch._weight_norm(x[:, None], leaf(1.0, 1.0)[:, None], 0),
-    ],
-)
-def test_an_operation_that_nan_only_went_through_is_not_blamed_for_making_it(between):
-    x = leaf(1.0, 2.0) + torch.tensor([0.0, torch.nan])
-    found = explain(between(x).square().sum())["loss"]
-    assert found.cause not in ("zero-times-infinity", "division-by-zero", "masked-class")
-    assert "probably" in found.sentence
+    found = explain_error(RuntimeError(said))
+    assert (found.cause, found.also) == ("unknown-error", (said,))
 
 
 def test_a_loss_whose_value_is_replaced_is_meant():
