@@ -39,6 +39,7 @@ def test_no_benchmark_is_forgotten():
     assert scripts == SHORT.keys() | {"steps", "explorer", "classroom", "website"}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # other libraries warn when they are imported
 @pytest.mark.parametrize("name", SHORT)
 def test_a_short_turn(benchmark, capsys, name):
@@ -50,6 +51,7 @@ def test_a_short_turn(benchmark, capsys, name):
         check_tables(said)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads memory from /proc")
 @pytest.mark.filterwarnings("default")
 def test_a_short_turn_of_steps(benchmark, capsys, monkeypatch):
@@ -62,6 +64,7 @@ def test_a_short_turn_of_steps(benchmark, capsys, monkeypatch):
     check_tables(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_a_short_turn_of_explorer_in_a_kernel(benchmark, capsys):
     """All contenders in one kernel: a kernel takes seconds to import torch."""
     explorer = benchmark("explorer")

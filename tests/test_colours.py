@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 import torch
+from contrast import contrast, linear
 from matplotlib.colors import to_hex
 
 from autograd_surprises.show.badge import Badge
@@ -59,16 +60,6 @@ EYES = {
 }
 
 
-def linear(colour):
-    """Red, green and blue light of a colour such as #0072B2, each from 0 to 1."""
-    parts = torch.tensor([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
-    return torch.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-
-
-def luminance(colour):
-    return (linear(colour) @ torch.tensor([0.2126, 0.7152, 0.0722])).item()
-
-
 def lab(light):
     """Lightness and two hues of CIE L*a*b*, where equal distances look equally different."""
     to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
@@ -88,12 +79,6 @@ def test_each_colour_stands_out_on_white(name):
 def test_each_eye_tells_any_two_colours_apart(one, other, eye):
     seen = [lab(torch.tensor(EYES[eye]) @ linear(COLOURS[name])) for name in (one, other)]
     assert (seen[0] - seen[1]).norm() > 10  # over four times what an eye just notices
-
-
-def contrast(one, other):
-    """WCAG's contrast of two colours, from 1 to 21."""
-    dark, light = sorted([luminance(one), luminance(other)])
-    return (light + 0.05) / (dark + 0.05)
 
 
 @pytest.mark.parametrize("name", BADGES)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from matplotlib.colors import to_rgb
+from contrast import contrast
 
 from autograd_surprises.show.picture import Picture
 from helpers.curves.figures import CurveArtists, plot_gallery, plot_gradient_curve
@@ -130,19 +130,13 @@ def test_marks_go_where_everything_is_finite_again():
     assert set(artists.value_marks.artists) <= set(artists.moving)
 
 
-def luminance(colour):
-    parts = np.array(to_rgb(colour))
-    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-    return linear @ (0.2126, 0.7152, 0.0722)
-
-
 def test_marks_and_words_can_be_read():
     marks = shown(gradient_curve(torch.log)).value_marks
     for text in marks.words:
         assert text.get_fontsize() >= 9
-        assert 1.05 / (luminance(text.get_color()) + 0.05) >= 4.5
+        assert contrast(text.get_color(), "white") >= 4.5
     for line in (marks.bars, marks.stripes):
-        assert 1.05 / (luminance(line.get_color()) + 0.05) >= 3
+        assert contrast(line.get_color(), "white") >= 3
     assert marks.bars.get_linestyle() != marks.stripes.get_linestyle()  # not by place alone
 
 

@@ -1,14 +1,17 @@
 """What figures draw, by the data of their artists, and their text alternatives."""
 
 import io
+import json
 
 import matplotlib.pyplot as plt
 import pytest
 import torch
 from PIL import Image
+from read_strokes import read_strokes
 
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.graph_picture import plot_graph
+from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture
 from helpers.curves.figures import CurveArtists, plot_gallery, plot_gradient_curve
 from helpers.curves.numbers import gradient_curve
@@ -23,15 +26,30 @@ def artists():
     return CurveArtists(*Picture(8, 3).subplots(1, 2))
 
 
+def with_gradient(fn):
+    """0, with the gradient fn(x)."""
+    return lambda x: fn(x).detach() * (x - x.detach())
+
+
 def points(line):
     return list(zip(*map(list, line.get_data()), strict=True))
 
 
-def test_dots_at_a_jump_are_full_on_the_curve_and_hollow_beside_it(artists):
-    artists.show(gradient_curve(torch.floor, (-1.5, 1.5)))
-    full, hollow = points(artists.value_dots), points(artists.value_rings)
-    assert full == [(-1, -1), (0, 0), (1, 1)]
-    assert [(round(x, 9), y) for x, y in hollow] == [(-1, -2), (0, -1), (1, 0)]
+@pytest.mark.parametrize(
+    "fn, full, hollow",
+    [
+        (torch.floor, [(-1, -1), (0, 0), (1, 1)], [(-1, -2), (0, -1), (1, 0)]),
+        (torch.ceil, [(-1, -1), (0, 0), (1, 1)], [(-1, 0), (0, 1), (1, 2)]),
+        (torch.sign, [(0, 0), (0, 0)], [(0, -1), (0, 1)]),
+        (torch.abs, [], []),
+    ],
+)
+def test_dots_at_a_jump_are_full_on_the_curve_and_hollow_beside_it(artists, fn, full, hollow):
+    for draw, drawn in ((fn, "value"), (with_gradient(fn), "gradient")):
+        artists.show(gradient_curve(draw, (-1.5, 1.5)))
+        for kind, wanted in (("dots", full), ("rings", hollow)):
+            found = points(getattr(artists, f"{drawn}_{kind}"))
+            assert [(round(x, 9), y) for x, y in found] == wanted, (drawn, kind)
 
 
 @pytest.mark.parametrize("bound_gradient", [0, 0.5, 1])
@@ -173,6 +191,57 @@ def test_value_stands_left_and_gradient_and_slope_right():
         torch.testing.assert_close(shown, y(x))
 
 
+def strokes_in(figure):
+    """The styles of all that a page draws of a figure, and the texts in it."""
+    picture = LivePicture(figure)
+    picture.refresh()
+    return [json.loads(style) for style, _ in read_strokes(picture)[0]], picture.words
+
+
+@pytest.mark.parametrize(
+    "plot", [plot_gradient_curve, lambda fn: plot_gallery({"floor": fn})], ids=["curve", "gallery"]
+)
+def test_a_page_draws_each_line_and_each_dot_in_its_colour(plot):
+    styles, _ = strokes_in(plot(with_gradient(torch.floor)))
+    lines = {each["name"].rpartition(": ")[2]: each["line"] for each in styles if each["name"]}
+    wanted = {"value": VALUE_COLOUR, "gradient": GRADIENT_COLOUR, "slope": SLOPE_COLOUR}
+    assert lines == {name: f"{colour.lower()}ff" for name, colour in wanted.items()}
+    dots = [each["fill"] for each in styles if each["kind"] == "marks" and "fill" in each]
+    assert {"#ffffffff", lines["gradient"]} <= set(dots), "hollow ones and full ones"
+
+
+def shifted(weight, by=0.0):
+    return round_ste(weight - by)
+
+
+def test_the_words_in_a_figure_are_its_own():
+    first = {"shifted, by=0.5", "value", "weight", "gradient ≠ slope", "true slope"}
+    second = {"relu", "value", "x", "gradient agrees", "slope · grad_output", "they differ"}
+    for _ in range(2):
+        assert first <= {*strokes_in(plot_gradient_curve(shifted, by=0.5))[1]}
+        figure = plot_gradient_curve(torch.relu, grad_output=2, title="relu")
+        said = {*strokes_in(figure)[1]}
+        assert second <= said and not (first - {"value"}) & said
+    _, words = strokes_in(plot_gallery({"up": torch.sin, "down": torch.cos}, title="Both"))
+    assert words.index("up") < words.index("down") and "Both" in words
+
+
+def test_a_moved_picture_has_the_strokes_words_and_pixels_of_a_new_one():
+    def drawn(*shown):
+        drawing = CurveDrawing(shifted, (-3, 3))
+        drawing.fit(drawing.measure(by=0.25))
+        picture = LivePicture(drawing.figure, drawing.moving)
+        for values in shown:
+            title = drawing.show(**values)
+            drawing.figure.suptitle(title)
+            picture.refresh()
+            stored = picture.store()
+        return read_strokes(picture), picture.words, stored
+
+    first, last = {"by": 0.25, "grad_output": 1.0}, {"by": 0.5, "grad_output": 2.0}
+    assert drawn(first, last) == drawn(last, last) != drawn(first, first)
+
+
 def test_the_dashed_line_is_called_what_it_is():
     drawing = CurveDrawing(torch.relu, (-1, 1))
     for grad_output, expected in (
@@ -198,7 +267,8 @@ def test_nothing_in_a_gallery_is_cut_off(count, grad_output):
     )
     figure.canvas.draw()
     renderer = figure.canvas.get_renderer()
-    for thing in (figure.legends[0], figure._suptitle):
+    (title,) = (text for text in figure.texts if text.get_text() == figure.get_suptitle())
+    for thing in (figure.legends[0], title):
         box = thing.get_window_extent(renderer)
         assert box.x0 >= 0 and box.x1 <= figure.bbox.x1
 

@@ -89,13 +89,48 @@ def test_numbers_are_read_out_where_there_are_numbers(ax, change, read):
     assert shown(ax).axes[0]["read"] is read
 
 
-def test_hatches_differ_in_colour_and_width(ax):
-    hatches = [Rectangle((k / 4, 0), 0.2, 1, fill=False, hatch="//") for k in range(3)]
-    for patch, colour, width in zip(hatches, ("red", "blue", "blue"), (1, 1, 3), strict=True):
-        ax.add_patch(patch).set(hatchcolor=colour, hatch_linewidth=width)
-    found = [style["hatch"] for style in shown(ax).styles if "hatch" in style]
-    assert [hatch["line"] for hatch in found] == ["#ff0000ff", "#0000ffff", "#0000ffff"]
-    assert [round(hatch["width"] / found[0]["width"]) for hatch in found] == [1, 1, 3]
+PLAIN = {"color": "#0000ff", "marker": "o", "markersize": 6.0}
+HATCHED = {"fill": False, "hatch": "//", "hatchcolor": "#0000ff"}
+LOOKS = {  # how to draw something, and by what another one differs
+    "line": (
+        lambda ax, **look: ax.plot([0.2, 0.8], [0.2, 0.8], **{**PLAIN, **look})[0],
+        {
+            "markersize": 12.0, "marker": "s", "markerfacecolor": "#00ff00",
+            "markeredgecolor": "#ff0000", "markeredgewidth": 3.0, "color": "#00ff00",
+            "linewidth": 4.0, "linestyle": "--", "alpha": 0.5, "gid": "another",
+        },
+    ),
+    "text": (
+        lambda ax, **look: ax.text(0.5, 0.5, **{"s": "one", **look}),
+        {"s": "two", "color": "#00ff00", "fontsize": 20, "rotation": 90, "weight": "bold"},
+    ),
+    "patch": (
+        lambda ax, **look: ax.add_patch(Rectangle((0.2, 0.2), 0.5, 0.5, **{**HATCHED, **look})),
+        {"hatch": "xx", "hatchcolor": "#ff0000", "hatch_linewidth": 3.0, "edgecolor": "#00ff00"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "kind, changed", [(kind, name) for kind, (_, looks) in LOOKS.items() for name in looks]
+)
+def test_what_differs_in_one_respect_is_drawn_so_beside_the_other_and_after_it(kind, changed):
+    draw, looks = LOOKS[kind]
+    other = {changed: looks[changed]}
+
+    def picture_of(*wanted):
+        ax = Picture(4, 3).subplots()
+        ax.set(xlim=(0, 1), ylim=(0, 1))
+        drawn = [draw(ax, **look) for look in wanted]
+        return shown(ax, *drawn), drawn
+
+    (_, plain), (_, alone) = (read_strokes(picture_of(look)[0]) for look in ({}, other))
+    assert plain != alone
+    both, (first, _) = picture_of({}, other)
+    assert read_strokes(both)[1] == plain + alone
+    first.set(**{"text" if changed == "s" else changed: looks[changed]})
+    both.refresh()
+    assert read_strokes(both)[1] == alone + alone
 
 
 def test_more_points_than_16_bits_can_count(ax):

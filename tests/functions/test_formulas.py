@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given
+from hypothesis import example, given, settings
 
 from helpers import functions
 from helpers.functions import (
@@ -14,16 +14,19 @@ from helpers.functions import (
     argmax_ste,
     clamp,
     clamp_ste,
+    clip_gradient,
     fake_quantize,
     lsq_quantize,
+    reverse_gradient,
     scale_gradient,
     sign_ste,
     step,
+    value_with_gradient_of,
 )
 from helpers.functions.quantizing import fake_quantize_proxy, lsq_quantize_proxy
 from helpers.functions.stepping import step_proxy
 from lessons.saved_tensors import saved_tensors
-from tests.functions.operators import OPERATORS
+from tests.functions.operators import OPERATORS, OTHERS, among_others
 
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
 DIGITS = {  # how far a result may be from the formula, once rounded
@@ -70,16 +73,15 @@ def same(got, want, dtype, name=""):
 
 @given(values=numbers)
 @example(values=[0.5, 1.5, 2.5, -0.5])  # halves are rounded to even
+@settings(max_examples=30)
 def test_value_and_gradient(values):
     """All operators in one test, as most of its time goes into making up numbers."""
     x = torch.tensor(values)
     upstream = upstream_for(x)
     for name, operator in OPERATORS.items():
         assert torch.equal(operator.function(x), operator.value(x.double()).float()), name
-        got, want = (
-            gradient(operator.function, x, upstream),
-            expected_gradient(operator, x, upstream),
-        )
+        got = gradient(among_others(operator.function), x, upstream)
+        want = expected_gradient(operator, x, upstream) + OTHERS * upstream
         same(got, want, torch.float32, name)
 
 
@@ -199,26 +201,20 @@ def test_a_bound_is_where_the_dtype_puts_it(dtype):
         assert got.tolist() == [bound_gradient, bound_gradient]
 
 
-@pytest.mark.parametrize("bounds", [{"min": 0}, {"max": 1}])
-def test_one_bound_is_enough(bounds):
-    x, upstream = torch.tensor([-1.0, 0.5, 2.0]), torch.tensor([3.0, 4.0, 5.0])
-    inside = [float(x.clamp(**bounds)[i] == x[i]) for i in range(3)]
-    got = gradient(lambda x: clamp(x, **bounds, bound_gradient=0), x, upstream)
-    assert got.tolist() == [3 * inside[0], 4 * inside[1], 5 * inside[2]]
-    assert torch.equal(clamp_ste(x, **bounds), x.clamp(**bounds))
-
-
 @pytest.mark.parametrize("bound_gradient", [0, 0.5, 1])
-def test_infinity_is_inside_where_there_is_no_bound(bound_gradient):
-    x, upstream = torch.tensor([-torch.inf, torch.inf]), torch.tensor([3.0, 5.0])
-    got = gradient(lambda x: clamp(x, min=0, bound_gradient=bound_gradient), x, upstream)
-    assert got.tolist() == [0.0, 5.0]
-    got = gradient(lambda x: clamp(x, max=0, bound_gradient=bound_gradient), x, upstream)
-    assert got.tolist() == [3.0, 0.0]
-    forwards = torch.func.jvp(
-        lambda x: clamp(x, min=0, bound_gradient=bound_gradient), (x,), (upstream,)
-    )
-    assert forwards[1].tolist() == [0.0, 5.0]
+@pytest.mark.parametrize(
+    "bounds, value, slopes",
+    [({"min": 0}, [0, 0.5, torch.inf], [0, 1, 1]), ({"max": 1}, [-torch.inf, 0.5, 1], [1, 1, 0])],
+)
+def test_one_bound_is_enough_and_infinity_is_inside_where_there_is_none(
+    bounds, value, slopes, bound_gradient
+):
+    x, upstream = torch.tensor([-torch.inf, 0.5, torch.inf]), torch.tensor([3.0, 4.0, 5.0])
+    want = upstream * torch.tensor(slopes)
+    one_sided = lambda x: clamp(x, **bounds, bound_gradient=bound_gradient)  # noqa: E731
+    assert one_sided(x).tolist() == clamp_ste(x, **bounds).tolist() == value
+    assert torch.equal(gradient(one_sided, x, upstream), want)
+    assert torch.equal(torch.func.jvp(one_sided, (x,), (upstream,))[1], want)
 
 
 @given(
@@ -416,107 +412,99 @@ def test_numbers_of_other_kinds_are_numbers():
     assert torch.equal(lsq_quantize(x, torch.tensor(0.25), *integers[1:]), got)
 
 
-@pytest.mark.parametrize(
-    "call, error, message",
-    [
-        (lambda x: clamp(x, 1, 0, bound_gradient=0), ValueError, "min=1 and max=0: swap them"),
-        (lambda x: clamp_ste(x, 1, 0), ValueError, "min=1 and max=0: swap them"),
-        (lambda x: clamp_ste(x, float("nan"), 0), ValueError, "NaN is not a bound"),
-        (lambda x: clamp_ste(x), ValueError, "needs min, max or both, got neither"),
-        (lambda x: clamp_ste(x, x), TypeError, "clamp_ste needs a number as min, got Tensor"),
-        (lambda x: clamp_ste(x, 0, "1"), TypeError, "clamp_ste needs a number as max, got str"),
-        (lambda x: clamp(x, 0, 1, bound_gradient=2), ValueError, "0, 0.5 or 1, got 2"),
-        (lambda x: clamp(x, 0, 1), TypeError, "bound_gradient"),
-        (lambda x: clamp(x, 0, 1, bound_gradient=x), TypeError, "as bound_gradient, got Tensor"),
-        (lambda x: step(x, "relu"), ValueError, "of atan, sigmoid, fast_sigmoid, .*; got 'relu'"),
-        (lambda x: step(x, width=0), ValueError, "step needs a positive width, .*, got 0"),
-        (lambda x: step(x, width=x), TypeError, "step needs a number as width, got Tensor"),
-        (lambda x: step(x, width=1e-20), ValueError, "from 1e-15 to 1e15, got 1e-20"),
-        (lambda x: step(x, ["atan"]), ValueError, r"needs a surrogate of .*; got \['atan'\]"),
-        (lambda x: fake_quantize(x, 0), ValueError, "needs a positive scale .*, got 0"),
-        (lambda x: fake_quantize(x, 1e-46), ValueError, "float32 can hold, got 1e-46"),
-        (lambda x: fake_quantize(x, 1e39), ValueError, "float32 can hold, got 1e.39"),
-        (
-            lambda x: fake_quantize(x, torch.tensor([0.5, 0.0], dtype=torch.float16)),
-            ValueError,
-            "needs a positive scale everywhere, got tensor",
-        ),
-        (
-            lambda x: fake_quantize(x, torch.tensor(torch.nan)),
-            ValueError,
-            "needs a positive scale everywhere, got nan",
-        ),
-        (
-            lambda x: fake_quantize(x, torch.ones(2, dtype=torch.int64)),
-            TypeError,
-            "fake_quantize's scale needs a floating-point tensor, got torch.int64",
-        ),
-        (lambda x: fake_quantize(x, 1, 0.5), TypeError, "an integer as zero_point, got 0.5"),
-        (
-            lambda x: fake_quantize(x, 1, torch.tensor(0.5)),
-            TypeError,
-            "an integer tensor as zero_point, got torch.float32",
-        ),
-        (
-            lambda x: fake_quantize(x, 1, x > 0),
-            TypeError,
-            "an integer tensor as zero_point, got torch.bool",
-        ),
-        (
-            lambda x: fake_quantize(x, 1, torch.tensor([0, 128])),
-            ValueError,
-            "zero_point from -128 to 127, got tensor",
-        ),
-        (lambda x: fake_quantize(x, True), TypeError, "needs a number as scale, got bool"),
-        (lambda x: fake_quantize(x, 1, 200), ValueError, "from -128 to 127, got 200"),
-        (lambda x: fake_quantize(x, 1, 0, 7, 7), ValueError, "quant_min < quant_max, got 7 and 7"),
-        (lambda x: fake_quantize(x, 1, 0, 0.5, 7), TypeError, "integer as quant_min, got 0.5"),
-        (
-            lambda x: fake_quantize(x, torch.ones(3)),
-            ValueError,
-            r"scale that broadcasts to x.*got \(3,\) for x of \(2,\)",
-        ),
-        (
-            lambda x: fake_quantize(x, torch.ones(1), torch.ones(2, 2, dtype=torch.int32)),
-            ValueError,
-            "zero_point that broadcasts to x",
-        ),
-        (
-            lambda x: fake_quantize(x, torch.ones(1, requires_grad=True)),
-            ValueError,
-            "does not train its scale: use lsq_quantize",
-        ),
-        (lambda x: lsq_quantize(x, 0.1), TypeError, "step_size needs a floating-point tensor"),
-        (lambda x: lsq_quantize(x, x, -4, 0), ValueError, "positive quant_max, got 0"),
-        (lambda x: lsq_quantize(x, torch.ones(3)), ValueError, "step_size that broadcasts to x"),
-        (lambda x: argmax_ste(x, 0.5), TypeError, "needs an integer as dim, got 0.5"),
-        (lambda x: argmax_ste(x, 1), IndexError, "Dimension out of range"),
-        (lambda x: argmax_ste(x, temperature=0), ValueError, "a positive temperature, .*, got 0"),
-        (lambda x: argmax_ste(x, temperature=x), TypeError, "number as temperature, got Tensor"),
-        (lambda x: argmax_ste(x, temperature=torch.nan), ValueError, "temperature, .*, got nan"),
-        (lambda x: scale_gradient(x, torch.inf), ValueError, "needs a finite factor, got inf"),
-        (lambda x: scale_gradient(x, x), TypeError, "needs a number as factor, got Tensor"),
-        (
-            lambda x: functions.reverse_gradient(x, torch.nan),
-            ValueError,
-            "reverse_gradient needs a finite strength, got nan",
-        ),
-        (lambda x: functions.clip_gradient(x, 0), ValueError, "a positive limit, got 0"),
-        (
-            lambda x: functions.value_with_gradient_of(x, x.double()),
-            ValueError,
-            r"one shape and dtype, got \(2,\) torch.float32 and \(2,\) torch.float64",
-        ),
-        (
-            lambda x: functions.value_with_gradient_of(x > 0, x),
-            TypeError,
-            "value_with_gradient_of needs a floating-point tensor, got torch.bool",
-        ),
+REFUSED = {  # what is called with an x of two zeros, and what the message has to name
+    ValueError: [
+        (lambda x: clamp(x, 1, 0, bound_gradient=0), "min=1 and max=0"),
+        (lambda x: clamp_ste(x, 1, 0), "min=1 and max=0"),
+        (lambda x: clamp_ste(x, float("nan"), 0), "NaN"),
+        (lambda x: clamp_ste(x), "min, max or both, got neither"),
+        (lambda x: clamp(x, 0, 1, bound_gradient=2), "0, 0.5 or 1, got 2"),
+        (lambda x: step(x, "relu"), "atan, sigmoid, fast_sigmoid, .*; got 'relu'"),
+        (lambda x: step(x, ["atan"]), r"surrogate of .*; got \['atan'\]"),
+        (lambda x: step(x, width=0), "width, .*, got 0"),
+        (lambda x: step(x, width=1e-20), "from 1e-15 to 1e15, got 1e-20"),
+        (lambda x: fake_quantize(x, 0), "positive scale .*, got 0"),
+        (lambda x: fake_quantize(x, 1e-46), "float32 can hold, got 1e-46"),
+        (lambda x: fake_quantize(x, 1e39), "float32 can hold, got 1e.39"),
+        (lambda x: fake_quantize(x, torch.tensor([0.5, 0.0]).half()), "scale everywhere, got ten"),
+        (lambda x: fake_quantize(x, torch.tensor(torch.nan)), "scale everywhere, got nan"),
+        (lambda x: fake_quantize(x, torch.ones(3)), r"scale that broadcasts .*got \(3,\) .*\(2,\)"),
+        (lambda x: fake_quantize(x, torch.ones(1, requires_grad=True)), "scale: use lsq_quantize"),
+        (lambda x: fake_quantize(x, 1, 200), "from -128 to 127, got 200"),
+        (lambda x: fake_quantize(x, 1, torch.tensor([0, 128])), "zero_point from -128 to 127"),
+        (lambda x: fake_quantize(x, torch.ones(1), torch.ones(2, 2).int()), "zero_point that br"),
+        (lambda x: fake_quantize(x, 1, 0, 7, 7), "quant_min < quant_max, got 7 and 7"),
+        (lambda x: lsq_quantize(x, x, -4, 0), "positive quant_max, got 0"),
+        (lambda x: lsq_quantize(x, torch.ones(3)), "step_size that broadcasts to x"),
+        (lambda x: argmax_ste(x, temperature=0), "temperature, .*, got 0"),
+        (lambda x: argmax_ste(x, temperature=torch.nan), "temperature, .*, got nan"),
+        (lambda x: scale_gradient(x, torch.inf), "factor, got inf"),
+        (lambda x: reverse_gradient(x, torch.nan), "strength, got nan"),
+        (lambda x: clip_gradient(x, 0), "limit, got 0"),
+        (lambda x: value_with_gradient_of(x, x.double()), r"\(2,\) .*float32 .*\(2,\) .*float64"),
     ],
+    TypeError: [
+        (lambda x: clamp_ste(x, x), "clamp_ste .*number as min, got Tensor"),
+        (lambda x: clamp_ste(x, 0, "1"), "clamp_ste .*number as max, got str"),
+        (lambda x: clamp(x, 0, 1), "bound_gradient"),
+        (lambda x: clamp(x, 0, 1, bound_gradient=x), "as bound_gradient, got Tensor"),
+        (lambda x: step(x, width=x), "step .*number as width, got Tensor"),
+        (lambda x: fake_quantize(x, torch.ones(2).long()), "scale needs a floating-.*torch.int64"),
+        (lambda x: fake_quantize(x, True), "number as scale, got bool"),
+        (lambda x: fake_quantize(x, 1, 0.5), "integer as zero_point, got 0.5"),
+        (lambda x: fake_quantize(x, 1, torch.tensor(0.5)), "zero_point, got torch.float32"),
+        (lambda x: fake_quantize(x, 1, x > 0), "zero_point, got torch.bool"),
+        (lambda x: fake_quantize(x, 1, 0, 0.5, 7), "integer as quant_min, got 0.5"),
+        (lambda x: lsq_quantize(x, 0.1), "step_size needs a floating-point tensor"),
+        (lambda x: argmax_ste(x, 0.5), "integer as dim, got 0.5"),
+        (lambda x: argmax_ste(x, temperature=x), "number as temperature, got Tensor"),
+        (lambda x: scale_gradient(x, x), "number as factor, got Tensor"),
+        (lambda x: value_with_gradient_of(x > 0, x), "value_with_gradient_of .*got torch.bool"),
+    ],
+    IndexError: [(lambda x: argmax_ste(x, 1), "Dimension out of range")],
+}
+
+
+@pytest.mark.parametrize(
+    "error, call, message", [(error, *each) for error, all_ in REFUSED.items() for each in all_]
 )
-def test_bad_parameters_are_refused(call, error, message):
+def test_bad_parameters_are_refused(error, call, message):
     with pytest.raises(error, match=message):
         call(torch.zeros(2))
+
+
+CALLS = {  # with two parameters each
+    "clamp": (lambda x, b: clamp(x, -b, b, bound_gradient=0), 0.5, 2.0),
+    "clamp, its bounds": (lambda x, g: clamp(x, -2, 2, bound_gradient=g), 0, 0.5),
+    "clamp_ste": (lambda x, b: clamp_ste(x, -b, b).square(), 0.5, 2.0),
+    "step": (step, "atan", "triangle"),
+    "step, its width": (lambda x, w: step(x, "sigmoid", w), 0.5, 2.0),
+    "fake_quantize": (lambda x, scale: fake_quantize(x, scale, 0, -4, 3), 0.25, 0.5),
+    "fake_quantize, its range": (lambda x, n: fake_quantize(x, 0.5, 0, -n, n), 2, 4),
+    "fake_quantize, per channel": (
+        lambda x, scale: fake_quantize(x, torch.full((3, 1), scale), 0, -4, 3), 0.25, 0.5,
+    ),
+    "lsq_quantize": (lambda x, s: lsq_quantize(x, torch.tensor(s), -4, 3), 0.25, 0.5),
+    "argmax_ste": (lambda x, t: argmax_ste(x, temperature=t), 0.5, 2.0),
+    "argmax_ste, its dimension": (argmax_ste, 0, 1),
+    "scale_gradient": (scale_gradient, 0.5, 2.0),
+    "reverse_gradient": (reverse_gradient, 0.5, 2.0),
+    "clip_gradient": (clip_gradient, 4.0, 9.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_each_call_keeps_its_own_parameters(name):
+    """Both before the first backward, and the first one again after the second."""
+    call, *parameters = CALLS[name]
+    x = torch.tensor([[-2.0, -1.0, 0.3, 0.5], [1.0, 0.6, 5.0, -0.25], [0.0, 2.5, -0.7, 1.5]])
+    upstream = upstream_for(x)
+    one, other, again = (
+        gradient(lambda x, p=p: call(x, p), x, upstream) for p in (*parameters, parameters[0])
+    )
+    assert torch.equal(one, again) and not torch.equal(one, other)
+    both = gradient(lambda x: call(x, parameters[0]) + call(x, parameters[1]), x, upstream)
+    same(both, one + other, x.dtype)
 
 
 @each_operator

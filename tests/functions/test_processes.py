@@ -2,6 +2,7 @@
 
 import warnings
 
+import pytest
 import torch
 import torch.distributed as distributed
 import torch.multiprocessing as multiprocessing
@@ -59,6 +60,7 @@ def two_processes(meeting_point):
     return found
 
 
+@pytest.mark.slow
 def test_both_have_the_mean_of_the_gradients(tmp_path):
     """One test for all operators: tests on two workers would start the processes twice."""
     both = two_processes(tmp_path / "meet")

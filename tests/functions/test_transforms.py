@@ -1,4 +1,7 @@
-"""Each operator under torch.func, forward mode, torch.compile and autocast, against its formula."""
+"""Each operator under torch.func, forward mode, torch.compile and autocast, against its formula.
+
+Everywhere, x has other uses beside the operator, whose gradients it must not touch.
+"""
 
 import pytest
 import torch
@@ -8,7 +11,7 @@ from torch.func import grad, jvp, vjp, vmap
 
 from autograd_surprises import report_card
 from helpers.functions import fake_quantize, lsq_quantize
-from tests.functions.operators import OPERATORS
+from tests.functions.operators import OPERATORS, OTHERS, among_others
 from tests.functions.test_formulas import (
     each_elementwise,
     expected_gradient,
@@ -22,17 +25,31 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Skipping serialization of skipfiles"),
 ]
 each_operator = pytest.mark.parametrize("name", OPERATORS)
+each_dtype = pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str
+)
 X = torch.tensor([[-2.0, -1.0, 0.3, 0.5], [1.0, 0.6, 5.0, -0.25], [0.0, 2.5, -0.7, 1.5]])
 UPSTREAM = upstream_for(X)
+BESIDE = {name: among_others(operator.function) for name, operator in OPERATORS.items()}
 
 
-def expected_tangent(name, x, tangent):
-    return OPERATORS[name].times(x.double(), tangent.double()).to(x.dtype)
+def backwards(name, x, upstream):
+    """The gradient of BESIDE[name]."""
+    upstream = upstream.double()
+    operator = OPERATORS[name]
+    gradient = operator.times(x.double(), operator.upstream(upstream)) + OTHERS * upstream
+    return gradient.to(x.dtype)
+
+
+def forwards(name, x, tangent):
+    """The tangent of BESIDE[name]."""
+    tangent = tangent.double()
+    return (OPERATORS[name].times(x.double(), tangent) + OTHERS * tangent).to(x.dtype)
 
 
 # Clamping is not linear, and these are not asked where one number reaches others. All other rows
 # work, of every operator.
-OTHERS = {
+NOT_WORKING = {
     "clip_gradient": {"linear in grad_output": "silently wrong"},
     "argmax_ste": dict.fromkeys(
         ["inf upstream", "large x", "inf, NaN and -0", "empty", "0-d"], "not applicable"
@@ -45,7 +62,7 @@ def test_report_card(name):
     """28 questions, each with its own expectation; the proxy is checked in test_formulas."""
     card = report_card(OPERATORS[name].function, X, like=OPERATORS[name].proxy)
     others = {row.name: row.status for row in card.rows if row.status not in ("works", "skipped")}
-    assert others == OTHERS.get(name, {}), str(card)
+    assert others == NOT_WORKING.get(name, {}), str(card)
 
 
 @each_elementwise  # else the inner vmap would see rows of one number
@@ -58,19 +75,33 @@ def test_vmap_of_vmap(name):
 def test_what_has_left_a_transform_still_has_its_gradient(name):
     leaf, left = X.clone().requires_grad_(), []
     grad(lambda one: (left.append(one * leaf), one.sum())[1])(torch.ones(()))
-    (got,) = torch.autograd.grad(OPERATORS[name].function(left[0]), leaf, UPSTREAM)
-    same(got, expected_gradient(OPERATORS[name], X, UPSTREAM), X.dtype)
+    (got,) = torch.autograd.grad(BESIDE[name](left[0]), leaf, UPSTREAM)
+    same(got, backwards(name, X, UPSTREAM), X.dtype)
 
 
 @each_operator
 def test_backward_through_vmap_and_many_upstreams_at_once(name):
-    function, leaf = OPERATORS[name].function, X.clone().requires_grad_()
-    want = expected_gradient(OPERATORS[name], X, UPSTREAM)
+    function, leaf = BESIDE[name], X.clone().requires_grad_()
+    want = backwards(name, X, UPSTREAM)
     (slopes,) = torch.autograd.grad(vmap(function)(leaf), leaf, UPSTREAM)
     same(slopes, want, X.dtype)
     both = torch.stack([UPSTREAM, -UPSTREAM])
     (slopes,) = torch.autograd.grad(function(leaf), leaf, both, is_grads_batched=True)
     same(slopes, torch.stack([want, -want]), X.dtype)
+
+
+@each_operator
+def test_the_gradient_of_the_gradient(name):
+    x, upstream = X.double().requires_grad_(), UPSTREAM.double().requires_grad_()
+    operator, weights = OPERATORS[name], upstream_for(X.double()).flip(0)
+
+    def second(gradient):
+        wanted = torch.autograd.grad(gradient, (x, upstream), weights, materialize_grads=True)
+        return torch.stack(wanted)
+
+    mine = torch.autograd.grad(BESIDE[name](x), x, upstream, create_graph=True)[0]
+    formula = operator.times(x, operator.upstream(upstream)) + OTHERS * upstream
+    same(second(mine), second(formula), x.dtype)
 
 
 def test_vmap_over_step_sizes_and_scales_alone():
@@ -85,41 +116,46 @@ def test_vmap_over_step_sizes_and_scales_alone():
     same(vmap(slope)(scales), torch.stack([slope(scale) for scale in scales]), X.dtype)
 
 
+@each_dtype
 @each_operator
-def test_forward_mode(name):
-    want = expected_tangent(name, X, UPSTREAM)
-    y, tangent = jvp(OPERATORS[name].function, (X,), (UPSTREAM,))
-    assert torch.equal(y, OPERATORS[name].function(X))
-    same(tangent, want, X.dtype)
+def test_forward_mode(name, dtype):
+    x, t, function = X.to(dtype), UPSTREAM.to(dtype), BESIDE[name]
+    want = forwards(name, x, t)
+    y, tangent = jvp(function, (x,), (t,))
+    assert torch.equal(y, function(x))
+    same(tangent, want, dtype)
     with forward_ad.dual_level():
-        dual = OPERATORS[name].function(forward_ad.make_dual(X, UPSTREAM))
-        same(forward_ad.unpack_dual(dual).tangent, want, X.dtype)
-        dual = vmap(OPERATORS[name].function)(forward_ad.make_dual(X, UPSTREAM))
-        same(forward_ad.unpack_dual(dual).tangent, want, X.dtype)
-    rows = vmap(lambda x, t: jvp(OPERATORS[name].function, (x,), (t,))[1])(X, UPSTREAM)
-    same(rows, want, X.dtype)
-    same(jvp(vmap(OPERATORS[name].function), (X,), (UPSTREAM,))[1], want, X.dtype)
+        dual = function(forward_ad.make_dual(x, t))
+        same(forward_ad.unpack_dual(dual).tangent, want, dtype)
+        dual = vmap(function)(forward_ad.make_dual(x, t))
+        same(forward_ad.unpack_dual(dual).tangent, want, dtype)
+    same(vmap(lambda x, t: jvp(function, (x,), (t,))[1])(x, t), want, dtype)
+    same(jvp(vmap(function), (x,), (t,))[1], want, dtype)
+
+
+@each_dtype
+@each_operator
+def test_backward_within_forward_mode(name, dtype):
+    """Where no Function is called; torch.compile calls none either."""
+    x, upstream = X.to(dtype), UPSTREAM.to(dtype)
+    leaf, want = x.clone().requires_grad_(), backwards(name, x, upstream)
+    with forward_ad.dual_level():
+        (got,) = torch.autograd.grad(BESIDE[name](leaf), leaf, upstream)
+        same(got, want, dtype)
+    pullback = lambda x: vjp(BESIDE[name], x)[1](upstream)[0]  # noqa: E731
+    same(jvp(pullback, (x,), (x,))[0], want, dtype)
 
 
 @each_operator
 def test_an_upstream_with_a_tangent(name):
     leaf, upstream = X.clone().requires_grad_(), UPSTREAM / 8  # clip_gradient clips none of them
-    y = OPERATORS[name].function(leaf)  # before forward mode begins, so by the Function
+    y = BESIDE[name](leaf)  # before forward mode begins, so by the Function
     with forward_ad.dual_level():
         dual = forward_ad.make_dual(upstream, torch.ones_like(X))
         (got,) = torch.autograd.grad(y, leaf, dual)
         value, tangent = forward_ad.unpack_dual(got)
-    same(value, expected_gradient(OPERATORS[name], X, upstream), X.dtype)
-    same(tangent, expected_gradient(OPERATORS[name], X, torch.ones_like(X)), X.dtype)
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-@each_operator
-def test_forward_mode_in_half_precision(name, dtype):
-    x = X.to(dtype)
-    y, tangent = jvp(OPERATORS[name].function, (x,), (UPSTREAM.to(dtype),))
-    assert torch.equal(y, OPERATORS[name].function(x))
-    same(tangent, expected_tangent(name, x, UPSTREAM.to(dtype)), dtype)
+    same(value, backwards(name, X, upstream), X.dtype)
+    same(tangent, backwards(name, X, torch.ones_like(X)), X.dtype)
 
 
 @pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node")
@@ -136,18 +172,29 @@ def test_linearize(name):
 # Inductor takes the longest and sees the same operations whatever the transform: one test has it.
 CLIP_COMPILES = Version(torch.__version__) >= Version("2.13")
 NAMES = [name for name in OPERATORS if name != "clip_gradient" or CLIP_COMPILES]
+# One of those that share Function and proxy is enough for transforms.
+SHARING = ["floor_ste", "ceil_ste", "trunc_ste", "clamp_ste", "fake_quantize", "reverse_gradient"]
+SHARING += ["clamp, 0 at a bound", "clamp, 1 at a bound", "clamp, no maximum", "clamp, no minimum"]
+SHARING += ["step, sigmoid", "step, fast_sigmoid", "step, straight_through"]
+FEW = [name for name in NAMES if name not in SHARING]
 ROWS = torch.stack([X.flatten() for _ in NAMES])
 UPSTREAMS = upstream_for(ROWS)
 
 
-def all_operators(rows):
-    return torch.stack([OPERATORS[n].function(x) for n, x in zip(NAMES, rows, strict=True)])
+def together(names):
+    """These operators, beside another use of each row, which has an upstream of its own."""
+
+    def function(rows):
+        y = [OPERATORS[name].function(x) for name, x in zip(names, rows, strict=True)]
+        return torch.stack([torch.stack(y), 3 * rows])
+
+    return function
 
 
-def all_gradients(upstreams=UPSTREAMS):
-    return torch.stack(
-        [expected_gradient(OPERATORS[n], ROWS[0], g) for n, g in zip(NAMES, upstreams, strict=True)]
-    )
+def same_gradients(got, names, upstreams=UPSTREAMS):
+    for name, row, upstream, beside in zip(names, got, upstreams, UPSTREAMS, strict=False):
+        want = expected_gradient(OPERATORS[name], ROWS[0], upstream) + 3 * beside
+        same(row, want, torch.float32, name)
 
 
 @pytest.fixture
@@ -157,68 +204,41 @@ def compiled():
     torch.compiler.reset()
 
 
-def same_rows(got, want):
-    for name, row, wanted in zip(NAMES, got, want, strict=True):
-        try:
-            same(row, wanted, torch.float32)
-        except AssertionError as error:
-            raise AssertionError(f"{name}: {error}") from None
-
-
-@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
-def test_compile(compiled, backend):
-    function = compiled(all_operators, backend)
+def test_compile(compiled):
+    function = compiled(together(NAMES), "inductor")
     for upstreams in (UPSTREAMS, torch.full_like(ROWS, torch.inf)):
         rows = ROWS.clone().requires_grad_()
         y = function(rows)
-        same_rows(y, all_operators(ROWS))
-        same_rows(torch.autograd.grad(y, rows, upstreams)[0], all_gradients(upstreams))
+        same(y, together(NAMES)(ROWS), torch.float32)
+        (got,) = torch.autograd.grad(y, rows, torch.stack([upstreams, UPSTREAMS]))
+        same_gradients(got, NAMES, upstreams)
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-def test_compile_in_half_precision(compiled, dtype):
-    rows = ROWS.to(dtype).requires_grad_()
-    upstreams = UPSTREAMS.to(dtype)
-    y = compiled(all_operators, "aot_eager")(rows)
-    got = torch.autograd.grad(y, rows, upstreams)[0]
-    for n, name in enumerate(NAMES):
-        assert torch.equal(y[n], OPERATORS[name].function(rows[n])), name
-        same(got[n], expected_gradient(OPERATORS[name], rows[n].detach(), upstreams[n]), dtype)
+def test_compile_of_transforms(compiled):
+    """In one compilation, too; without Inductor, which would see nothing new."""
+    function, rows, upstreams = together(FEW), ROWS[: len(FEW)].clone(), UPSTREAMS[: len(FEW)]
+
+    def gradients(rows):
+        return vjp(function, rows)[1](torch.stack([upstreams, upstreams]))[0]
+
+    def transformed(rows, batch):
+        vmapped = vmap(function)(batch), vmap(gradients)(batch)
+        return gradients(rows), jvp(function, (rows,), (upstreams,)), vmapped
+
+    slopes, (y, tangents), (values, batch_of_slopes) = compiled(transformed, "aot_eager")(
+        rows, torch.stack([rows, -rows])
+    )
+    same(y, function(rows), torch.float32)
+    same(values, torch.stack([function(rows), function(-rows)]), torch.float32)
+    for got in (slopes, batch_of_slopes[0]):
+        same_gradients(got, FEW)
+    for name, x, t, got in zip(FEW, rows, upstreams, tangents[0], strict=True):
+        same(got, OPERATORS[name].times(x.double(), t.double()).float(), torch.float32, name)
 
 
-def test_compile_of_grad(compiled):
-    slopes = compiled(grad(lambda rows: (all_operators(rows) * UPSTREAMS).sum()), "aot_eager")(ROWS)
-    same_rows(slopes, all_gradients())
-
-
-def test_compile_of_jvp(compiled):
-    forward = compiled(lambda rows, t: jvp(all_operators, (rows,), (t,)), "aot_eager")
-    y, tangent = forward(ROWS, UPSTREAMS)
-    same_rows(y, all_operators(ROWS))
-    want = [expected_tangent(n, x, t) for n, x, t in zip(NAMES, ROWS, UPSTREAMS, strict=True)]
-    same_rows(tangent, want)
-
-
-def test_compile_of_vmap(compiled):
-    batch = torch.stack([ROWS, -ROWS])
-    y = compiled(vmap(all_operators), "aot_eager")(batch)
-    same_rows(y[0], all_operators(ROWS))
-    same_rows(y[1], all_operators(-ROWS))
-
-    def pullback(rows, upstreams):
-        return vjp(all_operators, rows)[1](upstreams)[0]
-
-    slopes = compiled(vmap(pullback), "aot_eager")(batch, torch.stack([UPSTREAMS, UPSTREAMS]))
-    same_rows(slopes[0], all_gradients())
-
-
+@pytest.mark.skipif(CLIP_COMPILES, reason="test_compile has it")
 def test_clip_gradient_is_compiled_or_refused(compiled):
     """Its hook needs a newer torch than the oldest that works otherwise."""
-    function, x = compiled(OPERATORS["clip_gradient"].function, "aot_eager"), X.clone()
-    x.requires_grad_()
-    if CLIP_COMPILES:
-        want = expected_gradient(OPERATORS["clip_gradient"], X, UPSTREAM)
-        same(torch.autograd.grad(function(x), x, UPSTREAM)[0], want, x.dtype)
-    else:
-        with pytest.raises(Exception, match="intermediate hooks"):
-            function(x)
+    function = compiled(OPERATORS["clip_gradient"].function, "aot_eager")
+    with pytest.raises(Exception, match="intermediate hooks"):
+        function(X.clone().requires_grad_())

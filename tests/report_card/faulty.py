@@ -3,254 +3,90 @@
 All but a few compute y = x², rightly but for the one thing that they override.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from lessons import plain_function
 
+FIRST = "one gradient per input"
 NESTED = "jacfwd(jacfwd)"  # wrong for nearly every jvp: pytorch issues 197867, 198017
+FORWARD_MODE = {"jvp", "jacfwd"}
+SECOND = {"gradgradcheck", "hessian"}
+FUNC = {"vmap(grad)", "jacrev", "hessian", *FORWARD_MODE}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A function, and what its card has to say.
+
+    row      that finds the fault
+    says     a part of its message: torch's words, or the place
+    numbers  (yours, expected), if it is silently wrong, and not refused
+    remedy   a part of what to change
+    also     the other rows that cannot work with this fault
+    may      rows that work with this fault since a later version of torch
+    inputs   beside x
+    like     has the gradient that is meant
+    """
+
+    function: Callable
+    row: str
+    says: str
+    numbers: tuple[str, str] | None = None
+    remedy: str = ""
+    also: set = frozenset()
+    may: set = frozenset()
+    inputs: tuple = ()
+    like: Callable | None = None
+
+
+FAULTS = {}
+
+
+def fault(*found, **more):
+    """Enters a Function or a function into the table: the arguments are those of Fault."""
+
+    def enter(function):
+        call = getattr(function, "apply", function)
+        FAULTS[function.__name__] = Fault(call, *found, **more)
+        return function
+
+    return enter
+
+
+def of_saved(function):
+    """A backward, or a jvp, from a function of what was saved and of the gradient."""
+    return staticmethod(lambda ctx, gradient: function(*ctx.saved_tensors, gradient))
 
 
 def identity(x):
     return x
 
 
+# ---- Right in every respect
+
+
 class Square(Function):
-    """y = x², right in every respect."""
+    """y = x²"""
 
     generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x):
-        return x * x
+    forward = staticmethod(lambda x: x * x)
+    backward = jvp = of_saved(lambda x, g: 2 * x * g)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.save_for_backward(*inputs)
         ctx.save_for_forward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return 2 * x * grad_output
-
-    @staticmethod
-    def jvp(ctx, tangent):
-        (x,) = ctx.saved_tensors
-        return 2 * x * tangent
-
-
-class SlopeOfAnother(Square):
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return 3 * x * grad_output
-
-
-class ClampGradient(Square):
-    """From the web pages: the gradient is 1 above, whatever grad_output is."""
-
-    @staticmethod
-    def forward(x):
-        return x.clamp(0, 1)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        grad = grad_output.clone()
-        grad[x < 0] = 0
-        grad[x > 1] = 1
-        return grad
-
-    @staticmethod
-    def jvp(ctx, tangent):
-        (x,) = ctx.saved_tensors
-        return torch.where((x < 0) | (x > 1), 0, tangent)
-
-
-class IgnoresGradOutput(Square):
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return 2 * x
-
-
-class NotLinear(Square):
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return 2 * x * grad_output.clamp(-1, 1)
-
-
-class SavesItsOutput(Square):
-    """A quantized tanh that computes its slope from its own, rounded output."""
-
-    @staticmethod
-    def forward(x):
-        return torch.round(4 * torch.tanh(x)) / 4
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(output)
-        ctx.save_for_forward(output)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (y,) = ctx.saved_tensors
-        return grad_output * (1 - y * y)
-
-    @staticmethod
-    def jvp(ctx, tangent):
-        (y,) = ctx.saved_tensors
-        return tangent * (1 - y * y)
-
-
-def like_saves_its_output(x):
-    y = torch.round(4 * torch.tanh(x)) / 4
-    return (1 - y * y).detach() * x
-
-
-class SavesAnIntermediate(Square):
-    """y = exp(x)²"""
-
-    @staticmethod
-    def forward(x):
-        return torch.exp(x) * torch.exp(x)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        root = torch.exp(inputs[0])
-        ctx.save_for_backward(root)
-        ctx.save_for_forward(root)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (root,) = ctx.saved_tensors
-        return 2 * root * root * grad_output
-
-    @staticmethod
-    def jvp(ctx, tangent):
-        (root,) = ctx.saved_tensors
-        return 2 * root * root * tangent
-
-
-class DetachesInBackward(Square):
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return (2 * x * grad_output).detach()
-
-
-class OnceDifferentiable(Square):
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return 2 * x * grad_output
-
-
-class OnceDifferentiableWithoutSlope(Square):
-    """y = x, so its second derivative is 0, which an error may keep to itself."""
-
-    @staticmethod
-    def forward(x):
-        return x.clone()
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad_output):
-        return grad_output.clone()
-
-    @staticmethod
-    def jvp(ctx, tangent):
-        return tangent.clone()
-
-
-class WritesIntoGradOutput(Square):
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output.mul_(2 * x)
-
-
-class WritesIntoItsInput(Square):
-    @staticmethod
-    def forward(x):
-        return x.clamp_(-1, 1)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        inside = inputs[0].abs() < 1
-        ctx.save_for_backward(inside)
-        ctx.save_for_forward(inside)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (inside,) = ctx.saved_tensors
-        return torch.where(inside, grad_output, 0)
-
-    @staticmethod
-    def jvp(ctx, tangent):
-        (inside,) = ctx.saved_tensors
-        return torch.where(inside, tangent, 0)
-
-
-class KeepsItsInputOnCtx(Square):
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        (ctx.x,) = inputs
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return 2 * ctx.x * grad_output
-
-    @staticmethod
-    def jvp(ctx, tangent):
-        return 2 * ctx.x * tangent
-
-
-class KeepsItsOutputOnCtx(Square):
-    """y = exp(x)"""
-
-    @staticmethod
-    def forward(x):
-        return torch.exp(x)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.y = output
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return ctx.y * grad_output
-
-    @staticmethod
-    def jvp(ctx, tangent):
-        return ctx.y * tangent
-
-
-class KeepsTooMuch(Square):
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs)
-        ctx.never_used = inputs[0].double()
-
-
-class TooManyGradients(Square):
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return 2 * x * grad_output, grad_output
 
 
 class Scale(Square):
-    """y = factor · x², right in every respect."""
+    """y = factor · x²"""
 
-    @staticmethod
-    def forward(x, factor):
-        return factor * x * x
+    forward = staticmethod(lambda x, factor: factor * x * x)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -269,38 +105,11 @@ class Scale(Square):
         return 2 * ctx.factor * x * tangent
 
 
-class ForgetsNone(Scale):
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return 2 * ctx.factor * x * grad_output
-
-
-class GradientForANumber(Scale):
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return 2 * ctx.factor * x * grad_output, x * x * grad_output
-
-
-class NoGradientForAnInput(Function):
+class Product(Square):
     """y = x · w"""
 
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x, weight):
-        return x * weight
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        _, weight = ctx.saved_tensors
-        return grad_output * weight, None
+    forward = staticmethod(lambda x, weight: x * weight)
+    backward = of_saved(lambda x, weight, g: (g * weight, g * x))
 
     @staticmethod
     def jvp(ctx, of_x, of_weight):
@@ -308,33 +117,274 @@ class NoGradientForAnInput(Function):
         return of_x * weight + x * of_weight
 
 
-class VmapOverTheFirstInput(NoGradientForAnInput):
-    generate_vmap_rule = False
+class RoundStraightThrough(plain_function.PlainRoundSTE):
+    """Right, but torch.compile takes no Function with jvp, and drops what it does not see."""
+
+    generate_vmap_rule = True
+    jvp = staticmethod(lambda ctx, tangent: tangent.clone())
+
+
+class RoundWithoutJvp(plain_function.PlainRoundSTE):
+    """Right but for its missing jvp."""
+
+    generate_vmap_rule = True
+
+
+class KeepsTooMuch(Square):
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        Square.setup_context(ctx, inputs, output)
+        ctx.never_used = inputs[0].double()
+
+
+# ---- The first gradient
+
+
+@fault("slope", "at x = 1.8, grad_output = -1.25", ("-6.75", "-4.5"), "pass like=")
+class SlopeOfAnother(Square):
+    backward = of_saved(lambda x, g: 3 * x * g)
+
+
+@fault("slope", "at x = ", ("-4.504", "-4.5"))
+class Thousandth(Square):
+    """Wrong by no more than that."""
+
+    backward = of_saved(lambda x, g: 2.002 * x * g)
+
+
+@fault("slope", "only at kinks, at x = 0, grad_output = -1.25", ("-2.5", "-1.25 to 0"))
+class WrongAtItsKink(Square):
+    forward = staticmethod(lambda x: x.clamp(min=0))
+    backward = of_saved(lambda x, g: torch.where(x > 0, g, torch.where(x < 0, 0, 2 * g)))
+    jvp = of_saved(lambda x, t: torch.where(x > 0, t, 0))
+
+
+@fault("slope", "only at kinks, at x = -", ("2.75", "0"))
+class ALittleOffItsKink(WrongAtItsKink):
+    backward = of_saved(lambda x, g: torch.where(x > -1e-6, g, 0))
+
+
+@fault("slope", "at x = 1.8", ("-9", "-4.52"), "pass like=", {"output dtype"})
+class AnswersInFloat32(Square):
+    """Twice the slope, which float32 answers show as well as those in float64."""
+
+    forward = staticmethod(lambda x: (x * x).float())
+    backward = jvp = of_saved(lambda x, g: 4 * x * g)
+
+
+@fault("slope", "only at kinks, at x = 0, grad_output", ("nan", "-2.25 to 2.25"), also={"large x"})
+def square_root_of_square(x):
+    """|x|, whose gradient is NaN at 0."""
+    return torch.sqrt(x * x)
+
+
+@fault(
+    "linear in grad_output", "for grad_output = 0", ("1", "0"), "numbers of its own", {"slope"},
+    may={"vmap(grad)"},  # indexing with a mask
+)  # fmt: skip
+class ClampGradient(Square):
+    """From the web pages: the gradient is 1 above, whatever grad_output is."""
+
+    forward = staticmethod(lambda x: x.clamp(0, 1))
+    jvp = of_saved(lambda x, t: torch.where((x < 0) | (x > 1), 0, t))
 
     @staticmethod
     def backward(ctx, grad_output):
-        x, weight = ctx.saved_tensors
-        return grad_output * weight, grad_output * x
+        (x,) = ctx.saved_tensors
+        grad = grad_output.clone()
+        grad[x < 0] = 0
+        grad[x > 1] = 1
+        return grad
 
-    @staticmethod
-    def vmap(info, in_dims, x, weight):
-        return x * weight, in_dims[0]
+
+@fault(
+    "linear in grad_output", "the same gradient for every", ("-6", "0"), "multiply by", {"slope"}
+)
+class IgnoresGradOutput(Square):
+    backward = of_saved(lambda x, g: 2 * x)
 
 
+@fault(
+    "linear in grad_output", "for the sum 2.5·u - 1.5·v", ("6", "16.12"), "only multiply", {"slope"}
+)
+class NotLinear(Square):
+    backward = of_saved(lambda x, g: 2 * x * g.clamp(-1, 1))
+
+
+@fault("inf upstream", "at x = -3 for grad_output = -inf", ("nan", "0"), "torch.where(mask")
+class MasksByMultiplying(Square):
+    forward = staticmethod(lambda x: x.clamp(min=0))
+    backward = jvp = of_saved(lambda x, g: (x > 0) * g)
+
+
+@fault("inf upstream", "at x = 4 for grad_output = -inf", ("nan", "0"), "torch.where(mask")
+class MasksBeyondThree(Square):
+    """y = hardsigmoid(x), as in timm's activations_me.py: flat below -3 and above 3."""
+
+    forward = staticmethod(lambda x: (x + 3).clamp(0, 6) / 6)
+    backward = jvp = of_saved(lambda x, g: g * (torch.ones_like(x) * (x.abs() <= 3) / 6))
+
+
+@fault("inf upstream", "at x = 0.5 for grad_output = inf", ("nan", "0"), "torch.where(mask")
+def masks_without_a_function(x):
+    return x * (x < 0)
+
+
+# ---- What backward gives to whom
+
+
+@fault(FIRST, "(expected 1, got 2)", remedy="forward has one")
+class TooManyGradients(Square):
+    backward = of_saved(lambda x, g: (2 * x * g, g))
+
+
+@fault(FIRST, "(expected 2, got 1)", remedy="and None for", inputs=(3.0,))
+class ForgetsNone(Scale):
+    backward = of_saved(lambda x, g: 2 * x * g)
+
+
+@fault(FIRST, "different than None at position 2", remedy="return None at", inputs=(3.0,))
+class GradientForANumber(Scale):
+    backward = of_saved(lambda x, g: (2 * x * g, x * x * g))
+
+
+@fault(
+    FIRST, "input 1 of shape (9,) changes the value", ("None", "a gradient"),
+    "requires_grad_() on the others", {"slope"}, inputs=(torch.linspace(1, 3, 9),),
+)  # fmt: skip
+class NoGradientForAnInput(Product):
+    backward = of_saved(lambda x, weight, g: (g * weight, None))
+
+
+@fault(FIRST, "invalid gradient at index 0", remedy="do not reduce")
 class ReducesItsGradient(Square):
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return (2 * x * grad_output).sum()
+    backward = of_saved(lambda x, g: (2 * x * g).sum())
 
 
+@fault(FIRST, "does not require grad", remedy="something cuts the graph")
+def cut(x):
+    return x.detach() ** 2
+
+
+@fault(
+    "gradient shape and dtype", "autograd sums it to fit", ("shape (9, 9)", "shape (9,)"),
+    "broadcast by accident", {"slope", "non-contiguous"},
+)  # fmt: skip
 class BroadcastsItsGradient(Square):
+    backward = of_saved(lambda x, g: 2 * x.unsqueeze(-1) * g)
+
+
+# ---- The second gradient
+
+
+def like_saves_its_output(x):
+    y = torch.round(4 * torch.tanh(x)) / 4
+    return (1 - y * y).detach() * x
+
+
+@fault(
+    "double backward", "at x = -1", ("0.3076", "0"), "save the input or a bool mask", SECOND,
+    like=like_saves_its_output,
+)  # fmt: skip
+class SavesItsOutput(Square):
+    """A quantized tanh that computes its slope from its own, rounded output."""
+
+    forward = staticmethod(lambda x: torch.round(4 * torch.tanh(x)) / 4)
+    backward = jvp = of_saved(lambda y, g: g * (1 - y * y))
+
     @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return 2 * x.unsqueeze(-1) * grad_output
+    def setup_context(ctx, inputs, output):
+        Square.setup_context(ctx, (output,), None)
 
 
+@fault("double backward", "at x = -0.5", ("0", "11.63"), "takes for a constant", SECOND)
+class SavesAnIntermediate(Square):
+    """y = exp(x)²"""
+
+    forward = staticmethod(lambda x: torch.exp(x) * torch.exp(x))
+    backward = jvp = of_saved(lambda root, g: 2 * root * root * g)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        Square.setup_context(ctx, (torch.exp(inputs[0]),), None)
+
+
+@fault("double backward", "at x = -3", ("0", "9.562"), "backward cuts the graph", SECOND)
+class DetachesInBackward(Square):
+    backward = of_saved(lambda x, g: (2 * x * g).detach())
+
+
+@fault(
+    "double backward", "at x = -3, as in f(x).sum()", ("0", "9.562"), "remove @once",
+    {"gradgradcheck"},
+)  # fmt: skip
+class OnceDifferentiable(Square):
+    backward = staticmethod(once_differentiable(Square.backward))
+
+
+@fault("double backward", "differentiate twice", remedy="remove @once", also={"gradgradcheck"})
+class OnceDifferentiableWithoutSlope(Square):
+    """y = x, so its second derivative is 0, which an error may keep to itself."""
+
+    forward = staticmethod(lambda x: x.clone())
+    backward = staticmethod(once_differentiable(lambda ctx, grad_output: grad_output.clone()))
+    jvp = staticmethod(lambda ctx, tangent: tangent.clone())
+
+
+# ---- In place
+
+
+@fault(
+    "grad_output untouched", "number 0", ("13.5", "-2.25"), "grad_output * 2",
+    {"double backward", "gradgradcheck", "non-contiguous"},
+)  # fmt: skip
+class WritesIntoGradOutput(Square):
+    backward = of_saved(lambda x, g: g.mul_(2 * x))
+
+
+@fault("input untouched", "at x = -3", ("-1", "-3"), "mark_dirty")
+class WritesIntoItsInput(Square):
+    forward = staticmethod(lambda x: x.clamp_(-1, 1))
+    backward = jvp = of_saved(lambda inside, g: torch.where(inside, g, 0))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        Square.setup_context(ctx, (inputs[0].abs() < 1,), None)
+
+
+@fault(
+    "in-place safety", "input changed in place after the call", ("-23.62", "13.5"),
+    "save_for_backward",
+)  # fmt: skip
+class KeepsItsInputOnCtx(Square):
+    backward = jvp = staticmethod(lambda ctx, g: 2 * ctx.x * g)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (ctx.x,) = inputs
+
+
+@fault(
+    "in-place safety", "output changed in place after the call", ("-0.4481", "-0.224"),
+    "save_for_backward",
+)  # fmt: skip
+class KeepsItsOutputOnCtx(Square):
+    """y = exp(x)"""
+
+    forward = staticmethod(lambda x: torch.exp(x))
+    backward = jvp = staticmethod(lambda ctx, g: ctx.y * g)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.y = output
+
+
+# ---- Forward mode and torch.func
+
+
+@fault(
+    "jvp", "must implement the jvp", remedy="write a staticmethod jvp", also={"jacfwd", "hessian"}
+)
 class NoJvp(Function):
     generate_vmap_rule = True
     forward = staticmethod(Square.forward)
@@ -345,143 +395,79 @@ class NoJvp(Function):
         ctx.save_for_backward(*inputs)
 
 
+@fault(
+    "jvp", "at x = -3, tangent = -2.25", ("6.75", "13.5"), "backward by its transpose", {"jacfwd"}
+)
 class JvpWrongByAFactor(Square):
-    @staticmethod
-    def jvp(ctx, tangent):
-        (x,) = ctx.saved_tensors
-        return x * tangent
+    jvp = of_saved(lambda x, t: x * t)
 
 
+@fault(
+    "jvp", "at x = -3", ("0", "13.5"), "hides the write from backward, but not from forward mode",
+    {"jacfwd"},
+)  # fmt: skip
+def square_under_no_grad(x):
+    """y = x², written where backward does not look, but forward mode does."""
+    y = x * x
+    with torch.no_grad():
+        y.copy_((x * x).detach())
+    return y
+
+
+@fault("vmap", "must override the setup_context", remedy="split forward", also=FUNC)
 class OldStyle(Function):
+    backward = staticmethod(Square.backward)
+
     @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x * x
 
-    backward = staticmethod(Square.backward)
 
-
+@fault(
+    "vmap", "does not have vmap support", remedy="generate_vmap_rule = True",
+    also=FUNC - {"jacrev", "jvp"},
+)  # fmt: skip
 class NoVmapRule(Square):
     generate_vmap_rule = False
 
 
-class WrongVmap(Square):
+@fault("vmap", "at x = -3", ("-9", "9"))
+class WrongVmap(NoVmapRule):
+    vmap = staticmethod(lambda info, in_dims, x: (x * x.abs(), 0))
+
+
+@fault("vmap", "its shape", ("shape (3, 3, 9)", "shape (3, 9)"), inputs=(torch.linspace(1, 3, 9),))
+class VmapOverTheFirstInput(Product):
     generate_vmap_rule = False
-
-    @staticmethod
-    def vmap(info, in_dims, x):
-        return x * x.abs(), 0
+    vmap = staticmethod(lambda info, in_dims, x, weight: (x * weight, in_dims[0]))
 
 
+@fault(
+    "vmap(grad)", "data-dependent control flow", remedy="torch.where instead of if",
+    also={"jacrev", "hessian"},
+)  # fmt: skip
 class AsksForANumber(Square):
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return 2 * x * grad_output if grad_output.any() else 0 * x
+    backward = of_saved(lambda x, g: 2 * x * g if g.any() else 0 * x)
 
 
-class WrongAtItsKink(Square):
-    @staticmethod
-    def forward(x):
-        return x.clamp(min=0)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return torch.where(x > 0, grad_output, torch.where(x < 0, 0, 2 * grad_output))
-
-    @staticmethod
-    def jvp(ctx, tangent):
-        (x,) = ctx.saved_tensors
-        return torch.where(x > 0, tangent, 0)
+# ---- Other dtypes, large and small numbers
 
 
-class WrongInFloat16(Square):
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return (4 if x.dtype == torch.float16 else 2) * x * grad_output
+def like_overflows_at_four(x):
+    return torch.sigmoid(25 * x)
 
 
-class ValueWrongInFloat16(Square):
-    @staticmethod
-    def forward(x):
-        return x * x + (x.dtype == torch.float16)
-
-
-class AlwaysFloat32(Square):
-    @staticmethod
-    def forward(x):
-        return (x * x).float()
-
-
-class RoundStraightThrough(plain_function.PlainRoundSTE):
-    """Right, but torch.compile takes no Function with jvp, and drops what it does not see."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def jvp(ctx, tangent):
-        return tangent.clone()
-
-
-class OverflowsInBackward(RoundStraightThrough):
-    """y = x; the slope is 1, but x² is infinite above 1e19 in float32."""
-
-    @staticmethod
-    def forward(x):
-        return x.clone()
-
-    setup_context = staticmethod(Square.setup_context)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * (1 + x * x) / (1 + x * x)
-
-
-class MasksByMultiplying(Square):
-    @staticmethod
-    def forward(x):
-        return x.clamp(min=0)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return (x > 0) * grad_output
-
-    @staticmethod
-    def jvp(ctx, tangent):
-        (x,) = ctx.saved_tensors
-        return (x > 0) * tangent
-
-
-class MasksBeyondThree(Square):
-    """y = hardsigmoid(x), as in timm's activations_me.py: flat below -3 and above 3."""
-
-    @staticmethod
-    def forward(x):
-        return (x + 3).clamp(0, 6) / 6
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * (torch.ones_like(x) * (x.abs() <= 3) / 6)
-
-    @staticmethod
-    def jvp(ctx, tangent):
-        (x,) = ctx.saved_tensors
-        return tangent * (torch.ones_like(x) * (x.abs() <= 3) / 6)
-
-
-class OverflowsAtFour(RoundStraightThrough):
+@fault(
+    "float32", "gradient at x = -4 for grad_output = 1", ("nan", "9.3e-43"),
+    "in which nothing overflows",
+    {"slope", "float64", "bfloat16", "float16", "large x", "inf, NaN and -0"},
+    like=like_overflows_at_four,
+)  # fmt: skip
+class OverflowsAtFour(Square):
     """y = sign(x) with the gradient of sigmoid(25 x): exp(100) is infinite in float32."""
 
-    @staticmethod
-    def forward(x):
-        return x.sign()
-
-    setup_context = staticmethod(Square.setup_context)
+    forward = staticmethod(lambda x: x.sign())
 
     @staticmethod
     def backward(ctx, grad_output):
@@ -496,42 +482,116 @@ class OverflowsAtFour(RoundStraightThrough):
         return tangent * 25 * slope * (1 - slope)
 
 
-def like_overflows_at_four(x):
-    return torch.sigmoid(25 * x)
-
-
-class NanFarOut(OverflowsAtFour):
+@fault("large x", "gradient at x = -300 (float32)", ("nan", "0"), "nothing overflows")
+class NanFarOut(Square):
     """y = sign(x) and its true slope 0, but NaN below -200 in every dtype."""
 
+    forward = staticmethod(lambda x: x.sign())
+    backward = jvp = of_saved(lambda x, g: g * 0 / (x >= -200))
+
+
+@fault("large x", "gradient at x = 1e+30 (float32)", ("nan", "0.75"))
+class OverflowsInBackward(RoundStraightThrough):
+    """y = x; the slope is 1, but x² is infinite above 1e19 in float32."""
+
+    forward = staticmethod(lambda x: x.clone())
+    setup_context = staticmethod(Square.setup_context)
+    backward = of_saved(lambda x, g: g * (1 + x * x) / (1 + x * x))
+
+
+@fault("large x", "gradient at x = 10000 (float32)", ("0", "1.25"), like=identity)
+def ends_at_a_thousand(x):
+    return torch.where(x.abs() < 1000, x, x.detach())
+
+
+@fault(
+    "large x", "at x = 1e+30 (float32)", ("1e+10", "1"),
+    also={"linear in grad_output", "inf upstream", "float16"},
+)  # fmt: skip
+def sign_of_some(x):
+    """Wrong in float64, too."""
+    return x / x.abs().clamp(1e-3, 1e20)
+
+
+@fault("large x", "at x = 300 (bfloat16)", ("0", "1"), also={"bfloat16", "autocast"})
+def detour_in_bfloat16(x):
+    """300 is its own bfloat16, 299 is not."""
+    return x + (x.clamp(-1, 1) - x).detach() if x.dtype == torch.bfloat16 else x.clamp(-1, 1)
+
+
+@fault(
+    "large x", "at x = 1e+08 (float32)", ("0", "1"), "no detour", {"inf, NaN and -0"}, like=identity
+)
+def detour(x):
+    """The sign with the gradient of the identity, by the detach trick."""
+    return x + (x.sign() - x).detach()
+
+
+@fault("inf, NaN and -0", "gradient at x = inf", ("nan", "-2.25"), like=identity)
+class NanAtInfinity(OverflowsInBackward):
+    forward = staticmethod(lambda x: x.round())
+    backward = of_saved(lambda x, g: torch.where(x.isinf(), torch.nan, g))
+
+
+@fault("float16", "gradient at x = -3", ("27", "13.42 to 13.58"))
+class WrongInFloat16(Square):
+    backward = of_saved(lambda x, g: (4 if x.dtype == torch.float16 else 2) * x * g)
+
+
+@fault("float16", "gradient at x = -3", ("0.02701", "0.01342 to 0.01358"))
+class SmallAndWrongInFloat16(Square):
+    forward = staticmethod(lambda x: 1e-3 * x * x)
+    backward = of_saved(lambda x, g: (4e-3 if x.dtype == torch.float16 else 2e-3) * x * g)
+    jvp = of_saved(lambda x, t: 2e-3 * x * t)
+
+
+@fault("float16", "at x = -3", ("10", "8.898 to 9.109"))
+class ValueWrongInFloat16(Square):
+    forward = staticmethod(lambda x: x * x + (x.dtype == torch.float16))
+
+
+@fault(
+    "output dtype", "for an input of float64, bfloat16, float16",
+    ("float32", "the dtype of the input"), "y.to(x.dtype)",
+)  # fmt: skip
+class AlwaysFloat32(Square):
+    forward = staticmethod(lambda x: (x * x).float())
+
+
+class WrongUnderAutocast(Square):
+    dtype: torch.dtype
+
+    @classmethod
+    def setup_context(cls, ctx, inputs, output):
+        Square.setup_context(ctx, inputs, output)
+        ctx.factor = 1 + (torch.is_autocast_enabled("cpu") and inputs[0].dtype == cls.dtype)
+
     @staticmethod
     def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 0 / (x >= -200)
-
-    @staticmethod
-    def jvp(ctx, tangent):
-        (x,) = ctx.saved_tensors
-        return tangent * 0 / (x >= -200)
+        return ctx.factor * Square.backward(ctx, grad_output)
 
 
-class AnswersInFloat32(Square):
-    """Twice the slope, which float32 answers show as well as those in float64."""
-
-    @staticmethod
-    def forward(x):
-        return (x * x).float()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return 4 * x * grad_output
-
-    @staticmethod
-    def jvp(ctx, tangent):
-        (x,) = ctx.saved_tensors
-        return 4 * x * tangent
+@fault("autocast", "gradient at x = -3", ("27", "12.88 to 14.12"))
+class WrongForLeavesUnderAutocast(WrongUnderAutocast):
+    dtype = torch.float32
 
 
+@fault("autocast", "gradient of a bfloat16 input at x = -3", ("27", "12.88 to 14.12"))
+class WrongForAMatmulUnderAutocast(WrongUnderAutocast):
+    dtype = torch.bfloat16
+
+
+@fault("bfloat16", "no bfloat16", also={"autocast"})
+def no_bfloat16(x):
+    if x.dtype == torch.bfloat16:
+        raise TypeError("no bfloat16")
+    return x * x
+
+
+# ---- Shapes
+
+
+@fault("empty", "ValueError: nothing to square")
 class RefusesEmpty(Square):
     @staticmethod
     def forward(x):
@@ -540,12 +600,22 @@ class RefusesEmpty(Square):
         return x * x
 
 
+@fault("0-d", "at x = -3", ("10", "9"))
+class ValueWrongIn0d(Square):
+    forward = staticmethod(lambda x: x * x + (x.dim() == 0))
+
+
+@fault("0-d", "at x = -3", ("20.25", "13.5"))
+class GradientWrongIn0d(Square):
+    backward = of_saved(lambda x, g: (2 + (x.dim() == 0)) * x * g)
+
+
+@fault("non-contiguous", "view size is not", remedy="use reshape")
 class UsesView(Square):
-    @staticmethod
-    def forward(x):
-        return (x.view(-1) ** 2).view(x.shape)
+    forward = staticmethod(lambda x: (x.view(-1) ** 2).view(x.shape))
 
 
+@fault("non-contiguous", "gradient at x = -2", ("7", "-5"))
 class AssumesContiguous(Square):
     @staticmethod
     def backward(ctx, grad_output):
@@ -554,32 +624,6 @@ class AssumesContiguous(Square):
         return 2 * x * grad_output.as_strided(x.shape, straight)
 
 
-def detour(x):
-    """The sign with the gradient of the identity, by the detach trick."""
-    return x + (x.sign() - x).detach()
-
-
-class RoundWithoutJvp(Function):
-    """Right but for its missing jvp."""
-
-    generate_vmap_rule = True
-    forward = staticmethod(RoundStraightThrough.forward)
-    setup_context = staticmethod(RoundStraightThrough.setup_context)
-    backward = staticmethod(RoundStraightThrough.backward)
-
-
-def cut(x):
-    return x.detach() ** 2
-
-
-def square_under_no_grad(x):
-    """y = x², written where backward does not look, but forward mode does."""
-    y = x * x
-    with torch.no_grad():
-        y.copy_((x * x).detach())
-    return y
-
-
-def square_root_of_square(x):
-    """|x|, whose gradient is NaN at 0."""
-    return torch.sqrt(x * x)
+@fault("non-contiguous", "at x = -3", ("10", "9"))
+class ValueWrongWithGaps(Square):
+    forward = staticmethod(lambda x: x * x + (not x.is_contiguous()))

@@ -1,0 +1,262 @@
+"""Each fault is found by its own row with its own message, and by no row that it does not touch."""
+
+import faulty
+import pytest
+import torch
+from faulty import FAULTS, FIRST, NESTED, identity
+from torch.autograd.function import once_differentiable
+from torch.func import jacfwd, jacrev
+
+from autograd_surprises.report_card import report_card
+from autograd_surprises.report_card.questions import ALWAYS, ask
+from autograd_surprises.report_card.subject import Subject
+
+WRONG = "silently wrong"
+X = torch.linspace(-2, 2, 9)
+each = pytest.mark.parametrize("name", FAULTS)
+
+
+@pytest.fixture(scope="module")
+def cards():
+    return {
+        name: report_card(found.function, X, *found.inputs, like=found.like)
+        for name, found in FAULTS.items()
+    }
+
+
+@each
+def test_its_row_finds_the_fault(name, cards):
+    found, row = FAULTS[name], cards[name][FAULTS[name].row]
+    assert row.status == (WRONG if found.numbers else "refused")
+    assert found.says in row.message
+    assert found.remedy in row.remedy
+    assert (row.yours, row.expected) == (found.numbers or ("", ""))
+
+
+@each
+def test_no_other_row_is_blamed(name, cards):
+    bad = {row.name for row in cards[name].rows if not row.fine} - {NESTED}
+    assert bad - FAULTS[name].may == {FAULTS[name].row} | FAULTS[name].also
+
+
+@each
+def test_what_is_silently_wrong_comes_with_numbers(name, cards):
+    for row in cards[name].rows:
+        assert bool(row.yours and row.expected) == (row.status == WRONG)
+        assert row.yours != row.expected or not row.yours
+
+
+def test_each_card_is_about_its_own_function(cards):
+    """Two of one name, one after the other, have their own answers, and so has the first again."""
+    right, wrong = faulty.Square, type("Square", (faulty.SlopeOfAnother,), {})
+    said = []
+    for function, passes in ((right, True), (wrong, False), (right, True)):
+        card = report_card(function.apply, X)
+        assert card.name == "Square.apply" and card["slope"].fine == passes
+        said.append(str(card))
+    assert said[0] == said[2] != said[1]
+    assert {card.name for card in cards.values()} == {
+        name if name[0].islower() else f"{name}.apply" for name in FAULTS
+    }
+
+
+def test_forward_mode_over_forward_mode_loses_what_a_jvp_depends_on(cards):
+    """A bug of torch, and so of every Function whose jvp computes anything."""
+    row = report_card(faulty.Square.apply, X)[NESTED]
+    assert (row.status, row.yours) == ("silently wrong", "0")
+    assert "spell it without a Function in forward mode" in row.remedy
+    assert cards["NoJvp"][NESTED].status == "refused"
+    handed_on = report_card(faulty.RoundStraightThrough.apply, X, like=identity)
+    assert handed_on[NESTED].status == report_card(torch.square, X)[NESTED].status == "works"
+
+
+def test_what_once_differentiable_hides_is_a_wrong_number():
+    """What the row says is what a user gets: 12, where x · f'(x) of a cube has the slope 36."""
+
+    def gradient_of_product(f):
+        x = torch.tensor(2.0, requires_grad=True)
+        (slope,) = torch.autograd.grad(f(x).sum(), x, create_graph=True)
+        return torch.autograd.grad(x * slope, x)[0].item()
+
+    class Cube(faulty.Square):
+        forward = staticmethod(lambda x: x**3)
+        jvp = faulty.of_saved(lambda x, t: 3 * x**2 * t)
+        backward = staticmethod(once_differentiable(jvp.__func__))
+
+    assert gradient_of_product(lambda x: x**3) == 36
+    assert gradient_of_product(Cube.apply) == 12
+    row = report_card(Cube.apply, torch.tensor([2.0]))["double backward"]
+    assert (row.status, row.yours) == (WRONG, "0") and "remove @once" in row.remedy
+
+
+nested_solve = torch.tensor([[3.0, 0.5], [-0.25, 2.0]]), torch.tensor([1.0, -2.0])
+OF_TORCH = {
+    "solve": (torch.linalg.solve, *nested_solve),
+    "det": (torch.linalg.det, nested_solve[0]),
+    "slogdet": (lambda a: torch.linalg.slogdet(a).logabsdet, nested_solve[0]),
+    "layer_norm": (lambda a: torch.nn.functional.layer_norm(a, (2,)), nested_solve[0]),
+}
+
+
+@pytest.mark.parametrize("name", OF_TORCH)
+def test_a_fault_of_torchs_own_forward_mode_is_called_so(name):
+    """solve, det and slogdet are right since torch 2.15; where they are wrong, torch is blamed."""
+    function, *inputs = OF_TORCH[name]
+    numbers = inputs[0].double()
+
+    def total(a):
+        y = function(a, *(other.double() for other in inputs[1:]))
+        return (y * torch.arange(1.0, y.numel() + 1).reshape(y.shape)).sum()
+
+    nested, twice = jacfwd(jacfwd(total))(numbers), jacrev(jacrev(total))(numbers)
+    row = report_card(lambda *some: 2 * function(*some).exp(), *inputs)[NESTED]
+    if torch.allclose(nested, twice):
+        assert row.status == "works"
+    else:
+        assert row.status == WRONG
+        assert f"{name} alone is wrong, too: the fault is in torch {torch.__version__[:3]}" in (
+            row.remedy
+        )
+        assert "jvp" not in row.remedy
+
+
+def test_what_is_not_proved_is_not_claimed(cards):
+    row = cards["square_under_no_grad"][NESTED]
+    assert row.status == WRONG and "Perhaps" in row.remedy
+
+
+def test_a_function_is_not_blamed_for_torchs_operation_beside_it():
+    a, b = (tensor.double() for tensor in nested_solve)
+    row = report_card(
+        lambda a: torch.linalg.solve(faulty.RoundStraightThrough.apply(a), b),
+        a,
+        like=lambda a: torch.linalg.solve(a.round().detach() + (a - a.detach()), b),
+    )[NESTED]
+    assert row.status == "works" or "torch.linalg.solve alone" in row.remedy
+
+
+def test_each_fault_has_a_story_of_its_own(cards):
+    rows = [cards[name][found.row] for name, found in FAULTS.items()]
+    stories = {(row.name, row.message, row.yours, row.remedy) for row in rows}
+    assert len(stories) == len(FAULTS) >= 18
+
+
+def test_after_a_refused_backward_nothing_else_is_asked(cards):
+    others = [row for row in cards["TooManyGradients"].rows if row.name != FIRST]
+    assert {row.status for row in others} == {"not applicable", "skipped"}
+
+
+# ---- Memory, which is told and is no failure
+
+
+class KeepsForNothing(faulty.RoundStraightThrough):
+    setup_context = staticmethod(faulty.Square.setup_context)
+
+
+@pytest.mark.parametrize(
+    "function, like, says",
+    [
+        (faulty.Square, None, "keeps the input"),
+        (faulty.KeepsTooMuch, None, "keeps the input and 8 bytes more for each number; the input"),
+        (faulty.SavesAnIntermediate, None, "keeps 4 bytes more for each number; the input alone"),
+        (faulty.MasksByMultiplying, None, "keeps the input; a bool mask of 1 byte would do"),
+        (faulty.WritesIntoItsInput, None, "keeps 1 byte more for each number"),
+        (faulty.RoundStraightThrough, identity, "keeps nothing"),
+        (KeepsForNothing, identity, "keeps the input; it needs nothing"),
+    ],
+)
+def test_memory(function, like, says):
+    row = report_card(function.apply, X, like=like)["memory"]
+    assert row.status == "works" and says in row.message
+
+
+def test_an_input_that_is_not_differentiated_is_an_input_too():
+    row = report_card(lambda x, mask: x * mask, X.clone().requires_grad_(), torch.ones(9))
+    assert row["memory"].message == "keeps the input"
+
+
+# ---- Where the slope is looked at
+
+
+def test_a_surrogate_gradient_is_asked_for_its_proxy():
+    row = report_card(faulty.RoundStraightThrough.apply, X)["slope"]
+    assert (row.status, row.expected) == (WRONG, "0")
+    assert "pass like=" in row.remedy
+    assert report_card(faulty.RoundStraightThrough.apply, X, like=identity).passed
+
+
+@pytest.mark.parametrize(
+    "dtype, place", [(torch.float64, "1.0000000000000002"), (torch.float32, "1.0000001")]
+)
+def test_a_boundary_one_float_off_is_seen(dtype, place):
+    def hardtanh(x):
+        limit = 1 + (torch.finfo(dtype).eps if x.dtype == dtype else 0)
+        return torch.where(x.abs() <= limit, x, x.sign())
+
+    row = report_card(hardtanh, X, like=torch.nn.Hardtanh())["slope"]
+    assert (row.status, row.expected) == (WRONG, "0")
+    assert "only at kinks" in row.message and f"x = {place}," in row.message
+    assert ("(float32)" in row.message) == (dtype == torch.float32)
+
+
+@pytest.mark.parametrize(
+    "function, example, like, says, expected",
+    [  # 1 and 1.5 are no kinks of these; the numbers beside them, or they themselves, are wrong
+        (faulty.Thousandth, X, None, "at input 0[0]", None),
+        (faulty.Thousandth, X, torch.square, "at input 0[0]", None),
+        (faulty.RoundStraightThrough, torch.tensor([0.5, 1.5]), None, "at input 0[0]", "0"),
+        (faulty.WrongAtItsKink, X, None, "at input 0[4]", None),
+    ],
+)
+def test_a_fault_is_seen_where_fn_is_not_elementwise(function, example, like, says, expected):
+    wanted = like and (lambda x, scale: like(x) * scale)
+    card = report_card(
+        lambda x, scale: function.apply(x) * scale, example, torch.tensor(0.5), like=wanted
+    )
+    row = card["slope"]
+    assert (row.status, row.message) == (WRONG, says)
+    assert expected in (None, row.expected)
+
+
+@pytest.mark.parametrize(
+    "transform, row",
+    [("vmap", "vmap"), ("grad", "vmap(grad)"), ("jacrev", "jacrev"), ("jvp", "jvp"),
+     ("jacfwd", "jacfwd"), ("hessian", "hessian")],
+)  # fmt: skip
+def test_a_transform_is_compared_with_plain_backward(monkeypatch, transform, row):
+    right = getattr(torch.func, transform)
+
+    def twice(result):
+        return tuple(map(twice, result)) if isinstance(result, tuple) else 2 * result
+
+    def wrong(*arguments, **keywords):
+        result = right(*arguments, **keywords)
+        return (lambda *tensors: twice(result(*tensors))) if callable(result) else twice(result)
+
+    monkeypatch.setattr(torch.func, transform, wrong)
+    assert ask(Subject(faulty.Square.apply, (X,)), row, ALWAYS[row]).status == WRONG
+
+
+def test_a_right_jvp_is_not_blamed_for_a_wrong_backward_in_float64_either():
+    card = report_card(faulty.SlopeOfAnother.apply, X.double())
+    assert (card["slope"].status, card["jvp"].status) == (WRONG, "works")
+
+
+# ---- Told, and no failure
+
+
+class GradientInFloat64(faulty.Square):
+    backward = faulty.of_saved(lambda x, g: 2 * x * g.double())
+
+
+@pytest.mark.parametrize(
+    "function, inputs, says",
+    [
+        (GradientInFloat64, (), "float64 for float32"),
+        (faulty.Product, (torch.tensor(3.0),), "for input 1 backward returns shape (9,)"),
+    ],
+)
+def test_a_gradient_that_autograd_puts_right_is_told(function, inputs, says):
+    card = report_card(function.apply, X, *inputs)
+    row = card["gradient shape and dtype"]
+    assert row.status == card["slope"].status == "works" and says in row.message
