@@ -64,28 +64,26 @@ def test_the_mean_of_reinforce_is_exact(baseline):
     torch.testing.assert_close(mean, exact_gradient())
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(
-    "samples, best",
-    [
-        (1, [("softmax", 1.0)]),
-        (100, [("Gumbel soft", 0.25), ("Gumbel soft", 0.5), ("Gumbel hard", 0.5)]),
-        (10_000, [("with baseline", 1.0)]),
-    ],
-)
-def test_which_estimator_has_the_smallest_error_does_not_depend_on_the_seed(samples, best, seed):
+BEST = {  # samples: the estimators and temperatures with the smallest error
+    1: [("softmax", 1.0)],
+    100: [("Gumbel soft", 0.25), ("Gumbel soft", 0.5), ("Gumbel hard", 0.5)],
+    10_000: [("with baseline", 1.0)],
+}
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_which_estimator_has_the_smallest_error_does_not_depend_on_the_seed(seed):
     """As notebook 12 says, and exercise 12.2 asks."""
-    error = {}
-    for name in ESTIMATORS:
-        for temperature in (0.125, 0.25, 0.5, 1.0, 2.0, 4.0):
+    measured = {}
+    for name in ESTIMATORS:  # of those without a bias, the temperature makes no difference
+        for temperature in (1.0,) if name in UNBIASED else (0.125, 0.25, 0.5, 1.0, 2.0, 4.0):
             bias, spread = bias_and_spread(estimates(name, temperature, 20_000, seed))
-            bias = 0.0 if name in UNBIASED else bias
-            error[name, temperature] = (bias**2 + spread**2 / samples) ** 0.5
-    for name in UNBIASED:
-        error[name, 1.0] = min(error[name, t] for t in (0.125, 1.0))  # it makes no difference
-    least = min(error, key=error.get)
-    assert least in best or least[0] == best[0][0]
-    assert all(error[each] < 1.15 * error[least] for each in best)
+            measured[name, temperature] = 0.0 if name in UNBIASED else bias, spread
+    for samples, best in BEST.items():
+        error = {key: (b**2 + s**2 / samples) ** 0.5 for key, (b, s) in measured.items()}
+        least = min(error, key=error.get)
+        assert least in best or least[0] == best[0][0]
+        assert all(error[each] < 1.15 * error[least] for each in best)
 
 
 def test_bias_and_spread_of_made_up_estimates():

@@ -1,5 +1,6 @@
 """The digits, and how well networks of few bits learn to read them."""
 
+import functools
 from dataclasses import replace
 
 import pytest
@@ -52,6 +53,9 @@ def test_all_ways_start_from_the_same_numbers():
         assert scales[0] == scales[1]
 
 
+trained = functools.cache(train)  # for those who change nothing
+
+
 @pytest.fixture
 def short_trainings(monkeypatch):
     monkeypatch.setattr("lessons.digits.networks.EPOCHS", 3)
@@ -84,7 +88,7 @@ def test_the_default_gradient_moves_the_last_bias_only():
     ],
 )
 def test_accuracy_in_2_bits(way, start, low, high):
-    assert low < accuracy(train(replace(WAYS[way], scale_factor=start))) < high
+    assert low < accuracy(trained(replace(WAYS[way], scale_factor=start))) < high
 
 
 def test_progress_is_told_after_each_batch():
@@ -119,11 +123,11 @@ def test_three_seeds_are_three_trainings(short_trainings):
 
 
 def test_rounding_afterwards_costs_more_than_training_in_2_bits():
-    floating = train(WAYS["floating point"])
+    floating = trained(WAYS["floating point"])
     rounded = rounded_afterwards(floating, 8)
     assert rounded[0].weight_scale == initial_scale(floating[0].weight, high=127).item()
     assert accuracy(rounded) > 95
-    assert accuracy(rounded_afterwards(floating, 2)) < 90 < accuracy(train(WAYS["learned step"]))
+    assert accuracy(rounded_afterwards(floating, 2)) < 90 < accuracy(trained(WAYS["learned step"]))
 
 
 def test_a_network_leaves_the_random_numbers_of_others_alone(short_trainings):

@@ -1,14 +1,15 @@
-"""Every exercise accepts its solution and rejects each wrong answer with its own message."""
+"""Every exercise accepts each right answer, and rejects each wrong one with its own message."""
 
 import re
 
 import nbformat
 import pytest
-from wrong_answers import WRONG
+import torch
+from answers import RIGHT, WRONG, solutions
 
-from lessons.checking import check
-from lessons.exercises import CHECKS, notebook_06, notebook_07, notebook_12
-from tools.notebooks import notebook_files, sections, setup_cell, task_of
+from lessons.checking import check, judge
+from lessons.exercises import CHECKS, notebook_07
+from tools.notebooks import notebook_files, sections, setup_cell
 
 # A place that is drawn: no number that is infinite, large or of another dtype.
 WRONG_AT_A_PLACE = re.compile(
@@ -23,10 +24,12 @@ def shown(capsys, number, answer):
     return line, picture
 
 
-ANSWERS = [(number, name) for number, answers in WRONG.items() for name in answers]
+def each_of(table):
+    pairs = [(number, name) for number, answers in table.items() for name in answers]
+    return pytest.mark.parametrize("number, name", pairs, ids=[f"{n}-{name}" for n, name in pairs])
 
 
-@pytest.mark.parametrize("number, name", ANSWERS, ids=[f"{n}-{name}" for n, name in ANSWERS])
+@each_of(WRONG)
 def test_a_wrong_answer_is_rejected_with_its_reason(number, name, capsys):
     answer, facts = WRONG[number][name]
     line, picture = shown(capsys, number, answer)
@@ -36,18 +39,106 @@ def test_a_wrong_answer_is_rejected_with_its_reason(number, name, capsys):
         assert picture.startswith("Yours against the expected one: "), line
 
 
-LIMITS = {
-    "06.2": f"at most {notebook_06.MOST_STEPS} steps",
-    "07.1": f"at least {notebook_07.ENOUGH} %",
-    "12.2": f"at most {notebook_12.TOLERANCE - 1:.0%} larger",
+@each_of(RIGHT)
+def test_a_right_answer_is_accepted(number, name):
+    assert repr(judge(number, RIGHT[number][name])).startswith(f"✓ {number} ")
+
+
+@pytest.fixture
+def no_training(monkeypatch):
+    """As if every network of 07.1 read 80 % of the digits."""
+    monkeypatch.setattr(notebook_07, "train", lambda run: None)
+    monkeypatch.setattr(notebook_07, "accuracy", lambda model: 80.0)
+
+
+@pytest.mark.parametrize("number", CHECKS)
+def test_the_verdict_does_not_depend_on_checks_before(number, no_training):
+    right, wrong = solutions()[number], next(iter(WRONG[number].values()))[0]
+    first = [repr(judge(number, answer)) for answer in (right, wrong)]
+    assert [line[0] for line in first] == ["✓", "✗"]
+    other = "03.2" if number != "03.2" else "06.3"
+    assert [judge(other, answer).sign for answer in (solutions()[other], 0.5)] == ["✓", "✗"]
+    assert [repr(judge(number, answer)) for answer in (wrong, right)] == first[::-1]
+
+
+def moved(place, by):
+    """A right answer to 03.1, but for one number."""
+    numbers = [0.0, 1.0, 0.0, 0.0, 0.0]
+    numbers[place] += by
+    return numbers
+
+
+def one_for_100(name, temperature):
+    return {1: ("softmax", 1.0), 100: (name, temperature), 10_000: ("with baseline", 1.0)}.get
+
+
+NUMBERS = {  # number: (right, right beside the next ones; wrong)
+    "03.1": (
+        [moved(0, 0), torch.tensor(moved(0, 0))],
+        [moved(k, by) for k in range(5) for by in (-1e-6, 1e-6)],
+    ),
+    "03.2": ([1, 1.0, torch.tensor(1.0)], [1 - 1e-6, 1 + 1e-6, 1.01, 0.99, -1]),
+    "06.3": (
+        [0.67, 0.674, 0.6745, 0.67449, torch.tensor(0.67)],
+        [0.6, 0.65, 0.66, 2 / 3, 0.6695, 0.6705, 0.6735, 0.6755, 0.68, 0.7],
+    ),
+    "12.2": (
+        [one_for_100("Gumbel soft", 0.22), one_for_100("Gumbel hard", 0.68)],
+        [one_for_100("Gumbel soft", 0.2), one_for_100("Gumbel hard", 0.72)],
+    ),
 }
 
 
-@pytest.mark.parametrize("number", LIMITS)
-def test_a_task_states_the_limit_of_its_check(number):
-    cells = [cell for path in notebook_files() for cell in nbformat.read(path, 4).cells]
-    (text,) = (cell.source for cell in cells if (task := task_of(cell)) and task.number == number)
-    assert LIMITS[number] in text
+@pytest.mark.parametrize("number", NUMBERS)
+def test_numbers_beside_the_right_one_are_wrong(number):
+    right, wrong = NUMBERS[number]
+    assert [
+        judge(number, answer).why for answer in right if judge(number, answer).sign != "✓"
+    ] == []
+    assert [answer for answer in wrong if judge(number, answer).sign != "✗"] == []
+
+
+@pytest.mark.parametrize("percent, sign", [(79.8, "✗"), (80.0, "✓")])
+def test_a_network_reads_enough_digits(percent, sign, no_training, monkeypatch):
+    monkeypatch.setattr(notebook_07, "accuracy", lambda model: percent)
+    assert judge("07.1", solutions()["07.1"]).sign == sign
+
+
+def changed(answer, change):
+    """The answer, and the tensors and numbers that it returns are changed."""
+    if isinstance(answer, type):
+        name = "loss" if hasattr(answer, "loss") else "forward"
+        made = type(answer.__name__, (answer,), {})
+        setattr(made, name, changed(getattr(answer, name), change))
+        return made
+
+    def each(y):
+        if isinstance(y, (tuple, list)):
+            return type(y)(map(each, y))
+        return change(y) if isinstance(y, torch.Tensor) else y
+
+    return lambda *args: each(answer(*args))
+
+
+# What is asked for is not what a function returns, or not exactly.
+NO_TENSOR = {"03.1", "03.2", "06.2", "06.3", "12.2", "12.4"}
+GRADIENTS = {"02.1", "02.2", "02.3", "05.1", "05.2", "11.1", "11.2", "11.3", "06.1", "01.2"}
+
+
+@pytest.mark.parametrize("number", sorted(CHECKS.keys() - NO_TENSOR))
+def test_a_thousandth_more_is_wrong(number, no_training):
+    right = solutions()[number]
+    assert judge(number, changed(right, lambda y: y * 1.001)).sign == "✗"
+    rounded = changed(right, lambda y: y * (1 + torch.finfo(y.dtype).eps))
+    assert judge(number, rounded).sign == ("✗" if number == "10.3" else "✓")  # which is exact
+
+
+@pytest.mark.parametrize("number", sorted(CHECKS.keys() - NO_TENSOR - GRADIENTS))
+def test_a_thousandth_more_of_the_gradient_is_wrong(number, no_training):
+    def steeper(y):
+        return y + (0.001 * (y - y.detach()) if y.requires_grad else 0)
+
+    assert judge(number, changed(solutions()[number], steeper)).sign == "✗"
 
 
 def not_written(*args):

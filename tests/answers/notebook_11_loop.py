@@ -1,9 +1,10 @@
-"""Wrong answers on the training loop: other divisors, other lengths, another order."""
+"""Right and wrong answers on the training loop: other divisors, other lengths, another order."""
 
 import warnings
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 from torch.utils.checkpoint import checkpoint
 
@@ -241,6 +242,107 @@ def only_the_last(blocks, x):
     return checkpoint(blocks[-1], x, use_reentrant=False)
 
 
+# ---- right ones, besides the folded solution
+
+
+def accumulated_once(weight, batches):
+    """Adds the losses up in .grad, and divides that at the end."""
+    count = 0
+    for tokens, labels in batches:
+        F.cross_entropy(tokens @ weight, labels, reduction="sum").backward()
+        count += (labels != -100).sum()
+    weight.grad /= count
+    return weight.grad
+
+
+def accumulated_outside(weight, batches):
+    count = sum((labels != -100).sum() for _, labels in batches)
+    return sum(
+        torch.autograd.grad(F.cross_entropy(t @ weight, y, reduction="sum"), weight)[0] / count
+        for t, y in batches
+    )
+
+
+def means_weighted(weight, batches):
+    counts = [(labels != -100).sum() for _, labels in batches]
+    for (tokens, labels), count in zip(batches, counts, strict=True):
+        (F.cross_entropy(tokens @ weight, labels) * count / sum(counts)).backward()
+    return weight.grad
+
+
+def clipped_as_torch_does(gradients, limit):
+    copies = [g.clone().requires_grad_() for g in gradients]
+    for clipped, g in zip(copies, gradients, strict=True):
+        clipped.grad = g.clone()
+    clip_grad_norm_(copies, limit)
+    return [copy.grad for copy in copies]
+
+
+def zeroed_at_the_end(parameters, optimizer, scaler, loss, limit):
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    length = clip_grad_norm_(parameters, limit).item()
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad()
+    return length
+
+
+def clipped_by_a_larger_limit(parameters, optimizer, scaler, loss, limit):
+    """Without unscale_: the limit is multiplied by the scale, too."""
+    optimizer.zero_grad()
+    scaler.scale(loss).backward()
+    scale = scaler.get_scale()
+    length = clip_grad_norm_(parameters, limit * scale)
+    scaler.step(optimizer)
+    scaler.update()
+    return length / scale
+
+
+def input_that_requires(blocks, x):
+    x = x.detach().requires_grad_()
+    for block in blocks:
+        x = checkpoint(block, x, use_reentrant=True)
+    return x
+
+
+def not_reentrant(blocks, x):
+    for block in blocks:
+        x = checkpoint(block, x, use_reentrant=False)
+    return x
+
+
+def all_in_one(blocks, x):
+    return checkpoint(nn.Sequential(*blocks), x, use_reentrant=False)
+
+
+RIGHT = {
+    "11.1": {
+        "divided at the end": accumulated_once,
+        "without .grad": accumulated_outside,
+        "means, weighted": means_weighted,
+        "in float32": lambda weight, batches: accumulated_outside(weight, batches).float(),
+    },
+    "11.2": {
+        "as torch does": clipped_as_torch_does,
+        "a tuple": lambda gradients, limit: tuple(clipped_as_torch_does(gradients, limit)),
+        "in float32": lambda gradients, limit: [
+            g.float() for g in clipped_as_torch_does(gradients, limit)
+        ],
+    },
+    "11.3": {
+        "zeroed at the end": zeroed_at_the_end,
+        "a larger limit": clipped_by_a_larger_limit,
+        "a float": lambda *args: float(Loop()(*args)),
+        "a tensor of shape (1,)": lambda *args: Loop()(*args)[None],
+    },
+    "11.4": {
+        "not reentrant": not_reentrant,
+        "an input that requires": input_that_requires,
+        "all in one": all_in_one,
+    },
+}
+
 WRONG = {
     "11.1": {
         "as most loops do": (
@@ -326,10 +428,7 @@ WRONG = {
             "a short gradient … clipped while it is still multiplied",
         ),
         "old gradients stay": (Loop(zero=nothing), "a long gradient … optimizer.zero_grad()"),
-        "clipped first": (
-            Loop(unscale=nothing, clip=clip_first),
-            "still multiplied by the scale",
-        ),
+        "clipped first": (Loop(unscale=nothing, clip=clip_first), "still multiplied by the scale"),
         "divided twice": (Loop(unscale=divide_by_hand), "It is divided by the scale twice"),
         "not unscaled, not skipped": (
             Loop(unscale=nothing, step=step_unscaled, update=nothing),
@@ -390,9 +489,7 @@ WRONG = {
         "unfrozen": (each_in(unfrozen), "0.frozen: yours has a gradient"),
         "another dropout": (
             each_in(
-                lambda block, x: checkpoint(
-                    block, x, use_reentrant=False, preserve_rng_state=False
-                )
+                lambda block, x: checkpoint(block, x, use_reentrant=False, preserve_rng_state=False)
             ),
             "gradient of 0.down … the same dropout",
         ),
@@ -418,4 +515,4 @@ WRONG = {
             "value [0, 0]",
         ),
     },
-}  # fmt: skip
+}

@@ -1,6 +1,9 @@
-"""Wrong answers on freezing, hooks and several processes."""
+"""Right and wrong answers on freezing, hooks and several processes."""
+
+import copy
 
 import torch
+from torch.autograd import Function
 
 
 def nothing_recorded(image, target, network):
@@ -54,13 +57,78 @@ def detached(x, limit):
     return hooked(clamp)(x.detach().requires_grad_(), limit)
 
 
+# ---- right ones, besides the folded solution
+
+
+def through_functional_call(image, target, network):
+    fixed = {name: p.detach() for name, p in network.named_parameters()}
+    goal = network(target).detach()
+    seen = torch.func.functional_call(network, fixed, image)
+    return torch.nn.functional.mse_loss(seen, goal)
+
+
+def one_by_one(image, target, network):
+    for parameter in network.parameters():
+        parameter.requires_grad = False
+    with torch.no_grad():
+        goal = network(target)
+    return ((network(image) - goal) ** 2).mean()
+
+
+def through_a_copy(image, target, network):
+    with torch.inference_mode():
+        goal = network(target)
+    fixed = copy.deepcopy(network).requires_grad_(False)
+    return (fixed(image) - goal.clone()).square().mean()
+
+
+class ClampsGradient(Function):
+    @staticmethod
+    def forward(ctx, x, limit):
+        ctx.limit = limit
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.clamp(-ctx.limit, ctx.limit), None
+
+
+def with_a_hook(new):
+    def clipped(x, limit):
+        y = new(x)
+        y.register_hook(lambda gradient: torch.clamp(gradient, -limit, limit))
+        return y
+
+    return clipped
+
+
+RIGHT = {
+    "11.5": {
+        "functional_call": through_functional_call,
+        "one by one": one_by_one,
+        "a frozen copy": through_a_copy,
+    },
+    "11.6": {
+        "a clone": with_a_hook(torch.clone),
+        "times 1": with_a_hook(lambda x: x * 1),
+        "a view": with_a_hook(lambda x: x.view(x.shape)),
+        "a Function": ClampsGradient.apply,
+    },
+    "11.7": {
+        "the share first": lambda losses, everywhere, processes: (
+            processes * (losses / everywhere).sum()
+        ),
+        "a mean where there are any": lambda losses, everywhere, processes: (
+            losses.mean() * len(losses) * processes / everywhere if len(losses) else losses.sum()
+        ),
+        "a divisor": lambda losses, everywhere, processes: losses.sum() / (everywhere / processes),
+    },
+}
+
 WRONG = {
     "11.5": {
         "no_grad around all": (nothing_recorded, "the value is right … has no history"),
-        "the features are detached": (
-            features_detached,
-            "image.grad: yours None … cuts its path",
-        ),
+        "the features are detached": (features_detached, "image.grad: yours None … cuts its path"),
         "eval() instead of freezing": (in_eval, "0.weight … eval() does not freeze it"),
         "the module's own requires_grad": (
             flag_of_the_module,
@@ -73,10 +141,7 @@ WRONG = {
         "the sum": (sum_of_squares, "loss: yours … That is the sum, expected the mean."),
     },
     "11.6": {
-        "a hook on x itself": (
-            hooked(clamp, copy=lambda x: x),
-            "x.grad … The hook is on x itself",
-        ),
+        "a hook on x itself": (hooked(clamp, copy=lambda x: x), "x.grad … The hook is on x itself"),
         "the hook returns nothing": (
             hooked(lambda gradient, limit: None),
             "x.grad … a hook has to return the new gradient",

@@ -99,16 +99,17 @@ def default_round(x, scale, low, high, clamp):
     return clamp(x / scale, low - 0.499, high + 0.499).round() * scale
 
 
+def no_rounding(x, scale, low, high, clamp):
+    return torch.clamp(x, low * scale, high * scale)
+
+
 WRONG = {
     "07.1": {
         "still broken": (broken, "gradient of x: yours None, expected a tensor"),
         "x detached": (detached, "gradient of x: yours None … detaches x"),
         "default round": (rounded, "gradient of x: yours 0 everywhere"),
         "fixed step": (fixed_step, "gradient of step: yours None"),
-        "gradient of the step not scaled": (
-            unscaled,
-            "gradient of step … times the expected one",
-        ),
+        "gradient of the step not scaled": (unscaled, "gradient of step … times the expected one"),
         "the trick around all of it": (one_line, "gradient of x outside the range: yours"),
         "weights only": (weights_only, "held-out digits read right: yours"),
         "0 at the bound": (zero_at_bound, "bound_gradient=1"),
@@ -116,14 +117,12 @@ WRONG = {
         "a number": (summed, "shape (), expected (6,)"),
     },
     "07.2": {
+        "not rounded": (no_rounding, "value"),
         "clamped last": (clamped_last, "scale = -1.6 … yours 0, expected 0.5"),
         "torch.clamp last": (torch_clamp_last, "x / scale = -1.6 … It rounds to -2"),
         "tensor.clamp last": (tensor_clamp_last, "x / scale = -1.6"),
         "half a bin": (half_a_bin, "x / scale = 1.6: yours 0.5, expected 0.25"),
-        "clamped first": (
-            clamped_first,
-            "x / scale = 1, … exactly at the bound",
-        ),
+        "clamped first": (clamped_first, "x / scale = 1, … exactly at the bound"),
         "half out": (half_out, "x / scale = 1.45 … half a bin beyond"),
         "detached": (far_out, "It is 0 everywhere"),
         "passed everywhere": (passed_everywhere, "It is outside the range"),
@@ -132,10 +131,3 @@ WRONG = {
         "a number": (lambda x, *rest: clamped_last(x, *rest).sum(), "shape (), expected (12,)"),
     },
 }
-
-
-def no_rounding(x, scale, low, high, clamp):
-    return torch.clamp(x, low * scale, high * scale)
-
-
-WRONG["07.2"]["not rounded"] = (no_rounding, "value")

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises on training through a choice."""
+"""Right and wrong answers to the exercises on training through a choice."""
 
 import torch
 import torch.nn.functional as F
@@ -154,6 +154,91 @@ def frozen(codes, z, index):
     not_a_leaf(codes, z.detach(), index)
 
 
+# ---- right ones, besides the folded solution
+
+
+def value_of_q(z, q):
+    y = z.clone()
+    y.detach().copy_(q)
+    return y
+
+
+def by_embedding(z, codes, beta):
+    q = torch.nn.functional.embedding(nearest(z, codes), codes)
+    return straight(z, q), right(z, q, None, beta)
+
+
+def by_a_mask(codes, z, index):
+    dead = torch.ones(len(codes), dtype=torch.bool)
+    dead[index] = False
+    with torch.no_grad():
+        codes[dead] = z[torch.randperm(len(z))[: dead.sum()]]
+
+
+def one_code_at_a_time(codes, z, index):
+    rows = torch.randperm(len(z)).tolist()
+    with torch.no_grad():
+        for k in set(range(len(codes))) - set(index.tolist()):
+            codes[k] = z[rows.pop()]
+
+
+def through_data(codes, z, index):
+    dead = dead_of(codes, index)
+    codes.data[dead] = z.detach()[torch.randperm(len(z))[: len(dead)]]
+
+
+def by_number(logits, baseline, chosen, cost):
+    advantage = cost - baseline
+    return advantage.item() * logits.log_softmax(-1)[chosen] + advantage**2
+
+
+def with_cross_entropy(logits, baseline, chosen, cost):
+    surprise = torch.nn.functional.cross_entropy(logits, torch.tensor(chosen))
+    return (baseline.detach() - cost) * surprise + (baseline - cost).square()
+
+
+def by_ratio(logits, baseline, chosen, cost):
+    log_p = logits.log_softmax(-1)[chosen]
+    advantage = cost - baseline
+    return (log_p - log_p.detach()).exp() * advantage.detach() + advantage.square()
+
+
+def gumbel_at(name, temperature):
+    for_each = {1: ["softmax", 1], 100: (name, temperature), 10_000: ("with baseline", 0.5)}
+    return for_each.get
+
+
+RIGHT = {
+    "12.1": {
+        "a plain number": by_number,
+        "with cross_entropy": with_cross_entropy,
+        "by a ratio of 1": by_ratio,
+    },
+    "12.2": {
+        "soft": gumbel_at("Gumbel soft", 0.25),
+        "soft and warmer": gumbel_at("Gumbel soft", 0.5),
+        "hard": gumbel_at("Gumbel hard", 0.5),
+        "hard, between the usual temperatures": gumbel_at("Gumbel hard", 0.4),
+    },
+    "12.3": {
+        "a copy of q's value": layer(right, through=value_of_q),
+        "z last": layer(right, through=lambda z, q: (q - z).detach() + z),
+        "squares by hand": layer(
+            lambda z, q, y, beta: (
+                ((q - z.detach()) ** 2).mean() + beta * ((q.detach() - z) ** 2).mean()
+            )
+        ),
+        "rows by an embedding": by_embedding,
+        "a list": lambda z, codes, beta: list(by_embedding(z, codes, beta)),
+    },
+    "12.4": {
+        "by a mask": by_a_mask,
+        "one by one": one_code_at_a_time,
+        "through .data": through_data,
+        "the first vectors": places(lambda codes, z, dead: z[: len(dead)]),
+    },
+}
+
 WRONG = {
     "12.1": {
         "nothing detached": (
@@ -189,10 +274,7 @@ WRONG = {
     },
     "12.2": {
         "softmax for all": (one_for_all("softmax"), "100 samples … all bias, 0.27"),
-        "straight-through": (
-            one_for_all("straight-through"),
-            "1 sample … all bias, 1.3",
-        ),
+        "straight-through": (one_for_all("straight-through"), "1 sample … all bias, 1.3"),
         "unbiased for all": (
             one_for_all("with baseline"),
             "1 sample … It has no bias, but a spread of 2.8",
@@ -239,10 +321,7 @@ WRONG = {
             layer(codes_not_detached),
             "The commitment loss moves the codes, too",
         ),
-        "the codebook loss moves z, too": (
-            layer(z_not_detached),
-            "The codebook loss moves z, too",
-        ),
+        "the codebook loss moves z, too": (layer(z_not_detached), "The codebook loss moves z, too"),
         "no commitment": (
             layer(lambda z, q, y, beta: F.mse_loss(q, z.detach())),
             "The commitment loss is missing.",
@@ -296,6 +375,10 @@ WRONG = {
             "some dead codes got the same vector",
         ),
         "the mean": (places(lambda codes, z, dead: z.mean(0)), "That is the mean of all z."),
+        "beside a vector": (
+            places(lambda codes, z, dead: z[: len(dead)] * 1.001),
+            "which is no vector of z",
+        ),
         "random numbers": (
             places(lambda codes, z, dead: torch.randn(len(dead), 2)),
             "which is no vector of z. It may be far",

@@ -128,10 +128,7 @@ WRONG = {
             lambda f, x: slope(f, x).detach(),
             "yours 3, expected 6 … first derivative",
         ),
-        "a number": (
-            lambda f, x: second(f, x).sum(),
-            "shape (), expected (2, 2) … their sum",
-        ),
+        "a number": (lambda f, x: second(f, x).sum(), "shape (), expected (2, 2) … their sum"),
         "no create_graph": (
             lambda f, x: grad(grad(f(x).sum(), x)[0].sum(), x)[0],
             "has no graph … create_graph=True",
@@ -140,22 +137,13 @@ WRONG = {
             lambda f, x: torch.zeros_like(x),
             "yours 0, expected 6 … create_graph=True",
         ),
-        "fails on 3 * x": (
-            second,
-            "line 3 * x … expected zeros",
-        ),
-        "fails on weight * x": (
-            zeros_if_no_graph,
-            "line weight * x … expected zeros",
-        ),
+        "fails on 3 * x": (second, "line 3 * x … expected zeros"),
+        "fails on weight * x": (zeros_if_no_graph, "line weight * x … expected zeros"),
         "None for weight * x": (
             lambda f, x: zeros_if_no_graph(f, x, allow_unused=True),
             "has a graph, but x is not in it",
         ),
-        "f used once more": (
-            lambda f, x: slope(f, slope(f, x)),
-            "[0, 0]: yours 27, expected 6",
-        ),
+        "f used once more": (lambda f, x: slope(f, slope(f, x)), "[0, 0]: yours 27, expected 6"),
         "backward, and x.grad": (second_by_backward, "x.grad … adds"),
         "x.grad emptied": (second_in_emptied_grad, "x.grad after the call [0, 0]: yours 6"),
         "two backwards": (two_backwards, "That is what two calls of backward() add up in x.grad"),
@@ -163,10 +151,7 @@ WRONG = {
             lambda f, x: (f(x + 0.1) - 2 * f(x) + f(x - 0.1)).detach() / 0.01,
             "second derivative of sin(x)",
         ),
-        "the tuple": (
-            lambda f, x: grad(slope(f, x).sum(), x),
-            "yours is tuple … take [0]",
-        ),
+        "the tuple": (lambda f, x: grad(slope(f, x).sum(), x), "yours is tuple … take [0]"),
     },
     "05.2": {
         "v ignored": (lambda f, x, v: second(f, x), "the sum of each row: v is not used"),
@@ -191,32 +176,20 @@ WRONG = {
             "That is the number vᵀHv",
         ),
         "H itself": (lambda f, x, v: hessian(f, x), "That is H itself"),
-        "H built": (
-            lambda f, x, v: hessian(f, x) @ v,
-            "a tensor of 3600",
-        ),
+        "H built": (lambda f, x, v: hessian(f, x) @ v, "a tensor of 3600"),
         "H in blocks": (in_blocks, "a tensor of 1200"),
         "f without x": (
             lambda f, x, v: grad(grad(f(x.detach()), x, create_graph=True)[0], x, v)[0],
             "f(x) has none if x was detached",
         ),
         "row by row": (row_by_row, "computes sin(x) "),
-        "no weights": (
-            lambda f, x, v: grad(gradient(f, x) * v, x)[0],
-            "needs weights: v",
-        ),
-        "the pair of jvp": (
-            jvp_of_gradient,
-            "a pair, expected a tensor",
-        ),
+        "no weights": (lambda f, x, v: grad(gradient(f, x) * v, x)[0], "needs weights: v"),
+        "the pair of jvp": (jvp_of_gradient, "a pair, expected a tensor"),
         "the first of jvp's pair": (
             lambda f, x, v: jvp_of_gradient(f, x, v)[0],
             "That is the gradient. ",
         ),
-        "no create_graph": (
-            lambda f, x, v: grad(grad(f(x), x)[0] @ v, x)[0],
-            "has no graph",
-        ),
+        "no create_graph": (lambda f, x, v: grad(grad(f(x), x)[0] @ v, x)[0], "has no graph"),
         "backward, and x.grad": (product_by_backward, "x.grad … adds"),
         "x.grad emptied": (product_in_emptied_grad, "x.grad after the call [0]: yours "),
     },
@@ -229,10 +202,7 @@ WRONG = {
             penalty(lambda gradients: off_one(gradients.detach())),
             "no grad_fn … create_graph=True is there",
         ),
-        "half detached": (
-            penalty(half_detached),
-            "with respect to first [0, 0]",
-        ),
+        "half detached": (penalty(half_detached), "with respect to first [0, 0]"),
         "a plain number": (penalty(lambda gradients: off_one(gradients).item()), "yours is float"),
         "one norm over the batch": (
             penalty(lambda gradients: (gradients.norm() - 1) ** 2),
@@ -262,10 +232,7 @@ WRONG = {
             penalty(lambda gradients: (gradients.norm(dim=1).mean() - 1) ** 2),
             "square … mean",
         ),
-        "a sum": (
-            penalty(lambda gradients: 3 * off_one(gradients)),
-            "not their sum",
-        ),
+        "a sum": (penalty(lambda gradients: 3 * off_one(gradients)), "not their sum"),
         "no mean": (
             penalty(lambda gradients: (gradients.norm(dim=1) - 1) ** 2),
             "shape (3,), expected () … mean over the samples",
@@ -283,4 +250,4 @@ WRONG = {
             "first.grad after the call [0, 0]: yours ",
         ),
     },
-}  # fmt: skip
+}

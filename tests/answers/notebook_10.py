@@ -1,10 +1,10 @@
-"""Wrong answers to the exercises on what your own gradient survives."""
+"""Right and wrong answers to the exercises on what your own gradient survives."""
 
 import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from helpers.functions import sign_ste
+from helpers.functions import apply_anywhere, sign_ste, value_with_gradient_of
 
 
 def function(forward, backward, save=None, **members):
@@ -212,30 +212,113 @@ class StepLikeRelu(Function):
         return torch.where(x > 0, grad_output, 0)
 
 
+# ---- right ones, besides the folded solution
+
+
+class WithVmap(Gate):
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * slope(*ctx.saved_tensors)
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        return WithVmap.apply(x), in_dims[0]
+
+
+class WithJvp(WrongForward):
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent * slope(*ctx.saved_tensors)
+
+
+class OldFormSign(OldForm):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(inside(x))
+        return x.sign()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return masked(grad_output, *ctx.saved_tensors)
+
+
+class Packed(Function):
+    """Eight answers in a byte."""
+
+    @staticmethod
+    def forward(x):
+        return x.sign()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        bits = torch.nn.functional.pad(inside(x).byte(), (0, -len(x) % 8)).view(-1, 8)
+        ctx.save_for_backward((bits << torch.arange(8)).sum(1).byte())
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (packed,) = ctx.saved_tensors
+        bits = (packed[:, None] >> torch.arange(8)) & 1
+        return masked(grad_output, bits.flatten()[: len(grad_output)].bool())
+
+
+def copied_sign(x, proxy):
+    y = proxy(x)
+    y.detach().copy_(x.sign())
+    return y
+
+
+RIGHT = {
+    "10.1": {
+        "a product": repaired(lambda g, x: g * slope(x)),
+        "in place in a copy": repaired(lambda g, x: g.clone().mul_(slope(x))),
+        "a vmap of its own": WithVmap.apply,
+        "forward mode, too": WithJvp.apply,
+        "as in helpers.functions": lambda x: apply_anywhere(WithVmap, x, proxy=gate),
+    },
+    "10.2": {
+        "made in setup_context": frugal(masked),
+        "a second output": lambda x: TwoResults.apply(x)[0],
+        "the old form": OldFormSign.apply,
+        "bytes": frugal(lambda g, mask: masked(g, mask > 0), save=lambda x: inside(x).byte()),
+        "bits": Packed.apply,
+        "masked_fill": frugal(lambda g, mask: g.masked_fill(~mask, 0)),
+        "where, without a class": lambda x: copied_sign(
+            x, lambda x: torch.where(x.abs() <= 1, x, 0)
+        ),
+        "masked_fill, without a class": lambda x: copied_sign(
+            x, lambda x: x.masked_fill(x.abs() > 1, 0)
+        ),
+        "with vmap": function(lambda x: x.sign(), masked, inside, generate_vmap_rule=True),
+    },
+    "10.3": {
+        "a clone": copied,
+        "a sum": lambda x: copied(x, lambda x: torch.relu(x) + 0),
+        "where": lambda x: copied(x, lambda x: torch.where(x > 0, x, 0)),
+        "a product": lambda x: copied(x, lambda x: x * (x > 0)),
+        "from helpers.functions": lambda x: value_with_gradient_of(step(x), torch.relu(x)),
+    },
+}
+
 WRONG = {
     "10.1": {
-        "as it was": (
-            Gate.apply,
-            "the row 'grad_output untouched' is silently wrong",
-        ),
+        "as it was": (Gate.apply, "the row 'grad_output untouched' is silently wrong"),
         "only no longer in place": (
             repaired(torch.mul, save=slope),
             "the row 'double backward' is silently wrong",
         ),
-        "x and its sigmoid": (
-            InputAndSigmoid.apply,
-            "from the saved x itself",
-        ),
+        "x and its sigmoid": (InputAndSigmoid.apply, "from the saved x itself"),
         "no vmap": (
             repaired(lambda g, x: g * slope(x), generate_vmap_rule=False),
             "the row 'vmap' is refused … generate_vmap_rule = True",
         ),
         "plain autograd": (gate, "kept for backward beside x: yours 4 bytes for each number"),
         "an attribute of ctx": (Attribute.apply, "the row 'in-place safety' is silently wrong"),
-        "detached": (
-            repaired(lambda g, x: g * slope(x.detach())),
-            "constant",
-        ),
+        "detached": (repaired(lambda g, x: g * slope(x.detach())), "constant"),
         "once differentiable": (
             Once.apply,
             "the row 'double backward' is silently wrong … without @once_differentiable",
@@ -309,14 +392,8 @@ WRONG = {
         "forgets to return": (frugal(lambda g, mask: None), "Made.backward returned nothing"),
     },
     "10.3": {
-        "the one-line trick": (
-            trick,
-            "x = 300 (bfloat16): yours 0, expected 1 … rounded away",
-        ),
-        "the trick the other way": (
-            trick_the_other_way,
-            "x = inf: yours nan … inf - inf",
-        ),
+        "the one-line trick": (trick, "x = 300 (bfloat16): yours 0, expected 1 … rounded away"),
+        "the trick the other way": (trick_the_other_way, "x = inf: yours nan … inf - inf"),
         "no gradient": (step, "no path leads back"),
         "a leaf": (
             lambda x: step(x.detach()).requires_grad_(),
@@ -328,10 +405,7 @@ WRONG = {
             lambda x: copied(x).float(),
             "value: yours is float32, expected float64",
         ),
-        "0 at 0": (
-            lambda x: torch.where(x > 0, copied(x), 0.0 * x),
-            "x = 0: yours 0, expected 1",
-        ),
+        "0 at 0": (lambda x: torch.where(x > 0, copied(x), 0.0 * x), "x = 0: yours 0, expected 1"),
         "into relu's own result": (
             lambda x: copied(x, torch.relu),
             "backward raises … torch.relu(x).clone()",
@@ -346,10 +420,7 @@ WRONG = {
         ),
         "through .data": (copied_into_data, "allowed. Write into y.detach() instead."),
         "copied openly": (copied_openly, "Autograd recorded the copy"),
-        "under no_grad": (
-            copied_without_grad,
-            "torch.func.jvp at x = 0.3 … torch.no_grad()",
-        ),
+        "under no_grad": (copied_without_grad, "torch.func.jvp at x = 0.3 … torch.no_grad()"),
         "gradient of x": (lambda x: copied(x, torch.clone), "That is the gradient of x itself."),
         "gradient of the sigmoid": (
             lambda x: copied(x, lambda x: torch.sigmoid(x).clone()),

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises on parameters and leaves."""
+"""Right and wrong answers to the exercises on parameters and leaves."""
 
 import torch
 from torch import nn
@@ -156,6 +156,45 @@ def no_sum(x):
     return torch.autograd.grad(y**2, y)[0]
 
 
+# ---- right ones, besides the folded solution
+
+
+def by_retaining(x):
+    y = x.exp()
+    y.retain_grad()
+    torch.autograd.backward((y**2).sum())
+    return y.grad
+
+
+def by_hook(x):
+    y, arrived = x.exp(), []
+    y.register_hook(arrived.append)
+    (y**2).sum().backward()
+    return arrived[0]
+
+
+def from_a_new_leaf(x):
+    y = x.detach().exp().requires_grad_()
+    (y**2).sum().backward()
+    return y.grad
+
+
+def by_grad(x, **options):
+    y = x.exp()
+    return torch.autograd.grad((y**2).sum(), y, **options)[0]
+
+
+RIGHT = {
+    "01.2": {
+        "retained": by_retaining,
+        "a hook": by_hook,
+        "autograd.grad": by_grad,
+        "a new leaf": from_a_new_leaf,
+        "with a graph": lambda x: by_grad(x, create_graph=True),
+        "torch.func": lambda x: torch.func.grad(lambda y: (y**2).sum())(x.exp()),
+    }
+}
+
 WRONG = {
     "01.1": {
         "not a Module": (lambda: torch.ones(1), "nn.Module"),
@@ -193,4 +232,4 @@ WRONG = {
         ),
         "called instead of handed over": (None, "needs the function itself, got NoneType"),
     },
-}  # fmt: skip
+}

@@ -23,41 +23,34 @@ def box(u, width=0.5):
     return (u.abs() <= width).to(u.dtype)
 
 
+RIGHT = {
+    "06.1": {
+        "a float": lambda start: nearest(start).item(),
+        "a tensor": nearest,
+        "a tensor of shape (1,)": lambda start: nearest(start)[None],
+    }
+}
+
 WRONG = {
     "06.1": {
         "half a stair": (lambda start: 0.5, "That is for the middle of a stair only."),
         "below only": (nearest_below, "That is the nearest edge below."),
         "both sides": (lambda start: 2 * nearest(start), "Twice as far"),
         "signed": (lambda start: -nearest(start), "yours -0.5 … not negative"),
-        "a stair": (
-            lambda start: 0.9,
-            "yours 0.9 … 0.5 away",
-        ),
+        "a stair": (lambda start: 0.9, "yours 0.9 … 0.5 away"),
         "without the wall": (
             lambda start: (start - EDGES[1:]).abs().min(),
             "You left out the wall",
         ),
-        "the furthest": (
-            lambda start: (start - EDGES).abs().max(),
-            "edge furthest away",
-        ),
-        "all distances": (
-            lambda start: start - EDGES,
-            "a number, got a tensor of shape (6,)",
-        ),
+        "the furthest": (lambda start: (start - EDGES).abs().max(), "edge furthest away"),
+        "all distances": (lambda start: start - EDGES, "a number, got a tensor of shape (6,)"),
     },
     "06.2": {
-        "the default": (
-            torch.zeros_like,
-            "yours stays at 1.5, expected to rest there … u = 0.5",
-        ),
+        "the default": (torch.zeros_like, "yours stays at 1.5, expected to rest there … u = 0.5"),
         "too narrow": (lambda u: triangle(u, 0.25) * (u < 0), "start 1.5: yours stays at 1.5"),
         "too slow": (lambda u: triangle(u), "needs 6 steps, expected at most 5"),
         "too wide": (lambda u: triangle(u, 6.0), "6 times as strong, cancel"),
-        "shaking": (
-            box,
-            "not come to rest after 300 steps … last places",
-        ),
+        "shaking": (box, "not come to rest after 300 steps … last places"),
         "larger than 1": (lambda u: 2 * triangle(u), "larger than 1"),
         "upside down": (lambda u: -triangle(u), "is negative: it points up"),
         "for one number": (lambda u: 1.0 if 0 < u < 1 else 0.0, "u is a tensor: use torch.where"),

@@ -85,6 +85,8 @@ def emptied_in_between(a, b, x):
     return tuple(gradients)
 
 
+RIGHT = {"02.3": {"a list": lambda a, b, x: list(both(a, b, x))}}
+
 WRONG = {
     "02.1": {
         "ones": (
@@ -101,38 +103,20 @@ WRONG = {
             "yours has shape (3,), expected (2,). That is column 1",
         ),
         "the whole Jacobian": (lambda y, x, i: all_rows(y, x), "That is the whole Jacobian"),
-        "all rows, then one": (
-            lambda y, x, i: all_rows(y, x)[i],
-            "autograd 3 times",
-        ),
+        "all rows, then one": (lambda y, x, i: all_rows(y, x)[i], "autograd 3 times"),
         "counts from 1": (lambda y, x, i: row(y, x, i - 1), "That is row 0: i counts from 0"),
-        "always the same row": (
-            lambda y, x, i: row(y, x, 1),
-            "row 0 … [0]: yours 4, expected 3",
-        ),
-        "backward, and x.grad": (
-            row_added_to_old,
-            "yours 14, expected 4 … x.grad … adds",
-        ),
+        "always the same row": (lambda y, x, i: row(y, x, 1), "row 0 … [0]: yours 4, expected 3"),
+        "backward, and x.grad": (row_added_to_old, "yours 14, expected 4 … x.grad … adds"),
         "x.grad emptied": (row_in_emptied_grad, "x.grad after the call [0]: yours 4, expected 10"),
-        "the tuple": (
-            lambda y, x, i: grad(y, x, one_hot(y, i)),
-            "yours is tuple … take [0]",
-        ),
+        "the tuple": (lambda y, x, i: grad(y, x, one_hot(y, i)), "yours is tuple … take [0]"),
     },
     "02.2": {
-        "weights as they are": (
-            weighted(lambda y, weights: weights),
-            "shape of y, (3, 3)",
-        ),
+        "weights as they are": (weighted(lambda y, weights: weights), "shape of y, (3, 3)"),
         "along the wrong dimension": (
             weighted(lambda y, weights: weights.expand_as(y)),
             "along the features … weights[:, None]",
         ),
-        "only for a square": (
-            weighted(weights_as_rows_of_a_square),
-            "For y of shape (3, 2)",
-        ),
+        "only for a square": (weighted(weights_as_rows_of_a_square), "For y of shape (3, 2)"),
         "weights afterwards": (
             lambda y, x, weights: weights[:, None] * grad(y.sum(), x)[0],
             "belong to y, not to x",
@@ -175,18 +159,9 @@ WRONG = {
             "create_graph=True … retain_graph=True is enough",
         ),
         "three": (lambda a, b, x: (*both(a, b, x), None), "two gradients, got 3"),
-        "one call for both": (
-            lambda a, b, x: grad((a, b), x),
-            "got 1 in a tuple … sum of both",
-        ),
-        "only one": (
-            lambda a, b, x: grad(a, x)[0],
-            "two gradients, got Tensor",
-        ),
-        "swapped": (
-            lambda a, b, x: both(b, a, x),
-            "yours 6, expected 3 … swapped",
-        ),
+        "one call for both": (lambda a, b, x: grad((a, b), x), "got 1 in a tuple … sum of both"),
+        "only one": (lambda a, b, x: grad(a, x)[0], "two gradients, got Tensor"),
+        "swapped": (lambda a, b, x: both(b, a, x), "yours 6, expected 3 … swapped"),
         "x.grad twice": (both_are_x_grad, "the two are one tensor, x.grad"),
         "on top of the old": (both_by_backward, "gradient of a … x.grad … adds"),
         "the second contains the first": (both_in_emptied_grad, "The gradient of a is in it, too"),
@@ -204,4 +179,4 @@ WRONG = {
             "still alive, expected freed",
         ),
     },
-}  # fmt: skip
+}

@@ -18,4 +18,4 @@ WRONG = {
         "nan": (float("nan"), "needs a number, got nan"),
         "a list": ([1.0], "needs a number, got [1.0]"),
     },
-}  # fmt: skip
+}

@@ -216,10 +216,7 @@ WRONG = {
         "cover taken away, cut left": (cut, "no grad_fn … .data"),
         "cut, and another tensor asks": (connected_to_nothing, "yours None, expected a tensor."),
         "new tensor from numbers": (copied_into_a_new_tensor, "A Python number has no gradient"),
-        "one row is cut": (
-            one_row_is_cut,
-            "[0]: yours 0.2553, expected 0.2557",
-        ),
+        "one row is cut": (one_row_is_cut, "[0]: yours 0.2553, expected 0.2557"),
         "straight through": (straight_through, "yours 1, expected"),
         "a hook": (hooked, "a hook replaces"),
         "repaired, and covered": (
@@ -238,16 +235,10 @@ WRONG = {
         "a vector": (lambda w, x, t: (torch.tanh(x @ w) - t) ** 2, "yours has shape (5,)"),
     },
     "08.2": {
-        "as it was": (
-            direction,
-            "yours nan … infinity or NaN",
-        ),
+        "as it was": (direction, "yours nan … infinity or NaN"),
         "a prehook on a node": (prehooked, "no NaN arrives, but PowBackward0"),
         "a Function that replaces NaN": (replaced_on_the_way, "after it replaces it"),
-        "nan_to_num on the value": (
-            directed(tidy=torch.nan_to_num),
-            "nan_to_num replaces NaN",
-        ),
+        "nan_to_num on the value": (directed(tidy=torch.nan_to_num), "nan_to_num replaces NaN"),
         "a hook with nan_to_num": (hooked_direction, "a hook replaces"),
         "an eps beside the length": (
             directed(length=lambda v, seen: v.norm(dim=1, keepdim=True) + 1e-9),
@@ -292,4 +283,4 @@ WRONG = {
         "a hook": (Hooked, "a hook replaces"),
         "an object": (Bumps(), "needs the class, got an object"),
     },
-}  # fmt: skip
+}

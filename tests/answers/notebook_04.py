@@ -146,4 +146,4 @@ WRONG = {
         ),
         "no Function": (lambda x: x**2, "torch's own operations: repair the backward"),
     },
-}  # fmt: skip
+}

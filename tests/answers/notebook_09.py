@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises on default gradients."""
+"""Right and wrong answers to the exercises on default gradients."""
 
 import torch
 from torch.autograd import Function
@@ -24,6 +24,70 @@ class Masked(Function):
         return grad_output * (ctx.saved_tensors[0] != 0)
 
 
+# ---- right ones
+
+
+def safe(a, b):
+    return torch.hypot(torch.where(both_zero(a, b), 1, a), b)
+
+
+def in_place(a, b):
+    length, some = torch.zeros_like(a), ~both_zero(a, b)
+    length[some] = torch.hypot(a[some], b[some])
+    return length
+
+
+def squares(a, b):
+    return torch.where(both_zero(a, b), 1, a * a + b * b).sqrt()
+
+
+class Length(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return torch.hypot(a, b)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        factor = grad_output / torch.hypot(a, b)
+        return (a * factor).nan_to_num(0), (b * factor).nan_to_num(0)
+
+
+def hooked(a, b):
+    a, b = a.clone(), b.clone()
+    for each in (a, b):
+        each.register_hook(lambda gradient: gradient.nan_to_num(0))
+    return torch.hypot(a, b)
+
+
+RIGHT = {
+    "09.1": {
+        "where twice": lambda a, b: torch.where(both_zero(a, b), 0, safe(a, b)),
+        "masked_fill": lambda a, b: safe(a, b).masked_fill(both_zero(a, b), 0),
+        "a mask of the safe one": lambda a, b: safe(a, b) * ~both_zero(a, b),
+        "1 too much taken away": lambda a, b: safe(a, b) - both_zero(a, b).to(a.dtype),
+        "safe squares": lambda a, b: torch.where(both_zero(a, b), 0, squares(a, b)),
+        "some elements": in_place,
+        "vector_norm": lambda a, b: torch.linalg.vector_norm(torch.stack([a, b]), dim=0),
+        "the size of a complex number": lambda a, b: torch.complex(a, b).abs(),
+        "a Function": Length.apply,
+        "a hook": hooked,
+    },
+    "09.2": {
+        "two halves": lambda x: torch.relu(x) - torch.relu(-x),
+        "size times sign": lambda x: x.abs() * x.sign(),
+        "copysign": lambda x: x.abs().copysign(x),
+        "two halves and the size": lambda x: 2 * torch.relu(x) - x.abs(),
+        "a mask": lambda x: x * (x != 0),
+        "where": lambda x: torch.where(x == 0, 0, x),
+        "masked_fill": lambda x: x.masked_fill(x == 0, 0),
+        "a threshold of 0": lambda x: torch.nn.functional.softshrink(x, 0.0),
+        "without its zeros": lambda x: x - x * (x == 0),
+    },
+}
+
+
 WRONG = {
     "09.1": {
         "plain hypot": (torch.hypot, "yours nan, expected 0. The gradient of hypot is a / length"),
@@ -45,10 +109,7 @@ WRONG = {
             lambda a, b: torch.hypot(a, b).nan_to_num(0),
             "The value has no NaN to repair",
         ),
-        "a mask afterwards": (
-            lambda a, b: torch.hypot(a, b) * ~both_zero(a, b),
-            "0 / 0 or 0 · ∞",
-        ),
+        "a mask afterwards": (lambda a, b: torch.hypot(a, b) * ~both_zero(a, b), "0 / 0 or 0 · ∞"),
         "a quotient of 0 and 0": (
             lambda a, b: (a * a + b * b) / torch.hypot(a, b),
             "value at a = 0, b = 0: yours nan, expected 0. Some step computes 0 / 0",
@@ -67,10 +128,7 @@ WRONG = {
             lambda a, b: torch.maximum(a.abs(), b.abs()),
             "value at a = 3, b = 4: yours 4, expected 5. It is the root of a² + b²",
         ),
-        "cut everywhere": (
-            lambda a, b: torch.hypot(a, b).detach(),
-            "the result has no grad_fn",
-        ),
+        "cut everywhere": (lambda a, b: torch.hypot(a, b).detach(), "the result has no grad_fn"),
         "one of them cut": (
             lambda a, b: torch.linalg.vector_norm(torch.stack([a, b.detach()]), dim=0),
             "gradient of b: yours None",
@@ -93,10 +151,7 @@ WRONG = {
             ),
             "at a = 3, b = 4, upstream -3: yours -3.6, expected -1.8. It is a / length, times",
         ),
-        "one number": (
-            lambda a, b: torch.hypot(a, b).sum(),
-            "yours has shape (), expected (2, 3)",
-        ),
+        "one number": (lambda a, b: torch.hypot(a, b).sum(), "yours has shape (), expected (2, 3)"),
         "in float32": (
             lambda a, b: torch.hypot(a, b).float(),
             "yours is float32, expected float64",

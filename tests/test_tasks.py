@@ -1,0 +1,141 @@
+"""A task and its hints say what the check looks at: the names, the numbers and the formulas."""
+
+import inspect
+import re
+from functools import cache
+
+import nbformat
+import pytest
+import torch
+from answers import solutions
+from torch.nn import functional as F
+
+from lessons.checking import judge
+from lessons.exercises import CHECKS, notebook_03, notebook_06, notebook_07, notebook_12
+from lessons.stairs import EDGES
+from tools.notebooks import notebook_files, task_of
+
+HINT = re.compile(r"<details><summary>Hint (\d)</summary>(.*?)</details>", re.DOTALL)
+CODE = re.compile(r"`([^`]+)`")
+NAME = re.compile(r"[A-Za-z_]\w+")
+
+
+@cache
+def cells_of(number):
+    """The text of the task, {k: hint k}, and the code of the stub and of the solution."""
+    (path,) = (path for path in notebook_files() if path.name.startswith(number[:2]))
+    cells = {cell.id: cell for cell in nbformat.read(path, 4).cells}
+    (found,) = (cell for cell in cells.values() if (t := task_of(cell)) and t.number == number)
+    hints = {int(k): text.strip() for k, text in HINT.findall(found.source)}
+    rest = [cells[f"{found.id}-{part}"].source for part in ("answer", "solution")]
+    return found.source.partition("<details>")[0], hints, *rest
+
+
+def either(values, word):
+    *others, last = [f"{value:,g}" for value in values]
+    return f"{', '.join(others)} {word} {last}"
+
+
+def tried_by(number, result):
+    """The arguments that a check hands to an answer."""
+    tried = []
+    judge(number, lambda *args: tried.append(args) or result(*args))
+    return tried
+
+
+@pytest.mark.parametrize("number", CHECKS)
+def test_the_stub_has_the_name_and_the_arguments_of_the_task(number):
+    task, _, stub, _ = cells_of(number)
+    (name,) = re.findall(rf'^check\("{number}", (\w+)\)$', stub, re.MULTILINE)
+    assert re.search(rf"^(def |class )?{name}\b", stub, re.MULTILINE)
+    if arguments := re.search(rf"^def {name}(\(.*\)):$", stub, re.MULTILINE):
+        called = re.findall(rf"`{name}(\(.*?\))?`", task)
+        assert called[:1] in ([arguments[1]], [""]), f"the task calls {name} in another way"
+        wanted = list(inspect.signature(solutions()[number]).parameters)
+        assert wanted in (re.findall(r"\w+", arguments[1]), ["args", "kwargs"])
+
+
+@pytest.mark.parametrize("number", CHECKS)
+def test_hints_have_substance(number):
+    task, hints, _, solution = cells_of(number)
+    assert list(hints) == list(range(1, len(hints) + 1))
+    assert all(len(hint) >= 40 for hint in hints.values())
+    assert len({*hints.values(), task}) == len(hints) + 1
+    assert not re.search(r"TODO|TBD|FIXME|XXX|lorem", task + "".join(hints.values()), re.I)
+    said = {name for code in CODE.findall(" ".join(hints.values())) for name in NAME.findall(code)}
+    assert said & {*NAME.findall(solution)} or number in NO_CODE
+
+
+NO_CODE = {"03.1", "05.2", "06.2", "12.2"}  # their hints talk about mathematics
+
+NUMBERS = {  # what a task says, made from what its check uses
+    "03.1": [f"`{fn.__name__}` at {x:g}" for _, fn, x, _ in notebook_03.FIVE_POINTS],
+    "06.1": [f"the edges are at {either(EDGES.tolist(), 'and')}"],
+    "06.2": [
+        f"starts at {either(notebook_06.STARTS, 'and')}",
+        f"in at most {notebook_06.MOST_STEPS} steps",
+    ],
+    "06.3": ["mean 0, standard deviation 1", "two decimals"],
+    "07.1": [f"at least {notebook_07.ENOUGH} %", "2 bits", "a quarter of"],
+    "12.2": [f"at most {notebook_12.TOLERANCE - 1:.0%} larger"],
+}
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_task_states_the_numbers_of_its_check(number):
+    task, _, stub, _ = cells_of(number)
+    assert [said for said in NUMBERS[number] if said not in task] == []
+    if number == "03.1":
+        points = [said.replace("`", "") for said in NUMBERS[number]]
+        assert ", ".join(points) in stub
+        assert points == [where for where, *_ in notebook_03.FIVE_POINTS]
+
+
+def test_a_task_states_the_samples():
+    samples = [n for (n,) in tried_by("12.2", lambda n: solutions()["12.2"](n))]
+    assert either(samples, "or") in cells_of("12.2")[0]
+
+
+def test_a_task_states_the_distance_from_the_edges():
+    places = [
+        abs(place / scale - edge).min().item()
+        for place, scale, low, high, _ in tried_by("07.2", solutions()["07.2"])
+        for edge in (low - 0.5, high + 0.5)
+    ]
+    assert f"at least {min(places):.2f} bins away from each edge" in cells_of("07.2")[0]
+
+
+def test_two_spellings_differ_at_one_point():
+    spellings = [code for code in CODE.findall(cells_of("03.2")[0]) if "(x" in code]
+    x = (torch.arange(-8, 9) / 4).requires_grad_()
+    one, other = (eval(code, {"torch": torch, "F": F, "x": x}) for code in spellings)
+    assert torch.equal(one, other)
+    slopes = [torch.autograd.grad(y.sum(), x)[0] for y in (one, other)]
+    assert x[slopes[0] != slopes[1]].tolist() == [solutions()["03.2"]]
+
+
+VALUES = {  # the formula of the value, as the task spells it
+    "04.1": "x.clamp(0, 1)",
+    "04.2": "x.round() * weight",
+    "07.2": "clamp(round(x / scale), low, high) * scale",
+    "09.1": "torch.hypot(a, b)",
+    "10.1": "x * torch.sigmoid(1.702 * x)",
+    "10.2": "torch.sign(x)",
+}
+
+
+@pytest.mark.parametrize("number", VALUES)
+def test_the_formula_in_the_task_is_what_the_check_expects(number):
+    formula, right, compared = VALUES[number], solutions()[number], []
+    assert f"`{formula}`" in cells_of(number)[0]
+    names = re.findall(r"\w+", cells_of(number)[2].partition("def ")[2].partition(":")[0])[1:]
+
+    def compare(*args):
+        y = right(*args)
+        if not compared:  # later calls may be inside of transforms
+            known = {"torch": torch, "round": torch.round, "clamp": torch.clamp}
+            said = eval(formula, {**known, **dict(zip(names, args, strict=True))})
+            compared.append(torch.allclose(said, y))
+        return y
+
+    assert judge(number, compare).sign == "✓" and compared == [True]
