@@ -97,7 +97,7 @@ def same_picture(now, stored):
 
     Another matplotlib draws other pixels: then nobody can tell.
     """
-    if f"matplotlib=={importlib.metadata.version('matplotlib')}\n" not in CONSTRAINTS.read_text():
+    if f"\nmatplotlib=={importlib.metadata.version('matplotlib')}" not in CONSTRAINTS.read_text():
         return True
     from PIL import Image, ImageChops
 
