@@ -9,4 +9,4 @@ else:
     import tomli as tomllib
 
 TEXT = Path(__file__).with_name("questions.toml").read_text(encoding="utf-8")
-QUESTIONS = tomllib.loads(TEXT)["question"]
+QUESTIONS = [{"cell": cell, **question} for cell, question in tomllib.loads(TEXT).items()]
