@@ -29,7 +29,7 @@ LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 
 @pytest.fixture(scope="module")
 def handed_out(tmp_path_factory):
-    """{name: (our notebook, the sheet)} and the folder."""
+    """{name: (our notebook, the sheet)}, and the folder."""
     folder = tmp_path_factory.mktemp("class")
     written = {path.name: nbformat.read(path, as_version=4) for path in write_sheets(folder)}
     ours = {path.name: nbformat.read(path, as_version=4) for path in notebook_files()}
