@@ -13,7 +13,7 @@ import time
 import nbformat
 import psutil
 import pytest
-from returned_sheets import RIGHT, WRONG, no_sheets, score_folder, sheet, sheets, slow_to_read
+from returned_sheets import RIGHT, STUB, WRONG, no_sheets, score_folder, sheet, sheets, slow_to_read
 
 from lessons.exercises import CHECKS
 from tools.classroom import __main__ as command
@@ -217,7 +217,7 @@ def reported(monkeypatch):
         def run(module, text, limits, protected):
             task = json.loads(text)
             said = lines("\n".join(source for _, source in task["cells"]))
-            return Ending("", [json.dumps([task["token"], *line]) for line in [*said, ["end"]]])
+            return Ending("", [json.dumps([task["token"], *line]) for line in said])
 
         monkeypatch.setattr(sandbox, "run", run)
 
@@ -227,8 +227,15 @@ def reported(monkeypatch):
 def test_a_report_that_a_sheet_has_made_up_does_no_harm(tmp_path, reported):
     """It has found the token."""
     lines = [["cell"], ["cell", []], ["error", 3], ["error", 999, "odd"], ["error", [], "odd"]]
-    lines += [["verdict", "04.1", []], ["verdict", {}, "✗", ""], ["replaced", 1], ["odd"], [[]]]
-    reported(lambda sources: lines)
+    lines += [
+        ["verdict", "04.1", []],
+        ["verdict", {}, "✗", ""],
+        ["replaced", 1],
+        ["odd"],
+        [[]],
+        ["end"],
+    ]
+    reported(lambda code: [*lines, ["end"]])
     nbformat.write(sheet(), tmp_path / "ada.ipynb")
     score = score_file(tmp_path / "ada.ipynb", Limits(), protected=True)
     assert score.results == dict.fromkeys(["04.1", "04.2", "04.3"], "not tried")
@@ -236,18 +243,33 @@ def test_a_report_that_a_sheet_has_made_up_does_no_harm(tmp_path, reported):
 
 @pytest.mark.parametrize("signs", ["✓✗", "✗✓", "✓…", "✗✓✗"])
 def test_an_exercise_that_passed_once_has_passed(tmp_path, reported, signs):
-    reported(lambda sources: [["verdict", "04.1", sign, "why"] for sign in signs])
+    reported(lambda code: [*(["verdict", "04.1", sign, "why"] for sign in signs), ["end"]])
     nbformat.write(sheet(), tmp_path / "ada.ipynb")
     assert score_file(tmp_path / "ada.ipynb", Limits(), True).results["04.1"] == "passed"
+
+
+def test_where_a_cell_ends_python_the_others_run_again(tmp_path, reported):
+    def lines(code):
+        if "_exit" in code:
+            return [["cell", 3]]
+        return [["verdict", "04.2", "✓", ""], ["verdict", "04.3", "✗", "too small"], ["end"]]
+
+    reported(lines)
+    nbformat.write(sheet("import os\nos._exit(0)"), tmp_path / "ada.ipynb")
+    assert score_file(tmp_path / "ada.ipynb", Limits(), True).results == {
+        "04.1": "ended Python in cell 3",
+        "04.2": "passed",
+        "04.3": "wrong: too small",
+    }
 
 
 def test_each_learner_gets_their_own_results(tmp_path, reported):
     """Though the first sheet is the last one to end."""
 
-    def lines(sources):
-        learner = re.search("of (ada|ben|eve)", sources)[1]
+    def lines(code):
+        learner = re.search("of (ada|ben|eve)", code)[1]
         time.sleep(0.3 * (learner == "ada"))
-        yield ["verdict", "04.1", "✗", f"said to {learner}"]
+        return [["verdict", "04.1", "✗", f"said to {learner}"], ["end"]]
 
     reported(lines)
     for learner in ("eve", "ben", "ada"):
@@ -309,12 +331,12 @@ def test_without_bubblewrap_nothing_is_run_unasked(tmp_path, monkeypatch, capsys
 
 @pytest.mark.skipif("sys.platform == 'win32'", reason="scoring needs Linux or macOS")
 def test_with_leave_the_limits_alone_protect(tmp_path, monkeypatch):
-    answers = "raise ValueError('\\ud800')", RIGHT[1], "import os\nos._exit(0)"
+    answers = "raise ValueError('\\ud800')", RIGHT[1], STUB
     nbformat.write(sheet(*answers), tmp_path / "ada.ipynb")
     monkeypatch.chdir(tmp_path)
     assert command.main(["score", "--unprotected", "ada.ipynb"]) == 0
     (_, row) = (tmp_path / "scores.csv").read_text(encoding="utf-8-sig").splitlines()
-    assert row == r"ada,error in cell 3: ValueError: \ud800,passed,ended Python in cell 7,1,"
+    assert row == r"ada,error in cell 3: ValueError: \ud800,passed,not tried,1,"
 
 
 @pytest.mark.skipif("sys.platform == 'win32'", reason="scoring needs Linux or macOS")
