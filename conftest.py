@@ -1,6 +1,9 @@
 """What all tests share: how notebooks run, and the browser."""
 
+import base64
 import gc
+import importlib.metadata
+import io
 import os
 import re
 import shutil
@@ -20,6 +23,7 @@ NO_CHROMIUM = (
     "python -m playwright install chromium, or set CHROMIUM=/path/to/chromium"
 )
 
+CONSTRAINTS = Path(__file__).with_name("constraints.txt")
 # Files that share what is slow to make run on one worker; any other file is a group of its own.
 TOGETHER = {
     "JupyterLab": re.compile("_in_jupyterlab"),
@@ -65,6 +69,30 @@ def pytest_runtest_call(item):
     outputs = getattr(item, "test_outputs", None) or []  # those of a notebook cell
     said = [output.text for output in outputs if output.get("name") == "stderr"]
     assert not said, f"printed to stderr: {said}"
+    if outputs and "nbval-ignore-output" not in item.cell.metadata.get("tags", ()):
+        pairs = zip(pictures(outputs), pictures(item.cell.outputs), strict=True)
+        assert all(same_picture(*pair) for pair in pairs), "another picture than the stored one"
+
+
+def pictures(outputs):
+    return [each.data["image/png"] for each in outputs if "image/png" in each.get("data", ())]
+
+
+def same_picture(now, stored):
+    """Do all but a few pixels agree? nbval compares texts, and a title may not be among them.
+
+    Another matplotlib draws other pixels, and another torch other last digits: then nobody can tell.
+    """
+    pins = {line.split(" ")[0] for line in CONSTRAINTS.read_text().splitlines()}
+    for name in ("matplotlib", "torch"):
+        if f"{name}=={importlib.metadata.version(name).partition('+')[0]}" not in pins:
+            return True
+    from PIL import Image, ImageChops
+
+    grey = [Image.open(io.BytesIO(base64.b64decode(png))).convert("L") for png in (now, stored)]
+    if grey[0].size != grey[1].size:
+        return False
+    return sum(ImageChops.difference(*grey).histogram()[64:]) < 10
 
 
 def find_chromium():

@@ -9,4 +9,7 @@ else:
     import tomli as tomllib
 
 TEXT = Path(__file__).with_name("questions.toml").read_text(encoding="utf-8")
-QUESTIONS = tomllib.loads(TEXT)["question"]
+QUESTIONS = [
+    {"cell": cell, "section": section, "thread": thread, "asked": asked}
+    for cell, (section, thread, asked) in tomllib.loads(TEXT).items()
+]

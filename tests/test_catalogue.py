@@ -1,33 +1,38 @@
-"""The TOML files of messages and questions: what each entry has to hold, and how it is refused."""
+"""The TOML files of messages and questions: what an entry holds, where it leads, what is wrong."""
 
 import re
+import sys
 from collections import Counter
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 
+import nbformat
 import pytest
+from notebook_rules import text_of
 
 from autograd_surprises import toml_data
 from autograd_surprises.messages import catalogue
-from autograd_surprises.messages.catalogue import MESSAGE_FILES, all_messages, all_questions
-from autograd_surprises.messages.entries import Cause, Question
+from autograd_surprises.messages.catalogue import (
+    MESSAGE_FILES,
+    all_messages,
+    all_questions,
+    contains,
+)
 from autograd_surprises.sections import address
+from tools.notebooks import headings, notebook_files
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ON_A_GPU_ONLY = {"no-double-backward-of-rnn"}  # no example prints it elsewhere
 ENTRIES = [*all_messages(), *all_questions()]
-each = pytest.mark.parametrize("entry", ENTRIES, ids=[entry.id for entry in ENTRIES])
+SECTIONS = toml_data.read_toml("sections.toml")
 
 
-@pytest.fixture
-def package(monkeypatch, tmp_path):
-    """Puts the text of a TOML file in the place of the package's own file."""
-
-    def package(tensors):
-        (tmp_path / "messages").mkdir()
-        (tmp_path / "messages" / "tensors.toml").write_text(tensors)
-        monkeypatch.setattr(toml_data, "__file__", str(tmp_path / "toml_data.py"))
-
-    return package
+# ------------------------------------------------------------ what it holds
 
 
 def strings_in(value):
@@ -37,30 +42,35 @@ def strings_in(value):
     return [string for part in value for string in strings_in(part)]
 
 
-@each
-def test_its_strings_are_single_lines(entry):
-    strings = [s for field in fields(entry) for s in strings_in(getattr(entry, field.name))]
+def several(things):
+    return {thing for thing, count in Counter(things).items() if count > 1}
+
+
+def test_its_strings_are_single_lines():
+    strings = [
+        string
+        for entry in ENTRIES
+        for field in fields(entry)
+        for string in strings_in(getattr(entry, field.name))
+    ]
     assert [string for string in strings if string != " ".join(string.split())] == []
 
 
-@each
-def test_its_sections_are_in_the_list(entry):
-    causes = (
-        entry.causes if isinstance(entry, Question) else (*entry.also, Cause("", entry.section))
-    )
-    for _, section in causes:
-        address(section)  # or KeyError
-
-
-def test_no_two_entries_share_an_id():
-    counts = Counter(entry.id for entry in ENTRIES)
-    assert [id for id, count in counts.items() if count > 1] == []
-
-
-def test_an_id_may_have_a_family_which_is_not_an_id():
-    ids = {entry.id for entry in ENTRIES}
+def test_an_id_is_its_own_and_so_is_its_family():
+    ids = [entry.id for entry in ENTRIES]
+    assert several(ids) == set()
     assert [id for id in ids if not re.fullmatch("[a-z0-9-]+(/[a-z0-9-]+)?", id)] == []
-    assert ids & {id.partition("/")[0] for id in ids if "/" in id} == set()
+    assert {*ids} & {id.partition("/")[0] for id in ids if "/" in id} == set()
+
+
+def test_no_entry_has_what_belongs_to_another():
+    messages = all_messages()
+    assert several(text for message in messages for text in message.examples) == set()
+    assert several(message.meaning for message in messages) == set()
+    assert several(question.answer for question in all_questions()) == set()
+    shared = several(message.fix for message in messages)
+    same_remedy = {message.id for message in messages if message.fix in shared}
+    assert same_remedy == {"reentrant-checkpoint", "reentrant-or-not"}
 
 
 def test_every_message_has_an_example_and_every_question_a_cause():
@@ -73,26 +83,138 @@ def test_every_file_is_read():
     assert files == {*MESSAGE_FILES, "questions.toml"}
 
 
+# ------------------------------------------------------------ where it leads
+
+
+@cache
+def passages():
+    """[(address, text)] of what stands below each heading, down to the next of any level."""
+    found = []
+    for path in notebook_files():
+        for cell in nbformat.read(path, as_version=4).cells:
+            if cell.cell_type == "markdown":
+                for _, heading in headings(cell.source):
+                    found.append((f"{path.name}#{heading.replace(' ', '-')}", []))
+            found[-1][1].extend([cell.source, *map(text_of, cell.get("outputs", []))])
+    return [(place, "\n".join(texts)) for place, texts in found]
+
+
+# Messages that their section explains, but does not show.
+NOT_SHOWN = {
+    "overlapping-memory": "wrong.changed",
+    "no-double-backward-of-rnn": "second.history",
+    "no-double-backward": "second.history",
+    "nan-found": "nan.distance",
+    "reentrant-checkpoint": "checkpoint.frozen",
+    "gradient-count/one": "function.inputs",
+    "gradient-of-no-tensor": "function.inputs",
+    "update-without-step": "half.scaler",
+    "unscaled-loss": "half.scaler",
+    "scaler-not-updated": "half.unscale",
+    "reentrant-or-not": "checkpoint.frozen",
+    "compiled-jvp": "card.both-ways",
+}
+
+
+def test_the_section_of_a_message_shows_it():
+    texts = dict(passages())
+    not_shown = {
+        message.id: message.section
+        for message in all_messages()
+        if message.section
+        and not any(contains(texts[address(message.section)], said) for said in message.wordings)
+    }
+    assert not_shown == NOT_SHOWN
+
+
+def test_each_cause_leads_to_its_section():
+    causes = {
+        **{question.id: question.causes for question in all_questions()},
+        **{message.id: message.also for message in all_messages() if message.also},
+    }
+    expected = tomllib.loads(Path(__file__).with_name("causes.toml").read_text(encoding="utf-8"))
+    assert {id: " ".join(each.section for each in some) for id, some in causes.items()} == expected
+
+
+def test_a_section_is_one_heading_of_its_notebook():
+    ids = [section for sections in SECTIONS.values() for section in sections]
+    assert several(ids) == set(), "the second one would win"
+    assert several(map(address, ids)) == set()
+    places = [place for place, _ in passages()]
+    assert [id for id in ids if places.count(address(id)) != 1] == []
+    with pytest.raises(KeyError, match="none.of-this"):
+        address("none.of-this")
+
+
+# Ids of other words than their heading, and one of its words.
+OTHER_WORDS = {
+    "parameter.fails": "does not work",
+    "backward.weights": "steering",
+    "clamp.gradient": "another story",
+    "function.first": "empty class",
+    "function.saved": "keep for",
+    "function.gradcheck": "checking",
+    "function.detach-trick": "one-line",
+    "second.penalty": "in the loss",
+    "none.detached": "learns nothing",
+    "none.non-leaf": "starts small",
+    "none.no-grad": "evaluation",
+    "none.copied": "mean of several",
+    "none.argmax": "highest score",
+    "none.unused": "never called",
+    "zero.dead-relu": "never switch on",
+    "zero.saturated": "flat",
+    "nan.where": "safe, and yet",
+    "nan.overflow": "made by hand",
+    "error.in-place": "still needed",
+    "error.twice": "again",
+    "error.vector-loss": "each sample",
+    "error.floor-divide": "slashes",
+    "wrong.accumulated": "keeps growing",
+    "wrong.broadcast": "too many pairs",
+    "wrong.changed": "writes",
+    "untrained": "not trained",
+    "doctor.command": "without editing",
+    "atlas.kinks": "slopes meet",
+    "atlas.ties": "tie?",
+    "card.memory": "input or a mask",
+    "card.findings": "finds",
+    "batches.unrepaired": "no divisor",
+    "checkpoint": "pass again",
+    "freezing.module": "not frozen",
+    "freezing.copies": "copy",
+    "processes.unused": "nobody used",
+    "codebook.dead": "die",
+    "codebook.revive": "back",
+}
+
+
+def test_an_id_of_a_section_has_the_words_of_its_heading():
+    """Or at least their beginnings: two that were swapped would be noticed."""
+    for section, heading in (pair for each in SECTIONS.values() for pair in each.items()):
+        said = heading.lower()
+        words = re.split("[.-]", section)[1 if "." in section else 0 :]
+        same = all(word[:5] in said for word in words)
+        assert OTHER_WORDS.get(section, "") in said and same != (section in OTHER_WORDS), section
+
+
+# ------------------------------------------------------------ what is refused
+
+
 @pytest.mark.parametrize(
     "toml, complaint",
     [
         ('meanning = "a"\nfix = "b"', "tensors.toml, mine: the key meanning is none of meaning, "),
-        ('id = "a"\nmeaning = "a"\nfix = "b"', "tensors.toml, mine: the key id is none of"),
         ('fix = "b"', "tensors.toml, mine: .*'meaning'"),
         ('meaning = 3\nfix = "b"', "tensors.toml, mine: meaning has to be a string"),
-        ("variants = 'a'", "tensors.toml, mine: variants has to be an array of strings"),
         ("variants = ['a', 3]", "tensors.toml, mine: variants has to be an array of strings"),
         ("also = {a = 3}", "tensors.toml, mine: also has to be a table of strings"),
-        ("examples = ['a']", "tensors.toml, mine: examples has to be a table of strings"),
+        ("[mine]", r"messages/tensors.toml: .*mine.* twice"),
     ],
 )
-def test_a_wrong_entry_is_refused_with_its_place(package, toml, complaint):
-    package(tensors=f"[mine]\n{toml}")
+def test_a_wrong_entry_is_refused_with_its_place(monkeypatch, tmp_path, toml, complaint):
+    (tmp_path / "messages").mkdir()
+    (tmp_path / "messages" / "tensors.toml").write_text(f"[mine]\n{toml}")
+    monkeypatch.setattr(toml_data, "__file__", str(tmp_path / "toml_data.py"))
     with pytest.raises(ValueError, match=complaint):
         all_messages.__wrapped__()  # without the cache
-
-
-def test_an_id_that_stands_twice_is_refused_with_its_file(package):
-    package(tensors="[mine]\n[mine]")
-    with pytest.raises(ValueError, match=r"messages/tensors.toml: .*mine.* twice"):
-        all_messages.__wrapped__()

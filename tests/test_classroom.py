@@ -9,12 +9,11 @@ import subprocess
 import sys
 import threading
 import time
-from types import SimpleNamespace
 
 import nbformat
 import psutil
 import pytest
-from returned_sheets import RIGHT, WRONG, no_sheets, score_folder, sheet, sheets, slow_to_read
+from returned_sheets import RIGHT, STUB, WRONG, no_sheets, score_folder, sheet, sheets, slow_to_read
 
 from lessons.exercises import CHECKS
 from tools.classroom import __main__ as command
@@ -22,7 +21,7 @@ from tools.classroom import sandbox
 from tools.classroom.handing_out import is_solution, write_sheets
 from tools.classroom.returned import Unreadable, learner_of, read_sheet
 from tools.classroom.sandbox import Ending, Limits, why_unprotected
-from tools.classroom.scoring import Score, find_files, score_file, write_table
+from tools.classroom.scoring import Score, find_files, score_file, score_files, write_table
 from tools.notebooks import OUTPUTS_HIDDEN, ROOT, is_folded, notebook_files, task_of
 
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
@@ -30,7 +29,7 @@ LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 
 @pytest.fixture(scope="module")
 def handed_out(tmp_path_factory):
-    """{name: (our notebook, the sheet)} and the folder."""
+    """{name: (our notebook, the sheet)}, and the folder."""
     folder = tmp_path_factory.mktemp("class")
     written = {path.name: nbformat.read(path, as_version=4) for path in write_sheets(folder)}
     ours = {path.name: nbformat.read(path, as_version=4) for path in notebook_files()}
@@ -89,23 +88,23 @@ def test_links_between_sheets_arrive(handed_out):
 NAME = "04_override_backward"
 
 
-@pytest.mark.parametrize(
-    "path, learner",
-    [
-        (f"{NAME}-ada.ipynb", "ada"),
-        (f"Ada Lovelace_{NAME}.ipynb", "Ada Lovelace"),
-        (f"ada/{NAME}.ipynb", "ada"),
-        (f"ada/{NAME} (1).ipynb", "ada"),
-        (f"ada/{NAME}-Copy2.ipynb", "ada"),
-        ("Ada Lovelace_1234_assignsubmission_file/04.ipynb", "04"),
-    ],
-)
-def test_the_name_of_a_learner(tmp_path, path, learner):
-    assert learner_of(tmp_path / path) == learner
+def test_the_name_of_a_learner(tmp_path):
+    names = {
+        f"{NAME}-ada.ipynb": "ada",
+        f"Ada Lovelace_{NAME}.ipynb": "Ada Lovelace",
+        f"ada/{NAME}.ipynb": "ada",
+        f"ada/{NAME} (1).ipynb": "ada",
+        f"ada/{NAME}-Copy2.ipynb": "ada",
+        "Ada Lovelace_1234_assignsubmission_file/04.ipynb": "04",
+    }
+    assert {path: learner_of(tmp_path / path) for path in names} == names
 
 
 def test_only_what_an_answer_needs_is_run(tmp_path):
-    """The first cells, and each section that has an exercise or was changed; no solution."""
+    """The first cells, and each section that has an exercise or was changed; no solution.
+
+    It is the same if the learner has deleted the solutions.
+    """
     (path,) = (path for path in notebook_files() if path.stem == NAME)
     notebook = nbformat.read(path, as_version=4)
     number = {cell.id: i for i, cell in enumerate(notebook.cells, 1)}
@@ -118,6 +117,12 @@ def test_only_what_an_answer_needs_is_run(tmp_path):
     assert {number[name] for name in ("setup", "gradcheck-cube", "exercise-3-answer")} <= {*run}
     assert not {number[cell.id] for cell in notebook.cells if is_solution(cell)} & {*run}
     assert len(run) < sum(cell.cell_type == "code" for cell in notebook.cells) / 2
+    notebook.cells = [cell for cell in notebook.cells if not is_solution(cell)]
+    nbformat.write(notebook, tmp_path / "mine.ipynb")
+    without = read_sheet(tmp_path / "mine.ipynb")
+    assert without.answers == sheet.answers
+    assert [source for _, source in without.cells] == [source for _, source in sheet.cells]
+    assert [*without.exercises.values()] == [*sheet.exercises.values()]
 
 
 def test_each_exercise_is_found_in_its_sheet(handed_out):
@@ -129,14 +134,14 @@ def test_each_exercise_is_found_in_its_sheet(handed_out):
         assert all(each.answers.values()), "the stub's check gets a name"
 
 
-@pytest.mark.parametrize("name", no_sheets())
-def test_a_file_that_is_no_sheet_says_why(name, tmp_path):
-    content, why = no_sheets()[name]
-    (tmp_path / "sheet.ipynb").write_bytes(content)
-    with pytest.raises(Unreadable, match=re.escape(why)):
-        read_sheet(tmp_path / "sheet.ipynb")
+def test_a_file_that_is_no_sheet_says_why(tmp_path):
+    for content, why in no_sheets().values():
+        (tmp_path / "sheet.ipynb").write_bytes(content)
+        with pytest.raises(Unreadable, match=re.escape(why)):
+            read_sheet(tmp_path / "sheet.ipynb")
 
 
+@pytest.mark.slow
 def test_no_sheet_takes_long_to_read(tmp_path):
     (tmp_path / "sheet.ipynb").write_text(json.dumps(slow_to_read()))
     read = "import sys, pathlib; from tools.classroom.returned import read_sheet; "
@@ -146,10 +151,8 @@ def test_no_sheet_takes_long_to_read(tmp_path):
     assert int(done.stdout) > 1000, done.stderr
 
 
-needs_bubblewrap = pytest.mark.skipif(bool(why_unprotected()), reason=why_unprotected())
-
-
-@needs_bubblewrap
+@pytest.mark.slow
+@pytest.mark.skipif(bool(why_unprotected()), reason=why_unprotected())
 def test_each_sheet_is_a_row_whatever_it_does(tmp_path, monkeypatch):
     """A few of `python tests/returned_sheets.py`, which takes minutes."""
     monkeypatch.setenv("A_SECRET", "the secret")
@@ -206,31 +209,76 @@ def test_who_does_not_tell_its_memory_is_counted_in_full():
     assert sandbox._memory(psutil.Process()) > 10_000_000
 
 
-def test_a_report_that_a_sheet_has_made_up_does_no_harm(tmp_path, monkeypatch):
+@pytest.fixture
+def reported(monkeypatch):
+    """Replaces the sandbox by a function of a sheet's code, which returns lines of a report."""
+
+    def reported(lines):
+        def run(module, text, limits, protected):
+            task = json.loads(text)
+            said = lines("\n".join(source for _, source in task["cells"]))
+            return Ending("", [json.dumps([task["token"], *line]) for line in said])
+
+        monkeypatch.setattr(sandbox, "run", run)
+
+    return reported
+
+
+def test_a_report_that_a_sheet_has_made_up_does_no_harm(tmp_path, reported):
     """It has found the token."""
     lines = [["cell"], ["cell", []], ["error", 3], ["error", 999, "odd"], ["error", [], "odd"]]
-    lines += [["verdict", "04.1", []], ["verdict", {}, "✗", ""], ["replaced", 1], ["odd"], [[]]]
-
-    def run(module, task, limits, protected):
-        token = json.loads(task)["token"]
-        return Ending("", [json.dumps([token, *line]) for line in [*lines, ["end"]]])
-
-    monkeypatch.setattr(sandbox, "run", run)
+    lines += [
+        ["verdict", "04.1", []],
+        ["verdict", {}, "✗", ""],
+        ["replaced", 1],
+        ["odd"],
+        [[]],
+        ["end"],
+    ]
+    reported(lambda code: [*lines, ["end"]])
     nbformat.write(sheet(), tmp_path / "ada.ipynb")
     score = score_file(tmp_path / "ada.ipynb", Limits(), protected=True)
     assert score.results == dict.fromkeys(["04.1", "04.2", "04.3"], "not tried")
 
 
-def test_progress_is_a_bar_in_a_terminal_only(monkeypatch, capsys):
-    command._show_progress(1, 2)
-    assert capsys.readouterr().err == ""
-    terminal = io.StringIO()
-    terminal.isatty = lambda: True
-    monkeypatch.setattr(command, "sys", SimpleNamespace(stderr=terminal))
-    command._show_progress(1, 3)
-    command._show_progress(3, 3)
-    bars = "█" * 10 + "░" * 20, "█" * 30
-    assert terminal.getvalue() == f"\r{bars[0]} 1 of 3\r{bars[1]} 3 of 3\n"
+@pytest.mark.parametrize("signs", ["✓✗", "✗✓", "✓…", "✗✓✗"])
+def test_an_exercise_that_passed_once_has_passed(tmp_path, reported, signs):
+    reported(lambda code: [*(["verdict", "04.1", sign, "why"] for sign in signs), ["end"]])
+    nbformat.write(sheet(), tmp_path / "ada.ipynb")
+    assert score_file(tmp_path / "ada.ipynb", Limits(), True).results["04.1"] == "passed"
+
+
+def test_where_a_cell_ends_python_the_others_run_again(tmp_path, reported):
+    def lines(code):
+        if "_exit" in code:
+            return [["cell", 3]]
+        return [["verdict", "04.2", "✓", ""], ["verdict", "04.3", "✗", "too small"], ["end"]]
+
+    reported(lines)
+    nbformat.write(sheet("import os\nos._exit(0)"), tmp_path / "ada.ipynb")
+    assert score_file(tmp_path / "ada.ipynb", Limits(), True).results == {
+        "04.1": "ended Python in cell 3",
+        "04.2": "passed",
+        "04.3": "wrong: too small",
+    }
+
+
+def test_each_learner_gets_their_own_results(tmp_path, reported):
+    """Though the first sheet is the last one to end."""
+
+    def lines(code):
+        learner = re.search("of (ada|ben|eve)", code)[1]
+        time.sleep(0.3 * (learner == "ada"))
+        return [["verdict", "04.1", "✗", f"said to {learner}"], ["end"]]
+
+    reported(lines)
+    for learner in ("eve", "ben", "ada"):
+        answer = f"{WRONG}  # of {learner}"
+        nbformat.write(sheet(answer), tmp_path / f"{NAME}-{learner}.ipynb")
+    scores = score_files(find_files([str(tmp_path)]), Limits(), True, lambda known: None)
+    assert [line.split(",")[:2] for line in table(*scores)[1:]] == [
+        [learner, f"wrong: said to {learner}"] for learner in ("ada", "ben", "eve")
+    ]
 
 
 def table(*scores):
@@ -283,12 +331,12 @@ def test_without_bubblewrap_nothing_is_run_unasked(tmp_path, monkeypatch, capsys
 
 @pytest.mark.skipif("sys.platform == 'win32'", reason="scoring needs Linux or macOS")
 def test_with_leave_the_limits_alone_protect(tmp_path, monkeypatch):
-    answers = "raise ValueError('\\ud800')", RIGHT[1], "import os\nos._exit(0)"
+    answers = "raise ValueError('\\ud800')", RIGHT[1], STUB
     nbformat.write(sheet(*answers), tmp_path / "ada.ipynb")
     monkeypatch.chdir(tmp_path)
     assert command.main(["score", "--unprotected", "ada.ipynb"]) == 0
     (_, row) = (tmp_path / "scores.csv").read_text(encoding="utf-8-sig").splitlines()
-    assert row == r"ada,error in cell 3: ValueError: \ud800,passed,ended Python in cell 7,1,"
+    assert row == r"ada,error in cell 3: ValueError: \ud800,passed,not tried,1,"
 
 
 @pytest.mark.skipif("sys.platform == 'win32'", reason="scoring needs Linux or macOS")

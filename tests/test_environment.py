@@ -91,11 +91,7 @@ def test_environment_agrees_with_pyproject():
     ("line", "planted", "named"),
     [
         pytest.param("jupyterlab>=4.2,<5", "jupyterlab>=4.1,<5", "jupyterlab", id="range"),
-        pytest.param("  - pillow>=10\n", "", "pillow", id="missing"),
-        pytest.param("  - pip\n", "  - pip\n  - scipy\n", "scipy", id="extra"),
-        pytest.param("nbval>=0.11", "nbval=>0.11", "unable to parse", id="unreadable"),
         pytest.param("python=3.12", "python=3.9", "3.9", id="old Python"),
-        pytest.param("-e .[notebooks]", "-e .[notebooks] --no-deps", "--no-deps", id="pip options"),
     ],
 )
 def test_a_planted_disagreement_is_found(line, planted, named):
@@ -140,8 +136,6 @@ def test_constraints_agree_with_pyproject():
     ("package", "planted", "named"),
     [
         ("torch", r"torch==2.5.0", "2.5.0 is out of range"),
-        ("torch", r"torch>=\1", "not an exact version"),
-        ("nbval", r"nbval==\1\nnbval==0.12", "nbval on Python 3.10, linux: 2 pins"),
         ("ipympl", r"ipympl==\1 ; os_name != 'nt'", "ipympl on Python 3.10, win32: 0 pins"),
     ],
 )
@@ -179,16 +173,10 @@ def test_colab_has_what_the_notebooks_need():
     check_colab(COLAB, PROJECT)
 
 
-@pytest.mark.parametrize(
-    ("dependency", "named"),
-    [
-        ("ipywidgets>=8.1,<9", "Colab has ipywidgets==7.7.1"),
-        ("jupyterlab>=4.2,<5", "jupyterlab<5,>=4.2 is not in Colab"),
-    ],
-)
-def test_a_dependency_that_colab_lacks_is_found(dependency, named):
-    with pytest.raises(AssertionError, match=re.escape(named)):
-        check_colab(COLAB, {**PROJECT, "dependencies": [*PROJECT["dependencies"], dependency]})
+def test_a_dependency_that_colab_lacks_is_found():
+    added = [*PROJECT["dependencies"], "jupyterlab>=4.2,<5"]
+    with pytest.raises(AssertionError, match="jupyterlab<5,>=4.2 is not in Colab"):
+        check_colab(COLAB, {**PROJECT, "dependencies": added})
 
 
 # ---- The versions in our texts
@@ -304,15 +292,5 @@ def test_the_versions_in_our_texts_are_those_that_we_test(file):
     assert stale_versions(text, TEXTS[file]) == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "what changed from torch 2.7 to 2.15",
-        "needs Python 3.9 to 3.14",
-        "`make test TORCH=2.5.0`",
-        "with torch 2.6.0, 2.13.0 and 2.14.0",
-        "torch 2.12.1+cpu, 1 thread",
-    ],
-)
-def test_a_stale_version_is_found(text):
-    assert len(stale_versions(text, TESTED)) == 1
+def test_a_stale_version_is_found():
+    assert len(stale_versions("needs Python 3.9 to 3.14, and torch 2.7 to 2.15", TESTED)) == 2

@@ -5,11 +5,10 @@ import re
 import nbformat
 import pytest
 import torch
-from pasted_texts import EXAMPLES, UNKNOWN, every_warning, pasted, printed_by_torch
+from pasted_texts import EXAMPLES, TWO, UNKNOWN, every_warning, pasted, printed_by_torch
 
 from autograd_surprises import explain_error
 from autograd_surprises.messages.catalogue import (
-    all_messages,
     all_questions,
     contains,
     known_message,
@@ -23,7 +22,7 @@ each = pytest.mark.parametrize("message, text, code", EXAMPLES, ids=[e[1][:50] f
 
 
 @each
-def test_an_example_makes_torch_say_it(message, text, code):
+def test_an_example_makes_torch_say_it_and_it_is_explained(message, text, code):
     with every_warning():
         (error,) = printed_by_torch(code)
     printed = str(error)
@@ -31,10 +30,6 @@ def test_an_example_makes_torch_say_it(message, text, code):
     assert known_message(printed) is message, f"{known_message(printed)} hides it"
     for how, whole in pasted(error).items():
         assert messages_in(whole) == [message], how
-
-
-@each
-def test_explain_error_and_the_report_card_know_it(message, text, code):
     found = explain_error(RuntimeError(f"before it: {text} after it"))
     assert (found.rule, found.sentence) == (message.id, message.meaning)
     assert (found.fix, found.section) == (message.fix, address(message.section))
@@ -48,55 +43,41 @@ def test_a_message_that_is_not_known_is_called_so():
     assert (found.cause, found.fix) == ("unknown-error", "")
 
 
-@pytest.mark.parametrize("text", UNKNOWN.values(), ids=UNKNOWN)
-def test_nothing_is_found_where_nothing_is_known(text):
-    assert messages_in(text) == []
+def test_nothing_is_found_where_nothing_is_known():
+    assert [how for how, text in UNKNOWN.items() if messages_in(text)] == []
 
 
 def test_the_error_that_stopped_the_program_comes_first():
-    first, last = "forward() takes 2 positional arguments", "No module named 'pytorch'"
-    found = messages_in(f"TypeError: {first}\n\nx.y.Failure: mine\n\nImportError: {last}")
-    assert found == [known_message(last), known_message(first)]
+    last, first = (known_message(line.partition(": ")[2]) for line in reversed(TWO.split("\n\n")))
+    assert first and last and first is not last
+    assert messages_in(TWO) == [last, first]
+    assert messages_in(TWO.replace("\n\n", "\n\nx.y.Failure: mine\n\n")) == [last, first]
 
 
-@pytest.mark.parametrize(
-    "printed, cause",
-    [
-        ("element 3 of tensors does not require grad and does not have a grad_fn", "not-connected"),
-        ("Mismatch in shape: grad_output[1] has a shape of torch.Size([2])", "wrong-vector-shape"),
-        ("a view of a leaf Variable that requires grad is being used", "leaf-in-place"),
-        ("`nn.init.normal` is now deprecated in favor of `nn.init.normal_`", "renamed-initializer"),
-        ("Jacobian mismatch for output 1 with respect to input 2,", "gradcheck-mismatch"),
-        ("Net.forward() takes 3 positional arguments but 2 were given", "forward-arguments"),
-        ("cannot assign 'torch.DoubleTensor' as parameter", "assigned-parameter"),
-        ("index_copy_(): self and source expected to have the same dtype", "dtype"),
-        ("NYI - User defind jvp", "compiled-jvp"),
-        ("Could not guard on data-dependent expression", "no-single-number"),
-        ("an in-place operation of some other kind", "captured-in-place"),
-        # of torch's source: only a GPU says it
-        (
-            "the derivative for '_cudnn_rnn_backward' is not implemented. Double backwards is not "
-            "supported for CuDNN RNNs due to limitations in the CuDNN API.",
-            "no-double-backward-of-rnn",
-        ),
-        (
-            "derivative for aten::_cudnn_rnn_backward is not implemented",
-            "no-double-backward-of-rnn",
-        ),
-        ("derivative for _thnn_fused_lstm_cell_backward is not implemented", "no-double-backward"),
-        (
-            "scatter_reduce(): Double backward is unsupported for src when >1 zeros in src are "
-            "scattered to the same position in self",
-            "no-double-backward",
-        ),
-        (
-            "grid_sampler_3d double backward not implemented for interpolation_mode=1",
-            "no-double-backward",
-        ),
-    ],
-)
-def test_variants_of_a_message_are_known(printed, cause):
-    assert known_message(printed).id == cause
+VARIANTS = {  # other wordings of the same, some of which only a GPU prints, and their message
+    "element 3 of tensors does not require grad and does not have a grad_fn": "not-connected",
+    "Mismatch in shape: grad_output[1] has a shape of torch.Size([2])": "wrong-vector-shape",
+    "a view of a leaf Variable that requires grad is being used": "leaf-in-place",
+    "`nn.init.normal` is now deprecated in favor of `nn.init.normal_`": "renamed-initializer",
+    "Jacobian mismatch for output 1 with respect to input 2,": "gradcheck-mismatch",
+    "Net.forward() takes 3 positional arguments but 2 were given": "forward-arguments",
+    "cannot assign 'torch.DoubleTensor' as parameter": "assigned-parameter",
+    "index_copy_(): self and source expected to have the same dtype": "dtype",
+    "NYI - User defind jvp": "compiled-jvp",
+    "Could not guard on data-dependent expression": "no-single-number",
+    "an in-place operation of some other kind": "captured-in-place",
+    "the derivative for '_cudnn_rnn_backward' is not implemented. Double backwards is not "
+    "supported for CuDNN RNNs due to limitations in the CuDNN API.": "no-double-backward-of-rnn",
+    "derivative for aten::_cudnn_rnn_backward is not implemented": "no-double-backward-of-rnn",
+    "derivative for _thnn_fused_lstm_cell_backward is not implemented": "no-double-backward",
+    "scatter_reduce(): Double backward is unsupported for src when >1 zeros in src are "
+    "scattered to the same position in self": "no-double-backward",
+    "grid_sampler_3d double backward not implemented for interpolation": "no-double-backward",
+}
+
+
+def test_variants_of_a_message_are_known():
+    assert {printed: known_message(printed).id for printed in VARIANTS} == VARIANTS
 
 
 RETURNED = {  # by a backward, and the message that explains it
@@ -156,11 +137,6 @@ def test_what_a_plain_question_says_of_topk_and_of_float16_is_measured():
     numbers = torch.tensor([low, 2 * low, high - 1, high], dtype=torch.float64).half()
     assert [n == 0 for n in numbers] == [True, False, False, False]
     assert numbers.isinf().tolist() == [False, False, False, True]
-
-
-def test_no_text_is_listed_twice():
-    texts = [text for message in all_messages() for text in message.examples]
-    assert len(texts) == len(set(texts))
 
 
 NOT_OF_TORCH = {"04_override_backward": {"wrong-name"}}  # the name of a page's own class

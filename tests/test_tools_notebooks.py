@@ -40,11 +40,19 @@ def make_notebooks(*paths):
     )
 
 
-def test_a_second_run_changes_nothing(tmp_path):
-    sample = write(tmp_path / "01_a.ipynb", WIDGETS, PRINTS, "ipywidgets.IntSlider()", "")
-    assert make_notebooks(sample).stdout == "01_a.ipynb: updated\n"
+def test_a_second_run_changes_nothing_and_a_failing_notebook_is_left_alone(tmp_path):
+    bad = write(tmp_path / "01_bad.ipynb", "x = 1", "y = x / 0")
+    sample = write(tmp_path / "02_a.ipynb", WIDGETS, PRINTS, "ipywidgets.IntSlider()", "")
+    before = bad.read_bytes()
+    done = make_notebooks(bad, sample)
+    assert done.returncode == 1
+    assert bad.read_bytes() == before
+    assert done.stdout == "02_a.ipynb: updated\n"
+    assert f"01_bad.ipynb, cell {nbformat.read(bad, as_version=4).cells[2].id}:" in done.stderr
+    assert "y = x / 0" in done.stderr and "ZeroDivisionError" in done.stderr
+
     first = sample.read_bytes()
-    assert make_notebooks(sample).stdout == "01_a.ipynb: unchanged\n"
+    assert make_notebooks(sample).stdout == "02_a.ipynb: unchanged\n"
     assert sample.read_bytes() == first
     assert first.endswith(b"}\n")
 
@@ -53,25 +61,12 @@ def test_a_second_run_changes_nothing(tmp_path):
     title, setup, prints, slider = notebook.cells  # the empty cell is gone
     assert [title.id, setup.id, prints.id] == ["does-it-run-1", "setup", "does-it-run-2"]
     assert [setup.execution_count, prints.execution_count, slider.execution_count] == [1, 2, 3]
-    before, picture, after = prints.outputs
-    assert (before.text, after.text) == ("a\nb\n", "c\n")
+    printed, picture, after = prints.outputs
+    assert (printed.text, after.text) == ("a\nb\n", "c\n")
     assert picture.data.keys() == {"image/png", "text/plain"}
     assert slider.outputs[0].data == {"text/plain": "IntSlider(value=0)"}
     assert notebook.metadata == METADATA
     assert all(cell.metadata == {} for cell in notebook.cells)
-
-
-def test_a_failing_notebook_is_named_and_left_alone(tmp_path):
-    bad = write(tmp_path / "01_bad.ipynb", "x = 1", "y = x / 0")
-    good = write(tmp_path / "02_good.ipynb", "print('fine')")
-    before = bad.read_bytes()
-    done = make_notebooks(bad, good)
-    assert done.returncode == 1
-    assert bad.read_bytes() == before
-    assert done.stdout == "02_good.ipynb: updated\n"
-    assert f"01_bad.ipynb, cell {nbformat.read(bad, as_version=4).cells[2].id}:" in done.stderr
-    assert "y = x / 0" in done.stderr
-    assert "ZeroDivisionError" in done.stderr
 
 
 def stream(text, name="stdout"):

@@ -1,6 +1,7 @@
 """The parts of the website that need no browser. tests/browser/test_website.py has the pages."""
 
 import json
+import re
 import subprocess
 
 import nbformat
@@ -8,6 +9,7 @@ import pytest
 import torch
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from test_site_search import unpacked
 
 from helpers.curves import plot_gradient_curve
 from helpers.explore import explore, explore_backward, freeze, freezing
@@ -19,6 +21,14 @@ from tools.website import building, pages, recording
 from tools.website.cells import cell_html
 from tools.website.links import NOTEBOOKS, page_files, page_url
 from tools.website.pages import Page, front_page, markdown_page, notebook_page
+
+
+@pytest.fixture(scope="module")
+def slider():
+    """A frozen explorer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(freezing, "SETTINGS", 30)  # enough, and quick
+        return freeze(explore(torch.nn.functional.elu, alpha=(0.0, 1.0, 1.0)))
 
 
 @pytest.mark.parametrize(
@@ -103,9 +113,8 @@ def test_a_folded_output_is_behind_a_click_and_not_in_the_search(tmp_path):
 
 
 @pytest.mark.parametrize("repository", [None, "owner/repo"])
-def test_the_front_page_links_to_the_repository_if_there_is_one(monkeypatch, repository):
+def test_the_front_page_links_to_the_repository_if_there_is_one(monkeypatch, slider, repository):
     monkeypatch.setattr(pages, "address", lambda: repository)
-    slider = freeze(explore(torch.nn.functional.elu, alpha=(0.0, 1.0, 1.0)))
     notebook = Page("00_start_here.html", "Why?", "", frozen={"slider": slider})
     page = front_page([notebook])
     body = page.body
@@ -124,14 +133,14 @@ def test_who_wants_to_write_an_answer_hears_how():
     assert 'To write your answer, <a href="index.html#kernel">' in shown
 
 
-@pytest.mark.parametrize("point, said", [({"point": 1.0}, 1), ({}, 0)])
-def test_a_page_says_that_step_needs_a_kernel(monkeypatch, point, said):
+def test_a_page_says_that_step_needs_a_kernel(monkeypatch, slider):
     monkeypatch.setattr(freezing, "SETTINGS", 30)  # enough, and quick
     about = {"image/png": {"alt": "", "width": 1}}
     output = new_output("execute_result", data={"image/png": "iVBO"}, metadata=about)
     cell = new_code_cell("explorer", id="a", outputs=[output])
-    elu = explore(torch.nn.functional.elu, alpha=(0.0, 1.0, 1.0), **point)
-    assert cell_html(cell, {"a": freeze(elu)}).count("<em>Step</em>") == said
+    steps = freeze(explore(torch.nn.functional.elu, alpha=(0.0, 1.0, 1.0), point=1.0))
+    shown = [cell_html(cell, {"a": frozen}).count("<em>Step</em>") for frozen in (steps, slider)]
+    assert shown == [1, 0]
 
 
 def test_of_a_playground_a_page_gets_the_examples_and_says_how_to_type():
@@ -176,31 +185,71 @@ def test_an_explorer_may_store_another_picture_than_it_starts_with(tmp_path, mon
     assert recording.frozen(tmp_path / "a.ipynb")["a"]["controls"]
 
 
-def test_only_notebooks_that_changed_are_run_again(tmp_path, monkeypatch):
-    ran, notebooks = [], [tmp_path / "a.ipynb", tmp_path / "b.ipynb"]
+def test_pictures_are_kept_until_something_they_depend_on_changes(tmp_path, monkeypatch):
+    ran, source = [], tmp_path / "helpers" / "curves.py"
+    notebooks = [tmp_path / "a.ipynb", tmp_path / "b.ipynb"]
 
     def run(command, **options):
-        ran.append(command[-2].name)
-        command[-1].write_text(json.dumps({command[-2].stem: len(ran)}))
+        ran.append(command[-2].stem)
+        command[-1].write_text(json.dumps({command[-2].stem: {}}))
         return subprocess.CompletedProcess(command, 0)
 
     monkeypatch.setattr(building.subprocess, "run", run)
+    monkeypatch.setattr(building, "ROOT", tmp_path)
     monkeypatch.setattr(building, "KEPT", tmp_path / "kept")
-    for path in notebooks:
+    source.parent.mkdir()
+    for path in (*notebooks, source):
         path.write_text("first")
-    first = building.recorded(notebooks)
-    assert sorted(ran) == ["a.ipynb", "b.ipynb"]
-    assert building.recorded(notebooks) == first and len(ran) == 2
-    notebooks[0].write_text("second")
-    assert building.recorded(notebooks)[notebooks[0]] == {"a": 3}
-    assert len(list(building.KEPT.iterdir())) == 2, "what is of no use is kept"
+    for change, again in (
+        (lambda: None, ["a", "b"]),
+        (lambda: None, []),
+        (lambda: notebooks[0].write_text("second"), ["a"]),
+        (lambda: source.write_text("second"), ["a", "b"]),
+        (lambda: monkeypatch.setattr("torch.__version__", "1.0"), ["a", "b"]),
+        (lambda: monkeypatch.setattr("matplotlib.__version__", "1.0"), ["a", "b"]),
+    ):
+        change()
+        ran.clear()
+        assert building.recorded(notebooks) == {path: {path.stem: {}} for path in notebooks}
+        assert sorted(ran) == again
+        assert len(list(building.KEPT.iterdir())) == 2, "what is of no use is kept"
 
 
-def test_pictures_of_another_matplotlib_are_not_kept(tmp_path, monkeypatch):
-    (tmp_path / "a.ipynb").write_text("")
-    before = building._seal(tmp_path / "a.ipynb")
-    monkeypatch.setattr("matplotlib.__version__", "1.0")
-    assert building._seal(tmp_path / "a.ipynb") != before
+def built(folder, files, frozen):
+    """A site of these files alone."""
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        named = {file: f"{file.stem}.html" for file in files}
+        patch.setattr(building, "page_files", lambda: named)
+        building.build(folder, frozen)
+    return folder
+
+
+def test_each_page_and_the_search_have_what_stands_in_their_own_file(tmp_path, slider):
+    a, b, c = files = [tmp_path / name for name in ("a.ipynb", "b.ipynb", "c.md")]
+    c.write_text("# Text c\n\n## Part\n\nis c\n")
+    frozen = {file: {f"slider-{file.stem}": slider} for file in (a, b)}
+    for site, say in (("first", "is"), ("second", "is now")):
+        for file in (a, b):
+            said = new_output("stream", name="stdout", text=f"{say} {file.stem}")
+            cells = [new_markdown_cell(f"# Why {file.stem}?\n\n## Part")]
+            cells.append(new_code_cell("f()", outputs=[said]))
+            nbformat.write(new_notebook(cells=cells), file)
+        folder = built(tmp_path / site, files, frozen)
+        for name, neighbour in (("a", {"next": "b.html"}), ("b", {"prev": "a.html"})):
+            page = BeautifulSoup((folder / f"{name}.html").read_text(), "html.parser")
+            assert [each.string for each in page.find_all("pre", "output")] == [f"{say} {name}"]
+            assert {link["rel"][0]: link["href"] for link in page.select("a[rel]")} == neighbour
+            assert page.find("script", src=f"frozen/{name}.js")
+            script = (folder / "frozen" / f"{name}.js").read_text()
+            assert re.findall(r"slider-\w", script) == [f"slider-{name}"]
+        searched = unpacked((folder / "static" / "search-index.js").read_text())
+        parts = [[searched["pages"][page][0], *rest] for page, *rest in searched["sections"]]
+        assert [part for part in parts if part[1] == "Part"] == [
+            ["a.html", "Part", "Part", f"f() {say} a"],
+            ["b.html", "Part", "Part", f"f() {say} b"],
+            ["c.html", "Part", "part", "is c"],
+        ]
 
 
 def test_a_folder_that_is_no_site_is_not_emptied(tmp_path, monkeypatch):

@@ -37,7 +37,7 @@ optimizer.step()
 import helpers
 import torch
 import autograd_surprises
-from autograd_surprises import explain, explain_error, report_card, trace, watch
+from autograd_surprises import explain, explain_error, trace, watch
 
 w = torch.ones(2, requires_grad=True)
 bias = torch.ones(2, requires_grad=True)
@@ -45,7 +45,6 @@ with trace() as t:
     loss = (helpers.cut(3 * w) + bias).sum()
 report = t.explain(loss, {"w": w})
 print(explain(loss, {"w": w}), report, report._repr_html_(), report.graph())
-print(report_card(torch.sin, torch.randn(3)))
 with watch(torch.nn.Linear(2, 1)) as watched:
     pass
 try:
@@ -106,6 +105,7 @@ def user(wheel, tmp_path_factory):
     folder = tmp_path_factory.mktemp("user")
     wheel.extractall(folder / "installed")
     (folder / "installed" / "sitecustomize.py").write_text(WITHOUT)
+    wheel.extractall(folder / "types")  # without that
     (folder / "project").mkdir()
     for name, text in FILES.items():
         (folder / "project" / name).write_text(text)
@@ -126,40 +126,39 @@ def run(user, *arguments, folder="project"):
     return done.stdout, done.stderr
 
 
+COMMANDS = """
+import runpy, sys
+for command in (
+    "card torch:sin --shape 3",
+    "--json r.json --html r.html train.py",
+):
+    sys.argv = ["autograd_surprises", *command.split()]
+    try:
+        runpy.run_module("autograd_surprises", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        assert not end.code, end
+runpy.run_path("diagnose.py")
+"""
+
+
 def test_the_diagnosis_needs_torch_alone_and_leaves_a_users_helpers_to_the_user(user):
-    shown, _ = run(user, "diagnose.py")
-    assert "helpers.py:3: return score.detach()" in shown
-    assert "vmap(grad)" in shown, "the report card of torch.sin"
-    *_, helpers, own = shown.splitlines()
+    printed, shown = run(user, "-c", COMMANDS)
+    *_, helpers, own = printed.splitlines()
     assert Path(own) == user / "installed" / "autograd_surprises" / "__init__.py"
     assert Path(helpers) == user / "project" / "helpers.py"
-
-
-def test_the_commands_need_torch_alone(user):
-    watched = "-m", "autograd_surprises", "--json", "r.json", "--html", "r.html", "train.py"
-    _, shown = run(user, *watched)
-    assert "helpers.py:3: return score.detach()" in shown
+    cut = "helpers.py:3: return score.detach()"
+    assert "vmap(grad)" in printed and cut in printed and cut in shown
     (step,) = json.loads((user / "project" / "r.json").read_text())["reports"]
     assert step["step"] == 1
     assert "<pre>" in (user / "project" / "r.html").read_text(), "the graph as text"
-    card, _ = run(user, "-m", "autograd_surprises", "card", "torch:sin", "--shape", "3")
-    assert "vmap(grad)" in card
 
 
-def test_every_module_of_the_diagnosis_but_its_pictures_needs_torch_alone(user):
-    names = [
-        ".".join(file.relative_to(user / "installed").with_suffix("").parts)
-        for file in (user / "installed" / "autograd_surprises").rglob("*.py")
-        if file.stem not in ("__main__", *PICTURES)
-    ]
-    imported = f"import sys, importlib; [*map(importlib.import_module, {names})]"
-    code = f"{imported}; print({{'helpers', 'lessons'}} & {{*sys.modules}})"
-    assert run(user, "-c", code)[0] == "set()\n"
-
-
-def test_a_missing_package_is_one_sentence_with_its_remedy(user):
-    code = """
-import importlib, autograd_surprises.show.graph_picture as graph_picture
+MISSING = """
+import importlib, sys
+for name in {names}:
+    importlib.import_module(name)
+print({{"helpers", "lessons"}} & {{*sys.modules}})
+import autograd_surprises.show.graph_picture as graph_picture
 graph = graph_picture.BoxGraph((graph_picture.Box("leaf", ("x",)),), ())
 for module in ("helpers.curves", "helpers.explore", "lessons", "lessons.installation", ""):
     try:
@@ -168,37 +167,41 @@ for module in ("helpers.curves", "helpers.explore", "lessons", "lessons.installa
         print(error)
 print(graph._repr_mimebundle_()["text/plain"])
 """
-    *sentences, graph, _, remedy = run(user, "-c", code, folder=".")[0].splitlines()
+
+
+def test_what_needs_more_than_torch_says_so_in_one_sentence_with_its_remedy(user):
+    names = [
+        ".".join(file.relative_to(user / "installed").with_suffix("").parts)
+        for file in (user / "installed" / "autograd_surprises").rglob("*.py")
+        if file.stem not in ("__main__", *PICTURES)
+    ]
+    shown, _ = run(user, "-c", MISSING.format(names=names), folder=".")
+    others, *sentences, graph, _, remedy = shown.splitlines()
+    assert others == "set()", "the diagnosis has imported one of the others"
     sentence = 'matplotlib is missing: run pip install "autograd-surprises[notebooks]"'
     assert sentences == [sentence] * 5
     assert graph == "x" and sentence in remedy, "what a notebook shows of a report's graph"
 
 
-@pytest.fixture(scope="module")
-def complaints(wheel, tmp_path_factory):
-    """What mypy says of a file that uses the installed packages."""
-    folder = tmp_path_factory.mktemp("types")
-    wheel.extractall(folder / "installed")
-    (folder / "mypy.ini").write_text(MYPY)
-
-    def complaints(source):
-        (folder / "user.py").write_text(source, encoding="utf-8")
-        done = subprocess.run(
-            [sys.executable, "-m", "mypy", "user.py"],
-            env={**os.environ, "PYTHONPATH": str(folder / "installed")},
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-        )
-        return done.stdout.splitlines()[:-1], done.stderr
-
-    return complaints
+WRONG = """
+explorer: int = explore(torch.sin).curve.describe()
+watch(steps=1)
+"""
 
 
-def test_the_types_hold_for_who_imports_the_packages(complaints):
+@pytest.mark.slow
+def test_the_types_hold_for_who_imports_the_packages(user):
+    """Mypy complains of nothing but two planted faults."""
+    (user / "mypy.ini").write_text(MYPY)
     used = USER.read_text(encoding="utf-8")
-    assert complaints(used) == ([], "")
-    wrong = used + "\nexplorer: int = explore(torch.sin).curve.describe()\nwatch(steps=1)\n"
-    told, _ = complaints(wrong)
-    assert [line.rpartition("[")[2] for line in told] == ["assignment]", "arg-type]"]
+    (user / "user.py").write_text(used + WRONG, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "user.py"],
+        env={**os.environ, "PYTHONPATH": str(user / "types")},
+        cwd=user,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+    complaints = done.stdout.splitlines()[:-1]
+    assert [line.rpartition("[")[2] for line in complaints] == ["assignment]", "arg-type]"], done

@@ -5,6 +5,7 @@ content.py  what a learner finds in it
 """
 
 import ast
+import functools
 import re
 from dataclasses import dataclass
 
@@ -71,7 +72,12 @@ def text_of(output):
 
 
 def tree(cell):
-    return ast.parse(TransformerManager().transform_cell(cell.source))
+    return parsed(cell.source)
+
+
+@functools.cache
+def parsed(source):
+    return ast.parse(TransformerManager().transform_cell(source))
 
 
 def is_call(node, name):

@@ -1,0 +1,72 @@
+"""How pytest runs a notebook here, and what it says where there is no browser."""
+
+import base64
+import io
+import os
+import shutil
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+from PIL import Image
+
+from tools.notebooks import IGNORED, ROOT
+
+
+def run_pytest(folder, *arguments, **environment):
+    """In a folder with this project's conftest.py."""
+    shutil.copy(ROOT / "conftest.py", folder)
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-rs", "-p", "no:cacheprovider", *arguments],
+        env={**os.environ, **environment},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+
+
+def picture(grey):
+    """What a cell shows, as data of an output."""
+    file = io.BytesIO()
+    Image.new("L", (30, 20), grey).save(file, "png")
+    return {"image/png": base64.b64encode(file.getvalue()).decode(), "text/plain": "a picture"}
+
+
+def test_a_cell_fails_that_says_something_draws_another_picture_or_takes_too_long(tmp_path):
+    """Each is one failure: after a timeout, nbval expects the other cells to fail, too."""
+    settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text(settings, encoding="utf-8")
+    shutil.copy(ROOT / "constraints.txt", tmp_path)
+    stored = {
+        "import sys; print('planted', file=sys.stderr)": [],  # though it is not compared
+        f"display({picture(255)}, raw=True)": [new_output("display_data", picture(255))],
+        f"display({picture(254)}, raw=True)": [new_output("display_data", picture(0))],
+        "import time; time.sleep(600)": [],
+        "2": [],
+    }
+    cells = [new_code_cell(c, outputs=o, execution_count=1) for c, o in stored.items()]
+    cells[0].metadata["tags"] = cells[-1].metadata["tags"] = [IGNORED]
+    nbformat.write(new_notebook(cells=cells), tmp_path / "sample.ipynb")
+    done = run_pytest(tmp_path, "--nbval-cell-timeout=10", ".")
+    assert "3 failed, 1 passed" in done.stdout
+    for said in ("printed to stderr: ['planted", "another picture", "Timeout of 10 seconds"):
+        assert said in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("required", "result", "code"), [("", "1 skipped", 0), ("1", "1 error", 1)]
+)
+def test_without_chromium(tmp_path, required, result, code):
+    """A named skip with the remedy, or a failure with it where the browser tests must run."""
+    (tmp_path / "test_it.py").write_text("def test_it(chromium):\n    pass\n")
+    done = run_pytest(
+        tmp_path,
+        CHROMIUM="/no/such/chromium",
+        REQUIRE_BROWSER=required,
+        PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",  # quicker
+    )
+    assert done.returncode == code
+    assert result in done.stdout
+    assert "no Chromium found: apt install chromium-headless-shell" in done.stdout
