@@ -1,10 +1,12 @@
 """A function of a notebook runs in two processes, and an error in one of them is raised here."""
 
 import subprocess
+import time
 
 import pytest
 
 from autograd_surprises.report_card import pair
+from lessons import two_processes
 from lessons.two_processes import in_two_processes
 
 
@@ -37,22 +39,22 @@ def test_an_error_in_one_process_is_raised_here():
         in_two_processes(fails)
 
 
-def test_an_error_is_raised_at_once_while_the_other_process_waits(monkeypatch):
-    def fails_alone(rank):
-        if not rank:
-            dist.all_reduce(torch.ones(1))  # noqa: F821
-        raise RuntimeError("in process 1")
+def own_number(rank):
+    import os
 
-    def fails_alone_in_another_way(rank):
-        if not rank:
-            dist.all_reduce(torch.ones(1))  # noqa: F821
-        raise ValueError("in process 1\nand more")
+    return os.getpid()
 
-    monkeypatch.setattr(pair, "SECONDS", 30)
-    with pytest.raises(RuntimeError, match="^in process 1$"):
-        in_two_processes(fails_alone)
-    with pytest.raises(RuntimeError, match="^ValueError: in process 1\nand more$"):
-        in_two_processes(fails_alone_in_another_way)
+
+def test_the_two_processes_stay_also_after_an_error_in_both():
+    def fails(rank):
+        dist.all_reduce(torch.ones(1))  # noqa: F821
+        raise RuntimeError(f"in process {rank}")
+
+    first, second = in_two_processes(own_number)
+    assert first != second
+    with pytest.raises(RuntimeError, match="in process"):
+        in_two_processes(fails)
+    assert in_two_processes(own_number) == [first, second]
 
 
 def test_what_a_function_does_not_bring_along_is_named():
@@ -60,10 +62,42 @@ def test_what_a_function_does_not_bring_along_is_named():
         in_two_processes(lambda rank: pytest)
 
 
+def test_a_process_that_ends_is_replaced():
+    def ends(rank):
+        import os
+
+        os._exit(3)
+
+    before = in_two_processes(own_number)
+    with pytest.raises(RuntimeError, match="a process ended without a word"):
+        in_two_processes(ends)
+    assert not {*in_two_processes(own_number)} & {*before}
+
+
+def test_a_process_ends_with_the_one_that_started_it(tmp_path):
+    command = two_processes.COMMAND.format(rank=0)
+    alone = pair.start(["-c", command], tmp_path / "log", stdin=subprocess.DEVNULL)
+    assert alone.wait(timeout=60) == 0
+
+
+def test_an_error_is_raised_at_once_while_the_other_process_waits():
+    def fails_alone(rank):
+        if not rank:
+            dist.all_reduce(torch.ones(1))  # noqa: F821
+        raise ValueError("in process 1\nand more")
+
+    in_two_processes(own_number)  # so that both have started
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match="^ValueError: in process 1\nand more$"):
+        in_two_processes(fails_alone)
+    assert time.monotonic() - start < two_processes.SECONDS / 2
+
+
 def test_a_machine_without_processes_is_told_to_skip(monkeypatch):
     def refuse(*args, **kwargs):
         raise PermissionError("not here")
 
+    monkeypatch.setattr(two_processes, "_waiting", [])
     monkeypatch.setattr(pair.subprocess, "Popen", refuse)
     with pytest.raises(RuntimeError, match=r"\(not here\): skip this section"):
         in_two_processes(lambda rank: rank)
