@@ -31,22 +31,29 @@ def hand_in(result: object, rank: int, folder: str) -> None:
     os._exit(0)  # gloo's threads sometimes abort a process that exits normally
 
 
-def give_up(reason: str, rank: int, folder: str) -> None:
-    """In one of the two processes: store why it has no result, and wait until it is killed.
+def start(arguments: list[str], log: Path, **options) -> subprocess.Popen:
+    """Run Python, with what this process can import. What it writes to stderr goes to `log`."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    for _, name in socket.if_nameindex():
+        if name.startswith("lo"):  # the loopback: 127.0.0.1
+            environment["GLOO_SOCKET_IFNAME"] = name
+    command = [sys.executable, *arguments]
+    with open(log, "w") as errors:
+        return subprocess.Popen(
+            command, env=environment, stdout=subprocess.DEVNULL, stderr=errors, **options
+        )
 
-    If it ended by itself, the other process might raise an error, too: that of a lost connection.
-    """
-    Path(folder, f"{rank}.writing").write_text(reason)
-    os.rename(f"{folder}/{rank}.writing", f"{folder}/{rank}.reason")
-    time.sleep(SECONDS)
-    os._exit(1)
+
+def last_words(log: Path) -> str:
+    """The last line in this log of a process that ended without a result."""
+    errors = log.read_text().strip().splitlines()
+    return errors[-1] if errors else "a process ended without a word"
 
 
 def results_of_two(arguments: Callable[[int], list[str]], folder: Path) -> list:
     """Run Python twice, with the arguments for rank 0 and 1: what both hand in, in this folder.
 
-    Raises RuntimeError with the reason of a process that gave up, or the last line of one that
-    ended without a result.
+    Raises RuntimeError with the last line of a process that ended without a result.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -54,36 +61,19 @@ def results_of_two(arguments: Callable[[int], list[str]], folder: Path) -> list:
     Traceback (most recent call last):
     RuntimeError: ZeroDivisionError: division by zero
     """
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    for _, name in socket.if_nameindex():
-        if name.startswith("lo"):  # the loopback: 127.0.0.1
-            environment["GLOO_SOCKET_IFNAME"] = name
     results = [folder / f"{rank}.pt" for rank in range(2)]
     end = time.monotonic() + SECONDS
+    logs = [folder / f"{rank}.txt" for rank in range(2)]
     with ExitStack() as stack:
-        running = [
-            _start([sys.executable, *arguments(rank)], folder / f"{rank}.txt", environment, stack)
-            for rank in range(2)
-        ]
+        running = []
+        for rank, log in enumerate(logs):
+            running.append(stack.enter_context(start(arguments(rank), log)))
+            stack.callback(running[-1].kill)
         while not all(result.exists() for result in results):
-            for rank, process in enumerate(running):
-                reason = folder / f"{rank}.reason"
-                if reason.exists():
-                    raise RuntimeError(reason.read_text())
-                if process.poll() is not None and not results[rank].exists():
-                    errors = (folder / f"{rank}.txt").read_text().strip().splitlines()
-                    raise RuntimeError(errors[-1] if errors else "a process ended without a word")
+            for process, result, log in zip(running, results, logs, strict=True):
+                if process.poll() is not None and not result.exists():
+                    raise RuntimeError(last_words(log))
             if time.monotonic() > end:
                 raise RuntimeError(f"the two processes did not end within {SECONDS} s")
             time.sleep(0.05)
         return [torch.load(result) for result in results]
-
-
-def _start(command, log, environment, stack):
-    with open(log, "w") as errors:
-        process = subprocess.Popen(
-            command, env=environment, stdout=subprocess.DEVNULL, stderr=errors
-        )
-    stack.callback(process.wait)
-    stack.callback(process.kill)
-    return process
