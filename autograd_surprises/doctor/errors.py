@@ -134,7 +134,8 @@ def _hooked(history, message, needed):
 
 
 def _inference(history, message, needed):
-    return [("inference mode was last entered at", inference_at())]
+    # Without a recording, what the last trace saw may be another place.
+    return [("inference mode was last entered at", inference_at())] if history.calls else []
 
 
 SEARCHES = {

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from examined import HARMLESS, SYMPTOMS, complaints
+from examined import HARMLESS, SYMPTOMS, complaints, names_a_guilty_line, right
 from judging import seed
 from patients import CURED, PATIENTS
 from patients.patient import patient as register
@@ -111,6 +111,19 @@ def test_without_a_trace_the_doctor_names_the_cause(patient):
     said = visits(patient.name)["alone"]
     found = {finding.cause for finding in said.findings}.intersection(patient.causes)
     assert bool(found) != bool(patient.missed_alone), said.text
+
+
+RAISED_ELSEWHERE = {"inference_tensor", "attack_under_no_grad"}  # only a trace knows the line
+
+
+def test_without_a_trace_a_line_is_named_only_if_it_is_guilty():
+    named = {}
+    for name, patient in PATIENTS.items():
+        for found in right(visits(name)["alone"].findings, patient):
+            if found.where:
+                named[name] = names_a_guilty_line(found, patient)
+    assert {name for name, guilty in named.items() if not guilty} == RAISED_ELSEWHERE
+    assert len(named) > 15
 
 
 @each()

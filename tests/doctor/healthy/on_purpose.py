@@ -101,23 +101,6 @@ def clipped_policy():
 
 
 @healthy()
-def episode():
-    policy = nn.Linear(3, 2)
-
-    def loss():
-        log_probabilities, rewards = [], []
-        for state in torch.randn(6, 3):
-            choice = Categorical(logits=policy(state))
-            action = choice.sample()
-            log_probabilities.append(choice.log_prob(action))
-            rewards.append(float(action.item() == 1) - 0.3 * len(rewards))
-        later = torch.tensor(rewards).flip(0).cumsum(0).flip(0)
-        return -(torch.stack(log_probabilities) * (later - later.mean())).sum()
-
-    return policy, loss
-
-
-@healthy()
 def moving_average_teacher():
     student = nn.Sequential(nn.Linear(5, 12), nn.Tanh(), nn.Linear(12, 4))
     teacher = copy.deepcopy(student).requires_grad_(False)

@@ -1,7 +1,5 @@
 """Training steps with nothing wrong: each returns a model and a function that computes the loss."""
 
-import copy
-
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -15,14 +13,6 @@ def regression():
     model = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 1))
     x, target = torch.randn(8, 3), torch.randn(8, 1)
     return model, lambda: F.mse_loss(model(x), target)
-
-
-@healthy()
-def classification():
-    model = nn.Sequential(nn.Linear(3, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU())
-    model.append(nn.Linear(32, 4))
-    x, target = torch.randn(16, 3), torch.randint(4, (16,))
-    return model, lambda: F.cross_entropy(model(x), target)
 
 
 @healthy()
@@ -86,20 +76,6 @@ def a_flag_that_a_decorated_forward_reads():
 
 
 @healthy()
-def convolution():
-    model = nn.Sequential(
-        nn.Conv2d(1, 8, 3, bias=False),  # batch norm would take a bias away again
-        nn.BatchNorm2d(8),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
-        nn.Linear(8 * 3 * 3, 4),
-    )
-    x, target = torch.randn(4, 1, 8, 8), torch.randint(4, (4,))
-    return model, lambda: F.cross_entropy(model(x), target)
-
-
-@healthy()
 def straight_through():
     encoder, decoder = nn.Linear(3, 4), nn.Linear(4, 3)
     x = torch.randn(8, 3)
@@ -113,45 +89,12 @@ def straight_through():
 
 
 @healthy()
-def q_learning():
-    online = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
-    target = copy.deepcopy(online).requires_grad_(False)
-    state, next_state = torch.randn(8, 4), torch.randn(8, 4)
-    action, reward = torch.randint(2, (8, 1)), torch.randn(8)
-
-    def loss():
-        value = online(state).gather(1, action).squeeze(1)
-        with torch.no_grad():
-            best = target(next_state).max(dim=1).values
-        return F.smooth_l1_loss(value, reward + 0.9 * best)
-
-    return online, loss
-
-
-@healthy()
 def gumbel_softmax():
     encoder, decoder = nn.Linear(6, 5), nn.Linear(5, 6)
     x = torch.randn(8, 6)
     return nn.ModuleList([encoder, decoder]), lambda: F.mse_loss(
         decoder(F.gumbel_softmax(encoder(x), hard=True)), x
     )
-
-
-@healthy()
-def recurrent():
-    class Tagger(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.embedding = nn.Embedding(10, 4)
-            self.cell = nn.LSTM(4, 6, batch_first=True)
-            self.head = nn.Linear(6, 3)
-
-        def forward(self, words):
-            return self.head(self.cell(self.embedding(words))[0])
-
-    model = Tagger()
-    words, tags = torch.randint(10, (4, 5)), torch.randint(3, (4, 5))
-    return model, lambda: F.cross_entropy(model(words).flatten(0, 1), tags.flatten())
 
 
 @healthy()

@@ -17,7 +17,6 @@ from patients import (  # noqa: F401 (importing them fills PATIENTS and CURED)
     threads_none,
     threads_none_other,
     threads_not_trained,
-    threads_wrong,
     threads_zero,
     wrong_number,
     zero_flat,

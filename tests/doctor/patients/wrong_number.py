@@ -281,3 +281,28 @@ def batch_by_batch():
         (weight * batch).square().sum().backward()
         optimizer.step()
     return Visit((weight * torch.tensor([2.0, 1.0])).square().sum(), {"weight": weight})
+
+
+def scores_and_column():
+    policy = nn.Linear(4, 3)
+    log_prob = policy(torch.randn(8, 4)).log_softmax(1)[range(8), torch.randint(3, (8,))]
+    return policy, log_prob, torch.randn(8, 1)
+
+
+@patient(
+    "an advantage of each sample with each, made of constants",
+    status="wrong", cause="broadcast", missed_alone="the graph keeps no shape of a constant",
+)  # fmt: skip
+def advantages_of_constants():
+    policy, log_prob, values = scores_and_column()
+    advantage = torch.randn(8) - values  #!
+    loss = -(advantage * log_prob).mean()
+    return Visit(loss, policy)
+
+
+@cured("advantages_of_constants")
+def distances_of_all_pairs():
+    policy, log_prob, _ = scores_and_column()
+    target = torch.randn(8)
+    loss = (log_prob.unsqueeze(1) - target).square().mean()  # each with each is meant
+    return Visit(loss, policy)
