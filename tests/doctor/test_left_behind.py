@@ -229,30 +229,14 @@ def ways_to_replace(source):
     return found
 
 
-@pytest.mark.parametrize(
-    "source", ["torch.exp = fast", "setattr(nn.Module, 'x', 1)", "mock.patch(F, 'relu')"]
-)
-def test_another_way_to_replace_a_method_is_seen(source):
-    assert ways_to_replace(source)
-
-
 def test_there_is_one_way_to_replace_a_method_of_torch():
+    assert ways_to_replace("torch.exp = fast") and ways_to_replace("setattr(nn.Module, 'x', 1)")
     files = [path for folder in OURS for path in Path(folder).rglob("*.py")]
-    assert len(files) > 100
     ways = {path.name for path in files if ways_to_replace(path.read_text("utf-8"))}
     assert ways == {"patches.py"}
 
 
-def test_an_inherited_method_is_inherited_again():
-    def doubled(clamp, active):
-        return lambda x, *bounds: clamp(2 * x, *bounds)
-
-    with Patches((torch.Tensor, "clamp", doubled)):
-        assert torch.ones(1).clamp(0, 3).item() == 2
-    assert "clamp" not in vars(torch.Tensor)
-
-
-def test_a_replacement_lasts_until_its_last_user_leaves():
+def test_a_replacement_lasts_until_its_last_user_leaves_and_is_inherited_again():
     def doubled(clamp, active):
         return lambda x, *bounds: clamp(2 * x if active else x, *bounds)
 
@@ -263,6 +247,7 @@ def test_a_replacement_lasts_until_its_last_user_leaves():
         assert (outer_replaced, inner_replaced) == (True, False)
         assert torch.ones(1).clamp(0, 3).item() == 2
     assert torch.ones(1).clamp(0, 3).item() == 1
+    assert "clamp" not in vars(torch.Tensor)
 
 
 def replaced_by_somebody(owner, name, monkeypatch):
@@ -281,11 +266,12 @@ def replaced_by_somebody(owner, name, monkeypatch):
 def use_every_patched_method():
     layer = nn.Linear(2, 1)
     nn.Identity().register_full_backward_hook(lambda *what: None)
-    torch.optim.SGD(layer.parameters(), lr=0.1)
+    sgd = torch.optim.SGD(layer.parameters(), lr=0.1)
     layer(torch.ones(1, 2)).sum().backward()
     torch.autograd.backward(layer(torch.ones(1, 2)).sum())
     with torch.inference_mode():
         torch.compile(torch.neg, backend="eager")(torch.ones(1))
+    return built_at(sgd)
 
 
 @each_patched
@@ -294,12 +280,11 @@ def test_a_patch_that_somebody_puts_on_meanwhile_stays_and_works(owner, name, mo
     with everything_on():
         somebodys, counted = replaced_by_somebody(owner, name, monkeypatch)
     assert getattr(owner, name) is somebodys
-    use_every_patched_method()
-    assert counted
+    assert use_every_patched_method() is None and counted
     del counted[:]
-    with watch() as w:
-        use_every_patched_method()
-    assert counted and w.step == 2
+    with watch() as w, trace():
+        assert use_every_patched_method() is not None
+    assert counted and w.step == 1
     assert getattr(owner, name) is somebodys
 
 
@@ -338,19 +323,6 @@ def test_a_wrapper_whose_time_is_over_records_nothing_twice(monkeypatch):
     with trace() as t:
         nn.Parameter(torch.ones(1))
     assert [call.name for call in t.calls] == ["ones", "Parameter"]
-
-
-def test_a_patch_of_somebody_else_stays(monkeypatch):
-    def patched(module, *args, **kwargs):
-        seen.append(module)
-        return plain(module, *args, **kwargs)
-
-    seen, plain = [], nn.Module.__call__
-    monkeypatch.setattr(nn.Module, "__call__", patched)
-    with trace():
-        nn.Identity()(torch.ones(1))
-    assert len(seen) == 1
-    assert nn.Module.__call__ is patched
 
 
 def test_a_trace_that_cannot_begin_leaves_nothing_behind(monkeypatch):
@@ -407,27 +379,6 @@ def test_what_another_thread_does_is_not_recorded(other_is_traced):
     if other_is_traced:
         assert [call.name for call in traces[0].calls] == ["ones", "Parameter"]
         assert traces[0].calls[1].where.module == "Waits"
-
-
-def test_an_optimizer_that_is_patched_inside_of_a_trace_stays_patched(monkeypatch):
-    """A library that is imported inside may do so."""
-    monkeypatch.setattr(torch.optim.Optimizer, "__init__", torch.optim.Optimizer.__init__)
-    counted = []
-    with trace():
-        below = torch.optim.Optimizer.__init__
-
-        def patched(*args, **kwargs):
-            counted.append(1)
-            below(*args, **kwargs)
-
-        torch.optim.Optimizer.__init__ = patched
-    assert torch.optim.Optimizer.__init__ is patched
-    with trace() as t:
-        sgd = torch.optim.SGD([leaf(1.0)], lr=0.1)
-    assert len(counted) == 1 and built_at(sgd) is not None
-    assert torch.optim.Optimizer.__init__ is patched
-    assert built_at(torch.optim.SGD([leaf(1.0)], lr=0.1)) is None, "nothing is noted outside"
-    assert t.error is None
 
 
 def test_a_patched_method_keeps_its_signature():

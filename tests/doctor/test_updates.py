@@ -157,77 +157,43 @@ def scaled(steps, scales, fused=False):
 
 HUGE = 2.0**100  # as a scale, it makes each gradient in float16 infinite
 ALWAYS = {step: HUGE for step in range(9)}
-BUGS |= {
-    "a loss that requires a gradient again": (lambda: detached(4), "none", "detach/call", {}),
-    "only one step, which no loss reaches": (lambda: detached(1), "none", "no-loss", {}),
-    **{
-        f"a generator behind a detach, {name}": (
-            functools.partial(adversarial, critics, False, rounds),
-            "none",
-            "detach/call",
-            options,
-        )
-        for name, critics, rounds, options in [
-            ("", 1, 4, {}),
-            ("in steps that are asked for", 1, 4, {"steps": (1, 2, 3, 4)}),
-            ("that waits for long", 12, 3, {}),
-        ]
-    },
-    **{
-        f"two parts behind a detach, {every}": (
-            functools.partial(two_parts, every, True, steps),
-            "none",
-            "detach/call",
-            {},
-        )
-        for every, steps in [((1, 1), 8), ((2, 1), 8), ((4, 4), 12)]
-    },
-    "a head that is never used": (lambda: one_head(4), "none", "unused/never", {}),
-    "a head that is not used in the only step": (lambda: one_head(1), "none", "unused/never", {}),
-    "a learning rate of 0": (lambda: at_rate(0.0), "not trained", "learning-rate/all", {}),
-    "a schedule that stays at 0": (
-        lambda: at_rate(1e-3, warm_up=float("inf")),
-        "not trained",
-        "learning-rate/all",
-        {},
-    ),
-    "rounded away in float32": (lambda: at_rate(1e-14), "not trained", "lost-update/single", {}),
-    "rounded away in bfloat16": (lambda: in_bfloat16(1e-6), "not trained", "lost-update/half", {}),
-    "rounded away also at the end of a warm-up": (
-        lambda: in_bfloat16(1e-6, 20, warm_up=5),
-        "not trained",
-        "lost-update/half",
-        {},
-    ),
-}
-HEALTHY |= {
-    "a generator": (lambda: adversarial(1, real=True), ""),
-    "a generator that waits for long": (lambda: adversarial(12, real=True, rounds=3), ""),
-    "two parts": (two_parts, ""),
-    "two parts of another rhythm": (lambda: two_parts((2, 1)), ""),
-    "two parts without a common step": (lambda: two_parts((3, 4), steps=12), ""),
-    "two parts, accumulated": (lambda: two_parts((4, 4), steps=12), ""),
-    "float32 at a small rate": (lambda: at_rate(1e-6, kind=torch.optim.AdamW), ""),
-    "a warm-up that begins at 0": (lambda: at_rate(0.01, warm_up=100), ""),
-    "one step of a warm-up": (lambda: at_rate(0.01, 1, warm_up=100), "early"),
-    "a warm-up from what is rounded away": (lambda: in_bfloat16(0.1, 40, warm_up=1000), ""),
-    "a fused optimizer whose steps are all skipped": (
-        lambda: scaled(3, ALWAYS, fused=True),
-        "skipped-steps",
-    ),
-    **{
-        f"a scaler that skips {name}, {'' if fused else 'not '}fused": (
-            functools.partial(scaled, 8, scales, fused),
-            "",
-        )
-        for fused in (False, True)
-        for name, scales in [
-            ("the first steps", {1: HUGE, 2: HUGE, 3: 8.0}),
-            ("a late step", {4: HUGE, 5: 8.0}),
-            ("the last step", {8: HUGE}),
-        ]
-    },
-}
+DETACHED, WAITING = ("none", "detach/call"), "a generator that waits for long"
+BUGS |= {name: (loop, *found, {}) for name, loop, found in [
+    ("a loss that requires a gradient again", lambda: detached(4), DETACHED),
+    ("only one step, which no loss reaches", lambda: detached(1), ("none", "no-loss")),
+    ("a generator", lambda: adversarial(1, real=False), DETACHED),
+    (WAITING, lambda: adversarial(12, real=False, rounds=3), DETACHED),
+    ("two parts", lambda: two_parts((1, 1), cut=True), DETACHED),
+    ("two parts of another rhythm", lambda: two_parts((2, 1), cut=True), DETACHED),
+    ("two parts, accumulated", lambda: two_parts((4, 4), cut=True, steps=12), DETACHED),
+    ("a head that is never used", lambda: one_head(4), ("none", "unused/never")),
+    ("a head that is not used in the only step", lambda: one_head(1), ("none", "unused/never")),
+    ("a rate of 0", lambda: at_rate(0.0), ("not trained", "learning-rate/all")),
+    ("a schedule that stays at 0", lambda: at_rate(1e-3, warm_up=float("inf")),
+     ("not trained", "learning-rate/all")),
+    ("rounded away", lambda: at_rate(1e-14), ("not trained", "lost-update/single")),
+    ("rounded away by half", lambda: in_bfloat16(1e-6), ("not trained", "lost-update/half")),
+    ("rounded away also at the end of a warm-up", lambda: in_bfloat16(1e-6, 20, warm_up=5),
+     ("not trained", "lost-update/half")),
+]}  # fmt: skip
+BUGS["in steps that are asked for"] = *BUGS["a generator"][:3], {"steps": (1, 2, 3, 4)}
+HEALTHY |= {name: (loop, "") for name, loop in [
+    ("a generator", lambda: adversarial(1, real=True)),
+    (WAITING, lambda: adversarial(12, real=True, rounds=3)),
+    ("two parts", two_parts),
+    ("two parts of another rhythm", lambda: two_parts((2, 1))),
+    ("two parts without a common step", lambda: two_parts((3, 4), steps=12)),
+    ("two parts, accumulated", lambda: two_parts((4, 4), steps=12)),
+    ("float32 at a small rate", lambda: at_rate(1e-6, kind=torch.optim.AdamW)),
+    ("a warm-up that begins at 0", lambda: at_rate(0.01, warm_up=100)),
+    ("a warm-up from what is rounded away", lambda: in_bfloat16(0.1, 40, warm_up=1000)),
+    *((f"a scaler that skips {which}, {fused=}", functools.partial(scaled, 8, scales, fused))
+      for fused in (False, True)
+      for which, scales in [("the first steps", {1: HUGE, 2: HUGE, 3: 8.0}),
+                            ("a late step", {4: HUGE, 5: 8.0}), ("the last step", {8: HUGE})]),
+]}  # fmt: skip
+HEALTHY["one step of a warm-up"] = lambda: at_rate(0.01, 1, warm_up=100), "early"
+HEALTHY["all steps skipped, fused"] = lambda: scaled(3, ALWAYS, fused=True), "skipped-steps"
 
 
 # ---- No loss reaches what an optimizer holds
