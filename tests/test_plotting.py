@@ -257,8 +257,7 @@ def test_the_dashed_line_is_called_what_it_is():
         assert ("slope" in drawing.figure.axes[1].get_title()) == (grad_output == 1)
 
 
-@pytest.mark.parametrize("grad_output", [1, 2])
-@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("count, grad_output", [(1, 1), (1, 2), (5, 2)])
 def test_nothing_in_a_gallery_is_cut_off(count, grad_output):
     figure = plot_gallery(
         {f"curve {i}": torch.sin for i in range(count)},

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from autograd_surprises.atlas import CLASSES, atlas, select, versions
+from autograd_surprises.atlas import CLASSES, atlas, describe, select, versions
 from autograd_surprises.atlas.elementwise_operations import WELL_KNOWN
 from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
+from autograd_surprises.show.findings import with_code
 from helpers.explore.explorer import explore
 from lessons.atlas_browser import ANY, ROWS, AtlasBrowser, tiny_picture
 from lessons.drawings import CloseUpDrawing
@@ -102,6 +103,20 @@ def test_no_page_is_empty_and_none_is_missing(count, browser, monkeypatch):
         assert f"{len(seen) + 1} to {len(seen) + len(shown(browser))} of" in browser.position.value
         seen, pages = seen + shown(browser), pages + 1
     assert seen == list(some) and pages == max(1, math.ceil(count / ROWS))
+
+
+def test_each_row_shows_and_opens_its_own_operation(browser):
+    for search in ("sqrt", "relu", "sqrt"):
+        browser.search.value = search
+        for row in browser.rows[: len(shown(browser))]:
+            measured = atlas("2.13").look_up(row.name.description)
+            assert row.picture.value == tiny_picture(measured)
+            assert ET.fromstring(row.picture.value)[0].text.startswith(f"{row.name.description} ")
+            assert f"<b>{', '.join(measured.classes)}</b>" in row.words.value
+            assert with_code(describe(measured)) in row.words.value
+    for row in browser.rows[1::-1]:
+        row.name.click()
+        assert browser.explorer.summary.startswith(f"{row.name.description}, ")
 
 
 def test_a_click_that_comes_too_late_turns_no_page(browser):

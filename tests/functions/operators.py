@@ -264,3 +264,8 @@ OPERATORS = {
         product=times_jacobian_of_softmax,
     ),
 }
+
+
+def all_at_once(x):
+    """Another process can import it."""
+    return torch.stack([operator.function(x) for operator in OPERATORS.values()])

@@ -9,9 +9,11 @@ from packaging.version import Version
 from torch.autograd import forward_ad
 from torch.func import grad, jvp, vjp, vmap
 
-from autograd_surprises import report_card
+from autograd_surprises.report_card import pair, report_card
+from autograd_surprises.report_card.questions import PROCESSES, ask
+from autograd_surprises.report_card.subject import Subject
 from helpers.functions import fake_quantize, lsq_quantize
-from tests.functions.operators import OPERATORS, OTHERS, among_others
+from tests.functions.operators import OPERATORS, OTHERS, all_at_once, among_others
 from tests.functions.test_formulas import (
     each_elementwise,
     expected_gradient,
@@ -159,13 +161,21 @@ def test_an_upstream_with_a_tangent(name):
 
 
 @pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node")
-@each_operator
-def test_linearize(name):
+def test_linearize():
     """It drops what is written into y.detach(). The tangent of a product needs the right y."""
-    product = lambda x: OPERATORS[name].function(x) * x  # noqa: E731
+    product = lambda x: all_at_once(x) * x  # noqa: E731
     y, forward = torch.func.linearize(product, X)
     assert torch.equal(y, product(X))
-    same(forward(UPSTREAM), jvp(product, (X,), (UPSTREAM,))[1], X.dtype)
+    tangents = forward(UPSTREAM), jvp(product, (X,), (UPSTREAM,))[1]
+    for name, got, want in zip(OPERATORS, *tangents, strict=True):
+        same(got, want, X.dtype, name)
+
+
+def test_two_processes(monkeypatch):
+    """Both have the mean of their gradients. All operators in one pair, which takes seconds."""
+    monkeypatch.setattr(pair, "SECONDS", 1200)  # on a busy machine
+    row = ask(Subject(all_at_once, (X,)), "two processes", PROCESSES["two processes"])
+    assert row.status == "works", row
 
 
 # One compilation for all operators, each at its own row, is several times as fast as one for each.

@@ -1,5 +1,7 @@
 """Each fault is found by its own row with its own message, and by no row that it does not touch."""
 
+import functools
+
 import faulty
 import pytest
 import torch
@@ -16,17 +18,15 @@ X = torch.linspace(-2, 2, 9)
 each = pytest.mark.parametrize("name", FAULTS)
 
 
-@pytest.fixture(scope="module")
-def cards():
-    return {
-        name: report_card(found.function, X, *found.inputs, like=found.like)
-        for name, found in FAULTS.items()
-    }
+@functools.cache
+def card_of(name):
+    found = FAULTS[name]
+    return report_card(found.function, X, *found.inputs, like=found.like)
 
 
 @each
-def test_its_row_finds_the_fault(name, cards):
-    found, row = FAULTS[name], cards[name][FAULTS[name].row]
+def test_its_row_finds_the_fault(name):
+    found, row = FAULTS[name], card_of(name)[FAULTS[name].row]
     assert row.status == (WRONG if found.numbers else "refused")
     assert found.says in row.message
     assert found.remedy in row.remedy
@@ -34,19 +34,19 @@ def test_its_row_finds_the_fault(name, cards):
 
 
 @each
-def test_no_other_row_is_blamed(name, cards):
-    bad = {row.name for row in cards[name].rows if not row.fine} - {NESTED}
+def test_no_other_row_is_blamed(name):
+    bad = {row.name for row in card_of(name).rows if not row.fine} - {NESTED}
     assert bad - FAULTS[name].may == {FAULTS[name].row} | FAULTS[name].also
 
 
 @each
-def test_what_is_silently_wrong_comes_with_numbers(name, cards):
-    for row in cards[name].rows:
+def test_what_is_silently_wrong_comes_with_numbers(name):
+    for row in card_of(name).rows:
         assert bool(row.yours and row.expected) == (row.status == WRONG)
         assert row.yours != row.expected or not row.yours
 
 
-def test_each_card_is_about_its_own_function(cards):
+def test_each_card_is_about_its_own_function():
     """Two of one name, one after the other, have their own answers, and so has the first again."""
     right, wrong = faulty.Square, type("Square", (faulty.SlopeOfAnother,), {})
     said = []
@@ -55,17 +55,17 @@ def test_each_card_is_about_its_own_function(cards):
         assert card.name == "Square.apply" and card["slope"].fine == passes
         said.append(str(card))
     assert said[0] == said[2] != said[1]
-    assert {card.name for card in cards.values()} == {
+    assert {card_of(name).name for name in FAULTS} == {
         name if name[0].islower() else f"{name}.apply" for name in FAULTS
     }
 
 
-def test_forward_mode_over_forward_mode_loses_what_a_jvp_depends_on(cards):
+def test_forward_mode_over_forward_mode_loses_what_a_jvp_depends_on():
     """A bug of torch, and so of every Function whose jvp computes anything."""
     row = report_card(faulty.Square.apply, X)[NESTED]
     assert (row.status, row.yours) == ("silently wrong", "0")
     assert "spell it without a Function in forward mode" in row.remedy
-    assert cards["NoJvp"][NESTED].status == "refused"
+    assert card_of("NoJvp")[NESTED].status == "refused"
     handed_on = report_card(faulty.RoundStraightThrough.apply, X, like=identity)
     assert handed_on[NESTED].status == report_card(torch.square, X)[NESTED].status == "works"
 
@@ -120,8 +120,8 @@ def test_a_fault_of_torchs_own_forward_mode_is_called_so(name):
         assert "jvp" not in row.remedy
 
 
-def test_what_is_not_proved_is_not_claimed(cards):
-    row = cards["square_under_no_grad"][NESTED]
+def test_what_is_not_proved_is_not_claimed():
+    row = card_of("square_under_no_grad")[NESTED]
     assert row.status == WRONG and "Perhaps" in row.remedy
 
 
@@ -135,14 +135,14 @@ def test_a_function_is_not_blamed_for_torchs_operation_beside_it():
     assert row.status == "works" or "torch.linalg.solve alone" in row.remedy
 
 
-def test_each_fault_has_a_story_of_its_own(cards):
-    rows = [cards[name][found.row] for name, found in FAULTS.items()]
+def test_each_fault_has_a_story_of_its_own():
+    rows = [card_of(name)[found.row] for name, found in FAULTS.items()]
     stories = {(row.name, row.message, row.yours, row.remedy) for row in rows}
     assert len(stories) == len(FAULTS) >= 18
 
 
-def test_after_a_refused_backward_nothing_else_is_asked(cards):
-    others = [row for row in cards["TooManyGradients"].rows if row.name != FIRST]
+def test_after_a_refused_backward_nothing_else_is_asked():
+    others = [row for row in card_of("TooManyGradients").rows if row.name != FIRST]
     assert {row.status for row in others} == {"not applicable", "skipped"}
 
 

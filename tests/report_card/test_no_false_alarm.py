@@ -9,6 +9,8 @@ from faulty import NESTED
 from hypothesis import given, settings
 
 from autograd_surprises.report_card import report_card
+from autograd_surprises.report_card.questions import COMPILED, ask
+from autograd_surprises.report_card.subject import Subject
 
 x = torch.linspace(-2, 2, 9)
 positive = torch.tensor([0.2, 0.4, 0.7, 1.3])
@@ -76,7 +78,8 @@ OTHERS = {
     "conv1d": (F.conv1d, a[None, :2], weight.reshape(2, 2, 2)),
 }
 each = pytest.mark.parametrize
-with_like = each("with_like", [False, True], ids=["slope", "like"])
+# with like, test_transforms.py asks about every operator
+with_like = each("with_like", [False, pytest.param(True, marks=pytest.mark.slow)])
 
 
 def require_passed(card, but=()):
@@ -193,6 +196,7 @@ numbers = st.lists(st.floats(-50, 50, width=32), min_size=1, max_size=6)
 few = settings(max_examples=8)
 
 
+@pytest.mark.slow
 @each("function", [torch.relu, torch.sigmoid, F.hardtanh, F.gelu])
 @few
 @given(values=numbers)
@@ -200,6 +204,7 @@ def test_elementwise_on_random_numbers(function, values):
     require_passed(report_card(function, torch.tensor(values)))
 
 
+@pytest.mark.slow
 @few
 @given(data=st.data(), rows=st.integers(1, 3), inner=st.integers(1, 3), columns=st.integers(1, 3))
 def test_matmul_on_random_numbers(data, rows, inner, columns):
@@ -212,11 +217,16 @@ def test_matmul_on_random_numbers(data, rows, inner, columns):
     require_passed(report_card(torch.matmul, left, right))
 
 
-@each("name, inputs", [("relu", (x,)), ("matmul", (a, b.T))])
-def test_compiled(name, inputs):
-    card = report_card(getattr(torch, name), *inputs, compile=True)
+@pytest.mark.slow
+def test_compiled():
+    card = report_card(torch.matmul, a, b.T, compile=True)
     require_passed(card)
-    assert {row.status for row in card.rows if row.name.startswith("compile")} == {"works"}
+    assert {card[name].status for name in COMPILED} == {"works"}
+
+
+@each("name", ["compile(aot_eager)", "compile(jvp)"])
+def test_compiled_without_inductor(name):
+    assert ask(Subject(torch.relu, (x,)), name, COMPILED[name]).status == "works"
 
 
 def test_a_gradient_is_not_judged_where_there_is_no_value():

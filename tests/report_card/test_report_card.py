@@ -30,7 +30,7 @@ from autograd_surprises.report_card import (
     report_card,
     subject,
 )
-from autograd_surprises.report_card.questions import ALWAYS, FIRST, ask
+from autograd_surprises.report_card.questions import ALWAYS, COMPILED, FIRST, ask
 from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.vectors import flat
 from tools.notebooks import notebook_files
@@ -152,13 +152,6 @@ def test_what_is_skipped_is_said():
     assert not any(name in line for name in skipped for line in str(card).splitlines()[1:])
 
 
-def test_two_calls_give_the_same_text():
-    for name in ("SavesItsOutput", "WrongInFloat16", "detour"):
-        function = getattr(faulty, name)
-        function = getattr(function, "apply", function)
-        assert str(report_card(function, x)) == str(report_card(function, x))
-
-
 def test_a_new_process_gives_the_same_text():
     code = (
         "import torch, faulty; from autograd_surprises import report_card; "
@@ -269,20 +262,29 @@ def test_progress_is_shown_on_a_terminal_only(monkeypatch, capsys, terminal):
 # ---- torch.compile
 
 
+def compiled_row(function, name, like=None):
+    """This row alone: each compiles anew, and Inductor takes the longest."""
+    return ask(Subject(function, (x,), like), name, COMPILED[name])
+
+
 def test_a_function_with_jvp_does_not_compile():
-    card = report_card(faulty.RoundStraightThrough.apply, x, like=identity, compile=True)
-    row = card["compile(aot_eager)"]
-    assert (row.status, card["jvp"].status) == ("refused", "works")
-    assert "torch.compiler.is_compiling()" in row.remedy
+    row = compiled_row(faulty.RoundStraightThrough.apply, "compile(aot_eager)", identity)
+    assert row.status == "refused" and "torch.compiler.is_compiling()" in row.remedy
 
 
-def test_a_gradient_that_compile_drops_is_silently_wrong():
-    card = report_card(faulty.RoundWithoutJvp.apply, x, like=identity, compile=True)
-    dropped = "silently wrong" if TORCH < (2, 14) else "works"
-    assert card["compile(aot_eager)"].status == card["compile(inductor)"].status == "works"
-    assert card["compile(grad)"].status == dropped
-    assert (card["compile(jvp)"].status, card["compile(jvp)"].yours) == ("silently wrong", "0")
-    assert "spell it without a Function" in card["compile(jvp)"].remedy
+@pytest.mark.parametrize(
+    "name, status",
+    [
+        ("compile(aot_eager)", "works"),
+        ("compile(grad)", "silently wrong" if TORCH < (2, 14) else "works"),
+        ("compile(jvp)", "silently wrong"),
+    ],
+)
+def test_a_gradient_that_compile_drops_is_silently_wrong(name, status):
+    row = compiled_row(faulty.RoundWithoutJvp.apply, name, identity)
+    assert row.status == status
+    if name == "compile(jvp)":
+        assert row.yours == "0" and "spell it without a Function" in row.remedy
 
 
 def test_a_compiler_that_is_missing_is_no_fault(monkeypatch):
@@ -304,14 +306,7 @@ def test_the_log_speaks_again_after_compiling():
     assert logging.root.manager.disable == logging.NOTSET
 
 
-# ---- Two processes
-
-
-def test_two_processes():
-    card = report_card(faulty.Scale.apply, x, 3.0, processes=True)
-    assert card["two processes"].status == "works"
-    assert card["compile(grad)"].status == "skipped"
-    assert "5 skipped: pass compile=True" in card.summary
+# ---- Two processes: tests/functions/test_transforms.py starts a pair
 
 
 def test_what_a_process_cannot_import_is_not_applicable():
@@ -371,9 +366,12 @@ def test_a_wrong_average_is_seen(monkeypatch):
         return [torch.zeros_like(flat(subject.tensors()))] * 2
 
     monkeypatch.setattr(processes, "_run", zeros)
-    row = report_card(faulty.Square.apply, x, processes=True)["two processes"]
-    assert row.status == "silently wrong"
-    assert row.message == "average gradient at x = -3"
+    card = report_card(faulty.Square.apply, x, processes=True)
+    row = card["two processes"]
+    assert (row.status, row.message) == ("silently wrong", "average gradient at x = -3")
+    assert (row.yours, row.expected) == ("0", "10.55")
+    assert card["compile(grad)"].status == "skipped"
+    assert "5 skipped: pass compile=True" in card.summary
 
 
 def test_what_torch_says_as_its_compiler_starts_is_about_no_function(monkeypatch, capsys):
