@@ -94,17 +94,6 @@ def test_bias_and_spread_of_made_up_estimates():
     assert (bias, round(spread, 2)) == (0, 0.75)  # a mean of two is off by more than 0.25
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-def test_the_order_of_a_straight_through_sum_matters(dtype):
-    """Notebook 12 shows it in bfloat16; argmax_ste has no such sum."""
-    soft = torch.arange(2**15, dtype=torch.int16).view(dtype)
-    soft = soft[(soft > 0) & (soft <= 1)]
-    assert torch.equal((1 - soft) + soft, torch.ones_like(soft))
-    assert not torch.equal((1 + soft) - soft, torch.ones_like(soft))
-    rows = torch.stack([soft, -soft], 1)
-    assert torch.equal(argmax_ste(rows), torch.tensor([1.0, 0.0], dtype=dtype).expand_as(rows))
-
-
 def biases_of_soft_and_hard(loss, seed, samples=5_000):
     """On a random unit, at temperature 0.5."""
     generator = torch.Generator().manual_seed(seed)
@@ -144,36 +133,6 @@ def test_the_mean_of_a_batch_contains_the_sample_itself(of_others, part):
         total = total + weight * (losses[first] - baseline) * log_probability[first]
     (found,) = torch.autograd.grad(total, logits)
     torch.testing.assert_close(found, part * exact_gradient())
-
-
-def test_a_straight_through_sum_rounds_unless_z_minus_z_is_first():
-    generator = torch.Generator().manual_seed(0)
-    z, q = torch.randn(2, 10_000, generator=generator)
-    assert 0.5 < (z + (q - z) == q).float().mean() < 0.8
-    assert (z + (q / 32 - z) == q / 32).float().mean() < 0.2
-    z.requires_grad_()
-    y = q + (z - z.detach())
-    assert torch.equal(y, q)
-    assert torch.equal(torch.autograd.grad(y, z, z.detach())[0], z)
-
-
-@pytest.mark.parametrize(
-    "make, once, never",
-    [
-        (lambda p: torch.optim.SGD([p], 0.1), False, False),
-        (lambda p: torch.optim.SGD([p], 0.1, momentum=0.9), True, False),
-        (lambda p: torch.optim.Adam([p], 0.1), True, False),
-        (lambda p: torch.optim.AdamW([p], 0.1), True, True),
-    ],
-)
-def test_a_gradient_of_zero_may_still_move_a_code(make, once, never):
-    codes = torch.ones(2, requires_grad=True)
-    optimizer = make(codes)
-    codes.grad = torch.tensor([1.0, 0.0])
-    optimizer.step()
-    before, codes.grad = codes.detach().clone(), torch.zeros(2)
-    optimizer.step()
-    assert (codes != before).tolist() == [once, never]
 
 
 # ---- the trainings of many seeds, which notebook 12 reads from a file

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from read_strokes import read_strokes
 
 from helpers.curves import gradient_curve
 from helpers.explore import explore
@@ -12,8 +13,8 @@ from lessons.drawings import FieldDrawing
 
 def tangents(explorer):
     """The slopes of the solid and of the dashed tangent, as drawn."""
-    drawing = explorer.drawing
-    lines = [line.get_xydata() for line in (drawing._gradient, drawing._slope)]
+    *_, gradient, slope, _, _ = explorer.drawing.moving
+    lines = [line.get_xydata() for line in (gradient, slope)]
     return [((end - start)[1] / (end - start)[0]).item() for start, end in lines]
 
 
@@ -30,7 +31,9 @@ def test_of_round_ste_the_tangent_lies_and_the_point_walks():
     explorer.set(lr=0.25)
     explorer.step_button.click()
     assert explorer.values["point"] == pytest.approx(0.05)
-    assert explorer.drawing._dot.get_xydata().tolist() == [[pytest.approx(0.05), 0]]
+    *_, below, dot = explorer.drawing.moving
+    assert dot.get_xydata().tolist() == [[pytest.approx(0.05), 0]]
+    assert below.get_xydata().tolist() == [[pytest.approx(0.05), 1]]
     assert "at x = 0.05: value 0, gradient 1, slope 0" in explorer.summary
 
 
@@ -91,7 +94,7 @@ def test_a_dragged_handle_moves_its_sliders_to_the_nearest_value():
     field = explore(FieldDrawing(torch.square), v1=(-1.0, 1.0, 0.1), v2=(-1.0, 1.0, 0.1))
     field.picture.dragged = {"v1": -0.52, "v2": 0.81}
     assert field.values == {"v1": pytest.approx(-0.5), "v2": pytest.approx(0.8)}
-    assert field.drawing._tip.get_xydata()[0].tolist() == pytest.approx([-0.5, 0.8])
+    assert field.drawing.moving[-1].get_xydata()[0].tolist() == pytest.approx([-0.5, 0.8])
 
 
 def test_a_handle_is_drawn_where_the_page_can_grab_it():
@@ -182,11 +185,13 @@ def fails_for_one_number(x, k=1.0):
 
 def test_nothing_moves_if_the_point_raises():
     explorer = explore(fails_for_one_number, point=0.5, k=(1.0, 2.0))
-    before = explorer.curve, explorer.drawing.ranges, explorer.drawing._artists.value.get_ydata()
+    before = explorer.curve, explorer.drawing.ranges
+    shown = read_strokes(explorer.picture)
     with pytest.raises(ValueError, match="not for one number"):
         explorer.set(k=2.0)
-    assert explorer.drawing._artists.value.get_ydata() is before[2]
-    assert (explorer.curve, explorer.drawing.ranges) == before[:2]
+    assert (explorer.curve, explorer.drawing.ranges) == before
+    explorer.picture.refresh()
+    assert read_strokes(explorer.picture) == shown
 
 
 def test_a_gradient_that_is_nan_moves_nothing():

@@ -1,17 +1,23 @@
 """What the drawings show, and whether it follows the sliders."""
 
+import math
 import re
-from itertools import combinations
+from functools import cache
+from itertools import combinations, cycle
 from types import SimpleNamespace
 
 import pytest
 import torch
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from read_strokes import read_strokes
 
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture
+from helpers.explore.controls import positions
 from helpers.explore.drawings.curve import CurveDrawing
+from helpers.explore.drawings.draggable_point import PointDrawing
 from helpers.explore.drawings.side_by_side import SideBySideDrawing
 from helpers.explore.explorer import explore
 from helpers.explore.player import Playable
@@ -88,6 +94,7 @@ def image_maps():
 
 MADE = {
     "curve": (lambda: CurveDrawing(wave, (-3, 3)), {"width": (1.0, 3.0, 0.5)}),
+    "point": (lambda: PointDrawing(wave, (-3, 3), 1.0), {"point": (-3.0, 3.0, 0.5)}),
     "side by side": (
         lambda: SideBySideDrawing({"wave": wave, "relu": torch.relu}, (-3, 3)),
         {"width": (1.0, 3.0, 0.5)},
@@ -113,73 +120,129 @@ MADE = {
         lambda: CodebookDrawing(codebook_layer, CODES, (3.0, 1.5)),
         {"z1": (0.25, 2.75, 0.5), "z2": (-0.5, 0.5, 0.25), "beta": (0.25, 4.0, 0.25)},
     ),
-    "accumulation": (AccumulationDrawing, {"batch_1": (1, 32, 1), "batch_2": (2, 32, 1)}),
+    "accumulation": (
+        AccumulationDrawing,
+        {"batch_1": (1, 32, 1), "batch_2": (2, 32, 1), "divide_by": list(DIVISORS)},
+    ),
     "clipping": (
         ClippingDrawing,
-        {"g1": (-5.0, 5.0, 0.25), "g2": (-4.0, 5.0, 0.25), "limit": (0.5, 5.0, 0.25)},
+        {
+            "g1": (-5.0, 5.0, 0.25),
+            "g2": (-4.0, 5.0, 0.25),
+            "limit": (0.5, 5.0, 0.25),
+            "by": ["norm", "value"],
+        },
     ),
-    "half precision": (lambda: HalfPrecisionDrawing(small_gradients()), {"power": (0, 32, 1)}),
-    "saturation": (SaturationDrawing, {"scale": (0.5, 100.0, 0.5)}),
-    "surrogate": (SurrogateDrawing, {"width": (0.25, 3.0, 0.25)}),
+    "half precision": (
+        lambda: HalfPrecisionDrawing(small_gradients()),
+        {"power": (0, 32, 1), "dtype": ["float16", "bfloat16"]},
+    ),
+    "saturation": (
+        SaturationDrawing,
+        {"scale": (0.5, 100.0, 0.5), "activation": ["tanh", "sigmoid", "relu"]},
+    ),
+    "surrogate": (
+        SurrogateDrawing,
+        {
+            "width": (0.25, 3.0, 0.25),
+            "operator": ["step", "sign", "round"],
+            "surrogate": [*SURROGATES],
+        },
+    ),
     "image maps": (image_maps, {"image": (0, 3), "asked": (0, 4)}),
     "stairs": (
         StaircaseDrawing,
-        {"start": (-3.75, 5.75, 0.25), "width": (0.75, 6.0, 0.25), "steps": Playable(0, 40)},
+        {
+            "start": (-3.75, 5.75, 0.25),
+            "width": (0.75, 6.0, 0.25),
+            "steps": Playable(0, 40),
+            "gradient": ["triangle", "default"],
+        },
     ),
 }
 
 
-@pytest.fixture(params=MADE, scope="module")
+@cache
+def shared(name):
+    """The explorer of a drawing, and the values at which it starts."""
+    make, sliders = MADE[name]
+    explorer = explore(make(), **sliders)
+    assert explorer.shown == explorer.values, "the controls start at other values than the picture"
+    return explorer.fit(), explorer.values
+
+
+@pytest.fixture(params=MADE)
 def explorer(request):
-    make, sliders = MADE[request.param]
-    return explore(make(), **sliders).fit()
+    explorer, start = shared(request.param)
+    explorer.set(**start)
+    return explorer
 
 
-def test_each_slider_moves_picture_and_text(explorer):
-    for name, slider in explorer.sliders.items():
+def at_ends(explorer, *ends):
+    """The values of its controls at their first (0) and last (-1) places, in turn."""
+    places = zip(explorer.sliders.items(), cycle(ends), strict=False)
+    return {name: positions(control)[end] for (name, control), end in places}
+
+
+def test_each_control_moves_picture_and_text(explorer):
+    start = explorer.values
+    for name in explorer.sliders:
         seen = []
-        for value in (slider.min, slider.max):
-            explorer.set(**{name: value})
-            seen.append((read_strokes(explorer.picture), explorer.summary))
-            assert f"{name}={value:g}" in explorer.summary
+        for values in (at_ends(explorer, 0), at_ends(explorer, -1)):
+            explorer.set(**{**start, name: values[name]})
+            seen.append((explorer.picture.moving, explorer.summary))
+            shown = values[name] if isinstance(values[name], str) else f"{values[name]:g}"
+            assert f"{name}={shown}" in explorer.summary == explorer.picture.summary
         assert seen[0][0] != seen[1][0], f"{name} moves nothing"
-        assert len({text for _, text in seen}) == 2
-
-
-def test_the_same_values_give_the_same_picture(explorer):
-    first, values = read_strokes(explorer.picture), explorer.values
-    explorer.set(**{name: slider.min for name, slider in explorer.sliders.items()})
-    assert read_strokes(explorer.picture) != first
-    explorer.set(**values)
-    assert read_strokes(explorer.picture) == first
+        assert seen[0][1] != seen[1][1]
 
 
 def test_a_moved_explorer_shows_what_a_fresh_one_shows(explorer, request):
+    """Nothing is left of the values before, and the same values give the same picture."""
     make, sliders = MADE[request.node.callspec.params["explorer"]]
-    for ends in (("max", "min"), ("min", "max")):
-        values = zip(explorer.sliders.items(), (*ends, "min"), strict=False)
-        explorer.set(**{name: getattr(slider, end) for (name, slider), end in values})
-        fresh = explore(make(), **sliders).fit()
-        fresh.set(**explorer.values)
-        assert read_strokes(explorer.picture) == read_strokes(fresh.picture)
-        assert explorer.summary == fresh.summary
+    first = read_strokes(explorer.picture)
+    for ends in ((-1, 0), (0, -1)):
+        explorer.set(**at_ends(explorer, *ends))
+    fresh = explore(make(), **sliders).fit()
+    assert read_strokes(fresh.picture) == first
+    fresh.set(**explorer.values)
+    assert read_strokes(explorer.picture) == read_strokes(fresh.picture) != first
+    assert explorer.summary == fresh.summary
+
+
+WITH_HANDLES = [name for name, (make, _) in MADE.items() if make().handles]
+
+
+@pytest.mark.parametrize("name", WITH_HANDLES)
+def test_a_handle_is_where_its_sliders_say(name):
+    """So a page that drags it moves the slider of this direction, and not the other one."""
+    explorer, _ = shared(name)
+    (handle,) = explorer.picture.handles
+    for ends in ((0, -1), (-1, 0), (0, 0)):
+        explorer.set(**at_ends(explorer, *ends))
+        (((_, pixels),)) = [
+            stroke for stroke in read_strokes(explorer.picture)[1] if '"handle"' in stroke[0]
+        ]
+        ax = explorer.picture.axes[handle["axes"]]
+        left, top, width, height = ax["box"]
+        (x1, x2), (y1, y2) = ax["x"]["range"], ax["y"]["range"]
+        at = (
+            x1 + (pixels[0] / 16 - left) / width * (x2 - x1),
+            y2 - (pixels[1] / 16 - top) / height * (y2 - y1),
+        )
+        for place, of in zip(at, handle["names"], strict=True):
+            assert of is None or place == pytest.approx(explorer.values[of], abs=0.05)
 
 
 def test_a_move_draws_only_what_moves(explorer, monkeypatch):
     """Drawing the whole figure for each move would take five times as long."""
-    explorer.set()
-    monkeypatch.setattr(explorer.figure.canvas, "draw", lambda: pytest.fail("drew the frame again"))
-    for end in ("min", "max"):
-        explorer.set(**{name: getattr(slider, end) for name, slider in explorer.sliders.items()})
-
-
-def test_what_does_not_move_stays(explorer):
-    frames = set()
-    for places in ((0, 1), (3, 2), (1, 0)):
-        values = zip(explorer.sliders.items(), (*places, 1), strict=False)
-        explorer.set(**{name: s.min + place * s.step for (name, s), place in values})
-        explorer.figure.canvas.draw()  # leaves out what moves
-        frames.add(bytes(explorer.figure.canvas.buffer_rgba()))
+    canvas, frames = explorer.figure.canvas, set()
+    for ends in ((0, -1), (-1, 0)):
+        with monkeypatch.context() as patch:
+            patch.setattr(canvas, "draw", lambda: pytest.fail("drew the frame again"))
+            explorer.set(**at_ends(explorer, *ends))
+        canvas.draw()  # leaves out what moves
+        frames.add(bytes(canvas.buffer_rgba()))
     assert len(frames) == 1
 
 
@@ -201,22 +264,34 @@ def test_words_have_room(explorer):
     assert over == []
 
 
-def test_limits_stay(explorer):
-    limits = [ax.axis() for ax in explorer.figure.axes]
-    for end in ("min", "max"):
-        explorer.set(**{name: getattr(s, end) for name, s in explorer.sliders.items()})
-        assert [ax.axis() for ax in explorer.figure.axes] == limits
+# What each drawing shows is read from `moving`, in the order in which it is drawn.
+
+
+def moving(drawing, kind, axes):
+    """What moves in these axes, of this kind."""
+    ax = drawing.figure.axes[axes]
+    return [part for part in drawing.moving if isinstance(part, kind) and part.axes is ax]
+
+
+def lines(drawing, axes):
+    """The points of each line."""
+    return [line.get_xydata().tolist() for line in moving(drawing, Line2D, axes)]
+
+
+def heights(drawing, axes):
+    return [bar.get_height() for bar in moving(drawing, Rectangle, axes)]
 
 
 def test_jacobian_bars_are_the_weights_the_product_and_the_gradient():
     drawing = JacobianDrawing(outputs, torch.tensor([2.0, 3.0]))
     said = drawing.show(v1=1.0, v2=-2.0, v3=3.0)
     assert said == "v @ J = [-8, 5], x.grad = [-8, 5]"
-    assert [bar.get_width() for bar in drawing._bars] == [1, -2, 3]
-    assert [bar.get_height() for bar in drawing._sums] == [-8, 5]
-    assert [bar.get_height() for bar in drawing._grads] == [-8, 5]
-    assert drawing._images[1].get_array().tolist() == [[3, 2], [-8, 0], [-3, 3]]
-    assert [text.get_text() for text in drawing._numbers] == ["3", "2", "-8", "0", "-3", "3"]
+    assert [bar.get_width() for bar in moving(drawing, Rectangle, 0)] == [1, -2, 3]
+    assert heights(drawing, 3) == [-8, 5, -8, 5]
+    (image,) = drawing.figure.axes[2].images
+    assert image.get_array().tolist() == [[3, 2], [-8, 0], [-3, 3]]
+    numbers = [text.get_text() for text in moving(drawing, Text, 2)]
+    assert numbers == ["3", "2", "-8", "0", "-3", "3"]
 
 
 def test_the_second_bar_is_what_backward_says_not_the_product():
@@ -237,15 +312,16 @@ def test_the_second_bar_is_what_backward_says_not_the_product():
 
     drawing = JacobianDrawing(Doubled.apply, torch.ones(2))
     assert drawing.show(v1=3.0, v2=1.0) == "v @ J = [6, 2], x.grad = [2, 2]"
-    assert [bar.get_height() for bar in drawing._sums] == [6, 2]
-    assert [bar.get_height() for bar in drawing._grads] == [2, 2]
+    assert heights(drawing, 3) == [6, 2, 2, 2]
 
 
 def test_field_arrows_point_down_the_weighted_sum():
     drawing = FieldDrawing(goals)
     drawing.show(v1=1.0, v2=0.0)
-    points = drawing._points
-    ways = torch.stack([torch.tensor(drawing._arrows.U), torch.tensor(drawing._arrows.V)], -1)
+    arrows, v, _ = drawing.moving
+    assert (v.U.item(), v.V.item()) == (1, 0)
+    points = torch.tensor(arrows.XY, dtype=torch.float32)
+    ways = torch.stack([torch.tensor(arrows.U), torch.tensor(arrows.V)], -1)
     to_goal = 1 - points
     cosine = torch.nn.functional.cosine_similarity(ways, to_goal)
     away = to_goal.norm(dim=1) > 1e-3
@@ -257,16 +333,21 @@ def test_field_arrows_point_down_the_weighted_sum():
 def test_curvature_touches_its_curve():
     drawing = CurvatureDrawing(torch.exp)
     assert drawing.show(at=1.0) == "value 2.718, slope 2.718, curvature 2.718"
-    x = torch.tensor(drawing._parabola.get_xdata())
+    value, slope, curvature = (moving(drawing, Line2D, k) for k in range(3))
+    curve, tangent, parabola, dot, below, vertex, *_ = value
+    x = torch.tensor(curve.get_xdata())
     near = (x - 1).abs() < 0.1
-    parabola = torch.tensor(drawing._parabola.get_ydata())
-    tangent = torch.tensor(drawing._tangent.get_ydata())
-    assert (parabola - x.exp())[near].abs().max() < 0.001
-    assert 0.01 < (tangent - x.exp())[near].abs().max() < 0.02
-    assert drawing._vertex.get_xydata()[0].tolist() == pytest.approx([0, torch.e / 2])
-    assert [line.get_xdata()[0] for line in drawing._dots] == [1] * 6
-    for line, right in zip(drawing._curves, derivatives(torch.exp, x), strict=True):
-        assert torch.allclose(torch.tensor(line.get_ydata()), right)
+    off = [torch.tensor(line.get_ydata()) - x.exp() for line in (parabola, tangent)]
+    assert off[0][near].abs().max() < 0.001
+    assert 0.01 < off[1][near].abs().max() < 0.02
+    assert vertex.get_xydata()[0].tolist() == pytest.approx([0, torch.e / 2])
+    for (curve, *_), right in zip(
+        (value, slope, curvature), derivatives(torch.exp, x), strict=True
+    ):
+        assert torch.allclose(torch.tensor(curve.get_ydata()), right)
+    for at, line in ((dot, below), slope[1:3], curvature[1:3]):
+        assert at.get_xydata()[0].tolist() == pytest.approx([1, torch.e])
+        assert line.get_xdata()[0] == 1
 
 
 def test_curvature_starts_at_the_defaults_of_the_function():
@@ -300,14 +381,16 @@ def test_descent_draws_each_path_and_says_where_it_ends():
     assert drawing.show(x1=4.0, x2=-2.0) == (
         "halving: 3 steps to (0.5, -0.25), still moving; jumping: 1 steps to (0, 0), a minimum"
     )
-    assert drawing._paths[0].get_xdata().tolist() == [4, 2, 1, 0.5]
-    assert drawing._heights[0].get_ydata().tolist() == pytest.approx([20, 5, 1.25, 0.3125])
-    assert [end.get_marker() for end in drawing._ends] == ["", "v"]
-    assert drawing._ends[1].get_xydata().tolist() == [[0, 0]]
+    halved, jumped, start, *ends = lines(drawing, 0)
+    assert halved == [[4, -2], [2, -1], [1, -0.5], [0.5, -0.25]]
+    assert (jumped, start) == ([[4, -2], [0, 0]], [[4, -2]])
+    assert ends == [[[0.5, -0.25]], [[0, 0]]]
+    assert [end.get_marker() for end in moving(drawing, Line2D, 0)[3:]] == ["", "v"]
+    down, _ = lines(drawing, 1)
+    assert [y for _, y in down] == pytest.approx([20, 5, 1.25, 0.3125])
     drawing.fit(drawing.ranges)
-    low, high = drawing._height_ax.get_xlim()
+    low, high = drawing.figure.axes[1].get_xlim()
     assert low < 0 and high > 3
-    assert (drawing._start.get_xdata().item(), drawing._start.get_ydata().item()) == (4, -2)
 
 
 def test_descent_is_shown_up_to_a_step():
@@ -315,9 +398,9 @@ def test_descent_is_shown_up_to_a_step():
     assert drawing.show(x1=4.0, x2=-2.0, steps=2) == (
         "halving: 2 steps to (1, -0.5), still moving; jumping: 1 steps to (0, 0), a minimum"
     )
-    assert drawing._paths[0].get_xdata().tolist() == [4, 2, 1]
-    assert drawing._heights[0].get_ydata().tolist() == pytest.approx([20, 5, 1.25])
-    assert drawing._ends[0].get_xydata().tolist() == [[1, -0.5]]
+    halved, _, _, end, _ = lines(drawing, 0)
+    assert (halved, end) == ([[4, -2], [2, -1], [1, -0.5]], [[1, -0.5]])
+    assert [y for _, y in lines(drawing, 1)[0]] == pytest.approx([20, 5, 1.25])
     assert drawing.show(x1=4.0, x2=-2.0, steps=3) == drawing.show(x1=4.0, x2=-2.0)
 
 
@@ -339,11 +422,12 @@ def test_another_step_of_a_descent_is_on_the_same_path():
 def test_the_ball_is_shown_after_a_step():
     drawing = StaircaseDrawing()
     whole = drawing.show()
-    path = drawing.figure._path.get_ydata()
+    (path,) = lines(drawing, 1)
     for steps, said in ((0, "at 4.5 after 0 steps"), (1, "at 4.17 after 1 step")):
         assert drawing.show(steps=steps) == said
-        assert drawing.figure._path.get_ydata().tolist() == path[: steps + 1].tolist()
-        assert drawing.figure._end.get_xdata().tolist() == [path[steps]]
+        assert lines(drawing, 1) == [path[: steps + 1]]
+        seen, end, start = ([x for x, _ in line] for line in lines(drawing, 0))
+        assert (seen, end, start) == ([x for _, x in path[: steps + 1]], [path[steps][1]], [4.5])
     assert drawing.show(steps=40) == whole == "reaches the bottom in 7 steps, and rests at -0.88"
 
 
@@ -366,10 +450,18 @@ def test_two_kinds_of_marks_show_the_lowest_values_that_are_defined():
 SCALES = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 
 
+def sizes_and_shares(drawing, activation, scale):
+    """The sizes of the gradient and the shares of flat units, as drawn."""
+    drawing.show(activation=activation, scale=scale)
+    sizes, _, _, zeros = lines(drawing, 0)
+    exact = [0.0 if [k, size] in zeros else size for k, size in sizes]
+    return exact, [height / 100 for height in heights(drawing, 1)]
+
+
 @pytest.mark.parametrize("activation", ["tanh", "sigmoid"])
 def test_larger_inputs_flatten_more_units_and_let_less_gradient_through(activation):
     drawing = SaturationDrawing()
-    measured = [drawing._measure(activation, scale) for scale in SCALES]
+    measured = [sizes_and_shares(drawing, activation, scale) for scale in SCALES]
     shares = [sum(flat) for _, flat in measured]
     assert shares == sorted(shares) and shares[0] < 0.1 and shares[-1] > 7
     firsts = [sizes[0] for sizes, _ in measured]
@@ -380,55 +472,58 @@ def test_larger_inputs_flatten_more_units_and_let_less_gradient_through(activati
 
 def test_units_of_relu_do_not_go_flatter():
     drawing = SaturationDrawing()
-    small, large = drawing._measure("relu", 0.5), drawing._measure("relu", 64.0)
+    small, large = (sizes_and_shares(drawing, "relu", scale) for scale in (0.5, 64.0))
     assert small[0] == pytest.approx(large[0])
     assert small[1] == large[1]
 
 
+def network():
+    """The weights, the inputs and the upstream gradient that the drawing has."""
+    generator = torch.Generator().manual_seed(0)
+    shapes = (8, 16, 16), (8, 4, 16), (4, 16)
+    weights, inputs, upstream = (torch.randn(shape, generator=generator) for shape in shapes)
+    return weights / 4, inputs, upstream
+
+
 def test_sizes_of_gradients_are_those_of_finite_differences():
-    drawing = SaturationDrawing()
-    for name in ("_weights", "_inputs", "_upstream"):
-        setattr(drawing, name, getattr(drawing, name).double())
-    sizes, _ = drawing._measure("tanh", 1.0)
+    weights, inputs, upstream = (each.double() for each in network())
 
     def loss(first):
         hidden = first
-        for weight, inputs in zip(drawing._weights[1:], drawing._inputs[1:], strict=True):
-            hidden = torch.tanh(hidden) @ weight + inputs
-        return (torch.tanh(hidden) * drawing._upstream).sum()
+        for weight, more in zip(weights[1:], inputs[1:], strict=True):
+            hidden = torch.tanh(hidden) @ weight + more
+        return (torch.tanh(hidden) * upstream).sum()
 
-    first, step = drawing._inputs[0], 1e-6
-    steps = step * torch.eye(first.numel(), dtype=first.dtype).reshape(-1, *first.shape)
-    slopes = torch.stack([(loss(first + h) - loss(first - h)) / (2 * step) for h in steps])
-    assert sizes[0] == pytest.approx((slopes.abs().mean() / drawing._upstream.abs().mean()).item())
+    steps = 1e-6 * torch.eye(64, dtype=torch.float64).reshape(-1, 4, 16)
+    slopes = torch.stack([loss(inputs[0] + h) - loss(inputs[0] - h) for h in steps]) / 2e-6
+    sizes, _ = sizes_and_shares(SaturationDrawing(), "tanh", 1.0)
+    expected = (slopes.abs().mean() / upstream.abs().mean()).item()
+    assert sizes[0] == pytest.approx(expected, rel=1e-4)
 
 
 def test_each_size_of_gradient_has_its_marker():
     drawing = SaturationDrawing()
     said = drawing.show(activation="tanh", scale=100.0)
-    assert said.startswith("the gradient is exactly 0 from layer 4 down to layer 1; 97 % of")
-    assert drawing._zeros.get_xdata() == [1, 2, 3, 4]
-    assert drawing._dots.get_xdata() == [5, 6, 7, 8]
-    assert drawing._small.get_xdata() == []
+    assert "the gradient is exactly 0 from layer 4 down to layer 1; 97 % of" in said
+    layers = [[k for k, _ in line] for line in lines(drawing, 0)[1:]]
+    assert layers == [[5, 6, 7, 8], [], [1, 2, 3, 4]]
     drawing.show(activation="sigmoid", scale=50.0)
-    assert drawing._zeros.get_xdata() == []
-    assert drawing._small.get_xdata() == [1, 2]
-    heights, sizes = drawing._line.get_ydata(), drawing._measure("sigmoid", 50.0)[0]
-    assert heights[2:] == drawing._dots.get_ydata() == sizes[2:]
+    sizes, large, small, zeros = lines(drawing, 0)
+    assert (large, small, zeros) == (sizes[2:], sizes[:2], [])
     low, high = drawing.figure.axes[0].get_ylim()
+    heights = [size for _, size in sizes]
     assert low < ZERO_AT < heights[0] == heights[1] < LOWEST < max(heights) < high
-    assert drawing._small.get_ydata() == heights[:2]
 
 
 def test_in_this_network_tanh_lets_exactly_0_through_where_a_layer_is_rounded_to_1_and_minus_1():
-    drawing = SaturationDrawing()
+    drawing, (weights, inputs, upstream) = SaturationDrawing(), network()
     for scale in SCALES[-3:] + (80.0, 100.0):
-        hidden, rounded = 0 * drawing._upstream, []
-        for weight, inputs in zip(drawing._weights, drawing._inputs, strict=True):
-            hidden = torch.tanh(hidden @ weight + scale * inputs)
+        hidden, rounded = 0 * upstream, []
+        for weight, more in zip(weights, inputs, strict=True):
+            hidden = torch.tanh(hidden @ weight + scale * more)
             rounded.append((hidden.abs() == 1).all(1))  # for each sample
         behind = torch.stack(rounded).flip(0).cummax(0).values.flip(0)
-        sizes, _ = drawing._measure("tanh", scale)
+        sizes, _ = sizes_and_shares(drawing, "tanh", scale)
         assert [size == 0 for size in sizes] == behind.all(1).tolist()
     assert sizes[0] == 0
 
@@ -437,15 +532,8 @@ def test_it_starts_at_a_picture_that_shows_something():
     menus = {"activation": ["tanh", "sigmoid", "relu"], "scale": [0.1, 1.0, 10.0, 100.0]}
     explorer = explore(SaturationDrawing(), **menus)
     assert explorer.values == {"activation": "tanh", "scale": 10.0}
-    sizes, flat = explorer.drawing._measure(**explorer.values)
+    sizes, flat = sizes_and_shares(explorer.drawing, **explorer.values)
     assert LOWEST < sizes[0] < 1e-6 and 0.5 < sum(flat) / len(flat) < 0.9
-
-
-def test_flat_units_are_drawn_in_percent():
-    drawing = SaturationDrawing()
-    drawing.show(activation="tanh", scale=5.0)
-    heights = [bar.get_height() for bar in drawing._bars]
-    assert heights == [100 * share for share in drawing._measure("tanh", 5.0)[1]]
 
 
 @pytest.mark.parametrize(
@@ -513,7 +601,8 @@ def test_each_kind_of_point_has_its_marker(kind):
     signs = {"a minimum": (1, 1), "a saddle point": (1, -1), "a maximum": (-1, -1)}[kind]
     drawing = DescentDrawing(lambda x: (x**2) @ torch.tensor(signs).to(x), {"jumping": jump})
     assert kind in drawing.show(x1=1.0, x2=1.0)
-    marker = drawing._ends[0].get_marker()
+    *_, end, _ = moving(drawing, Line2D, 0) + moving(drawing, Line2D, 1)
+    marker = end.get_marker()
     drawn = {text.get_text(): line for text, line in legend_of(drawing)}
     assert drawn[kind].get_marker() == marker
 
@@ -589,11 +678,11 @@ def test_dots_outside_of_the_window_are_at_its_ends():
 def test_a_codebook_draws_what_moves_z_and_its_code():
     drawing = CodebookDrawing(codebook_layer, CODES, (3.0, 1.5))
     drawing.show(z1=3.0, z2=1.0, beta=2.0)
-    decoder, layer = drawing._by_loss
-    assert decoder.get_xydata().tolist() == [[3, 1], [2.5, 1.75]]  # halfway from code 1 to (3, 1.5)
-    assert layer.get_xydata().tolist() == [[3, 1], [4, 0]]  # beta = 2: all the way to code 1
-    moved = [line.get_xydata().tolist() for line in drawing._of_codes]
+    decoder, layer, *moved, z = lines(drawing, 0)
+    assert decoder == [[3, 1], [2.5, 1.75]]  # halfway from code 1 to (3, 1.5)
+    assert layer == [[3, 1], [4, 0]]  # beta = 2: all the way to code 1
     assert moved == [[], [[4, 0], [3.5, 0.5]], []]
+    assert z == [[3, 1]]
 
 
 def test_a_codebook_without_a_way_back_to_z_says_so():
@@ -640,21 +729,23 @@ def test_the_accumulated_gradient_is_what_backward_adds_up(lengths, divide_by, l
     true = two_batches(*lengths, lambda losses, k: losses.sum() / total)
     drawing = AccumulationDrawing()
     said = drawing.show(*lengths, divide_by)
-    for arrow, gradient in ((drawing._accumulated, accumulated), (drawing._true, true)):
-        drawn = [arrow.line.get_xdata()[1], arrow.line.get_ydata()[1]]
-        assert drawn == pytest.approx(gradient.tolist())
-    assert said.startswith(f"{angle_between(accumulated, true):.0f}° off, ")
-    counts = [float(bar.get_y() + bar.get_height()) for bar in drawing._bars]
-    assert counts == pytest.approx((accumulated / true).tolist())
+    found, _, expected, _ = lines(drawing, 0)  # each arrow has a shaft and a head
+    assert [*found[1], *expected[1]] == pytest.approx([*accumulated.tolist(), *true.tolist()])
+    assert f"{angle_between(accumulated, true):.0f}° off, " in said
+    tops = [float(bar.get_y() + bar.get_height()) for bar in moving(drawing, Rectangle, 1)]
+    counts = (accumulated / true).tolist()
+    assert tops == pytest.approx(counts)
+    numbers = [float(text.get_text()) for text in moving(drawing, Text, 1)]
+    assert numbers == pytest.approx(counts, rel=0.05)
 
 
 def test_no_number_of_tokens_stands_on_the_dashed_line():
     drawing = AccumulationDrawing()
     for divide_by in DIVISORS:
-        for batch_2 in range(1, 33):
+        for batch_2 in (1, 2, 4, 6, 7, 8, 9, 10, 12, 16, 24, 32):
             drawing.show(8, batch_2, divide_by)
             renderer = drawing.figure.canvas.get_renderer()
-            for number in drawing._numbers:
+            for number in moving(drawing, Text, 1):
                 box = number.get_window_extent(renderer).transformed(
                     number.axes.transData.inverted()
                 )
@@ -680,10 +771,14 @@ def test_clipping_says_what_it_does_to_length_and_direction(settings, said):
 
 def test_the_limit_is_a_circle_or_a_square():
     drawing = ClippingDrawing()
+    circle, square, before, _, after, _, dot = drawing.moving
     drawing.show(by="norm", limit=2.0)
-    assert drawing._circle.get_radius() == 2 and drawing._square.get_width() != 4
+    assert circle.get_radius() == 2 and math.isnan(square.get_width())
     drawing.show(by="value", limit=2.0)
-    assert drawing._circle.get_radius() != 2 and drawing._square.get_bbox().bounds == (-2, -2, 4, 4)
+    assert math.isnan(circle.get_radius()) and square.get_bbox().bounds == (-2, -2, 4, 4)
+    drawing.show(g1=3.0, g2=4.0, by="value", limit=2.0)
+    tips = [line.get_xydata()[-1].tolist() for line in (before, after, dot)]
+    assert tips == [[3, 4], [2, 2], [3, 4]]
 
 
 def test_an_arrow_ends_at_its_point_and_a_short_one_has_a_short_head():
@@ -691,7 +786,7 @@ def test_an_arrow_ends_at_its_point_and_a_short_one_has_a_short_head():
     for tip in ((1.0, 0.0), (0.0, -0.5), (1e-3, 0.0)):
         arrow.point_to(tip)
         assert (arrow.line.get_xdata()[1], arrow.line.get_ydata()[1]) == tip
-        head = torch.tensor(arrow._head.get_xydata())
+        head = torch.tensor(arrow.artists[1].get_xydata())
         assert tuple(head[1].tolist()) == tip
         length = torch.tensor(tip, dtype=torch.float64).norm().item()
         assert ((head[[0, 2]] - head[1]).norm(dim=1) <= length + 1e-12).all()
@@ -742,13 +837,13 @@ def test_the_dark_zones_hold_what_becomes_0_and_inf():
     drawing = HalfPrecisionDrawing(small_gradients())
     drawing.show(dtype="float16", power=0)
     smallest, normal, largest = -25, -14, 16
-    (low, *_), (left, _, width, _), (right, *_) = (z.get_bbox().bounds for z in drawing._zones)
+    (low, *_), (left, _, width, _), (right, *_) = (z.get_bbox().bounds for z in drawing.moving[:3])
     assert (left, left + width) == (smallest, normal) and low < smallest
     assert right == pytest.approx(largest, abs=1e-3)
     assert torch.tensor(2.0**smallest).half() == 0 < torch.tensor(2.0**smallest * 1.01).half()
-    assert [name.get_visible() for name in drawing._names] == [True] * 3
+    assert [name.get_visible() for name in moving(drawing, Text, 0)] == [True] * 3
     drawing.show(dtype="bfloat16", power=0)
-    assert [name.get_visible() for name in drawing._names] == [False] * 3
+    assert [name.get_visible() for name in moving(drawing, Text, 0)] == [False] * 3
 
 
 def test_zeros_of_a_gradient_are_left_out():

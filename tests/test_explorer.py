@@ -16,7 +16,7 @@ from autograd_surprises.show.picture import Picture
 from helpers.curves.numbers import GradientCurve
 from helpers.explore.controls import control, positions
 from helpers.explore.explorer import explore
-from helpers.functions import clamp, clamp_ste, round_ste
+from helpers.functions import clamp, round_ste
 
 
 def round_to(x, step=0.5, rounding="round"):
@@ -39,6 +39,23 @@ def test_controls_start_at_the_defaults_of_the_function(explorer):
     )
 
 
+def drawn(explorer, name):
+    """The points of the line with this name, without the gaps at jumps."""
+    (line,) = (line for ax in explorer.figure.axes for line in ax.lines if line.get_gid() == name)
+    points = torch.as_tensor(line.get_xydata())
+    return points[points.isfinite().all(1)]
+
+
+def test_the_lines_are_the_curve(explorer):
+    for values in ({}, {"step": 2.0}, {"rounding": "floor"}):
+        explorer.set(**values)
+        curve = explorer.curve
+        for name, numbers in (("value", curve.y), ("gradient", curve.grad)):
+            assert set(map(tuple, drawn(explorer, name).tolist())) == set(
+                zip(curve.x.tolist(), numbers.tolist(), strict=True)
+            )
+
+
 def test_a_moved_slider_moves_curve_picture_and_text(explorer):
     before = read_strokes(explorer.picture)
     explorer.sliders["step"].value = 2.0
@@ -52,22 +69,6 @@ def test_set_moves_the_sliders(explorer):
     assert explorer.values == {"step": 1.0, "rounding": "floor"}
     assert explorer.sliders["step"].value == 1.0
     assert explorer.curve.y.min() == -3
-
-
-def test_the_same_values_give_the_same_picture(explorer):
-    first = read_strokes(explorer.picture)
-    explorer.set(step=2.0)
-    explorer.set(step=0.5)
-    assert read_strokes(explorer.picture) == first  # nothing is left over from the other curve
-
-
-def test_nothing_but_the_curves_and_titles_moves(explorer):
-    before = frame(explorer)
-    explorer.set(step=2.0)
-    assert frame(explorer) == before
-    limits = [ax.axis() for ax in explorer.figure.axes]
-    explorer.set(step=1.0)
-    assert [ax.axis() for ax in explorer.figure.axes] == limits
 
 
 def test_the_axes_hold_every_curve_that_the_sliders_reach():
@@ -95,12 +96,6 @@ def test_a_pole_that_no_limits_hold_leaves_no_curves_behind():
         pole.set(k=-1.9 + 0.1 * i)
     gc.collect()
     assert sum(isinstance(thing, GradientCurve) for thing in gc.get_objects()) <= kept
-
-
-def test_functions_of_this_project_can_be_explored():
-    explorer = explore(clamp_ste, min=(-2.0, -0.5), max=(0.5, 2.0))
-    explorer.set(min=-2.0)
-    assert explorer.curve.y.min() == -2
 
 
 def half_or_whole(x, half=False, lie=False):
@@ -370,7 +365,7 @@ def test_many_moves_leave_nothing_behind(explorer):
 
     explorer.set(step=1.0)
     before = count()
-    for i in range(50):
+    for i in range(20):
         explorer.set(step=(0.5, 1.0, 2.0)[i % 3])
     assert count() <= before + 20
 

@@ -5,6 +5,7 @@ import json
 import re
 import warnings
 
+import nbformat
 import numpy as np
 import pytest
 import torch
@@ -19,6 +20,7 @@ from lessons.difference_figure import plot_difference
 from lessons.expectations import expect_error, expect_warning
 from lessons.installation import missing_packages
 from lessons.prediction import STORED, predict
+from tools.notebooks import notebook_files
 
 
 @pytest.mark.parametrize("more", ["", "\nand its details", ". Use something else.", ". (At a.py)"])
@@ -113,6 +115,24 @@ def test_a_question_is_stored_for_a_page_without_a_kernel():
     data = predict("What?", {"b": "x", "a": "y"}, answer="a")._repr_mimebundle_()
     asked = {"question": "What?", "options": [["b", "x"], ["a", "y"]], "right": "a"}
     assert json.loads(json.dumps(data[STORED], sort_keys=True)) == [asked]
+
+
+def stored_questions():
+    """Those of the cells that ask one; the quiz makes its own explanations."""
+    for path in notebook_files():
+        for cell in nbformat.read(path, 4).cells:
+            asked = [
+                q for out in cell.get("outputs", []) for q in out.get("data", {}).get(STORED, [])
+            ]
+            if len(asked) == 1:
+                yield pytest.param(*asked, id=f"{path.stem[:2]}-{cell.id}")
+
+
+@pytest.mark.parametrize("asked", list(stored_questions()))
+def test_the_explanation_of_the_measured_answer_says_that_it_is_right(asked):
+    """Or explanations are swapped, or something else is measured than the text is about."""
+    said = [option for option, why in asked["options"] if re.match("Right|Yes, and it is", why)]
+    assert said == [asked["right"]]
 
 
 def test_check_never_raises(capsys):

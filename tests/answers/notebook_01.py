@@ -71,11 +71,6 @@ class NoForward(nn.Module):
         self.register_buffer("scale", torch.ones(1))
 
 
-class NoReturn(Line):
-    def forward(self, x):
-        super().forward(x)
-
-
 class BiasNotScaled(Line):
     def forward(self, x):
         return self.weight * x * self.scale + self.bias
@@ -123,22 +118,6 @@ def without_return(x):
     y.retain_grad()
     (y**2).sum().backward()
     y.grad  # noqa: B018
-
-
-def result_of_backward(x):
-    return (x.exp() ** 2).sum().backward()
-
-
-def formula(x):
-    return 2 * x.exp()
-
-
-def detached_formula(x):
-    return 2 * x.detach().exp()
-
-
-def value_of_y(x):
-    return x.exp()
 
 
 def tuple_of_grads(x):
@@ -206,7 +185,6 @@ WRONG = {
         "nothing in __init__": (NothingInInit, "super().__init__() before anything else"),
         "two numbers each": (TwoNumbersEach, "weight: yours has shape (2,), expected one number"),
         "no forward": (NoForward, "forward is missing"),
-        "no return": (NoReturn, "returned None"),
         "bias is not scaled": (BiasNotScaled, "at x = [1, -2] [0]: yours 2.5, expected 2"),
         "bias frozen": (BiasFrozen, "bias: yours has requires_grad=False"),
         "graph cut": (GraphCut, "something in forward cuts the graph"),
@@ -220,10 +198,16 @@ WRONG = {
             "y.grad stays empty … comes before backward",
         ),
         "no return after retain_grad": (without_return, "returned None … end the function"),
-        "what backward returns": (result_of_backward, "as backward() does: end the function"),
-        "a formula": (formula, "a formula of yours"),
-        "a formula without a graph": (detached_formula, "formula of yours: let autograd"),
-        "the value of y": (value_of_y, "values of y itself"),
+        "what backward returns": (
+            lambda x: (x.exp() ** 2).sum().backward(),
+            "as backward() does: end the function",
+        ),
+        "a formula": (lambda x: 2 * x.exp(), "a formula of yours"),
+        "a formula without a graph": (
+            lambda x: 2 * x.detach().exp(),
+            "formula of yours: let autograd",
+        ),
+        "the value of y": (lambda x: x.exp(), "values of y itself"),
         "the tuple": (tuple_of_grads, "yours is tuple … take [0]"),
         "another loss": (loss_without_square, "at x = [0, 1] [0]: yours 1, expected 2"),
         "no sum": (

@@ -38,10 +38,6 @@ def column(y, weights):
     return weights[:, None].expand_as(y)
 
 
-def weights_as_rows_of_a_square(y, weights):
-    return weights.expand_as(y).T
-
-
 def weighted_added_to_old(y, x, weights):
     y.backward(column(y, weights))
     return x.grad
@@ -116,7 +112,10 @@ WRONG = {
             weighted(lambda y, weights: weights.expand_as(y)),
             "along the features … weights[:, None]",
         ),
-        "only for a square": (weighted(weights_as_rows_of_a_square), "For y of shape (3, 2)"),
+        "only for a square": (
+            weighted(lambda y, weights: weights.expand_as(y).T),
+            "For y of shape (3, 2)",
+        ),
         "weights afterwards": (
             lambda y, x, weights: weights[:, None] * grad(y.sum(), x)[0],
             "belong to y, not to x",

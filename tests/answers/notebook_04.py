@@ -55,14 +55,10 @@ def squared(x):
     return x**2
 
 
-def cut_where_large(g, x):
-    return torch.where(inside(x), g, 0.1 * g.clamp(-8, 8))
-
-
 WRONG = {
     "04.1": {
         "a large upstream gradient is cut": (
-            function(clamped, cut_where_large),
+            function(clamped, lambda g, x: torch.where(inside(x), g, 0.1 * g.clamp(-8, 8))),
             "gradient of x for x of shape (2, 7) in float64 [0, 0]: yours -0.8, expected",
         ),
         "like the page": (function(clamped, like_the_page), "Outside … a constant"),
@@ -76,10 +72,6 @@ WRONG = {
         ),
         "torch's own clamp": (lambda x: x.clamp(0, 1), "is it torch's own gradient?"),
         "straight through": (function(clamped, lambda g, x: g * 1), "Outside, a tenth"),
-        "branches swapped": (
-            function(clamped, lambda g, x: torch.where(inside(x), 0.1 * g, g)),
-            "x = -1 … yours 3, expected 0.3.",
-        ),
         "the value leaks": (
             function(lambda x: torch.where(inside(x), x, 0.1 * x), lambda g, x: g),
             "Only the gradient leaks",

@@ -189,7 +189,6 @@ WRONG = {
             lambda f, x, v: jvp_of_gradient(f, x, v)[0],
             "That is the gradient. ",
         ),
-        "no create_graph": (lambda f, x, v: grad(grad(f(x), x)[0] @ v, x)[0], "has no graph"),
         "backward, and x.grad": (product_by_backward, "x.grad … adds"),
         "x.grad emptied": (product_in_emptied_grad, "x.grad after the call [0]: yours "),
     },

@@ -5,10 +5,6 @@ from torch import nn
 from torch.autograd import Function
 
 
-def cut_and_covered(weight, x, target):
-    return cut(weight, x, target).requires_grad_()
-
-
 def cut(weight, x, target):
     score = torch.zeros(len(x), dtype=x.dtype)
     for k, row in enumerate(x):
@@ -29,10 +25,6 @@ def one_row_is_cut(weight, x, target):
     score = torch.tanh(x @ weight)
     score = torch.cat([score[:1].detach(), score[1:]])
     return ((score - target) ** 2).mean()
-
-
-def straight_through(weight, x, target):
-    return fit(weight, x, target).detach() + weight.sum() - weight.sum().detach()
 
 
 def connected_to_nothing(weight, x, target):
@@ -212,12 +204,20 @@ class Hooked(Bumps):
 
 WRONG = {
     "08.1": {
-        "as it was": (cut_and_covered, "the loss is a leaf … requires_grad_()"),
+        "as it was": (
+            lambda weight, x, target: cut(weight, x, target).requires_grad_(),
+            "the loss is a leaf … requires_grad_()",
+        ),
         "cover taken away, cut left": (cut, "no grad_fn … .data"),
         "cut, and another tensor asks": (connected_to_nothing, "yours None, expected a tensor."),
         "new tensor from numbers": (copied_into_a_new_tensor, "A Python number has no gradient"),
         "one row is cut": (one_row_is_cut, "[0]: yours 0.2553, expected 0.2557"),
-        "straight through": (straight_through, "yours 1, expected"),
+        "straight through": (
+            lambda weight, x, target: (
+                fit(weight, x, target).detach() + weight.sum() - weight.sum().detach()
+            ),
+            "yours 1, expected",
+        ),
         "a hook": (hooked, "a hook replaces"),
         "repaired, and covered": (
             lambda *inputs: fit(*inputs).requires_grad_(),

@@ -119,10 +119,6 @@ def masked(g, mask):
     return torch.where(mask, g, 0)
 
 
-def in_place(g, mask):
-    return g.masked_fill_(~mask, 0)
-
-
 class Hidden(Function):
     @staticmethod
     def forward(x):
@@ -180,10 +176,6 @@ def copied_into_data(x, proxy=lambda x: torch.relu(x).clone()):
     y = proxy(x)
     y.data.copy_(step(x))
     return y
-
-
-def copied_openly(x):
-    return torch.relu(x).clone().copy_(step(x))
 
 
 def copied_without_grad(x):
@@ -364,10 +356,6 @@ WRONG = {
             "x = -1 … yours 0, expected -2 … bounds",
         ),
         "hidden in ctx": (Hidden.apply, "yours 0 bytes … ctx.save_for_backward"),
-        "ignores grad_output": (
-            frugal(lambda g, mask: mask.to(g.dtype)),
-            "backward ignores grad_output.",
-        ),
         "the other way round": (
             frugal(lambda g, mask: masked(g, ~mask)),
             "It is the other way round",
@@ -379,32 +367,17 @@ WRONG = {
             frugal(masked, forward=lambda x: torch.where(x >= 0, 1.0, -1.0).to(x.dtype)),
             "x = 0: yours 1, expected 0",
         ),
-        "always float32": (
-            frugal(masked, forward=lambda x: torch.where(x == 0, 0.0, x.sign()).float()),
-            "value: yours is float32, expected float64",
-        ),
-        "writes into grad_output": (frugal(in_place), "backward writes into grad_output"),
-        "writes into its input": (
-            frugal(masked, forward=lambda x: x.sign_().clone()),
-            "it writes into its input",
-        ),
         "both results": (TwoResults.apply, "a tuple of 2"),
-        "forgets to return": (frugal(lambda g, mask: None), "Made.backward returned nothing"),
     },
     "10.3": {
         "the one-line trick": (trick, "x = 300 (bfloat16): yours 0, expected 1 … rounded away"),
         "the trick the other way": (trick_the_other_way, "x = inf: yours nan … inf - inf"),
-        "no gradient": (step, "no path leads back"),
         "a leaf": (
             lambda x: step(x.detach()).requires_grad_(),
             "no path leads from the result back to x",
         ),
         "bools": (lambda x: x >= 0, "value: yours is bool, expected float32"),
         "integers": (lambda x: torch.where(x >= 0, 1, 0), "yours is int64, expected float32"),
-        "always float32": (
-            lambda x: copied(x).float(),
-            "value: yours is float32, expected float64",
-        ),
         "0 at 0": (lambda x: torch.where(x > 0, copied(x), 0.0 * x), "x = 0: yours 0, expected 1"),
         "into relu's own result": (
             lambda x: copied(x, torch.relu),
@@ -419,7 +392,10 @@ WRONG = {
             "x = 0 … yours 4, expected 0",
         ),
         "through .data": (copied_into_data, "allowed. Write into y.detach() instead."),
-        "copied openly": (copied_openly, "Autograd recorded the copy"),
+        "copied openly": (
+            lambda x: torch.relu(x).clone().copy_(step(x)),
+            "Autograd recorded the copy",
+        ),
         "under no_grad": (copied_without_grad, "torch.func.jvp at x = 0.3 … torch.no_grad()"),
         "gradient of x": (lambda x: copied(x, torch.clone), "That is the gradient of x itself."),
         "gradient of the sigmoid": (

@@ -32,11 +32,6 @@ def right(scores, labels, batches, k):
     return sums(scores, labels) / counted(batches)
 
 
-def mean_by_hand(scores, labels, batches, k):
-    share = (labels != -100).sum().clamp(min=1)
-    return sums(scores, labels) / share / len(batches)
-
-
 def all_at_once(weight, batches):
     tokens, labels = (torch.cat(each) for each in zip(*batches, strict=True))
     F.cross_entropy(tokens @ weight, labels).backward()
@@ -48,10 +43,6 @@ def cleared(weight, batches):
         weight.grad = None
         right(tokens @ weight, labels, batches, k).backward()
     return weight.grad
-
-
-def not_returned(weight, batches):
-    accumulated(right)(weight, batches)
 
 
 def returns_the_loss(weight, batches):
@@ -73,10 +64,6 @@ def scaled_by(factor):
 
 def each_alone(gradients, limit):
     return [g * min(1.0, limit / max(g.norm().item(), 1e-12)) for g in gradients]
-
-
-def by_value(gradients, limit):
-    return [g.clamp(-limit, limit) for g in gradients]
 
 
 def lengths_added(gradients, limit):
@@ -106,10 +93,6 @@ def each_as_one(gradients, limit):
 
 def given_back(gradients, limit):
     return each_as_one(gradients, limit) if whole_length(gradients) > limit else gradients
-
-
-def one_tensor(gradients, limit):
-    return torch.cat([g.flatten() for g in gradients])
 
 
 class Loop:
@@ -312,10 +295,6 @@ def not_reentrant(blocks, x):
     return x
 
 
-def all_in_one(blocks, x):
-    return checkpoint(nn.Sequential(*blocks), x, use_reentrant=False)
-
-
 RIGHT = {
     "11.1": {
         "divided at the end": accumulated_once,
@@ -339,7 +318,7 @@ RIGHT = {
     "11.4": {
         "not reentrant": not_reentrant,
         "an input that requires": input_that_requires,
-        "all in one": all_in_one,
+        "all in one": lambda blocks, x: checkpoint(nn.Sequential(*blocks), x, use_reentrant=False),
     },
 }
 
@@ -374,10 +353,8 @@ WRONG = {
             accumulated(lambda s, y, b, k: sums(s, y) / 12),
             "if one batch has no label",
         ),
-        "means of sums": (accumulated(mean_by_hand), "so a label of a short one counts more"),
         "all at once": (all_at_once, "backward reached weight 1 times for 3 batches"),
         "cleared in the loop": (cleared, "Only the last batch is left"),
-        "forgets to return": (not_returned, "returned None"),
         "a result in float32, of padding": (
             lambda weight, batches: accumulated(
                 lambda s, y, b, k: sums(s, y) / sum(len(labels) for _, labels in b)
@@ -388,7 +365,10 @@ WRONG = {
     },
     "11.2": {
         "each alone": (each_alone, "Each tensor is clipped by its own length"),
-        "by value": (by_value, "Each element is clipped by its value"),
+        "by value": (
+            lambda gradients, limit: [g.clamp(-limit, limit) for g in gradients],
+            "Each element is clipped by its value",
+        ),
         "always scaled": (always_scaled, "gradients short … It is scaled to the limit in any case"),
         "0 divided by 0": (
             scaled_by(lambda length, limit: limit / length if length == 0 or length > limit else 1),
@@ -415,12 +395,10 @@ WRONG = {
             "the limit 0.75, in float32, tensor 0 [0]: yours",
         ),
         "what is short is given back": (given_back, "gradients short: the numbers are right"),
-        "views": (
-            lambda gradients, limit: [g.view_as(g) for g in given_back(gradients, limit)],
-            "yours are the tensors that were given",
+        "one tensor": (
+            lambda gradients, limit: torch.cat([g.flatten() for g in gradients]),
+            "needs a list of 2 tensors, got Tensor",
         ),
-        "one tensor": (one_tensor, "needs a list of 2 tensors, got Tensor"),
-        "forgets to return": (lambda gradients, limit: None, "returned None"),
     },
     "11.3": {
         "as it was": (
@@ -480,8 +458,6 @@ WRONG = {
         ),
         "clipped by value": (Loop(clip=clipped_value), "Each element is clipped"),
         "length afterwards": (Loop(clip=length_afterwards), "before clipping: yours 2, expected 5"),
-        "forgets to return": (Loop(clip=nothing), "returned None"),
-        "no backward": (Loop(backward=nothing), "Attempted unscale_"),
     },
     "11.4": {
         "as it was": (each_in(reentrant), "no grad_fn … none of its *inputs*"),

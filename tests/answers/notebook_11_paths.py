@@ -49,14 +49,6 @@ def clamp(gradient, limit):
     return gradient.clamp(-limit, limit)
 
 
-def by_norm(gradient, limit):
-    return gradient * (limit / gradient.norm()).clamp(max=1)
-
-
-def detached(x, limit):
-    return hooked(clamp)(x.detach().requires_grad_(), limit)
-
-
 # ---- right ones, besides the folded solution
 
 
@@ -162,12 +154,18 @@ WRONG = {
             hooked(lambda gradient, limit: gradient.clamp(-0.5, 0.5)),
             "x.grad [0, 0]: yours",
         ),
-        "clipped by norm": (hooked(by_norm), "x.grad … That is clipping by norm"),
+        "clipped by norm": (
+            hooked(lambda gradient, limit: gradient * (limit / gradient.norm()).clamp(max=1)),
+            "x.grad … That is clipping by norm",
+        ),
         "the value is clamped": (
             lambda x, limit: x.clamp(-limit, limit),
             "value … expected the gradient",
         ),
-        "cut off from x": (detached, "x.grad … The path through the result is cut."),
+        "cut off from x": (
+            lambda x, limit: hooked(clamp)(x.detach().requires_grad_(), limit),
+            "x.grad … The path through the result is cut.",
+        ),
         "no history": (lambda x, limit: x.detach(), "has no history: no gradient reaches x"),
     },
     "11.7": {

@@ -42,10 +42,6 @@ def one_for_all(name, temperature=1.0):
     return lambda samples: (name, temperature)
 
 
-def wrong_way_round(samples):
-    return ("with baseline", 1.0) if samples == 1 else ("softmax", 1.0)
-
-
 def gumbel(temperature):
     """Right for one sample, and Gumbel-softmax of this temperature for more."""
     return lambda samples: ("softmax", 1.0) if samples == 1 else ("Gumbel hard", temperature)
@@ -90,18 +86,6 @@ def right(z, q, y, beta):
     return F.mse_loss(q, z.detach()) + beta * F.mse_loss(z, q.detach())
 
 
-def swapped(z, q, y, beta):
-    return beta * F.mse_loss(q, z.detach()) + F.mse_loss(z, q.detach())
-
-
-def behind_the_patch(z, q, y, beta):
-    return F.mse_loss(y, z.detach()) + beta * F.mse_loss(z, q.detach())
-
-
-def codes_not_detached(z, q, y, beta):
-    return F.mse_loss(q, z.detach()) + beta * F.mse_loss(z, q)
-
-
 def z_not_detached(z, q, y, beta):
     return F.mse_loss(q, z) + beta * F.mse_loss(z, q.detach())
 
@@ -132,11 +116,6 @@ def another_parameter(codes, z, index):
     codes = codes.detach().clone()
     recorded(codes, z.detach(), index)
     return torch.nn.Parameter(codes)
-
-
-def all_of_them(codes, z, index):
-    with torch.no_grad():
-        codes.copy_(z[torch.randperm(len(z))[: len(codes)]])
 
 
 def the_used_ones(codes, z, index):
@@ -280,7 +259,10 @@ WRONG = {
             "1 sample … It has no bias, but a spread of 2.8",
         ),
         "without a baseline": (one_for_all("REINFORCE"), "A baseline takes spread away"),
-        "the wrong way round": (wrong_way_round, "1 sample: yours, 'with baseline'"),
+        "the wrong way round": (
+            lambda samples: ("with baseline", 1.0) if samples == 1 else ("softmax", 1.0),
+            "1 sample: yours, 'with baseline'",
+        ),
         "hot": (gumbel(4.0), "100 samples … at temperature 4 … mostly bias, 0.76"),
         "cold": (gumbel(0.125), "100 samples … mostly spread, 3.8 a sample"),
         "half right": (gumbel(0.5), "10,000 samples … mostly bias"),
@@ -306,11 +288,15 @@ WRONG = {
             "gradient of z, through y [0, 0]: yours -1.25, expected -2.5",
         ),
         "beta weighs the codebook loss": (
-            layer(swapped),
+            layer(
+                lambda z, q, y, beta: beta * F.mse_loss(q, z.detach()) + F.mse_loss(z, q.detach())
+            ),
             "gradient of codes, through the loss [0, 0]: … beta multiplies the codebook loss.",
         ),
         "a loss of y": (
-            layer(behind_the_patch),
+            layer(
+                lambda z, q, y, beta: F.mse_loss(y, z.detach()) + beta * F.mse_loss(z, q.detach())
+            ),
             "gradient of codes, through the loss: yours None … behind the detach",
         ),
         "q detached for both": (
@@ -318,7 +304,7 @@ WRONG = {
             "gradient of codes, through the loss: yours None … needs q itself: neither q.detach()",
         ),
         "the commitment moves the codes, too": (
-            layer(codes_not_detached),
+            layer(lambda z, q, y, beta: F.mse_loss(q, z.detach()) + beta * F.mse_loss(z, q)),
             "The commitment loss moves the codes, too",
         ),
         "the codebook loss moves z, too": (layer(z_not_detached), "The codebook loss moves z, too"),
@@ -365,7 +351,6 @@ WRONG = {
         "while recording": (recorded, "a leaf Variable that requires grad … recording is off"),
         "another parameter": (another_parameter, "codes is as it was. The optimizer knows"),
         "the codes in use": (the_used_ones, "code 1 is in use"),
-        "all codes": (all_of_them, "is in use, and yours has moved it"),
         "one vector for all": (
             places(lambda codes, z, dead: z[0]),
             "all dead codes got the same vector",
