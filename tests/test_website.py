@@ -83,14 +83,6 @@ def test_the_text_of_a_section_has_code_and_outputs_once(tmp_path):
     ]  # fmt: skip
 
 
-def test_a_search_engine_is_told_how_a_page_begins(tmp_path):
-    file = tmp_path / "a.md"
-    file.write_text('# Title\n\nWhy is "it" `None`?' + " And so on." * 20)
-    shown = markdown_page(file, "a.html").html(before=None, after=None)
-    told = BeautifulSoup(shown, "html.parser").find("meta", {"name": "description"})["content"]
-    assert told.startswith('Why is "it" None? And') and told.endswith(" …") and len(told) <= 160
-
-
 def test_a_question_is_asked_without_its_answer_in_sight():
     asked = predict("Is `a < b`?", {True: "Right: `a`.", False: "No."}, answer=True)
     output = new_output("execute_result", data=asked._repr_mimebundle_(), metadata={})
