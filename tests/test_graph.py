@@ -50,16 +50,13 @@ def test_the_only_way_ends_where_ways_part_and_passes_constants():
     assert list(only_way(None)) == []
 
 
-def test_inputs_point_at_the_nodes_that_come_next():
+def test_inputs_point_at_the_nodes_that_come_next_twice_if_they_are_used_twice():
     _, loss = residual(2)
     graph = autograd_graph(loss)
     for node in graph:
         after = [function for function, _ in node.function.next_functions]
         assert [graph[i].function for i in node.inputs] == after
         assert all(graph[i].depth > node.depth for i in node.inputs)
-
-
-def test_an_operation_that_uses_a_tensor_twice_leads_to_it_twice():
     x = torch.ones(2, requires_grad=True)
     square = autograd_graph(x * x)[0]
     assert square.inputs == (1, 1)

@@ -39,19 +39,43 @@ def x():
     return torch.linspace(-1, 2, 100, requires_grad=True)
 
 
-def test_freed_by_backward(x):
-    with saved_tensors() as saved:
-        y = x.exp().exp()
-    assert saved.bytes == 2 * 100 * FLOAT
-    y.sum().backward()
-    assert saved.bytes == 0
+def on_the_cpu(x):
+    with torch.autograd.graph.save_on_cpu():
+        return x.exp()
 
 
-def test_kept_by_retain_graph(x):
+def checkpointed(use_reentrant):
+    return lambda x: checkpoint(lambda x: x.exp().exp().exp(), x, use_reentrant=use_reentrant)
+
+
+KEPT = {  # an operation, and how many tensors like x it keeps
+    "two operations": (lambda x: x.exp().exp(), 2),
+    "plain swish": (lambda x: x * x.sigmoid(), 2),
+    "our swish": (lambda x: Swish.apply(x), 1),
+    "twice by one": (lambda x: x * x, 1),
+    "by two": (lambda x: x.sin() + x.cos(), 1),
+    "in slices": (lambda x: x[:10] * x[90:], 1),
+    "reentrant checkpoint": (checkpointed(True), 1),
+    "checkpoint": (checkpointed(False), 1),
+    "other hooks": (on_the_cpu, 0),
+}
+
+
+@pytest.mark.parametrize("operation, tensors", KEPT.values(), ids=KEPT)
+def test_what_is_built_inside_is_counted_once_and_whole(operation, tensors, x):
+    before = x.exp()
     with saved_tensors() as saved:
-        y = x.exp().sum()
+        y = operation(x)
+    after = before.exp()
+    assert y.requires_grad and after.requires_grad
+    assert saved.bytes == tensors * 100 * FLOAT
+
+
+def test_freed_by_backward_unless_it_retains_the_graph(x):
+    with saved_tensors() as saved:
+        y = x.exp().exp().sum()
     y.backward(retain_graph=True)
-    assert saved.bytes == 100 * FLOAT
+    assert saved.bytes == 2 * 100 * FLOAT
     y.backward()
     assert saved.bytes == 0
 
@@ -64,36 +88,6 @@ def test_freed_when_the_result_is_deleted(x):
     assert saved.bytes == 100 * FLOAT
     del y
     assert saved.bytes == 0
-
-
-def test_a_function_that_saves_less(x):
-    with saved_tensors() as plain:
-        y = x * x.sigmoid()
-    with saved_tensors() as ours:
-        z = Swish.apply(x)
-    assert (plain.bytes, ours.bytes) == (2 * 100 * FLOAT, 100 * FLOAT)
-    torch.testing.assert_close(y, z)
-
-
-@pytest.mark.parametrize(
-    "operation",
-    [lambda x: x * x, lambda x: x.sin() + x.cos(), lambda x: x[:10] * x[90:]],
-    ids=["twice by one", "by two", "in slices"],
-)
-def test_a_storage_counts_once_and_whole(x, operation):
-    with saved_tensors() as saved:
-        y = operation(x)
-    assert y.requires_grad
-    assert saved.bytes == 100 * FLOAT
-
-
-def test_only_what_is_built_inside_counts(x):
-    before = x.exp()
-    with saved_tensors() as saved:
-        pass
-    after = before.exp()
-    assert saved.bytes == 0
-    assert after.requires_grad
 
 
 def test_create_graph(x):
@@ -193,21 +187,6 @@ def test_an_exception_closes_the_block(x):
     assert saved.bytes == 100 * FLOAT
     assert after.requires_grad
     torch.func.grad(torch.sum)(x.detach())  # no hooks are left
-
-
-@pytest.mark.parametrize("use_reentrant", [True, False])
-def test_checkpoint_keeps_its_input_only(x, use_reentrant):
-    with saved_tensors() as saved:
-        y = checkpoint(lambda x: x.exp().exp().exp(), x, use_reentrant=use_reentrant)
-    assert saved.bytes == 100 * FLOAT
-    assert y.requires_grad
-
-
-def test_what_other_hooks_keep_is_not_seen(x):
-    with saved_tensors() as saved, torch.autograd.graph.save_on_cpu():
-        y = x.exp()
-    assert saved.bytes == 0
-    assert y.requires_grad
 
 
 def test_func_grad_refuses_inside_only(x):

@@ -98,7 +98,19 @@ def wide():
     return t.explain(loss, weights)
 
 
+@cache
+def switched_off():
+    """Two lines have to do with it."""
+    w = leaf(1.0)
+    with trace() as t:
+        with torch.no_grad():
+            h = w * 2
+        loss = (h + leaf(1.0)).sum()
+    return t.explain(loss, {"w": w})
+
+
 REPORTS = [rounded, detached, masked_too_late, residual, dead_layer, deep, transformer, wide]
+REPORTS.append(switched_off)
 each = pytest.mark.parametrize("report", REPORTS, ids=lambda make: make.__name__)
 
 
@@ -150,6 +162,7 @@ def test_the_data_name_each_finding_each_line_and_each_rule(report):
         assert (said["gradient"], said["also"]) == (found.node, list(found.also))
         places = [(at["label"], at["file"], at["line"], at["source"]) for at in said["places"]]
         assert places == [(label, at.file, at.line, at.source) for label, at in found.places]
+        assert len(places) == 2 or found.cause != "no-grad"
 
 
 @pytest.mark.parametrize(
