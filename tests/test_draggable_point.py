@@ -6,6 +6,7 @@ from read_strokes import read_strokes
 
 from helpers.curves import gradient_curve
 from helpers.explore import explore
+from helpers.explore.controls import control
 from helpers.explore.drawings.draggable_point import PointDrawing
 from helpers.functions import round_ste
 from lessons.drawings import FieldDrawing
@@ -43,9 +44,10 @@ def test_a_step_goes_down_to_a_line_at_0():
     assert any(list(ends) == [0, 0] for ends in lines)
 
 
-@pytest.mark.parametrize("width", [0.001, 0.02, 1, 1.5, 2, 3.5, 6, 2 * torch.pi, 8, 17, 20, 700])
+@pytest.mark.parametrize("width", [0.001, 0.02, 1, 3.5, 2 * torch.pi, 17, 700])
 def test_the_place_of_the_point_is_short_to_read(width):
-    slider = explore(torch.square, x=(1, 1 + width), point=1.0).sliders["point"]
+    drawing = PointDrawing(torch.square, (1, 1 + width), 1.0)
+    slider = control("point", drawing.sliders["point"])
     assert 200 <= width / slider.step <= 600 * (1 + 1e-9), "too coarse, or too fine to walk"
     assert f"{slider.step:.0e}"[0] in "125" and float(f"{slider.step:.0e}") == slider.step
     digits = int(slider.readout_format.strip(".f"))

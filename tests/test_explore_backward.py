@@ -131,39 +131,39 @@ def test_one_box_is_marked_at_each_step(name):
         assert len(marked) == (step > 0)
 
 
+def dead_lines(explorer):
+    lines = explorer.figure.axes[0].lines
+    return sum((line.get_color(), line.get_linestyle()) == (GREY, "--") for line in lines)
+
+
 def test_a_dead_way_is_grey_and_says_why():
     explorer = half_dead()
-    steps = explorer.drawing._steps({})
-    names = [stop.name or stop.made_by for stop in steps.stops]
-    explorer.set(step=0)
-    never = [k for k, way in enumerate(steps.ways) if names[way.lower] in ("cut", "data")]
-    never += [k for k, way in enumerate(steps.ways) if steps.stops[way.upper].turn is None]
-    assert len(never) == 5  # to the cut and to the data, from the cut, and two from its product
-    for k in never:
-        line = explorer.drawing._lines[2 + 2 * k]
-        assert (line.get_color(), line.get_linestyle()) == (GREY, "--")
-    (rounded,) = [k for k, way in enumerate(steps.ways) if names[way.upper] == "RoundBackward0"]
-    line, label = explorer.drawing._lines[2 + 2 * rounded], explorer.drawing._labels[rounded]
-    turn = steps.stops[names.index("RoundBackward0")].turn
-    for step, grey in ((turn, False), (turn + 1, True)):
+    for step in range(explorer.drawing.last + 1):
         explorer.set(step=step)
-        assert (line.get_color() == GREY, line.get_linestyle() == "--") == (grey, grey)
-    assert (label.get_text(), label.get_color()) == ("↓ × [0, 0] = [0, 0]", PALE)
-    assert "The local derivative is 0" in explorer.summary
+        # to the cut and to the data, from the cut, and two from its product: two lines each
+        rounded = "↓ × [0, 0] = [0, 0]" in texts(explorer)
+        assert dead_lines(explorer) == 10 + 2 * rounded
+        if "RoundBackward0 gets" in explorer.summary:
+            assert rounded and "The local derivative is 0" in explorer.summary
+        if "AddBackward0 gets the upstream gradient [1, 1]. For MulBackward0" in explorer.summary:
+            assert "No gradient goes through detach(): no history" in explorer.summary
+    assert text_of(explorer, "↓ × [0, 0] = [0, 0]").get_color() == PALE
     assert {"no history", "requires_grad=False"} < set(texts(explorer))
-    (above,) = [way.upper for way in steps.ways if names[way.lower] == "cut"]
-    explorer.set(step=1 + steps.stops[above].turn)
-    assert "No gradient goes through detach(): no history" in explorer.summary
+
+
+def text_of(explorer, words):
+    shown = explorer.figure.axes[0].texts
+    return next(text for text in shown if words in {text.get_text(), *text.get_text().split()})
 
 
 def look_of(explorer, name):
-    """Which kind of box this stop looks like."""
-    for stop, patch in zip(
-        explorer.drawing._steps({}).stops, explorer.drawing._patches, strict=True
-    ):
-        if name in (stop.name, stop.made_by):
-            look = to_hex(patch.get_facecolor()), to_hex(patch.get_edgecolor())
-            return {(fill, to_hex(edge)): kind for kind, (_, fill, edge, *_) in LOOKS.items()}[look]
+    """Which kind of box this name is in."""
+    renderer = explorer.figure.canvas.get_renderer()
+    x, y = text_of(explorer, name).get_window_extent(renderer).min
+    patches = explorer.figure.axes[0].patches
+    (patch,) = (p for p in patches if p.get_window_extent(renderer).contains(x, y))
+    look = to_hex(patch.get_facecolor()), to_hex(patch.get_edgecolor())
+    return {(fill, to_hex(edge)): kind for kind, (_, fill, edge, *_) in LOOKS.items()}[look]
 
 
 def test_a_box_looks_as_what_became_of_it():
@@ -174,9 +174,14 @@ def test_a_box_looks_as_what_became_of_it():
     )
     assert [look_of(explorer, name) for name in ("w", "bad")] == ["leaf", "leaf"]
     assert look_of(explorer, "MulBackward0") == "dead", "backward never gets there"
-    turns = {stop.name: stop.turn for stop in explorer.drawing._steps({}).order}
-    first, last = sorted(("w", "bad"), key=turns.get)
-    explorer.set(step=turns[last] + 1)
+    steps = {}
+    for step in range(explorer.drawing.last + 1):
+        explorer.set(step=step)
+        steps |= {
+            name: step for name in ("w", "bad") if f"{name}.grad is filled" in explorer.summary
+        }
+    first, last = sorted(steps, key=steps.get)
+    explorer.set(step=steps[last])
     after = {"w": "empty leaf", "bad": "spoiled leaf"}
     assert look_of(explorer, first) == after[first]
     assert look_of(explorer, "far") == "empty leaf"
@@ -187,31 +192,31 @@ def settings(explorer):
     yield {}
     for end in ("min", "max"):
         yield {name: getattr(slider, end) for name, slider in explorer.sliders.items()}
-    yield {name: slider.min + slider.step for name, slider in explorer.sliders.items()}
 
 
 @pytest.mark.parametrize("name", MADE)
 def test_no_text_leaves_its_box_and_no_boxes_overlap(name):
+    """A text is in a box, or touches neither a box nor another text."""
     explorer = MADE[name]().fit()
-    figure, drawing = explorer.figure, explorer.drawing
+    figure, (ax,) = explorer.figure, explorer.figure.axes
     start = explorer.values
     for values in settings(explorer):
-        for step in range(drawing.last + 1):
+        for step in range(explorer.drawing.last + 1):
             explorer.set(**{**start, **values, "step": step})
             renderer = figure.canvas.get_renderer()
-            extents = [patch.get_window_extent(renderer) for patch in drawing._patches]
-            pairs = drawing._texts[1 : 1 + len(extents)]
-            for box, pair in zip(extents, pairs, strict=True):
-                for text in filter(lambda text: text.get_text(), pair):
-                    inside = text.get_window_extent(renderer)
+            boxes = [patch.get_window_extent(renderer) for patch in ax.patches]
+            free = list(boxes)
+            for text in filter(lambda text: text.get_text(), ax.texts):
+                inside = text.get_window_extent(renderer)
+                middle = (inside.min + inside.max) / 2
+                around = [box for box in boxes if box.contains(*middle)]
+                free += [] if around else [inside]
+                for box in around:
                     assert box.x0 <= inside.x0 and inside.x1 <= box.x1, text.get_text()
                     assert box.y0 <= inside.y0 and inside.y1 <= box.y1, text.get_text()
-            for pair in drawing._texts[1 + len(extents) :]:
-                extents += [t.get_window_extent(renderer) for t in pair if t.get_text()]
-            extents.append(drawing._caption.get_window_extent(renderer))
-            for one, other in combinations(extents, 2):
+            for one, other in combinations(free, 2):
                 assert not one.padded(-2).overlaps(other.padded(-2))
-            assert all(figure.bbox.contains(*corner) for box in extents for corner in box.corners())
+            assert all(figure.bbox.contains(*corner) for box in free for corner in box.corners())
 
 
 def test_the_weights_v_enter_at_the_top():
