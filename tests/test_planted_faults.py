@@ -1,0 +1,12 @@
+"""The list of faults to plant still fits the code; tools/planted_faults.py plants them."""
+
+from tools.planted_faults import ROOT, misfits, planted
+
+
+def test_each_fault_fits_its_file_once():
+    assert misfits(planted(), ROOT) == []
+
+
+def test_a_fault_that_fits_nowhere_is_noticed():
+    fault = {"file": "README.md", "find": "no such text", "tests": ["tests"]}
+    assert misfits({"mine": fault}, ROOT) == ["mine: README.md has its text 0 times, not once"]
