@@ -94,7 +94,7 @@ def test_accuracy_in_2_bits(way, start, low, high):
 def test_progress_is_told_after_each_batch():
     done = [done for _, done, _ in training_steps(WAYS["straight-through"])]
     assert done == sorted(done) and done[-1] == 1
-    assert len(done) == 15 * 21
+    assert len(done) == 10 * 21
 
 
 def test_accuracy_counts_the_held_out_digits():

@@ -85,6 +85,10 @@ class _EachFunction(TorchFunctionMode):
 class _EachOperation(TorchDispatchMode):
     """It also sees what is computed inside a composite function, and in a double backward."""
 
+    @classmethod
+    def _should_skip_dynamo(cls):
+        return False  # else torch imports its compiler at the first operation, which takes a second
+
     def __init__(self, values):
         super().__init__()
         self._values = values

@@ -11,10 +11,11 @@ from torch import nn
 
 from autograd_surprises.numerics import one_thread
 from helpers.functions import fake_quantize, lsq_quantize
-from lessons.digits.epochs import BATCH, EPOCHS
+from lessons.digits.epochs import BATCH
 from lessons.digits.images import HELD_OUT, IMAGES, LABELS, TRAINING
 
 HIDDEN = (32, 32)
+EPOCHS = 10
 
 
 def floating_point(x, scale, low, high):
@@ -48,7 +49,7 @@ class Run:
     bits: int = 2
     seed: int = 0
     scale_factor: float = 1.0
-    learning_rate: float = 0.1
+    learning_rate: float = 0.2
     learns_scale: bool = False
 
     def __post_init__(self):
@@ -161,7 +162,7 @@ def training_steps(run: Run) -> Iterator[tuple[nn.Module, float, torch.Tensor]]:
 
     >>> model, done, loss = next(training_steps(WAYS["floating point"]))
     >>> round(1 / done)
-    315
+    210
     """
     batches = _batches(run)
     while True:

@@ -18,7 +18,7 @@ from lessons.exercises.registry import Wrong, check_of
 
 LOW, HIGH, SCALE = -2, 1, 0.25
 RANGE = -0.9, 0.7  # to draw
-ENOUGH = 80  # % of the held-out digits; with a bug left in it is 65 at most, without 92 at least
+ENOUGH = 80  # % of the held-out digits; with a bug left in it is 65 at most, without 90 at least
 X = torch.tensor([-0.9, -0.3, -0.1, 0.1, 0.2, 0.9])
 
 

@@ -23,7 +23,7 @@ OPT_OUTS = {
             "afterwards-shown",
             "four-ways-table",
             "scale-table",
-            "last-bin-trained",
+            "last-bin-shares",
             "last-bin-pairs",
             "one-line-trained",
             "misread-shown",
