@@ -81,7 +81,7 @@ def pictures(outputs):
 def same_picture(now, stored):
     """Do all but a few pixels agree? nbval compares texts, and a title may not be among them.
 
-    Another matplotlib draws other pixels, and another torch other last digits: then nobody can tell.
+    Another matplotlib draws other pixels, another torch other last digits: then nobody can tell.
     """
     pins = {line.split(" ")[0] for line in CONSTRAINTS.read_text().splitlines()}
     for name in ("matplotlib", "torch"):
