@@ -69,9 +69,25 @@ def pytest_runtest_call(item):
     outputs = getattr(item, "test_outputs", None) or []  # those of a notebook cell
     said = [output.text for output in outputs if output.get("name") == "stderr"]
     assert not said, f"printed to stderr: {said}"
-    if outputs and "nbval-ignore-output" not in item.cell.metadata.get("tags", ()):
+    if outputs and not any(map(is_ignored, section_of(item))):
         pairs = zip(pictures(outputs), pictures(item.cell.outputs), strict=True)
         assert all(same_picture(*pair) for pair in pairs), "another picture than the stored one"
+
+
+def is_ignored(cell):
+    return "nbval-ignore-output" in cell.metadata.get("tags", ())
+
+
+def section_of(item):
+    """The cells of its `##` section. If one of them trains, so may what another one draws."""
+    section = []
+    for cell in item.parent.nb.cells:
+        if cell.cell_type == "markdown" and re.search("^## ", cell.source, re.MULTILINE):
+            if any(each is item.cell for each in section):
+                break
+            section = []
+        section.append(cell)
+    return section
 
 
 def pictures(outputs):

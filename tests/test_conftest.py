@@ -9,7 +9,7 @@ import sys
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook, new_output
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from PIL import Image
 
 from tools.notebooks import IGNORED, ROOT
@@ -41,16 +41,18 @@ def test_a_cell_fails_that_says_something_draws_another_picture_or_takes_too_lon
     shutil.copy(ROOT / "constraints.txt", tmp_path)
     stored = {
         "import sys; print('planted', file=sys.stderr)": [],  # though it is not compared
+        f"display({picture(254)}, raw=True)  # beside it": [new_output("display_data", picture(0))],
         f"display({picture(255)}, raw=True)": [new_output("display_data", picture(255))],
         f"display({picture(254)}, raw=True)": [new_output("display_data", picture(0))],
         "import time; time.sleep(600)": [],
         "2": [],
     }
     cells = [new_code_cell(c, outputs=o, execution_count=1) for c, o in stored.items()]
-    cells[0].metadata["tags"] = cells[-1].metadata["tags"] = [IGNORED]
+    cells[0].metadata["tags"] = [IGNORED]
+    cells.insert(2, new_markdown_cell("## Another section"))
     nbformat.write(new_notebook(cells=cells), tmp_path / "sample.ipynb")
     done = run_pytest(tmp_path, "--nbval-cell-timeout=10", ".")
-    assert "3 failed, 1 passed" in done.stdout
+    assert "3 failed, 2 passed" in done.stdout
     for said in ("printed to stderr: ['planted", "another picture", "Timeout of 10 seconds"):
         assert said in done.stdout
 
