@@ -93,7 +93,7 @@ class ResidualBlock(nn.Module):
         return F.relu(out)
 
 
-@healthy("torch", "https://arxiv.org/abs/1706.02677", normal=[("zero", "zero-factor")])
+@healthy("torch", "https://arxiv.org/abs/1706.02677")
 def cifar_resnet_with_zero_gammas():
     model = nn.Sequential(
         nn.Conv2d(3, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16), nn.ReLU(inplace=True),
