@@ -511,8 +511,7 @@ SPARSE = ("dlrm_sparse_bags", "matrix_factorization")
 def test_two_steps_of_what_is_known_to_be_healthy(name):
     gc.collect()
     torch.manual_seed(0)
-    step = STEPS[name]()
-    model, compute = step
+    model, compute, *_ = getattr(STEPS[name], "build", STEPS[name])()
     kind = torch.optim.SGD if name in SPARSE or len(name) % 2 else torch.optim.AdamW
     optimizer = kind(model.parameters(), lr=1e-3)
     with watch() as w:
