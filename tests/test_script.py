@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch._dynamo  # once here, and not in each fork
 
 from autograd_surprises.__main__ import STOPPED, WatchedScript, arguments, main
 from autograd_surprises.doctor.report import Report
@@ -137,8 +138,6 @@ def forked(folder, call, *arguments):
                 setattr(sys, name, file)
             sys.path.insert(0, str(folder))
             code = call(*arguments) or 0
-        except ValueError:
-            code = 1
         finally:
             os._exit(code)
     _, status = os.waitpid(process, 0)
@@ -160,7 +159,10 @@ def plain_module(folder, *words):
 
     def runs():
         sys.argv = list(words)
-        runpy._run_module_as_main(words[0])
+        try:
+            runpy._run_module_as_main(words[0])
+        except ValueError:  # what the script raises
+            return 1
 
     return forked(folder, runs)
 
