@@ -64,9 +64,7 @@ RIGHT = {
         "a mask of the safe one": lambda a, b: safe(a, b) * ~both_zero(a, b),
         "1 too much taken away": lambda a, b: safe(a, b) - both_zero(a, b).to(a.dtype),
         "safe squares": lambda a, b: torch.where(
-            both_zero(a, b),
-            0,
-            lambda a, b: torch.where(both_zero(a, b), 1, a * a + b * b).sqrt()(a, b),
+            both_zero(a, b), 0, torch.where(both_zero(a, b), 1, a * a + b * b).sqrt()
         ),
         "some elements": in_place,
         "vector_norm": lambda a, b: torch.linalg.vector_norm(torch.stack([a, b]), dim=0),
