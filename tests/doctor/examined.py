@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
+from healthy.step import Step
 from judging import noting_blame, seed, untrue
+from patients.patient import Visit
 from unchanged import changed
 
 from autograd_surprises.doctor import explain, explain_error, trace
@@ -37,7 +39,8 @@ def traced(build) -> Said:
     seed()
     try:
         with recording:
-            visit = build()
+            brought = build()  # stays alive until the doctor has looked, as in a script
+            visit = _visit_of(brought) if isinstance(brought, Step) else brought
     except Exception as error:
         found = (recording.error,) if recording.error else ()
         notes = "".join(getattr(error, "__notes__", map(str, found)))  # before Python 3.11: none
@@ -53,6 +56,10 @@ def alone(build) -> Said:
         found = explain_error(error)
         return Said((found,), str(found))
     return _said(explain, visit)
+
+
+def _visit_of(step):
+    return Visit(step.compute(), step.model, optimizer=step.optimizer)
 
 
 def _said(explain, visit):

@@ -8,7 +8,8 @@ import copy
 
 import torch
 import torch.nn.functional as F
-from patients.patient import Visit, patient
+from healthy.step import Step
+from patients.patient import patient
 from torch import nn
 from torch.autograd import Variable
 
@@ -39,7 +40,7 @@ def balance_loss_of_experts():
         losses = [balance(router_logits) for router_logits in out.router_logits]
         return out.loss + 0.01 * torch.tensor(losses).mean()  #!
 
-    return Visit(compute(), model, optimizer=optimizer)
+    return Step(model, compute, optimizer)
 
 
 class Unfolding(nn.Module):
@@ -89,7 +90,7 @@ def losses_of_restored_stages():
         loss_edge = torch.tensor(edge, requires_grad=True).sum()  #!
         return loss_char + 0.05 * loss_edge
 
-    return Visit(compute(), model, optimizer=optimizer)
+    return Step(model, compute, optimizer)
 
 
 @patient(
@@ -128,7 +129,7 @@ def stacked_words_of_a_caption():
         logits = model(image, captions[:, :-1])
         return F.cross_entropy(logits.flatten(0, 1), captions[:, 1:].flatten())
 
-    return Visit(compute(), model, optimizer=optimizer)
+    return Step(model, compute, optimizer)
 
 
 @patient(
@@ -160,7 +161,7 @@ def wrapped_loss_of_a_tuned_encoder():
         loss = F.cross_entropy(model(words), label)
         return Variable(loss, requires_grad=True)  #!
 
-    return Visit(compute(), model, optimizer=optimizer)
+    return Step(model, compute, optimizer)
 
 
 @patient(
@@ -204,7 +205,7 @@ def adversarial_term_of_a_generator():
     model.d.requires_grad_(False)  # the generator's turn, as Lightning's toggle_optimizer does
     optimizer = torch.optim.Adam(generator, lr=2e-4, betas=(0.0, 0.99))
     batch = torch.rand(4, 1, 16, 16) * 2 - 1, torch.rand(4, 3, 32, 32)
-    return Visit(model.training_step(batch, 0), model, optimizer=optimizer)
+    return Step(model, lambda: model.training_step(batch, 0), optimizer)
 
 
 @patient(
@@ -243,7 +244,7 @@ def vision_tower_to_be_tuned():
     model.vision.tower.post_layernorm.requires_grad_(False)  # for the pooled output only
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=2e-5)
     images, tokens = torch.rand(2, 3, 32, 32), torch.randint(150, (2, 10))
-    return Visit(model(images, tokens), model, optimizer=optimizer)
+    return Step(model, lambda: model(images, tokens), optimizer)
 
 
 @patient(
@@ -285,7 +286,7 @@ def text_projection_of_a_contrastive_model():
             F.cross_entropy(scores, torch.arange(6)) + F.cross_entropy(scores.T, torch.arange(6))
         ) / 2
 
-    return Visit(compute(), model, optimizer=optimizer)
+    return Step(model, compute, optimizer)
 
 
 @patient(
@@ -330,7 +331,7 @@ def constrained_gabor_kernels():
     model = Leaf()
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3, weight_decay=1e-6)
     wave, label = torch.randn(8, 1, 800), torch.randint(10, (8,))
-    return Visit(F.cross_entropy(model(wave), label), model, optimizer=optimizer)
+    return Step(model, lambda: F.cross_entropy(model(wave), label), optimizer)
 
 
 @patient(
@@ -365,7 +366,7 @@ def evolving_weights_of_a_graph_network():
     model = RecurrentGCN()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     x, edges, y = torch.randn(20, 16), torch.randint(20, (2, 60)), torch.randn(20, 1)
-    return Visit(F.mse_loss(model(x, edges), y), model, optimizer=optimizer)
+    return Step(model, lambda: F.mse_loss(model(x, edges), y), optimizer)
 
 
 @patient(
@@ -399,7 +400,7 @@ def edges_of_a_predicted_mask():
         hair = F.cross_entropy(pred, mask)
         return hair + 0.5 * image_gradient_loss(pred, image.mean(1, keepdim=True))
 
-    return Visit(compute(), model, optimizer=optimizer)
+    return Step(model, compute, optimizer)
 
 
 @patient(
@@ -431,7 +432,7 @@ def coordinates_of_the_likeliest_bin():
         bins = torch.stack([x.argmax(1), y.argmax(1), z.argmax(1)], dim=1)  #!
         return F.l1_loss(2.0 * bins.float() / 15.0 - 1.0, target)
 
-    return Visit(compute(), model, optimizer=optimizer)
+    return Step(model, compute, optimizer)
 
 
 @patient(
@@ -468,7 +469,7 @@ def noise_before_a_speech_encoder():
         lengths = torch.full((4,), log_probs.shape[0]), torch.full((4,), 5)
         return F.ctc_loss(log_probs, words, *lengths)
 
-    return Visit(compute(), model, optimizer=optimizer)
+    return Step(model, compute, optimizer)
 
 
 @patient(
@@ -507,7 +508,7 @@ def codebook_behind_the_straight_through():
     model = LatentActions()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     frames = torch.randn(4, 8, 16)
-    return Visit(model(frames), model, optimizer=optimizer)
+    return Step(model, lambda: model(frames), optimizer)
 
 
 @patient(
@@ -535,7 +536,7 @@ def adapted_copy_of_a_meta_model():
     def compute():
         return F.cross_entropy(inner_update(model)(images[1]), labels[1])
 
-    return Visit(compute(), model, optimizer=optimizer)
+    return Step(model, compute, optimizer)
 
 
 @patient(
@@ -561,7 +562,7 @@ def checkpointed_layers_behind_frozen_embeddings():
     model.train()
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-4)
     tokens = torch.randint(200, (2, 16))
-    return Visit(model(input_ids=tokens, labels=tokens).loss, model, optimizer=optimizer)
+    return Step(model, lambda: model(input_ids=tokens, labels=tokens).loss, optimizer)
 
 
 @patient(
@@ -586,7 +587,7 @@ def checkpointed_segments_of_an_image():
     model = Sublinear()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     image, label = torch.rand(4, 3, 64, 64), torch.randint(10, (4,))
-    return Visit(F.cross_entropy(model(image), label), model, optimizer=optimizer)
+    return Step(model, lambda: F.cross_entropy(model(image), label), optimizer)
 
 
 @patient(
@@ -625,7 +626,7 @@ def frozen_backbone_of_a_depth_head():
     model = Depther()
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-4)
     image, depth = torch.rand(2, 3, 56, 56), 10 * torch.rand(2, 1, 56, 56)
-    return Visit(F.l1_loss(model(image), depth), model, optimizer=optimizer)
+    return Step(model, lambda: F.l1_loss(model(image), depth), optimizer)
 
 
 @patient(
@@ -674,7 +675,7 @@ def colours_compared_in_numpy():
         gen = model(raw)
         return F.l1_loss(gen, target) + color_loss(gen, target) + ssim_loss(gen, target, 5)
 
-    return Visit(compute(), model, optimizer=optimizer)
+    return Step(model, compute, optimizer)
 
 
 @patient(
@@ -696,4 +697,4 @@ def thresholded_dice_loss():
     model = smp.FPN("resnet18", encoder_weights=None)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
     image, mask = torch.rand(2, 3, 64, 64), torch.randint(2, (2, 1, 64, 64)).float()
-    return Visit(dice_loss(model(image), mask), model, optimizer=optimizer)
+    return Step(model, lambda: dice_loss(model(image), mask), optimizer)

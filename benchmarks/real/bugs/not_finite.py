@@ -7,7 +7,8 @@ rule has yet: "target-too-long" (a label needs more steps than the input has),
 """
 
 import torch
-from patients.patient import Visit, patient
+from healthy.step import Step
+from patients.patient import patient
 from torch import nn
 from torch.nn import functional as F
 
@@ -56,7 +57,7 @@ def attention_to_nobody():
         scores = model(ids, padding)
         return F.cross_entropy(scores[~padding], labels[~padding])
 
-    return Visit(compute(), model, optimizer=torch.optim.Adam(model.parameters(), 1e-3))
+    return Step(model, compute, torch.optim.Adam(model.parameters(), 1e-3))
 
 
 @patient(
@@ -88,7 +89,7 @@ def where_does_not_protect():
 
     model = Counts()
     batch = torch.rand(16, 6), torch.poisson(torch.full((16,), 120.0))
-    return Visit(model.training_step(batch, 0), model, optimizer=model.configure_optimizers())
+    return Step(model, lambda: model.training_step(batch, 0), model.configure_optimizers())
 
 
 @patient(
@@ -114,7 +115,7 @@ def one_transition_left():
         policy_loss = -torch.min(gain * ratio, gain * ratio.clamp(0.8, 1.2)).mean()
         return policy_loss + 0.5 * F.mse_loss(values.flatten(), returns[batch])
 
-    return Visit(compute(), policy, optimizer=policy.optimizer)
+    return Step(policy, compute, policy.optimizer)
 
 
 @patient(
@@ -146,7 +147,7 @@ def label_longer_than_the_image():
         columns = torch.full((3,), len(log_p))
         return F.ctc_loss(log_p, text, columns, letters)  #!
 
-    return Visit(compute(), model, optimizer=torch.optim.RMSprop(model.parameters(), 1e-3))
+    return Step(model, compute, torch.optim.RMSprop(model.parameters(), 1e-3))
 
 
 @patient(
@@ -174,7 +175,7 @@ def rotation_by_nothing():
         cosine = (difference.diagonal(dim1=1, dim2=2).sum(-1) - 1) / 2
         return torch.acos(cosine.clamp(-1, 1)).mean()  #!
 
-    return Visit(compute(), model, optimizer=torch.optim.Adam(model.parameters(), 1e-4))
+    return Step(model, compute, torch.optim.Adam(model.parameters(), 1e-4))
 
 
 @patient(
@@ -205,7 +206,7 @@ def weight_norm_of_zeros():
         z, log_det = model(x)
         return (0.5 * z.square().sum() - log_det) / len(x)
 
-    return Visit(compute(), model, optimizer=torch.optim.Adam(model.parameters(), 1e-4))
+    return Step(model, compute, torch.optim.Adam(model.parameters(), 1e-4))
 
 
 @patient(
@@ -240,9 +241,7 @@ def no_object_in_the_batch():
         kind_loss = kind_loss[positive].sum() + kind_loss.flatten()[hardest].sum()
         return (box_loss + kind_loss) / count  #!
 
-    return Visit(
-        compute(), model, optimizer=torch.optim.SGD(model.parameters(), 1e-3, momentum=0.9)
-    )
+    return Step(model, compute, torch.optim.SGD(model.parameters(), 1e-3, momentum=0.9))
 
 
 @patient(
@@ -265,7 +264,7 @@ def entropy_of_masked_logits():
         chosen = log_p.gather(-1, ids[:, 1:, None]).squeeze(-1)
         return -(gain * chosen).mean() - 0.01 * entropy.mean()
 
-    return Visit(compute(), model, optimizer=torch.optim.AdamW(model.parameters(), 1e-5))
+    return Step(model, compute, torch.optim.AdamW(model.parameters(), 1e-5))
 
 
 @patient(
@@ -290,9 +289,7 @@ def class_with_one_image():
     def compute():
         return contrast(F.normalize(model(image), dim=-1), label)
 
-    return Visit(
-        compute(), model, optimizer=torch.optim.SGD(model.parameters(), 0.05, momentum=0.9)
-    )
+    return Step(model, compute, torch.optim.SGD(model.parameters(), 0.05, momentum=0.9))
 
 
 @patient(
@@ -327,7 +324,7 @@ def log_of_a_softmax():
         p = model(premise, hypothesis).softmax(-1)
         return (-torch.log(p) * labels).sum()  #!
 
-    return Visit(compute(), model, optimizer=torch.optim.Adagrad(model.parameters(), 0.05))
+    return Step(model, compute, torch.optim.Adagrad(model.parameters(), 0.05))
 
 
 @patient(
@@ -360,7 +357,7 @@ def terminal_snr_is_zero():
         loss = F.mse_loss(model(noisy, time).sample, target, reduction="none").mean((1, 2, 3))
         return (weight * loss).mean()
 
-    return Visit(compute(), model, optimizer=torch.optim.AdamW(model.parameters(), 1e-4))
+    return Step(model, compute, torch.optim.AdamW(model.parameters(), 1e-4))
 
 
 @patient(
@@ -384,7 +381,7 @@ def positive_equals_anchor():
         a, p, n = (model(ids).last_hidden_state.mean(1) for ids in (anchor, positive, negative))
         return F.relu(distance(a, p) - distance(a, n) + 5).mean()
 
-    return Visit(compute(), model, optimizer=torch.optim.AdamW(model.parameters(), 2e-5))
+    return Step(model, compute, torch.optim.AdamW(model.parameters(), 2e-5))
 
 
 @patient(
@@ -412,7 +409,7 @@ def focal_loss_with_a_small_gamma():
     def compute():
         return focal(model(image), mask, gamma=0.5)
 
-    return Visit(compute(), model, optimizer=torch.optim.Adam(model.parameters(), 1e-4))
+    return Step(model, compute, torch.optim.Adam(model.parameters(), 1e-4))
 
 
 @patient(
@@ -439,7 +436,7 @@ def learning_rate_for_a_larger_batch():
         if not all(p.isfinite().all() for p in model.parameters()):
             break
     optimizer.zero_grad()
-    return Visit(compute(), model, optimizer=optimizer)
+    return Step(model, compute, optimizer)
 
 
 @patient(
@@ -471,7 +468,7 @@ def missing_targets():
         squares = (model(atoms, bonds) - target) ** 2
         return (squares * measured).sum() / measured.sum()  #!
 
-    return Visit(compute(), model, optimizer=torch.optim.Adam(model.parameters(), 1e-3))
+    return Step(model, compute, torch.optim.Adam(model.parameters(), 1e-3))
 
 
 @patient(
@@ -504,7 +501,7 @@ def log_of_a_scaled_action():
         action, log_p = model.sample(state)
         return (log_p - critic(torch.cat([state, action], 1)).squeeze(1)).mean()
 
-    return Visit(compute(), model, optimizer=torch.optim.Adam(model.parameters(), 3e-4))
+    return Step(model, compute, torch.optim.Adam(model.parameters(), 3e-4))
 
 
 @patient(
@@ -525,7 +522,7 @@ def prompt_longer_than_the_window():
         logits = model(ids).logits[:, :-1]
         return F.cross_entropy(logits.flatten(0, 1), labels[:, 1:].flatten())  #!
 
-    return Visit(compute(), model, optimizer=torch.optim.AdamW(model.parameters(), 1e-5))
+    return Step(model, compute, torch.optim.AdamW(model.parameters(), 1e-5))
 
 
 @patient(
@@ -556,7 +553,7 @@ def long_recording_in_float16():
         log_p = model(sound).permute(2, 0, 1)
         return F.ctc_loss(log_p, text, torch.full((2,), len(log_p)), letters)
 
-    return Visit(compute(), model, optimizer=torch.optim.SGD(model.parameters(), 1e-3))
+    return Step(model, compute, torch.optim.SGD(model.parameters(), 1e-3))
 
 
 @patient(
@@ -590,7 +587,7 @@ def root_of_the_squared_distance():
     y = torch.sin(6 * x[:, 0]) + 0.1 * torch.randn(20)
     model = GP(x, y)
     marginal = gpytorch.mlls.ExactMarginalLogLikelihood(model.likelihood, model)
-    return Visit(-marginal(model(x), y), model, optimizer=torch.optim.Adam(model.parameters(), 0.1))
+    return Step(model, lambda: -marginal(model(x), y), torch.optim.Adam(model.parameters(), 0.1))
 
 
 @patient(
@@ -613,4 +610,4 @@ def student_as_the_target():
         student_p = (student(ids).logits / temperature).softmax(-1)
         return F.kl_div(teacher_log_p, student_p, reduction="batchmean")  #!
 
-    return Visit(compute(), student, optimizer=torch.optim.AdamW(student.parameters(), 1e-5))
+    return Step(student, compute, torch.optim.AdamW(student.parameters(), 1e-5))

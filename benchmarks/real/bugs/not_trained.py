@@ -9,7 +9,8 @@ import tempfile
 
 import torch
 import torch.nn.functional as F
-from patients.patient import Visit, patient
+from healthy.step import Step
+from patients.patient import patient
 from torch import nn
 from torch.autograd import Variable
 
@@ -37,7 +38,7 @@ def graph_convolutions_in_a_list():
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
     x, edges = torch.randn(40, 12), torch.randint(40, (2, 120))
     batch, y = torch.arange(40) // 10, torch.randint(3, (4,))
-    return Visit(F.cross_entropy(model(x, edges, batch), y), model, optimizer=optimizer)
+    return Step(model, lambda: F.cross_entropy(model(x, edges, batch), y), optimizer)
 
 
 @patient(
@@ -77,7 +78,7 @@ def merged_branches_in_a_list():
     model = TextCNN()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     tokens, label = torch.randint(200, (6, 20)), torch.randint(4, (6,))
-    return Visit(F.cross_entropy(model(tokens), label), model, optimizer=optimizer)
+    return Step(model, lambda: F.cross_entropy(model(tokens), label), optimizer)
 
 
 @patient(
@@ -104,7 +105,7 @@ def pruned_layers_of_a_network():
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)  #!
     speedup(model, first=8, norm=9, second=11)  #!
     image, label = torch.rand(2, 3, 64, 64), torch.randint(10, (2,))
-    return Visit(F.cross_entropy(model(image), label), model, optimizer=optimizer)
+    return Step(model, lambda: F.cross_entropy(model(image), label), optimizer)
 
 
 @patient(
@@ -136,7 +137,7 @@ def embeddings_resized_after_the_optimizer():
     optimizer = torch.optim.AdamW(groups, lr=5e-5)  #!
     resize_token_embeddings(model, 157)  #!
     tokens = torch.randint(157, (4, 24))
-    return Visit(model(input_ids=tokens, labels=tokens).loss, model, optimizer=optimizer)
+    return Step(model, lambda: model(input_ids=tokens, labels=tokens).loss, optimizer)
 
 
 @patient(
@@ -168,7 +169,7 @@ def head_beside_the_transformer():
         lm_loss = F.cross_entropy(lm_logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
         return F.cross_entropy(clf_logits, label) + 0.5 * lm_loss
 
-    return Visit(compute(), dh_model, optimizer=optimizer)
+    return Step(dh_model, compute, optimizer)
 
 
 @patient(
@@ -186,7 +187,7 @@ def class_centres_of_an_angular_loss():
     metric_fc = ArcFaceLoss(num_classes=10, embedding_size=512)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)  #!
     images, labels = torch.rand(4, 3, 64, 64), torch.randint(10, (4,))
-    return Visit(metric_fc(model(images), labels), model, optimizer=optimizer)
+    return Step(model, lambda: metric_fc(model(images), labels), optimizer)
 
 
 @patient(
@@ -246,7 +247,7 @@ def one_of_two_discriminators():
     model = UniverseGAN()
     optimizer = torch.optim.AdamW(model.disc_params(), lr=2e-4)
     real, fake = torch.randn(2, 2, 960)
-    return Visit(model.discriminator_loss(real, fake), model, optimizer=optimizer)
+    return Step(model, lambda: model.discriminator_loss(real, fake), optimizer)
 
 
 @patient(
@@ -278,7 +279,7 @@ def backbone_frozen_again_on_resume():
     callback.unfreeze_and_add_param_group(model.backbone, optimizer, lr=1e-4)
     callback.freeze_before_training(model)  #!  the run is resumed after the epoch of unfreezing
     batch = torch.rand(2, 3, 64, 64), torch.randint(5, (2,))
-    return Visit(model.training_step(batch, 0), model, optimizer=optimizer)
+    return Step(model, lambda: model.training_step(batch, 0), optimizer)
 
 
 @patient(
@@ -319,7 +320,7 @@ def adapters_of_a_text_encoder():
         hidden = text_encoder(prompt).last_hidden_state
         return F.mse_loss(unet(noisy, steps, hidden).sample, noise)
 
-    return Visit(compute(), model, optimizer=optimizer)
+    return Step(model, compute, optimizer)
 
 
 @patient(
@@ -346,9 +347,7 @@ def copied_module_with_the_old_optimizer():
 
     net = copy.deepcopy(NeuralNet().initialize())
     images, labels = torch.rand(2, 3, 64, 64), torch.randint(6, (2,))
-    return Visit(
-        F.cross_entropy(net.module_(images), labels), net.module_, optimizer=net.optimizer_
-    )
+    return Step(net.module_, lambda: F.cross_entropy(net.module_(images), labels), net.optimizer_)
 
 
 @patient(
@@ -377,7 +376,7 @@ def prompt_moved_to_a_device():
     nn.init.normal_(model.head.weight, std=0.02)
     optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
     images, labels = torch.rand(4, 3, 32, 32), torch.randint(10, (4,))
-    return Visit(F.cross_entropy(model(images), labels), model, optimizer=optimizer)
+    return Step(model, lambda: F.cross_entropy(model(images), labels), optimizer)
 
 
 def _small_llama():
@@ -406,7 +405,7 @@ def adapter_loaded_for_inference():
     model.train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     tokens = torch.randint(200, (2, 16))
-    return Visit(model(input_ids=tokens, labels=tokens).loss, model, optimizer=optimizer)
+    return Step(model, lambda: model(input_ids=tokens, labels=tokens).loss, optimizer)
 
 
 @patient(
@@ -441,7 +440,7 @@ def embeddings_put_together_again():
     model.set_input_embeddings(serialized.deserialize())
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     tokens, labels = torch.randint(200, (4, 20)), torch.randint(2, (4,))
-    return Visit(model(input_ids=tokens, labels=labels).loss, model, optimizer=optimizer)
+    return Step(model, lambda: model(input_ids=tokens, labels=labels).loss, optimizer)
 
 
 @patient(
@@ -491,7 +490,7 @@ def peepholes_of_a_convolutional_lstm():
     model = Nowcast()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     frames, after = torch.rand(2, 5, 1, 16, 16), torch.rand(2, 1, 16, 16)
-    return Visit(F.mse_loss(model(frames), after), model, optimizer=optimizer)
+    return Step(model, lambda: F.mse_loss(model(frames), after), optimizer)
 
 
 @patient(
@@ -514,7 +513,7 @@ def head_that_forward_leaves_out():
     )
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4)
     images, labels = torch.rand(4, 3, 32, 32), torch.randint(10, (4,))
-    return Visit(F.cross_entropy(model(images), labels), model, optimizer=optimizer)
+    return Step(model, lambda: F.cross_entropy(model(images), labels), optimizer)
 
 
 @patient(
@@ -547,7 +546,7 @@ def discriminator_without_an_optimizer():
         good = F.binary_cross_entropy_with_logits(real, torch.ones_like(real))
         return (good + F.binary_cross_entropy_with_logits(fake, torch.zeros_like(fake))) / 2
 
-    return Visit(compute(), discriminator, optimizer=optm_d)
+    return Step(discriminator, compute, optm_d)
 
 
 @patient(
@@ -570,7 +569,7 @@ def parameters_that_stay_frozen():
     set_trainable(model[0], True)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-4)
     spectrogram, label = torch.rand(2, 3, 64, 96), torch.randint(10, (2,))
-    return Visit(F.cross_entropy(model(spectrogram), label), model, optimizer=optimizer)
+    return Step(model, lambda: F.cross_entropy(model(spectrogram), label), optimizer)
 
 
 @patient(
@@ -604,4 +603,4 @@ def temperature_made_in_the_loss():
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-5)
     x, edges, texts = torch.randn(24, 16), torch.randint(24, (2, 80)), torch.randint(120, (24, 8))
     labels = torch.arange(24)
-    return Visit(cal_cl_loss(*model(x, edges, texts), labels), model, optimizer=optimizer)
+    return Step(model, lambda: cal_cl_loss(*model(x, edges, texts), labels), optimizer)

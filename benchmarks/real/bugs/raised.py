@@ -8,7 +8,8 @@ run once only).
 import math
 
 import torch
-from patients.patient import Visit, patient
+from healthy.step import Step
+from patients.patient import patient
 from torch import nn
 from torch.nn import functional as F
 
@@ -29,7 +30,7 @@ def backward_hook_before_an_in_place_relu():
     def compute():
         return F.cross_entropy(model(image), label)
 
-    return Visit(compute(), model, optimizer=torch.optim.SGD(model.parameters(), 0.1))
+    return Step(model, compute, torch.optim.SGD(model.parameters(), 0.1))
 
 
 @patient(
@@ -55,7 +56,7 @@ def discriminator_steps_too_early():
         optimizer.zero_grad()
         return artist_loss
 
-    return Visit(compute(), artist, optimizer=optimizer)
+    return Step(artist, compute, optimizer)
 
 
 @patient(
@@ -84,7 +85,7 @@ def neurons_that_are_not_reset():
         optimizer.zero_grad()
         return loss_of(*batches[1])
 
-    return Visit(compute(), model, optimizer=optimizer)
+    return Step(model, compute, optimizer)
 
 
 @patient(
@@ -117,7 +118,7 @@ def hidden_state_of_the_last_batch():
                 optimizer.step()
         return loss
 
-    return Visit(compute(), model, optimizer=optimizer)
+    return Step(model, compute, optimizer)
 
 
 @patient(
@@ -150,7 +151,7 @@ def bias_of_a_detector():
         objects = model(image)[:, :, 4]
         return F.binary_cross_entropy_with_logits(objects, torch.zeros_like(objects))
 
-    return Visit(compute(), model, optimizer=torch.optim.SGD(model.parameters(), 0.01))
+    return Step(model, compute, torch.optim.SGD(model.parameters(), 0.01))
 
 
 @patient(
@@ -181,7 +182,7 @@ def inner_step_of_maml():
         }
         return loss_of(fast, image[5:], label[5:])
 
-    return Visit(compute(), model, optimizer=torch.optim.Adam(model.parameters(), 1e-4))
+    return Step(model, compute, torch.optim.Adam(model.parameters(), 1e-4))
 
 
 @patient(
@@ -212,7 +213,7 @@ def loss_of_each_token():
     )  # fmt: skip
     ids, labels = torch.randint(3, 100, (2, 9)), torch.randint(7, (2, 9))
     mask = (torch.arange(9) < torch.tensor([[9], [5]])).long()
-    return Visit(model(ids, mask, labels), model, optimizer=torch.optim.AdamW(model.parameters()))
+    return Step(model, lambda: model(ids, mask, labels), torch.optim.AdamW(model.parameters()))
 
 
 @patient(
@@ -244,7 +245,7 @@ def adaptive_weight_of_a_compiled_model():
         weight = norm(reconstruction) / (norm(adversarial) + 1e-4)
         return reconstruction + weight.clamp(0, 1e4).detach() * adversarial
 
-    return Visit(compute(), decoder, optimizer=torch.optim.Adam(decoder.parameters(), 1e-4))
+    return Step(decoder, compute, torch.optim.Adam(decoder.parameters(), 1e-4))
 
 
 @patient(
@@ -273,7 +274,7 @@ def embedding_with_a_largest_norm():
         pair, ranking = model(first, second)
         return F.cross_entropy(ranking, second) - F.logsigmoid(pair).mean()
 
-    return Visit(compute(), model, optimizer=torch.optim.Adam(model.parameters(), 1e-3))
+    return Step(model, compute, torch.optim.Adam(model.parameters(), 1e-3))
 
 
 @patient(
@@ -298,7 +299,7 @@ def slope_of_a_slope_of_attention():
         (slope,) = torch.autograd.grad((predicted * noise).sum(), x, create_graph=True)  #!
         return F.mse_loss(predicted, noise) + slope.square().mean()
 
-    return Visit(compute(), model, optimizer=torch.optim.AdamW(model.parameters(), 1e-4))
+    return Step(model, compute, torch.optim.AdamW(model.parameters(), 1e-4))
 
 
 @patient(
@@ -327,4 +328,4 @@ def one_fake_for_all_steps_of_the_generator():
                 optimizer.step()
         return loss
 
-    return Visit(compute(), generator, optimizer=optimizer)
+    return Step(generator, compute, optimizer)

@@ -6,7 +6,8 @@ library, or resembles the thread's own.
 
 import torch
 import torch.nn.functional as F
-from patients.patient import Visit, patient
+from healthy.step import Step
+from patients.patient import patient
 from torch import nn
 
 
@@ -37,7 +38,7 @@ def softmax_of_a_language_model():
     model = SimpleModel()
     optimizer = torch.optim.Adam(model.parameters())
     text = torch.randint(120, (4, 17))
-    return Visit(model(text[:, :-1], text[:, 1:])[1], model, optimizer=optimizer)
+    return Step(model, lambda: model(text[:, :-1], text[:, 1:])[1], optimizer)
 
 
 @patient(
@@ -68,7 +69,7 @@ def softmax_of_similarities():
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     support, query = torch.rand(5, 3, 64, 64), torch.rand(3, 3, 64, 64)
     labels, target = torch.arange(5), torch.randint(5, (3,))
-    return Visit(model(support, labels, query, target), model, optimizer=optimizer)
+    return Step(model, lambda: model(support, labels, query, target), optimizer)
 
 
 @patient(
@@ -93,7 +94,7 @@ def sigmoid_of_a_mask():
     optimizer = torch.optim.RMSprop(model.parameters(), lr=1e-4, momentum=0.9)
     criterion = nn.BCEWithLogitsLoss()
     image, mask = torch.rand(2, 3, 64, 64), torch.randint(2, (2, 1, 64, 64)).float()
-    return Visit(criterion(model(image), mask), model, optimizer=optimizer)
+    return Step(model, lambda: criterion(model(image), mask), optimizer)
 
 
 @patient(
@@ -119,7 +120,7 @@ def probabilities_in_a_focal_loss():
     model, criterion = resnet18(num_classes=5), FocalLoss()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
     image, labels = torch.rand(4, 3, 64, 64), torch.randint(2, (4, 5)).float()
-    return Visit(criterion(model(image), labels), model, optimizer=optimizer)
+    return Step(model, lambda: criterion(model(image), labels), optimizer)
 
 
 def _policy(actions):
@@ -155,7 +156,7 @@ def values_against_a_column_of_returns():
         actor = -torch.min(ratio * advantages, ratio.clamp(0.8, 1.2) * advantages).mean()
         return actor + 0.5 * critic_loss(values) - 0.01 * entropy.mean()
 
-    return Visit(compute(), policy, optimizer=policy.optimizer)
+    return Step(policy, compute, policy.optimizer)
 
 
 @patient(
@@ -175,7 +176,7 @@ def log_probabilities_against_a_column():
         actor_loss = -(log_prob * advantage).mean()  #!
         return actor_loss + 0.5 * F.mse_loss(values, returns) - 0.01 * entropy.mean()
 
-    return Visit(compute(), policy, optimizer=policy.optimizer)
+    return Step(policy, compute, policy.optimizer)
 
 
 @patient(
@@ -197,7 +198,7 @@ def score_of_a_reparameterised_sample():
         advantage = (returns - values).detach()
         return -(log_prob * advantage).mean() + 0.5 * F.mse_loss(values, returns)
 
-    return Visit(compute(), policy, optimizer=policy.optimizer)
+    return Step(policy, compute, policy.optimizer)
 
 
 @patient(
@@ -233,7 +234,7 @@ def advantages_of_each_with_each():
         prob = F.softmax(logits, dim=1)
         return 0.01 * (prob * log_prob).sum(1).mean() + loss_value + loss_policy
 
-    return Visit(compute(), net, optimizer=optimizer)
+    return Step(net, compute, optimizer)
 
 
 @patient(
@@ -268,7 +269,7 @@ def gradients_of_all_batches():
     for _ in range(2):  # the batches before this one
         compute().backward()  #!
         optimizer.step()  #!
-    return Visit(compute(), model, optimizer=optimizer)
+    return Step(model, compute, optimizer)
 
 
 @patient(
@@ -294,7 +295,7 @@ def softmax_without_its_logarithm():
     model, loss_op = Transformer(), nn.NLLLoss()
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-4)
     tokens, label = torch.randint(200, (8, 20)), torch.randint(4, (8,))
-    return Visit(loss_op(model(tokens), label), model, optimizer=optimizer)
+    return Step(model, lambda: loss_op(model(tokens), label), optimizer)
 
 
 @patient(
@@ -329,7 +330,7 @@ def reversal_that_is_never_called():
         recon, guess = model(mel)
         return F.mse_loss(recon, mel) + 0.02 * F.cross_entropy(guess, speaker)
 
-    return Visit(compute(), model, optimizer=optimizer)
+    return Step(model, compute, optimizer)
 
 
 @patient(
@@ -368,7 +369,7 @@ def local_update_through_load_state_dict():
         model.load_state_dict(fast_weights)  #!
         return F.mse_loss(model(users[1], items[1]), ratings[1])
 
-    return Visit(compute(), model, optimizer=optimizer)
+    return Step(model, compute, optimizer)
 
 
 @patient(
@@ -413,4 +414,4 @@ def penalty_through_an_own_square():
         penalty = ((slope.flatten(1).norm(dim=1) - 1) ** 2).mean()
         return critic(fake).mean() - critic(real).mean() + 10 * penalty
 
-    return Visit(compute(), critic, optimizer=optimizer)
+    return Step(critic, compute, optimizer)

@@ -4,7 +4,8 @@ Each function follows the thread that it cites; the model around the line is sma
 """
 
 import torch
-from patients.patient import Visit, patient
+from healthy.step import Step
+from patients.patient import patient
 from torch import nn
 from torch.nn import functional as F
 
@@ -42,7 +43,7 @@ def rounded_rating():
         rating = rating.round()  #!
         return F.mse_loss(rating, stars)
 
-    return Visit(compute(), model, optimizer=torch.optim.AdamW(model.parameters(), 1e-4))
+    return Step(model, compute, torch.optim.AdamW(model.parameters(), 1e-4))
 
 
 @patient(
@@ -76,7 +77,7 @@ def nearest_pixel():
     def compute():
         return F.mse_loss(model(image, template), image)
 
-    return Visit(compute(), model, optimizer=torch.optim.Adam(model.parameters(), 1e-4))
+    return Step(model, compute, torch.optim.Adam(model.parameters(), 1e-4))
 
 
 @patient(
@@ -104,7 +105,7 @@ def both_lora_factors_zero():
             nn.init.zeros_(parameter)  #!
     ids = tokens()
     trained = [p for p in model.parameters() if p.requires_grad]
-    return Visit(model(input_ids=ids, labels=ids).loss, model, optimizer=torch.optim.AdamW(trained))
+    return Step(model, lambda: model(input_ids=ids, labels=ids).loss, torch.optim.AdamW(trained))
 
 
 @patient(
@@ -135,7 +136,7 @@ def relu_on_the_output():
     def compute():
         return F.l1_loss(model(peptide), minutes)
 
-    return Visit(compute(), model, optimizer=torch.optim.Adam(model.parameters(), 1e-3))
+    return Step(model, compute, torch.optim.Adam(model.parameters(), 1e-3))
 
 
 @patient(
@@ -170,9 +171,7 @@ def detector_of_one_class():
         loss = loss + F.binary_cross_entropy_with_logits(found, objects)
         return loss + F.cross_entropy(kind, kinds)  #!
 
-    return Visit(
-        compute(), model, optimizer=torch.optim.SGD(model.parameters(), 1e-3, momentum=0.9)
-    )
+    return Step(model, compute, torch.optim.SGD(model.parameters(), 1e-3, momentum=0.9))
 
 
 @patient(
@@ -196,7 +195,7 @@ def raw_counts():
     def compute():
         return F.binary_cross_entropy(model(counts), target)
 
-    return Visit(compute(), model, optimizer=torch.optim.Adam(model.parameters(), 1e-5))
+    return Step(model, compute, torch.optim.Adam(model.parameters(), 1e-5))
 
 
 @patient(
@@ -226,7 +225,7 @@ def boxes_that_do_not_overlap():
         corner, size = model(image).sigmoid().mul(16).split(2, -1)
         return iou_loss(torch.cat([corner, corner + size], -1), target)
 
-    return Visit(compute(), model, optimizer=torch.optim.SGD(model.parameters(), 1e-2))
+    return Step(model, compute, torch.optim.SGD(model.parameters(), 1e-2))
 
 
 @patient(
@@ -244,7 +243,7 @@ def sum_of_a_layer_norm():
         hidden = model(ids).last_hidden_state
         return hidden.sum()  #!
 
-    return Visit(compute(), model, optimizer=torch.optim.SGD(model.parameters(), 1e-3))
+    return Step(model, compute, torch.optim.SGD(model.parameters(), 1e-3))
 
 
 @patient(
@@ -274,7 +273,7 @@ def dropout_is_true():
     def compute():
         return F.nll_loss(model(x, edges), labels)
 
-    return Visit(compute(), model, optimizer=torch.optim.Adam(model.parameters(), 5e-3))
+    return Step(model, compute, torch.optim.Adam(model.parameters(), 5e-3))
 
 
 @patient(
@@ -295,7 +294,7 @@ def saturated_actor():
         action = policy.actor(observation)  #!
         return -policy.critic.q1_forward(observation, action).mean()
 
-    return Visit(compute(), policy.actor, optimizer=policy.actor.optimizer)
+    return Step(policy.actor, compute, policy.actor.optimizer)
 
 
 @patient(
@@ -317,7 +316,7 @@ def log_std_beyond_its_limit():
         value = torch.min(*policy.critic(observation, action))
         return (0.2 * log_prob[:, None] - value).mean()
 
-    return Visit(compute(), policy.actor, optimizer=policy.actor.optimizer)
+    return Step(policy.actor, compute, policy.actor.optimizer)
 
 
 @patient(
@@ -340,7 +339,7 @@ def float16_without_a_scaler():
         angle = 1 - F.cosine_similarity(predicted.float(), rays, dim=-1)
         return 1e-6 * angle.mean()  # a small part of a sum whose large part is in metres
 
-    return Visit(compute(), model, optimizer=torch.optim.AdamW(model.parameters(), 1e-4))
+    return Step(model, compute, torch.optim.AdamW(model.parameters(), 1e-4))
 
 
 @patient(
@@ -359,7 +358,7 @@ def no_triplet_left():
     def compute():
         return criterion(model(x), label)  #!
 
-    return Visit(compute(), model, optimizer=torch.optim.Adam(model.parameters(), 1e-4))
+    return Step(model, compute, torch.optim.Adam(model.parameters(), 1e-4))
 
 
 @patient(
@@ -396,7 +395,7 @@ def learnable_threshold():
         scores, reconstruction = model(image)
         return F.cross_entropy(scores, label) + reconstruction
 
-    return Visit(compute(), model, optimizer=torch.optim.SGD(model.parameters(), 0.01))
+    return Step(model, compute, torch.optim.SGD(model.parameters(), 0.01))
 
 
 @patient(
@@ -432,7 +431,7 @@ def pruning_threshold_of_an_embedding():
     def compute():
         return F.binary_cross_entropy_with_logits(model(ids), clicked)
 
-    return Visit(compute(), model, optimizer=torch.optim.Adam(model.parameters(), 1e-3))
+    return Step(model, compute, torch.optim.Adam(model.parameters(), 1e-3))
 
 
 @patient(
@@ -451,4 +450,4 @@ def regression_by_many_sigmoids():
     def compute():
         return F.mse_loss(model(x), y)  #!
 
-    return Visit(compute(), model, optimizer=torch.optim.SGD(model.parameters(), 0.1))
+    return Step(model, compute, torch.optim.SGD(model.parameters(), 0.1))

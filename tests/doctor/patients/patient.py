@@ -41,7 +41,7 @@ class Patient:
     status: str
     said: str  # the status that the doctor can give: the same, unless nobody could know
     causes: tuple[str, ...]  # slugs; more than one where more than one is true
-    function: Callable[[], Visit]
+    function: Callable[[], Visit]  # or, with a thread, a Step
     file: Path
     also: tuple[str, ...]  # slugs that are true of it, too
     guilty: frozenset[int]  # numbers of the lines with the comment  #!
