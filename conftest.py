@@ -24,24 +24,17 @@ NO_CHROMIUM = (
 )
 
 CONSTRAINTS = Path(__file__).with_name("constraints.txt")
-# Files that share what is slow to make run on one worker; any other file is a group of its own.
-TOGETHER = {
-    "JupyterLab": re.compile("_in_jupyterlab"),
-    "moved explorers": re.compile("test_(true_pictures|website|notebook_sections)$"),
-}
-# Long files come first; otherwise one worker would work alone at the end.
-LONGEST = [
-    "JupyterLab",
-    "moved explorers",
-    "07_train_through_rounding",
-]
+# Tests that use one of these fixtures share a worker, and those of any other file, too.
+SHARED = ("lab", "moved_explorers")
+# Long groups come first; otherwise one worker would work alone at the end.
+LONGEST = [*SHARED, "07_train_through_rounding"]
 
 gc.disable()  # with the collector on, imports take a third longer
 
 
 def group_of(item):
-    file = item.path.stem
-    return next((name for name, files in TOGETHER.items() if files.search(file)), file)
+    used = getattr(item, "fixturenames", ())  # a notebook's cell has none
+    return next((name for name in SHARED if name in used), item.path.stem)
 
 
 def pytest_collection_modifyitems(items):

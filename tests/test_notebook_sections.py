@@ -93,6 +93,7 @@ def test_a_borrowed_name_is_seen(sources, missing, tmp_path):
     assert "'Borrows'" in wrong and missing in wrong
 
 
+@pytest.mark.slow
 def test_explorers_say_what_they_should_wherever_they_are_moved(moved_explorers):
     faults = json.loads((moved_explorers / "faults.json").read_text())
     assert {path.stem: faults[path.stem] for path in notebook_files()} == {
@@ -101,6 +102,7 @@ def test_explorers_say_what_they_should_wherever_they_are_moved(moved_explorers)
     assert faults["without_fault"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "said"),
     [

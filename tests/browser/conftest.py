@@ -1,6 +1,7 @@
 """One JupyterLab and one Chromium for all browser tests, and a picture of each failure."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,16 @@ STROKES = ROOT / "autograd_surprises" / "show" / "strokes.js"
 LOAD = """async source => {
   window.strokes = await import('data:text/javascript;charset=utf-8,' + encodeURIComponent(source));
 }"""
+FIRST = "test_first_slider_in_jupyterlab"  # the one that `make test` runs
+
+
+@pytest.hookimpl(tryfirst=True)  # -m looks at the marks
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.browser)
+            if item.path.stem != FIRST:
+                item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="package")
@@ -80,7 +91,7 @@ def open_notebook(lab, browser, tidy_pages, request):
             page = tidy_pages.pop()
         else:
             context = browser.new_context(viewport={"width": 1300, "height": 900})
-            context.set_default_timeout(200_000)
+            context.set_default_timeout(60_000)
             page = context.new_page()
         opened.append((page, None, alone))
         lab.share_kernel(path)

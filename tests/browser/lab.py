@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
@@ -28,18 +28,12 @@ CHROMIUM_FLAGS = [
     "--disable-quic", "--disable-sync", "--no-first-run",
 ]  # fmt: skip
 # Nothing may pop up over the notebook, nothing may be fetched. All else is as a reader has it.
-READER_SETTINGS = {
+SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {
         "checkForUpdates": False,
         "doNotDisturbMode": True,
         "fetchNews": "false",
     },
-}
-# For most tests, every cell is on the page at once, too, and nothing saves itself.
-LAB_SETTINGS = {
-    **READER_SETTINGS,
-    "@jupyterlab/docmanager-extension:plugin": {"autosave": False},
-    "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
 }
 
 
@@ -56,12 +50,16 @@ class Lab:
         notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": python})
         nbformat.write(notebook, self.folder / name)
 
-    def shorten(self, name: str) -> str:
-        """Leave only the cells that widgets need: the page shows 150 others in ten seconds."""
+    def shorten(self, name: str, ids: Collection[str] = ()) -> str:
+        """Write a notebook that has only these cells, or those that widgets need; returns its name.
+
+        The page shows 150 others in ten seconds.
+        """
         notebook = nbformat.read(self.folder / name, as_version=4)
-        notebook.cells = [notebook.cells[i] for i in cells_to_run(notebook)]
-        nbformat.write(notebook, self.folder / name)
-        return name
+        ids = ids or cells_to_run(notebook)
+        notebook.cells = [cell for cell in notebook.cells if cell.id in ids]
+        nbformat.write(notebook, self.folder / f"short_{name}")
+        return f"short_{name}"
 
     def share_kernel(self, name: str):
         """Give this notebook the kernel that the last test used, where all is imported already."""
@@ -91,9 +89,7 @@ class Lab:
 
 
 @contextmanager
-def running_lab(
-    home: Path, notebooks: Path | None = None, settings: dict = LAB_SETTINGS
-) -> Iterator[Lab]:
+def running_lab(home: Path, notebooks: Path | None = None) -> Iterator[Lab]:
     """Serve a copy of `notebooks` from a free loopback port. All that Jupyter writes is in home."""
     folder = home / "notebooks"
     if notebooks:
@@ -101,7 +97,7 @@ def running_lab(
     folder.mkdir(parents=True, exist_ok=True)
     overrides = home / "config" / "labconfig" / "default_setting_overrides.json"
     overrides.parent.mkdir(parents=True)
-    overrides.write_text(json.dumps(settings))
+    overrides.write_text(json.dumps(SETTINGS))
     # Or Node.js, where there is one, checks whether to rebuild JupyterLab.
     overrides.with_name("page_config.json").write_text('{"buildCheck": false}')
     environment = dict(
@@ -224,9 +220,16 @@ LISTEN = """() => (async noise => {
   const panel = window.jupyterapp.shell.currentWidget;
   await panel.context.ready;
   await panel.sessionContext.ready;  // run too early, and JupyterLab asks "Select Kernel"
+  // Every cell is on the page at once.
+  panel.content.notebookConfig = {...panel.content.notebookConfig, windowingMode: 'none'};
   window.ran = [];
   // Errors and warnings of callbacks are shown nowhere on the page.
-  const complaints = window.complaints = [];
+  const complaints = window.complaints = [], unanswered = window.unanswered = new Set();
+  panel.sessionContext.session.kernel.anyMessage.connect((_, {msg, direction}) => {
+    if (direction === 'send' && msg.header.msg_type === 'comm_msg')
+      unanswered.add(msg.header.msg_id);
+    if (msg.content.execution_state === 'idle') unanswered.delete(msg.parent_header.msg_id);
+  });
   panel.sessionContext.iopubMessage.connect((_, {header, content}) => {
     if (header.msg_type === 'error')
       complaints.push(content.ename + ': ' + content.evalue);
@@ -262,6 +265,14 @@ SAVED = """() => {
 }"""
 EXECUTED = """code => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel
   .requestExecute({code, silent: true}).done.then(() => true)"""
+# Has the kernel handled all that widgets have sent, and the page what came of it? ipywidgets sends
+# a second change only when the first is answered, callbacks of messages that a subshell has
+# received run between the main shell's messages, and the page handles all answers in turn.
+SETTLED = """() => {
+  const quiet = () => window.unanswered.size === 0, before = quiet();
+  return window.jupyterapp.shell.currentWidget.sessionContext.session.kernel
+    .requestExecute({code: '', silent: true}).done.then(() => before && quiet());
+}"""
 RUN = """chosen => {
   const {content} = window.jupyterapp.shell.currentWidget, ran = window.ran;
   content.deselectAll();
@@ -309,8 +320,8 @@ ANY, EXPLORER, QUESTION, WIDGET = (
 )
 
 
-def cells_to_run(notebook) -> list[int]:
-    """The setup cell, and each section with a widget down to its last one.
+def cells_to_run(notebook) -> list[str]:
+    """The ids of the setup cell, and of each section with a widget down to its last one.
 
     Of the questions, the first is enough: they differ in their texts alone. `make nb` runs the
     other cells; what they show is text and pictures, and stored.
@@ -322,7 +333,7 @@ def cells_to_run(notebook) -> list[int]:
         cells = [cell for cell in cells if cell.cell_type == "code"]
         live = [n for n, cell in enumerate(cells, 1) if cell is asked or WIDGET.search(cell.source)]
         chosen += cells[: max(live, default=0)]
-    return [i for i, cell in enumerate(notebook.cells) if cell in chosen]
+    return [cell.id for cell in chosen]
 
 
 class NotebookPage:
@@ -366,17 +377,15 @@ class NotebookPage:
         self.page.evaluate(RUN, cells)
 
     def run(self):
-        """Run all cells that widgets need."""
-        cells = cells_to_run(self.notebook)
-        self.start(cells)
-        self._wait("count => window.ran.length === count", len(cells))
-
-    def run_all(self):
         """Run every cell."""
         before = self.page.evaluate("window.ran.length")
         cells = list(range(len(self.notebook.cells)))
         self.start(cells)
         self._wait("count => window.ran.length === count", before + len(cells))
+
+    def settle(self):
+        """Wait until the kernel has answered all that widgets have sent, and the page shows it."""
+        self._wait(SETTLED)
 
     def reload(self):
         """Save the notebook and load the page again, as a browser does that comes back."""
@@ -388,7 +397,7 @@ class NotebookPage:
         boxes = self.panel.locator(".widget-vbox:has(> .strokes > canvas)")
         wanted = len(self.cells_that_explore())
         wait_until(lambda: boxes.count() >= wanted)  # they appear some time after their cell ran
-        return [ExplorerView(box) for box in boxes.all()]
+        return [ExplorerView(self, box) for box in boxes.all()]
 
     def cells_that_explore(self) -> list:
         """The cells that make an explorer, so each of them has a picture to show."""
@@ -432,11 +441,8 @@ class NotebookPage:
         broken = outputs.filter(has_text=BROKEN).all_inner_texts()
         return list(dict.fromkeys(self.page.evaluate(COMPLAINTS) + broken + self.page_errors))
 
-    def everything_wrong(self, patience=60) -> list[str]:
-        """Show all widgets, move all controls of all explorers, and list what went wrong.
-
-        A picture that lags behind its controls for more seconds than `patience` is wrong.
-        """
+    def everything_wrong(self, patience: float = 60) -> list[str]:
+        """Run all cells, move all controls of all explorers, and list what went wrong."""
         self.run()
         explorers = self.explorers()
         silent = [fault for one in explorers for fault in one.faults_when_moved(patience)]
@@ -458,6 +464,14 @@ CONTROLS = """box => [...box.children].flatMap(control => {
 FOLDED = ".jp-Cell-outputWrapper .jp-OutputPlaceholder"  # in place of an output
 STORED_WIDTH = "async img => { await img.decode(); return img.naturalWidth; }"
 WIDTH = "canvas => canvas.width"
+# Pairs of an explorer's controls, or of a control and the picture, that lie on one another.
+OVERLAPS = """box => {
+  const parts = [...box.children].map(part => [part.innerText, part.getBoundingClientRect()]);
+  return parts.flatMap(([name, one], i) => parts.slice(i + 1)
+    .filter(([, other]) => one.left < other.right - 1 && other.left < one.right - 1
+      && one.top < other.bottom - 1 && other.top < one.bottom - 1)
+    .map(([other]) => name + ' | ' + other));
+}"""
 PIXELS = """async canvas => {
   const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', data));
@@ -468,8 +482,8 @@ PIXELS = """async canvas => {
 class ExplorerView:
     """An explorer on the page: its controls, its picture, and the picture's text alternative."""
 
-    def __init__(self, box):
-        self.box, self.picture = box, box.locator("> .strokes > canvas")
+    def __init__(self, opened: NotebookPage, box):
+        self.opened, self.box, self.picture = opened, box, box.locator("> .strokes > canvas")
 
     @property
     def text(self) -> str:
@@ -509,16 +523,21 @@ class ExplorerView:
     def press(self, name: str, key: str) -> bool:
         """Press a key on a slider. Does the text alternative follow?"""
         self.slider(name).press(key)
-        return wait_until(self.agrees)
+        return self.comes_to_agree()
 
-    def faults_when_moved(self, patience) -> list[str]:
+    def comes_to_agree(self, patience: float = 60) -> bool:
+        """Do controls and text agree, at most so many seconds after the kernel has settled?"""
+        self.opened.settle()
+        return wait_until(self.agrees, patience)
+
+    def faults_when_moved(self, patience: float) -> list[str]:
         """Move each control to its ends. Controls, text and picture should stay together."""
         faults = []
         for control in self.controls():
             name, pictures = control["name"], []
             for step in self._ways_to_move(control):
                 step()
-                if not wait_until(self.agrees, patience):
+                if not self.comes_to_agree(patience):
                     faults.append(f"{name} shows {self.shown(name)}, but the text says {self.text}")
                 pictures.append(self.pixels())
             # a learning rate only says how long the next step will be

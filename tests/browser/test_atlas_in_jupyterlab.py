@@ -4,8 +4,6 @@ import pytest
 
 from .lab import ExplorerView, wait_until
 
-pytestmark = pytest.mark.browser
-
 ATLAS = """
 from lessons.atlas_browser import AtlasBrowser
 browser = AtlasBrowser("2.13")

@@ -4,8 +4,6 @@ import pytest
 
 from .lab import EXECUTED
 
-pytestmark = pytest.mark.browser
-
 # Kernels are shared: the next test finds JupyterLab's defaults again.
 RESET = "%matplotlib inline\n%config InlineBackend.figure_formats = {'png'}"
 

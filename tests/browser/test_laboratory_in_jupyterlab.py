@@ -6,8 +6,6 @@ import pytest
 
 from .lab import PIXELS, wait_until
 
-pytestmark = pytest.mark.browser
-
 # The first fifth of this training takes a second, the rest over a minute: on the busiest machine,
 # no test comes too late to stop it.
 SLOW = """

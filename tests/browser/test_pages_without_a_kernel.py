@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 import torch
 
 from autograd_surprises.show.badge import Badge
@@ -14,8 +13,6 @@ from helpers.curves import plot_gallery
 from helpers.explore import Playable, explore, freeze
 
 from .lab import finger_on, picture_of, wait_until
-
-pytestmark = pytest.mark.browser
 
 SHOW = """([tables, shown]) => {
   const numbers = text => new Int16Array(

@@ -6,8 +6,6 @@ import pytest
 
 from .lab import wait_until
 
-pytestmark = pytest.mark.browser
-
 WALK = """
 from helpers.explore import Playable, explore
 

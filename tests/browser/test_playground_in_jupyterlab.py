@@ -2,11 +2,7 @@
 
 import re
 
-import pytest
-
 from .lab import wait_until
-
-pytestmark = pytest.mark.browser
 
 PLAYGROUND = "from lessons.playground import Playground\nPlayground()"
 

@@ -8,8 +8,6 @@ from nbformat import read
 
 from .lab import IS_OPEN, READER_SETTINGS, ROOT, running_lab, wait_until
 
-pytestmark = pytest.mark.browser
-
 NOTEBOOKS = ROOT / "notebooks"
 SECTION_LINK = re.compile(r"\[([^]]+)\]\((\d\d_\w+\.ipynb)#([^)]+)\)")
 # The kernel runs, and JupyterLab has noted which language it speaks.

@@ -14,8 +14,6 @@ from lessons.index_text import NOTHING_FOUND
 from tools.website.search_index import search_script
 from tools.website.symptom_index import STATIC, symptom_data
 
-pytestmark = pytest.mark.browser
-
 INDEX_PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <link rel="stylesheet" href="{static}/symptoms.css"><script src="{static}/symptoms.js"></script>

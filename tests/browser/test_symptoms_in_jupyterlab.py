@@ -2,12 +2,9 @@
 
 import re
 
-import pytest
 from pasted_texts import pasted
 
 from .lab import wait_until
-
-pytestmark = pytest.mark.browser
 
 SEARCH = """
 from lessons.symptom_search import SymptomSearch

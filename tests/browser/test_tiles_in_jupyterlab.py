@@ -1,14 +1,11 @@
 """A report card in JupyterLab, which drops many styles of a notebook that it does not trust."""
 
 import nbformat
-import pytest
 
 from autograd_surprises.report_card import CardRow, ReportCard
 from autograd_surprises.report_card.card import COLOURS
 
 from .lab import wait_until
-
-pytestmark = pytest.mark.browser
 
 NAMES = "one gradient per input", "gradient shape and dtype", "vmap(grad)", "memory", "0-d"
 ROWS = zip(NAMES, COLOURS, strict=True)

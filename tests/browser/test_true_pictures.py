@@ -6,7 +6,6 @@ import re
 import zlib
 
 import numpy as np
-import pytest
 from matplotlib.patches import Circle, Rectangle
 
 from autograd_surprises.show.live_picture import LivePicture
@@ -14,7 +13,6 @@ from autograd_surprises.show.picture import PIXEL_RATIO, Picture
 
 from .lab import picture_of
 
-pytestmark = pytest.mark.browser
 PERCENT, LEVELS = 0.5, 64  # so many pixels may differ by more levels than that
 LARGEST = 400_000  # bytes of one frozen explorer
 TEXT, LINE = 4.5, 3  # contrasts

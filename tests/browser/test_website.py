@@ -14,8 +14,6 @@ from lessons.prediction import STORED
 from tools.website.building import build
 from tools.website.links import page_files
 
-pytestmark = pytest.mark.browser
-
 PAGES = ["index.html", *page_files().values()]
 SEEN = "place => place.querySelector('canvas').toDataURL()"
 SAID = "place => place.lastElementChild.textContent"
