@@ -463,7 +463,6 @@ CONTROLS = """box => [...box.children].flatMap(control => {
 })"""
 FOLDED = ".jp-Cell-outputWrapper .jp-OutputPlaceholder"  # in place of an output
 STORED_WIDTH = "async img => { await img.decode(); return img.naturalWidth; }"
-WIDTH = "canvas => canvas.width"
 # Pairs of an explorer's controls, or of a control and the picture, that lie on one another.
 OVERLAPS = """box => {
   const parts = [...box.children].map(part => [part.innerText, part.getBoundingClientRect()]);
@@ -471,6 +470,14 @@ OVERLAPS = """box => {
     .filter(([, other]) => one.left < other.right - 1 && other.left < one.right - 1
       && one.top < other.bottom - 1 && other.top < one.bottom - 1)
     .map(([other]) => name + ' | ' + other));
+}"""
+# The share of a canvas that is nearly white.
+GLARE = """canvas => {
+  const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  let white = 0;
+  for (let i = 0; i < data.length; i += 4)
+    white += data[i + 3] > 200 && Math.min(data[i], data[i + 1], data[i + 2]) > 230;
+  return 4 * white / data.length;
 }"""
 PIXELS = """async canvas => {
   const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);

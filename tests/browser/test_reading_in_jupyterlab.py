@@ -6,7 +6,7 @@ import time
 import pytest
 from nbformat import read
 
-from .lab import IS_OPEN, READER_SETTINGS, ROOT, running_lab, wait_until
+from .lab import IS_OPEN, ROOT, wait_until
 
 NOTEBOOKS = ROOT / "notebooks"
 SECTION_LINK = re.compile(r"\[([^]]+)\]\((\d\d_\w+\.ipynb)#([^)]+)\)")
@@ -27,29 +27,20 @@ PLACE = """anchor => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def reader_lab(browser, tmp_path_factory):
-    home = tmp_path_factory.mktemp("reader")
-    with running_lab(home, NOTEBOOKS, READER_SETTINGS) as lab:
-        yield lab
-
-
 @pytest.fixture
-def open_as_reader(reader_lab, browser):
+def open_as_reader(lab, browser):
     """Opens a notebook in a page of its own."""
     context = browser.new_context(viewport={"width": 1400, "height": 900})
 
     def open_as_reader(name):
         page, workspace = context.new_page(), f"reader-{time.monotonic_ns()}"
-        page.goto(
-            f"{reader_lab.url}lab/workspaces/{workspace}/tree/{name}?token={reader_lab.token}"
-        )
+        page.goto(f"{lab.url}lab/workspaces/{workspace}/tree/{name}?token={lab.token}")
         page.wait_for_function(IS_OPEN, arg=name, polling=50)
         return page
 
     yield open_as_reader
     context.close()
-    reader_lab.end_kernels()
+    lab.end_kernels()
 
 
 def test_opening_a_notebook_does_not_change_it(open_as_reader):
