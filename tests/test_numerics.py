@@ -5,7 +5,7 @@ import math
 import hypothesis.strategies as st
 import pytest
 import torch
-from hypothesis import example, given
+from hypothesis import example, given, settings
 
 from autograd_surprises.numerics import (
     distinct_digits,
@@ -125,6 +125,7 @@ def test_beside_a_jump_one_side_has_no_slope_but_from_beyond(x, height, slope):
         assert slope_and_limit(fn, at, side) == pytest.approx((slope, value), abs=1e-6)
 
 
+@settings(max_examples=15)
 @given(st.lists(st.floats(-3, 3), min_size=4, max_size=4))
 def test_partial_slopes_are_the_jacobian(numbers):
     def fn(x):

@@ -17,7 +17,7 @@ from helpers.curves.figures import CurveArtists, plot_gallery, plot_gradient_cur
 from helpers.curves.numbers import gradient_curve
 from helpers.explore import explore
 from helpers.explore.drawings.curve import CurveDrawing
-from helpers.functions import clamp, round_ste
+from helpers.functions import clamp, clamp_ste, round_ste
 from lessons.drawings import DescentDrawing
 
 
@@ -84,6 +84,14 @@ def test_lies_are_shaded_and_named_in_the_title(artists):
     artists.show(gradient_curve(torch.round))
     assert len(artists.mismatch.get_paths()) == 0
     assert artists.gradient_ax.get_title() == "gradient = slope"
+
+
+def test_lies_are_shaded_where_they_are_and_the_dashed_line_is_scaled_as_the_gradient(artists):
+    artists.show(gradient_curve(lambda x: clamp_ste(x, -1, 2), grad_output=3))
+    shaded = [path.get_extents() for path in artists.mismatch.get_paths()]
+    assert [(round(box.x0, 1), round(box.x1, 1)) for box in shaded] == [(-3, -1), (2, 3)]
+    slope = torch.as_tensor(artists.slope.get_data()[1])
+    assert sorted(set(slope[~slope.isnan()].round(decimals=3).tolist())) == [0, 3]
 
 
 def test_limits_hold_all_curves_and_ignore_what_a_pole_reaches(artists):

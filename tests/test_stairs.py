@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.curves.figures import surrogate_values
@@ -26,6 +26,7 @@ def test_the_default_gradient_is_0(x):
     assert torch.autograd.grad(default_height(x), x)[0] == 0
 
 
+@settings(max_examples=20)
 @given(x=places, width=st.floats(0.1, 5))
 @pytest.mark.parametrize("surrogate", SURROGATES)
 def test_each_edge_has_the_slope_of_the_surrogate(surrogate, x, width):

@@ -89,6 +89,18 @@ def test_numbers_are_read_out_where_there_are_numbers(ax, change, read):
     assert shown(ax).axes[0]["read"] is read
 
 
+def test_each_axes_is_read_out_with_its_own_names_and_ranges():
+    figure = Picture(4, 3)
+    for k, ax in enumerate(figure.subplots(1, 2)):
+        ax.set(title=f"title {k}", xlabel=f"x {k}", ylabel=f"y {k}", xlim=(k, 5), ylim=(k, 10))
+    left, right = shown(figure.axes[0]).axes
+    for k, about in enumerate((left, right)):
+        assert about["title"] == f"title {k}"
+        assert (about["x"]["label"], about["y"]["label"]) == (f"x {k}", f"y {k}")
+        assert (about["x"]["range"], about["y"]["range"]) == ([k, 5], [k, 10])
+    assert left["box"][0] + left["box"][2] < right["box"][0]
+
+
 PLAIN = {"color": "#0000ff", "marker": "o", "markersize": 6.0}
 HATCHED = {"fill": False, "hatch": "//", "hatchcolor": "#0000ff"}
 LOOKS = {  # how to draw something, and by what another one differs
@@ -119,7 +131,8 @@ def test_what_differs_in_one_respect_is_drawn_so_beside_the_other_and_after_it(k
     other = {changed: looks[changed]}
 
     def picture_of(*wanted):
-        ax = Picture(4, 3).add_axes((0, 0, 1, 1))
+        ax = Picture(4, 3).subplots()
+        ax.set(xlim=(0, 1), ylim=(0, 1))
         ax.axis("off")  # to draw the axes takes longer than all else
         drawn = [draw(ax, **look) for look in wanted]
         return shown(ax, *drawn), drawn

@@ -174,6 +174,7 @@ def test_the_proxy_has_the_same_gradient(name):
     same(gradient(operator.proxy, x, operator.upstream(upstream)), want, torch.float64)
 
 
+@settings(max_examples=25)
 @given(values=numbers, low=st.floats(-10, 10), width=st.floats(0, 10))
 @pytest.mark.parametrize("bound_gradient", [0, 0.5, 1])
 def test_clamp_at_any_bounds(bound_gradient, values, low, width):
@@ -393,6 +394,7 @@ def test_a_factor_of_zero_stops_every_gradient():
 
 
 @pytest.mark.parametrize("surrogate", SURROGATES)
+@settings(max_examples=25)
 @given(width=st.floats(0.01, 100))
 def test_a_surrogate_is_one_at_the_step_and_stretched_by_its_width(surrogate, width):
     u = torch.tensor([0.0, 0.2, 0.9], dtype=torch.float64)
