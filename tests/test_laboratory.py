@@ -31,14 +31,6 @@ STRAIGHT = WAYS["straight-through"]
 BATCHES = 210
 
 
-@pytest.fixture(autouse=True, scope="module")
-def short_trainings():
-    """Ten epochs in place of fifteen, to save time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lessons.digits.networks.EPOCHS", 10)
-        yield
-
-
 @pytest.fixture
 def two_epochs(monkeypatch):
     """Enough where it does not matter how well the network learns."""
@@ -118,10 +110,10 @@ def failing(after, error):
 
 
 def test_before_the_first_training(laboratory):
-    assert laboratory.values == {"bits": 2, "method": "straight-through", "learning_rate": 0.1}
+    assert laboratory.values == {"bits": 2, "method": "straight-through", "learning_rate": 0.2}
     assert laboratory.controls["bits"].options == (8, 4, 3, 2)
     assert laboratory.controls["method"].options == tuple(WAYS)
-    assert laboratory.controls["learning_rate"].options == (0.03, 0.1, 0.3, 1, 3)
+    assert laboratory.controls["learning_rate"].options == (0.03, 0.1, 0.2, 0.3, 1, 3)
     assert laboratory.summary == "nothing trained yet: choose, and press Train"
     assert (laboratory.train_button.disabled, laboratory.stop_button.disabled) == (False, True)
     assert picture(laboratory).size == (1600, 1480)
@@ -130,11 +122,11 @@ def test_before_the_first_training(laboratory):
 
 def test_it_trains_to_the_same_end_as_without_it():
     laboratory = trained()
-    model = train(replace(STRAIGHT, bits=2, learning_rate=0.1))
+    model = train(replace(STRAIGHT, bits=2, learning_rate=0.2))
     assert laboratory.accuracy == pytest.approx(accuracy(model), abs=1e-9)
     assert laboratory.accuracy > 90
     right = f"{accuracy(model):.1f} % of the held-out digits read right"
-    assert said(laboratory) == f"2 bits, straight-through, learning rate 0.1: {right}"
+    assert said(laboratory) == f"2 bits, straight-through, learning rate 0.2: {right}"
     assert laboratory.picture.summary == laboratory.summary
     assert (laboratory.progress.value, laboratory.progress.bar_style) == (1.0, "success")
     losses = [loss.item() for *_, loss in training_steps(replace(STRAIGHT, bits=2))]
@@ -184,7 +176,7 @@ def near(colour, colours):
     [
         ({"bits": 8, "method": "learned step", "learning_rate": 3},
          "8 bits, learned step, learning rate 3"),
-        ({"bits": 8, "method": "floating point"}, "floating point, learning rate 0.1"),
+        ({"bits": 8, "method": "floating point"}, "floating point, learning rate 0.2"),
     ],
 )  # fmt: skip
 def test_the_controls_choose_the_run(laboratory, monkeypatch, values, name):
@@ -193,7 +185,7 @@ def test_the_controls_choose_the_run(laboratory, monkeypatch, values, name):
         module, "training_steps", lambda run: runs.append(run) or training_steps(run)
     )
     learn(laboratory, **values)
-    chosen = {"bits": 2, "method": "straight-through", "learning_rate": 0.1, **values}
+    chosen = {"bits": 2, "method": "straight-through", "learning_rate": 0.2, **values}
     way = WAYS[chosen.pop("method")]
     assert runs == [replace(way, **chosen)]
     assert laboratory.summary.startswith(f"{name}: "), "floating point has no bits to choose"
@@ -217,7 +209,7 @@ def test_the_loss_grows_while_it_trains(laboratory, monkeypatch):
     asyncio.run(watch())
     for percent, (shown, _), text in zip((10, 20, 30), seen, texts, strict=True):
         assert shown == pytest.approx(percent / 100, abs=0.01)
-        start = f"2 bits, straight-through, learning rate 0.1: {percent} % trained, loss "
+        start = f"2 bits, straight-through, learning rate 0.2: {percent} % trained, loss "
         loss, _, layers = text.removeprefix(start).partition("; ")
         assert text.startswith(start) and 0 < float(loss) < 2 and "mean |gradient|" in layers
     ends = [rightmost_blue(image) for _, image in seen]
@@ -357,7 +349,7 @@ def test_stop_in_the_middle(laboratory):
     assert 0.4 < laboratory.done < 0.41, "it went on for more than some batches"
     right = f"{accuracy(laboratory.model):.1f} % of the held-out digits read right"
     assert said(laboratory) == (
-        f"2 bits, straight-through, learning rate 0.1, stopped after 40 %: {right}"
+        f"2 bits, straight-through, learning rate 0.2, stopped after 40 %: {right}"
     )
     assert laboratory.confusion.sum() == 500 and laboratory.progress.bar_style == "warning"
     assert laboratory.progress.value == laboratory.done
@@ -461,7 +453,7 @@ def test_an_error_is_shown_and_raised_and_goes_away(after, percent):
     assert "ValueError: a scale of &lt;b&gt;0&lt;/b&gt;" in broken.message.value
     assert 'role="alert"' in broken.message.value and "#b00020" in broken.message.value
     assert said(broken) == (
-        f"2 bits, fails, learning rate 0.1: an error ended the training after {percent} %"
+        f"2 bits, fails, learning rate 0.2: an error ended the training after {percent} %"
     )
     assert broken.picture.summary == broken.summary and broken.progress.bar_style == "danger"
     assert not broken.is_training and broken.confusion is None
