@@ -55,7 +55,7 @@ class Laboratory(WithStoredOutput, ipywidgets.VBox):
         self.controls = {
             "bits": control("bits", [8, 4, 3, 2], 2),
             "method": control("method", list(ways), method),
-            "learning_rate": control("learning rate", [0.03, 0.1, 0.3, 1, 3], 0.1),
+            "learning_rate": control("learning rate", [0.03, 0.1, 0.2, 0.3, 1, 3], 0.2),
         }
         for menu, width in zip(self.controls.values(), (110, 230, 170), strict=True):
             menu.layout.width, menu.layout.margin = f"{width}px", "2px 8px 2px 2px"

@@ -47,7 +47,7 @@ def used():
 @pytest.fixture
 def laboratory(used):
     """Its controls are as at first, but it may have trained: making one takes longer."""
-    used.set(bits=2, method="straight-through", learning_rate=0.1)
+    used.set(bits=2, method="straight-through", learning_rate=0.2)
     return used
 
 
@@ -124,10 +124,10 @@ def failing(after, error):
 
 
 def test_before_the_first_training(fresh):
-    assert fresh.values == {"bits": 2, "method": "straight-through", "learning_rate": 0.1}
+    assert fresh.values == {"bits": 2, "method": "straight-through", "learning_rate": 0.2}
     assert fresh.controls["bits"].options == (8, 4, 3, 2)
     assert fresh.controls["method"].options == tuple(WAYS)
-    assert fresh.controls["learning_rate"].options == (0.03, 0.1, 0.3, 1, 3)
+    assert fresh.controls["learning_rate"].options == (0.03, 0.1, 0.2, 0.3, 1, 3)
     assert fresh.summary == "nothing trained yet: choose, and press Train"
     assert (fresh.train_button.disabled, fresh.stop_button.disabled) == (False, True)
     assert picture(fresh).size == (1600, 1480)
@@ -136,11 +136,11 @@ def test_before_the_first_training(fresh):
 
 def test_it_trains_to_the_same_end_as_without_it():
     laboratory = trained()
-    model = train(replace(STRAIGHT, bits=2, learning_rate=0.1))
+    model = train(replace(STRAIGHT, bits=2, learning_rate=0.2))
     assert laboratory.accuracy == pytest.approx(accuracy(model), abs=1e-9)
     assert laboratory.accuracy > 30
     right = f"{accuracy(model):.1f} % of the held-out digits read right"
-    assert said(laboratory) == f"2 bits, straight-through, learning rate 0.1: {right}"
+    assert said(laboratory) == f"2 bits, straight-through, learning rate 0.2: {right}"
     assert laboratory.picture.summary == laboratory.summary
     assert (laboratory.progress.value, laboratory.progress.bar_style) == (1.0, "success")
     losses = [loss.item() for *_, loss in training_steps(replace(STRAIGHT, bits=2))]
@@ -200,7 +200,7 @@ def near(colour, colours):
     [
         ({"bits": 8, "method": "learned step", "learning_rate": 3},
          "8 bits, learned step, learning rate 3"),
-        ({"bits": 8, "method": "floating point"}, "floating point, learning rate 0.1"),
+        ({"bits": 8, "method": "floating point"}, "floating point, learning rate 0.2"),
     ],
 )  # fmt: skip
 def test_the_controls_choose_the_run(laboratory, monkeypatch, values, name):
@@ -209,7 +209,7 @@ def test_the_controls_choose_the_run(laboratory, monkeypatch, values, name):
         module, "training_steps", lambda run: runs.append(run) or training_steps(run)
     )
     learn(laboratory, **values)
-    chosen = {"bits": 2, "method": "straight-through", "learning_rate": 0.1, **values}
+    chosen = {"bits": 2, "method": "straight-through", "learning_rate": 0.2, **values}
     way = WAYS[chosen.pop("method")]
     assert runs == [replace(way, **chosen)]
     assert laboratory.summary.startswith(f"{name}: "), "floating point has no bits to choose"
@@ -235,7 +235,7 @@ def test_the_loss_grows_while_it_trains(laboratory, monkeypatch):
     for (done, _), text in zip(seen, texts, strict=True):
         start, _, rest = text.partition(" % trained, loss ")
         name, _, percent = start.rpartition(" ")
-        assert name == "2 bits, straight-through, learning rate 0.1:"
+        assert name == "2 bits, straight-through, learning rate 0.2:"
         assert float(percent) == pytest.approx(100 * done, abs=100 / BATCHES + 0.5)
         loss, _, layers = rest.partition("; ")
         assert 0 < float(loss) < 3 and "mean |gradient|" in layers
@@ -473,7 +473,7 @@ def test_an_error_is_shown_and_raised_and_goes_away(after, percent):
     assert "ValueError: a scale of &lt;b&gt;0&lt;/b&gt;" in broken.message.value
     assert 'role="alert"' in broken.message.value and "#b00020" in broken.message.value
     assert said(broken) == (
-        f"2 bits, fails, learning rate 0.1: an error ended the training after {percent} %"
+        f"2 bits, fails, learning rate 0.2: an error ended the training after {percent} %"
     )
     assert broken.picture.summary == broken.summary and broken.progress.bar_style == "danger"
     assert not broken.is_training and broken.confusion is None

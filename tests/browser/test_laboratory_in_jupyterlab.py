@@ -122,12 +122,12 @@ def test_it_learns_stops_and_learns_again_while_the_kernel_answers(laboratory):
     view.choose(bits="8", method="learned step")  # for the next one
     done = view.done()
     view.stop.click()
-    view.says("^2 bits, unhurried, learning rate 0.1, stopped after .*read right;")
+    view.says("^2 bits, unhurried, learning rate 0.2, stopped after .*read right;")
     assert wait_until(lambda: view.train.is_enabled() and view.stop.is_disabled())
     assert 15 < view.done() < done + 10, "it takes long to stop"
 
     view.train.click()
-    view.says("^8 bits, learned step, learning rate 0.1: 9[6-9].* read right;")
+    view.says("^8 bits, learned step, learning rate 0.2: 9[6-9].* read right;")
     assert view.done() == 100
     assert opened.page.get_by_role("img", name=re.compile("^8 bits, learned step")).count() == 1
     assert opened.complaints() == []
@@ -173,4 +173,4 @@ def test_an_error_is_shown_until_the_next_training(laboratory):
     view.choose(method="floating point")
     view.train.click()
     alert.wait_for(state="detached")
-    view.says("^floating point, learning rate 0.1: 9.* read right;")
+    view.says("^floating point, learning rate 0.2: 9.* read right;")
