@@ -377,7 +377,7 @@ def test_stop_in_the_middle(laboratory):
     assert 0.4 < laboratory.done < 0.43, "it went on for more than some batches"
     right = f"{accuracy(laboratory.model):.1f} % of the held-out digits read right"
     assert said(laboratory) == (
-        "2 bits, straight-through, learning rate 0.1, stopped after "
+        "2 bits, straight-through, learning rate 0.2, stopped after "
         f"{int(100 * laboratory.done)} %: {right}"
     )
     assert laboratory.confusion.sum() == 500 and laboratory.progress.bar_style == "warning"

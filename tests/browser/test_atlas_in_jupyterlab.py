@@ -26,7 +26,7 @@ def names(opened):
 
 
 def explorer(opened):
-    return ExplorerView(opened.panel.locator(".widget-vbox:has(> .strokes > canvas)"))
+    return ExplorerView(opened, opened.panel.locator(".widget-vbox:has(> .strokes > canvas)"))
 
 
 def test_search_open_and_zoom(atlas):
