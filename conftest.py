@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 NAMES = [
     "chromium-headless-shell",  # Chromium without windows, which is quicker
@@ -24,24 +25,39 @@ NO_CHROMIUM = (
 )
 
 CONSTRAINTS = Path(__file__).with_name("constraints.txt")
-# Tests that use one of these fixtures share a worker, and those of any other file, too.
-SHARED = ("lab", "moved_explorers")
-# Long groups come first; otherwise one worker would work alone at the end.
-LONGEST = [*SHARED, "07_train_through_rounding"]
+JUPYTERLAB = "_in_jupyterlab"  # files whose tests share one JupyterLab, and so one worker
+# share what explorers show
+PICTURES = re.compile("browser/test_(true_pictures|website)|test_notebook_sections")
+# Long files come first; otherwise one worker would work alone at the end.
+LONGEST = [JUPYTERLAB, "test_true_pictures", "test_notebook_sections", "07_train_through_rounding"]
 
 gc.disable()  # with the collector on, imports take a third longer
 
 
-def group_of(item):
-    used = getattr(item, "fixturenames", ())  # a notebook's cell has none
-    return next((name for name in SHARED if name in used), item.path.stem)
+class Together(LoadFileScheduling):
+    """A file's tests stay on one worker, and with them those of files that share what is slow.
+
+    Marks with xdist_group would do the same, but xdist 3.8 loses them under pytest 9.2.
+    """
+
+    def _split_scope(self, nodeid):
+        file = super()._split_scope(nodeid)
+        if PICTURES.search(file):
+            return PICTURES.pattern
+        return JUPYTERLAB if JUPYTERLAB in file else file
+
+
+@pytest.hookimpl(optionalhook=True)  # some tests run pytest without xdist
+def pytest_xdist_make_scheduler(config, log):
+    if config.option.dist == "loadfile":
+        return Together(config, log)
 
 
 def pytest_collection_modifyitems(items):
-    """With -n, the tests of a file stay on one worker, as those of one notebook must."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(group_of(item)))
-    items.sort(key=lambda item: (*LONGEST, group_of(item)).index(group_of(item)))
+    def place(item):
+        return next((n for n, name in enumerate(LONGEST) if name in item.path.stem), len(LONGEST))
+
+    items.sort(key=place)
 
 
 def pytest_collection_finish():

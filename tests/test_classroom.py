@@ -358,7 +358,11 @@ def test_ctrl_c_keeps_what_is_known_and_ends_what_runs(tmp_path, monkeypatch, ca
         raise sandbox.Interrupted
 
     monkeypatch.setattr(sandbox, "run", run)
-    assert command.main(["score", "--unprotected", "ada.ipynb", "ben.ipynb"]) == 130
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a terminal
+    try:
+        assert command.main(["score", "--unprotected", "ada.ipynb", "ben.ipynb"]) == 130
+    finally:
+        signal.signal(signal.SIGINT, handler)
     printed = capsys.readouterr()
     assert "1 of 2 files" in printed.err and "in 1 files" in printed.out
     (_, row) = (tmp_path / "scores.csv").read_text(encoding="utf-8-sig").splitlines()
