@@ -333,6 +333,7 @@ def test_the_table_is_searched_and_filtered():
     assert row[1:] == ("NaN value", "at -inf: -1, value nan; at inf: 0, value nan")
     kinks = atlas_table(of_class="Kink", version="2.13.0").rows
     assert 20 < len(kinks) < 40 and all("kink" in row[1] for row in kinks)
+    assert atlas_table(version="2.6").rows != atlas_table(version="2.15").rows
     assert len(atlas_table(version="2.13").rows) == len(stored("2.13").operations)
 
 

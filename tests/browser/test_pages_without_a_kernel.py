@@ -49,6 +49,8 @@ LIVE = """([tables, shown]) => {
   const model = {get: name => state[name], on() {}, widget_manager};
   window.strokes.default.render({model, el: document.body});
 }"""
+SPOKEN_AND_SHOWN = """slider =>
+  [slider.getAttribute('aria-valuetext'), slider.closest('label').querySelector('output').value]"""
 
 
 def test_a_finger_reads_out_drags_the_point_and_scrolls_elsewhere(open_empty):
@@ -183,13 +185,16 @@ def test_a_frozen_slider_is_played_to_its_end(open_empty):
     assert page.get_by_role("img", name=re.compile("^walk, steps=4: ")).count() == 1
 
 
-def test_frozen_controls_start_below_one_another(open_empty):
+def test_frozen_controls_start_below_one_another_and_say_their_values(open_empty):
     page = open_empty()
     page.evaluate(
         FREEZE, freeze(explore(lambda x, a, scale: a * scale * x, a=(0, 2), scale=(1, 3)))
     )
-    starts = {slider.bounding_box()["x"] for slider in page.get_by_role("slider").all()}
-    assert len(starts) == 1
+    sliders = page.get_by_role("slider").all()
+    assert len({slider.bounding_box()["x"] for slider in sliders}) == 1
+    for slider in sliders:
+        spoken, shown = slider.evaluate(SPOKEN_AND_SHOWN)
+        assert spoken == shown, "a screen reader hears another value"
 
 
 def test_where_motion_is_reduced_a_frozen_slider_advances_by_one_stop(open_empty):

@@ -9,6 +9,7 @@ from functools import cache
 
 import pytest
 import torch
+from matplotlib.colors import to_rgb
 from matplotlib.path import Path
 from matplotlib.transforms import Bbox
 from PIL import Image
@@ -225,6 +226,13 @@ def test_boxes_say_operation_line_and_counts():
     operation, code, said, counts = rounded().graph().boxes[2].lines
     assert (operation, said, counts) == ("RoundBackward0", "dies here", "in 1/2 → out 0/2")
     assert code.startswith("test_report.py:") and code.endswith("y = x.round()")
+
+
+def test_a_link_without_a_gradient_is_the_paler_one():
+    boxes = tuple(Box("flows", (name,)) for name in "abc")
+    picture = draw(BoxGraph(boxes, (Link(0, 1, flows=True), Link(0, 2, flows=False))))
+    lines = {line.get_linestyle(): to_rgb(line.get_color()) for line in picture.axes[0].lines}
+    assert sum(lines["-"]) < sum(lines["--"])
 
 
 @pytest.mark.parametrize("report, hidden", [(deep, True), (transformer, True), (residual, False)])

@@ -279,6 +279,21 @@ def test_two_networks_with_an_optimizer_each():
     assert [f.name for f in w.reports[1].report.findings][:2] == ["judge.weight", "judge.bias"]
 
 
+def test_an_alarm_about_the_first_of_two_models_has_its_names():
+    torch.manual_seed(0)
+    judge, maker = nn.Linear(2, 1), nn.Linear(2, 1)
+    optimizers = [torch.optim.SGD(model.parameters(), lr=0.01) for model in (judge, maker)]
+    with watch() as w:
+        for step in range(4):
+            for model, optimizer in zip((judge, maker), optimizers, strict=True):
+                y = model(torch.rand(8, 2)) * (step < 3 or model is maker)
+                optimizer.zero_grad()
+                y.abs().sqrt().mean().backward()  # at 0, an infinite derivative times 0
+                optimizer.step()
+    alarm = next(each for each in w.reports if not each.healthy)
+    assert alarm.report.findings[0].name == "weight, bias"
+
+
 def test_a_closure_runs_backward_inside_of_the_step():
     model, _ = started()
     optimizer = torch.optim.LBFGS(model.parameters(), max_iter=4)

@@ -1,5 +1,6 @@
 """python -m autograd_surprises card, and its exit codes."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,14 @@ def test_the_exit_code_says_whether_it_passed(arguments, code, says, capsys):
     printed = capsys.readouterr()
     assert says in " ".join((printed.out + printed.err).split())
     assert ("most of it: " in printed.out) == (code < 2)
+
+
+def test_what_took_longest_is_named(capsys):
+    main(["faulty:identity", "--shape", "3"])
+    total, most = re.search(r"([\d.e-]+) s; most of it: (.*)", capsys.readouterr().out).groups()
+    named = [float(seconds) for seconds in re.findall(r"([\d.e-]+) s", most)]
+    assert named == sorted(named, reverse=True)
+    assert sum(named) > float(total) / 2
 
 
 def test_the_current_folder_is_importable():
