@@ -329,6 +329,7 @@ def test_without_bubblewrap_nothing_is_run_unasked(tmp_path, monkeypatch, capsys
     assert not (tmp_path / "scores.csv").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("sys.platform == 'win32'", reason="scoring needs Linux or macOS")
 def test_with_leave_the_limits_alone_protect(tmp_path, monkeypatch):
     answers = "raise ValueError('\\ud800')", RIGHT[1], STUB
@@ -370,6 +371,7 @@ def test_ctrl_c_keeps_what_is_known_and_ends_what_runs(tmp_path, monkeypatch, ca
     assert not sandbox.interrupted.is_set(), "the next scoring can begin"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("sys.platform == 'win32'", reason="scoring needs Linux or macOS")
 def test_an_interrupted_sandbox_kills_its_process(tmp_path, monkeypatch):
     (tmp_path / "greedy.py").write_text(

@@ -34,6 +34,7 @@ def picture(grey):
     return {"image/png": base64.b64encode(file.getvalue()).decode(), "text/plain": "a picture"}
 
 
+@pytest.mark.slow
 def test_a_cell_fails_that_says_something_draws_another_picture_or_takes_too_long(tmp_path):
     """Each is one failure: after a timeout, nbval expects the other cells to fail, too."""
     settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")

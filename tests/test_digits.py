@@ -76,6 +76,7 @@ def test_the_default_gradient_moves_the_last_bias_only():
     assert [name for (name, new), old in trained if not torch.equal(new, old)] == ["4.bias"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "way, start, low, high",
     [

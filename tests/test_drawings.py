@@ -184,6 +184,7 @@ def at_ends(explorer, *ends):
     return {name: positions(control)[end] for (name, control), end in places}
 
 
+@pytest.mark.slow
 def test_each_control_moves_picture_and_text(explorer):
     start = explorer.values
     for name in explorer.sliders:
@@ -197,6 +198,7 @@ def test_each_control_moves_picture_and_text(explorer):
         assert seen[0][1] != seen[1][1]
 
 
+@pytest.mark.slow
 def test_a_moved_explorer_shows_what_a_fresh_one_shows(explorer, request):
     """Nothing is left of the values before, and the same values give the same picture."""
     make, sliders = MADE[request.node.callspec.params["explorer"]]
@@ -234,6 +236,7 @@ def test_a_handle_is_where_its_sliders_say(name):
             assert of is None or place == pytest.approx(explorer.values[of], abs=0.05)
 
 
+@pytest.mark.slow
 def test_a_move_draws_only_what_moves(explorer, monkeypatch):
     """Drawing the whole figure for each move would take five times as long."""
     canvas, frames = explorer.figure.canvas, set()
@@ -246,6 +249,7 @@ def test_a_move_draws_only_what_moves(explorer, monkeypatch):
     assert len(frames) == 1
 
 
+@pytest.mark.slow
 def test_words_have_room(explorer):
     figure = explorer.figure
     figure.canvas.draw()
@@ -622,6 +626,7 @@ def runs_away(fn, start):
     return torch.stack([start * 1000.0**k for k in range(60)] + [start * torch.nan])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make, sliders",
     [

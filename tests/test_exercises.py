@@ -51,6 +51,7 @@ def no_training(monkeypatch):
     monkeypatch.setattr(notebook_07, "accuracy", lambda model: 80.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", CHECKS)
 def test_the_verdict_does_not_depend_on_checks_before(number, no_training):
     right, wrong = solutions()[number], next(iter(WRONG[number].values()))[0]

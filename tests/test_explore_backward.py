@@ -121,6 +121,7 @@ def test_going_back_shows_the_same_again():
     assert len({words for _, words, _ in shown.values()}) == len(shown)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MADE)
 def test_one_box_is_marked_at_each_step(name):
     explorer = MADE[name]()
@@ -194,6 +195,7 @@ def settings(explorer):
         yield {name: getattr(slider, end) for name, slider in explorer.sliders.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MADE)
 def test_no_text_leaves_its_box_and_no_boxes_overlap(name):
     """A text is in a box, or touches neither a box nor another text."""
@@ -269,6 +271,7 @@ def test_play_leaves_time_to_read():
     assert player.slider is explorer.sliders["step"]
 
 
+@pytest.mark.slow
 def test_it_works_without_a_kernel():
     x = leaf(1.3)
 

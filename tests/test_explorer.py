@@ -88,6 +88,7 @@ def test_a_curve_that_no_tried_combination_reached_is_not_cut_off():
     assert low < -30 and high > 30
 
 
+@pytest.mark.slow
 def test_a_pole_that_no_limits_hold_leaves_no_curves_behind():
     pole = explore(lambda x, k=1.0: 1 / (x - k), k=(-2.0, 2.0, 0.1)).fit()
     gc.collect()
@@ -112,6 +113,7 @@ STALE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STALE)
 def test_nothing_is_left_of_the_curve_before(name):
     """Title, limits and labels belong to the values that the controls show now."""
@@ -159,6 +161,7 @@ def test_whatever_changes_in_a_figure_is_shown(explorer):
         explorer.figure.stale_callback = keep_hearing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ways", [(2.0,), (2.0, 1.0)])
 def test_the_legend_on_the_page_follows_grad_output(ways):
     explorer = explore(torch.relu, grad_output=(-2.0, 4.0)).fit()
@@ -176,6 +179,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_moves_is_recorded_again_if_it_changed(change):
     """Even if somebody else has drawn it since, which marks everything as drawn."""
@@ -351,6 +355,7 @@ def test_what_a_notebook_stores(explorer):
     assert png.size == (1600, 680)
 
 
+@pytest.mark.slow
 def test_many_moves_leave_nothing_behind(explorer):
     def count():
         gc.collect()

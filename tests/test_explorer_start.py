@@ -299,6 +299,7 @@ def test_what_is_shown_is_never_cut_off(clock):
 WITH_RANGES = "curve", "point", "side by side", "jacobian", "field", "curvature", "descent"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_RANGES)
 def test_a_drawing_measures_what_it_would_show(name):
     make, sliders = MADE[name]
@@ -311,6 +312,7 @@ def test_a_drawing_measures_what_it_would_show(name):
     assert other.ranges == shown and other.show(**low) == sentence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_RANGES)
 def test_axes_end_in_those_of_all_settings(name):
     make, sliders = MADE[name]
@@ -328,6 +330,7 @@ def test_axes_end_in_those_of_all_settings(name):
             assert min(low, high) <= y[0] and y[1] <= max(low, high)
 
 
+@pytest.mark.slow
 def test_a_setting_far_away_from_all_others_does_not_flatten_them():
     explorer = explore(lambda x, k=0.5: x / k, k=(-0.7, 0.9, 0.1))  # -0.7 + 7 * 0.1 is 1e-16
     tiny = explorer.sliders["k"].min + 7 * explorer.sliders["k"].step
@@ -386,6 +389,7 @@ def test_progress_does_not_hide_an_error(clock):
     assert all("too low" in line for line in in_a_kernel(clock, cell))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_settings_without_finite_values_are_passed_over(value):
     explorer = explore(lambda x, k=1.0: x * (value if k > 1 else k), k=(0.0, 2.0, 0.5)).fit()
@@ -515,6 +519,7 @@ def stored(explorer):
     return data["image/png"], data["text/plain"]
 
 
+@pytest.mark.slow
 def test_what_is_stored_does_not_depend_on_how_far_the_search_is():
     early, late = (explore(lambda x, k=1.0: k * x, k=(0.0, 8.0, 0.5)) for _ in range(2))
     late.fit()

@@ -62,6 +62,7 @@ def test_each_setting_has_the_strokes_and_the_text_of_the_explorer(explorer):
         assert base64.b64decode(frames[frame]["frame"]) == explorer.picture.frame
 
 
+@pytest.mark.slow
 def test_controls_start_where_the_explorer_is(explorer):
     explorer.set(size=1.5, kind="down")
     size, lie, kind = freeze(explorer)["controls"]
@@ -71,6 +72,7 @@ def test_controls_start_where_the_explorer_is(explorer):
     assert (kind["kind"], kind["values"][kind["start"]]) == ("choice", "down")
 
 
+@pytest.mark.slow
 def test_no_two_stops_of_a_slider_read_alike():
     explorer = explore(lambda x, k=0.304: k * x, k=(0.0, 1.0, 0.1))
     (k,) = freeze(explorer)["controls"]
@@ -83,6 +85,7 @@ def test_no_two_stops_of_a_slider_read_alike():
     assert (len(k["values"]), k["numbers"][k["start"]]) == (11, 0.30004)
 
 
+@pytest.mark.slow
 def test_a_menu_keeps_its_labels():
     explorer = explore(lambda x, k=0.5: k * x, k=[("half", 0.5), ("double", 2.0)])
     (k,) = freeze(explorer)["controls"]
@@ -96,6 +99,7 @@ def test_the_explorer_stays_as_it_is(explorer):
     assert (explorer.values, explorer.summary, read_strokes(explorer.picture)) == before
 
 
+@pytest.mark.slow
 def test_many_settings_are_thinned_to_what_fits(monkeypatch):
     explorer = explore(lambda x, a=0.0, b=0.0: torch.sin(x * a) + b, a=(0.0, 9.0), b=(0.0, 9.0))
     explorer.set(a=0.7)
@@ -109,6 +113,7 @@ def test_many_settings_are_thinned_to_what_fits(monkeypatch):
         assert numbers[control["start"]] == now
 
 
+@pytest.mark.slow
 def test_a_fine_slider_is_thinned_at_once_and_too_many_choices_are_refused(monkeypatch):
     choices = explore(lambda x, a=0, b=0: a * x + b, a=list(range(50)), b=list(range(50)))
     with pytest.raises(ValueError, match="too many choices to freeze: 2500 settings"):
@@ -132,6 +137,7 @@ def test_controls_may_stand_where_the_function_raises(explorer):
     )
 
 
+@pytest.mark.slow
 def test_a_curve_with_a_point_is_measured_once_for_all_its_points(monkeypatch):
     measured, original = [], curve.gradient_curve
     monkeypatch.setattr(

@@ -195,6 +195,7 @@ def near(colour, colours):
     return any(sum(abs(a - b) for a, b in zip(colour, one, strict=True)) < 24 for one in colours)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values, name",
     [
@@ -215,6 +216,7 @@ def test_the_controls_choose_the_run(laboratory, monkeypatch, values, name):
     assert laboratory.summary.startswith(f"{name}: "), "floating point has no bits to choose"
 
 
+@pytest.mark.slow
 def test_the_loss_grows_while_it_trains(laboratory, monkeypatch):
     monkeypatch.setattr(module, "PAUSE", 0.0)
     seen, texts = [], []
@@ -251,6 +253,7 @@ def test_the_loss_grows_while_it_trains(laboratory, monkeypatch):
     assert (laboratory.train_button.disabled, laboratory.stop_button.disabled) == (False, True)
 
 
+@pytest.mark.slow
 def test_nothing_jumps(fresh):
     before = [ax.axis() for ax in fresh.chart.figure.axes]
     empty = picture(fresh)
@@ -264,6 +267,7 @@ def test_nothing_jumps(fresh):
         assert difference(one, other) < 30
 
 
+@pytest.mark.slow
 def test_the_same_training_gives_the_same_picture(laboratory):
     one, other = {"bits": 8, "method": "default gradient"}, {"bits": 2, "method": "learned step"}
     for values in (other, one, other):
@@ -444,6 +448,7 @@ def test_moving_the_controls_leaves_the_run_as_it_is(laboratory):
     assert laboratory.summary.startswith("floating point, learning rate 3: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", [float("nan"), float("inf")])
 def test_a_loss_that_is_no_number_is_told(broken):
     def breaks(x, scale, low, high):
@@ -465,6 +470,7 @@ def test_a_loss_that_is_no_number_is_told(broken):
     assert near((239, 166, 121), [colour for _, colour in digits.getcolors(1 << 20)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after, percent", [(0.0, 0), (0.5, 50)])
 def test_an_error_is_shown_and_raised_and_goes_away(after, percent):
     broken = failing(after, ValueError("a scale of <b>0</b>"))
@@ -483,6 +489,7 @@ def test_an_error_is_shown_and_raised_and_goes_away(after, percent):
     assert broken.message.value == "" and said(broken) == said(trained())
 
 
+@pytest.mark.slow
 def test_an_error_after_a_click_is_shown_and_logged(caplog):
     broken = failing(0.1, ValueError("a scale of 0"))
 
@@ -536,6 +543,7 @@ def test_what_a_notebook_stores():
     assert 20_000 < len(data["image/png"]) < 120_000
 
 
+@pytest.mark.slow
 def test_one_thread_is_enough_and_others_keep_theirs():
     inside, between = [], []
 

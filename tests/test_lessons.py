@@ -262,6 +262,7 @@ def test_a_curve_that_is_right_is_not_drawn(answer, sign):
     assert verdict.sign == sign and verdict.picture is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "slope, sign, said",
     [

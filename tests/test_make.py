@@ -317,6 +317,7 @@ def test_what_make_test_and_test_all_run_and_that_they_stop_at_a_failure(checkou
         assert asked == everything[3 : i + 4]
 
 
+@pytest.mark.slow
 def test_make_nb_runs_what_has_not_passed_since_it_changed(checkout):
     checkout.python()
     notebook, copy, module = (

@@ -103,6 +103,7 @@ HALF = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", HALF)
 def test_a_formula_that_cannot_be_shown_leaves_the_picture_and_says_why(playground, case):
     text, says = HALF[case]
@@ -140,6 +141,7 @@ def test_an_error_of_another_kind_is_shown_with_its_name(playground, monkeypatch
     assert "ZeroDivisionError: planted" in playground.message.value
 
 
+@pytest.mark.slow
 def test_an_example_is_one_click_away(playground):
     assert len(playground.examples) == len(EXAMPLES)
     for button, example in zip(playground.examples, EXAMPLES, strict=True):
@@ -151,6 +153,7 @@ def test_an_example_is_one_click_away(playground):
         assert playground.summary.startswith(f"y = {example.caption}, a=1: ")
 
 
+@pytest.mark.slow
 def test_axes_hold_what_the_sliders_reach_and_stand_still_meanwhile(playground):
     typed(playground, "a * x")
     limits = [ax.axis() for ax in playground.figure.axes]
@@ -214,6 +217,7 @@ def test_its_output_has_a_picture_with_the_values_in_its_title(playground):
     assert playground.figure.get_suptitle() == "y = x * sigmoid(a * x)"
 
 
+@pytest.mark.slow
 def test_a_page_on_which_nobody_can_type_gets_the_examples():
     explorer = Playground().with_examples()
     assert explorer.summary == Playground().summary, "recording compares it with what is stored"

@@ -222,6 +222,7 @@ def shifted(weight, by=0.0):
     return round_ste(weight - by)
 
 
+@pytest.mark.slow
 def test_the_words_in_a_figure_are_its_own():
     first = {"shifted, by=0.5", "value", "weight", "gradient ≠ slope", "true slope"}
     second = {"relu", "value", "x", "gradient agrees", "slope · grad_output", "they differ"}
@@ -234,6 +235,7 @@ def test_the_words_in_a_figure_are_its_own():
     assert words.index("up") < words.index("down") and "Both" in words
 
 
+@pytest.mark.slow
 def test_a_moved_picture_has_the_strokes_words_and_pixels_of_a_new_one():
     def drawn(*shown):
         drawing = CurveDrawing(shifted, (-3, 3))
@@ -265,6 +267,7 @@ def test_the_dashed_line_is_called_what_it_is():
         assert ("slope" in drawing.figure.axes[1].get_title()) == (grad_output == 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count, grad_output", [(1, 1), (1, 2), (5, 2)])
 def test_nothing_in_a_gallery_is_cut_off(count, grad_output):
     figure = plot_gallery(
@@ -314,6 +317,7 @@ def costs(x, currency=DOLLARS):
     return 5 * x
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "show",
     [

@@ -167,6 +167,7 @@ def plain_module(folder, *words):
     return forked(folder, runs)
 
 
+@pytest.mark.slow
 def test_a_script_runs_as_without_and_its_bad_step_is_explained(folder):
     files = "--json", "found.json", "--html", "found.html"
     plain = run(folder, sys.executable, "train.py", "9", "5")
@@ -252,12 +253,14 @@ def test_a_module_runs_as_without_and_its_traceback_is_its_own(folder):
     assert "2 steps, examined: 1; nothing bad was found" in err
 
 
+@pytest.mark.slow
 def test_it_stops_at_the_first_alarm(folder):
     code, out, err = watched(folder, "--steps", "2,3", "--stop", "train.py", "9", "0")
     assert code == STOPPED and len(out.splitlines()) == 6
     assert "7 steps, examined: 2, 3, 7" in err and "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_it_stops_with_a_summary_also_if_the_alarm_comes_at_the_end(folder):
     (folder / "in_vain.py").write_text("""
 import torch
@@ -272,6 +275,7 @@ optimizer.step()
     assert watched(folder, "in_vain.py")[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end, left", [("SIGINT", 130), ("SIGTERM", -15)])
 def test_an_interrupted_script_ends_with_a_summary(folder, end, left):
     code, out, err = watched(folder, "--json", f"{end}.json", "train.py", "1", end)
@@ -308,6 +312,7 @@ def test_a_terminal_shows_no_loss_that_processes_would_have_to_add_up(monkeypatc
         assert capsys.readouterr().err.endswith(line)
 
 
+@pytest.mark.slow
 def test_one_process_of_torchrun_speaks(folder, monkeypatch):
     monkeypatch.setenv("RANK", "1")
     code, out, err = watched(folder, "--json", "rank1.json", "train.py", "7", "5")
@@ -327,6 +332,7 @@ def test_the_line_inside_a_library_is_data_too():
     assert (place["inside"]["file"], place["inside"]["line"]) == ("library.py", 7)
 
 
+@pytest.mark.slow
 def test_child_processes_are_not_watched(folder):
     code, out, err = watched(folder, "workers.py")
     assert code == 0, err

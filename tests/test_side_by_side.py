@@ -97,6 +97,7 @@ def test_a_control_starts_at_the_first_default():
     assert explorer.values == {"low": 0.0, "size": 2.0}
 
 
+@pytest.mark.slow
 def test_builtins_and_modules_get_what_they_take():
     """They have no signature to look at."""
     drawing = SideBySideDrawing(
@@ -108,6 +109,7 @@ def test_builtins_and_modules_get_what_they_take():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_columns_have_the_same_scales_and_hold_every_curve():
     functions = {"relu": torch.relu, "scaled": scaled}
     explorer = explore(functions, x=(-1, 1), size=(1.0, 9.0, 1.0)).fit()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import nbformat
+import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from tools.notebooks import (
@@ -40,6 +41,7 @@ def make_notebooks(*paths):
     )
 
 
+@pytest.mark.slow
 def test_a_second_run_changes_nothing_and_a_failing_notebook_is_left_alone(tmp_path):
     bad = write(tmp_path / "01_bad.ipynb", "x = 1", "y = x / 0")
     sample = write(tmp_path / "02_a.ipynb", WIDGETS, PRINTS, "ipywidgets.IntSlider()", "")

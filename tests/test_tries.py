@@ -47,6 +47,7 @@ def test_a_button_moves_its_controls_and_no_others(explorer):
     assert rows["try: low, kind"]["-2, down"].tooltip == "low, kind: -2, down"
 
 
+@pytest.mark.slow
 def test_the_buttons_are_below_the_picture(explorer):
     places = [explorer.children.index(part) for part in (explorer.picture, explorer.message)]
     rows = [k for k, row in enumerate(explorer.children) if isinstance(row, ipywidgets.HBox)]
@@ -79,6 +80,7 @@ def test_what_cannot_be_tried_is_refused_at_once(tries, kind, said):
         explore(scaled, low=(-2.0, 0.0), high=(0.0, 3.0, 1.0), kind=["up", "down"], tries=tries)
 
 
+@pytest.mark.slow
 def test_a_page_without_a_kernel_has_the_same_settings(explorer, monkeypatch):
     """Also where it keeps fewer values of a slider than there are."""
     monkeypatch.setattr(freezing, "SETTINGS", 20)

@@ -9,6 +9,8 @@ from autograd_surprises.report_card import pair
 from lessons import two_processes
 from lessons.two_processes import in_two_processes
 
+pytestmark = pytest.mark.slow  # each starts processes
+
 
 @pytest.fixture(autouse=True)
 def processes_are_allowed():

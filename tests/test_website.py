@@ -135,6 +135,7 @@ def test_a_page_says_that_step_needs_a_kernel(monkeypatch, slider):
     assert shown == [1, 0]
 
 
+@pytest.mark.slow
 def test_of_a_playground_a_page_gets_the_examples_and_says_how_to_type():
     shown = Playground()
     data, metadata = shown._repr_mimebundle_()

@@ -141,6 +141,7 @@ runpy.run_path("diagnose.py")
 """
 
 
+@pytest.mark.slow
 def test_the_diagnosis_needs_torch_alone_and_leaves_a_users_helpers_to_the_user(user):
     printed, shown = run(user, "-c", COMMANDS)
     *_, helpers, own = printed.splitlines()
@@ -169,6 +170,7 @@ print(graph._repr_mimebundle_()["text/plain"])
 """
 
 
+@pytest.mark.slow
 def test_what_needs_more_than_torch_says_so_in_one_sentence_with_its_remedy(user):
     names = [
         ".".join(file.relative_to(user / "installed").with_suffix("").parts)

@@ -238,6 +238,7 @@ def test_a_close_up_says_what_was_measured(call):
         assert drawing.curve.grad[middle].item() == pytest.approx(probe.gradient, 1e-4, nan_ok=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "call",
     ["torch.fmod(one, x)", "torch.digamma(x)", "F.binary_cross_entropy(x, one, reduction='none')"],

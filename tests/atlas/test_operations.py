@@ -47,6 +47,7 @@ def test_what_is_no_operation_on_numbers_is_left_out(call, found):
     assert call not in found
 
 
+@pytest.mark.slow
 def test_random_operations_are_never_found_and_leave_no_trace():
     before = torch.get_rng_state()
     unary_operations()

@@ -1,5 +1,6 @@
 """Compiled blocks and checkpoints: what the doctor can know of them, and when it keeps away."""
 
+import pytest
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
@@ -27,6 +28,7 @@ def test_a_compiled_block_is_read_by_a_trace():
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_block_compiled_for_one_backward_is_left_alone_and_no_error_is_reported():
     model, x = Rounded(), torch.ones(2)
     fast = torch.compile(lambda v: model(v).sin().exp().sum(), backend="aot_eager")

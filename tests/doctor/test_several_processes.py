@@ -10,6 +10,8 @@ from autograd_surprises import explain, watch
 from autograd_surprises.report_card import pair
 from autograd_surprises.several_processes import FREED, SPREAD, STATIC, WAITS
 
+pytestmark = pytest.mark.slow  # each starts processes
+
 SCRIPT = str(Path(__file__).with_name("trained_together.py"))
 REASONS = {
     "sharded": SPREAD,

@@ -350,6 +350,7 @@ def timed(count):
     return time.process_time() - start
 
 
+@pytest.mark.slow
 def test_time_grows_with_the_number_of_tensors_not_with_its_square():
     small, large = min(timed(150) for _ in range(3)), timed(1200)
     assert large < 24 * small  # 8 times as many; a square would be 64

@@ -446,6 +446,7 @@ def watched(loop, **options):
     return w
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUGS)
 def test_it_is_reported(name):
     loop, status, rule, options = BUGS[name]
@@ -472,6 +473,7 @@ def noting_states(run):
     return [*states, torch.get_rng_state()], result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HEALTHY)
 def test_what_trains_is_healthy_and_watch_changes_no_bit_of_it(name):
     loop, note = HEALTHY[name]
@@ -496,6 +498,7 @@ def test_if_a_scaler_skips_all_steps_the_summary_says_why_none_was_seen():
 # ---- How it looks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("critics", [1, 12])
 def test_a_loss_of_each_optimizer_is_examined_at_any_rhythm(critics):
     w = watched(lambda: adversarial(critics, real=True, rounds=3))
@@ -507,6 +510,7 @@ PARTS = ("adversarial", "zero_convolution")  # whose other parts have an optimiz
 SPARSE = ("dlrm_sparse_bags", "matrix_factorization")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in STEPS if name not in PARTS])
 def test_two_steps_of_what_is_known_to_be_healthy(name):
     gc.collect()
@@ -520,6 +524,7 @@ def test_two_steps_of_what_is_known_to_be_healthy(name):
     assert str(w).endswith("nothing bad was found")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # what dynamo says about hooks
 def test_an_optimizer_that_is_compiled_has_made_its_steps():
     torch._dynamo.reset()

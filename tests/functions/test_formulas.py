@@ -262,6 +262,7 @@ def lsq_by_formula(x, step_size, low, high, upstream):
     return torch.where(inside, upstream.double(), 0), of_step
 
 
+@pytest.mark.slow
 @given(values=st.lists(st.floats(-4, 4, width=32), min_size=6, max_size=6))
 @pytest.mark.parametrize("shape", [(), (1,), (2, 1), (2, 3), (1, 3)])
 def test_lsq_has_the_gradients_of_the_paper(shape, values):

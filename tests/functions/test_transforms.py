@@ -59,6 +59,7 @@ NOT_WORKING = {
 }
 
 
+@pytest.mark.slow
 @each_operator
 def test_report_card(name):
     """28 questions, each with its own expectation; the proxy is checked in test_formulas."""
@@ -160,6 +161,7 @@ def test_an_upstream_with_a_tangent(name):
     same(tangent, backwards(name, X, torch.ones_like(X)), X.dtype)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node")
 def test_linearize():
     """It drops what is written into y.detach(). The tangent of a product needs the right y."""
@@ -171,6 +173,7 @@ def test_linearize():
         same(got, want, X.dtype, name)
 
 
+@pytest.mark.slow
 def test_two_processes(monkeypatch):
     """Both have the mean of their gradients. All operators in one pair, which takes seconds."""
     monkeypatch.setattr(pair, "SECONDS", 1200)  # on a busy machine
@@ -224,6 +227,7 @@ def test_compile(compiled):
         same_gradients(got, NAMES, upstreams)
 
 
+@pytest.mark.slow
 def test_compile_of_transforms(compiled):
     """In one compilation, too; without Inductor, which would see nothing new."""
     function, rows, upstreams = together(FEW), ROWS[: len(FEW)].clone(), UPSTREAMS[: len(FEW)]

@@ -24,6 +24,7 @@ def card_of(name):
     return report_card(found.function, X, *found.inputs, like=found.like)
 
 
+@pytest.mark.slow
 @each
 def test_its_row_finds_the_fault(name):
     found, row = FAULTS[name], card_of(name)[FAULTS[name].row]
@@ -199,6 +200,7 @@ def test_a_boundary_one_float_off_is_seen(dtype, place):
     assert ("(float32)" in row.message) == (dtype == torch.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "function, example, like, says, expected",
     [  # 1 and 1.5 are no kinks of these; the numbers beside them, or they themselves, are wrong

@@ -137,6 +137,7 @@ def test_one_question_does_not_disturb_the_next():
     assert card[names[names.index("float16") + 1]].status == "works"  # and asks for gradients
 
 
+@pytest.mark.slow
 @each("surroundings", SURROUNDINGS[1:])
 def test_the_surroundings_do_not_matter(surroundings):
     with surroundings():

@@ -86,6 +86,7 @@ def require_passed(card, but=()):
     assert {row.name for row in card.rows if not row.fine} == set(but), str(card)
 
 
+@pytest.mark.slow
 @with_like
 @each("name", ELEMENTWISE)
 def test_elementwise(name, with_like):
@@ -93,6 +94,7 @@ def test_elementwise(name, with_like):
     require_passed(report_card(function, x, like=function if with_like else None))
 
 
+@pytest.mark.slow
 @with_like
 @each("name", OTHERS)
 def test_not_elementwise(name, with_like):
@@ -224,6 +226,7 @@ def test_compiled():
     assert {card[name].status for name in COMPILED} == {"works"}
 
 
+@pytest.mark.slow
 @each("name", ["compile(aot_eager)", "compile(jvp)"])
 def test_compiled_without_inductor(name):
     assert ask(Subject(torch.relu, (x,)), name, COMPILED[name]).status == "works"

@@ -152,6 +152,7 @@ def test_what_is_skipped_is_said():
     assert not any(name in line for name in skipped for line in str(card).splitlines()[1:])
 
 
+@pytest.mark.slow
 def test_a_new_process_gives_the_same_text():
     code = (
         "import torch, faulty; from autograd_surprises import report_card; "
@@ -272,6 +273,7 @@ def test_a_function_with_jvp_does_not_compile():
     assert row.status == "refused" and "torch.compiler.is_compiling()" in row.remedy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, status",
     [
@@ -324,6 +326,7 @@ def test_what_a_notebook_defines_is_not_applicable():
     assert row.status == "not applicable" and "cannot import double" in row.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command, says",
     [
