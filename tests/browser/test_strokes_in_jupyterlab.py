@@ -65,7 +65,7 @@ def test_a_point_on_a_curve_is_dragged_and_moved_where_cells_run(open_cells):
         "def line(x):\n"
         "    threads.add(threading.current_thread().name)\n"
         "    return round_ste(x)\n"
-        "explorer = explore(line, x=(-2, 2), point=1.0).fit()\nexplorer",
+        "explorer = explore(line, x=(-2, 2), point=1.0)\nexplorer",
         "print(json.dumps(explorer.picture.axes[0]))",
     )
     opened.run()
