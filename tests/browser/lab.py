@@ -527,6 +527,14 @@ class ExplorerView:
                 return False  # ipywidgets puts such spaces into a choice
         return True
 
+    def place(self) -> dict:
+        """Where the picture is, once it has come to rest: outputs above it may still grow."""
+        seen = [self.picture.bounding_box()]
+        while len(seen) < 3 or seen[-1] != seen[-3]:
+            self.box.page.wait_for_timeout(100)
+            seen.append(self.picture.bounding_box())
+        return seen[-1]
+
     def press(self, name: str, key: str) -> bool:
         """Press a key on a slider. Does the text alternative follow?"""
         self.slider(name).press(key)

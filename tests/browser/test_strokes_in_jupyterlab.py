@@ -70,10 +70,11 @@ def test_a_point_on_a_curve_is_dragged_and_moved_where_cells_run(open_cells):
     )
     opened.run()
     (explorer,) = opened.explorers()
+    assert explorer.comes_to_agree()
     axes = json.loads(opened.panel.locator(".jp-OutputArea-output pre").last.inner_text())
     left, top, width, height = axes["box"]
     low, high = axes["y"]["range"]
-    box, mouse = explorer.picture.bounding_box(), opened.page.mouse
+    box, mouse = explorer.place(), opened.page.mouse
     x, y = left + width * (1.0 + 2) / 4, top + height * (high - 1.0) / (high - low)
     mouse.move(box["x"] + x, box["y"] + y)
     mouse.down()
