@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT)]
 
-from real import libraries  # noqa: F401  comes before torchvision
+from tools import library_imports  # noqa: F401  comes before torchvision
 
 # isort: split
 

@@ -21,9 +21,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks"), str(Path(__file__).parent)]
+sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
-import real.libraries  # noqa: E402, F401  without it, torchvision cannot be imported
+import library_imports  # noqa: E402, F401  without it, torchvision cannot be imported
 import torch  # noqa: E402
 from library_functions import ENTRIES, Entry  # noqa: E402
 from library_page import page_of  # noqa: E402

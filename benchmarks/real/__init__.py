@@ -1,6 +1,5 @@
 """The doctor on other people's models: healthy training steps, and bugs from real threads.
 
-libraries  what has to be done before a library can be imported here
 healthy    steps with nothing wrong, one module per family of models
 bugs       steps with one fault each, as somebody reported it
 scores     run one step, and note what the doctor says of it

@@ -1,3 +1,3 @@
 """Healthy training steps, one module per family of models."""
 
-from real import libraries as libraries  # comes before a library that needs it
+import tools.library_imports  # noqa: F401  comes before a library that needs it

@@ -1,6 +1,6 @@
 """Speech, sound and time series: recurrent, convolutional and transformer models."""
 
-import real.libraries  # noqa: F401
+import tools.library_imports  # noqa: F401
 
 # isort: split
 import torch

@@ -1,6 +1,6 @@
 """Boxes, masks and key points: detection and segmentation of torchvision, transformers and smp."""
 
-import real.libraries  # noqa: F401
+import tools.library_imports  # noqa: F401
 
 # isort: split
 import segmentation_models_pytorch as smp

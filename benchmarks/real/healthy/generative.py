@@ -3,7 +3,7 @@
 import copy
 import itertools
 
-import real.libraries  # noqa: F401
+import tools.library_imports  # noqa: F401
 
 # isort: split
 import normflows as nf

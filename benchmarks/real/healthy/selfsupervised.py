@@ -2,7 +2,7 @@
 
 import copy
 
-import real.libraries  # noqa: F401
+import tools.library_imports  # noqa: F401
 
 # isort: split
 import torch

@@ -1,6 +1,6 @@
 """Image classifiers of torchvision and timm, with the training habits of their own scripts."""
 
-import real.libraries  # noqa: F401
+import tools.library_imports  # noqa: F401
 
 # isort: split
 import timm
