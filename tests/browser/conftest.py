@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from .lab import CHROMIUM_FLAGS, ROOT, NotebookPage, running_lab
+from .lab import CHROMIUM_FLAGS, ROOT, WINDOW, NotebookPage, running_lab
 
 WRITTEN = "written_by_a_test.ipynb"
 SCREENSHOTS = ROOT / "build" / "screenshots"
@@ -41,7 +41,7 @@ def open_empty(browser):
     contexts = []
 
     def open_empty(**options):
-        contexts.append(browser.new_context(viewport={"width": 1300, "height": 900}, **options))
+        contexts.append(browser.new_context(viewport=WINDOW, **options))
         page = contexts[-1].new_page()
         page.evaluate(LOAD, STROKES.read_text(encoding="utf-8"))
         return page
@@ -89,8 +89,9 @@ def open_notebook(lab, browser, tidy_pages, request):
     def open_notebook(path, alone=False):
         if tidy_pages and not alone:
             page = tidy_pages.pop()
+            page.set_viewport_size(WINDOW)
         else:
-            context = browser.new_context(viewport={"width": 1300, "height": 900})
+            context = browser.new_context(viewport=WINDOW)
             context.set_default_timeout(60_000)
             page = context.new_page()
         opened.append((page, None, alone))

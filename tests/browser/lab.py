@@ -27,14 +27,17 @@ CHROMIUM_FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-gpu",
     "--disable-quic", "--disable-sync", "--no-first-run",
 ]  # fmt: skip
-# Nothing may pop up over the notebook, nothing may be fetched. All else is as a reader has it.
+# Nothing may pop up over the notebook, nothing may be fetched. The rest is as a reader has it.
+TRACKER = "@jupyterlab/notebook-extension:tracker"
 SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {
         "checkForUpdates": False,
         "doNotDisturbMode": True,
         "fetchNews": "false",
     },
+    TRACKER: {"windowingMode": "none"},  # every cell is laid out at once
 }
+WINDOW = {"width": 1300, "height": 900}
 
 
 class Lab:
@@ -67,6 +70,14 @@ class Lab:
             self.kernel = json.loads(self._ask("api/kernels", "POST", {"name": "python3"}))["id"]
         about = {"path": name, "name": name, "type": "notebook", "kernel": {"id": self.kernel}}
         self._ask("api/sessions", "POST", about)
+
+    @contextmanager
+    def as_a_reader_has_it(self) -> Iterator[None]:
+        """Pages that are opened meanwhile lay out only the cells in sight, JupyterLab's default."""
+        path = f"lab/api/settings/{TRACKER}"
+        self._ask(path, "PUT", {"raw": '{"windowingMode": "contentVisibility"}'})
+        yield
+        self._ask(path, "PUT", {"raw": "{}"})
 
     def restart_kernel(self):
         self._ask(f"api/kernels/{self.kernel}/restart", "POST", {})
@@ -220,8 +231,6 @@ LISTEN = """() => (async noise => {
   const panel = window.jupyterapp.shell.currentWidget;
   await panel.context.ready;
   await panel.sessionContext.ready;  // run too early, and JupyterLab asks "Select Kernel"
-  // Every cell is on the page at once.
-  panel.content.notebookConfig = {...panel.content.notebookConfig, windowingMode: 'none'};
   window.ran = [];
   // Errors and warnings of callbacks are shown nowhere on the page.
   const complaints = window.complaints = [], unanswered = window.unanswered = new Set();

@@ -59,7 +59,7 @@ def test_a_class_is_chosen_and_pages_are_turned_by_keyboard(atlas):
 
 
 def test_rows_can_be_read_on_wide_and_on_narrow_pages(atlas):
-    page, usual = atlas.page, atlas.page.viewport_size
+    page = atlas.page
     atlas.panel.get_by_label("search").fill("cross_entropy")  # has the longest names and texts
     assert wait_until(lambda: all("cross_entropy" in name for name in names(atlas)))
     rows = atlas.panel.locator(".atlas-row:visible")
@@ -78,7 +78,6 @@ def test_rows_can_be_read_on_wide_and_on_narrow_pages(atlas):
                     assert words["y"] >= name["y"] + name["height"]
                     assert words["width"] > 0.95 * row.bounding_box()["width"]
     finally:
-        page.set_viewport_size(usual)
         page.evaluate("window.jupyterapp.shell.expandLeft()")
 
 

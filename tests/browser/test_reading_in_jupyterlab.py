@@ -38,7 +38,8 @@ def open_as_reader(lab, browser):
         page.wait_for_function(IS_OPEN, arg=name, polling=50)
         return page
 
-    yield open_as_reader
+    with lab.as_a_reader_has_it():
+        yield open_as_reader
     context.close()
     lab.end_kernels()
 

@@ -61,6 +61,5 @@ def test_tiles_are_readable_in_a_notebook_that_is_not_trusted(lab, open_notebook
                 assert seen["wide"] == [], f"{theme}, {width} px wide"
                 assert seen["colours"] == 4
     finally:
-        page.set_viewport_size({"width": 1300, "height": 900})
         page.evaluate(CHANGE, "JupyterLab Light")
     assert opened.complaints() == []
