@@ -25,6 +25,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def young_heap():
+    """Put aside what earlier files left: the collector looks through all objects, as `watch` does."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def main_module(monkeypatch):
     """IPython and `run_script` replace it, and each process that a test starts looks into it."""
