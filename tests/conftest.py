@@ -27,7 +27,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 @pytest.fixture(autouse=True, scope="module")
 def young_heap():
-    """Put aside what earlier files left: the collector looks through all objects, as `watch` does."""
+    """Put aside what earlier files left: the collector and `watch` look through all objects."""
     gc.collect()
     gc.freeze()
 
