@@ -41,7 +41,7 @@ else:
     import tomli as tomllib
 
 EXPLORER = re.compile(r"\b(explore|explore_backward|Playground)\(")
-RANDOM = 20  # settings of each explorer, besides the first, the lowest and the highest
+RANDOM = 6  # settings of each explorer, or more for one with more choices
 
 
 def explores(cell):
@@ -51,7 +51,8 @@ def explores(cell):
 def settings(explorer, dice):
     every = {name: positions(control) for name, control in explorer.sliders.items()}
     yield explorer.values
-    for k in range(RANDOM):
+    choices = [len(every[name]) for name, made in explorer.sliders.items() if not is_slider(made)]
+    for k in range(max([RANDOM, *choices])):
         yield {
             name: dice.choice(values)
             if is_slider(explorer.sliders[name])
