@@ -355,6 +355,19 @@ def test_what_a_notebook_stores(explorer):
     assert png.size == (1600, 680)
 
 
+def test_a_stored_picture_has_the_values_in_its_title(explorer):
+    def width_of_title():
+        data, _ = explorer._repr_mimebundle_()
+        png = Image.open(io.BytesIO(base64.b64decode(data["image/png"]))).convert("L")
+        dark = png.crop((0, 0, png.width, 42)).point(lambda level: 255 * (level < 128))
+        left, _, right, _ = dark.getbbox()
+        return right - left
+
+    with_two_digits = width_of_title()
+    explorer.set(step=2.0)
+    assert width_of_title() < with_two_digits - 10
+
+
 @pytest.mark.slow
 def test_many_moves_leave_nothing_behind(explorer):
     def count():

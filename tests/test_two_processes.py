@@ -3,6 +3,7 @@
 import subprocess
 import time
 
+import psutil
 import pytest
 
 from autograd_surprises.report_card import pair
@@ -73,6 +74,14 @@ def test_a_process_that_ends_is_replaced():
     before = in_two_processes(own_number)
     with pytest.raises(RuntimeError, match="a process ended without a word"):
         in_two_processes(ends)
+    assert not {*in_two_processes(own_number)} & {*before}
+
+
+def test_a_process_that_is_killed_while_it_waits_is_replaced():
+    before = in_two_processes(own_number)
+    killed = psutil.Process(before[0])
+    killed.kill()
+    killed.wait(timeout=60)
     assert not {*in_two_processes(own_number)} & {*before}
 
 
