@@ -10,6 +10,7 @@ import torch
 from matplotlib.text import Text
 from PIL import Image
 from read_strokes import read_strokes
+from stored_titles import width_of_title
 
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture
@@ -356,16 +357,9 @@ def test_what_a_notebook_stores(explorer):
 
 
 def test_a_stored_picture_has_the_values_in_its_title(explorer):
-    def width_of_title():
-        data, _ = explorer._repr_mimebundle_()
-        png = Image.open(io.BytesIO(base64.b64decode(data["image/png"]))).convert("L")
-        dark = png.crop((0, 0, png.width, 42)).point(lambda level: 255 * (level < 128))
-        left, _, right, _ = dark.getbbox()
-        return right - left
-
-    with_two_digits = width_of_title()
+    with_two_digits = width_of_title(explorer)
     explorer.set(step=2.0)
-    assert width_of_title() < with_two_digits - 10
+    assert width_of_title(explorer) < with_two_digits - 10
 
 
 @pytest.mark.slow

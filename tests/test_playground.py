@@ -5,6 +5,7 @@ import asyncio
 import pytest
 import torch
 from read_strokes import read_strokes
+from stored_titles import width_of_title
 
 from helpers.curves import gradient_curve
 from helpers.explore.controls import positions
@@ -215,6 +216,9 @@ def test_its_output_has_a_picture_with_the_values_in_its_title(playground):
     assert data["text/plain"] == playground.summary == metadata["image/png"]["alt"]
     assert data["image/png"] in playground.picture.stored.value
     assert playground.figure.get_suptitle() == "y = x * sigmoid(a * x)"
+    with_two_digits = width_of_title(playground)
+    playground.sliders["a"].value = 2.0
+    assert width_of_title(playground) < with_two_digits - 10
 
 
 @pytest.mark.slow

@@ -179,7 +179,8 @@ def test_an_explorer_may_store_another_picture_than_it_starts_with(tmp_path, mon
 
 
 def test_pictures_are_kept_until_something_they_depend_on_changes(tmp_path, monkeypatch):
-    ran, source = [], tmp_path / "helpers" / "curves.py"
+    ran, folders = [], ("helpers", "lessons", "autograd_surprises", "tools/website")
+    sources = [tmp_path / folder / "recording.py" for folder in folders]
     notebooks = [tmp_path / "a.ipynb", tmp_path / "b.ipynb"]
 
     def run(command, **options):
@@ -190,14 +191,14 @@ def test_pictures_are_kept_until_something_they_depend_on_changes(tmp_path, monk
     monkeypatch.setattr(building.subprocess, "run", run)
     monkeypatch.setattr(building, "ROOT", tmp_path)
     monkeypatch.setattr(building, "KEPT", tmp_path / "kept")
-    source.parent.mkdir()
-    for path in (*notebooks, source):
+    for path in (*notebooks, *sources):
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("first")
     for change, again in (
         (lambda: None, ["a", "b"]),
         (lambda: None, []),
         (lambda: notebooks[0].write_text("second"), ["a"]),
-        (lambda: source.write_text("second"), ["a", "b"]),
+        *((lambda each=each: each.write_text("second"), ["a", "b"]) for each in sources),
         (lambda: monkeypatch.setattr("torch.__version__", "1.0"), ["a", "b"]),
         (lambda: monkeypatch.setattr("matplotlib.__version__", "1.0"), ["a", "b"]),
     ):

@@ -480,14 +480,6 @@ OVERLAPS = """box => {
       && one.top < other.bottom - 1 && other.top < one.bottom - 1)
     .map(([other]) => name + ' | ' + other));
 }"""
-# The share of a canvas that is nearly white.
-GLARE = """canvas => {
-  const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-  let white = 0;
-  for (let i = 0; i < data.length; i += 4)
-    white += data[i + 3] > 200 && Math.min(data[i], data[i + 1], data[i + 2]) > 230;
-  return 4 * white / data.length;
-}"""
 PIXELS = """async canvas => {
   const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', data));

@@ -760,6 +760,23 @@ def test_a_gradient_used_twice_is_told_only_if_a_backward_added_to_it(again):
     assert ("accumulated" in causes) == again
 
 
+def test_the_backward_that_added_to_a_used_gradient_is_named_and_not_a_later_one():
+    w = leaf(1.0, 2.0)
+    sgd = torch.optim.SGD([w], lr=0.1)
+    with trace() as t:
+        w.square().sum().backward()
+        sgd.step()
+        w.square().sum().backward()  # this one
+        w.cos().sum().backward()
+        sgd.step()
+        w.sin().sum().backward()
+        loss = w.exp().sum()
+    report = t.explain(loss, {"w": w})
+    (found,) = [each for each in report.findings if each.cause == "accumulated"]
+    assert dict(found.places)["backward at"].source == "w.square().sum().backward()  # this one"
+    assert dict(found.places)["used at"].source == "sgd.step()"
+
+
 def test_a_result_has_a_gradient_if_backward_was_asked_for_it():
     x = leaf(1.0, 2.0)
     result = 2 * x

@@ -3,6 +3,7 @@
 import gc
 import multiprocessing
 import random
+import re
 import sys
 import threading
 from contextlib import nullcontext
@@ -114,8 +115,8 @@ def test_a_gradient_that_dies_is_explained_also_if_no_step_follows(before, a_ste
     assert found.cause == "dead-relu" and "torch.relu" in found.where.source
 
 
-@pytest.mark.parametrize("steps", [(1,), (1, 5)])
-def test_a_gradient_that_is_none_from_some_step_on_is_explained(steps):
+@pytest.mark.parametrize("steps, since", [((1,), ["4"]), ((1, 5), [])])  # 5 was asked for
+def test_a_gradient_that_is_none_from_some_step_on_is_explained(steps, since):
     model, optimizer = started()
     with watch(model, optimizer, steps=steps) as w:
         for step in range(1, 8):
@@ -125,6 +126,7 @@ def test_a_gradient_that_is_none_from_some_step_on_is_explained(steps):
             optimizer.step()
     assert [each.step for each in w.reports] == [1, 5]
     assert w.reports[-1].report["first.weight"].status == "none"
+    assert re.findall(r"\d+", w.reports[-1].why) == since
 
 
 def hidden(model):
