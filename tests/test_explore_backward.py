@@ -271,7 +271,6 @@ def test_play_leaves_time_to_read():
     assert player.slider is explorer.sliders["step"]
 
 
-@pytest.mark.slow
 def test_it_works_without_a_kernel():
     x = leaf(1.3)
 

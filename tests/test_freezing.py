@@ -62,7 +62,6 @@ def test_each_setting_has_the_strokes_and_the_text_of_the_explorer(explorer):
         assert base64.b64decode(frames[frame]["frame"]) == explorer.picture.frame
 
 
-@pytest.mark.slow
 def test_controls_start_where_the_explorer_is(explorer):
     explorer.set(size=1.5, kind="down")
     size, lie, kind = freeze(explorer)["controls"]
@@ -85,7 +84,6 @@ def test_no_two_stops_of_a_slider_read_alike():
     assert (len(k["values"]), k["numbers"][k["start"]]) == (11, 0.30004)
 
 
-@pytest.mark.slow
 def test_a_menu_keeps_its_labels():
     explorer = explore(lambda x, k=0.5: k * x, k=[("half", 0.5), ("double", 2.0)])
     (k,) = freeze(explorer)["controls"]

@@ -1,6 +1,5 @@
 """The gallery shows every operator, including one that is added later."""
 
-import pytest
 import torch
 
 from helpers import functions
@@ -27,7 +26,6 @@ def test_every_operator_is_shown():
     assert len(steps) == len(functions.SURROGATES)
 
 
-@pytest.mark.slow
 def test_a_new_operator_appears_by_itself(monkeypatch):
     class HalfSTE(torch.autograd.Function):
         @staticmethod

@@ -51,7 +51,6 @@ def test_the_clock_moves_the_slider_in_the_browser(monkeypatch):
     assert (clock.value, clock.min, clock.max, clock.step) == (3, 1, 6, 2)
 
 
-@pytest.mark.slow
 def test_it_plays_only_when_pressed_and_pauses(player):
     button, clock = player.play_button, player.clock
     assert not clock.playing and not clock.repeat

@@ -97,7 +97,6 @@ def test_a_control_starts_at_the_first_default():
     assert explorer.values == {"low": 0.0, "size": 2.0}
 
 
-@pytest.mark.slow
 def test_builtins_and_modules_get_what_they_take():
     """They have no signature to look at."""
     drawing = SideBySideDrawing(

@@ -47,7 +47,6 @@ def test_a_button_moves_its_controls_and_no_others(explorer):
     assert rows["try: low, kind"]["-2, down"].tooltip == "low, kind: -2, down"
 
 
-@pytest.mark.slow
 def test_the_buttons_are_below_the_picture(explorer):
     places = [explorer.children.index(part) for part in (explorer.picture, explorer.message)]
     rows = [k for k, row in enumerate(explorer.children) if isinstance(row, ipywidgets.HBox)]

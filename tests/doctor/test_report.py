@@ -284,7 +284,6 @@ def drawn(graph):
     return figure, [box.get_window_extent() for box in boxes]
 
 
-@pytest.mark.slow
 @each
 def test_the_figure_fits_a_notebook_and_has_room_for_every_box_and_its_text(report):
     figure, boxes = drawn(report().graph())

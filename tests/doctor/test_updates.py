@@ -446,7 +446,6 @@ def watched(loop, **options):
     return w
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", BUGS)
 def test_it_is_reported(name):
     loop, status, rule, options = BUGS[name]
@@ -473,7 +472,6 @@ def noting_states(run):
     return [*states, torch.get_rng_state()], result
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", HEALTHY)
 def test_what_trains_is_healthy_and_watch_changes_no_bit_of_it(name):
     loop, note = HEALTHY[name]
@@ -498,7 +496,6 @@ def test_if_a_scaler_skips_all_steps_the_summary_says_why_none_was_seen():
 # ---- How it looks
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("critics", [1, 12])
 def test_a_loss_of_each_optimizer_is_examined_at_any_rhythm(critics):
     w = watched(lambda: adversarial(critics, real=True, rounds=3))
@@ -510,7 +507,6 @@ PARTS = ("adversarial", "zero_convolution")  # whose other parts have an optimiz
 SPARSE = ("dlrm_sparse_bags", "matrix_factorization")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in STEPS if name not in PARTS])
 def test_two_steps_of_what_is_known_to_be_healthy(name):
     gc.collect()
