@@ -6,19 +6,13 @@ import importlib.metadata
 import io
 import os
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-NAMES = [
-    "chromium-headless-shell",  # Chromium without windows, which is quicker
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-]
+from tools.chromium import find_chromium
+
 NO_CHROMIUM = (
     "no Chromium found: apt install chromium-headless-shell (Debian), or "
     "python -m playwright install chromium, or set CHROMIUM=/path/to/chromium"
@@ -26,7 +20,7 @@ NO_CHROMIUM = (
 
 CONSTRAINTS = Path(__file__).with_name("constraints.txt")
 JUPYTERLAB = "_in_jupyterlab"  # files whose tests share one JupyterLab, and so one worker
-# share what explorers show
+# files whose tests share the moved explorers, and so one worker
 PICTURES = re.compile("browser/test_(true_pictures|website)|test_notebook_sections")
 # Long files come first; otherwise one worker would work alone at the end.
 LONGEST = [JUPYTERLAB, "test_true_pictures", "test_notebook_sections", "07_train_through_rounding"]
@@ -118,17 +112,6 @@ def same_picture(now, stored):
     if grey[0].size != grey[1].size:
         return False
     return sum(ImageChops.difference(*grey).histogram()[64:]) < 10
-
-
-def find_chromium():
-    """Path of a Chromium. Without one, the path where playwright would install its own."""
-    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-    if not path:
-        from playwright.sync_api import sync_playwright
-
-        with sync_playwright() as playwright:
-            path = playwright.chromium.executable_path
-    return path
 
 
 @pytest.fixture(scope="session")

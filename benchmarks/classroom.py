@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import platform
-import shutil
 import socket
 import subprocess
 import sys
@@ -27,6 +26,10 @@ import requests
 import websocket
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tools.chromium import find_chromium  # noqa: E402
+
 FIRST = "notebooks/00_start_here.ipynb"
 LEARNERS = 5
 SETTINGS = """
@@ -171,9 +174,8 @@ def in_a_browser(address, name):
     """Seconds from login until the notebook opens, and until a slider is there, for one learner."""
     from playwright.sync_api import sync_playwright
 
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium)
+        browser = playwright.chromium.launch(executable_path=find_chromium())
         page = browser.new_page(viewport={"width": 1300, "height": 900})
         page.set_default_timeout(180_000)
         page.goto(address)

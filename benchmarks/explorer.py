@@ -232,7 +232,7 @@ def opener():
     from browser.lab import CHROMIUM_FLAGS, NotebookPage, running_lab
     from playwright.sync_api import sync_playwright
 
-    from conftest import find_chromium
+    from tools.chromium import find_chromium
 
     chromium = find_chromium()
     with (

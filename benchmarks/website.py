@@ -14,8 +14,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from playwright.sync_api import sync_playwright  # noqa: E402
 
-from conftest import find_chromium  # noqa: E402
 from tests.browser.lab import CHROMIUM_FLAGS  # noqa: E402
+from tools.chromium import find_chromium  # noqa: E402
 from tools.notebooks import ROOT, notebook_files  # noqa: E402
 
 SITE = ROOT / "site"

@@ -41,7 +41,9 @@ else:
     import tomli as tomllib
 
 EXPLORER = re.compile(r"\b(explore|explore_backward|Playground)\(")
-RANDOM = 6  # settings of each explorer, or more for one with more choices
+# Random settings of each explorer, besides the first, the lowest and the highest. A menu with more
+# choices gets more of them.
+RANDOM = 6
 
 
 def explores(cell):

@@ -382,11 +382,17 @@ def test_an_interrupted_sandbox_kills_its_process(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(sandbox, "ROOT", tmp_path)
     monkeypatch.setattr(sandbox, "interrupted", threading.Event())
-    threading.Timer(2, sandbox.interrupted.set).start()
+    pid = tmp_path / "pid"
+
+    def interrupt():
+        while not (pid.exists() and pid.read_text()):
+            time.sleep(0.05)
+        sandbox.interrupted.set()
+
+    threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(sandbox.Interrupted):
         sandbox.run("greedy", b"", Limits(seconds=600), protected=False)
-    pid = tmp_path / "pid"
-    assert not pid.exists() or not psutil.pid_exists(int(pid.read_text()))
+    assert not psutil.pid_exists(int(pid.read_text()))
 
 
 def test_readme_counts_the_sheets_that_were_tried():

@@ -4,7 +4,8 @@
     python tools/planted_faults.py fresh-07 card    these faults, or those of these rooms
     python tools/planted_faults.py --check          does each still fit its file? A second
 
-`--tree FOLDER` plants them in another working tree. Options that are not known go to pytest.
+`--tree FOLDER` plants them in another working tree. A test that catches a fault has to pass without
+it.
 """
 
 import argparse
@@ -63,22 +64,22 @@ def write(file: Path, text: str) -> None:
     Path(importlib.util.cache_from_source(str(file))).unlink(missing_ok=True)
 
 
-def caught_by(fault: dict, copy: Path, options: list[str]) -> tuple[str, float]:
-    """The first test that fails, and its seconds; ("", 0) if all pass."""
+def first_red(tests: list[str], copy: Path, browser: bool) -> tuple[str, str, float] | None:
+    """The first test that fails: its file, its name and its seconds. None if all pass."""
     report = copy / "planted.xml"
     report.unlink(missing_ok=True)
-    wanted = [] if fault.get("browser") else ["-m", "not browser"]
+    wanted = [] if browser else ["-m", "not browser"]
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *wanted]
-    environment = {**os.environ, "PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1"}
+    own = {"PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1", "REQUIRE_BROWSER": "1"}
     done = subprocess.run(
-        [*command, f"--junitxml={report}", *options, *dict.fromkeys(fault["tests"])],
-        cwd=copy, env=environment, capture_output=True, text=True,
+        [*command, "-o", "junit_family=xunit1", f"--junitxml={report}", *dict.fromkeys(tests)],
+        cwd=copy, env={**os.environ, **own}, capture_output=True, text=True,
     )  # fmt: skip
     if done.returncode == 0:
-        return "", 0.0
+        return None
     for case in ElementTree.parse(report).iter("testcase") if report.exists() else ():
         if case.find("failure") is not None or case.find("error") is not None:
-            return f"{case.get('classname')}::{case.get('name')}", float(case.get("time"))
+            return case.get("file"), case.get("name"), float(case.get("time"))
     raise RuntimeError(f"pytest itself failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
 
 
@@ -87,13 +88,14 @@ def main() -> None:
     parser.add_argument("wanted", nargs="*", metavar="ID or room")
     parser.add_argument("--check", action="store_true", help="only check that each fits its file")
     parser.add_argument("--tree", type=Path, default=ROOT, metavar="FOLDER")
-    options, for_pytest = parser.parse_known_args()
+    options = parser.parse_args()
+    every, wanted = planted(), {*options.wanted}
+    if unknown := wanted - {*every} - {fault["room"] for fault in every.values()}:
+        sys.exit(f"neither a fault nor a room: {', '.join(sorted(unknown))}")
     faults = {
-        id: fault
-        for id, fault in planted().items()
-        if not options.wanted or {id, fault["room"]} & {*options.wanted}
+        id: fault for id, fault in every.items() if not wanted or {id, fault["room"]} & wanted
     }
-    if wrong := misfits(faults, options.tree) or ["no such fault"] * (not faults):
+    if wrong := misfits(faults, options.tree):
         sys.exit("\n".join(wrong))
     if options.check:
         return
@@ -105,13 +107,18 @@ def main() -> None:
             file = copy / fault["file"]
             right = file.read_text(encoding="utf-8")
             write(file, right.replace(fault["find"], fault["replace"]))
-            test, seconds = caught_by(fault, copy, for_pytest)
+            red = first_red(fault["tests"], copy, fault.get("browser", False))
             write(file, right)
-            times += [seconds] if test else []
-            found = f"caught by {test}, {seconds:.1f} s" if test else "SURVIVED"
+            found = "SURVIVED"
+            if red:
+                test, name, seconds = red
+                if first_red([test], copy, fault.get("browser", False)):
+                    sys.exit(f"{id}: {test}::{name} is red without the fault, too")
+                times.append(seconds)
+                found = f"caught by {test}::{name}, {seconds:.1f} s"
             print(f"{id} ({fault['room']}) {fault['name']}: {found}", flush=True)
     quick = sum(seconds < QUICK for seconds in times)
-    print(f"caught {len(times)} of {len(faults)}, each by a test under {QUICK} s: {quick}")
+    print(f"caught {len(times)} of {len(faults)}, {quick} of them by a test under {QUICK} s")
 
 
 if __name__ == "__main__":

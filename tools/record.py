@@ -16,7 +16,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "browser")]
 from lab import CHROMIUM_FLAGS, NotebookPage, running_lab, wait_until  # noqa: E402
 from playwright.sync_api import sync_playwright  # noqa: E402
 
-from conftest import find_chromium  # noqa: E402
+from tools.chromium import find_chromium  # noqa: E402
 
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 SET_THEME = """theme => window.jupyterapp.commands

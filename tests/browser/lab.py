@@ -27,7 +27,8 @@ CHROMIUM_FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-gpu",
     "--disable-quic", "--disable-sync", "--no-first-run",
 ]  # fmt: skip
-# Nothing may pop up over the notebook, nothing may be fetched. The rest is as a reader has it.
+# Nothing may pop up over the notebook, nothing may be fetched, and every cell is laid out at once.
+# The rest is as a reader has it.
 TRACKER = "@jupyterlab/notebook-extension:tracker"
 SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {
@@ -35,7 +36,7 @@ SETTINGS = {
         "doNotDisturbMode": True,
         "fetchNews": "false",
     },
-    TRACKER: {"windowingMode": "none"},  # every cell is laid out at once
+    TRACKER: {"windowingMode": "none"},
 }
 WINDOW = {"width": 1300, "height": 900}
 
@@ -56,7 +57,7 @@ class Lab:
     def shorten(self, name: str, ids: Collection[str] = ()) -> str:
         """Write a notebook that has only these cells, or those that widgets need; returns its name.
 
-        The page shows 150 others in ten seconds.
+        A page takes ten seconds to show 150 more cells.
         """
         notebook = nbformat.read(self.folder / name, as_version=4)
         ids = ids or cells_to_run(notebook)
@@ -73,9 +74,11 @@ class Lab:
 
     @contextmanager
     def as_a_reader_has_it(self) -> Iterator[None]:
-        """Pages that are opened meanwhile lay out only the cells in sight, JupyterLab's default."""
+        """Pages that are opened meanwhile lay out cells as JupyterLab does by default."""
         path = f"lab/api/settings/{TRACKER}"
-        self._ask(path, "PUT", {"raw": '{"windowingMode": "contentVisibility"}'})
+        schema = json.loads(self._ask(path))["schema"]["properties"]
+        usual = {"windowingMode": schema["windowingMode"]["default"]}
+        self._ask(path, "PUT", {"raw": json.dumps(usual)})
         yield
         self._ask(path, "PUT", {"raw": "{}"})
 
@@ -226,7 +229,7 @@ NOISE = (
 JUPYTERLABS_OWN = re.compile(
     r"NotFoundError: Failed to execute 'removeChild' on 'Node'.*\n +at .*/static/lab/"
 )
-# Neither waits for its promise: only wait_for_function has a time limit.
+# LISTEN and OPEN do not wait for their promises: only wait_for_function has a time limit.
 LISTEN = """() => (async noise => {
   const panel = window.jupyterapp.shell.currentWidget;
   await panel.context.ready;
@@ -421,17 +424,6 @@ class NotebookPage:
         places = [i for i, cell in enumerate(self.notebook.cells) if wanted.search(cell.source)]
         cells = self.panel.locator(".jp-Cell")
         return [self.notebook.cells[i].id for i in places if cells.nth(i).locator(FOLDED).count()]
-
-    @contextmanager
-    def pixel_ratio(self, ratio: int) -> Iterator[None]:
-        """Give the page so many pixels of the screen for each of its own."""
-        size, session = self.page.viewport_size, self.page.context.new_cdp_session(self.page)
-        # Chromium tells the page of another ratio only together with another size.
-        screen = {"width": size["width"] + 1, "height": size["height"], "mobile": False}
-        session.send("Emulation.setDeviceMetricsOverride", {**screen, "deviceScaleFactor": ratio})
-        yield
-        session.detach()
-        self.page.set_viewport_size(size)
 
     def drag(self, slider, distance: int) -> float:
         """Drag by so many pixels in 100 mouse moves within a second. Returns the seconds."""

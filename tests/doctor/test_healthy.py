@@ -34,7 +34,6 @@ def accept(report, case, updated=False):
     assert len(str(report).splitlines()) <= SCREEN
 
 
-@pytest.mark.slow
 @each_healthy
 def test_with_a_trace_it_says_what_is_true_and_changes_nothing(case):
     found = judgement(case.name)
