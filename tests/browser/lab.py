@@ -427,6 +427,7 @@ class NotebookPage:
 
     def drag(self, slider, distance: int) -> float:
         """Drag by so many pixels in 100 mouse moves within a second. Returns the seconds."""
+        slider.scroll_into_view_if_needed()
         handle = slider.bounding_box()
         x, y = handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2
         self.page.mouse.move(x, y)
@@ -519,14 +520,6 @@ class ExplorerView:
             elif f"{control['name']}={control['shown']}".replace("\xa0", " ") not in text:
                 return False  # ipywidgets puts such spaces into a choice
         return True
-
-    def place(self) -> dict:
-        """Where the picture is, once it has come to rest: outputs above it may still grow."""
-        seen = [self.picture.bounding_box()]
-        while len(seen) < 3 or seen[-1] != seen[-3]:
-            self.box.page.wait_for_timeout(100)
-            seen.append(self.picture.bounding_box())
-        return seen[-1]
 
     def press(self, name: str, key: str) -> bool:
         """Press a key on a slider. Does the text alternative follow?"""
