@@ -241,6 +241,24 @@ def test_a_report_that_a_sheet_has_made_up_does_no_harm(tmp_path, reported):
     assert score.results == dict.fromkeys(["04.1", "04.2", "04.3"], "not tried")
 
 
+@pytest.mark.parametrize(
+    "error, why",
+    [
+        ("MemoryError", "used more than 2 GB in cell 3"),
+        (
+            "BlockingIOError: [Errno 11] Resource tempor…",
+            "started more than 50 processes in cell 3",
+        ),
+        ("RuntimeError: can't start new thread", "started more than 50 processes in cell 3"),
+        ("ValueError: [Errno 11]", "error in cell 3: ValueError: [Errno 11]"),
+    ],
+)
+def test_what_a_limit_has_refused_is_said_in_its_words(tmp_path, reported, error, why):
+    reported(lambda code: [["error", 3, error], ["end"]])
+    nbformat.write(sheet(f"raise {error!r}"), tmp_path / "ada.ipynb")
+    assert why in score_file(tmp_path / "ada.ipynb", Limits(), True).results.values()
+
+
 @pytest.mark.parametrize("signs", ["✓✗", "✗✓", "✓…", "✗✓✗"])
 def test_an_exercise_that_passed_once_has_passed(tmp_path, reported, signs):
     reported(lambda code: [*(["verdict", "04.1", sign, "why"] for sign in signs), ["end"]])

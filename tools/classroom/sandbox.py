@@ -62,6 +62,10 @@ class Limits:
     def too_much_memory(self) -> str:
         return f"used more than {self.memory / 1e9:g} GB"
 
+    @property
+    def too_many_processes(self) -> str:
+        return f"started more than {self.processes} processes"
+
 
 @dataclass(frozen=True)
 class Ending:
@@ -202,10 +206,11 @@ def _watch(process, descriptor, limits):
 
 
 def _too_much(process, limits):
-    memory = sum(map(_memory, _members(process)))
-    # Counted last: while the memory of a fork bomb is read, it grows, and its parts add up to more.
-    if len(_members(process)) > limits.processes:
-        return f"started more than {limits.processes} processes"
+    members = _members(process)
+    memory = sum(map(_memory, members))
+    # Counted again: a fork bomb grows while its memory is read, and its parts add up to more.
+    if max(len(members), len(_members(process))) > limits.processes:
+        return limits.too_many_processes
     return limits.too_much_memory if memory > limits.memory else ""
 
 

@@ -1,6 +1,7 @@
 """Score every exercise of a returned sheet, and write all scores as a table."""
 
 import csv
+import errno
 import json
 import re
 import secrets
@@ -26,6 +27,7 @@ LINES = {
     "end": (),
 }
 NO_MEMORY = re.compile(r"MemoryError|can't allocate memory|not enough memory")
+NO_PROCESS = re.compile(rf"BlockingIOError: \[Errno {errno.EAGAIN}\]|can't start new thread")
 
 
 @dataclass(frozen=True)
@@ -111,11 +113,7 @@ def _run(sheet, limits, protected, without):
             (run.cell,) = rest
         elif kind == "error":
             position, error = rest
-            run.errors[position] = (
-                f"{limits.too_much_memory} in cell {position}"
-                if NO_MEMORY.search(error)
-                else _one_line(f"error in cell {position}: {error}")
-            )
+            run.errors[position] = _why_it_failed(position, error, limits)
         elif kind == "verdict":
             number, sign, why = rest
             run.verdicts.setdefault(number, {})[sign] = why
@@ -125,6 +123,17 @@ def _run(sheet, limits, protected, without):
         else:
             run.complete = True
     return run
+
+
+def _why_it_failed(position, error, limits):
+    """In the words of the limit that refused something, if one did."""
+    for refused, limit in (
+        (NO_MEMORY, limits.too_much_memory),
+        (NO_PROCESS, limits.too_many_processes),
+    ):
+        if refused.search(error):
+            return f"{limit} in cell {position}"
+    return _one_line(f"error in cell {position}: {error}")
 
 
 def _result(number, sheet, run, stopped):
