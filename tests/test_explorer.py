@@ -106,8 +106,8 @@ def half_or_whole(x, half=False, lie=False):
 
 STALE = {
     "a lie": (half_or_whole, {"half": True, "lie": True}, {"lie": True}, {"lie": False}),
-    "limits": (lambda x, k=1.0: x / k, {"k": (-2.0, 2.0, 0.1)}, {"k": 0.1}, {"k": 1.0}),
-    "other limits": (lambda x, k=1.0: x / k, {"k": (-2.0, 2.0, 0.1)}, {"k": 0.1}, {"k": -0.1}),
+    "limits": (lambda x, k=1.0: x / k**3, {"k": (-2.0, 2.0, 0.1)}, {"k": 0.1}, {"k": 1.0}),
+    "other limits": (lambda x, k=1.0: x / k**3, {"k": (-2.0, 2.0, 0.1)}, {"k": 0.1}, {"k": -0.1}),
     "a pole": (lambda x, k=1.0: 1 / (x - k), {"k": (-2.0, 2.0, 0.1)}, {"k": 0.3}, {"k": -1.3}),
     "marks": (lambda x, k=1.0: torch.log(x + k), {"k": (0.0, 4.0, 0.5)}, {"k": 1.0}, {"k": 4.0}),
     "some marks": (lambda x, k=1.0: torch.log(k - x), {"k": (-3.0, 3.0)}, {"k": 3.0}, {"k": 0.0}),

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import warnings
+from operator import lt
 
 import pytest
 import torch
@@ -294,6 +295,39 @@ def test_what_is_shown_is_never_cut_off(clock):
     assert drawing.top == 9
     explorer.set(k=2.0)
     assert drawing.top == 9, "axes that shrink and grow with the curve hide what it does"
+
+
+def limits(explorer):
+    return [ax.get_ylim() for ax in explorer.figure.axes]
+
+
+def test_axes_hold_still_between_the_settings_that_were_measured():
+    """Where the search has not looked, a curve may reach a hair beyond what it has found."""
+
+    def swish(x, beta=1.0):
+        return x * torch.sigmoid(beta * x)
+
+    explorer, beyond = explore(swish, x=(-6, 6), beta=(0.2, 4.0, 0.01)).fit(), False
+    before = limits(explorer)
+    found = [low + 0.08 / 1.16 * (high - low) for low, high in before]  # without the margin
+    for k in range(20, 401):
+        explorer.set(beta=k / 100)
+        assert limits(explorer) == before
+        lowest = [explorer.drawing.ranges[name][0] for name in ("value", "gradient")]
+        beyond |= any(map(lt, lowest, found))
+    assert beyond, "this function no longer reaches beyond: take another one"
+
+
+@pytest.mark.parametrize("height, stays", [(0.8, True), (1.0, True), (40.0, False)])
+def test_axes_that_grew_shrink_only_after_a_setting_far_away(height, stays):
+    """One that is as high as the others keeps its room; one far away would flatten all others."""
+    explorer = explore(
+        lambda x, k=0.0: x * (height * 2 if 0.4 < k < 0.6 else 1.0), x=(0, 1), k=(0.0, 1.0, 1.0)
+    ).fit()
+    explorer.show_at(k=0.5)
+    grown = limits(explorer)
+    explorer.show_at(k=1.0)
+    assert (limits(explorer) == grown) == stays
 
 
 WITH_RANGES = "curve", "point", "side by side", "jacobian", "field", "curvature", "descent"

@@ -1,5 +1,6 @@
 """What axes have in common: looks of lines and areas, a light grid, limits."""
 
+import math
 from collections.abc import Iterable, Mapping
 
 import torch
@@ -78,6 +79,24 @@ def union(several: Iterable[Mapping[str, Range]]) -> dict[str, Range]:
             lowest, highest = whole.get(name, (low, high))
             whole[name] = min(low, lowest), max(high, highest)
     return whole
+
+
+def reach_beyond(kept: Mapping[str, Range], needed: Mapping[str, Range]) -> float:
+    """How far the needed ranges lie outside those kept: the largest share of a kept range's length.
+
+    >>> reach_beyond({"value": (0.0, 2.0)}, {"value": (-0.5, 2.0)})
+    0.25
+    """
+    return max((_outside(kept.get(name), needed[name]) for name in needed), default=0.0)
+
+
+def _outside(kept, needed):
+    if kept is None:
+        return math.inf
+    beyond, length = max(kept[0] - needed[0], needed[1] - kept[1], 0.0), kept[1] - kept[0]
+    if not beyond:
+        return 0.0
+    return beyond / length if length else math.inf
 
 
 def limits_with_margin(range_: Range | None) -> Range:

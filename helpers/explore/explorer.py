@@ -16,7 +16,7 @@ import torch
 
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.widget_view import WithStoredOutput
-from helpers.curves.axes import union
+from helpers.curves.axes import reach_beyond, union
 from helpers.curves.numbers import GradientCurve
 from helpers.explore.callbacks import Alert, in_this_thread
 from helpers.explore.controls import control, move_all, nearest, reachable
@@ -36,6 +36,9 @@ WARM_UP = 1.0  # what the first evaluation of a quick function may take
 SEARCH = 3.0  # seconds of kernel time for the range of the axes
 STILL_SHOWN = "The picture still shows the last values that worked."
 STILL = 1.0  # seconds without a move until the axes may change
+# How far a setting may reach beyond the axes, as a share of their length.
+HAIR = 0.02  # drawn into their margin: it was between two settings that the search has measured
+MORE = 1.0  # they grow for good; beyond, for this setting alone, or it would flatten all others
 
 
 def explore(
@@ -260,12 +263,16 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
 
     def _follow(self):
         """Show what was evaluated, in axes that hold it."""
-        ranges, kept = union([self._kept, self.drawing.ranges]), self._kept
-        if ranges != kept and (self._search.left or not self._settled):
-            # until the range of all settings is kept, axes only grow: at once to all that is known
-            ranges = kept = union([ranges, self._search.ranges])
-        self._fit(ranges)
-        self._kept = kept
+        needed, searching = self.drawing.ranges, self._search.left or not self._settled
+        reach = reach_beyond(self._kept, needed)
+        if reach <= HAIR:
+            self._fit(self._kept)
+        else:
+            # until the range of all settings is known, axes grow at once to all that was found
+            grown = union([self._kept, needed, self._search.ranges if searching else {}])
+            self._fit(grown)
+            if searching or reach <= MORE:
+                self._kept = grown
         self.picture.refresh()
 
     def _fit(self, ranges):
