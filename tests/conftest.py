@@ -27,7 +27,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 @pytest.fixture(autouse=True, scope="module")
 def young_heap():
-    """Put aside what earlier files left: the collector and `watch` look through all objects."""
+    """Each file starts with few objects to look through, for the collector and for `watch`."""
     gc.collect()
     gc.freeze()
 

@@ -164,7 +164,6 @@ OTHER_WORDS = {
     "none.unused": "never called",
     "zero.dead-relu": "never switch on",
     "zero.saturated": "flat",
-    "nan.where": "safe, and yet",
     "nan.overflow": "made by hand",
     "error.in-place": "still needed",
     "error.twice": "again",

@@ -1,4 +1,4 @@
-"""The four choices of notebook 12: their exact gradient, and what each estimator gets wrong."""
+"""The four choices of notebook 16: their exact gradient, and what each estimator gets wrong."""
 
 import ast
 import itertools
@@ -30,7 +30,7 @@ from lessons.digits.autoencoder import TRAININGS
 from lessons.digits.looks import WAYS
 from tools import trainings
 
-NOTEBOOK = Path(__file__).parent.parent / "notebooks" / "12_discrete_choices.ipynb"
+NOTEBOOK = Path(__file__).parent.parent / "notebooks" / "16_discrete_choices.ipynb"
 STORED = json.loads(trainings.STORED.read_text("utf-8"))
 
 
@@ -73,7 +73,7 @@ BEST = {  # samples: the estimators and temperatures with the smallest error
 
 @pytest.mark.parametrize("seed", range(2))
 def test_which_estimator_has_the_smallest_error_does_not_depend_on_the_seed(seed):
-    """As notebook 12 says, and exercise 12.2 asks."""
+    """As notebook 16 says, and exercise 16.2 asks."""
     measured = {}
     for name in ESTIMATORS:  # of those without a bias, the temperature makes no difference
         for temperature in (1.0,) if name in UNBIASED else (0.125, 0.25, 0.5, 1.0, 2.0, 4.0):
@@ -112,7 +112,7 @@ def biases_of_soft_and_hard(loss, seed, samples=5_000):
 
 
 def test_a_real_choice_does_not_make_the_bias_smaller():
-    """Notebook 12 once said so, of one unit and one loss."""
+    """Notebook 16 once said so, of one unit and one loss."""
     for loss in (torch.abs, torch.sigmoid):
         pairs = [tuple(biases_of_soft_and_hard(loss, seed)) for seed in range(10)]
         assert sum(soft < hard for soft, hard in pairs) >= 7
@@ -135,7 +135,7 @@ def test_the_mean_of_a_batch_contains_the_sample_itself(of_others, part):
     torch.testing.assert_close(found, part * exact_gradient())
 
 
-# ---- the trainings of many seeds, which notebook 12 reads from a file
+# ---- the trainings of many seeds, which notebook 16 reads from a file
 
 
 def test_all_trainings_are_stored_as_the_tool_makes_them():

@@ -41,7 +41,7 @@ def slider():
         ),
         ("../ATLAS.md#changes", NOTEBOOKS, "ATLAS.html#changes"),
         ("../docs/report_cards.md", NOTEBOOKS, "report_cards.html"),
-        ("notebooks/09_gradient_atlas.ipynb", ROOT, "09_gradient_atlas.html"),
+        ("notebooks/13_gradient_atlas.ipynb", ROOT, "13_gradient_atlas.html"),
         ("#Recap", NOTEBOOKS, "#Recap"),
         ("https://pytorch.org", NOTEBOOKS, "https://pytorch.org"),
         ("../helpers/functions/rounding.py", NOTEBOOKS, None),

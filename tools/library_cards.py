@@ -1,7 +1,7 @@
 """What the report card finds in released libraries, and three lines that confirm each finding.
 
     python tools/library_cards.py            one minute
-    python tools/library_cards.py --store    also writes docs/report_cards.md and notebook 10's data
+    python tools/library_cards.py --store    also writes docs/report_cards.md and notebook 14's data
 
 It needs the packages of the extra `real`, which `make cards` installs. Each finding is confirmed
 without the report card: by torch.autograd.gradcheck or gradgradcheck in float64, or by printing the
@@ -169,7 +169,7 @@ def main():
 
 
 def data(found):
-    """What notebook 10 shows: nothing in `found` that was not confirmed."""
+    """What notebook 14 shows: nothing in `found` that was not confirmed."""
     return {
         "date": str(date.today()),
         "torch": torch.__version__,

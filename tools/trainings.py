@@ -1,4 +1,4 @@
-"""Train again what notebook 12 shows of many seeds, and store it: some minutes.
+"""Train again what notebook 16 shows of many seeds, and store it: some minutes.
 
     python tools/trainings.py
 

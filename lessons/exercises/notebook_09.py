@@ -1,157 +1,69 @@
-"""Checks on default gradients: a NaN to avoid, and a gradient that no slope explains."""
+"""Checks on gradients of zero: dead units, and a softmax over one number."""
 
 import torch
+from torch import nn
 
-from lessons.difference_figure import draw_against
-from lessons.exercises.bug_hunt import CallRecorder
-from lessons.exercises.pointwise import gradients_for, own_functions, run_on_leaves
-from lessons.exercises.registry import Wrong, check_of
-
-float32, float64 = torch.float32, torch.float64
-# The node of the learner's last step -> why its gradient is NaN where both are 0.
-NAN_AFTER = {
-    "Hypot": "The gradient of hypot is a / length: there, 0 / 0.",
-    "Sqrt": "A root is infinitely steep at 0, and a square is flat: ∞ · 0.",
-    "Pow": "The power 0.5 is infinitely steep at 0, and a square is flat: ∞ · 0.",
-    "Where": "The branch that where leaves out gets the gradient 0, and its backward multiplies "
-    "that by 0 / 0 or ∞: NaN again. Choose before you compute the length.",
-    "NanToNum": "The value has no NaN to repair. The NaN appears in backward, in the step before.",
-}
+from lessons.exercises.answers import call_answer, expect_close
+from lessons.exercises.arguments import random_tensors
+from lessons.exercises.bug_hunt import hunt
+from lessons.exercises.registry import check_of
 
 
-def _differences(yours, expected, rounding):
-    """(index, yours, expected) of each number that differs, NaN, too."""
-    pairs = zip(yours.flatten().tolist(), expected.flatten().tolist(), strict=True)
-    for i, (mine, right) in enumerate(pairs):
-        if not abs(mine - right) <= rounding * abs(right):
-            yield i, mine, right
+def _revived(weight, bias, inputs):
+    largest = (inputs @ weight + bias).max(dim=0).values
+    return torch.where(largest <= 0, bias + 1 - largest, bias)
 
 
-def _with_b_zero(length):
-    return lambda a: length(a, torch.zeros_like(a))
-
-
-@check_of(
-    "09.1",
-    "The gradient is 0 where both are 0 and the direction elsewhere, and never NaN.",
-    inputs=[  # a, b and upstream gradients, none of them 1
-        (
-            torch.tensor([[0.0, 3.0, 0.0], [-5.0, 0.0, 3e-9]], dtype=float64),
-            torch.tensor([[0.0, 4.0, 2.0], [0.0, 0.0, -4e-9]], dtype=float64),
-            torch.tensor([[2.0, -3.0, 5.0], [0.5, 7.0, -4.0]], dtype=float64),
-        ),
-        [torch.tensor(row) for row in ([1.5, 0.0, -3.0], [2.0, 0.0, 4.0], [3.0, 2.0, -2.0])],
-        [torch.tensor(number, dtype=float64) for number in (0.0, 0.0, 3.0)],
-    ],
-    draw_wrong=draw_against(torch.abs, (-2.0, 2.0), of=_with_b_zero, name="a, at b = 0"),
-)
-def check_length(answer, a, b, upstream):
-    *leaves, length = run_on_leaves(answer, a, b)
-    right = torch.hypot(a, b)
-    at = [f"a = {x:g}, b = {y:g}" for x, y in zip(a.flatten(), b.flatten(), strict=True)]
-    for i, mine, expected in _differences(length.detach(), right, 1e-5):
-        why = _why_tiny(mine, length) if expected < 1e-3 else _why_long(mine, length, a, b)
-        raise Wrong(f"value at {at[i]}: yours {mine:g}, expected {expected:g}. {why}")
-    gradients = gradients_for(upstream, length, *leaves)
-    for name, gradient, side in zip("ab", gradients, (a, b), strict=True):
-        if gradient is None:
-            raise Wrong(f"gradient of {name}: yours None: nothing leads from the length to it.")
-        slope = torch.where(right == 0, 0, upstream * side / right)
-        for i, mine, expected in _differences(gradient, slope, 1e-5):
-            zero = "a = 0, b = 0" in at[i]
-            why = _why_at_zero(mine, length) if zero else _why_there(mine, name)
-            raise Wrong(
-                f"gradient of {name} at {at[i]}, upstream {upstream.flatten()[i]:g}: "
-                f"yours {mine:g}, expected {expected:g}. {why}"
-            )
-
-
-def _why_tiny(yours, length):
-    if yours != yours:
-        return "Some step computes 0 / 0 there."
-    if yours > 0.1:
-        return "A safe input gives the length of that input: choose 0 in the result, too."
-    if _last_step(length).startswith("Clamp"):
-        return "A length that is kept above an epsilon is no longer 0 there."
-    return "An epsilon makes every short length longer."
-
-
-def _why_long(yours, length, a, b):
-    if yours == 0:
-        return "Only where both are 0 is it 0."
-    if torch.allclose(length.detach(), a**2 + b**2):
-        return "The root is missing."
-    if torch.allclose(length.detach(), a.abs() + b.abs()):
-        return "That is |a| + |b|, the way around the corner."
-    return "It is the root of a² + b²."
-
-
-def _why_at_zero(yours, length):
-    if yours == yours:
-        return "There it is 0, for both."
-    unknown = "Some step of backward computes 0 / 0 or 0 · ∞."
-    step = _last_step(length)
-    return next((why for name, why in NAN_AFTER.items() if step.startswith(name)), unknown)
-
-
-def _why_there(yours, name):
-    if yours == 0:
-        return f"Only where both are 0 is it 0; here it is {name} / length, times upstream."
-    return f"It is {name} / length, times upstream."
-
-
-def _last_step(y):
-    return y.grad_fn.name() if y.grad_fn else ""
-
-
-ON_THE_LINE = (-2.0, -1e12, -0.3, -1e-12, 0.0, -0.0, 1e-12, 0.5, 3.0, 1e12)
-LINE_UPSTREAM = torch.tensor([2.0, -3.0, 0.5, 5.0, -4.0, 3.0, -2.0, 7.0, 6.0, -0.5])
-AT_ZERO = {
-    1: "There it is the slope of the line. Write x as pieces that bend at 0.",
-    2: "Each of the two pieces passes on its whole slope. Take pieces that pass on 0.",
-}
-
-
-@check_of(
-    "09.2",
-    "The slope is 1, but autograd returns 0: the chain rule does not preserve subgradients.",
-    inputs=[(float32, (10,)), (float64, (2, 5))],
-    draw_wrong=draw_against(lambda x: torch.relu(x) - torch.relu(-x), (-2.0, 2.0)),
-)
-def check_flat_at_zero(answer, dtype, shape):
-    given = torch.tensor(ON_THE_LINE, dtype=dtype)
-    with CallRecorder() as calls:
-        x, y = run_on_leaves(answer, given.reshape(shape))
-    if calls.called & {"detach", "detach_", "data"}:
-        raise Wrong("it cuts the graph with detach. Here no cut is needed.")
-    for _, mine, number in _differences(y.detach(), given, 1e-6):
-        value = f"value at x = {number:g}: yours {mine:g}, expected {number:g}."
-        raise Wrong(value + _what_is_lost(number, mine))
-    (gradient,) = gradients_for(LINE_UPSTREAM.reshape(shape), y, x)
-    if own_functions(y):
-        raise Wrong("it contains a Function of your own. torch's own operations suffice.")
-    if gradient is None:
-        raise Wrong("gradient: yours None. Nothing leads from the value to x.")
-    slope = torch.where(given == 0, 0, LINE_UPSTREAM)
-    for i, mine, expected in _differences(gradient, slope, 1e-6):
-        number, upstream = given[i].item(), LINE_UPSTREAM[i].item()
-        why = "Away from 0 it is upstream, times the slope 1."
-        if not number:
-            why = AT_ZERO.get(mine / upstream, "There it is 0.")
-        if mine != mine:
-            why = "Some step of backward computes 0 / 0 or ∞ · 0: both are nan."
-        raise Wrong(
-            f"gradient at x = {number:g}, upstream {upstream:g}: yours {mine:g}, "
-            f"expected {expected:g}. {why}"
+@check_of("09.1", "Each dead unit is on for a row, and the others are as they were.")
+def check_revived(answer):
+    for seed, (wide, units, rows, dtype) in enumerate(
+        [(2, 4, 5, torch.float32), (3, 5, 6, torch.float64)]
+    ):
+        weight, bias, inputs = (
+            each.to(dtype) for each in random_tensors(seed, (wide, units), (units,), (rows, wide))
         )
+        bias[0], bias[1], bias[2] = -10.0, -20.0, 10.0  # two are dead, one is on for every row
+        largest = (inputs @ weight + bias).max(dim=0).values
+        mistakes = {
+            "That resets every unit, expected the dead ones alone.": bias + 1 - largest,
+            "A bias of 0 is a guess: choose it such that the largest input of the relu is 1.": (
+                torch.where(largest <= 0, 0.0, bias)
+            ),
+            "Those are the units that are off for some row; a dead one is off for every row.": (
+                torch.where((inputs @ weight + bias <= 0).any(dim=0), bias + 1 - largest, bias)
+            ),
+            "That is what goes into the relu, expected the bias.": (
+                inputs @ weight + _revived(weight, bias, inputs)
+            ),
+            "The dead units are still dead.": bias,
+        }
+        yours = call_answer(answer, weight.clone(), bias.clone(), inputs.clone())
+        expect_close("bias", yours, _revived(weight, bias, inputs), mistakes)
 
 
-def _what_is_lost(number, yours):
-    """What the answer lost of the value."""
-    if yours != yours:
-        return " 0 / 0 is nan: a quotient has no value there."
-    if yours == -number:
-        return " The sign is lost."
-    if number < 0 and yours == 0:
-        return " The negative half is lost."
-    return " x goes further than that: it has no bounds." if abs(yours) < abs(number) else ""
+def _probability_loss(weight, x, target):
+    return ((torch.sigmoid(x @ weight) - target) ** 2).mean()
+
+
+@check_of("09.2", "A probability that moves with its score.")
+def check_repaired_probability_loss(answer):
+    points = []
+    for seed, (wide, rows) in enumerate([(3, 5), (3, 5), (2, 4)]):
+        weight, x, target = random_tensors(seed, (wide,), (rows, wide), (rows,))
+        points.append((weight, x, torch.sigmoid(target)))
+    mistakes = {
+        "A softmax over one number is 1, whatever the score.": (
+            lambda w, x, t: ((1 - t) ** 2).mean()
+        ),
+        "That softmax runs over the samples, so their probabilities compete.": (
+            lambda w, x, t: ((torch.softmax(x @ w, dim=0) - t) ** 2).mean()
+        ),
+        "A clamp is flat outside [0, 1]: there, the gradient is 0 again.": (
+            lambda w, x, t: (((x @ w).clamp(0, 1) - t) ** 2).mean()
+        ),
+        "That is the sum, expected the mean.": lambda w, x, t: len(x) * _probability_loss(w, x, t),
+        "That is the cross-entropy, expected the squared error.": (
+            lambda w, x, t: nn.functional.binary_cross_entropy_with_logits(x @ w, t)
+        ),
+    }
+    hunt(answer, _probability_loss, points, mistakes)

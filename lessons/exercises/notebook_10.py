@@ -1,186 +1,62 @@
-"""Checks on what your own gradient survives: report card, memory, and no class."""
+"""Checks on NaN: the logarithm of a probability that is 0, and padding."""
 
 import torch
+from torch import nn
 
-from autograd_surprises.report_card import report_card
-from helpers.functions import value_with_gradient_of
-from lessons.difference_figure import draw_against
-from lessons.exercises.answers import expect_close
-from lessons.exercises.bug_hunt import CallRecorder
-from lessons.exercises.pointwise import (
-    UPSTREAM,
-    bytes_kept,
-    expect_also,
-    expect_each,
-    expect_slope,
-    gradients_for,
-    own_functions,
-    run_on_leaves,
-)
-from lessons.exercises.registry import Wrong, check_of
-
-X = torch.tensor([-2.0, -1.25, -1.0, -0.5, 0.0, 0.3, 1.0, 1.75, 3.0])
-MORE = torch.cat([X.flip(0), X / 2]).double()
-RANGE = -3.0, 3.0  # to draw
-LARGE = torch.tensor([300.0, -300.0, 1e8, -1e8, 1e30, -1e30])
-INFINITE = torch.tensor([torch.inf, -torch.inf])
-FORWARD_MODE = ("jvp", "jacfwd(jacfwd)", "jacfwd", "hessian")
-REMEDIES = {  # where this exercise knows more than the card
-    ("slope", "silently wrong"): "the factor of grad_output has to be the slope of the value",
-    ("double backward", "silently wrong"): "let backward compute the slope from the saved x "
-    "itself, without @once_differentiable; what setup_context computed, a detached x or a number "
-    "is a constant to autograd",
-}
+from lessons.exercises.arguments import random_tensors
+from lessons.exercises.bug_hunt import hunt
+from lessons.exercises.registry import check_of
 
 
-def _gate(x, factor=1.702):
-    return x * torch.sigmoid(factor * x)
+def _class_loss(weight, x, target):
+    return nn.functional.cross_entropy(x @ weight, target)
 
 
-@check_of(
-    "10.1", "Every required row is fine, and only x is kept.", draw_wrong=draw_against(_gate, RANGE)
-)
-def check_repaired_gate(answer):
-    x, y = run_on_leaves(answer, X)
+@check_of("10.1", "A finite loss, however sure the model is.")
+def check_repaired_class_loss(answer):
+    points = []
+    for seed, (size, rows, classes) in enumerate(((1.0, 5, 3), (1e3, 5, 3), (1e3, 6, 4))):
+        weight, x = random_tensors(seed, (4, classes), (rows, 4))
+        points.append((weight, size * x, torch.arange(rows) % classes))
     mistakes = {
-        "The 1.702 is missing.": _gate(X, 1.0),
-        "The factor x is missing.": torch.sigmoid(1.702 * X),
+        "That is the sum, expected the mean.": lambda w, x, t: _class_loss(w, x, t) * len(x),
+        "That is the logarithm of the mean, expected the mean of the logarithms.": (
+            lambda w, x, t: -torch.softmax(x @ w, 1)[torch.arange(len(x)), t].mean().log()
+        ),
+        "The minus sign is missing.": lambda w, x, t: -_class_loss(w, x, t),
+        "A probability is rounded to 0, and its logarithm is -inf: do not compute it at all.": (
+            lambda w, x, t: -torch.softmax(x @ w, 1)[torch.arange(len(x)), t].log().mean()
+        ),
     }
-    expect_each("value", X, y, _gate(X), mistakes=mistakes)
-    for row in report_card(answer, torch.linspace(-3, 3, 7)).rows:
-        refused = row.status == "refused" and row.name in FORWARD_MODE
-        asked = not refused and row.name != "jacfwd(jacfwd)"  # where torch itself is wrong
-        if asked and not row.fine:
-            raise Wrong(_in_a_line(row))
-    expect_also(answer, _gate, MORE)
-    kept, x_is_kept = bytes_kept(answer)
-    own = kept - 4 * x_is_kept
-    if own > 0:
-        raise Wrong(
-            f"kept for backward beside x: yours {own:g} bytes for each number, expected 0. Compute "
-            "it again in backward, from x."
-        )
+    hunt(answer, _class_loss, points, mistakes)
 
 
-def _in_a_line(row):
-    """Place, yours, expected and remedy; of torch's message the first sentence."""
-    numbers = f": yours {row.yours}, expected {row.expected}" if row.yours else ""
-    message = row.message.partition(". ")[0]
-    remedy = REMEDIES.get((row.name, row.status), row.remedy)
-    remedy = f" What to change: {remedy}." if remedy else ""
-    return f"the row {row.name!r} is {row.status}: {message}{numbers}.{remedy}"
+def _direction_loss(weight, tokens, seen, target):
+    directions = nn.functional.normalize(tokens[seen] @ weight, eps=0.0)
+    return ((directions - target[seen]) ** 2).sum() / seen.sum()
 
 
-def _sign(x):
-    return value_with_gradient_of(x.sign(), torch.where(x.abs() <= 1, x, 0))
-
-
-@check_of("10.2", "A byte for each number, and no NaN.", draw_wrong=draw_against(_sign, RANGE))
-def check_frugal_sign(answer):
-    x, y = run_on_leaves(answer, X)
-    mistakes = {"sign(0) is 0.": torch.where(X >= 0, 1.0, -1.0)}
-    expect_each("value", X, y, X.sign(), mistakes=mistakes)
-    inside = X.abs() <= 1
-    (gradient,) = gradients_for(UPSTREAM, y, x)
+@check_of("10.2", "No NaN, and the value has not changed.")
+def check_repaired_direction_loss(answer):
+    points = []
+    for seed, (padded, rows, wide) in enumerate((([3], 5, 2), ([0, 4], 5, 2), ([], 6, 3))):
+        weight, tokens, target = random_tensors(seed, (4, wide), (rows, 4), (rows, wide))
+        seen = torch.ones(rows, dtype=torch.bool)
+        seen[padded] = False
+        tokens[~seen] = 0.0
+        tokens[1] *= 1e-3  # a short vector, to which an added number makes a difference
+        points.append((weight, tokens, seen, target))
     mistakes = {
-        "The two bounds count as inside.": X.abs() < 1,
-        "It is the other way round: grad_output inside, 0 outside.": X.abs() > 1,
-        "Only one of the two sides is cut.": X <= 1,
-        "Outside of -1 to 1 the gradient is 0.": torch.ones(len(X)),
-        "That is torch's own gradient of sign.": 0 * X,
+        "That is the mean over all rows, expected over those that are seen.": (
+            lambda w, x, seen, t: _direction_loss(w, x, seen, t) * seen.sum() / len(seen)
+        ),
+        "The padded rows count, too: they have to be left out.": (
+            lambda w, x, seen, t: (
+                _direction_loss(w, x, seen, t) + (t[~seen] ** 2).sum() / seen.sum()
+            )
+        ),
+        "The vectors are not divided by their length.": (
+            lambda w, x, seen, t: ((x @ w - t)[seen] ** 2).sum() / seen.sum()
+        ),
     }
-    expect_slope("gradient", X, gradient, inside.float(), mistakes)
-    infinite = torch.inf * UPSTREAM[: len(X)].sign()
-    (gradient,) = gradients_for(infinite, y, x)
-    why = "0 · inf is NaN: choose with torch.where(inside, grad_output, 0) instead of a product."
-    right = torch.where(inside, infinite, 0.0)
-    expect_each("gradient", X, gradient, right, why, upstream=infinite)
-    expect_also(answer, _sign, MORE)
-    kept, x_is_kept = bytes_kept(answer)
-    if kept > 1:
-        what = "x itself is kept" if x_is_kept else "what is kept is not a tensor of bools"
-        raise Wrong(
-            f"kept for backward: yours {kept:g} bytes for each number, expected 1: {what}. A bool "
-            "is enough, and x.abs() <= 1 is a tensor of bools."
-        )
-    if kept == 0:
-        raise Wrong(
-            "kept for backward: yours 0 bytes for each number, expected 1. The mask is hidden in "
-            "an attribute of ctx or elsewhere, so torch does not notice if it is overwritten, and "
-            "saved_tensors cannot measure it. Pass it to ctx.save_for_backward."
-        )
-
-
-def _step(x):
-    return (x >= 0).to(x.dtype)
-
-
-def _step_like_relu(x):
-    return value_with_gradient_of(_step(x), torch.relu(x))
-
-
-@check_of(
-    "10.3",
-    "Exact for every number, in reverse and in forward mode.",
-    draw_wrong=draw_against(_step_like_relu, RANGE),
-)
-def check_step_like_relu(answer):
-    rounded = "The 1 is rounded away beside a number as large as x: avoid that detour."
-    not_a_number = "inf - inf is NaN: avoid the detour over a number as large as x."
-    extreme = ((LARGE.bfloat16(), rounded), (LARGE, rounded), (INFINITE, not_a_number))
-    with CallRecorder() as calls:
-        x, y = run_on_leaves(answer, X)
-    mistakes = {"At 0 the step is 1: x >= 0.": (X > 0).float()}
-    expect_each("value", X, y, _step(X), mistakes=mistakes)
-    for given, why in ((X.double(), ""), *extreme):
-        expect_each("value", given, run_on_leaves(answer, given)[1], _step(given), why)
-    at_zero = "The gradient of relu at 0 is 0."
-    if "data" in calls.called:
-        at_zero += " Backward reads relu's own result, and .data overwrote it unseen: clone first."
-    mistakes = {
-        at_zero: (X >= 0).float(),
-        "Autograd recorded the copy, which cuts the path to x: write into y.detach().": 0 * X,
-        "That is the gradient of x itself.": torch.ones(len(X)),
-        "That is the gradient of the sigmoid.": torch.sigmoid(X) * (1 - torch.sigmoid(X)),
-    }
-    expect_slope("gradient", X, _relu_gradient(x, y), (X > 0).float(), mistakes)
-    for given, _ in extreme:
-        gradient = _relu_gradient(*run_on_leaves(answer, given))
-        expected = torch.where(given > 0, UPSTREAM[: len(given)].to(given.dtype), 0)
-        expect_each("gradient", given, gradient, expected)
-    for name in own_functions(y):
-        raise Wrong(
-            f"value and gradient are right, but they come from a class, {name}. Forward mode needs "
-            "a jvp in it, and torch.compile refuses a class with a jvp. Write it without a class."
-        )
-    expect_also(answer, _step_like_relu, MORE)
-    _expect_transforms(answer)
-
-
-def _relu_gradient(x, y):
-    try:
-        (gradient,) = gradients_for(UPSTREAM, y, x)
-    except RuntimeError as error:
-        if "modified by an inplace operation" not in str(error):
-            raise
-        raise Wrong(
-            "the value is right, but backward raises: relu keeps its own result for backward, and "
-            "you wrote into it. Write into a copy: torch.relu(x).clone()."
-        ) from None
-    if gradient is None:
-        raise Wrong("the value is right, but no path leads from the result back to x.")
-    return gradient
-
-
-def _expect_transforms(answer):
-    try:
-        _, tangent = torch.func.jvp(answer, (X,), (UPSTREAM[: len(X)],))
-        rows = torch.stack([X, X.flip(0)])
-        values = torch.func.vmap(answer)(rows)
-    except RuntimeError as error:
-        cure = " Write into y.detach() instead." if "`data`" in str(error) else ""
-        first = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
-        raise Wrong(f"torch.func refuses it: {first}.{cure}") from None
-    no_grad = "torch.no_grad() hides the copy from reverse mode only: write into y.detach()."
-    expect_slope("torch.func.jvp", X, tangent, (X > 0).float(), {no_grad: 0 * X})
-    expect_close("torch.func.vmap, value", values, _step(rows))
+    hunt(answer, _direction_loss, points, mistakes)

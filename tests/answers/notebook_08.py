@@ -1,8 +1,6 @@
-"""Wrong answers to the bug hunts: what is broken, and what only looks repaired."""
+"""Wrong answers to the bug hunts for lost paths: what is cut, and what only looks repaired."""
 
 import torch
-from torch import nn
-from torch.autograd import Function
 
 
 def cut(weight, x, target):
@@ -44,164 +42,28 @@ def in_float32(weight, x, target):
     return ((score - target) ** 2).mean()
 
 
-def direction(weight, tokens, seen, target, length=None, tidy=lambda directions: directions):
-    vectors = tokens @ weight
-    lengths = (length or plain_length)(vectors, seen)
-    error = ((tidy(vectors / lengths) - target) ** 2).sum(1)
-    return torch.where(seen, error, 0.0).sum() / seen.sum()
+def penalized(weight, x, target, largest):
+    return ((x @ weight - target) ** 2).mean() + 0.1 * (largest(weight) ** 2).sum()
 
 
-def plain_length(vectors, seen):
-    return vectors.pow(2).sum(1, keepdim=True).sqrt()
+def penalized_by(largest):
+    return lambda *inputs: penalized(*inputs, largest)
 
 
-def safe_length(vectors, seen):
-    return torch.where(seen[:, None], vectors.pow(2).sum(1, keepdim=True), 1.0).sqrt()
+def as_numbers(weight):
+    return torch.tensor(sorted(weight.tolist())[-2:], dtype=weight.dtype)
 
 
-def directed(**changes):
-    return lambda *inputs: direction(*inputs, **changes)
+def sorted_copies(weight):
+    return weight.detach().sort().values[-2:]
 
 
-def hooked_direction(weight, *inputs):
-    weight.register_hook(torch.nan_to_num)
-    return direction(weight, *inputs)
-
-
-class WithoutNaN(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output.nan_to_num()
-
-
-def replaced_on_the_way(weight, tokens, seen, target):
-    vectors = WithoutNaN.apply(tokens @ weight)
-    error = ((vectors / plain_length(vectors, seen) - target) ** 2).sum(1)
-    return torch.where(seen, error, 0.0).sum() / seen.sum()
-
-
-def prehooked(weight, tokens, seen, target):
-    vectors = tokens @ weight
-    vectors.grad_fn.register_prehook(lambda grads: tuple(g.nan_to_num() for g in grads))
-    error = ((vectors / plain_length(vectors, seen) - target) ** 2).sum(1)
-    return torch.where(seen, error, 0.0).sum() / seen.sum()
-
-
-def over_all_rows(weight, tokens, seen, target):
-    return direction(weight, tokens, seen, target, safe_length) * seen.sum() / len(seen)
-
-
-def padding_counts(weight, tokens, seen, target):
-    return (
-        direction(weight, tokens, seen, target, safe_length)
-        + (target[~seen] ** 2).sum() / seen.sum()
-    )
-
-
-class Bumps(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.heights = nn.ParameterList([torch.tensor(1.0), torch.tensor(-0.5)])
-        self.centers = nn.Parameter(torch.tensor([-1.0, 2.0]))
-
-    def forward(self, x):
-        bumps = torch.exp(-((x - self.centers) ** 2))
-        return bumps[:, :1] * self.heights[0] + bumps[:, 1:] * self.heights[1]
-
-    def loss(self, x, target):
-        return ((self(x).squeeze(1) - target) ** 2).mean()
-
-
-class InAList(Bumps):
-    def __init__(self):
-        super().__init__()
-        heights = list(self.heights)
-        del self.heights
-        self.heights = heights
-
-
-class InAListAndListed(InAList):
-    def parameters(self, recurse=True):
-        return iter([*super().parameters(recurse), *self.heights])
-
-
-class PlainTensors(Bumps):
-    def __init__(self):
-        super().__init__()
-        del self.heights
-        self.heights = torch.tensor([1.0, -0.5], requires_grad=True)
-
-
-class Broadcasts(Bumps):
-    def loss(self, x, target):
-        return ((self(x) - target) ** 2).mean()
-
-
-class SqueezedForward(Bumps):
-    def forward(self, x):
-        return super().forward(x).squeeze(1)
-
-    def loss(self, x, target):
-        return ((self(x) - target) ** 2).mean()
-
-
-class Summed(Bumps):
-    def loss(self, x, target):
-        return ((self(x).squeeze(1) - target) ** 2).sum()
-
-
-class SummedBroadcasts(Bumps):
-    def loss(self, x, target):
-        return ((self(x) - target) ** 2).sum()
-
-
-class Random(Bumps):
-    def __init__(self):
-        super().__init__()
-        self.heights = nn.ParameterList([torch.tensor(3.0), torch.tensor(-0.5)])
-
-
-class Frozen(Bumps):
-    def __init__(self):
-        super().__init__()
-        self.centers.requires_grad_(False)
-
-
-class Buffers(Bumps):
-    def __init__(self):
-        super().__init__()
-        del self.centers
-        self.register_buffer("centers", torch.tensor([-1.0, 2.0]))
-
-
-class Copies(Bumps):
-    """Registered, and computed with copies."""
-
-    def __init__(self):
-        super().__init__()
-        self.copies = [height.detach() for height in self.heights]
-
-    def forward(self, x):
-        bumps = torch.exp(-((x - self.centers) ** 2))
-        return bumps[:, :1] * self.copies[0] + bumps[:, 1:] * self.copies[1]
-
-
-class DataHeights(Bumps):
-    def forward(self, x):
-        bumps = torch.exp(-((x - self.centers) ** 2))
-        return bumps[:, :1] * self.heights[0].data + bumps[:, 1:] * self.heights[1].data
-
-
-class Hooked(Bumps):
-    def __init__(self):
-        super().__init__()
-        self.centers.register_hook(lambda gradient: gradient / 6)
-
-
+RIGHT = {
+    "08.2": {
+        "sorted": penalized_by(lambda weight: weight.sort().values[-2:]),
+        "chosen by index": penalized_by(lambda weight: weight[weight.argsort()[-2:]]),
+    }
+}
 WRONG = {
     "08.1": {
         "as it was": (
@@ -235,52 +97,24 @@ WRONG = {
         "a vector": (lambda w, x, t: (torch.tanh(x @ w) - t) ** 2, "yours has shape (5,)"),
     },
     "08.2": {
-        "as it was": (direction, "yours nan … infinity or NaN"),
-        "a prehook on a node": (prehooked, "no NaN arrives, but PowBackward0"),
-        "a Function that replaces NaN": (replaced_on_the_way, "after it replaces it"),
-        "nan_to_num on the value": (directed(tidy=torch.nan_to_num), "nan_to_num replaces NaN"),
-        "a hook with nan_to_num": (hooked_direction, "a hook replaces"),
-        "an eps beside the length": (
-            directed(length=lambda v, seen: v.norm(dim=1, keepdim=True) + 1e-9),
-            "A small number that is added",
+        "as it was": (penalized_by(as_numbers), "yours 1.5752 … A Python number has no gradient"),
+        "detached": (penalized_by(sorted_copies), "detach keeps the value and cuts the gradient"),
+        "no penalty": (
+            lambda w, x, t: ((x @ w - t) ** 2).mean(),
+            "The penalty is missing",
         ),
-        "an eps in the root": (
-            directed(length=lambda v, seen: (v.pow(2).sum(1, keepdim=True) + 1e-6).sqrt()),
-            "loss for random weight 1: yours",
+        "all weights": (penalized_by(lambda weight: weight), "That is the penalty on all weights"),
+        "largest in size": (
+            penalized_by(lambda weight: weight.abs().topk(2).values),
+            "the two largest in size",
         ),
-        "detached length": (
-            directed(length=lambda v, seen: safe_length(v, seen).detach()),
-            "detach keeps the value and cuts the gradient",
-        ),
-        "detached loss": (
-            lambda *inputs: direction(*inputs, safe_length).detach(),
-            "the value is right, but the loss has no grad_fn",
+        "mean of the squares": (
+            penalized_by(lambda weight: weight.topk(2).values / 2**0.5),
+            "That is the mean of the two squares",
         ),
         "covered": (
-            lambda *inputs: direction(*inputs, safe_length).detach().requires_grad_(),
+            lambda *inputs: penalized(*inputs, as_numbers).detach().requires_grad_(),
             "the loss is a leaf",
         ),
-        "mean over all rows": (over_all_rows, "That is the mean over all rows"),
-        "padding counts": (padding_counts, "The padded rows count, too"),
-        "not divided": (
-            directed(length=lambda v, seen: torch.ones_like(v)),
-            "The vectors are not divided by their length",
-        ),
-    },
-    "08.3": {
-        "still in a list": (InAList, "registered parameters: yours 2 numbers"),
-        "in a list, and parameters() written": (InAListAndListed, "leave parameters() alone"),
-        "plain tensors": (PlainTensors, "yours 2 numbers, expected 4 … not nn.Parameters"),
-        "still broadcasts": (Broadcasts, "That is the mean over 6 × 6"),
-        "still broadcasts, summed": (SummedBroadcasts, "That is the sum over 6 × 6"),
-        "forward squeezed": (SqueezedForward, "The bug is in loss"),
-        "sum": (Summed, "That is the sum, expected the mean"),
-        "other start": (Random, "parameters at first: yours"),
-        "frozen": (Frozen, "centers: yours has requires_grad=False"),
-        "buffers": (Buffers, "Not registered … buffers"),
-        "computes with copies": (Copies, "forward uses a copy of it"),
-        "heights by .data": (DataHeights, ".data keeps the value and cuts the gradient"),
-        "a hook": (Hooked, "a hook replaces"),
-        "an object": (Bumps(), "needs the class, got an object"),
     },
 }

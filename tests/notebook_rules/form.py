@@ -29,15 +29,15 @@ OPT_OUTS = {
             "misread-shown",
         )
     },
-    "09_gradient_atlas.ipynb": {
+    "13_gradient_atlas.ipynb": {
         "crowd-shown": "vector instructions differ from processor to processor; the cell asserts "
         "that both gradients are 0 or 1",
     },
-    "10_functions_that_survive.ipynb": {
+    "14_functions_that_survive.ipynb": {
         "compiled-gradient-shown": "torch 2.15 no longer loses the backward; the cell asserts the "
         "plain gradient, and one of the two compiled ones",
     },
-    "11_the_training_loop.ipynb": {
+    "15_the_training_loop.ipynb": {
         cell: "a trained network differs a little from processor to processor; the cell asserts "
         "what does not"
         for cell in ("cam-empty", "cam-explorer", "cam-table")
@@ -46,7 +46,7 @@ OPT_OUTS = {
         cell: "torch 2.6 has another name for the operation; expect_error compares the rest"
         for cell in ("unseen-detach", "relu-broken")
     },
-    "12_discrete_choices.ipynb": {
+    "16_discrete_choices.ipynb": {
         cell: "a training differs a little from processor to processor; the cell asserts what "
         "does not"
         for cell in (

@@ -22,8 +22,8 @@ def page_files() -> dict[Path, str]:
 def page_url(link: str, folder: Path = NOTEBOOKS) -> str | None:
     """Where a link in a file of this folder leads on the site; None if there is no such page.
 
-    >>> page_url("08_none_zero_nan.ipynb#Any-other-message")
-    '08_none_zero_nan.html#Any-other-message'
+    >>> page_url("11_errors_and_wrong_numbers.ipynb#Any-other-message")
+    '11_errors_and_wrong_numbers.html#Any-other-message'
     >>> page_url("../helpers/functions/rounding.py")
     """
     target, mark, anchor = link.partition("#")

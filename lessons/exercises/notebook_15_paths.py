@@ -20,7 +20,7 @@ def _network(seed, features, dtype):
 
 
 @check_of(
-    "11.5",
+    "15.5",
     "The image learns, and the network stays as it is.",
     inputs=[(0, (5, 3), torch.float64), (1, (5, 3), torch.float64), (2, (2, 6), torch.float32)],
 )
@@ -57,7 +57,7 @@ def check_content_loss(answer, seed, shape, dtype):
 
 
 @check_of(
-    "11.6",
+    "15.6",
     "One path is clipped, and the others are not.",
     inputs=[(0, 0.5, (6,), torch.float64), (1, 0.75, (2, 4), torch.float32)],
 )
@@ -103,7 +103,7 @@ def _expect_no_write(answer, x, upstream, limit):
 
 
 @check_of(
-    "11.7",
+    "15.7",
     "Every sample counts the same, wherever it is.",
     inputs=[
         ((2, 2), torch.float64),

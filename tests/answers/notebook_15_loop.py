@@ -296,26 +296,26 @@ def not_reentrant(blocks, x):
 
 
 RIGHT = {
-    "11.1": {
+    "15.1": {
         "divided at the end": accumulated_once,
         "without .grad": accumulated_outside,
         "means, weighted": means_weighted,
         "in float32": lambda weight, batches: accumulated_outside(weight, batches).float(),
     },
-    "11.2": {
+    "15.2": {
         "as torch does": clipped_as_torch_does,
         "a tuple": lambda gradients, limit: tuple(clipped_as_torch_does(gradients, limit)),
         "in float32": lambda gradients, limit: [
             g.float() for g in clipped_as_torch_does(gradients, limit)
         ],
     },
-    "11.3": {
+    "15.3": {
         "zeroed at the end": zeroed_at_the_end,
         "a larger limit": clipped_by_a_larger_limit,
         "a float": lambda *args: float(Loop()(*args)),
         "a tensor of shape (1,)": lambda *args: Loop()(*args)[None],
     },
-    "11.4": {
+    "15.4": {
         "not reentrant": not_reentrant,
         "an input that requires": input_that_requires,
         "all in one": lambda blocks, x: checkpoint(nn.Sequential(*blocks), x, use_reentrant=False),
@@ -323,7 +323,7 @@ RIGHT = {
 }
 
 WRONG = {
-    "11.1": {
+    "15.1": {
         "as most loops do": (
             accumulated(lambda s, y, b, k: F.cross_entropy(s, y) / len(b)),
             "for 2, 5 and 9 tokens … Each batch counts the same",
@@ -363,7 +363,7 @@ WRONG = {
         ),
         "returns a loss": (returns_the_loss, "yours has shape () … Return weight.grad"),
     },
-    "11.2": {
+    "15.2": {
         "each alone": (each_alone, "Each tensor is clipped by its own length"),
         "by value": (
             lambda gradients, limit: [g.clamp(-limit, limit) for g in gradients],
@@ -400,7 +400,7 @@ WRONG = {
             "needs a list of 2 tensors, got Tensor",
         ),
     },
-    "11.3": {
+    "15.3": {
         "as it was": (
             Loop(zero=nothing, unscale=nothing),
             "a short gradient … clipped while it is still multiplied",
@@ -459,7 +459,7 @@ WRONG = {
         "clipped by value": (Loop(clip=clipped_value), "Each element is clipped"),
         "length afterwards": (Loop(clip=length_afterwards), "before clipping: yours 2, expected 5"),
     },
-    "11.4": {
+    "15.4": {
         "as it was": (each_in(reentrant), "no grad_fn … none of its *inputs*"),
         "no checkpoint": (each_in(lambda block, x: block(x)), "kept for backward: yours"),
         "unfrozen": (each_in(unfrozen), "0.frozen: yours has a gradient"),

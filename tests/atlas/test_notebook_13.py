@@ -1,4 +1,4 @@
-"""The numbers in the prose of notebook 09 are those of the atlas."""
+"""The numbers in the prose of notebook 13 are those of the atlas."""
 
 import re
 from math import isfinite, isnan
@@ -12,7 +12,7 @@ from tools.notebooks import ROOT
 
 @pytest.fixture(scope="module")
 def prose():
-    file = ROOT / "notebooks" / "09_gradient_atlas.ipynb"
+    file = ROOT / "notebooks" / "13_gradient_atlas.ipynb"
     return {cell.id: cell.source for cell in nbformat.read(file, as_version=4).cells}
 
 

@@ -58,7 +58,7 @@ LAST_WEIGHT = "of a float32 weight of shape (6, 5)"
 
 
 @check_of(
-    "11.1",
+    "15.1",
     "The gradient of one large batch, whatever the lengths.",
     inputs=[
         ("for 2, 5 and 9 tokens", 1, (4, 3), torch.float64, (2, 5, 9), (0, 1, 3)),
@@ -127,7 +127,7 @@ THREE = [3 * g.float() for g in random_tensors(3, (3,), (), (2, 1, 2))]
 
 
 @check_of(
-    "11.2",
+    "15.2",
     "Shorter, and in the same direction.",
     inputs=[
         ("long", LONG, 2.0),
@@ -175,7 +175,7 @@ CURES = {
 
 
 @check_of(
-    "11.3",
+    "15.3",
     "Clipped at its true length, and an infinite gradient is skipped.",
     inputs=[  # a factor of the gradients, shapes of the parameters, scale, limit (not 1)
         (torch.tensor(1.0).double(), ((2,), (1,)), 1024.0, 2.0),
@@ -268,7 +268,7 @@ class AdaptedBlock(nn.Module):
 
 
 @check_of(
-    "11.4",
+    "15.4",
     "Every adapter has its gradient, and the graph keeps only the inputs.",
     inputs=[(6, 8, 4, torch.float32), (3, 5, 2, torch.float64)],
 )

@@ -95,18 +95,18 @@ def with_a_hook(new):
 
 
 RIGHT = {
-    "11.5": {
+    "15.5": {
         "functional_call": through_functional_call,
         "one by one": one_by_one,
         "a frozen copy": through_a_copy,
     },
-    "11.6": {
+    "15.6": {
         "a clone": with_a_hook(torch.clone),
         "times 1": with_a_hook(lambda x: x * 1),
         "a view": with_a_hook(lambda x: x.view(x.shape)),
         "a Function": ClampsGradient.apply,
     },
-    "11.7": {
+    "15.7": {
         "the share first": lambda losses, everywhere, processes: (
             processes * (losses / everywhere).sum()
         ),
@@ -118,7 +118,7 @@ RIGHT = {
 }
 
 WRONG = {
-    "11.5": {
+    "15.5": {
         "no_grad around all": (nothing_recorded, "the value is right … has no history"),
         "the features are detached": (features_detached, "image.grad: yours None … cuts its path"),
         "eval() instead of freezing": (in_eval, "0.weight … eval() does not freeze it"),
@@ -132,7 +132,7 @@ WRONG = {
         ),
         "the sum": (sum_of_squares, "loss: yours … That is the sum, expected the mean."),
     },
-    "11.6": {
+    "15.6": {
         "a hook on x itself": (hooked(clamp, copy=lambda x: x), "x.grad … The hook is on x itself"),
         "the hook returns nothing": (
             hooked(lambda gradient, limit: None),
@@ -168,7 +168,7 @@ WRONG = {
         ),
         "no history": (lambda x, limit: x.detach(), "has no history: no gradient reaches x"),
     },
-    "11.7": {
+    "15.7": {
         "the mean": (lambda losses, everywhere, processes: losses.mean(), "1 + 3 … mean of means"),
         "without the number of processes": (
             lambda losses, everywhere, processes: losses.sum() / everywhere,
