@@ -23,6 +23,7 @@ lab: ## install what is missing, then open JupyterLab on the first notebook
 	$(RUN) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/$(FIRST) \
 		--ServerApp.contents_manager_class=tools.lab_files.Notebooks \
 		--LabApp.extra_labextensions_path=tools/lab_extensions \
+		--LabApp.app_settings_dir=tools/lab_settings \
 		$(if $(filter 0,$(shell id -u)),--allow-root) $(if $(PORT),--port=$(PORT)) $(ARGS)
 
 # Workers share the cores: threads inside each would wait for one another. Bytecode that pytest

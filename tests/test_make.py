@@ -40,6 +40,7 @@ LAB = (
     f"-m jupyterlab --ServerApp.root_dir=. --LabApp.default_url={FIRST}"
     " --ServerApp.contents_manager_class=tools.lab_files.Notebooks"
     " --LabApp.extra_labextensions_path=tools/lab_extensions"
+    " --LabApp.app_settings_dir=tools/lab_settings"
 )
 
 

@@ -27,17 +27,11 @@ CHROMIUM_FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-gpu",
     "--disable-quic", "--disable-sync", "--no-first-run",
 ]  # fmt: skip
-# Nothing may pop up over the notebook, nothing may be fetched, and every cell is laid out at once.
+# Nothing may pop up over the notebook, and every cell is laid out at once.
 # The rest is as a reader has it.
 TRACKER = "@jupyterlab/notebook-extension:tracker"
-SETTINGS = {
-    "@jupyterlab/apputils-extension:notification": {
-        "checkForUpdates": False,
-        "doNotDisturbMode": True,
-        "fetchNews": "false",
-    },
-    TRACKER: {"windowingMode": "none"},
-}
+NOTIFICATION = "@jupyterlab/apputils-extension:notification"
+SETTINGS = {NOTIFICATION: {"doNotDisturbMode": True}, TRACKER: {"windowingMode": "none"}}
 WINDOW = {"width": 1300, "height": 900}
 
 
@@ -74,13 +68,17 @@ class Lab:
 
     @contextmanager
     def as_a_reader_has_it(self) -> Iterator[None]:
-        """Pages that are opened meanwhile lay out cells as JupyterLab does by default."""
-        path = f"lab/api/settings/{TRACKER}"
-        schema = json.loads(self._ask(path))["schema"]["properties"]
-        usual = {"windowingMode": schema["windowingMode"]["default"]}
-        self._ask(path, "PUT", {"raw": json.dumps(usual)})
+        """In pages that are opened meanwhile, cells are laid out and messages pop up as usual."""
+        for plugin, changed in SETTINGS.items():
+            schema = json.loads(self._ask(f"lab/api/settings/{plugin}"))["schema"]["properties"]
+            self.set(plugin, {name: schema[name]["default"] for name in changed})
         yield
-        self._ask(path, "PUT", {"raw": "{}"})
+        for plugin in SETTINGS:
+            self.set(plugin, {})
+
+    def set(self, plugin: str, settings: dict):
+        """Give the pages that are opened from now on these settings of a plugin."""
+        self._ask(f"lab/api/settings/{plugin}", "PUT", {"raw": json.dumps(settings)})
 
     def restart_kernel(self):
         self._ask(f"api/kernels/{self.kernel}/restart", "POST", {})
@@ -132,6 +130,7 @@ def running_lab(home: Path, notebooks: Path | None = None) -> Iterator[Lab]:
         # As `make lab` does.
         "--ServerApp.contents_manager_class=tools.lab_files.Notebooks",
         f"--LabApp.extra_labextensions_path={ROOT / 'tools' / 'lab_extensions'}",
+        f"--LabApp.app_settings_dir={ROOT / 'tools' / 'lab_settings'}",
         "--LabApp.expose_app_in_browser=True",  # window.jupyterapp, as JupyterLab's own tests use
         "--LabApp.extension_manager=readonly",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
@@ -380,9 +379,12 @@ class NotebookPage:
     def close(self):
         """Close the notebook and clear the kernel, so that the next test can use both."""
         self.page.evaluate(EXECUTED, FORGET)
+        self._close_tab()
+        self.page.remove_listener("pageerror", self._hear)
+
+    def _close_tab(self):
         self.page.evaluate(CLOSE)
         self._wait("() => window.lastPanel.isDisposed")
-        self.page.remove_listener("pageerror", self._hear)
 
     def start(self, cells: list[int]):
         """Start these cells without waiting for them."""
@@ -403,6 +405,14 @@ class NotebookPage:
         """Save the notebook and load the page again, as a browser does that comes back."""
         path = self.page.evaluate(SAVED)
         self.page.reload()
+        self._listen(path)
+
+    def reopen(self, meanwhile: Callable[[], object] = lambda: None):
+        """Save the notebook, close its tab, and open it again."""
+        path = self.page.evaluate(SAVED)
+        self._close_tab()
+        meanwhile()
+        self.page.evaluate(OPEN, path)
         self._listen(path)
 
     def explorers(self) -> list[ExplorerView]:

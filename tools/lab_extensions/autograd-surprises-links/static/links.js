@@ -2,6 +2,7 @@
 // finds no such heading, and stays at the top; what is drawn later moves a heading that was found.
 // So this asks until the heading is there and stays, or until the reader does something else.
 const PAUSE = 250, PAUSES = 60, ENOUGH = 6; // milliseconds; how often; so many in a row
+const NARROW = 1000; // pixels; beside the file browser, too little of a picture is left
 
 /** Shows the heading of this fragment. Was it in the upper half of the panel, or at the very end? */
 function show(panel, fragment) {
@@ -34,13 +35,32 @@ async function land(shell, path, fragment) {
   kinds.forEach(kind => removeEventListener(kind, leave, true));
 }
 
-const plugin = {
-  id: 'autograd-surprises-links:plugin',
+/** JupyterLab finds the section of a link within a notebook only if it has been drawn already. */
+function landWithin(shell, link) {
+  const panel = shell.currentWidget;
+  if (link?.hash?.length > 1 && panel?.content?.activeCell && panel.node.contains(link))
+    land(shell, panel.context.path, link.hash);
+}
+
+const links = {
+  id: 'autograd-surprises-links:links',
   autoStart: true,
   activate: app => {
     app.commands.commandExecuted.connect((_, {id, args, result}) => {
       if (id === 'rendermime:handle-local-link' && args.id?.length > 1)
         result.then(() => land(app.shell, args.path, args.id));
+    });
+    addEventListener('click', ({target}) =>
+      landWithin(app.shell, target.closest?.('a[href^="#"]')));
+  },
+};
+
+const fold = {
+  id: 'autograd-surprises-links:fold',
+  autoStart: true,
+  activate: app => {
+    app.restored.then(() => {  // not awaited here: it waits for all plugins
+      if (innerWidth < NARROW) app.shell.collapseLeft();
     });
   },
 };
@@ -48,5 +68,5 @@ const plugin = {
 // What webpack would make of it.
 (window._JUPYTERLAB ??= {})['autograd-surprises-links'] = {
   init: () => {},
-  get: () => () => ({__esModule: true, default: plugin}),
+  get: () => () => ({__esModule: true, default: [links, fold]}),
 };
