@@ -36,7 +36,7 @@ def picture(grey):
 
 
 @pytest.mark.slow
-def test_a_cell_fails_that_says_something_draws_another_picture_or_takes_too_long(tmp_path):
+def test_a_cell_fails_that_says_something_draws_another_picture_changes_or_takes_too_long(tmp_path):
     """Each is one failure: after a timeout, nbval expects the other cells to fail, too."""
     settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     (tmp_path / "pyproject.toml").write_text(settings, encoding="utf-8")
@@ -47,6 +47,8 @@ def test_a_cell_fails_that_says_something_draws_another_picture_or_takes_too_lon
         f"display({picture(254)}, raw=True)  # beside it": [new_output("display_data", picture(0))],
         f"display({picture(255)}, raw=True)": [new_output("display_data", picture(255))],
         f"display({picture(254)}, raw=True)": [new_output("display_data", picture(0))],
+        "n = 0": [],
+        "n += 1; print(n)": [new_output("stream", text="1\n")],
         "import time; time.sleep(600)": [],
         "2": [],
     }
@@ -55,8 +57,13 @@ def test_a_cell_fails_that_says_something_draws_another_picture_or_takes_too_lon
     cells.insert(2, new_markdown_cell("## Another section"))
     nbformat.write(new_notebook(cells=cells), tmp_path / "sample.ipynb")
     done = run_pytest(tmp_path, "--nbval-cell-timeout=10", ".")
-    assert "3 failed, 2 passed" in done.stdout
-    for said in ("printed to stderr: ['planted", "another picture", "Timeout of 10 seconds"):
+    assert "4 failed, 3 passed" in done.stdout
+    for said in (
+        "printed to stderr: ['planted",
+        "another picture",
+        "in its second run",
+        "Timeout of 10 seconds",
+    ):
         assert said in done.stdout
 
 
