@@ -1,4 +1,4 @@
-"""The four choices of notebook 16: their exact gradient, and what each estimator gets wrong."""
+"""The four choices of notebooks 21 and 22: their exact gradient, and what each estimator gets wrong."""
 
 import ast
 import itertools
@@ -30,7 +30,7 @@ from lessons.digits.autoencoder import TRAININGS
 from lessons.digits.looks import WAYS
 from tools import trainings
 
-NOTEBOOK = Path(__file__).parent.parent / "notebooks" / "16_discrete_choices.ipynb"
+NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 STORED = json.loads(trainings.STORED.read_text("utf-8"))
 
 
@@ -73,7 +73,7 @@ BEST = {  # samples: the estimators and temperatures with the smallest error
 
 @pytest.mark.parametrize("seed", range(2))
 def test_which_estimator_has_the_smallest_error_does_not_depend_on_the_seed(seed):
-    """As notebook 16 says, and exercise 16.2 asks."""
+    """As notebook 22 says, and exercise 22.2 asks."""
     measured = {}
     for name in ESTIMATORS:  # of those without a bias, the temperature makes no difference
         for temperature in (1.0,) if name in UNBIASED else (0.125, 0.25, 0.5, 1.0, 2.0, 4.0):
@@ -112,7 +112,7 @@ def biases_of_soft_and_hard(loss, seed, samples=5_000):
 
 
 def test_a_real_choice_does_not_make_the_bias_smaller():
-    """Notebook 16 once said so, of one unit and one loss."""
+    """A notebook once said so, of one unit and one loss."""
     for loss in (torch.abs, torch.sigmoid):
         pairs = [tuple(biases_of_soft_and_hard(loss, seed)) for seed in range(10)]
         assert sum(soft < hard for soft, hard in pairs) >= 7
@@ -135,7 +135,7 @@ def test_the_mean_of_a_batch_contains_the_sample_itself(of_others, part):
     torch.testing.assert_close(found, part * exact_gradient())
 
 
-# ---- the trainings of many seeds, which notebook 16 reads from a file
+# ---- the trainings of many seeds, which notebooks 23 and 24 read from a file
 
 
 def test_all_trainings_are_stored_as_the_tool_makes_them():
@@ -191,10 +191,11 @@ def test_what_a_codebook_gains_from_beta_and_from_codes_at_images():
     assert apart < stdev(error["revived"]) / 3
 
 
-def test_no_cell_trains_in_a_loop():
+@pytest.mark.parametrize("name", ["23_a_codebook", "24_three_patches"])
+def test_no_cell_trains_in_a_loop(name):
     """On a busy machine, many trainings take longer than a cell may."""
     loops = ast.For, ast.While, ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp
-    for cell in nbformat.read(NOTEBOOK, 4).cells:
+    for cell in nbformat.read(NOTEBOOKS / f"{name}.ipynb", 4).cells:
         if cell.cell_type == "code":
             for loop in (
                 node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, loops)

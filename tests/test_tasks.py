@@ -11,7 +11,7 @@ from answers import solutions
 from torch.nn import functional as F
 
 from lessons.checking import judge
-from lessons.exercises import CHECKS, notebook_03, notebook_06, notebook_07, notebook_16
+from lessons.exercises import CHECKS, notebook_03, notebook_06, notebook_07, notebook_22
 from lessons.stairs import EDGES
 from tools.notebooks import notebook_files, task_of
 
@@ -66,7 +66,7 @@ def test_hints_have_substance(number):
     assert said & {*NAME.findall(solution)} or number in NO_CODE
 
 
-NO_CODE = {"03.1", "05.2", "06.2", "16.2"}  # their hints talk about mathematics
+NO_CODE = {"03.1", "05.2", "06.2", "22.2"}  # their hints talk about mathematics
 
 NUMBERS = {  # what a task says, made from what its check uses
     "03.1": [f"`{fn.__name__}` at {x:g}" for _, fn, x, _ in notebook_03.FIVE_POINTS],
@@ -77,7 +77,7 @@ NUMBERS = {  # what a task says, made from what its check uses
     ],
     "06.3": ["mean 0, standard deviation 1", "two decimals"],
     "07.1": [f"at least {notebook_07.ENOUGH} %", "2 bits", "a quarter of"],
-    "16.2": [f"at most {notebook_16.TOLERANCE - 1:.0%} larger"],
+    "22.2": [f"at most {notebook_22.TOLERANCE - 1:.0%} larger"],
 }
 
 
@@ -92,8 +92,8 @@ def test_a_task_states_the_numbers_of_its_check(number):
 
 
 def test_a_task_states_the_samples():
-    samples = [n for (n,) in tried_by("16.2", lambda n: solutions()["16.2"](n))]
-    assert either(samples, "or") in cells_of("16.2")[0]
+    samples = [n for (n,) in tried_by("22.2", lambda n: solutions()["22.2"](n))]
+    assert either(samples, "or") in cells_of("22.2")[0]
 
 
 def test_a_task_states_the_distance_from_the_edges():
@@ -120,7 +120,7 @@ VALUES = {  # the formula of the value, as the task spells it
     "07.2": "clamp(round(x / scale), low, high) * scale",
     "13.1": "torch.hypot(a, b)",
     "14.1": "x * torch.sigmoid(1.702 * x)",
-    "14.2": "torch.sign(x)",
+    "15.1": "torch.sign(x)",
 }
 
 

@@ -1,4 +1,4 @@
-"""Train again what notebook 16 shows of many seeds, and store it: some minutes.
+"""Train again what notebooks 23 and 24 show of many seeds, and store it: some minutes.
 
     python tools/trainings.py
 

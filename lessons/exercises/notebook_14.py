@@ -1,4 +1,4 @@
-"""Checks on what your own gradient survives: report card, memory, and no class."""
+"""Checks on the report card, and on a gradient without a class."""
 
 import torch
 
@@ -71,46 +71,6 @@ def _in_a_line(row):
     return f"the row {row.name!r} is {row.status}: {message}{numbers}.{remedy}"
 
 
-def _sign(x):
-    return value_with_gradient_of(x.sign(), torch.where(x.abs() <= 1, x, 0))
-
-
-@check_of("14.2", "A byte for each number, and no NaN.", draw_wrong=draw_against(_sign, RANGE))
-def check_frugal_sign(answer):
-    x, y = run_on_leaves(answer, X)
-    mistakes = {"sign(0) is 0.": torch.where(X >= 0, 1.0, -1.0)}
-    expect_each("value", X, y, X.sign(), mistakes=mistakes)
-    inside = X.abs() <= 1
-    (gradient,) = gradients_for(UPSTREAM, y, x)
-    mistakes = {
-        "The two bounds count as inside.": X.abs() < 1,
-        "It is the other way round: grad_output inside, 0 outside.": X.abs() > 1,
-        "Only one of the two sides is cut.": X <= 1,
-        "Outside of -1 to 1 the gradient is 0.": torch.ones(len(X)),
-        "That is torch's own gradient of sign.": 0 * X,
-    }
-    expect_slope("gradient", X, gradient, inside.float(), mistakes)
-    infinite = torch.inf * UPSTREAM[: len(X)].sign()
-    (gradient,) = gradients_for(infinite, y, x)
-    why = "0 · inf is NaN: choose with torch.where(inside, grad_output, 0) instead of a product."
-    right = torch.where(inside, infinite, 0.0)
-    expect_each("gradient", X, gradient, right, why, upstream=infinite)
-    expect_also(answer, _sign, MORE)
-    kept, x_is_kept = bytes_kept(answer)
-    if kept > 1:
-        what = "x itself is kept" if x_is_kept else "what is kept is not a tensor of bools"
-        raise Wrong(
-            f"kept for backward: yours {kept:g} bytes for each number, expected 1: {what}. A bool "
-            "is enough, and x.abs() <= 1 is a tensor of bools."
-        )
-    if kept == 0:
-        raise Wrong(
-            "kept for backward: yours 0 bytes for each number, expected 1. The mask is hidden in "
-            "an attribute of ctx or elsewhere, so torch does not notice if it is overwritten, and "
-            "saved_tensors cannot measure it. Pass it to ctx.save_for_backward."
-        )
-
-
 def _step(x):
     return (x >= 0).to(x.dtype)
 
@@ -120,7 +80,7 @@ def _step_like_relu(x):
 
 
 @check_of(
-    "14.3",
+    "14.2",
     "Exact for every number, in reverse and in forward mode.",
     draw_wrong=draw_against(_step_like_relu, RANGE),
 )

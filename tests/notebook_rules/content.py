@@ -158,7 +158,7 @@ BY_CHANCE = {
         "two-classes": "the name of a class",
         "ties-zeros": "ties of other functions",
     },
-    "16_discrete_choices.ipynb": {"of-y-explained": "the prose has long given the answer"},
+    "23_a_codebook.ipynb": {"of-y-explained": "the prose has long given the answer"},
 }
 WORD = re.compile(r"-?\d+(?:\.\d*)?(?:e[+-]?\d+)?|[^\W\d]\w*")
 

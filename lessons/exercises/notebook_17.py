@@ -1,90 +1,12 @@
-"""Checks on the training loop: accumulate, clip, step in half precision, checkpoint."""
+"""Checks on clipping and half precision."""
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from autograd_surprises.numerics import short_number
-from lessons.exercises.answers import as_number, call_answer, expect_close, expect_tensor, same
+from lessons.exercises.answers import as_number, call_answer, expect_close, same
 from lessons.exercises.arguments import random_tensors
 from lessons.exercises.registry import Wrong, check_of
-from lessons.saved_tensors import saved_tensors
-
-IGNORED = -100
-
-
-def _batches(lengths, ignored, like):
-    """Batches for a weight `like` this; so many labels at the end of each are not to be counted."""
-    tokens = random_tensors(0, *((length, len(like)) for length in lengths))
-    made = []
-    for rows, count in zip(tokens, ignored, strict=True):
-        labels = torch.arange(len(rows)) % 3
-        labels[len(rows) - count :] = IGNORED
-        made.append((rows.to(like.dtype), labels))
-    return made
-
-
-def _weighted_gradient(weight, batches, factors):
-    """The gradient of the sum of factor · (sum of the losses of a batch)."""
-    weight = weight.detach().clone().requires_grad_()
-    for (tokens, labels), factor in zip(batches, factors, strict=True):
-        (factor * F.cross_entropy(tokens @ weight, labels, reduction="sum")).backward()
-    return weight.grad
-
-
-def _mistakes_of_divisors(weight, batches):
-    counts = [int((labels != IGNORED).sum()) for _, labels in batches]
-    if 0 in counts:  # a mean of no label is NaN
-        return {}
-    number, total, length = len(counts), sum(counts), sum(len(labels) for _, labels in batches)
-    factors = {
-        "Each batch counts the same, so a label of a short one counts more than one of a long one: "
-        "divide sums by the number of all labels.": [1 / c / number for c in counts],
-        "The means are added up, and nothing divides them.": [1 / c for c in counts],
-        "The first batch is divided by 1, the second by 2: they count less and less.": [
-            1 / c / k for k, c in enumerate(counts, 1)
-        ],
-        f"Tokens whose label is {IGNORED} are counted, too.": [1 / length] * number,
-        "The sums are divided by the number of batches, expected the number of labels.": (
-            [1 / number] * number
-        ),
-        "That is the sum over all labels, expected their mean.": [1.0] * number,
-        "It is divided twice: by the labels, and by the batches.": [1 / total / number] * number,
-    }
-    return {why: _weighted_gradient(weight, batches, each) for why, each in factors.items()}
-
-
-LAST_WEIGHT = "of a float32 weight of shape (6, 5)"
-
-
-@check_of(
-    "15.1",
-    "The gradient of one large batch, whatever the lengths.",
-    inputs=[
-        ("for 2, 5 and 9 tokens", 1, (4, 3), torch.float64, (2, 5, 9), (0, 1, 3)),
-        ("if one batch has no label", 1, (4, 3), torch.float64, (3, 4), (0, 4)),
-        (LAST_WEIGHT, 2, (6, 5), torch.float32, (1, 7, 3, 4), (0, 2, 0, 1)),
-    ],
-)
-def check_accumulated(answer, where, seed, shape, dtype, lengths, ignored):
-    start = random_tensors(seed, shape)[0].to(dtype)
-    batches = _batches(lengths, ignored, start)
-    mistakes = _mistakes_of_divisors(start, batches)
-    weight, passes = start.clone().requires_grad_(), []
-    weight.register_hook(passes.append)
-    found = call_answer(answer, weight, batches)
-    count = sum(int((labels != IGNORED).sum()) for _, labels in batches)
-    expected = _weighted_gradient(start, batches, [1 / count] * len(batches))
-    expect_tensor(f"gradient {where}", found, expected.shape, "Return weight.grad.")
-    if len(passes) == len(batches) and same(found, passes[-1]):
-        mistakes = {"Only the last batch is left: keep .grad between the batches.": found}
-    expect_close(f"gradient {where}", found, expected, mistakes)
-    if len(passes) != len(batches):
-        raise Wrong(
-            f"the gradient is right, but backward reached weight {len(passes)} times for "
-            f"{len(batches)} batches. One backward for each batch frees its graph before the next "
-            "one is built."
-        )
 
 
 def _flat(tensors):
@@ -127,7 +49,7 @@ THREE = [3 * g.float() for g in random_tensors(3, (3,), (), (2, 1, 2))]
 
 
 @check_of(
-    "15.2",
+    "17.1",
     "Shorter, and in the same direction.",
     inputs=[
         ("long", LONG, 2.0),
@@ -164,6 +86,7 @@ STEPS = (  # the true gradient of two weights and a bias; its length is 0.5, 5, 
     ("an infinite gradient", (float("inf"), 2.0, 1.0)),
     ("a step after the one that was skipped", (-2.4, 3.2, -3.0)),
 )
+
 NO_UPDATE = "scaler.update() is missing: it ends the step."
 CURES = {
     "unscale_() has already": f"scaler.unscale_ is called twice for one step, or {NO_UPDATE}",
@@ -175,7 +98,7 @@ CURES = {
 
 
 @check_of(
-    "15.3",
+    "17.2",
     "Clipped at its true length, and an infinite gradient is skipped.",
     inputs=[  # a factor of the gradients, shapes of the parameters, scale, limit (not 1)
         (torch.tensor(1.0).double(), ((2,), (1,)), 1024.0, 2.0),
@@ -249,77 +172,3 @@ def _mistakes_of_order(gradient, factor, scale, limit, shapes):
         "It is never divided by the scale.": of_scaled,
         "The gradient of the step before is still in .grad: optimizer.zero_grad().": kept,
     }
-
-
-class AdaptedBlock(nn.Module):
-    """A frozen layer, an adapter of rank 2 beside it, and dropout."""
-
-    def __init__(self, width, generator):
-        super().__init__()
-        frozen, down, up = (
-            torch.randn(shape, generator=generator) / shape[0] ** 0.5
-            for shape in ((width, width), (width, 2), (2, width))
-        )
-        self.frozen = nn.Parameter(frozen, requires_grad=False)
-        self.down, self.up = nn.Parameter(down), nn.Parameter(up)
-
-    def forward(self, x):
-        return F.dropout(torch.tanh(x @ self.frozen + x @ self.down @ self.up), 0.5)
-
-
-@check_of(
-    "15.4",
-    "Every adapter has its gradient, and the graph keeps only the inputs.",
-    inputs=[(6, 8, 4, torch.float32), (3, 5, 2, torch.float64)],
-)
-def check_checkpointed(answer, rows, width, number, dtype):
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(rows, width, generator=generator).to(dtype)
-    blocks = [AdaptedBlock(width, generator).to(dtype) for _ in range(number)]
-    with torch.random.fork_rng():
-        expected, gradients, _ = _run_once(_run_plainly, blocks, x)
-        found, yours, kept = _run_once(answer, blocks, x)
-    expect_close("value", found, expected)
-    for name, right in gradients.items():
-        mine = yours[name]
-        if right is None and mine is not None:
-            raise Wrong(f"{name}: yours has a gradient, but this weight is to stay frozen.")
-        if right is not None:
-            why = "Does forward draw the same dropout when it runs again in backward?"
-            if mine is None:
-                why = "Nothing inside this checkpoint was recorded."
-            expect_close(f"gradient of {name}", mine, right, why=why)
-    most = x.nbytes * len(blocks)
-    if kept > most:
-        raise Wrong(
-            f"kept for backward: yours {kept} bytes, expected at most {most}, the inputs of "
-            f"the {len(blocks)} blocks. Run every block in a checkpoint."
-        )
-
-
-def _run_plainly(blocks, x):
-    for block in blocks:
-        x = block(x)
-    return x
-
-
-def _run_once(answer, blocks, x):
-    """The value, {name: gradient}, and the bytes that the graph keeps; always the same dropout."""
-    model = nn.ModuleList(blocks)
-    for name, parameter in model.named_parameters():
-        parameter.requires_grad_("frozen" not in name)
-        parameter.grad = None
-    torch.manual_seed(0)
-    with saved_tensors() as saved:
-        y = call_answer(answer, blocks, x.clone())
-    expect_tensor("value", y, x.shape)
-    if torch.equal(y, x):
-        raise Wrong("the result is x itself: each block gets what the one before it returned.")
-    if not y.requires_grad:
-        raise Wrong(
-            "the result has no grad_fn. A reentrant checkpoint records nothing if "
-            "none of its *inputs* requires a gradient; what its weights require does not count."
-        )
-    kept = saved.bytes
-    (y**2).sum().backward()
-    return y.detach(), {name: p.grad for name, p in model.named_parameters()}, kept

@@ -1,53 +1,7 @@
-"""Right and wrong answers on the training loop: other divisors, other lengths, another order."""
-
-import warnings
+"""Right and wrong answers on clipping and half precision."""
 
 import torch
-import torch.nn.functional as F
-from torch import nn
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
-from torch.utils.checkpoint import checkpoint
-
-
-def accumulated(loss_of):
-    """loss_of(scores, labels, batches, k): the loss of batch k."""
-
-    def accumulate(weight, batches):
-        for k, (tokens, labels) in enumerate(batches):
-            loss_of(tokens @ weight, labels, batches, k).backward()
-        return weight.grad
-
-    return accumulate
-
-
-def sums(scores, labels):
-    return F.cross_entropy(scores, labels, reduction="sum")
-
-
-def counted(batches):
-    return sum((labels != -100).sum() for _, labels in batches)
-
-
-def right(scores, labels, batches, k):
-    return sums(scores, labels) / counted(batches)
-
-
-def all_at_once(weight, batches):
-    tokens, labels = (torch.cat(each) for each in zip(*batches, strict=True))
-    F.cross_entropy(tokens @ weight, labels).backward()
-    return weight.grad
-
-
-def cleared(weight, batches):
-    for k, (tokens, labels) in enumerate(batches):
-        weight.grad = None
-        right(tokens @ weight, labels, batches, k).backward()
-    return weight.grad
-
-
-def returns_the_loss(weight, batches):
-    accumulated(right)(weight, batches)
-    return torch.tensor(0.0)
 
 
 def whole_length(gradients):
@@ -188,71 +142,6 @@ def step_unscaled(parameters, optimizer, scaler, loss, limit):
     optimizer.step()
 
 
-def each_in(run):
-    def run_blocks(blocks, x):
-        for block in blocks:
-            x = run(block, x)
-        return x
-
-    return run_blocks
-
-
-def reentrant(block, x):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return checkpoint(block, x, use_reentrant=True)
-
-
-def unfrozen(block, x):
-    block.requires_grad_()
-    return checkpoint(block, x, use_reentrant=False)
-
-
-def each_from_the_start(blocks, x):
-    for block in blocks:
-        checkpoint(block, x, use_reentrant=False)
-    return x
-
-
-def first_without(blocks, x):
-    x = blocks[0](x)
-    return each_in(reentrant)(blocks[1:], x)
-
-
-def only_the_last(blocks, x):
-    with torch.no_grad():
-        x = each_in(lambda block, x: block(x))(blocks[:-1], x)
-    return checkpoint(blocks[-1], x, use_reentrant=False)
-
-
-# ---- right ones, besides the folded solution
-
-
-def accumulated_once(weight, batches):
-    """Adds the losses up in .grad, and divides that at the end."""
-    count = 0
-    for tokens, labels in batches:
-        F.cross_entropy(tokens @ weight, labels, reduction="sum").backward()
-        count += (labels != -100).sum()
-    weight.grad /= count
-    return weight.grad
-
-
-def accumulated_outside(weight, batches):
-    count = sum((labels != -100).sum() for _, labels in batches)
-    return sum(
-        torch.autograd.grad(F.cross_entropy(t @ weight, y, reduction="sum"), weight)[0] / count
-        for t, y in batches
-    )
-
-
-def means_weighted(weight, batches):
-    counts = [(labels != -100).sum() for _, labels in batches]
-    for (tokens, labels), count in zip(batches, counts, strict=True):
-        (F.cross_entropy(tokens @ weight, labels) * count / sum(counts)).backward()
-    return weight.grad
-
-
 def clipped_as_torch_does(gradients, limit):
     copies = [g.clone().requires_grad_() for g in gradients]
     for clipped, g in zip(copies, gradients, strict=True):
@@ -282,88 +171,24 @@ def clipped_by_a_larger_limit(parameters, optimizer, scaler, loss, limit):
     return length / scale
 
 
-def input_that_requires(blocks, x):
-    x = x.detach().requires_grad_()
-    for block in blocks:
-        x = checkpoint(block, x, use_reentrant=True)
-    return x
-
-
-def not_reentrant(blocks, x):
-    for block in blocks:
-        x = checkpoint(block, x, use_reentrant=False)
-    return x
-
-
 RIGHT = {
-    "15.1": {
-        "divided at the end": accumulated_once,
-        "without .grad": accumulated_outside,
-        "means, weighted": means_weighted,
-        "in float32": lambda weight, batches: accumulated_outside(weight, batches).float(),
-    },
-    "15.2": {
+    "17.1": {
         "as torch does": clipped_as_torch_does,
         "a tuple": lambda gradients, limit: tuple(clipped_as_torch_does(gradients, limit)),
         "in float32": lambda gradients, limit: [
             g.float() for g in clipped_as_torch_does(gradients, limit)
         ],
     },
-    "15.3": {
+    "17.2": {
         "zeroed at the end": zeroed_at_the_end,
         "a larger limit": clipped_by_a_larger_limit,
         "a float": lambda *args: float(Loop()(*args)),
         "a tensor of shape (1,)": lambda *args: Loop()(*args)[None],
     },
-    "15.4": {
-        "not reentrant": not_reentrant,
-        "an input that requires": input_that_requires,
-        "all in one": lambda blocks, x: checkpoint(nn.Sequential(*blocks), x, use_reentrant=False),
-    },
 }
 
 WRONG = {
-    "15.1": {
-        "as most loops do": (
-            accumulated(lambda s, y, b, k: F.cross_entropy(s, y) / len(b)),
-            "for 2, 5 and 9 tokens … Each batch counts the same",
-        ),
-        "means added up": (
-            accumulated(lambda s, y, b, k: F.cross_entropy(s, y)),
-            "nothing divides them",
-        ),
-        "batches so far": (
-            accumulated(lambda s, y, b, k: F.cross_entropy(s, y) / (k + 1)),
-            "divided by 1, the second by 2",
-        ),
-        "padding counts": (
-            accumulated(lambda s, y, b, k: sums(s, y) / sum(len(labels) for _, labels in b)),
-            "Tokens whose label is -100",
-        ),
-        "sums by batches": (
-            accumulated(lambda s, y, b, k: sums(s, y) / len(b)),
-            "The sums are divided by the number of batches",
-        ),
-        "sums": (accumulated(lambda s, y, b, k: sums(s, y)), "That is the sum over all labels"),
-        "divided twice": (
-            accumulated(lambda s, y, b, k: right(s, y, b, k) / len(b)),
-            "It is divided twice",
-        ),
-        "the number of this exercise": (
-            accumulated(lambda s, y, b, k: sums(s, y) / 12),
-            "if one batch has no label",
-        ),
-        "all at once": (all_at_once, "backward reached weight 1 times for 3 batches"),
-        "cleared in the loop": (cleared, "Only the last batch is left"),
-        "a result in float32, of padding": (
-            lambda weight, batches: accumulated(
-                lambda s, y, b, k: sums(s, y) / sum(len(labels) for _, labels in b)
-            )(weight, batches).float(),
-            "for 2, 5 and 9 tokens … Tokens whose label is -100",
-        ),
-        "returns a loss": (returns_the_loss, "yours has shape () … Return weight.grad"),
-    },
-    "15.2": {
+    "17.1": {
         "each alone": (each_alone, "Each tensor is clipped by its own length"),
         "by value": (
             lambda gradients, limit: [g.clamp(-limit, limit) for g in gradients],
@@ -400,7 +225,7 @@ WRONG = {
             "needs a list of 2 tensors, got Tensor",
         ),
     },
-    "15.3": {
+    "17.2": {
         "as it was": (
             Loop(zero=nothing, unscale=nothing),
             "a short gradient … clipped while it is still multiplied",
@@ -458,37 +283,5 @@ WRONG = {
         ),
         "clipped by value": (Loop(clip=clipped_value), "Each element is clipped"),
         "length afterwards": (Loop(clip=length_afterwards), "before clipping: yours 2, expected 5"),
-    },
-    "15.4": {
-        "as it was": (each_in(reentrant), "no grad_fn … none of its *inputs*"),
-        "no checkpoint": (each_in(lambda block, x: block(x)), "kept for backward: yours"),
-        "unfrozen": (each_in(unfrozen), "0.frozen: yours has a gradient"),
-        "another dropout": (
-            each_in(
-                lambda block, x: checkpoint(block, x, use_reentrant=False, preserve_rng_state=False)
-            ),
-            "gradient of 0.down … the same dropout",
-        ),
-        "first one without": (first_without, "kept for backward … Run every block"),
-        "only the last": (only_the_last, "gradient of 0.down: yours … Nothing inside"),
-        "the input returned": (each_from_the_start, "the result is x itself"),
-        "detached": (
-            each_in(lambda block, x: checkpoint(block, x, use_reentrant=False).detach()),
-            "no grad_fn",
-        ),
-        "covered": (
-            lambda blocks, x: each_in(reentrant)(blocks, x).requires_grad_(),
-            "gradient of 0.down … Nothing inside this checkpoint was recorded",
-        ),
-        "in eval": (
-            each_in(
-                lambda block, x: checkpoint(
-                    lambda x: torch.tanh(x @ block.frozen + x @ block.down @ block.up),
-                    x,
-                    use_reentrant=False,
-                )
-            ),
-            "value [0, 0]",
-        ),
     },
 }

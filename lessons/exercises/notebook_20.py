@@ -1,0 +1,57 @@
+"""Check on several processes."""
+
+import torch
+
+from lessons.exercises.answers import call_answer, expect_close, expect_tensor
+from lessons.exercises.arguments import random_tensors
+from lessons.exercises.registry import Wrong, check_of
+
+
+@check_of(
+    "20.1",
+    "Every sample counts the same, wherever it is.",
+    inputs=[
+        ((2, 2), torch.float64),
+        ((1, 3), torch.float64),
+        ((1, 2, 5), torch.float32),
+        ((3, 0), torch.float64),
+    ],
+)
+def check_loss_of_process(answer, lengths, dtype):
+    everywhere, processes = sum(lengths), len(lengths)
+    (weight,) = random_tensors(everywhere, (everywhere,))
+    weight = weight.to(dtype).requires_grad_()
+    shares = (weight**2).split(list(lengths))
+    yours = [call_answer(answer, losses, everywhere, processes) for losses in shares]
+    samples = f"samples {' + '.join(map(str, lengths))}"
+    where = f"gradient of the mean over {samples}"
+    for each in yours:
+        if not isinstance(each, torch.Tensor) or not each.requires_grad:
+            raise Wrong(f"{where}: your loss has no history, so nothing is trained.")
+        expect_tensor("loss of one process", each, (), "Add up the losses.")
+        if torch.autograd.grad(each, weight, allow_unused=True, retain_graph=True)[0] is None:
+            raise Wrong(
+                f"{where}: a loss of yours does not lead back to the weights, so its backward "
+                "reaches none of them, and DDP in the other processes waits for it. An empty "
+                "losses.sum() is 0, too, and does lead there."
+            )
+    sums = [share.sum() for share in shares]
+    mistakes = {
+        "That is a mean of means: each process counts the same.": [s.mean() for s in shares],
+        "DDP divides by the number of processes once more.": [s / everywhere for s in sums],
+        "That is the sum divided by the number of processes.": sums,
+        "The number of processes belongs into the product, not the divisor.": [
+            s / everywhere / processes for s in sums
+        ],
+    }
+    wrong = {why: _as_ddp(losses, weight) for why, losses in mistakes.items()}
+    expect_close(where, _as_ddp(yours, weight), 2 * weight / everywhere, wrong)
+    mean = torch.stack([each.to(dtype) for each in yours]).mean()
+    why = "The mean of no sample is 0 / 0: take the sum."
+    expect_close(f"mean of the losses of {samples}", mean, (weight**2).mean(), why=why)
+
+
+def _as_ddp(losses, weight):
+    """The mean of the gradients of all processes."""
+    gradients = [torch.autograd.grad(loss, weight, retain_graph=True)[0] for loss in losses]
+    return torch.stack(gradients).mean(0)

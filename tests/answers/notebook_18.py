@@ -1,0 +1,176 @@
+"""Right and wrong answers on checkpoints and frozen networks."""
+
+import copy
+import warnings
+
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+
+def each_in(run):
+    def run_blocks(blocks, x):
+        for block in blocks:
+            x = run(block, x)
+        return x
+
+    return run_blocks
+
+
+def reentrant(block, x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return checkpoint(block, x, use_reentrant=True)
+
+
+def unfrozen(block, x):
+    block.requires_grad_()
+    return checkpoint(block, x, use_reentrant=False)
+
+
+def each_from_the_start(blocks, x):
+    for block in blocks:
+        checkpoint(block, x, use_reentrant=False)
+    return x
+
+
+def first_without(blocks, x):
+    x = blocks[0](x)
+    return each_in(reentrant)(blocks[1:], x)
+
+
+def only_the_last(blocks, x):
+    with torch.no_grad():
+        x = each_in(lambda block, x: block(x))(blocks[:-1], x)
+    return checkpoint(blocks[-1], x, use_reentrant=False)
+
+
+def input_that_requires(blocks, x):
+    x = x.detach().requires_grad_()
+    for block in blocks:
+        x = checkpoint(block, x, use_reentrant=True)
+    return x
+
+
+def not_reentrant(blocks, x):
+    for block in blocks:
+        x = checkpoint(block, x, use_reentrant=False)
+    return x
+
+
+def nothing_recorded(image, target, network):
+    with torch.no_grad():
+        return (network(image) - network(target)).square().mean()
+
+
+def features_detached(image, target, network):
+    network.requires_grad_(False)
+    difference = network(image).detach() - network(target)
+    return difference.square().mean()
+
+
+def in_eval(image, target, network):
+    return (network.eval()(image) - network(target.detach())).square().mean()
+
+
+def flag_of_the_module(image, target, network):
+    network.requires_grad = False
+    return in_eval(image, target, network)
+
+
+def target_not_detached(image, target, network):
+    network.requires_grad_(False)
+    return (network(image) - network(target)).square().mean()
+
+
+def sum_of_squares(image, target, network):
+    network.requires_grad_(False)
+    return (network(image) - network(target.detach())).square().sum()
+
+
+# ---- right ones, besides the folded solution
+
+
+def through_functional_call(image, target, network):
+    fixed = {name: p.detach() for name, p in network.named_parameters()}
+    goal = network(target).detach()
+    seen = torch.func.functional_call(network, fixed, image)
+    return torch.nn.functional.mse_loss(seen, goal)
+
+
+def one_by_one(image, target, network):
+    for parameter in network.parameters():
+        parameter.requires_grad = False
+    with torch.no_grad():
+        goal = network(target)
+    return ((network(image) - goal) ** 2).mean()
+
+
+def through_a_copy(image, target, network):
+    with torch.inference_mode():
+        goal = network(target)
+    fixed = copy.deepcopy(network).requires_grad_(False)
+    return (fixed(image) - goal.clone()).square().mean()
+
+
+RIGHT = {
+    "18.1": {
+        "not reentrant": not_reentrant,
+        "an input that requires": input_that_requires,
+        "all in one": lambda blocks, x: checkpoint(nn.Sequential(*blocks), x, use_reentrant=False),
+    },
+    "18.2": {
+        "functional_call": through_functional_call,
+        "one by one": one_by_one,
+        "a frozen copy": through_a_copy,
+    },
+}
+
+WRONG = {
+    "18.1": {
+        "as it was": (each_in(reentrant), "no grad_fn … none of its *inputs*"),
+        "no checkpoint": (each_in(lambda block, x: block(x)), "kept for backward: yours"),
+        "unfrozen": (each_in(unfrozen), "0.frozen: yours has a gradient"),
+        "another dropout": (
+            each_in(
+                lambda block, x: checkpoint(block, x, use_reentrant=False, preserve_rng_state=False)
+            ),
+            "gradient of 0.down … the same dropout",
+        ),
+        "first one without": (first_without, "kept for backward … Run every block"),
+        "only the last": (only_the_last, "gradient of 0.down: yours … Nothing inside"),
+        "the input returned": (each_from_the_start, "the result is x itself"),
+        "detached": (
+            each_in(lambda block, x: checkpoint(block, x, use_reentrant=False).detach()),
+            "no grad_fn",
+        ),
+        "covered": (
+            lambda blocks, x: each_in(reentrant)(blocks, x).requires_grad_(),
+            "gradient of 0.down … Nothing inside this checkpoint was recorded",
+        ),
+        "in eval": (
+            each_in(
+                lambda block, x: checkpoint(
+                    lambda x: torch.tanh(x @ block.frozen + x @ block.down @ block.up),
+                    x,
+                    use_reentrant=False,
+                )
+            ),
+            "value [0, 0]",
+        ),
+    },
+    "18.2": {
+        "no_grad around all": (nothing_recorded, "the value is right … has no history"),
+        "the features are detached": (features_detached, "image.grad: yours None … cuts its path"),
+        "eval() instead of freezing": (in_eval, "0.weight … eval() does not freeze it"),
+        "the module's own requires_grad": (
+            flag_of_the_module,
+            "0.weight … network.requires_grad = False … is a method",
+        ),
+        "the target is trained, too": (
+            target_not_detached,
+            "target.grad … expected None … Only the image",
+        ),
+        "the sum": (sum_of_squares, "loss: yours … That is the sum, expected the mean."),
+    },
+}
