@@ -12,7 +12,7 @@ from helpers.curves.axes import union
 from helpers.curves.figures import title_with
 from helpers.curves.numbers import GradientCurve
 from helpers.explore.callbacks import Alert, error_line, in_this_thread
-from helpers.explore.controls import control, positions
+from helpers.explore.controls import control, in_rows, positions
 from helpers.explore.explorer import Explorer, explore
 from helpers.explore.range_search import RangeSearch
 from lessons.drawings import TypedDrawing
@@ -58,7 +58,7 @@ class Playground(WithStoredOutput, ipywidgets.VBox):
         self.formula = _field(FORMULA, EXAMPLES[0].formula, "a formula in x")
         self.gradient = _field("gradient =", EXAMPLES[0].gradient, "empty for autograd's own")
         self.examples = [self._example(typed) for typed in EXAMPLES]
-        self.message, self.rows = Alert(), ipywidgets.VBox()
+        self.message = Alert()
         self.message.layout.min_height = "30px"  # so that nothing below it jumps
         self.drawing = TypedDrawing()
         self.figure = self.drawing.figure
@@ -68,13 +68,14 @@ class Playground(WithStoredOutput, ipywidgets.VBox):
         self._show(EXAMPLES[0])
         self.picture = LivePicture(self.figure, self.drawing.moving)
         self.picture.refresh()
+        self.rows = in_rows([], self.picture.size[0])
         self._place_sliders()
         typed = in_this_thread(self._on_text)
         for field in (self.formula, self.gradient):
             field.observe(typed, "value")
         buttons = ipywidgets.HBox(self.examples, layout={"flex_flow": "row wrap"})
         fields = [self.formula, self.gradient, buttons, self.message]
-        super().__init__([*fields, self.rows, self.picture, self.picture.stored])
+        super().__init__([*fields, self.picture, self.picture.stored, self.rows])
 
     @property
     def sliders(self) -> dict[str, ipywidgets.FloatSlider]:

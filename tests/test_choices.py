@@ -1,4 +1,4 @@
-"""The four choices of notebooks 21 and 22: their exact gradient, and what each estimator gets wrong."""
+"""The four choices of notebook 21: their exact gradient, and what each estimator gets wrong."""
 
 import ast
 import itertools

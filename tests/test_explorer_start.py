@@ -5,7 +5,6 @@ Time is told by a fake clock, which stands still except where a drawing works or
 
 import asyncio
 import math
-import re
 import subprocess
 import sys
 import warnings
@@ -179,7 +178,7 @@ def test_quick_settings_follow_each_other_at_once(clock):
     assert seen == set(), "a line that comes and goes would flicker"
 
 
-def test_the_axes_change_once_and_a_line_says_why(clock):
+def test_the_axes_change_once_and_no_line_distracts_from_the_picture(clock):
     async def cell():
         explorer, tops, lines = slide(Bar(clock, seconds=0.17)), [], []
         async for _ in pass_time():
@@ -190,10 +189,7 @@ def test_the_axes_change_once_and_a_line_says_why(clock):
     tops, lines = in_a_kernel(clock, cell)
     changed = tops.index(16)
     assert set(tops[:changed]) == {1} and set(tops[changed:]) == {16}
-    said = [re.search(r"finding the range of the axes: (\d+) of 17", line) for line in lines]
-    numbers = [int(match[1]) for match in said if match]
-    assert numbers == sorted(numbers) and len(set(numbers)) > 3
-    assert 'role="status"' in lines[changed - 1] and set(lines[changed:]) == {""}
+    assert set(lines) == {""}
 
 
 def test_the_axes_do_not_change_under_a_moving_hand(clock):
@@ -216,16 +212,16 @@ def test_the_axes_do_not_change_under_a_moving_hand(clock):
 
 
 @pytest.mark.parametrize("seconds, most", [(10.0, 0), (0.5, 1), (0.2, 15)])
-def test_a_slow_function_is_left_alone_and_a_line_says_so(clock, seconds, most):
+def test_a_slow_function_is_left_alone(clock, seconds, most):
     drawing = Bar(clock, seconds)
 
     async def cell():
         explorer = slide(drawing)
         await rest()
-        assert f"stopped after {most} of 17" in explorer.message.value
+        assert explorer.message.value == ""
         assert drawing.top == max([1, *drawing.measured])
         explorer.set(k=2.0)
-        assert explorer.message.value == "" and drawing.top >= 2
+        assert drawing.top >= 2
 
     in_a_kernel(clock, cell)
     assert len(drawing.measured) == most

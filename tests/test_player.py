@@ -20,12 +20,12 @@ def explorer():
 
 @pytest.fixture
 def player(explorer):
-    (player,) = (row for row in explorer.children if isinstance(row, Player))
+    (player,) = (each for each in explorer.children[-2].children if isinstance(each, Player))
     return player
 
 
 def test_only_what_can_be_played_has_buttons(explorer, player):
-    assert explorer.children[:2] == (player, explorer.sliders["width"])
+    assert explorer.children[-2].children == (player, explorer.sliders["width"])
     assert player.children[0] is explorer.sliders["steps"]
 
 

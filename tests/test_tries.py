@@ -1,4 +1,4 @@
-"""Buttons under a picture that set its controls."""
+"""Buttons above a picture that set its controls."""
 
 import json
 
@@ -23,7 +23,12 @@ def explorer():
         low=(-2.0, 0.0, 0.5),
         high=(0.0, 3.0, 0.5),
         kind=["up", "down"],
-        tries={"high": [2, 0.5, 3.0], ("low", "kind"): [(-2.0, "down"), (0.0, "up")]},
+        tries={
+            "high": [2, 0.5, 3.0],
+            ("low", "kind"): [(-2.0, "down"), (0.0, "up")],
+            ("low", "high"): {"a wide range": (-2.0, 2.5)},
+            "kind": {"upside down": "down"},
+        },
     )
 
 
@@ -39,18 +44,26 @@ def test_a_button_moves_its_controls_and_no_others(explorer):
     assert {label: list(row) for label, row in rows.items()} == {
         "try: high": ["2", "0.5", "3"],
         "try: low, kind": ["-2, down", "0, up"],
+        "try:": ["a wide range", "upside down"],
     }
     rows["try: high"]["2"].click()
     rows["try: low, kind"]["-2, down"].click()
     assert explorer.values == {"low": -2.0, "high": 2.0, "kind": "down"}
     assert explorer.summary.startswith("scaled, low=-2, high=2, kind=down: value -2 to 2")
-    assert rows["try: low, kind"]["-2, down"].tooltip == "low, kind: -2, down"
+    assert rows["try: low, kind"]["-2, down"].tooltip == "low = -2, kind = down"
+    rows["try:"]["a wide range"].click()
+    assert explorer.values == {"low": -2.0, "high": 2.5, "kind": "down"}
 
 
-def test_the_buttons_are_below_the_picture(explorer):
-    places = [explorer.children.index(part) for part in (explorer.picture, explorer.message)]
+def test_the_buttons_are_above_the_picture_and_the_controls_below(explorer):
     rows = [k for k, row in enumerate(explorer.children) if isinstance(row, ipywidgets.HBox)]
-    assert places[0] < rows[0] and rows[-1] < places[1]
+    (controls,) = (
+        row
+        for row in explorer.children
+        if {*explorer.sliders.values()} <= {*getattr(row, "children", ())}
+    )
+    places = [explorer.children.index(part) for part in (explorer.picture, controls)]
+    assert rows[-1] < places[0] < places[1]
 
 
 def test_a_button_whose_setting_raises_says_so(explorer):
@@ -63,7 +76,7 @@ def test_a_button_whose_setting_raises_says_so(explorer):
     "tries, kind, said",
     [
         ([2.0], TypeError, "tries needs a dict"),
-        ({"high": 2.0}, TypeError, "a list of values for 'high', got 2.0"),
+        ({"high": 2.0}, TypeError, "a list of values for 'high', or a dict .* got 2.0"),
         ({"height": [2.0]}, TypeError, "no control 'height' here, only low, high, kind"),
         ({"high": [3.5]}, ValueError, "high needs to be from 0.0 to 3.0, got 3.5"),
         ({"high": ["1"]}, ValueError, "high needs to be from 0.0 to 3.0, got '1'"),
@@ -86,14 +99,15 @@ def test_a_page_without_a_kernel_has_the_same_settings(explorer, monkeypatch):
     frozen, buttons = freeze(explorer), buttons_of(explorer)
     texts = json.loads(unpacked(frozen["texts"]))
     low, high, kind = (len(control["values"]) for control in frozen["controls"])
-    assert (low, high, kind) == (3, 6, 2)  # of high, three, and 1, which is shown, 0.5 and 2
+    assert (low, high, kind) == (3, 7, 2)  # of high, three, and 1, which is shown, 0.5, 2 and 2.5
     start = [control["start"] for control in frozen["controls"]]
     for row in frozen["tries"]:
-        for text, places in row["options"]:
+        for text, title, places in row["options"]:
             explorer.set(low=-1.0, high=1.0, kind="up")
             at = [places.get(k, place) for k, place in enumerate(start)]
             k = (at[0] * high + at[1]) * kind + at[2]
-            button = buttons[f"try: {row['name']}"][text]
+            button = buttons[row["label"]][text]
+            assert button.tooltip == title
             if text == "3":
                 assert "too high" in texts[k][1]
                 continue

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter, ScalarFormatter
 
 from autograd_surprises.show.findings import with_code
+from autograd_surprises.show.parts import parts_of
 from autograd_surprises.show.stroke_recorder import CSS_DPI, StrokeRecorder, unhinted
 
 # Decided by what the page shows beside it, so nothing flashes while a live picture loads. In the
@@ -55,6 +56,7 @@ class LivePicture(anywidget.AnyWidget):
     styles = traitlets.List().tag(sync=True)
     glyphs = traitlets.List().tag(sync=True)
     axes = traitlets.List().tag(sync=True)
+    parts = traitlets.List().tag(sync=True)
     handles = traitlets.List().tag(sync=True)
     words = traitlets.List().tag(sync=True)
     summary = traitlets.Unicode().tag(sync=True)
@@ -134,6 +136,7 @@ class LivePicture(anywidget.AnyWidget):
                 self._start_tables()
             if self.changed:
                 self.frame = self._recorder.record(self._figure)
+                self.parts = parts_of(self._figure)
                 self.changed = False
                 self.size = [round(inches * CSS_DPI) for inches in self._figure.get_size_inches()]
                 self.axes = [_about(ax) for ax in self._figure.axes if ax.get_visible()]

@@ -281,6 +281,37 @@ function ownerAndName(text) {
 
 const MANY = 4; // functions that fit into one text
 
+// ---- Narrow pages -----------------------------------------------------------------------------
+
+const SMALLEST_TEXT = 11; // pixels of the page
+
+// How the parts of a picture flow in a room of this width: [x, y, width, height] of each part, where it
+// goes, and the size of all. Each group of parts begins a new line. Lengths are pixels of the picture.
+function flowed(groups, room) {
+  const lines = [];
+  for (const group of groups) {
+    lines.push([]);
+    for (const [x, y, width, height, ...labels] of group) {
+      const taken = lines.at(-1).reduce((sum, [, , across]) => sum + across, 0);
+      if (taken && taken + width > room) lines.push([]);
+      if (labels.length && !lines.at(-1).length) lines.at(-1).push([labels[0], y, labels[1], height]);
+      lines.at(-1).push([x, y, width, height]);
+    }
+  }
+  const widths = lines.map((line) => line.reduce((sum, [, , width]) => sum + width, 0));
+  const width = Math.max(room, ...widths), placed = [];
+  let top = 0;
+  lines.forEach((line, k) => {
+    let left = (width - widths[k]) / 2;
+    for (const part of line) {
+      placed.push({ part, left, top });
+      left += part[2];
+    }
+    top += Math.max(...line.map(([, , , height]) => height));
+  });
+  return { placed, width, height: top, widest: Math.max(...widths) };
+}
+
 // ---- The picture ------------------------------------------------------------------------------
 
 const inside = ([x, y, width, height], [px, py]) => px >= x && px <= x + width && py >= y && py <= y + height;
@@ -294,10 +325,9 @@ export class StrokePicture {
     this.shown = null; // what `show` was given last
     this.cursor = null; // where numbers are read out: axes and a value of x
     this.canvas = document.createElement("canvas");
-    // On a phone, small panels side by side say more than half a picture. Smaller still, they scroll.
-    const width = `width:${size[0]}px;max-width:100%;min-width:${Math.round(0.4 * size[0])}px`;
+    this.el = el;
     // the box that scrolls would cut off an outline around it
-    this.canvas.style.cssText = `display:block;${width};aspect-ratio:${size[0]}/${size[1]};outline-offset:-3px`;
+    this.canvas.style.cssText = "display:block;outline-offset:-3px";
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "img");
     this.readout = document.createElement("div");
@@ -308,8 +338,8 @@ export class StrokePicture {
     el.classList.add("strokes");
     el.style.cssText += "position:relative;overflow-x:auto";
     el.append(this.canvas, this.readout, this.text);
-    this.context = this.canvas.getContext("2d");
-    this.back = document.createElement("canvas");
+    this.back = document.createElement("canvas"); // what does not move
+    this.sheet = document.createElement("canvas"); // the whole picture, where the page shows its parts
     this.canvas.addEventListener("pointerdown", (event) => this.press(event));
     this.canvas.addEventListener("pointermove", (event) => this.move(event));
     this.canvas.addEventListener("pointerup", () => (this.dragged = null));
@@ -321,14 +351,14 @@ export class StrokePicture {
     this.canvas.addEventListener("blur", () => this.point(null));
     const again = () => this.shown && this.prepare();
     const observer = new ResizeObserver(again), ends = [onColours(again), onPixelRatio(again)];
-    observer.observe(this.canvas);
+    observer.observe(el);
     this.dispose = () => {
       observer.disconnect();
       ends.forEach((end) => end());
     };
   }
 
-  // {frame, moving}: strokes as Int16Array; {styles, glyphs, axes, handles, words, summary}.
+  // {frame, moving}: strokes as Int16Array; {styles, glyphs, axes, parts, handles, words, summary}.
   show(shown) {
     const before = this.shown;
     this.shown = shown;
@@ -340,15 +370,20 @@ export class StrokePicture {
 
   // Draw what does not move, for the colours and the resolution that the page has now.
   prepare() {
-    const [width, height] = this.size, displayed = this.canvas.clientWidth || width;
-    this.ratio = (Math.max(1, window.devicePixelRatio || 1) * displayed) / width;
-    for (const canvas of [this.canvas, this.back])
+    const [width, height] = this.size;
+    this.layOut();
+    this.ratio = Math.max(1, window.devicePixelRatio || 1) * this.scale;
+    const sheet = this.flow ? this.sheet : this.canvas;
+    this.context = sheet.getContext("2d");
+    for (const canvas of [sheet, this.back])
       Object.assign(canvas, { width: Math.round(width * this.ratio), height: Math.round(height * this.ratio) });
+    if (this.flow)
+      Object.assign(this.canvas, { width: Math.round(this.flow.width * this.ratio), height: Math.round(this.flow.height * this.ratio) });
     this.colours = pageColours(this.canvas);
     const map = colourMap(this.colours), back = this.back.getContext("2d");
     const pen = (context) => new Pen(context, this.ratio, map, this.shown.glyphs);
     for (const context of [back, this.context]) context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-    back.fillStyle = map("#ffffff");
+    back.fillStyle = this.paper = map("#ffffff");
     back.fillRect(0, 0, width, height);
     this.pen = pen(this.context);
     this.ink = map("#000000");
@@ -359,6 +394,25 @@ export class StrokePicture {
     this.reserve();
   }
 
+  // The whole picture, smaller where the page is narrow. Where its text would be too small to read, its
+  // parts flow as words do: panels one below the other.
+  layOut() {
+    const [width, height] = this.size, room = Math.min(width, this.el.clientWidth || width);
+    const texts = this.shown.styles.filter(({ kind }) => kind === "text").map(({ size }) => size);
+    const least = Math.min(1, SMALLEST_TEXT / Math.min(...texts, 14));
+    this.scale = room / width;
+    this.flow = null;
+    let shape = [width, height];
+    if (this.scale < least) {
+      const { widest } = flowed(this.shown.parts, room / least);
+      this.scale = Math.min(1, Math.max(least, room / widest)); // as many side by side, but larger
+      this.flow = flowed(this.shown.parts, Math.max(widest, room / this.scale));
+      shape = [this.flow.width, this.flow.height];
+    }
+    const [across, down] = shape.map((length) => length * this.scale);
+    Object.assign(this.canvas.style, { width: `${across}px`, height: `${down}px` });
+  }
+
   draw() {
     const [width, height] = this.size, { moving, glyphs } = this.shown;
     this.pen.glyphs = glyphs;
@@ -367,6 +421,17 @@ export class StrokePicture {
     this.lines = [...this.still];
     this.trace(moving, this.pen, this);
     if (this.cursor) this.readOut();
+    if (this.flow) this.showParts();
+  }
+
+  showParts() {
+    const c = this.canvas.getContext("2d"), whole = (length) => Math.round(length * this.ratio);
+    c.fillStyle = this.paper;
+    c.fillRect(0, 0, this.canvas.width, this.canvas.height);
+    for (const { part, left, top } of this.flow.placed) {
+      const [x, y, width, height] = part.map(whole);
+      c.drawImage(this.sheet, x, y, width, height, whole(left), whole(top), width, height);
+    }
   }
 
   // Draw these strokes, and remember the lines and handles among them that have a name.
@@ -476,9 +541,16 @@ export class StrokePicture {
     this.draw();
   }
 
+  // Where an event is in the picture. A handle that is dragged stays in its part.
   place(event) {
-    const box = this.canvas.getBoundingClientRect(), scale = this.size[0] / box.width;
-    return [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
+    const box = this.canvas.getBoundingClientRect();
+    const [x, y] = [(event.clientX - box.left) / this.scale, (event.clientY - box.top) / this.scale];
+    if (!this.flow) return [x, y];
+    const under = ({ part, left, top }) => inside([left, top, part[2], part[3]], [x, y]);
+    this.touched = (this.dragged && this.touched) || this.flow.placed.find(under);
+    if (!this.touched) return [-1, -1];
+    const { part, left, top } = this.touched;
+    return [x - left + part[0], y - top + part[1]];
   }
 
   move(event) {
@@ -564,7 +636,7 @@ function render({ model, el }) {
     return new Int16Array(buffer.slice(byteOffset, byteOffset + byteLength));
   };
   const show = () => {
-    const tables = Object.fromEntries(["styles", "glyphs", "axes", "handles", "words", "summary"].map((name) => [name, model.get(name)]));
+    const tables = Object.fromEntries(["styles", "glyphs", "axes", "parts", "handles", "words", "summary"].map((name) => [name, model.get(name)]));
     const frame = picture.source === model.get("frame") ? picture.shown.frame : numbers("frame");
     picture.source = model.get("frame");
     picture.show({ ...tables, frame, moving: numbers("moving") });
@@ -606,13 +678,14 @@ function summed(buffer) {
 // A native control for {name, kind, values}; `chosen` hears the place of the value.
 function controlFor({ name, kind, values }, start, chosen) {
   const row = document.createElement("label");
-  row.style.cssText = "display:flex;gap:0.7em;align-items:center;margin:4px 0";
+  row.style.cssText = "display:flex;gap:0.7em;align-items:center";
   const label = Object.assign(document.createElement("span"), { textContent: name });
   const readout = document.createElement("output");
   let control, choose;
   if (kind === "slider") {
     control = Object.assign(document.createElement("input"), { type: "range", min: 0, max: values.length - 1 });
-    control.style.cssText = "flex:1;max-width:420px";
+    row.style.cssText += ";flex:1 1 230px;max-width:min(600px, 100%)";
+    control.style.cssText = "flex:1;min-width:0";
     choose = (place) => {
       control.value = place;
       readout.value = values[place];
@@ -659,13 +732,13 @@ function playButton({ name, values, interval }, now, chosen) {
   return button;
 }
 
-// Buttons for settings that are worth seeing: {name, options: [text, places] of each}.
-function rowOfTries({ name, options }, chosen) {
-  const row = document.createElement("div"), label = document.createElement("span");
+// Buttons for settings that are worth seeing: {label, options: [text, what it sets, places] of each}.
+function rowOfTries({ label, options }, chosen) {
+  const row = document.createElement("div"), name = document.createElement("span");
   row.style.cssText = "display:flex;flex-wrap:wrap;gap:0.5em;align-items:center;margin:4px 0";
-  label.textContent = `try: ${name}`;
-  row.append(label, ...options.map(([text, places]) => {
-    const button = Object.assign(document.createElement("button"), { textContent: text, title: `${name}: ${text}` });
+  name.textContent = label;
+  row.append(name, ...options.map(([text, title, places]) => {
+    const button = Object.assign(document.createElement("button"), { textContent: text, title });
     button.addEventListener("click", () => chosen(places));
     return button;
   }));
@@ -681,18 +754,16 @@ export async function showFrozen(el, state) {
   const backs = JSON.parse(new TextDecoder().decode(frames)).map((back) => ({ ...back, frame: new Int16Array(bytes(back.frame).buffer) }));
   const at = state.controls.map(({ start }) => start);
   const place = () => at.reduce((k, i, j) => k * state.controls[j].values.length + i, 0);
-  const box = el.appendChild(document.createElement("div"));
+  const size = backs[0].size, box = document.createElement("div");
+  box.style.cssText = `display:flex;flex-wrap:wrap;gap:4px 1em;align-items:center;max-width:${size[0]}px;margin:4px 0`;
   const made = state.controls.map((control, j) => controlFor(control, control.start, (i) => choose({ [j]: i })));
-  const widest = Math.max(...state.controls.map(({ name }) => name.length), 0);
-  for (const { row } of made) {
-    row.firstChild.style.cssText = `min-width:${widest}ch;text-align:right`; // the controls start below one another
-    box.append(row);
-  }
+  box.append(...made.map(({ row }) => row));
   state.controls.forEach((control, j) => {
     if (control.interval) made[j].row.after(playButton(control, () => at[j], (i) => choose({ [j]: i })));
   });
-  const drawn = el.appendChild(document.createElement("div"));
   el.append(...state.tries.map((row) => rowOfTries(row, choose)));
+  const drawn = el.appendChild(document.createElement("div"));
+  el.append(box);
   const status = el.appendChild(document.createElement("div"));
   status.style.whiteSpace = "pre-line"; // an error has lines
   // To the nearest value that was kept of each control.
@@ -701,7 +772,7 @@ export async function showFrozen(el, state) {
     const j = state.controls.findIndex((control) => control.name === name);
     return [j, nearest(j, value)];
   })));
-  const picture = new StrokePicture(drawn, backs[0].size, move);
+  const picture = new StrokePicture(drawn, size, move);
   function choose(places) {
     for (const [j, i] of Object.entries(places)) made[j].choose((at[j] = i));
     const k = place(), [frame, text] = shownTexts[k];

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 
@@ -11,7 +11,6 @@ import traitlets
 from ipywidgets.widgets.interaction import interactive
 
 from autograd_surprises.numerics import few_digits
-from autograd_surprises.show.stroke_recorder import CSS_DPI
 from helpers.explore.player import Playable, PlayableSlider
 
 
@@ -53,9 +52,10 @@ def control(name: str, range_: object, default: object = None):
         made = QuietSlider(min=made.min, max=made.max, step=made.step, value=made.value)
     made.description = name
     made.style.description_width = "initial"  # as wide as the name
-    if is_range:
-        made.layout.width = f"{CSS_DPI * 6}px"  # a default slider has fewer pixels than steps
     made.layout.max_width = "calc(100% - 4px)"  # between its margins
+    if is_range:  # a default slider has fewer pixels than steps
+        made.layout.width, made.layout.flex = "auto", "1 1 230px"
+        made.layout.max_width = "min(600px, 100% - 4px)"
     if default is not None:
         try:
             move(made, name, default)
@@ -67,6 +67,18 @@ def control(name: str, range_: object, default: object = None):
         digits = max(2, *map(_decimals, (made.min, made.step, made.value)))
         made.readout_format = f".{digits}f"
     return made
+
+
+def in_rows(controls: Sequence[ipywidgets.Widget], width: float) -> ipywidgets.Box:
+    """The controls side by side in so many pixels, in more rows than one where they are many.
+
+    >>> in_rows([control("bits", (2, 8))], 800).layout.max_width
+    '800px'
+    """
+    layout = {"flex_flow": "row wrap", "max_width": f"{width:g}px", "align_items": "center"}
+    box = ipywidgets.Box(controls, layout=layout)
+    box.add_class("explorer-controls")
+    return box
 
 
 def _playable_slider(name, range_):

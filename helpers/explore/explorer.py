@@ -1,4 +1,4 @@
-"""Sliders above a picture that follows: of a function's gradient, or of any drawing."""
+"""Sliders below a picture that follows: of a function's gradient, or of any drawing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from autograd_surprises.show.widget_view import WithStoredOutput
 from helpers.curves.axes import reach_beyond, union
 from helpers.curves.numbers import GradientCurve
 from helpers.explore.callbacks import Alert, in_this_thread
-from helpers.explore.controls import control, move_all, nearest, reachable
+from helpers.explore.controls import control, in_rows, move_all, nearest, reachable
 from helpers.explore.drawings.curve import CurveDrawing
 from helpers.explore.drawings.draggable_point import PointDrawing
 from helpers.explore.drawings.drawing import Drawing
@@ -56,11 +56,11 @@ def explore(
     `grad_output` sets the upstream gradient. `point=0.3` puts a point on the curve, to be dragged
     or moved by steps of gradient descent. A dict {name: function} in place of fn shows two to four
     functions side by side; a `Drawing` shows something else. `tries={"width": [0.5, 2.0]}` adds a
-    button for each setting that is worth seeing; `{("low", "high"): [(-1.0, 1.0)]}` sets two
-    controls at once. The axes first suit the defaults; once the cell has ended, the kernel finds
-    limits that suit all settings. Raises TypeError for a name that is not a parameter of fn,
-    ValueError for a range without values and for a value outside one, and what fn raises for its
-    defaults.
+    button for each setting that is worth seeing; `{("low", "high"): {"narrow": (-1.0, 1.0)}}` adds
+    one with a caption, and it sets two controls. The axes first suit the defaults; once the cell
+    has ended, the kernel finds limits that suit all settings. Raises TypeError for a name that is
+    not a parameter of fn, ValueError for a range without values and for a value outside one, and
+    what fn raises for its defaults.
 
     >>> e = explore(torch.nn.functional.elu, alpha=(0.0, 2.0, 0.5))
     >>> e.set(alpha=0.5); e.summary
@@ -120,11 +120,11 @@ def _warm_up():
 
 
 class Explorer(WithStoredOutput, ipywidgets.VBox):
-    """What `explore` returns: controls above a picture.
+    """What `explore` returns: a picture, its controls below it, and buttons above.
 
     sliders  the controls by name
     values   what they are set to, by name
-    tries    the buttons for settings worth seeing, by what they set
+    tries    the buttons for settings worth seeing, by the label of their row
     shown    what the picture shows: the last values that worked
     drawing  what is shown; that of a function has the GradientCurve now shown as its `curve`
     figure   the figure that is shown
@@ -150,29 +150,28 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
         self._moved = in_this_thread(self._on_move)
         for slider in self.sliders.values():
             slider.observe(self._moved, "value")
-            # they start below one another; many letters are wider than ch, a digit
-            slider.style.description_width = f"{max(map(len, self.sliders)) + 2}ch"
         self.picture.handles = [
             handle
             for handle in drawing.handles
             if all(hasattr(self.sliders.get(name), "step") for name in handle["names"] if name)
         ]
         self.picture.observe(in_this_thread(self._on_drag), "dragged")
-        rows = [*map(row_of, self.sliders.values())]
+        controls = [*map(row_of, self.sliders.values())]
         if drawing.step:
             self.step_button = ipywidgets.Button(description="Step")
             self.step_button.on_click(in_this_thread(self._on_step))
-            rows.append(self.step_button)
+            controls.append(self.step_button)
         on_try = in_this_thread(self._on_try)
-        tries = [row_of_tries(name, row, on_try) for name, row in self.tries.items()]
+        tries = [row_of_tries(label, row, on_try) for label, row in self.tries.items()]
+        below = in_rows(controls, self.picture.size[0])
         # a page counts its views of a widget whose count is a number
         super().__init__(
-            [*rows, self.picture, self.picture.stored, *tries, self.message], _view_count=0
+            [*tries, self.picture, self.picture.stored, below, self.message], _view_count=0
         )
         self.observe(self._on_views, "_view_count")
         heavy = {name: made for name, made in self.sliders.items() if name not in drawing.light}
         self._search, self._is_gone = RangeSearch(drawing, reachable(heavy)), False
-        self._moved_at, self._reported_at, self._settled = -math.inf, -math.inf, False
+        self._moved_at, self._settled = -math.inf, False
         self._soon(0, self._search_on if self._seconds < WARM_UP else self._keep_found)
 
     @property
@@ -290,17 +289,9 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
             return  # closed
         seconds = self._search.step() if self._search.left and not self._is_gone else math.inf
         if self._search.left and seconds < SLOW and self._search.spent < SEARCH:
-            self._tell()
             self._soon(seconds if seconds > 0.01 else 0, self._search_on)
         else:
             self._keep_when_still()
-
-    def _tell(self):
-        """Say how far the search is, if it takes long, and not too often: each message costs."""
-        due = min(self._search.spent, perf_counter() - self._reported_at) > SLOW
-        if due and not self.message.shows_error:
-            self.message.say(f"finding the range of the axes: {self._tried()}")
-            self._reported_at = perf_counter()
 
     def _keep_when_still(self):
         """Widen the axes once, but not under the hand of somebody who moves a control."""
@@ -318,16 +309,6 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
         self._fit(union([kept, self.drawing.ranges]))
         self._kept, self._settled = kept, True
         self.picture.refresh()
-        if not self.message.shows_error:
-            self.message.value = ""
-            if self._search.left and not self._is_gone:
-                self.message.say(
-                    f"finding the range of the axes: stopped after {self._tried()}, as this takes "
-                    "long; the axes grow as you move, and fit() tries all"
-                )
-
-    def _tried(self):
-        return f"{self._search.count - len(self._search.left)} of {self._search.count}"
 
     def _soon(self, seconds, call):
         with suppress(RuntimeError):  # plain Python has no loop, and no time between cells

@@ -15,6 +15,7 @@ from helpers.explore.callbacks import error_line
 from helpers.explore.controls import positions
 from helpers.explore.explorer import STILL_SHOWN, Explorer
 from helpers.explore.player import PlayableSlider
+from helpers.explore.tries import what_it_sets
 
 LARGEST = 400_000  # bytes of one frozen explorer, as JSON
 SETTINGS = 2_000  # more of them would take a minute to record
@@ -106,16 +107,17 @@ def _recorded(explorer, values):
     places = list(values)
     tries = [
         {
-            "name": name,
+            "label": label,
             "options": [
                 [
                     text,
+                    what_it_sets(settings),
                     {places.index(each): values[each].index(to) for each, to in settings.items()},
                 ]
                 for text, settings in row
             ],
         }
-        for name, row in explorer.tries.items()
+        for label, row in explorer.tries.items()
     ]
     return _state(picture, controls, tries, moving, frames, texts)
 
@@ -143,7 +145,7 @@ def _quickest_order(values, light):
 
 def _frame_of(picture):
     """What does not move, as JSON."""
-    about = {name: getattr(picture, name) for name in ("size", "axes", "words")}
+    about = {name: getattr(picture, name) for name in ("size", "axes", "parts", "words")}
     return json.dumps({**about, "frame": base64.b64encode(picture.frame).decode()})
 
 

@@ -158,7 +158,10 @@ def running_lab(home: Path, notebooks: Path | None = None) -> Iterator[Lab]:
 def picture_of(picture) -> tuple[dict, dict]:
     """A LivePicture as JSON for a page without a kernel: its tables, and what it shows."""
     tables = {"styles": picture.styles, "glyphs": picture.glyphs}
-    shown = {key: getattr(picture, key) for key in ("axes", "handles", "words", "summary", "size")}
+    shown = {
+        key: getattr(picture, key)
+        for key in ("axes", "parts", "handles", "words", "summary", "size")
+    }
     for name in ("frame", "moving"):
         shown[name] = base64.b64encode(getattr(picture, name)).decode()
     return tables, shown

@@ -84,9 +84,10 @@ def picture_html(name: str, frozen: dict) -> str:
     frames, texts = (
         json.loads(zlib.decompress(base64.b64decode(frozen[part]))) for part in ("frames", "texts")
     )
-    (width, height), rows = frames[0]["size"], len(frozen["controls"])
+    (width, height), controls = frames[0]["size"], len(frozen["controls"])
+    rows = -(-controls // 3) + len(frozen["tries"])
     return (
-        f'<div class="{"explorer" if rows else "still"}" data-frozen="{name}">'
+        f'<div class="{"explorer" if controls else "still"}" data-frozen="{name}">'
         f'<div class="waiting" style="--width:{width};--height:{height};--rows:{rows}">'
         f"<noscript>{html.escape(texts[0][1])}</noscript></div></div>"
     )
