@@ -465,7 +465,7 @@ class NotebookPage:
 
 
 # The controls of an explorer: what each is called and what the page shows as its value.
-CONTROLS = """box => [...box.children].flatMap(control => {
+CONTROLS = """box => [...box.querySelectorAll('.explorer-controls > *')].flatMap(control => {
   const texts = [...control.querySelectorAll('label, span')].map(label => label.innerText);
   const name = texts.map(text => text.replace('\\u200b', '').trim()).find(text => text);
   const select = control.querySelector('select'), tick = control.querySelector('[type=checkbox]');
@@ -480,7 +480,9 @@ FOLDED = ".jp-Cell-outputWrapper .jp-OutputPlaceholder"  # in place of an output
 STORED_WIDTH = "async img => { await img.decode(); return img.naturalWidth; }"
 # Pairs of an explorer's controls, or of a control and the picture, that lie on one another.
 OVERLAPS = """box => {
-  const parts = [...box.children].map(part => [part.innerText, part.getBoundingClientRect()]);
+  const all = [...box.children].flatMap(part =>
+    part.matches('.explorer-controls') ? [...part.children] : [part]);
+  const parts = all.map(part => [part.innerText, part.getBoundingClientRect()]);
   return parts.flatMap(([name, one], i) => parts.slice(i + 1)
     .filter(([, other]) => one.left < other.right - 1 && other.left < one.right - 1
       && one.top < other.bottom - 1 && other.top < one.bottom - 1)
