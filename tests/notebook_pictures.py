@@ -13,7 +13,9 @@ for all because importing takes longer than drawing.
 """
 
 import base64
+import itertools
 import json
+import math
 import os
 import random
 import re
@@ -26,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import ipywidgets  # noqa: E402
 import nbformat  # noqa: E402
+import numpy as np  # noqa: E402
 from IPython.core.interactiveshell import InteractiveShell  # noqa: E402
 from matplotlib.backend_bases import RendererBase  # noqa: E402
 from matplotlib.backends.backend_agg import RendererAgg  # noqa: E402
@@ -94,6 +97,10 @@ def written(explorer, dice):
                 backgrounds[picture.frame] = canvas.copy_from_bbox(explorer.figure.bbox)
             canvas.restore_region(backgrounds[picture.frame])
             picture.paint_moving()
+            lost = lost_on_a_phone(canvas.buffer_rgba(), picture.parts)
+            assert not lost, (
+                f"a phone shows only parts of the picture, without {lost} of its pixels"
+            )
             shown.append(
                 {
                     **{key: getattr(picture, key) for key in ("axes", "words", "summary", "size")},
@@ -109,6 +116,14 @@ def written(explorer, dice):
         "frozen": freeze(explorer),
         "summary": explorer.summary,
     }
+
+
+def lost_on_a_phone(pixels, parts):
+    """How many pixels have ink, but lie in no part of the picture."""
+    ink = (np.asarray(pixels)[..., :3] < 255).any(axis=2)
+    for x, y, width, height, *_ in itertools.chain(*parts):
+        ink[math.floor(y) : math.ceil(y + height), math.floor(x) : math.ceil(x + width)] = False
+    return int(ink.sum())
 
 
 def in_base64(content):

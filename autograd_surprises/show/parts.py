@@ -31,7 +31,8 @@ def parts_of(figure: Figure) -> list[list[list[float]]]:
         boxes = [Bbox.union([ax.get_tightbbox() for ax in column]) for column in columns]
         apart = lambda box: not any(box.overlaps(other) for other in boxes)  # noqa: E731
         words = filter(apart, itertools.chain(*map(_words, _titles(figure))))
-        entries = filter(apart, itertools.chain(*map(_entries, figure.legends)))
+        legends = [each for each in figure.legends if apart(each.get_window_extent())]
+        entries = itertools.chain(*map(_entries, legends))
     panels = [_on_page(box, figure) for box in boxes]
     for column, panel in zip(columns[1:], panels[1:], strict=True):
         if not any(ax.yaxis.get_tick_params().get("labelleft", True) for ax in column):
@@ -77,11 +78,9 @@ def _columns(figure) -> list[list[Axes]]:
 
 
 def _entries(legend: Legend) -> Iterator[Bbox]:
-    """A box for each name with its line."""
-    for text in legend.get_texts():
-        box = text.get_window_extent()
-        line = (legend.handlelength + legend.handletextpad) * text.get_fontsize()
-        yield Bbox([[box.x0 - line * legend.figure.dpi / 72, box.y0], [box.x1, box.y1]])
+    """A box for each name with its line or mark."""
+    for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True):
+        yield Bbox.union([text.get_window_extent(), handle.get_window_extent()])
 
 
 def _on_page(box, figure):

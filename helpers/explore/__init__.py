@@ -1,4 +1,4 @@
-"""Sliders above a picture that follows: `explore`, `explore_backward`, `freeze`."""
+"""Sliders below a picture that follows: `explore`, `explore_backward`, `freeze`."""
 
 from autograd_surprises.show.notebooks_extra import notebooks_extra
 

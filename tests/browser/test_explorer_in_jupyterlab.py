@@ -141,20 +141,21 @@ def test_a_page_sends_no_value_that_nobody_chose(open_cells):
     assert opened.page.evaluate("window.sent.length") == 1, "nothing is listened to"
 
 
-def test_in_a_narrow_window_all_is_seen_and_in_a_narrower_one_panels_stand_below_one_another(open_cells):
+def test_in_a_narrow_window_all_is_seen_and_in_a_narrower_one_panels_stand_below_one_another(
+    open_cells,
+):
     opened = open_cells(AWKWARD, "SymptomSearch()")
     opened.run()
     (explorer,) = opened.explorers()
     search = opened.panel.locator(".widget-vbox:has(> .widget-textarea)")
     search.wait_for()
+    picture, beside = explorer.box.locator("> .strokes"), explorer.picture.bounding_box()
     opened.page.set_viewport_size({"width": 800, "height": 900})
-    picture = explorer.box.locator("> .strokes")
     assert not any(box.evaluate(SCROLLS) for box in (explorer.box, picture, search))
     assert explorer.box.evaluate(OVERLAPS) == []
-    beside = explorer.picture.bounding_box()
     explorer.box.evaluate("box => (box.style.width = '360px')")
     below = lambda: explorer.picture.bounding_box()["height"] > 1.5 * beside["height"]  # noqa: E731
-    assert wait_until(below), "the panels do not stand one below the other"
+    assert wait_until(below, seconds=10), "the panels do not stand one below the other"
     assert not any(box.evaluate(SCROLLS) for box in (explorer.box, picture))
     assert explorer.box.evaluate(OVERLAPS) == []
 

@@ -21,7 +21,8 @@ SHOW = """([tables, shown]) => {
   document.body.style.height = '4000px';
   window.dragged = [];
   const picture = window.strokes.StrokePicture;
-  window.picture = new picture(document.body, shown.size, values => window.dragged.push(values));
+  const place = document.body.appendChild(document.createElement('div'));
+  window.picture = new picture(place, shown.size, values => window.dragged.push(values));
   window.picture.show({...tables, ...shown, frame: numbers(frame), moving: numbers(moving)});
 }"""
 PLACE_OF_HANDLE = """() => {
@@ -29,6 +30,27 @@ PLACE_OF_HANDLE = """() => {
   const [x, y] = window.picture.handles[0];
   return [left + x, top + y];
 }"""
+# Where a point of the picture is on a narrow page, in the first part that shows it.
+PLACE_IN_A_PART = """([x, y]) => {
+  const {canvas, flow, scale} = window.picture, {left, top} = canvas.getBoundingClientRect();
+  const shows = ({part: [px, py, width, height]}) =>
+    px < x && x < px + width && py < y && y < py + height;
+  const found = flow.placed.find(shows);
+  const onCanvas = [found.left + x - found.part[0], found.top + y - found.part[1]];
+  return [left + onCanvas[0] * scale, top + onCanvas[1] * scale];
+}"""
+SMALLEST_TEXT = """() => {
+  const sizes = window.picture.shown.styles.filter(({kind}) => kind === 'text');
+  return Math.min(...sizes.map(({size}) => size)) * window.picture.scale;
+}"""
+MOST_SIDE_BY_SIDE = """() => {
+  const lines = new Map();
+  for (const {part: [, , width, height], top} of window.picture.flow.placed)
+    if (width > 100 && height > 100) lines.set(top, (lines.get(top) ?? 0) + 1);
+  return Math.max(...lines.values());
+}"""
+SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+PHONE = {"width": 390, "height": 844}
 FREEZE = """async frozen => {
   window.picture = await window.strokes.showFrozen(document.body, frozen);
 }"""
@@ -73,6 +95,46 @@ def test_a_finger_reads_out_drags_the_point_and_scrolls_elsewhere(open_empty):
         finger.drag(x + 80, y, 0, -200)
         assert wait_until(lambda: page.evaluate("scrollY") > 100), "the page did not scroll"
         assert page.evaluate("window.dragged.at(-1).point") == dragged
+
+
+def on_a_phone(open_empty, picture):
+    page = open_empty()
+    page.set_viewport_size(PHONE)
+    page.evaluate(SHOW, picture_of(picture))
+    return page
+
+
+def test_on_a_phone_panels_stand_below_one_another_and_can_be_dragged_and_read_out(open_empty):
+    explorer = explore(lambda x, k=1.0: k * x.relu(), point=0.3, k=(0.5, 2.0))
+    page = on_a_phone(open_empty, explorer.picture)
+    assert page.evaluate(SMALLEST_TEXT) >= 11 and page.evaluate(SIDEWAYS) <= 0
+    first, second = (middle_of(about) for about in explorer.picture.axes[:2])
+    upper, lower = (page.evaluate(PLACE_IN_A_PART, [at["x"], at["y"]]) for at in (first, second))
+    assert lower[1] - upper[1] > 200, "the panels are side by side"
+
+    page.mouse.move(*lower)
+    status = page.get_by_role("status").inner_text
+    assert wait_until(lambda: status().startswith("x = "), seconds=5), "the panel is dead"
+    number = float(re.match(r"x = (\S+),", status())[1])
+    assert abs(number) < 0.05, "another place is read out"
+
+    about, scale = explorer.picture.axes[0], page.evaluate("window.picture.scale")
+    (low, high), width = about["x"]["range"], about["box"][2] * scale
+    x, y = page.evaluate(PLACE_IN_A_PART, page.evaluate("window.picture.handles[0]"))
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 60, y + 300)  # into the other panel
+    dragged = page.evaluate("window.dragged.at(-1).point")
+    assert abs(dragged - (0.3 + 60 * (high - low) / width)) < 0.02
+
+
+def test_on_a_phone_a_gallery_has_fewer_columns(open_empty):
+    names = ["relu", "abs", "sin", "cos", "exp", "tanh"]
+    gallery = LivePicture(plot_gallery({name: getattr(torch, name) for name in names}, columns=3))
+    gallery.refresh()
+    page = on_a_phone(open_empty, gallery)
+    assert 1 <= page.evaluate(MOST_SIDE_BY_SIDE) < 3
+    assert page.evaluate(SMALLEST_TEXT) >= 11 and page.evaluate(SIDEWAYS) <= 0
 
 
 def test_a_long_line_of_a_report_breaks_on_a_narrow_page(open_empty):
@@ -185,13 +247,14 @@ def test_a_frozen_slider_is_played_to_its_end(open_empty):
     assert page.get_by_role("img", name=re.compile("^walk, steps=4: ")).count() == 1
 
 
-def test_frozen_controls_start_below_one_another_and_say_their_values(open_empty):
+def test_frozen_controls_stand_in_a_row_below_the_picture_and_say_their_values(open_empty):
     page = open_empty()
     page.evaluate(
         FREEZE, freeze(explore(lambda x, a, scale: a * scale * x, a=(0, 2), scale=(1, 3)))
     )
     sliders = page.get_by_role("slider").all()
-    assert len({slider.bounding_box()["x"] for slider in sliders}) == 1
+    (upper,) = {slider.bounding_box()["y"] for slider in sliders}
+    assert upper > page.get_by_role("img").bounding_box()["height"]
     for slider in sliders:
         spoken, shown = slider.evaluate(SPOKEN_AND_SHOWN)
         assert spoken == shown, "a screen reader hears another value"

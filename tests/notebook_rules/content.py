@@ -264,7 +264,7 @@ def what_sliders_show_is_not_printed_below_them(notebook):
                 continue
             printed = calls(cell, "show") and explored & drawings_made_in(cell)
             if printed and not is_folded(cell, OUTPUTS_HIDDEN):
-                complaints.append(f"{cell.id}: says what the sliders above show: fold its output")
+                complaints.append(f"{cell.id}: says what the sliders below show: fold its output")
     return complaints
 
 

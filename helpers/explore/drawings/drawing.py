@@ -12,7 +12,7 @@ from helpers.curves.figures import title_with
 
 
 class Drawing:
-    """A figure with parts that move. `explore` puts sliders above it.
+    """A figure with parts that move. `explore` puts sliders below it.
 
     name        what it shows, in a few words; its title
     parameters  the values that `show` takes, with the defaults in its signature
