@@ -35,7 +35,8 @@ from matplotlib.backends.backend_agg import RendererAgg  # noqa: E402
 
 from autograd_surprises.show import picture as pictures  # noqa: E402
 from helpers.explore import freeze, freezing  # noqa: E402
-from helpers.explore.controls import positions  # noqa: E402
+from helpers.explore.controls import positions, stands_beside  # noqa: E402
+from helpers.explore.player import Player  # noqa: E402
 from tools.website.recording import SectionError, shown_by  # noqa: E402
 
 if sys.version_info >= (3, 11):
@@ -47,6 +48,8 @@ EXPLORER = re.compile(r"\b(explore|explore_backward|Playground)\(")
 # Random settings of each explorer, besides the first, the lowest and the highest. A menu with more
 # choices gets more of them.
 RANDOM = 6
+LAPTOP, ROOM = 779, 968  # pixels of a notebook that are seen at once in a window of 1400 × 900
+WIDE = {Player: 400, ipywidgets.Dropdown: 300, ipywidgets.Button: 148, ipywidgets.Widget: 230}
 
 
 def explores(cell):
@@ -118,6 +121,34 @@ def written(explorer, dice):
     }
 
 
+def height_on_a_laptop(explorer, lines):
+    """Pixels from the top of a cell with so many visible lines of code to the end of its controls.
+
+    As JupyterLab lays it out; tests/browser measures one cell of each kind.
+    """
+    width, height = explorer.picture.size
+    texts = [[label, *(text for text, _ in row)] for label, row in explorer.tries.items()]
+    lines_of_tries = sum(math.ceil(sum(28 + 7 * len(text) for text in row) / ROOM) for row in texts)
+    top = 20 + 18.2 * lines + 32 * lines_of_tries
+    *_, rows, message = explorer.children
+    if stands_beside(explorer.picture.size):  # in the middle
+        return top + (height + 20 + 32 * len(rows.children)) / 2
+    used, below = 0, 1
+    for control in rows.children:
+        wide = next(pixels for kind, pixels in WIDE.items() if isinstance(control, kind))
+        if used + wide > width:
+            used, below = 0, below + 1
+        used += wide
+    return top + height + 20 + 32 * below
+
+
+def too_tall(cell, explorer):
+    hidden = cell.metadata.get("jupyter", {}).get("source_hidden")
+    height = height_on_a_laptop(explorer, 1 if hidden else len(cell.source.splitlines()))
+    if height > LAPTOP:
+        yield f"cell {cell.id}: its code, picture and controls take {height:.0f} of {LAPTOP} pixels"
+
+
 def lost_on_a_phone(pixels, parts):
     """How many pixels have ink, but lie in no part of the picture."""
     ink = (np.asarray(pixels)[..., :3] < 255).any(axis=2)
@@ -143,6 +174,7 @@ def record(path, folder, expected):
             known = expected.pop(cell.id, {"settings": []})["settings"]
             try:
                 faults += [f"cell {cell.id} {fault}" for fault in faults_of(explorer.fit(), known)]
+                faults += too_tall(cell, explorer)
                 content = json.dumps(written(explorer, random.Random(0)))
             except Exception as error:
                 faults.append(f"cell {cell.id} at {explorer.values}: {error!r}")

@@ -762,8 +762,13 @@ export async function showFrozen(el, state) {
     if (control.interval) made[j].row.after(playButton(control, () => at[j], (i) => choose({ [j]: i })));
   });
   el.append(...state.tries.map((row) => rowOfTries(row, choose)));
-  const drawn = el.appendChild(document.createElement("div"));
-  el.append(box);
+  const drawn = document.createElement("div"), both = el.appendChild(document.createElement("div"));
+  both.append(drawn, box);
+  if (state.beside) {
+    both.style.cssText = "display:flex;flex-wrap:wrap;align-items:center";
+    drawn.style.cssText = `flex:0 1 ${size[0]}px;min-width:0`;
+    box.style.cssText += ";flex:1 1 230px;max-width:360px";
+  }
   const status = el.appendChild(document.createElement("div"));
   status.style.whiteSpace = "pre-line"; // an error has lines
   // To the nearest value that was kept of each control.

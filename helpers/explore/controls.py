@@ -13,6 +13,8 @@ from ipywidgets.widgets.interaction import interactive
 from autograd_surprises.numerics import few_digits
 from helpers.explore.player import Playable, PlayableSlider
 
+SLIM, TALL = 620, 440  # pixels
+
 
 def control(name: str, range_: object, default: object = None):
     """A slider for (min, max) or (min, max, step), a menu for a list, a checkbox for a bool.
@@ -79,6 +81,17 @@ def in_rows(controls: Sequence[ipywidgets.Widget], width: float) -> ipywidgets.B
     box = ipywidgets.Box(controls, layout=layout)
     box.add_class("explorer-controls")
     return box
+
+
+def stands_beside(size: Sequence[float]) -> bool:
+    """Whether a picture of this width and height, in pixels, has its controls beside it: if they
+    were below, nobody could see both ends.
+
+    >>> stands_beside((600, 700)), stands_beside((800, 340))
+    (True, False)
+    """
+    width, height = size
+    return width <= SLIM and height > TALL
 
 
 def _playable_slider(name, range_):

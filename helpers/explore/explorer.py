@@ -19,7 +19,7 @@ from autograd_surprises.show.widget_view import WithStoredOutput
 from helpers.curves.axes import reach_beyond, union
 from helpers.curves.numbers import GradientCurve
 from helpers.explore.callbacks import Alert, in_this_thread
-from helpers.explore.controls import control, in_rows, move_all, nearest, reachable
+from helpers.explore.controls import control, in_rows, move_all, nearest, reachable, stands_beside
 from helpers.explore.drawings.curve import CurveDrawing
 from helpers.explore.drawings.draggable_point import PointDrawing
 from helpers.explore.drawings.drawing import Drawing
@@ -163,11 +163,17 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
             controls.append(self.step_button)
         on_try = in_this_thread(self._on_try)
         tries = [row_of_tries(label, row, on_try) for label, row in self.tries.items()]
-        below = in_rows(controls, self.picture.size[0])
+        rows = in_rows(controls, self.picture.size[0])
         # a page counts its views of a widget whose count is a number
         super().__init__(
-            [*tries, self.picture, self.picture.stored, below, self.message], _view_count=0
+            [*tries, self.picture, self.picture.stored, rows, self.message], _view_count=0
         )
+        if stands_beside(self.picture.size):
+            self.layout.flex_flow, self.layout.align_items = "row wrap", "center"
+            for row in (*tries, self.message):
+                row.layout.flex = "1 0 100%"
+            self.picture.layout.flex = f"0 1 {self.picture.size[0]}px"
+            rows.layout.flex, rows.layout.max_width = "1 1 230px", "360px"
         self.observe(self._on_views, "_view_count")
         heavy = {name: made for name, made in self.sliders.items() if name not in drawing.light}
         self._search, self._is_gone = RangeSearch(drawing, reachable(heavy)), False

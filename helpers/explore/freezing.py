@@ -12,7 +12,7 @@ import numpy as np
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture
 from helpers.explore.callbacks import error_line
-from helpers.explore.controls import positions
+from helpers.explore.controls import positions, stands_beside
 from helpers.explore.explorer import STILL_SHOWN, Explorer
 from helpers.explore.player import PlayableSlider
 from helpers.explore.tries import what_it_sets
@@ -126,6 +126,7 @@ def _state(picture, controls, tries, moving, frames, texts):
     return {
         "controls": controls,
         "tries": tries,
+        "beside": stands_beside(picture.size),
         "handles": picture.handles,
         "styles": picture.styles,
         "glyphs": picture.glyphs,

@@ -160,6 +160,40 @@ def test_in_a_narrow_window_all_is_seen_and_in_a_narrower_one_panels_stand_below
     assert explorer.box.evaluate(OVERLAPS) == []
 
 
+SEEN = """cell => {
+  cell.scrollIntoView({block: 'start'});
+  const panel = document.querySelector('.jp-NotebookPanel:not(.lm-mod-hidden)');
+  const bottom = panel.getBoundingClientRect().bottom, canvas = cell.querySelector('canvas');
+  const controls = cell.querySelector('.explorer-controls').getBoundingClientRect();
+  return [controls.bottom <= bottom, canvas.getBoundingClientRect().right <= controls.left];
+}"""
+
+
+# As many lines as a learner's cell may have, and a graph that is taller than the window.
+LONG = (
+    "from helpers.explore import explore\n"
+    + 10 * "# a line\n"
+    + "explore(lambda x, a=1.0: a * x, a=(0.0, 1.0))"
+)
+GRAPH = """
+import torch
+from helpers.explore import explore_backward
+
+x = torch.tensor(1.0, requires_grad=True)
+explore_backward(lambda: x.sin().cos().sin().cos().sin().cos(), {"x": x})
+"""
+
+
+@pytest.mark.parametrize(("source", "beside"), [(LONG, False), (GRAPH, True)])
+def test_on_a_laptop_a_picture_is_seen_with_its_controls(open_cells, source, beside):
+    opened = open_cells(source)
+    opened.page.set_viewport_size({"width": 1400, "height": 900})
+    opened.run()
+    (explorer,) = opened.explorers()
+    assert opened.panel.locator(".jp-Cell").first.evaluate(SEEN) == [True, beside]
+    assert explorer.box.evaluate(OVERLAPS) == []
+
+
 def test_error_in_a_callback_is_shown_until_it_is_gone(open_cells):
     opened = open_cells(FRAGILE)
     opened.run()
