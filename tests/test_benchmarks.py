@@ -75,7 +75,7 @@ def test_a_short_turn_of_explorer_in_a_kernel(benchmark, capsys):
             found[name] = explorer.measure(kernel, name, [0.5, 0.7])
     finally:
         kernel.end()
-    explorer.show_kernel_side(found)
+    explorer.show_kernel_side(found, explorer.through_all_of_swish([1.0, 0.2]))
     check_tables(capsys.readouterr().out)
 
 

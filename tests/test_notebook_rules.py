@@ -17,6 +17,8 @@ from tools.notebooks import (
     METADATA,
     ROOT,
     SETUP,
+    SOURCE_HIDDEN,
+    is_folded,
     normalise,
     notebook_files,
     stored_text,
@@ -142,6 +144,24 @@ def test_the_maps_and_the_tasks_have_the_minutes_of_the_notebooks():
         tasks = [task.minutes for task in load(path).tasks]
         assert min(tasks, default=2) >= 2
         assert abs(sum(of_exercises) - sum(tasks)) <= 3, path.stem
+
+
+def test_the_path_of_three_hours_takes_three_hours():
+    by_number = {path.name[:2]: minutes(path)[0] for path in notebook_files()}
+    for file in (ROOT / "README.md", ROOT / "notebooks" / "00_start_here.ipynb"):
+        text = file.read_text(encoding="utf-8")
+        (path,) = re.findall(r"\*\*With three hours\*\*[^.]*?,? read ([^\n]*?)\. ", text)
+        numbers = re.findall(r"\[(\d\d)\]", path)
+        assert len(numbers) >= 4 and abs(sum(map(by_number.get, numbers)) - 180) <= 15, file.name
+
+
+def test_the_first_slider_comes_before_any_import_that_a_reader_sees():
+    cells = load(ROOT / "notebooks" / "00_start_here.ipynb").cells
+    first = next(k for k, cell in enumerate(cells) if is_moved_code(cell))
+    seen = [cell for cell in cells[: first + 1] if cell.cell_type == "code"]
+    assert [
+        cell.id for cell in seen if "import " in cell.source and not is_folded(cell, SOURCE_HIDDEN)
+    ] == []
 
 
 def test_each_check_has_a_task_in_a_notebook():
@@ -270,6 +290,12 @@ FAULTS = {
     content.install_and_setup_come_first: edit("setup", id="imports"),
     content.has_an_explorer: edit("explorer", source="# explore(torch.round)"),
     content.explorers_are_shown: edit("explorer", outputs=[]),
+    content.code_that_only_arranges_sliders_is_folded: edit(
+        "explorer", source="explore(drawings.LineDrawing(), slope=(0.0, 1.0))"
+    ),
+    content.buttons_say_what_they_show: edit(
+        "explorer", source="explore(torch.round, tries={'width': [0.5]})"
+    ),
     content.nobody_moves_the_readers_controls: append("explorer", "\ne.step_button.click()"),
     content.questions_are_not_answered_below: edit("answer", metadata={}),
     content.questions_in_the_prose_are_not_answered_below: both(

@@ -678,7 +678,7 @@ function summed(buffer) {
 // A native control for {name, kind, values}; `chosen` hears the place of the value.
 function controlFor({ name, kind, values }, start, chosen) {
   const row = document.createElement("label");
-  row.style.cssText = "display:flex;gap:0.7em;align-items:center";
+  row.style.cssText = "display:flex;gap:0.7em;align-items:center;max-width:100%";
   const label = Object.assign(document.createElement("span"), { textContent: name });
   const readout = document.createElement("output");
   let control, choose;

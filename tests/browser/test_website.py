@@ -175,6 +175,23 @@ def test_the_first_slider_is_on_the_first_screen(open_page, width, height):
         assert box["y"] + box["height"] < height
 
 
+HIDDEN_CELLS = """() => [...document.querySelectorAll('tbody tr:first-child')].flatMap(row =>
+  [...row.cells].filter(cell => cell.innerText).filter(cell => {
+    const {left, right} = cell.getBoundingClientRect();
+    return left < 0 || right > innerWidth || right - left < 100;
+  }).map(cell => cell.innerText))"""
+
+
+@pytest.mark.parametrize("name", ["ATLAS.html", "report_cards.html", "benchmarks.html"])
+def test_a_phone_shows_all_columns_of_a_table_with_their_names(open_page, name):
+    page = open_page(name)
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.locator("tbody tr").count() > 1
+    assert page.evaluate(HIDDEN_CELLS) == []
+    label = "getComputedStyle(document.querySelector('[data-column]'), '::before').content"
+    assert page.evaluate(label).strip('"')
+
+
 def test_the_sign_of_the_focus_is_inside_what_scrolls(open_page):
     page = open_page("index.html")
     page.locator("canvas").first.focus()

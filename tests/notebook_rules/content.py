@@ -79,6 +79,34 @@ def explorers_are_shown(notebook):
     ]
 
 
+@rule
+def code_that_only_arranges_sliders_is_folded(notebook):
+    """A reader looks at the picture. An explorer of a function shows the function in its code."""
+    complaints = []
+    for cell in notebook.code:
+        body = tree(cell).body
+        alone = (
+            len(body) == 1 and isinstance(body[0], ast.Expr) and is_call(body[0].value, "explore")
+        )
+        if alone and drawings_made_in(cell) and not is_folded(cell, SOURCE_HIDDEN):
+            complaints.append(f"{cell.id}: nothing is taught by its code: fold it")
+    return complaints
+
+
+@rule
+def buttons_say_what_they_show(notebook):
+    """A caption, such as "too large a step", and not the numbers that the sliders have then."""
+    return [
+        f"{cell.id}: give each button a caption: tries={{'width': {{'too narrow': 0.25}}}}"
+        for cell in notebook.code
+        for call in ast.walk(tree(cell))
+        if isinstance(call, ast.Call)
+        for keyword in call.keywords
+        if keyword.arg == "tries" and isinstance(keyword.value, ast.Dict)
+        if not all(isinstance(row, ast.Dict) for row in keyword.value.values)
+    ]
+
+
 WIDGETS = (*EXPLORERS, "Laboratory", "AtlasBrowser", "Quiz")
 
 

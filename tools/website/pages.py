@@ -26,7 +26,7 @@ TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-SYMPTOMS = "SymptomSearch()"  # the cell that shows the index of messages
+SYMPTOMS = "SymptomSearch()"  # ends the cell that shows the index of messages
 NOTE = (
     '<p class="note">On this page, sliders and questions work. To run cells, '
     f'<a href="{GET_A_KERNEL}">open the notebook with a kernel</a>.</p>'
@@ -71,7 +71,7 @@ def notebook_page(path: Path, url: str, frozen: dict) -> Page:
         if cell.id == INSTALL:
             continue
         part = cell_html(cell, frozen)
-        if cell.source == SYMPTOMS:
+        if cell.source.endswith(SYMPTOMS):
             part = f"{PLACE_OF_SYMPTOMS}{part}</div>"
         parts.append(part)
     parts[0] = parts[0].replace("</h1>", f"</h1>\n{NOTE}", 1)
@@ -112,7 +112,7 @@ def _page(url, content, folder, frozen):
 
 
 def _tidy(soup, folder):
-    """Point links to pages, make ids unique, and put each table into a box that scrolls."""
+    """Point links to pages, make ids unique, and fit tables to narrow pages."""
     for link in soup.find_all("a", href=True):
         url = page_url(link["href"], folder)
         if url:
@@ -131,6 +131,11 @@ def _tidy(soup, folder):
             broken = html.escape(name.string).replace("_", "_<wbr>")
             name.string.replace_with(BeautifulSoup(broken, "html.parser"))
     for table in soup.find_all("table"):
+        columns = [_text(head) for head in table.select("thead th")]
+        if len(columns) > 2:  # a phone shows each row as a paragraph
+            for row in table.select("tbody tr"):
+                for cell, column in zip(row.find_all(["th", "td"]), columns, strict=True):
+                    cell["data-column"] = column
         table.wrap(soup.new_tag("div", attrs={"class": "wide"}))
 
 
