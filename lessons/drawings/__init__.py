@@ -6,6 +6,7 @@ from helpers.explore.drawings.draggable_point import PointDrawing
 from helpers.explore.drawings.drawing import Drawing
 from helpers.explore.drawings.side_by_side import SideBySideDrawing
 from lessons.drawings.accumulation import AccumulationDrawing
+from lessons.drawings.choice import ChoiceDrawing
 from lessons.drawings.clipping import ClippingDrawing
 from lessons.drawings.close_up import CloseUpDrawing
 from lessons.drawings.codebook import CodebookDrawing
@@ -17,6 +18,8 @@ from lessons.drawings.half_precision import HalfPrecisionDrawing
 from lessons.drawings.image_maps import ImageMapsDrawing
 from lessons.drawings.jacobian import JacobianDrawing
 from lessons.drawings.saturation import SaturationDrawing
+from lessons.drawings.shares import SharesDrawing
+from lessons.drawings.sharper_mixture import SharperMixtureDrawing
 from lessons.drawings.staircase import StaircaseDrawing
 from lessons.drawings.surrogate import SurrogateDrawing
 from lessons.drawings.typed_curve import TypedDrawing

@@ -178,7 +178,8 @@ def test_the_first_slider_is_on_the_first_screen(open_page, width, height):
 HIDDEN_CELLS = """() => [...document.querySelectorAll('tbody tr:first-child')].flatMap(row =>
   [...row.cells].filter(cell => cell.innerText).filter(cell => {
     const {left, right} = cell.getBoundingClientRect();
-    return left < 0 || right > row.closest('.wide').getBoundingClientRect().right + 1 || right - left < 100;
+    const room = row.closest('.wide').getBoundingClientRect().right + 1;
+    return left < 0 || right > room || right - left < 100;
   }).map(cell => cell.innerText))"""
 
 

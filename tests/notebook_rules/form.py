@@ -45,7 +45,7 @@ OPT_OUTS = {
     "23_a_codebook.ipynb": dict.fromkeys(
         ("dead-shown", "dead-gradients", "revived-trained"), TRAINED
     ),
-    "24_three_patches.ipynb": {"mixture-new-reader": TRAINED},
+    "24_three_patches.ipynb": dict.fromkeys(("mixture-new-reader", "sharper-explorer"), TRAINED),
 }
 
 
