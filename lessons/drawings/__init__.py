@@ -22,4 +22,5 @@ from lessons.drawings.shares import SharesDrawing
 from lessons.drawings.sharper_mixture import SharperMixtureDrawing
 from lessons.drawings.staircase import StaircaseDrawing
 from lessons.drawings.surrogate import SurrogateDrawing
+from lessons.drawings.tangent import TangentDrawing
 from lessons.drawings.typed_curve import TypedDrawing

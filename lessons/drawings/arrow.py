@@ -12,7 +12,7 @@ HEAD, OPENING = 0.05, 0.4  # the length of the head, as a share of the axes; hal
 
 
 class Arrow:
-    """An arrow from the origin. It is made of lines, which an explorer moves fast.
+    """An arrow, from the origin or elsewhere. It is made of lines, which an explorer moves fast.
 
     line     its shaft, for a legend
     artists  all of its parts
@@ -26,17 +26,21 @@ class Arrow:
         (self.line,) = ax.plot([], [], color=colour, **dashes)
         (self._head,) = ax.plot([], [], color=colour, lw=dashes["lw"], solid_joinstyle="miter")
         self.artists = [self.line, self._head]
-        low, high = ax.get_xlim()
-        self._length = HEAD * (high - low)
+        # of what the axes show; lengths of a head are shares of it
+        self._room = [high - low for low, high in (ax.get_xlim(), ax.get_ylim())]
 
-    def point_to(self, tip: Sequence[float]):
-        """Move the tip of the arrow to this point."""
-        x, y = tip
-        self.line.set_data([0, x], [0, y])
-        length = min(self._length, math.hypot(x, y))  # a short arrow has a short head
-        back = math.atan2(y, x) + math.pi
+    def point_to(self, tip: Sequence[float], start: Sequence[float] = (0.0, 0.0)):
+        """Move the arrow: it leads from `start` to this tip."""
+        (x, y), (x0, y0) = tip, start
+        self.line.set_data([x0, x], [y0, y])
+        across, up = (x - x0) / self._room[0], (y - y0) / self._room[1]
+        length = min(HEAD, math.hypot(across, up))  # a short arrow has a short head
+        back = math.atan2(up, across) + math.pi
         sides = [
-            (x + length * math.cos(back + turn), y + length * math.sin(back + turn))
+            (
+                x + length * self._room[0] * math.cos(back + turn),
+                y + length * self._room[1] * math.sin(back + turn),
+            )
             for turn in (-OPENING, OPENING)
         ]
         self._head.set_data(*zip(sides[0], (x, y), sides[1], strict=True))
