@@ -72,28 +72,6 @@ def test_the_minutes_are_honest():
         assert 0.8 * needed < stated < 1.3 * needed, f"{path.stem} says {stated} min: {needed:.0f}"
 
 
-# Lessons that are not yet cut, or lack something, and what: {lesson: the rules that they break}.
-NOT_YET = {
-    "01_parameter_or_variable": {"to a slider"},
-    "02_backward_needs_a_gradient": {"to a slider", "to an exercise"},
-    "03_round_and_clamp": {"to an exercise"},
-    "04_override_backward": {"to a slider"},
-    "05_gradients_of_gradients": {"to a slider"},
-    "07_train_through_rounding": {"to a slider"},
-    "12_the_doctor": {"to a slider"},
-    "13_gradient_atlas": {"to a slider"},
-    "14_functions_that_survive": {
-        "cells",
-        "minutes",
-        "to a slider",
-        "to an exercise",
-        "with exercises",
-    },
-    "15_the_training_loop": {"cells", "minutes", "to a slider", "with exercises"},
-    "16_discrete_choices": {"cells", "minutes", "to a slider", "to an exercise", "with exercises"},
-}
-
-
 def rules_broken(path):
     """What keeps a lesson from being one sitting, with something to do in each part of it."""
     notebook, (reading, *exercises) = load(path), minutes(path)
@@ -122,8 +100,8 @@ def longest_without(found, cells):
 
 
 def test_a_lesson_is_one_sitting():
-    broken = {path.stem: set(rules_broken(path)) for path in notebook_files()[1:]}
-    assert {name: rules for name, rules in broken.items() if rules} == NOT_YET
+    broken = {path.stem: rules_broken(path) for path in notebook_files()[1:]}
+    assert {name: rules for name, rules in broken.items() if rules} == {}
 
 
 def rows_of_maps():

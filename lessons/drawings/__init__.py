@@ -6,11 +6,13 @@ from helpers.explore.drawings.draggable_point import PointDrawing
 from helpers.explore.drawings.drawing import Drawing
 from helpers.explore.drawings.side_by_side import SideBySideDrawing
 from lessons.drawings.accumulation import AccumulationDrawing
+from lessons.drawings.checkpoints import CheckpointsDrawing
 from lessons.drawings.choice import ChoiceDrawing
 from lessons.drawings.clipping import ClippingDrawing
 from lessons.drawings.close_up import CloseUpDrawing
 from lessons.drawings.codebook import CodebookDrawing
 from lessons.drawings.curvature import CurvatureDrawing
+from lessons.drawings.dead_codes import DeadCodesDrawing
 from lessons.drawings.descent import DescentDrawing
 from lessons.drawings.estimators import EstimatorsDrawing
 from lessons.drawings.field import FieldDrawing

@@ -178,14 +178,21 @@ def solutions_are_folded_and_right(notebook):
 BY_CHANCE = {
     "01_parameter_or_variable.ipynb": {
         "tensor-hook": "the prose has long given the answer; here the hook counts",
-        "no-grad-fn-repaired": "the gradient of another loss",
     },
     "03_round_and_clamp.ipynb": {"walk-explorer": "where the point starts"},
-    "04_override_backward.ipynb": {"gradcheck-at-kink": "of another function"},
+    "04_override_backward.ipynb": {
+        "gradcheck-at-kink": "of another function",
+        "gradcheck-float32": "of another function",
+    },
+    "12_the_doctor.ipynb": {
+        "blank-steps": "numbers of two rows",
+        "adapter-steps": "numbers of one adapter",
+    },
     "13_gradient_atlas.ipynb": {
         "two-classes": "the name of a class",
         "ties-zeros": "ties of other functions",
     },
+    "15_compile_precision_memory.ipynb": {"mask-explorer": "a gradient, and not its bytes"},
     "23_a_codebook.ipynb": {"of-y-explained": "the prose has long given the answer"},
 }
 WORD = re.compile(r"-?\d+(?:\.\d*)?(?:e[+-]?\d+)?|[^\W\d]\w*")
@@ -419,6 +426,7 @@ def cells_are_short(notebook):
     complaints = []
     for cell in notebook.code:
         longer = cell.id == SETUP or calls(cell, "check") or calls(cell, "predict")
+        longer = longer or is_folded(cell, SOURCE_HIDDEN)
         limit = 30 if is_solution(cell) else 20 if longer else 15
         lines = len(cell.source.splitlines())
         if lines > limit:

@@ -1,0 +1,78 @@
+"""Codes that are drawn to the vectors that choose them, and codes that none chooses."""
+
+from functools import lru_cache
+
+import torch
+
+from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
+from autograd_surprises.show.picture import Picture
+from helpers.curves.axes import draw_light_grid
+from helpers.explore.drawings.drawing import Drawing
+
+VECTORS, CODES, STEPS, RATE = 120, 12, 30, 0.2
+REACH = 4.0  # of the plane
+
+
+class DeadCodesDrawing(Drawing):
+    """Steps of gradient descent on the codebook loss, Σ |z − nearest code|², of random codes.
+
+    `spread` is the standard deviation of the first codes; that of the vectors z is 0.5. A code that
+    no z has chosen yet is a cross.
+
+    >>> DeadCodesDrawing().show(spread=0.5, steps=30)
+    'spread 0.5, after 30 steps: 0 of 12 codes have never been chosen'
+    """
+
+    name = "Which codes move"
+
+    def __init__(self):
+        self.figure = Picture(5.8, 4.6)
+        plane = self.figure.subplots()
+        plane.set(xlabel="z1", ylabel="z2", xlim=(-REACH, REACH), ylim=(-REACH, REACH), aspect=1)
+        draw_light_grid(plane)
+        points = plane.plot(*_vectors().T.numpy(), ".", color="#999999", ms=4)
+        look = {"ls": "", "mec": "white", "ms": 11}
+        (self._used,) = plane.plot([], [], marker="s", color=VALUE_COLOUR, **look)
+        (self._dead,) = plane.plot([], [], marker="X", color=GRADIENT_COLOUR, **look)
+        self._says = plane.text(0, REACH - 0.35, "", ha="center", va="center")
+        self.moving = [self._used, self._dead, self._says]
+        names = ["vectors z", "chosen", "never chosen"]
+        self.figure.legend_below([*points, self._used, self._dead], names, columns=3)
+
+    def show(self, spread=1.5, steps=0):
+        places, chosen = _descended(spread)
+        codes, used = places[steps], chosen[steps]
+        for marks, some in ((self._used, used), (self._dead, ~used)):
+            marks.set_data(*codes[some].T.numpy())
+        dead = int((~used).sum())
+        self._says.set_text(f"{dead} codes get no gradient" if dead else "every code has moved")
+        return (
+            f"spread {spread:g}, after {steps} steps: {dead} of {CODES} codes have never been "
+            "chosen"
+        )
+
+
+def _vectors():
+    generator = torch.Generator().manual_seed(1)
+    return 0.5 * torch.randn(VECTORS, 2, generator=generator)
+
+
+@lru_cache(maxsize=64)
+def _descended(spread):
+    """The codes before and after each step, and which of them some z has chosen by then."""
+    z = _vectors()
+    drawn = torch.randn(CODES, 2, generator=torch.Generator().manual_seed(0))
+    codes = (spread * drawn).requires_grad_()
+    optimizer = torch.optim.SGD([codes], lr=RATE)
+    places, chosen, used = [], [], torch.zeros(CODES, dtype=torch.bool)
+    for _ in range(STEPS + 1):
+        index = torch.cdist(z, codes).argmin(1)
+        used = used.clone()
+        used[index] = True
+        places.append(codes.detach().clone())
+        chosen.append(used)
+        counts = index.bincount(minlength=CODES)[index]
+        optimizer.zero_grad()
+        ((z - codes[index]).square().sum(1) / counts).sum().backward()
+        optimizer.step()
+    return places, chosen
