@@ -26,9 +26,12 @@ from lessons.choices import ESTIMATORS, bias_and_spread, estimates, exact_gradie
 from lessons.derivatives import derivatives
 from lessons.drawings import (
     AccumulationDrawing,
+    CheckpointsDrawing,
+    ChoiceDrawing,
     ClippingDrawing,
     CodebookDrawing,
     CurvatureDrawing,
+    DeadCodesDrawing,
     DescentDrawing,
     EstimatorsDrawing,
     FieldDrawing,
@@ -36,12 +39,20 @@ from lessons.drawings import (
     ImageMapsDrawing,
     JacobianDrawing,
     SaturationDrawing,
+    SharesDrawing,
+    SharperMixtureDrawing,
     StaircaseDrawing,
     SurrogateDrawing,
+    TangentDrawing,
 )
 from lessons.drawings.accumulation import DIVISORS
 from lessons.drawings.arrow import Arrow, angle_between
+from lessons.drawings.choice import CHOICES, WORTH
 from lessons.drawings.saturation import LOWEST, ZERO_AT
+from lessons.drawings.shares import SHARE_DIVISORS
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script")  # torch's own, in jvp
 
 
 def outputs(x):
@@ -92,6 +103,23 @@ def image_maps():
     return ImageMapsDrawing(images, {"one map": maps, "another map": -maps})
 
 
+class SoftChoice(ChoiceDrawing):
+    """Each control moves something from the beginning."""
+
+    def show(self, choose="softmax", score_0=0.2, sharpness=1):
+        return super().show(choose, score_0, sharpness)
+
+
+def sharper_mixture():
+    """One network likes a mixture, the other one a choice."""
+    networks = {"the first": 1.0, "the second": -1.0}
+    return SharperMixtureDrawing(
+        torch.randn(3, 16, generator=torch.Generator().manual_seed(0)),
+        networks,
+        lambda network, weights: 50 + 20 * network * (1 - 2 * weights.max().item()),
+    )
+
+
 MADE = {
     "curve": (lambda: CurveDrawing(wave, (-3, 3)), {"width": (1.0, 3.0, 0.5)}),
     "point": (lambda: PointDrawing(wave, (-3, 3), 1.0), {"point": (-3.0, 3.0, 0.5)}),
@@ -124,6 +152,24 @@ MADE = {
         AccumulationDrawing,
         {"batch_1": (1, 32, 1), "batch_2": (2, 32, 1), "divide_by": list(DIVISORS)},
     ),
+    "shares": (
+        SharesDrawing,
+        {"process_0": (1, 8), "process_1": (2, 8), "divide_by": list(SHARE_DIVISORS)},
+    ),
+    "choice": (
+        SoftChoice,
+        {"choose": [*CHOICES], "score_0": (-2.0, 3.0, 0.5), "sharpness": (1, 20)},
+    ),
+    "mixture": (sharper_mixture, {"sharpness": [20, 1]}),
+    "tangent": (
+        lambda: TangentDrawing({"x²": torch.square, "as it arrives": Passing.apply}),
+        {"at": (-1.5, 1.5, 0.5), "tangent": (-1.0, 1.0, 0.5)},
+    ),
+    "checkpoints": (
+        lambda: CheckpointsDrawing([torch.nn.Linear(4, 4) for _ in range(4)], torch.ones(50, 4)),
+        {"blocks_each": [4, 1]},
+    ),
+    "dead codes": (DeadCodesDrawing, {"spread": (0.25, 1.5, 0.25), "steps": (0, 30)}),
     "clipping": (
         ClippingDrawing,
         {
@@ -160,6 +206,22 @@ MADE = {
         },
     ),
 }
+
+
+class Passing(torch.autograd.Function):
+    """x², and its jvp passes the tangent on."""
+
+    @staticmethod
+    def forward(x):
+        return x**2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent * 1
 
 
 @cache
@@ -891,3 +953,97 @@ def test_maps_need_one_for_each_image():
         ValueError, match=r"images of shape \(3, 2, 2\), but maps of shape \(1, 2, 2"
     ):
         ImageMapsDrawing(torch.zeros(3, 2, 2), {"the map": torch.zeros(1, 2, 2, 2)})
+
+
+def test_an_arrow_that_starts_elsewhere_points_the_same_way():
+    ax = axes_from_minus_2_to_2()
+    one, other = Arrow(ax, "black"), Arrow(ax, "black")
+    one.point_to((0.5, 1.0))
+    other.point_to((1.5, 0.0), start=(1.0, -1.0))
+    shift = torch.tensor([1.0, -1.0])
+    for here, there in zip(one.artists, other.artists, strict=True):
+        moved = torch.tensor(here.get_xydata()) + shift
+        assert torch.allclose(moved, torch.tensor(there.get_xydata()))
+
+
+@pytest.mark.parametrize(("n0", "n1"), [(1, 3), (3, 3), (8, 1)])
+def test_shares_show_the_gradients_that_two_processes_have(n0, n1):
+    """Of (weight · x − 3)² at weight 0, it is −6 x: −6 for process 0, −12 for process 1."""
+    every = (-6 * n0 - 12 * n1) / (n0 + n1)
+    drawing = SharesDrawing()
+    drawing.show(process_0=n0, process_1=n1)
+    assert [bar.get_width() for bar in drawing.moving[:3]] == [-6, -12, -9]
+    assert drawing.moving[3].get_xdata()[0] == pytest.approx(every)
+    words = drawing.moving[-1].get_text()
+    assert ("the gradient of all samples" in words) == (n0 == n1)
+
+    drawing.show(process_0=n0, process_1=n1, divide_by="samples everywhere / processes")
+    assert drawing.moving[2].get_width() == pytest.approx(every)
+    assert "the gradient of all samples" in drawing.moving[-1].get_text()
+
+
+def test_a_choice_has_no_gradient_a_flat_one_or_that_of_softmax():
+    drawing, said = ChoiceDrawing(), {}
+    for choose in CHOICES:
+        said[choose] = drawing.show(choose=choose)
+        bars = torch.tensor([bar.get_width() for bar in drawing.moving[4:8]])
+        scores = torch.tensor([0.2, 1.5, -0.4, 1.0])
+        p, worth = scores.softmax(-1), torch.tensor(WORTH)
+        of_softmax = p * (worth - p @ worth)
+        wanted = of_softmax if choose in ("softmax", "straight-through") else torch.zeros(4)
+        assert torch.allclose(bars, wanted, atol=1e-5), choose
+    assert "no graph" in said["argmax"] and "flat" in said["rounding"]
+    assert "nearly flat" in drawing.show(choose="softmax", sharpness=20)
+    assert "value 5" in said["straight-through"] and "value 3.761" in said["softmax"]
+
+
+def test_a_sharper_mixture_reads_each_network_at_its_place():
+    drawing = sharper_mixture()
+    cells, first, second, says = drawing.moving
+    for sharpness in (1, 20):
+        drawing.show(sharpness=sharpness)
+        assert first.get_xdata()[0] == second.get_xdata()[0] == sharpness
+        numbers = [round(dots.get_ydata()[0]) for dots in (first, second)]
+        assert says.get_text() == (
+            f"at {sharpness}: the first {numbers[0]} %, the second {numbers[1]} %"
+        )
+        assert 1.5 < cells.get_array().sum() <= 3
+    assert second.get_ydata()[0] > first.get_ydata()[0]
+
+
+def test_tangents_end_where_the_two_jvps_say():
+    drawing = TangentDrawing({"x²": torch.square, "as it arrives": Passing.apply})
+    right, _, other, _, dot, says = drawing.moving
+    drawing.show(at=1.5, tangent=-0.5)
+    assert dot.get_xydata().tolist() == [[1.5, 2.25]]
+    assert right.get_xydata()[-1].tolist() == [1.0, 0.75]  # 2.25 - 0.5 · 3
+    assert other.get_xydata()[-1].tolist() == [1.0, 1.75]
+    assert says.get_text() == "as it arrives leaves the curve"
+    drawing.show(at=0.5, tangent=1.0)
+    assert says.get_text() == ""
+
+
+def test_one_checkpoint_around_all_blocks_keeps_no_less_at_once():
+    blocks = [torch.nn.Linear(4, 4) for _ in range(4)]
+    drawing = CheckpointsDrawing(blocks, torch.ones(50, 4))
+    kept, inside, says = drawing.moving
+    plain = drawing.figure.axes[0].patches[0].get_width()
+    drawing.show(blocks_each=4)
+    assert inside.get_width() == pytest.approx(plain)
+    assert says.get_text() == "no less than without any"
+    assert inside.get_x() == kept.get_width() < plain
+
+    drawing.show(blocks_each=1)  # the input of each block: 50 · 4 numbers of 4 bytes
+    assert kept.get_width() >= 4 * 0.8 and inside.get_width() < plain / 2
+
+
+def test_codes_that_nobody_chooses_stay_where_they_are():
+    drawing = DeadCodesDrawing()
+    used, dead, says = drawing.moving
+    drawing.show(spread=1.5, steps=0)
+    before, moving = dead.get_xydata().copy(), used.get_xydata().copy()
+    said = drawing.show(spread=1.5, steps=30)
+    assert (dead.get_xydata() == before).all() and not (used.get_xydata() == moving).any()
+    assert f"{len(before)} of 12" in said and says.get_text().startswith(f"{len(before)} codes")
+    drawing.show(spread=0.5, steps=30)
+    assert len(dead.get_xydata()) == 0 and says.get_text() == "every code has moved"
