@@ -51,7 +51,6 @@ from lessons.drawings.choice import CHOICES, WORTH
 from lessons.drawings.saturation import LOWEST, ZERO_AT
 from lessons.drawings.shares import SHARE_DIVISORS
 
-
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script")  # torch's own, in jvp
 
 
