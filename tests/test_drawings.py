@@ -44,6 +44,7 @@ from lessons.drawings import (
     StaircaseDrawing,
     SurrogateDrawing,
     TangentDrawing,
+    VerdictDrawing,
 )
 from lessons.drawings.accumulation import DIVISORS
 from lessons.drawings.arrow import Arrow, angle_between
@@ -195,6 +196,15 @@ MADE = {
         },
     ),
     "image maps": (image_maps, {"image": (0, 3), "asked": (0, 4)}),
+    "verdict": (
+        VerdictDrawing,
+        {
+            "step": Playable(0, 10),
+            "lr": [1.0, 10.0],
+            "activation": ["tanh", "relu", "sigmoid"],
+            "weights": [0.0, 1.0, 1e20],
+        },
+    ),
     "stairs": (
         StaircaseDrawing,
         {
@@ -415,6 +425,13 @@ def test_curvature_touches_its_curve():
         assert line.get_xdata()[0] == 1
 
 
+def test_zeros_of_a_saturated_network_are_told():
+    drawing = SaturationDrawing()
+    for scale, words in ((80.0, "exactly 0 here"), (0.5, "")):
+        drawing.show(activation="tanh", scale=scale)
+        assert [text.get_text() for text in moving(drawing, Text, 0)] == [words]
+
+
 def test_curvature_starts_at_the_defaults_of_the_function():
     assert explore(CurvatureDrawing(wave, at=1.5), **MADE["curvature"][1]).values == {
         "at": 1.5,
@@ -439,6 +456,22 @@ def test_a_surrogate_gradient_that_is_not_finite_is_marked(monkeypatch):
 def told(ax):
     """The words at the frame of these axes."""
     return [text.get_text() for text in ax.texts if text.get_visible()]
+
+
+def test_a_verdict_stands_where_the_gradient_ends():
+    """And it is the doctor's, beside bars of the gradient's size."""
+    drawing = VerdictDrawing()
+    assert drawing.show(activation="sigmoid", weights=0.0, step=0).startswith(
+        "loss 2.303: ZERO (normal) first.weight, first.bias, second.weight, second.bias: "
+    )
+    ends = [bar.get_x() + bar.get_width() for bar in moving(drawing, Rectangle, 0)]
+    assert ends[:4] == [1e-9] * 4 and min(ends[4:]) > 1e-3
+    *statuses, words = [text for text in moving(drawing, Text, 0) if text.get_visible()]
+    assert [text.get_text() for text in statuses] == ["ZERO (normal)"] * 4 + ["ok"] * 2
+    assert "`last.weight` is 0" in words.get_text().replace("\n", " ")
+    drawing.show(activation="relu", lr=10.0, step=0)
+    assert not words.get_visible()
+    assert "last.bias" not in drawing.show(activation="relu", lr=10.0)
 
 
 def test_descent_draws_each_path_and_says_where_it_ends():

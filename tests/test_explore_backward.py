@@ -266,7 +266,7 @@ def test_another_graph_is_an_error_below_the_picture():
 
 def test_play_leaves_time_to_read():
     explorer = chain()
-    player = explorer.children[0]
+    player = explorer.children[-2].children[0]
     assert (player.clock.interval, player.clock.min, player.clock.max) == (1500, 0, 3)
     assert player.slider is explorer.sliders["step"]
 

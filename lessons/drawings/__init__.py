@@ -26,3 +26,4 @@ from lessons.drawings.staircase import StaircaseDrawing
 from lessons.drawings.surrogate import SurrogateDrawing
 from lessons.drawings.tangent import TangentDrawing
 from lessons.drawings.typed_curve import TypedDrawing
+from lessons.drawings.verdict import VerdictDrawing

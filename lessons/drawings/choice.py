@@ -49,7 +49,7 @@ class ChoiceDrawing(Drawing):
         gradients.axvline(0, ymax=0.84, color="#888888", lw=1)
         weights.set_xlim(0, 1.25)
         self._weights = self._bars(weights, {"fc": "white", "ec": VALUE_COLOUR, "hatch": "////"})
-        self._gradients = self._bars(gradients, {"fc": GRADIENT_COLOUR, "ec": GRADIENT_COLOUR})
+        self._gradients = self._bars(gradients, {"fc": GRADIENT_COLOUR, "lw": 0})
         place = {"transform": gradients.transAxes, "ha": "center", "va": "center"}
         self._says = gradients.text(0.5, 0.92, "", **place)
         self.moving = [*self._weights, *self._gradients, self._says]

@@ -59,9 +59,10 @@ class SaturationDrawing(Drawing):
         (self._dots,) = gradients.plot([], [], "o", **dots)
         (self._small,) = gradients.plot([], [], "v", **dots)
         (self._zeros,) = gradients.plot([], [], "X", **{**dots, "color": SLOPE_COLOUR})
+        self._end = gradients.text(0.6, 1e-13, "", va="bottom", fontsize=10)
         bar = {"fc": "white", "ec": VALUE_COLOUR, "hatch": "////"}
         self._bars = flat.bar(layers, [0.0] * LAYERS, 0.7, **bar)
-        self.moving = [self._line, self._dots, self._small, self._zeros, *self._bars]
+        self.moving = [self._line, self._dots, self._small, self._zeros, self._end, *self._bars]
         flat_means = f"slope below {100 * FLAT_BELOW:.0f} % of the steepest"
         self.figure.legend_below(
             [self._dots, self._small, self._zeros, self._bars],
@@ -82,13 +83,14 @@ class SaturationDrawing(Drawing):
             dots.set_data([k + 1 for k in places], [heights[k] for k in places])
         for bar, share in zip(self._bars, flat, strict=True):
             bar.set_height(100 * share)
+        zeros = [k for k, size in enumerate(sizes, 1) if size == 0]
+        self._end.set_text("exactly 0 here" if zeros else "")
         units = f"{100 * sum(flat) / LAYERS:.0f} % of the units are flat"
         if sizes[0]:
             return (
                 f"the gradient reaches layer 1 with {sizes[0]:.1g} of its size at the loss; {units}"
             )
-        last = max(k for k, size in enumerate(sizes, 1) if size == 0)
-        return f"the gradient is exactly 0 from layer {last} down to layer 1; {units}"
+        return f"the gradient is exactly 0 from layer {zeros[-1]} down to layer 1; {units}"
 
     def _measure(self, activation, scale):
         """Two lists with a number for each layer: the gradient's size, the share of flat units."""

@@ -1,0 +1,120 @@
+"""What the doctor says of one step of a small network, at different settings."""
+
+import textwrap
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from autograd_surprises import trace
+from autograd_surprises.numerics import short_number
+from autograd_surprises.show.colours import GRADIENT_COLOUR, GREEN, RED
+from autograd_surprises.show.picture import Picture
+from autograd_surprises.symptoms.finding import COLOURS, NORMAL, STATUS_TEXTS
+from helpers.curves.axes import draw_light_grid
+from helpers.explore.drawings.drawing import Drawing
+from lessons.digits import IMAGES, LABELS, TRAINING
+
+ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu, "sigmoid": torch.sigmoid}
+LAYERS = {"first": (64, 32), "second": (32, 32), "last": (32, 10)}
+STEPS = 10
+LOWEST, HIGHEST = 1e-9, 1e3  # sizes of a gradient between which a bar has its own length
+BATCH = TRAINING[:128]
+
+
+class Reader(nn.Module):
+    """Three layers for the digits. Each weight starts as a random number times `weights`."""
+
+    def __init__(self, activation, weights):
+        super().__init__()
+        self.activation = ACTIVATIONS[activation]
+        generator = torch.Generator().manual_seed(0)
+        for name, (inputs, outputs) in LAYERS.items():
+            layer = nn.Linear(inputs, outputs)
+            start = torch.randn(outputs, inputs, generator=generator) / inputs**0.5
+            layer.weight.data, layer.bias.data = weights * start, torch.zeros(outputs)
+            self.add_module(name, layer)
+
+    def forward(self, images):
+        hidden = self.activation(self.first(images.flatten(1)))
+        return self.last(self.activation(self.second(hidden)))
+
+
+class VerdictDrawing(Drawing):
+    """The mean |gradient| of each tensor of a network, and what the doctor says of it.
+
+    The network is trained on one batch by SGD with this learning rate, for `step` steps, and the
+    doctor examines the next one. `weights` is what the initial weights are multiplied by.
+
+    >>> VerdictDrawing().show(activation="relu", lr=10.0).split(": ")[1]
+    'ZERO first.weight, first.bias, second.weight, second.bias, last.weight'
+    """
+
+    name = "What the doctor says of a step"
+
+    def __init__(self):
+        self.figure = Picture(8, 3.6)
+        ax = self.figure.subplots()
+        self._names = [f"{layer}.{part}" for layer in LAYERS for part in ("weight", "bias")]
+        places = range(len(self._names))
+        ax.set(xscale="log", xlim=(LOWEST, HIGHEST), xlabel="mean |gradient|")
+        ax.set_yticks(places, self._names)
+        ax.set_ylim(len(self._names) - 0.4, -0.6)
+        ax.tick_params(axis="y", length=0)
+        ax.set_navigate(False)
+        draw_light_grid(ax, along="x")
+        self._bars = ax.barh(places, LOWEST, 0.55, LOWEST, color=GRADIENT_COLOUR)
+        self._statuses = [
+            ax.text(HIGHEST / 2, y, "ZERO (normal)", ha="right", va="center", fontsize=10)
+            for y in places
+        ]
+        words = {"va": "top", "fontsize": 10, "linespacing": 1.3, "parse_math": False}
+        self._words = ax.text(2 * LOWEST, -0.2, "", **words)
+        self._words.set_bbox({"fc": "white", "ec": RED, "boxstyle": "round,pad=0.4"})
+        self.moving = [*self._bars, *self._statuses, self._words]
+
+    def show(self, activation="tanh", lr=1.0, weights=1.0, step=STEPS):
+        model = Reader(activation, weights)
+        optimizer = torch.optim.SGD(model.parameters(), lr)
+        for _ in range(step):
+            loss_of(model).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        with trace() as recorded:
+            loss = loss_of(model)
+        report = recorded.explain(loss, model, optimizer=optimizer)
+        sizes = torch.autograd.grad(loss, list(model.parameters()))
+        self._draw([size.abs().mean().item() for size in sizes], report)
+        start = f"loss {short_number(loss.item(), 3)}"
+        bad = self._bad(report)
+        if not bad:
+            return f"{start}: healthy"
+        first = report[bad[0]]
+        return f"{start}: {_status(first)} {', '.join(bad)}: {first.sentence}"
+
+    def _draw(self, sizes, report):
+        for bar, text, name, size in zip(
+            self._bars, self._statuses, self._names, sizes, strict=True
+        ):
+            bar.set_width(min(size, HIGHEST) - LOWEST if size > LOWEST else 0)
+            finding = report[name]
+            if finding.status in NORMAL:
+                text.set(text="ok", color=GREEN)
+            else:
+                text.set(text=_status(finding), color=COLOURS.get(finding.status, RED))
+        bad = self._bad(report)
+        self._words.set_visible(bool(bad))
+        if bad:  # in the empty place beside the first of them
+            self._words.set_y(self._names.index(bad[0]) - 0.2)
+            self._words.set_text(textwrap.fill(report[bad[0]].sentence, 46))
+
+    def _bad(self, report):
+        return [name for name in self._names if report[name].status not in NORMAL]
+
+
+def _status(finding):
+    return STATUS_TEXTS[finding.status] + ("" if finding.alarm else " (normal)")
+
+
+def loss_of(model):
+    return F.cross_entropy(model(IMAGES[BATCH]), LABELS[BATCH])
