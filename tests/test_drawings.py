@@ -831,6 +831,8 @@ def test_the_accumulated_gradient_is_what_backward_adds_up(lengths, divide_by, l
     found, _, expected, _ = lines(drawing, 0)  # each arrow has a shaft and a head
     assert [*found[1], *expected[1]] == pytest.approx([*accumulated.tolist(), *true.tolist()])
     assert f"{angle_between(accumulated, true):.0f}° off, " in said
+    (words,) = [text.get_text() for text in moving(drawing, Text, 0)]
+    assert words in said or (words, said[:2]) == ("the right direction", "0°")
     tops = [float(bar.get_y() + bar.get_height()) for bar in moving(drawing, Rectangle, 1)]
     counts = (accumulated / true).tolist()
     assert tops == pytest.approx(counts)
@@ -870,7 +872,7 @@ def test_clipping_says_what_it_does_to_length_and_direction(settings, said):
 
 def test_the_limit_is_a_circle_or_a_square():
     drawing = ClippingDrawing()
-    circle, square, before, _, after, _, dot = drawing.moving
+    circle, square, before, _, after, _, dot, says = drawing.moving
     drawing.show(by="norm", limit=2.0)
     assert circle.get_radius() == 2 and math.isnan(square.get_width())
     drawing.show(by="value", limit=2.0)
@@ -878,6 +880,9 @@ def test_the_limit_is_a_circle_or_a_square():
     drawing.show(g1=3.0, g2=4.0, by="value", limit=2.0)
     tips = [line.get_xydata()[-1].tolist() for line in (before, after, dot)]
     assert tips == [[3, 4], [2, 2], [3, 4]]
+    assert says.get_text() == "turned by 8°"
+    drawing.show(g1=3.0, g2=4.0, by="norm", limit=2.0)
+    assert says.get_text() == ""
 
 
 def test_an_arrow_ends_at_its_point_and_a_short_one_has_a_short_head():

@@ -45,12 +45,14 @@ class AccumulationDrawing(Drawing):
         draw_light_grid(counts, along="y")
         self._true = Arrow(plane, SLOPE_COLOUR, dashed=True)
         self._accumulated = Arrow(plane, GRADIENT_COLOUR)
+        self._says = plane.text(1.1, 2.12, "", ha="center", va="center")
         bar = {"fc": "white", "ec": VALUE_COLOUR, "hatch": "////"}
         self._bars = counts.bar([0, 1], [1.0, 1.0], 0.6, bottom=0.01, **bar)
         self._numbers = [counts.text(k, 1, "", ha="center", va="bottom") for k in (0, 1)]
         once = counts.axhline(1, color=SLOPE_COLOUR, ls="--", lw=1.5)
         self.moving = [
-            *self._accumulated.artists, *self._true.artists, *self._bars, *self._numbers, once
+            *self._accumulated.artists, *self._true.artists, *self._bars, *self._numbers, once,
+            self._says,
         ]  # fmt: skip
         self.figure.legend_below(
             [self._accumulated.line, self._true.line],
@@ -65,6 +67,8 @@ class AccumulationDrawing(Drawing):
         accumulated = 2 * factors  # the gradients of the two means are (2, 0) and (0, 2)
         self._true.point_to(true.tolist())
         self._accumulated.point_to(accumulated.tolist())
+        angle = angle_between(accumulated, true)
+        self._says.set_text(f"{angle:.0f}° off" if angle >= 0.5 else "the right direction")
         counts = (accumulated / true).tolist()
         for bar, number, count in zip(self._bars, self._numbers, counts, strict=True):
             bar.set_height(count - 0.01)
@@ -73,6 +77,6 @@ class AccumulationDrawing(Drawing):
         first, second = (f"{short_number(count, 2)} times" for count in counts)
         ratio = short_number(accumulated.norm() / true.norm(), 2)
         return (
-            f"{angle_between(accumulated, true):.0f}° off, {ratio} times as long; a token of batch "
+            f"{angle:.0f}° off, {ratio} times as long; a token of batch "
             f"1 counts {first}, one of batch 2 {second}"
         )

@@ -39,9 +39,10 @@ class ClippingDrawing(Drawing):
         self._before = Arrow(ax, SLOPE_COLOUR, dashed=True)
         self._after = Arrow(ax, GRADIENT_COLOUR)
         self._dot = draw_handle(ax)
+        self._says = ax.text(0, 0.9 * -REACH, "", ha="center", va="center")
         self.moving = [
             self._circle, self._square,
-            *self._before.artists, *self._after.artists, self._dot,
+            *self._before.artists, *self._after.artists, self._dot, self._says,
         ]  # fmt: skip
         self.figure.legend_below(
             [self._before.line, self._after.line, self._circle],
@@ -56,9 +57,10 @@ class ClippingDrawing(Drawing):
         CLIPS[by](weight, limit)
         self._draw(before, weight.grad, by, limit)
         pair, clipped = ("({}, {})".format(*map(_short, each)) for each in (before, weight.grad))
+        angle = angle_between(before, weight.grad)
+        self._says.set_text(f"turned by {angle:.0f}°" if angle >= 0.5 else "")
         if torch.allclose(before, weight.grad):  # torch adds a little to the length
             return f"{pair} is inside the limit and stays"
-        angle = angle_between(before, weight.grad)
         lengths = f"from {_short(before.norm())} to {_short(weight.grad.norm())}"
         turn = "the direction stays" if angle < 1e-3 else f"the direction turns by {angle:.0f}°"
         return f"{pair} becomes {clipped}: the length goes {lengths}, {turn}"
