@@ -7,9 +7,10 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 EXPLORE = "explore(lambda x, a, b: a * x, a=(1.0, 3.0, 0.5), b=['in', 'out'])"
 FRAGILE = "explore(lambda x, a=2.0: missing if a == {} else a * x, a=(1.0, 3.0, 0.01){})"
-BELOW_ITS_AXES = """
+IN_NO_PART = """
+from matplotlib.lines import Line2D
 explorer = explore(lambda x, k: k * x, k=(0.0, 1.0))
-explorer.figure.supxlabel("between its panels and its legend")
+explorer.figure.add_artist(Line2D([0.1, 0.3], [0.97, 0.97]))  # beside its title
 explorer
 """
 WITHOUT_FAULT = {
@@ -27,7 +28,7 @@ WITH_A_FAULT = {  # each in a notebook of its own
     "says_something_else": [EXPLORE],
     "fails_where_a_button_leads": [FRAGILE.format(1.57, ", tries={'a': [1.57]}")],
     "shows_no_explorer": ["print('none')"],
-    "has_words_in_no_part": [BELOW_ITS_AXES],
+    "has_ink_in_no_part": [IN_NO_PART],
 }
 EXPECTED = """
 [without_fault.cell-8]

@@ -112,7 +112,7 @@ def test_explorers_say_what_they_should_wherever_they_are_moved(moved_explorers)
         ("fails_where_a_button_leads", ["cell cell-1 at ", "'a': 1.57", "NameError"]),
         ("says_something_else", ["it says", "value -9 to 9", "not 'value -8 to 8'", "'b': 'out'"]),
         ("shows_no_explorer", ["cell cell-1 shows no explorer"]),
-        ("has_words_in_no_part", ["cell cell-1 at ", "a phone shows only parts"]),
+        ("has_ink_in_no_part", ["cell cell-1 at ", "a phone shows only parts"]),
     ],
 )
 def test_a_planted_fault_is_seen(name, said, moved_explorers):

@@ -54,7 +54,7 @@ except RuntimeError as error:
 print(helpers.__file__, autograd_surprises.__file__, sep="\\n")
 """,
 }
-PICTURES = "picture", "live_picture", "stored_picture", "stroke_recorder"  # need the extra
+PICTURES = "picture", "live_picture", "parts", "stroke_recorder"  # need the extra
 USER = ROOT / "tests" / "outside_user.py"
 # Strictly, but without reading the types of torch and the others, which would take a minute.
 MYPY = """

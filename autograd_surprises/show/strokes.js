@@ -678,7 +678,7 @@ function summed(buffer) {
 // A native control for {name, kind, values}; `chosen` hears the place of the value.
 function controlFor({ name, kind, values }, start, chosen) {
   const row = document.createElement("label");
-  row.style.cssText = "display:flex;gap:0.7em;align-items:center;max-width:100%";
+  row.style.cssText = "display:flex;gap:0.7em;align-items:center;min-width:0;max-width:100%";
   const label = Object.assign(document.createElement("span"), { textContent: name });
   const readout = document.createElement("output");
   let control, choose;
@@ -764,11 +764,13 @@ export async function showFrozen(el, state) {
   el.append(...state.tries.map((row) => rowOfTries(row, choose)));
   const drawn = document.createElement("div"), both = el.appendChild(document.createElement("div"));
   both.append(drawn, box);
-  if (state.beside) {
-    both.style.cssText = "display:flex;flex-wrap:wrap;align-items:center";
-    drawn.style.cssText = `flex:0 1 ${size[0]}px;min-width:0`;
-    box.style.cssText += ";flex:1 1 230px;max-width:360px";
-  }
+  both.style.cssText = "display:flex;flex-wrap:wrap;align-items:center";
+  drawn.style.cssText = `flex:0 1 ${state.beside ? `${size[0]}px` : "100%"};min-width:0`;
+  box.style.cssText += `;min-width:0;${state.beside ? "flex:1 1 230px;max-width:360px" : "flex:1 1 100%"}`;
+  const slim = matchMedia("(max-width: 600px)"); // where panels stand in a column, controls go first
+  const order = () => (box.style.order = slim.matches ? -1 : 0);
+  slim.addEventListener("change", order);
+  order();
   const status = el.appendChild(document.createElement("div"));
   status.style.whiteSpace = "pre-line"; // an error has lines
   // To the nearest value that was kept of each control.

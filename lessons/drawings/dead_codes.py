@@ -4,12 +4,12 @@ from functools import lru_cache
 
 import torch
 
-from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
+from autograd_surprises.show.colours import GRADIENT_COLOUR, LINE_GREY, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import draw_light_grid
 from helpers.explore.drawings.drawing import Drawing
 
-VECTORS, CODES, STEPS, RATE = 120, 12, 30, 0.2
+VECTORS, CODES, STEPS, RATE = 60, 12, 30, 0.2
 REACH = 4.0  # of the plane
 
 
@@ -30,7 +30,7 @@ class DeadCodesDrawing(Drawing):
         plane = self.figure.subplots()
         plane.set(xlabel="z1", ylabel="z2", xlim=(-REACH, REACH), ylim=(-REACH, REACH), aspect=1)
         draw_light_grid(plane)
-        points = plane.plot(*_vectors().T.numpy(), ".", color="#999999", ms=4)
+        points = plane.plot(*_vectors().T.numpy(), ".", color=LINE_GREY, ms=6)
         look = {"ls": "", "mec": "white", "ms": 11}
         (self._used,) = plane.plot([], [], marker="s", color=VALUE_COLOUR, **look)
         (self._dead,) = plane.plot([], [], marker="X", color=GRADIENT_COLOUR, **look)
@@ -53,7 +53,7 @@ class DeadCodesDrawing(Drawing):
 
 
 def _vectors():
-    generator = torch.Generator().manual_seed(1)
+    generator = torch.Generator().manual_seed(3)
     return 0.5 * torch.randn(VECTORS, 2, generator=generator)
 
 
