@@ -26,12 +26,12 @@ class DeadCodesDrawing(Drawing):
     name = "Which codes move"
 
     def __init__(self):
-        self.figure = Picture(5.8, 4.6)
+        self.figure = Picture(6.2, 4.6)
         plane = self.figure.subplots()
         plane.set(xlabel="z1", ylabel="z2", xlim=(-REACH, REACH), ylim=(-REACH, REACH), aspect=1)
         draw_light_grid(plane)
         points = plane.plot(*_vectors().T.numpy(), ".", color=LINE_GREY, ms=6)
-        look = {"ls": "", "mec": "white", "ms": 11}
+        look = {"ls": "", "mec": "white", "ms": 7}
         (self._used,) = plane.plot([], [], marker="s", color=VALUE_COLOUR, **look)
         (self._dead,) = plane.plot([], [], marker="X", color=GRADIENT_COLOUR, **look)
         self._says = plane.text(0, REACH - 0.35, "", ha="center", va="center")
