@@ -23,7 +23,7 @@ from lessons.drawings.saturation import SaturationDrawing
 from lessons.drawings.shares import SharesDrawing
 from lessons.drawings.sharper_mixture import SharperMixtureDrawing
 from lessons.drawings.staircase import StaircaseDrawing
+from lessons.drawings.step_verdict import VerdictDrawing
 from lessons.drawings.surrogate import SurrogateDrawing
 from lessons.drawings.tangent import TangentDrawing
 from lessons.drawings.typed_curve import TypedDrawing
-from lessons.drawings.verdict import VerdictDrawing

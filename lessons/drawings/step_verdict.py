@@ -77,11 +77,11 @@ class VerdictDrawing(Drawing):
         model = Reader(activation, weights)
         optimizer = torch.optim.SGD(model.parameters(), lr)
         for _ in range(step):
-            loss_of(model).backward()
+            _loss_of(model).backward()
             optimizer.step()
             optimizer.zero_grad()
         with trace() as recorded:
-            loss = loss_of(model)
+            loss = _loss_of(model)
         report = recorded.explain(loss, model, optimizer=optimizer)
         sizes = torch.autograd.grad(loss, list(model.parameters()))
         self._draw([size.abs().mean().item() for size in sizes], report)
@@ -116,5 +116,5 @@ def _status(finding):
     return STATUS_TEXTS[finding.status] + ("" if finding.alarm else " (normal)")
 
 
-def loss_of(model):
+def _loss_of(model):
     return F.cross_entropy(model(IMAGES[BATCH]), LABELS[BATCH])
