@@ -53,12 +53,13 @@ def film(notebook) -> list[tuple[bytes, int]]:
     notebook.page.wait_for_timeout(SETTLE)
     explorer.box.evaluate("box => box.parentElement.style.background = 'var(--jp-layout-color0)'")
     explorer.box.scroll_into_view_if_needed()
-    top, picture = explorer.box.bounding_box()["y"], explorer.picture.bounding_box()
-    clip = {  # without the line of messages below the picture
+    picture = explorer.picture.bounding_box()
+    controls = explorer.box.locator(".explorer-controls").bounding_box()
+    clip = {  # the picture with its read-out and its controls
         "x": picture["x"] - MARGIN,
-        "y": top,
+        "y": picture["y"],
         "width": picture["width"] + 2 * MARGIN,
-        "height": picture["y"] + picture["height"] - top + MARGIN,
+        "height": controls["y"] + controls["height"] - picture["y"] + MARGIN,
     }
     frames = []
     for milliseconds in play(explorer, explorer.box):
