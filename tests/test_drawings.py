@@ -1055,7 +1055,10 @@ def test_tangents_end_where_the_two_jvps_say():
     assert dot.get_xydata().tolist() == [[1.5, 2.25]]
     assert right.get_xydata()[-1].tolist() == [1.0, 0.75]  # 2.25 - 0.5 · 3
     assert other.get_xydata()[-1].tolist() == [1.0, 1.75]
-    assert says.get_text() == "as it arrives leaves the curve"
+    assert says.get_text() == "as it arrives is not tangent to the curve"
+    drawing.show(at=0.0, tangent=1.0)  # its tip is on the curve, but it is no tangent
+    assert other.get_xydata()[-1].tolist() == [1.0, 1.0]
+    assert says.get_text() == "as it arrives is not tangent to the curve"
     drawing.show(at=0.5, tangent=1.0)
     assert says.get_text() == ""
 

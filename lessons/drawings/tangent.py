@@ -53,8 +53,8 @@ class TangentDrawing(Drawing):
             moved.append(of_y)
         self._dot.set_data([at], [y])
         names = [*self._functions]
-        leaves = abs(moved[1] - moved[0]) > OFF
-        self._says.set_text(f"{names[1]} leaves the curve" if leaves else "")
+        differ = abs(moved[1] - moved[0]) > OFF
+        self._says.set_text(f"{names[1]} is not tangent to the curve" if differ else "")
         texts = [
             f"{short_number(of_y, 3)} ({name})" for of_y, name in zip(moved, names, strict=True)
         ]
