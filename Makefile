@@ -58,9 +58,10 @@ test-colab: ## test the notebooks with the versions that Google Colab has
 		sh tools/environment.sh .venv-colab
 	.venv-colab/bin/python -m pytest notebooks -n 2
 
-notebooks: ## run every notebook and store its outputs
+notebooks: ## run every notebook, and store its outputs and its text for the search
 	$(ENVIRONMENT) $(VENV) test
 	$(RUN) tools/notebooks.py
+	$(RUN) -m tools.lesson_texts
 
 site: ## build site/: every notebook as a page that needs no kernel and no network
 	$(ENVIRONMENT) $(VENV) site

@@ -1,16 +1,13 @@
 """The index of messages and questions as text: all of it, and the answers of a search."""
 
 import re
-from collections.abc import Iterable
+from pathlib import PurePosixPath
 
 from autograd_surprises.messages.index import IndexEntry, index_entries
+from autograd_surprises.messages.lessons import Section
+from autograd_surprises.messages.search import Answer
 
 SHORT, MEANING, FIX, SECTION = "In short", "What it means", "What helps", "Explained in"
-NOTHING_FOUND = (
-    "Nothing found. The index is about gradients only. If you have a message, paste the last line "
-    "of the traceback, too, because it names the error. Otherwise, type fewer words, such as the "
-    "name of a function, or look at the list below."
-)
 GROUPS = (
     "Asked most often",
     "Other questions and messages, in the order of the notebooks",
@@ -49,13 +46,20 @@ def plain_index() -> str:
     return "\n".join(lines[1:])
 
 
-def answers(entries: Iterable[IndexEntry]) -> str:
-    """What they mean, what helps and which sections explain them, as Markdown; or what to do.
+def answers(answer: Answer) -> str:
+    """What is found, as Markdown: of an entry, what it means, what helps, and its sections.
 
-    >>> print(answers(index_entries()[:1]).splitlines()[0])
+    >>> print(answers(Answer(index_entries()[:1])).splitlines()[0])
     The gradient is `None`: there is no `.grad` after `backward()`
     """
-    return "\n\n".join(map(_answer, entries)) or NOTHING_FOUND
+    found = [
+        f"[{_escaped(name_of(each))}]({each.address}): {_escaped(answer.excerpt(each))}"
+        if isinstance(each, Section)
+        else _answer(each)
+        for each in answer.found
+    ]
+    is_doubtful = answer.is_guess or not found
+    return "\n\n".join([*([answer.verdict] if is_doubtful else []), *found])
 
 
 def section_name(address: str) -> str:
@@ -64,8 +68,18 @@ def section_name(address: str) -> str:
     >>> section_name("02_backward_needs_a_gradient.ipynb#The-shape-of-v")
     '02: The shape of v'
     """
-    notebook, _, heading = address.partition("#")
-    return f"{notebook[:2]}: {heading.replace('-', ' ')}" if address else ""
+    heading = address.partition("#")[2].replace("-", " ")
+    return f"{_page(address)}: {heading}" if address else ""
+
+
+def name_of(section: Section) -> str:
+    """The text of a link to it: its page, and its heading."""
+    return f"{_page(section.address)}: {section.heading or section.title}"
+
+
+def _page(address):
+    file = PurePosixPath(address.partition("#")[0])
+    return file.name[:2] if file.suffix == ".ipynb" else file.stem
 
 
 def explanation(entry: IndexEntry) -> list[tuple[str, str]]:

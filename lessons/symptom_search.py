@@ -1,8 +1,8 @@
-"""The index of messages and questions, with a field for a question or a whole traceback."""
+"""The search and the index: a field for a question or a whole traceback, and what is found."""
 
 import ipywidgets
 
-from autograd_surprises.messages.index import find_entries
+from autograd_surprises.messages.search import find
 from autograd_surprises.show.widget_view import WithStoredOutput
 from helpers.explore.callbacks import Alert, in_this_thread
 from lessons.index_text import answers, plain_index, whole_index
@@ -45,9 +45,9 @@ class SymptomSearch(WithStoredOutput, ipywidgets.VBox):
     def _show(self):
         text = self.question.value
         if text.strip():
-            found = find_entries(text)
-            self.message.say(f"found: {len(found)}")
-            markdown = answers(found)
+            answer = find(text)
+            self.message.say("" if answer.is_guess or not answer.found else answer.verdict)
+            markdown = answers(answer)
         else:
             self.message.say("")
             markdown = whole_index()

@@ -1,6 +1,6 @@
-"""Questions of real threads are answered by a cell, two clicks away from the index of notebook 00.
+"""Questions of real threads are answered by a cell, two clicks away from the search of notebook 00.
 
-The first click is on an entry that the search finds, the second on the link in it.
+The first click is on what the search finds: a section, or an entry, whose links take the second.
 """
 
 from collections import Counter
@@ -9,17 +9,31 @@ from functools import cache
 import nbformat
 from asked_questions import QUESTIONS
 
-from autograd_surprises.messages.index import FREQUENT, find_entries
+from autograd_surprises.messages.index import FREQUENT
+from autograd_surprises.messages.lessons import Section
+from autograd_surprises.messages.search import find
 from autograd_surprises.sections import address
 from tools.notebooks import headings, notebook_files
 
-SEEN = 3  # entries that a reader looks at
-found = cache(find_entries)
+SEEN = 3  # of what is found, a reader looks at so many
+
+
+@cache
+def found(asked):
+    return find(asked).found
 
 
 def sections_found(question):
-    """The addresses to which the first entries link."""
-    return {link.address for entry in found(question["asked"])[:SEEN] for link in entry.causes}
+    """The addresses of the first sections, and those to which the first entries link."""
+    return {
+        address
+        for each in found(question["asked"])[:SEEN]
+        for address in (
+            [each.address]
+            if isinstance(each, Section)
+            else [cause.address for cause in each.causes]
+        )
+    }
 
 
 def test_the_index_leads_to_the_section():
@@ -47,5 +61,6 @@ def test_an_entry_does_not_simply_list_everything():
 
 
 def test_what_is_asked_most_often_comes_first_in_the_index():
-    first = Counter(found(question["asked"])[0].id for question in QUESTIONS)
+    firsts = [found(question["asked"])[0] for question in QUESTIONS]
+    first = Counter(each.id for each in firsts if not isinstance(each, Section))
     assert {id for id, count in first.items() if count > 1} <= set(FREQUENT)

@@ -1,9 +1,10 @@
-"""The index in notebook 00: what it shows is what find_entries finds."""
+"""The index in notebook 00: what it shows is what the search finds."""
 
 import pytest
 
-from autograd_surprises.messages.index import find_entries
-from lessons.index_text import NOTHING_FOUND, answers, plain_index, whole_index
+from autograd_surprises.messages.lessons import Section
+from autograd_surprises.messages.search import NOTHING_FOUND, Answer, find
+from lessons.index_text import answers, plain_index, whole_index
 from lessons.symptom_search import SymptomSearch
 
 TRACEBACK = """Traceback (most recent call last):
@@ -20,16 +21,16 @@ def search():
 
 def test_a_pasted_traceback_is_answered(search):
     search.question.value = TRACEBACK
-    (entry,) = find_entries(TRACEBACK)
-    assert search.answers == answers([entry])
+    (entry,) = find(TRACEBACK).found
+    assert search.answers == answers(Answer((entry,)))
     assert f"]({entry.causes[0].address})" in search.answers
     assert "found: 1" in search.message.value
 
 
 def test_a_question_is_answered_with_each_cause(search):
     search.question.value = "Why is my gradient None?"
-    first, *others = find_entries(search.question.value)
-    assert search.answers.startswith(answers([first]))
+    first, *others = find(search.question.value).found
+    assert search.answers.startswith(answers(Answer((first,))))
     assert f"found: {1 + len(others)}" in search.message.value
     for what, address in first.causes:
         assert what.replace("_", r"\_") in search.answers and f"]({address})" in search.answers
@@ -38,10 +39,22 @@ def test_a_question_is_answered_with_each_cause(search):
 def test_without_words_everything_is_listed(search):
     everything = whole_index()
     assert search.answers == everything
-    search.question.value = "how do I bake bread"
+    search.question.value = "0"
     assert search.answers == NOTHING_FOUND
     search.question.value = " \n"
     assert search.answers == everything and "found" not in search.message.value
+
+
+def test_a_section_is_shown_with_its_link_and_words(search):
+    search.question.value = "REINFORCE"
+    section = next(each for each in find("REINFORCE").found if isinstance(each, Section))
+    assert f"]({section.address}): " in search.answers and "REINFORCE" in search.answers
+
+
+def test_a_guess_says_so(search):
+    search.question.value = "how do I bake bread"
+    assert search.answers.startswith("Nothing here about bake")
+    assert "found" not in search.message.value
 
 
 def test_what_is_stored_is_the_whole_index(search):
@@ -53,5 +66,5 @@ def test_what_is_stored_is_the_whole_index(search):
 
 def test_an_answer_shows_code_as_it_is():
     """No underscore or asterisk of a meaning is read as Markdown."""
-    found = find_entries("RuntimeError: has been modified by an inplace operation")
+    found = find("RuntimeError: has been modified by an inplace operation")
     assert r"(+=, x\[...\] = ..., relu\_, optimizer.step())" in answers(found)

@@ -1,54 +1,32 @@
-"""The website's two searches, opened from disk: for symptoms, and in the whole text."""
+"""The website's search, opened from disk: in the field of notebook 00, and on each page."""
 
-import json
 import re
-from types import SimpleNamespace
 
 import pytest
 from asked_questions import QUESTIONS
 from pasted_texts import EXAMPLES, TWO, TYPED, UNKNOWN, every_warning, pasted, printed_by_torch
 
 from autograd_surprises.messages.catalogue import all_messages
-from autograd_surprises.messages.index import find_entries, index_entries
-from lessons.index_text import NOTHING_FOUND
-from tools.website.search_index import search_script
-from tools.website.symptom_index import STATIC, symptom_data
+from autograd_surprises.messages.search import NOTHING_FOUND, documents, find
+from tools.website.search_index import STATIC, search_script
 
 INDEX_PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<link rel="stylesheet" href="{static}/symptoms.css"><script src="{static}/symptoms.js"></script>
+<link rel="stylesheet" href="{static}/symptoms.css"><script src="{static}/find.js"></script>
+<script src="{static}/symptoms.js"></script>
 <title>Messages</title><div data-symptoms><p>all messages</p></div>
-<script>
-  window.symptoms = {data};
-  showSymptoms(document.querySelector('[data-symptoms]'), symptoms);
-</script>"""
+<script>showSymptoms(document.querySelector('[data-symptoms]'), 'index.js');</script>"""
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <link rel="stylesheet" href="{static}/search.css"><title>Search</title>
 <header><div data-search="{index}"></div></header>
 <label>width <input type="range"></label><label>notes <textarea></textarea></label>
-<h2 id="Rounding-a-weight" style="margin: 3000px 0">Rounding a weight</h2>
-<script src="{static}/search.js"></script>"""
-SITE = [
-    SimpleNamespace(
-        url="page.html",
-        title="Why is my gradient zero?",
-        sections=[
-            ("", "", "You put torch.round or torch.clamp into a model."),
-            ("Rounding a weight", "Rounding-a-weight", "round_ste(x), requires_grad=True. NaN!"),
-            ("At the bound", "At-the-bound", f"{'word ' * 200} torch.heaviside has no derivative."),
-        ],
-    ),
-    SimpleNamespace(
-        url="02.html",
-        title="Backward",
-        sections=[("Again", "Again", "loss.backward(retain_graph=True), then clamp. RuntimeError: "
-        "element 0 of tensors does not require grad and does not have a grad_fn")],
-    ),
-]  # fmt: skip
-# The places of the symptoms that are found.
-FIND = """texts => texts.map(text =>
-  findSymptoms(text, symptoms).map(found => symptoms.symptoms.indexOf(found)))"""
+<script src="{static}/find.js"></script><script src="{static}/search.js"></script>"""
+# The places of what is found.
+FIND = """async texts => {
+  const {find, data} = await loadSearch('index.js');
+  return texts.map(text => find(text).found.map(found => data.documents.indexOf(found)));
+}"""
 
 
 @pytest.fixture
@@ -73,9 +51,9 @@ def open_file(browser, tmp_path):
 
 
 @pytest.fixture
-def symptoms(open_file):
-    data = json.dumps(symptom_data()).replace("</", "<\\/")
-    return open_file(INDEX_PAGE.format(static=STATIC.as_uri(), data=data))
+def symptoms(open_file, tmp_path):
+    (tmp_path / "index.js").write_text(search_script(), encoding="utf-8")
+    return open_file(INDEX_PAGE.format(static=STATIC.as_uri()))
 
 
 def test_the_page_finds_what_python_finds(symptoms):
@@ -88,7 +66,7 @@ def test_the_page_finds_what_python_finds(symptoms):
             texts += [*pasted(error).values()][i % 4 :: 4]  # each form, for many messages
     places = symptoms.evaluate(FIND, texts)
     for text, found in zip(texts, places, strict=True):
-        assert found == [index_entries().index(entry) for entry in find_entries(text)], text
+        assert found == [documents().index(each) for each in find(text).found], text
 
 
 def test_a_traceback_is_pasted_and_answered(symptoms):
@@ -100,8 +78,8 @@ def test_a_traceback_is_pasted_and_answered(symptoms):
     assert everything.is_visible() and answers.count() == 0
     said = "element 0 of tensors does not require grad and does not have a grad_fn"
     field.fill(pasted(RuntimeError(said))["Jupyter"])
-    assert status.inner_text() == "1 entry found"
-    (entry,) = find_entries(said)
+    symptoms.get_by_text("found: 1").wait_for()
+    (entry,) = find(said).found
     answer = answers.inner_text()
     assert all(text in answer for text in (said, entry.meaning, entry.fix)), answer
     links = symptoms.get_by_role("link").evaluate_all("all => all.map(a => a.getAttribute('href'))")
@@ -113,9 +91,16 @@ def test_a_traceback_is_pasted_and_answered(symptoms):
     field.fill(asked)
     first = answers.first
     assert first.locator("strong code").all_inner_texts() == ["None", ".grad", "backward()"]
-    assert first.get_by_role("link").count() == len(
-        find_entries("Why is my gradient None?")[0].causes
-    )
+    assert first.get_by_role("link").count() == len(find(asked).found[0].causes)
+
+    field.fill("REINFORCE")
+    section = find("REINFORCE").found[0]
+    assert first.get_by_role("link").inner_text() == f"22: {section.heading}"
+    assert first.locator("mark").first.inner_text() == "REINFORCE"
+
+    field.fill("how do I bake bread")
+    assert "bake" in status.inner_text() and "guess" in status.inner_text()
+    assert answers.count() == len(find("how do I bake bread").found)
 
     field.fill(UNKNOWN["another error"])
     assert status.inner_text() == NOTHING_FOUND and answers.count() == 0
@@ -125,55 +110,56 @@ def test_a_traceback_is_pasted_and_answered(symptoms):
 
 @pytest.fixture
 def site(open_file, tmp_path):
-    """A page with the search, and the list of what it loaded."""
-    (tmp_path / "index.js").write_text(search_script(SITE), encoding="utf-8")
+    """A page with the search, and one to which its results may lead."""
+    (tmp_path / "index.js").write_text(search_script(), encoding="utf-8")
+    (tmp_path / "22_six_estimators.html").write_text("<!doctype html><title>22</title>")
     return open_file(PAGE.format(static=STATIC.as_uri(), index="index.js"))
 
 
 def search_for(page, text):
-    """Type this; returns the headings that are found, or page titles where there is no heading."""
+    """Type this; returns the names of what is found."""
     page.get_by_role("combobox").fill(text)
     page.wait_for_function(
-        "/section|Nothing|near/.test(document.querySelector('[role=status]').textContent)"
+        "/found|Nothing/.test(document.querySelector('[role=status]').textContent)"
     )
     return page.locator("[role=option] .search-heading").all_inner_texts()
 
 
 def test_the_index_is_loaded_when_the_field_gets_the_focus(site):
-    assert site.evaluate("window.searchText") is None
+    assert site.evaluate("window.searchData") is None
     site.get_by_role("combobox").focus()
-    site.wait_for_function("window.searchText")
+    site.wait_for_function("window.searchData")
 
 
 @pytest.mark.parametrize(
     "text, first, marked",
     [
-        ("grad_fn", "Again", "grad_fn"),
-        ("requires_grad", "Rounding a weight", "requires_grad"),
-        ("retain_graph=True", "Again", "retain_graph|True"),
-        ("torch.clamp", "Why is my gradient zero?", "torch|clamp"),
-        ("round_ste", "Rounding a weight", "round_ste"),
-        ("ste", "Rounding a weight", "ste"),
-        ("nan", "Rounding a weight", "NaN"),
-        ("0 of tensors does not require", "Again", "tensors|does"),
-        ("heavis", "At the bound", "heaviside"),
-        ("zero gradient", "Why is my gradient zero?", "gradient|zero"),
+        ("find_unused_parameters", "A parameter that nobody used", "find_unused_parameters"),
+        ("REINFORCE", "REINFORCE, and a baseline", "REINFORCE"),
         ("at the BOUND", "At the bound", "bound"),
+        ("gumbel softmax", "Gumbel-softmax, soft and hard", "softmax"),
     ],
 )
-def test_words_of_pytorch_are_found(site, text, first, marked):
+def test_names_and_headings_are_found(site, text, first, marked):
     assert search_for(site, text)[0] == first
     best = site.get_by_role("option").first
     marks = best.locator("mark").all_inner_texts()
     assert any(re.fullmatch(marked, mark) for mark in marks), best.inner_text()
 
 
-def test_what_no_section_has_is_said(site):
+def test_a_message_and_a_question_say_what_they_are(site):
+    (name,) = search_for(site, "ImportError: No module named 'pytorch'")
+    assert name == "No module named 'pytorch'"
+    assert site.locator(".search-page").all_inner_texts() == ["Message"]
+    assert search_for(site, "Why is my gradient None?")[0].startswith("The gradient is None")
+    assert site.locator(".search-page").first.inner_text() == "Question"
+
+
+def test_what_nobody_wrote_about_is_said(site):
     status = site.get_by_role("status")
-    assert search_for(site, "torch model") == ["Why is my gradient zero?"], "not all of the words"
-    assert search_for(site, "qwertz") == [] and "Nothing found" in status.inner_text()
-    assert "At the bound" in search_for(site, "heavyside function")
-    assert "Close matches" in status.inner_text()
+    assert search_for(site, "0") == [] and "Nothing found" in status.inner_text()
+    assert len(search_for(site, "how do I bake bread")) == len(find("how do I bake bread").found)
+    assert "bake" in status.inner_text() and "guess" in status.inner_text()
 
 
 def test_the_search_is_used_by_keyboard(site):
@@ -184,10 +170,10 @@ def test_the_search_is_used_by_keyboard(site):
     site.get_by_label("width").focus()
     keys.press("/")
     assert field.evaluate("field => field === document.activeElement") and not field.input_value()
-    assert len(search_for(site, "torch")) == 2
+    assert len(search_for(site, "clamp")) == 6
     assert field.get_attribute("aria-expanded") == "true"
     options = site.get_by_role("option")
-    for key, chosen in (("ArrowDown", 0), ("ArrowDown", 1), ("ArrowDown", 0), ("ArrowUp", 1)):
+    for key, chosen in (("ArrowDown", 0), ("ArrowDown", 1), ("ArrowUp", 0), ("ArrowUp", 5)):
         keys.press(key)
         active = options.nth(chosen)
         assert field.get_attribute("aria-activedescendant") == active.get_attribute("id")
@@ -199,10 +185,9 @@ def test_the_search_is_used_by_keyboard(site):
     assert not site.get_by_role("status").is_visible()
 
     keys.press("/")
-    search_for(site, "requires_grad")
+    search_for(site, "REINFORCE baseline")
     keys.press("Enter")
-    site.wait_for_url("**#Rounding-a-weight")
-    assert site.evaluate("scrollY") > 1000 and not options.first.is_visible()
+    site.wait_for_url("**/22_six_estimators.html#REINFORCE,-and-a-baseline")
 
 
 def test_a_result_is_clicked_and_fits_a_narrow_page(site):
@@ -211,10 +196,9 @@ def test_a_result_is_clicked_and_fits_a_narrow_page(site):
     assert site.evaluate("document.documentElement.scrollWidth") <= 400
     box = site.locator(".search-panel").bounding_box()
     assert box["x"] >= 0 and box["x"] + box["width"] <= 400
-    search_for(site, "requires_grad")
+    search_for(site, "REINFORCE baseline")
     site.get_by_role("option").first.click()
-    site.wait_for_url("**#Rounding-a-weight")
-    assert not site.locator(".search-panel").is_visible()
+    site.wait_for_url("**/22_six_estimators.html#*")
 
 
 def test_a_missing_index_is_named(browser, tmp_path):

@@ -4,7 +4,6 @@ links          which files become pages, and where links lead there
 recording      run the sections of a notebook that show pictures, and freeze what they show
 cells          the cells of a notebook as HTML, from their stored outputs
 pages          pages from notebooks, from Markdown, and the front page
-search_index   the text of all pages, for the search
-symptom_index  PyTorch's error messages, for the search in notebook 00
+search_index   the one search, as a script
 building       everything in one folder, and its size
 """

@@ -17,9 +17,8 @@ import torch
 from autograd_surprises.show import live_picture
 from tools.notebooks import ROOT
 from tools.website.links import page_files
-from tools.website.pages import HERE, Page, front_page, frozen_script, markdown_page, notebook_page
+from tools.website.pages import HERE, Page, file_page, front_page, frozen_script
 from tools.website.search_index import MINISEARCH, search_script
-from tools.website.symptom_index import symptom_data
 
 STROKES = Path(live_picture.__file__).with_name("strokes.js")
 KEPT = ROOT / "build" / "site"  # the pictures, until their notebook changes
@@ -72,15 +71,9 @@ def build(target: Path, frozen: dict[Path, dict]) -> list[Page]:
     shutil.copytree(HERE / "static", static, ignore=shutil.ignore_patterns(MINISEARCH.name))
     (target / "frozen").mkdir()
     (static / "strokes.js").write_text(_classic(STROKES), encoding="utf-8")
-    symptoms = f"window.symptomIndex = {json.dumps(symptom_data())};\n"
-    (static / "symptom-index.js").write_text(symptoms, encoding="utf-8")
-    notebooks, texts = [], []
-    for path, url in page_files().items():
-        if path.suffix == ".ipynb":
-            notebooks.append(notebook_page(path, url, frozen.get(path, {})))
-        else:
-            texts.append(markdown_page(path, url))
-    pages = [front_page(notebooks), *notebooks, *texts]
+    made = {path: file_page(path, url, frozen.get(path, {})) for path, url in page_files().items()}
+    notebooks = [page for path, page in made.items() if path.suffix == ".ipynb"]
+    pages = [front_page(notebooks), *made.values()]
     for page in pages:
         place = notebooks.index(page) if page in notebooks else None
         before = notebooks[place - 1] if place else None
@@ -90,7 +83,7 @@ def build(target: Path, frozen: dict[Path, dict]) -> list[Page]:
         if page.frozen:
             script = target / "frozen" / f"{Path(page.url).stem}.js"
             script.write_text(frozen_script(page.frozen), encoding="utf-8")
-    (static / "search-index.js").write_text(search_script(pages), encoding="utf-8")
+    (static / "search-index.js").write_text(search_script(), encoding="utf-8")
     return pages
 
 

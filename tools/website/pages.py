@@ -64,6 +64,11 @@ class Page:
         return TEMPLATES.get_template(template).render(page=self, **values)
 
 
+def file_page(path: Path, url: str, frozen: dict) -> Page:
+    """The page of a notebook or of a Markdown file."""
+    return notebook_page(path, url, frozen) if path.suffix == ".ipynb" else markdown_page(path, url)
+
+
 def notebook_page(path: Path, url: str, frozen: dict) -> Page:
     """The page of a notebook; `frozen` maps the ids of its cells to their frozen pictures."""
     parts = []

@@ -1,4 +1,4 @@
-"""The text of all pages as one script, for a search that works from disk.
+"""The one search for pages, as a script: it works from disk and needs no kernel.
 
 A page opened as a file may load a classic script, but may neither fetch data nor import a module.
 """
@@ -6,24 +6,94 @@ A page opened as a file may load a classic script, but may neither fetch data no
 import base64
 import gzip
 import json
+import re
 from pathlib import Path
 
-MINISEARCH = Path(__file__).parent / "static" / "minisearch.js"
+from autograd_surprises.messages import pasted, search, words
+from autograd_surprises.messages.catalogue import all_messages
+from autograd_surprises.messages.lessons import Section
+from lessons.index_text import SECTION, explanation, name_of, section_name
+from tools.website.links import NOTEBOOKS, page_url
+
+STATIC = Path(__file__).parent / "static"
+MINISEARCH = STATIC / "minisearch.js"
 
 
-def search_script(pages) -> str:
-    """The script that static/search.js loads: the library MiniSearch, and the packed `searchText`.
-
-    Each page has a url, a title and sections: (heading, anchor, text). A section without words is
-    left out.
-    """
-    sections = [
-        [number, heading, anchor, " ".join(text.split())]
-        for number, page in enumerate(pages)
-        for heading, anchor, text in page.sections
-        if heading or text.strip()
-    ]
-    data = {"pages": [[page.url, page.title] for page in pages], "sections": sections}
-    packed = gzip.compress(json.dumps(data, ensure_ascii=False).encode(), mtime=0)
+def search_script() -> str:
+    """The script that static/find.js loads: the library MiniSearch, and the packed `searchData`."""
+    packed = gzip.compress(json.dumps(search_data(), ensure_ascii=False).encode(), mtime=0)
     library = MINISEARCH.read_text(encoding="utf-8")
-    return f'{library}\nwindow.searchText = "{base64.b64encode(packed).decode()}";\n'
+    return f'{library}\nwindow.searchData = "{base64.b64encode(packed).decode()}";\n'
+
+
+def search_data() -> dict:
+    """The data with which static/find.js finds the same as `find` of messages/search.py."""
+    documents = search.documents()
+    places = {each.id: k for k, each in enumerate(documents) if not isinstance(each, Section)}
+    return {
+        "common": sorted(words.COMMON),
+        "endings": words.ENDINGS,
+        "negation": words.NEGATION,
+        "name": words.NAME,
+        "parts": words.PARTS,
+        "letters": search.LETTERS,
+        "fewestLetters": search.FEWEST_LETTERS,
+        "part": search.PART,
+        "corrected": search.CORRECTED,
+        "negated": search.NEGATED,
+        "subject": search.SUBJECT,
+        "enough": search.ENOUGH,
+        "enoughOfAnother": search.ENOUGH_OF_ANOTHER,
+        "most": search.MOST,
+        "boosts": search.BOOSTS,
+        "around": pasted.AROUND,
+        "errorName": pasted.NAME,
+        "end": pasted.END,
+        "traceback": pasted.TRACEBACK,
+        "section": SECTION,
+        "guesses": search.GUESSES,
+        "nothingFound": search.NOTHING_FOUND,
+        "unknownWords": search.UNKNOWN_WORDS,
+        "noGoodMatch": search.NO_GOOD_MATCH,
+        # in the catalogue's order, because the first that matches counts
+        "messages": [
+            {
+                "place": places[message.id],
+                "patterns": [_pattern(text) for text in message.wordings],
+            }
+            for message in all_messages()
+        ],
+        "documents": [
+            {
+                "fields": search.fields_of(each),
+                "weight": search.weight_of(each),
+                **(_section(each) if isinstance(each, Section) else _entry(each)),
+            }
+            for each in documents
+        ],
+    }
+
+
+def _section(section):
+    url = page_url(section.address, NOTEBOOKS)
+    shown = {"name": name_of(section), "title": section.title, "heading": section.heading}
+    return {"href": url, **shown}
+
+
+def _entry(entry):
+    return {
+        "texts": list(entry.texts),
+        "ofTorch": entry.is_message,
+        "searched": entry.searched,
+        "said": explanation(entry),
+        "causes": [
+            [what, section_name(address), page_url(address, NOTEBOOKS)]
+            for what, address in entry.causes
+        ],
+    }
+
+
+def _pattern(text):
+    """What `contains` looks for, as a JavaScript regular expression with the flags i and u."""
+    parts = (re.sub(r"[\\^$.*+?()[\]{}|/]", r"\\\g<0>", part.strip()) for part in text.split("…"))
+    return ".*".join(parts)

@@ -48,7 +48,7 @@ explainAnswers();
 openContents();
 printOnWhite();
 for (const place of document.querySelectorAll("[data-symptoms]")) {
-  if (window.symptomIndex) showSymptoms(place, window.symptomIndex);
+  showSymptoms(place, document.querySelector("[data-search]").dataset.search);
 }
 const ready = window.frozen ? showPictures() : Promise.resolve();
 ready.then(() => {

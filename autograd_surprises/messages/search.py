@@ -1,0 +1,220 @@
+"""The one search: in PyTorch's messages, plain questions, and the text of all lessons.
+
+The website searches in JavaScript by the same rules: tools/website/static/find.js.
+"""
+
+import itertools
+import math
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TypeAlias
+
+from autograd_surprises.messages.index import IndexEntry, index_entries
+from autograd_surprises.messages.lessons import Section, all_sections
+from autograd_surprises.messages.pasted import errors_in, messages_in, without_frames
+from autograd_surprises.messages.ranking import Ranking
+from autograd_surprises.messages.words import names_in, negated, stem, terms, terms_of
+
+Document: TypeAlias = IndexEntry | Section
+
+BEFORE, EXCERPT = 50, 170  # characters
+MOST = 6  # documents that are found by words
+BOOSTS = {"name": 4.0, "other": 2.5, "text": 1.0}  # how much a word counts in each field
+# How much counts what is asked most often, an exercise, and a page beside the lessons.
+FREQUENT, EXERCISE, BESIDE = 1.2, 0.7, 0.3
+# How much a part of a name counts, a word that may be meant, and "not".
+PART, CORRECTED, NEGATED = 0.5, 0.7, 0.5
+SUBJECT = 0.12  # a word that so many of all documents have belongs to the subject
+# The share of a query, weighted by rarity, that an answer has to have: of one that has a word of
+# the subject, and of another.
+ENOUGH, ENOUGH_OF_ANOTHER = 0.2, 0.6
+FEWEST_LETTERS = 5  # of a word that may be a slip of another
+LETTERS = "abcdefghijklmnopqrstuvwxyz_"
+
+
+NOTHING_FOUND = (
+    "Nothing found. The search is about gradients only. If you have a message, paste the last line "
+    "of the traceback, too, because it names the error. Otherwise, type fewer words, such as the "
+    "name of a function."
+)
+UNKNOWN_WORDS = "Nothing here about {words}. The nearest, as a guess:"
+NO_GOOD_MATCH = "Nothing here has enough of these words. The nearest, as a guess:"
+GUESSES = 3
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a query finds.
+
+    found     the best first
+    is_guess  have all of them too little of what was asked?
+    unknown   words of the query that occur nowhere
+    terms     those that were looked for
+    """
+
+    found: tuple[Document, ...] = ()
+    is_guess: bool = False
+    unknown: tuple[str, ...] = ()
+    terms: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """How many documents are found, or that these are guesses, or what to do."""
+        if not self.found:
+            return NOTHING_FOUND
+        if not self.is_guess:
+            return f"found: {len(self.found)}"
+        words = ", ".join(self.unknown)
+        return UNKNOWN_WORDS.format(words=words) if words else NO_GOOD_MATCH
+
+    def excerpt(self, section: Section) -> str:
+        """The part of a section around the longest name that was looked for."""
+        start = 0
+        for term in sorted(self.terms, key=len, reverse=True):
+            hit = re.search(f"(?<![A-Za-z0-9]){re.escape(term)}", section.text, re.IGNORECASE)
+            if hit:
+                start = section.text.rfind(" ", 0, max(0, hit.start() - BEFORE)) + 1
+                break
+        shown = textwrap.shorten(section.text[start:], EXCERPT, placeholder=" …")
+        return f"… {shown}" if start else shown
+
+
+def find(text: str) -> Answer:
+    """What a text is about: a traceback, a part of a message, or a question in one's own words.
+
+    The last error of a traceback comes first, and a message that stands in the text as a whole
+    comes before one of which it has a part.
+
+    >>> find("ImportError: No module named 'pytorch'").found[0].id
+    'no-module-pytorch'
+    >>> find("why retian_graph?").found[0].id
+    'retain-graph'
+    """
+    errors = errors_in(text)
+    asked = errors[-1] if errors else without_frames(text)
+    entries = {entry.id: entry for entry in index_entries()}
+    known = [entries[message.id] for message in messages_in(text)]
+    parts = [each for each in entries.values() if asked and asked.lower() in each.searched]
+    if known and (errors or len(parts) < 2):
+        return Answer(tuple(known))
+    if errors or (parts and " " in asked):  # one is being typed
+        return Answer(tuple(parts))
+    return _by_words(asked)
+
+
+@cache
+def documents() -> tuple[Document, ...]:
+    """All that can be found: first the entries of the index, then the sections."""
+    return (*index_entries(), *all_sections())
+
+
+def fields_of(document: Document) -> dict[str, str]:
+    """Its texts by the fields of BOOSTS."""
+    if isinstance(document, Section):
+        heading, title = document.heading, document.title
+        return {"name": heading or title, "other": heading and title, "text": document.text}
+    causes = [f"{what} {address.partition('#')[2]}" for what, address in document.causes]
+    return {
+        "name": " ".join(document.texts),
+        "other": f"{document.searched} {document.id.replace('-', ' ')}",
+        "text": " ".join([document.meaning, document.fix, *causes]),
+    }
+
+
+def weight_of(document: Document) -> float:
+    """How much it counts, beside the words that it shares with a query."""
+    if not isinstance(document, Section):
+        return FREQUENT if document.group == 0 else 1.0
+    if document.address.startswith("../"):
+        return BESIDE
+    return EXERCISE if document.heading.startswith("Your turn") else 1.0
+
+
+@cache
+def _ranking():
+    split = [{name: terms(text) for name, text in fields_of(each).items()} for each in documents()]
+    return Ranking(split, BOOSTS, [weight_of(each) for each in documents()])
+
+
+def _by_words(asked):
+    """Those first that have many of the words, rare ones above all, and in their headings."""
+    words, joined, unknown = _meant(asked)
+    weighed = {term: weight * _rarity(term) for term, weight in words.items()}
+
+    def covered(match):
+        return sum(weighed.get(term, 0.0) for term in match.terms)
+
+    matches = _ranking().find(words | joined)
+    ranked = sorted((-round(match.score * covered(match), 6), match) for match in matches)
+    total = sum(weighed.values()) + len(unknown) * _rarity("")
+    often = SUBJECT * len(documents())
+    is_subject = any(_ranking().having(term) > often for term in words if term != "not")
+    enough = ENOUGH if is_subject else ENOUGH_OF_ANOTHER
+    is_guess = not ranked or covered(ranked[0][1]) < enough * total
+    found = [documents()[match.document] for _, match in ranked[: GUESSES if is_guess else MOST]]
+    return Answer(tuple(found), is_guess, tuple(unknown), (*words, *joined))
+
+
+def _meant(asked):
+    """({term: how much it counts}, the same for names made of two words, words that are unknown).
+
+    A part of a name counts less than a whole one. Of a word that no document has, one that
+    differs by a slip counts, or one that begins so. Two words may be one name: retain graph.
+    """
+    words, unknown = {}, []
+    names = names_in(asked)
+    for name in names:
+        meant = {}
+        for k, term in enumerate(terms_of(name)):
+            weight = NEGATED if term == "not" else PART if k else 1.0
+            if not _ranking().having(term):
+                term = _corrected(term if k else name.removeprefix(".").lower())
+                weight *= CORRECTED
+            meant[term] = weight
+        if meant and not any(meant):
+            unknown.append(name.removeprefix("."))
+        for term in filter(None, meant):
+            words[term] = max(meant[term], words.get(term, 0.0))
+    both = [
+        term
+        for one, other in itertools.pairwise(names)
+        for term in (
+            stem(f"{one}_{other}".lower()),
+            stem(f"{one}{other}".lower()),
+            *negated(one, terms_of(other)),
+        )
+    ]
+    joined = {term: 1.0 for term in both if term not in words and _ranking().having(term)}
+    return words, joined, unknown
+
+
+def _corrected(word):
+    """The most frequent term that differs by one slip, or else that begins so, or ""."""
+    if len(word) < FEWEST_LETTERS:
+        return ""
+    near = _most_frequent(map(stem, _with_a_slip(word)))
+    return near or _most_frequent(_ranking().known(stem(word)))
+
+
+def _most_frequent(some):
+    count, term = max(((_ranking().having(term), term) for term in some), default=(0, ""))
+    return term if count else ""
+
+
+def _with_a_slip(word) -> Iterator[str]:
+    """A letter left out, two swapped, one added, or another one."""
+    for k in range(len(word) + 1):
+        before, after = word[:k], word[k:]
+        yield before + after[1:]
+        yield before + after[1:2] + after[:1] + after[2:]
+        for letter in LETTERS:
+            yield before + letter + after
+            yield before + letter + after[1:]
+
+
+def _rarity(term):
+    having = _ranking().having(term)
+    return math.log(1 + (len(documents()) - having + 0.5) / (having + 0.5))

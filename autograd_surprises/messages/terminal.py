@@ -1,0 +1,64 @@
+"""python -m autograd_surprises explain: what a message or a traceback means, in the terminal."""
+
+import argparse
+import sys
+import textwrap
+
+from autograd_surprises.messages.lessons import Section
+from autograd_surprises.messages.search import Answer, find
+
+DESCRIPTION = """\
+Say what a message of PyTorch, a traceback or a question about gradients is about: what it means,
+what helps, and which section of the lessons shows it. Without a text, it is read from stdin.
+"""
+WIDTH = 96
+
+
+def main(words: list[str]) -> int:
+    """Print what is found. Returns 0, or 1 if that is nothing or a guess."""
+    parser = argparse.ArgumentParser(
+        prog="python -m autograd_surprises explain",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("text", nargs="*", help="a message, or a question in your own words")
+    asked = " ".join(parser.parse_args(words).text) or sys.stdin.read()
+    if not asked.strip():
+        parser.error("which message? For example: explain \"No module named 'pytorch'\"")
+    answer = find(asked)
+    print(explained(answer))
+    return int(answer.is_guess or not answer.found)
+
+
+def explained(answer: Answer) -> str:
+    """What is found, as plain text: of an entry, what it means, what helps, and its sections.
+
+    >>> print(explained(find("No module named 'pytorch'")))
+    No module named 'pytorch'
+      PyTorch's package is called torch
+      What helps: import torch
+      notebooks/01_parameter_or_variable.ipynb#A-layer-that-trains
+    """
+    parts = [answer.verdict] if answer.is_guess or not answer.found else []
+    for found in answer.found:
+        if isinstance(found, Section):
+            lines = [found.heading or found.title, answer.excerpt(found), _place(found.address)]
+        else:
+            helps = [f"What helps: {found.fix}"] if found.fix else []
+            causes = [_place(address, what) for what, address in found.causes]
+            lines = ["\n".join(found.texts), found.meaning, *helps, *causes]
+        first, *others = lines
+        parts.append("\n".join([first, *map(_indented, others)]))
+    return "\n\n".join(parts)
+
+
+def _place(address, what=""):
+    place = f"notebooks/{address}".replace("notebooks/../", "")
+    return f"{what}: {place}" if what else place
+
+
+def _indented(line):
+    return textwrap.fill(
+        line, WIDTH, initial_indent="  ", subsequent_indent="  ", break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip

@@ -1,0 +1,46 @@
+"""python -m autograd_surprises explain: messages, tracebacks, questions, and what nobody knows."""
+
+import io
+
+import pytest
+
+from autograd_surprises.__main__ import main
+from autograd_surprises.messages.search import find
+
+SAID = "element 0 of tensors does not require grad and does not have a grad_fn"
+
+
+def test_a_message_is_explained(capsys):
+    assert main(["explain", SAID]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    (entry,) = find(SAID).found
+    assert said.startswith(SAID)
+    assert entry.meaning in said and entry.fix in said
+    assert all(f"notebooks/{address}" in said for _, address in entry.causes)
+
+
+def test_a_traceback_on_stdin_is_explained(capsys, monkeypatch):
+    traceback = f"Traceback (most recent call last):\n  File 'a.py', line 1\nRuntimeError: {SAID}\n"
+    monkeypatch.setattr("sys.stdin", io.StringIO(traceback))
+    assert main(["explain"]) == 0
+    assert capsys.readouterr().out.startswith(SAID)
+
+
+def test_a_question_finds_sections(capsys):
+    assert main(["explain", "REINFORCE", "baseline"]) == 0
+    first, excerpt, *_ = capsys.readouterr().out.splitlines()
+    assert first == "REINFORCE, and a baseline" and excerpt.startswith("  ")
+
+
+def test_a_guess_and_nothing_say_so_and_fail(capsys):
+    assert main(["explain", "how do I bake bread"]) == 1
+    assert "as a guess" in capsys.readouterr().out.splitlines()[0]
+    assert main(["explain", "0"]) == 1
+    assert capsys.readouterr().out.startswith("Nothing found")
+
+
+def test_without_a_text_it_says_what_is_missing(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO(" \n"))
+    with pytest.raises(SystemExit):
+        main(["explain"])
+    assert "which message?" in capsys.readouterr().err

@@ -1,0 +1,66 @@
+"""The search, measured: how often the first hit is right, and how often an answer is near.
+
+Half of the queries were held back while the ranking was tuned, by a fixed rule.
+"""
+
+import hashlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from autograd_surprises.messages.lessons import Section
+from autograd_surprises.messages.search import find
+from autograd_surprises.sections import address
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+TEXT = Path(__file__).with_name("queries.toml").read_text(encoding="utf-8")
+QUERIES = {query: ids.split() for query, (_, ids) in tomllib.loads(TEXT).items()}
+SEEN = 3  # of what is found, a reader looks at so many
+NOTHING = ["nothing"]
+
+
+def is_held_back(query):
+    return hashlib.sha256(query.encode()).digest()[0] % 2 == 1
+
+
+def leads_to(found):
+    """Where the first click lands, or the second."""
+    if isinstance(found, Section):
+        return {found.address}
+    return {cause.address for cause in found.causes}
+
+
+def measured(held_back):
+    """How many first hits are right, and answers near; needless guesses, and nonsense."""
+    right = {"first": 0, "near": 0, "guessed": 0, "nonsense": 0, "asked": 0}
+    for query, ids in QUERIES.items():
+        if is_held_back(query) != held_back:
+            continue
+        answer = find(query)
+        if ids == NOTHING:
+            right["nonsense"] += bool(answer.found) and not answer.is_guess
+            continue
+        wanted = {address(section) for section in ids}
+        led = [bool(leads_to(each) & wanted) for each in answer.found[:SEEN]]
+        right["first"] += led[:1] == [True]
+        right["near"] += any(led)
+        right["guessed"] += answer.is_guess
+        right["asked"] += 1
+    return right
+
+
+# Of 59 queries to work with, and of 61 that were held back: the first hit was right for 42 and 36
+# before the ranking was tuned, and an answer was near for 50 and 51.
+@pytest.mark.parametrize(
+    ("held_back", "first", "near", "nonsense"), [(False, 53, 56, 1), (True, 43, 54, 3)]
+)
+def test_the_first_hit_is_right_and_an_answer_is_near(held_back, first, near, nonsense):
+    right = measured(held_back)
+    assert right["asked"] == (61 if held_back else 59)
+    assert right["first"] >= first and right["near"] >= near
+    assert right["nonsense"] <= nonsense and right["guessed"] <= 5

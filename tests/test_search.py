@@ -1,0 +1,139 @@
+"""The search: what it finds for questions, slips, parts of messages and whole tracebacks."""
+
+import pytest
+from pasted_texts import TYPED, UNKNOWN, pasted
+
+from autograd_surprises.messages import search
+from autograd_surprises.messages.lessons import Section, all_sections
+from autograd_surprises.messages.ranking import Ranking
+from autograd_surprises.messages.search import MOST, find
+from autograd_surprises.messages.words import stem, terms
+from tools.lesson_texts import STORED, lesson_texts
+
+
+def found_ids(text):
+    """Ids of entries and addresses of sections."""
+    return [each.address if isinstance(each, Section) else each.id for each in find(text).found]
+
+
+FOUND_FIRST = {
+    "Why is my gradient None?": "grad-is-none",
+    "gradients are zero": "gradient-is-zero",
+    "why do I get NaN in the gradient": "gradient-is-nan",
+    "how can I print the gradient of a hidden layer": "inner-gradient",
+    "what does retain_graph do": "retain-graph",
+    "zero_grad": "gradient-grows",
+    "my Function in torch.compile": "function-under-transforms",
+    "x.cuda() has no gradient": "moved-tensor",
+    "in-place operation": "leaf-in-place",
+    "GRADIENTS incorrect": "gradient-count/one",
+    "my loss does not go down": "which-line",
+    "the loss stays the same": "gradient-is-zero",
+    "parameters not updating": "weight-never-moves",
+    "difference between Parameter and Variable": "kinds-of-tensors",
+    "RuntimeError: element 0 of t": "not-connected",  # being typed
+    "KeyError: 'lr'\n\nRuntimeError: element 0 of t": "not-connected",
+}
+
+
+def test_a_question_is_found_by_its_words():
+    assert {text: found_ids(text)[0] for text in FOUND_FIRST} == FOUND_FIRST
+
+
+def test_a_part_of_several_messages_finds_them_all():
+    assert set(found_ids("does not require grad")) >= {"not-connected", "not-differentiable-input"}
+    counts = found_ids("returned an incorrect number of gradients")
+    assert counts == ["gradient-count/one", "gradient-count/several"]
+    for text in ("does not require grad", "an in-place operation"):
+        assert all(text in entry.searched for entry in find(text).found)
+
+
+def test_nothing_is_found_where_nothing_is_known():
+    for how, text in UNKNOWN.items():
+        assert find(text).is_guess or not find(text).found, how
+
+
+def test_not_too_many_are_found_by_words():
+    for text in TYPED:
+        found = find(text).found
+        assert len(found) <= MOST or all(text.lower() in each.searched for each in found), text
+
+
+def test_a_pasted_message_finds_its_entry_alone():
+    said = "Jacobian mismatch for output 0 with respect to input 1,"
+    for how, text in pasted(RuntimeError(said)).items():
+        assert found_ids(text) == ["gradcheck-mismatch"], how
+
+
+SLIPS = {
+    "retian_graph": "retain_graph",
+    "detatch": "detach",
+    "requries_grad": "requires_grad",
+    "jacobain": "jacobian",
+    "nans in the gradient": "nan in the gradient",
+    "quantisation": "quantization",
+    "clipping gradients": "clip gradient",
+    "BatchNorm": "batch norm",
+    "backwards hook": "backward hooks",
+}
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_another_spelling_finds_the_same(slip):
+    assert found_ids(slip)[0] == found_ids(SLIPS[slip])[0]
+
+
+def test_a_name_of_torch_is_found_where_only_a_lesson_has_it():
+    assert found_ids("REINFORCE")[0].startswith("22_six_estimators")
+    assert found_ids("find_unused_parameters")[0].endswith("#A-parameter-that-nobody-used")
+    assert found_ids("NoiseSTE")[0].startswith("0")
+
+
+def test_words_that_say_nothing_change_nothing():
+    plain = "clamp gradient bound"
+    assert found_ids(f"how should I first save the found {plain}, please") == found_ids(plain)
+
+
+def test_what_nobody_wrote_about_is_a_guess_and_its_words_are_named():
+    for text in ("how to install cuda", "accuracy is low", "dataloader worker killed"):
+        assert find(text).is_guess and "guess" in find(text).verdict, text
+    bread = find("how do I bake some bread?")
+    assert bread.is_guess and "bake" in bread.unknown and "bake" in bread.verdict
+    assert find("0").verdict == search.NOTHING_FOUND
+
+
+def test_a_whole_message_comes_before_half_of_another():
+    whole = "element 0 of tensors does not require grad and does not have a grad_fn"
+    half = "one of the variables needed for gradient computation has been modified"
+    assert found_ids(f"{half}, and {whole}")[0] == "not-connected"
+
+
+def test_an_excerpt_shows_a_word_that_was_asked_for():
+    for section in all_sections()[5:200:9]:
+        word = max(section.text.split(), key=len)
+        answer = search.Answer((section,), terms=tuple(terms(word)))
+        if answer.terms:
+            assert any(term in answer.excerpt(section).lower() for term in answer.terms)
+        assert len(answer.excerpt(section)) <= 180
+
+
+def test_negations_and_endings():
+    assert terms("it doesn't learn") == terms("not learning") == ["not", "learn", "not_learn"]
+    assert found_ids("parameters not updating")[0] != found_ids("parameters still updated")[0]
+    assert stem("zero_grad") == "zero_grad" and stem("losses") == "loss"
+    assert terms("save_for_backward") == ["save_for_backward", "backward"]
+
+
+def test_the_rarer_word_and_the_heavier_field_count_more():
+    documents = [{"a": ["x"], "b": ["y"]}, {"a": ["y"], "b": ["x"]}, {"a": ["z"], "b": ["x"]}]
+    ranking = Ranking(documents, {"a": 2, "b": 1}, [1, 1, 1])
+    assert [match.document for match in ranking.find({"x": 1})] == [0, 1, 2]
+    assert [match.document for match in ranking.find({"x": 1, "z": 1})][0] == 2
+    assert ranking.find({"w": 1}) == []
+    lighter = Ranking(documents, {"a": 2, "b": 1}, [0.1, 1, 1])
+    assert [match.document for match in lighter.find({"x": 1})] == [1, 2, 0]
+
+
+def test_what_is_stored_is_what_the_lessons_say():
+    """`make notebooks` stores it."""
+    assert STORED.read_text(encoding="utf-8") == lesson_texts()

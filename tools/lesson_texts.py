@@ -1,0 +1,28 @@
+"""Store the text of every section where the search finds it: python -m tools.lesson_texts"""
+
+import json
+
+from tools.notebooks import ROOT
+from tools.website.links import page_files
+from tools.website.pages import file_page
+
+STORED = ROOT / "autograd_surprises" / "messages" / "lessons.json"
+LEFT_OUT = ("Read on", "Recap")  # they repeat what other sections show
+
+
+def lesson_texts() -> str:
+    """A line of JSON for each section: its address, as a link from notebooks/, and its texts."""
+    rows = []
+    for path, url in page_files().items():
+        page = file_page(path, url, {})
+        link = path.name if path.suffix == ".ipynb" else f"../{path.relative_to(ROOT).as_posix()}"
+        for heading, anchor, text in page.sections:
+            if heading not in LEFT_OUT and (heading or text.strip()):
+                address = f"{link}#{anchor}" if anchor else link
+                rows.append([address, page.title, heading, " ".join(text.split())])
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    return f"[\n{lines}\n]\n"
+
+
+if __name__ == "__main__":
+    STORED.write_text(lesson_texts(), encoding="utf-8")

@@ -1,0 +1,203 @@
+// The one search: in PyTorch's messages, plain questions, and the text of all lessons. It finds what
+// autograd_surprises/messages/search.py finds, with the data of tools/website/search_index.py.
+
+/** A function that takes a text and returns {found, isGuess, unknown}, as `find` in search.py. */
+function finder(data) {
+  const {common, endings, negation, name: aName, parts: theParts, letters, documents} = data;
+  const boring = new Set(common);
+  const shortened = endings.map(([ending, instead]) => [new RegExp(ending, 'g'), instead]);
+  const expression = source => new RegExp(source, 'gmu');
+  const oneLine = text => text.replace(/[ \t\n]+/g, ' ').trim();
+  const before = (source, text) => text.split(expression(source), 1)[0];
+  const namesIn = text =>
+    text.replace(new RegExp(negation, 'gi'), ' not ').match(expression(aName)) ?? [];
+
+  function stem(word) {
+    if (!/^\p{L}+$/u.test(word)) return word;
+    for (const [ending, instead] of shortened) {
+      const shorter = word.replace(ending, instead);
+      if (shorter.length > 2) word = shorter;
+    }
+    return word;
+  }
+
+  const negated = (before, [first]) => before === 'not' && first ? [`not_${first}`] : [];
+  const terms = text => namesIn(text).flatMap((name, k, names) => {
+    const some = termsOf(name);
+    return [...some, ...negated(names[k - 1], some)];
+  });
+
+  function termsOf(name) {
+    const isMember = name.startsWith('.');
+    if (isMember) name = name.slice(1);
+    const parts = (name.match(expression(theParts)) ?? []).filter(part => part.length > 1);
+    const joined = name.includes('_') || parts.length < 2 ? [] : [parts.join('')];
+    const words = new Set([name, ...joined, ...parts].map(word => word.toLowerCase()));
+    const counts = word => word.length > 1 && !/^\d+$/.test(word)
+      && (!boring.has(word) || isMember && word === name);
+    return [...words].filter(counts).map(stem);
+  }
+
+  const having = new Map();
+  const index = new MiniSearch({
+    fields: Object.keys(data.boosts),
+    tokenize: text => text ? text.split(' ') : [],
+    processTerm: term => term,
+    searchOptions: {
+      boost: data.boosts,
+      boostDocument: id => documents[id].weight,
+      combineWith: 'OR',
+    },
+  });
+  index.addAll(documents.map(({fields}, id) => {
+    const split = Object.entries(fields).map(([name, text]) => [name, terms(text)]);
+    for (const term of new Set(split.flatMap(([, some]) => some))) {
+      having.set(term, (having.get(term) ?? 0) + 1);
+    }
+    return {id, ...Object.fromEntries(split.map(([name, some]) => [name, some.join(' ')]))};
+  }));
+
+  function* withASlip(word) {
+    for (let k = 0; k <= word.length; k++) {
+      const [start, end] = [word.slice(0, k), word.slice(k)];
+      yield start + end.slice(1);
+      yield start + end.slice(1, 2) + end.slice(0, 1) + end.slice(2);
+      for (const letter of letters) {
+        yield start + letter + end;
+        yield start + letter + end.slice(1);
+      }
+    }
+  }
+
+  function corrected(word) {
+    if (word.length < data.fewestLetters) return '';
+    const count = term => having.get(term) ?? 0;
+    const mostFrequent = some => some.filter(count).sort(
+      (one, other) => count(other) - count(one) || (one < other ? 1 : -1))[0] ?? '';
+    return mostFrequent([...withASlip(word)].map(stem))
+      || mostFrequent([...having.keys()].filter(term => term.startsWith(stem(word))));
+  }
+
+  /** [{term: how much it counts}, names made of two words, words that are unknown]. */
+  function meant(asked) {
+    const words = new Map(), unknown = [], names = namesIn(asked);
+    for (const name of names) {
+      const ofName = termsOf(name).map((term, k) => {
+        const weight = term === 'not' ? data.negated : k ? data.part : 1;
+        if (having.has(term)) return [term, weight];
+        return [corrected(k ? term : name.replace(/^[.]/, '').toLowerCase()), data.corrected * weight];
+      });
+      if (ofName.length && ofName.every(([term]) => !term)) unknown.push(name.replace(/^[.]/, ''));
+      for (const [term, weight] of new Map(ofName)) {
+        if (term) words.set(term, Math.max(weight, words.get(term) ?? 0));
+      }
+    }
+    const both = names.slice(1).flatMap((other, k) => [
+      stem(`${names[k]}_${other}`.toLowerCase()),
+      stem(`${names[k]}${other}`.toLowerCase()),
+      ...negated(names[k], termsOf(other)),
+    ]);
+    const joined = [...new Set(both)].filter(term => !words.has(term) && having.has(term));
+    return [words, joined, unknown];
+  }
+
+  function rarity(term) {
+    const count = having.get(term) ?? 0;
+    return Math.log(1 + (documents.length - count + 0.5) / (count + 0.5));
+  }
+
+  /** Those first that have many of the words, rare ones above all, and in their headings. */
+  function byWords(asked) {
+    const [words, joined, unknown] = meant(asked), all = [...words.keys(), ...joined];
+    const weighed = term => words.has(term) ? words.get(term) * rarity(term) : 0;
+    const sum = some => some.map(weighed).reduce((one, other) => one + other, 0);
+    const found = index.search(all.join(' '), {boostTerm: term => words.get(term) ?? 1});
+    const ranked = found.map(({id, score, queryTerms}) => {
+      const covered = sum(queryTerms);  // MiniSearch multiplies a score by the number of terms
+      return {id, covered, score: Math.round(1e6 * covered * score / queryTerms.length) / 1e6};
+    }).sort((one, other) => other.score - one.score || one.id - other.id);
+    const total = sum([...words.keys()]) + unknown.length * rarity('');
+    const often = data.subject * documents.length;
+    const isSubject = [...words.keys()].some(term => term !== 'not' && having.get(term) > often);
+    const enough = isSubject ? data.enough : data.enoughOfAnother;
+    const isGuess = !ranked.length || ranked[0].covered < enough * total;
+    return {
+      found: ranked.slice(0, isGuess ? data.guesses : data.most).map(({id}) => documents[id]),
+      isGuess,
+      unknown,
+      terms: all,
+    };
+  }
+
+  const entries = documents.filter(({searched}) => searched);
+  const knownMessage = (said, having = '') => data.messages.find(message => message.patterns.some(
+    pattern => pattern.includes(having) && new RegExp(pattern, 'iu').test(said)));
+
+  return text => {
+    for (const [around, instead] of data.around) text = text.replace(expression(around), instead);
+    const errorNames = [...text.matchAll(expression(data.errorName))];
+    const errors = errorNames.map((name, i) => {
+      const message = text.slice(name.index + name[0].length, errorNames[i + 1]?.index);
+      return oneLine(before(data.end, message.trimStart()));
+    });
+    const asked = errors.length ? errors.at(-1) : oneLine(before(data.traceback, text));
+    const known = errors.length  // a single word may be in a text by chance
+      ? errors.reverse().map(error => knownMessage(error)) : [knownMessage(asked, ' ')];
+    const found = [...new Set(known.filter(message => message))].map(({place}) => documents[place]);
+    const parts = entries.filter(({searched}) => asked && searched.includes(asked.toLowerCase()));
+    const answer = found => ({found, isGuess: false, unknown: [], terms: []});
+    if (found.length && (errors.length || parts.length < 2)) return answer(found);
+    if (errors.length || parts.length && asked.includes(' ')) return answer(parts);
+    return byWords(asked);
+  };
+}
+
+/** How many documents are found, or that these are guesses, or what to do. */
+function verdict({found, isGuess, unknown}, data) {
+  if (!found.length) return data.nothingFound;
+  if (!isGuess) return `found: ${found.length}`;
+  return unknown.length ? data.unknownWords.replace('{words}', unknown.join(', ')) : data.noGoodMatch;
+}
+
+/** The part of a text around the longest of these terms, as strings and <mark>s of all of them. */
+function excerpt(text, terms, {before, length} = {before: 50, length: 170}) {
+  const escaped = term => term.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+  const longest = [...terms].sort((one, other) => other.length - one.length).map(escaped);
+  const begins = '(?<![A-Za-z0-9])';
+  const places = longest.map(term => text.search(new RegExp(`${begins}${term}`, 'i')));
+  const first = places.find(place => place >= 0) ?? 0;
+  const start = text.lastIndexOf(' ', Math.max(0, first - before)) + 1;
+  const stop = text.indexOf(' ', start + length);
+  const part = text.slice(start, stop < 0 ? text.length : stop);
+  const pieces = [start > 0 ? '… ' : ''];
+  let end = 0;
+  const hits = new RegExp(`${begins}(?:${longest.join('|')})[A-Za-z0-9]*`, 'gi');
+  for (const match of terms.length ? part.matchAll(hits) : []) {
+    pieces.push(part.slice(end, match.index));
+    pieces.push(Object.assign(document.createElement('mark'), {textContent: match[0]}));
+    end = match.index + match[0].length;
+  }
+  return [...pieces, part.slice(end), stop < 0 ? '' : ' …'];
+}
+
+/** Loads the script with the data, once: a promise of {find, data}. */
+function loadSearch(path) {
+  async function unpack() {
+    const bytes = Uint8Array.from(atob(window.searchData), letter => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+    const data = await new Response(stream).json();
+    return {find: finder(data), data};
+  }
+  loadSearch.loaded ??= new Promise((resolve, reject) => {
+    const script = document.createElement('script');
+    script.onload = () => resolve(unpack());
+    script.onerror = () => {
+      script.remove();
+      loadSearch.loaded = null;  // the next try may succeed
+      reject(new Error(`The search needs the file ${path}, which is missing.`));
+    };
+    script.src = path;
+    document.head.append(script);
+  });
+  return loadSearch.loaded;
+}
