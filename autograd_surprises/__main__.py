@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 from autograd_surprises.doctor.step_reports import StepReport
 from autograd_surprises.doctor.watching import watch
-from autograd_surprises.messages import terminal as messages_terminal
-from autograd_surprises.report_card import terminal as report_card_terminal
+from autograd_surprises.messages import explained
+from autograd_surprises.report_card import terminal
 from autograd_surprises.report_files import cannot_write, write_html, write_json
 from autograd_surprises.script import run_module, run_script, without_ours
 from autograd_surprises.several_processes import is_spread
@@ -112,9 +112,9 @@ class WatchedScript(watch):
 def main(words: list[str]) -> int | str | None:
     """Run the script, and return its exit code."""
     if words[:1] == ["card"]:
-        return report_card_terminal.main(words[1:])
+        return terminal.main(words[1:])
     if words[:1] == ["explain"]:
-        return messages_terminal.main(words[1:])
+        return explained.main(words[1:])
     parser = arguments()
     options = parser.parse_args(words)
     target = options.module or options.script

@@ -2,7 +2,7 @@
 
 import ipywidgets
 
-from autograd_surprises.messages.search import find
+from autograd_surprises.messages.queries import find
 from autograd_surprises.show.widget_view import WithStoredOutput
 from helpers.explore.callbacks import Alert, in_this_thread
 from lessons.index_text import answers, plain_index, whole_index

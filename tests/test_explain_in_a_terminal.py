@@ -5,7 +5,7 @@ import io
 import pytest
 
 from autograd_surprises.__main__ import main
-from autograd_surprises.messages.search import find
+from autograd_surprises.messages.queries import find
 
 SAID = "element 0 of tensors does not require grad and does not have a grad_fn"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from autograd_surprises.messages.lessons import Section
-from autograd_surprises.messages.search import find
+from autograd_surprises.messages.lesson_sections import Section
+from autograd_surprises.messages.queries import find
 from autograd_surprises.sections import address
 
 if sys.version_info >= (3, 11):

@@ -10,8 +10,8 @@ import nbformat
 from asked_questions import QUESTIONS
 
 from autograd_surprises.messages.index import FREQUENT
-from autograd_surprises.messages.lessons import Section
-from autograd_surprises.messages.search import find
+from autograd_surprises.messages.lesson_sections import Section
+from autograd_surprises.messages.queries import find
 from autograd_surprises.sections import address
 from tools.notebooks import headings, notebook_files
 

@@ -3,10 +3,10 @@
 import pytest
 from pasted_texts import TYPED, UNKNOWN, pasted
 
-from autograd_surprises.messages import search
-from autograd_surprises.messages.lessons import Section, all_sections
+from autograd_surprises.messages import queries
+from autograd_surprises.messages.lesson_sections import Section, all_sections
+from autograd_surprises.messages.queries import MOST, find
 from autograd_surprises.messages.ranking import Ranking
-from autograd_surprises.messages.search import MOST, find
 from autograd_surprises.messages.words import stem, terms
 from tools.lesson_texts import STORED, lesson_texts
 
@@ -99,7 +99,7 @@ def test_what_nobody_wrote_about_is_a_guess_and_its_words_are_named():
         assert find(text).is_guess and "guess" in find(text).verdict, text
     bread = find("how do I bake some bread?")
     assert bread.is_guess and "bake" in bread.unknown and "bake" in bread.verdict
-    assert find("0").verdict == search.NOTHING_FOUND
+    assert find("0").verdict == queries.NOTHING_FOUND
 
 
 def test_a_whole_message_comes_before_half_of_another():
@@ -111,7 +111,7 @@ def test_a_whole_message_comes_before_half_of_another():
 def test_an_excerpt_shows_a_word_that_was_asked_for():
     for section in all_sections()[5:200:9]:
         word = max(section.text.split(), key=len)
-        answer = search.Answer((section,), terms=tuple(terms(word)))
+        answer = queries.Answer((section,), terms=tuple(terms(word)))
         if answer.terms:
             assert any(term in answer.excerpt(section).lower() for term in answer.terms)
         assert len(answer.excerpt(section)) <= 180

@@ -18,7 +18,7 @@ from test_queries import QUERIES
 from autograd_surprises.messages import pasted as expressions
 from autograd_surprises.messages import words
 from autograd_surprises.messages.catalogue import all_messages
-from autograd_surprises.messages.search import documents, find
+from autograd_surprises.messages.queries import documents, find
 from tools.website.search_index import MINISEARCH, STATIC, search_data, search_script
 
 NODE = Path(playwright.__file__).parent / "driver" / "node"  # needs no browser

@@ -2,8 +2,8 @@
 
 import pytest
 
-from autograd_surprises.messages.lessons import Section
-from autograd_surprises.messages.search import NOTHING_FOUND, Answer, find
+from autograd_surprises.messages.lesson_sections import Section
+from autograd_surprises.messages.queries import NOTHING_FOUND, Answer, find
 from lessons.index_text import answers, plain_index, whole_index
 from lessons.symptom_search import SymptomSearch
 

@@ -3,18 +3,19 @@
 import json
 import re
 import subprocess
+from pathlib import Path
 
 import nbformat
 import pytest
 import torch
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from test_site_search import unpacked
 
 from helpers.curves import plot_gradient_curve
 from helpers.explore import explore, explore_backward, freeze, freezing
 from lessons import predict
 from lessons.playground import Playground
+from tools import lesson_texts
 from tools.notebooks import ROOT
 from tools.website import __main__ as command
 from tools.website import building, pages, recording
@@ -237,12 +238,14 @@ def test_each_page_and_the_search_have_what_stands_in_their_own_file(tmp_path, s
             assert page.find("script", src=f"frozen/{name}.js")
             script = (folder / "frozen" / f"{name}.js").read_text()
             assert re.findall(r"slider-\w", script) == [f"slider-{name}"]
-        searched = unpacked((folder / "static" / "search-index.js").read_text())
-        parts = [[searched["pages"][page][0], *rest] for page, *rest in searched["sections"]]
-        assert [part for part in parts if part[1] == "Part"] == [
-            ["a.html", "Part", "Part", f"f() {say} a"],
-            ["b.html", "Part", "Part", f"f() {say} b"],
-            ["c.html", "Part", "part", "is c"],
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(lesson_texts, "page_files", lambda: dict.fromkeys(files, "x.html"))
+            stored = json.loads(lesson_texts.lesson_texts())
+        parts = [[Path(address).name, *rest] for address, *rest in stored]
+        assert [part for part in parts if part[2] == "Part"] == [
+            ["a.ipynb#Part", "Why a?", "Part", f"f() {say} a"],
+            ["b.ipynb#Part", "Why b?", "Part", f"f() {say} b"],
+            ["c.md#part", "Text c", "Part", "is c"],
         ]
 
 

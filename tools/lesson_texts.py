@@ -1,9 +1,11 @@
 """Store the text of every section where the search finds it: python -m tools.lesson_texts"""
 
 import json
+import os
+from pathlib import Path
 
 from tools.notebooks import ROOT
-from tools.website.links import page_files
+from tools.website.links import NOTEBOOKS, page_files
 from tools.website.pages import file_page
 
 STORED = ROOT / "autograd_surprises" / "messages" / "lessons.json"
@@ -15,7 +17,7 @@ def lesson_texts() -> str:
     rows = []
     for path, url in page_files().items():
         page = file_page(path, url, {})
-        link = path.name if path.suffix == ".ipynb" else f"../{path.relative_to(ROOT).as_posix()}"
+        link = Path(os.path.relpath(path, NOTEBOOKS)).as_posix()
         for heading, anchor, text in page.sections:
             if heading not in LEFT_OUT and (heading or text.strip()):
                 address = f"{link}#{anchor}" if anchor else link

@@ -7,7 +7,7 @@ from asked_questions import QUESTIONS
 from pasted_texts import EXAMPLES, TWO, TYPED, UNKNOWN, every_warning, pasted, printed_by_torch
 
 from autograd_surprises.messages.catalogue import all_messages
-from autograd_surprises.messages.search import NOTHING_FOUND, documents, find
+from autograd_surprises.messages.queries import NOTHING_FOUND, documents, find
 from tools.website.search_index import STATIC, search_script
 
 INDEX_PAGE = """<!doctype html>

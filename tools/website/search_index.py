@@ -9,9 +9,9 @@ import json
 import re
 from pathlib import Path
 
-from autograd_surprises.messages import pasted, search, words
+from autograd_surprises.messages import pasted, queries, words
 from autograd_surprises.messages.catalogue import all_messages
-from autograd_surprises.messages.lessons import Section
+from autograd_surprises.messages.lesson_sections import Section
 from lessons.index_text import SECTION, explanation, name_of, section_name
 from tools.website.links import NOTEBOOKS, page_url
 
@@ -27,8 +27,8 @@ def search_script() -> str:
 
 
 def search_data() -> dict:
-    """The data with which static/find.js finds the same as `find` of messages/search.py."""
-    documents = search.documents()
+    """The data with which static/find.js finds the same as `find` of messages/queries.py."""
+    documents = queries.documents()
     places = {each.id: k for k, each in enumerate(documents) if not isinstance(each, Section)}
     return {
         "common": sorted(words.COMMON),
@@ -36,25 +36,25 @@ def search_data() -> dict:
         "negation": words.NEGATION,
         "name": words.NAME,
         "parts": words.PARTS,
-        "letters": search.LETTERS,
-        "fewestLetters": search.FEWEST_LETTERS,
-        "part": search.PART,
-        "corrected": search.CORRECTED,
-        "negated": search.NEGATED,
-        "subject": search.SUBJECT,
-        "enough": search.ENOUGH,
-        "enoughOfAnother": search.ENOUGH_OF_ANOTHER,
-        "most": search.MOST,
-        "boosts": search.BOOSTS,
+        "letters": queries.LETTERS,
+        "fewestLetters": queries.FEWEST_LETTERS,
+        "part": queries.PART,
+        "corrected": queries.CORRECTED,
+        "negated": queries.NEGATED,
+        "subject": queries.SUBJECT,
+        "enough": queries.ENOUGH,
+        "enoughOfAnother": queries.ENOUGH_OF_ANOTHER,
+        "most": queries.MOST,
+        "boosts": queries.BOOSTS,
         "around": pasted.AROUND,
         "errorName": pasted.NAME,
         "end": pasted.END,
         "traceback": pasted.TRACEBACK,
         "section": SECTION,
-        "guesses": search.GUESSES,
-        "nothingFound": search.NOTHING_FOUND,
-        "unknownWords": search.UNKNOWN_WORDS,
-        "noGoodMatch": search.NO_GOOD_MATCH,
+        "guesses": queries.GUESSES,
+        "nothingFound": queries.NOTHING_FOUND,
+        "unknownWords": queries.UNKNOWN_WORDS,
+        "noGoodMatch": queries.NO_GOOD_MATCH,
         # in the catalogue's order, because the first that matches counts
         "messages": [
             {
@@ -65,8 +65,8 @@ def search_data() -> dict:
         ],
         "documents": [
             {
-                "fields": search.fields_of(each),
-                "weight": search.weight_of(each),
+                "fields": queries.fields_of(each),
+                "weight": queries.weight_of(each),
                 **(_section(each) if isinstance(each, Section) else _entry(each)),
             }
             for each in documents

@@ -1,5 +1,5 @@
 // The one search: in PyTorch's messages, plain questions, and the text of all lessons. It finds what
-// autograd_surprises/messages/search.py finds, with the data of tools/website/search_index.py.
+// autograd_surprises/messages/queries.py finds, with the data of tools/website/search_index.py.
 
 /** A function that takes a text and returns {found, isGuess, unknown}, as `find` in search.py. */
 function finder(data) {

@@ -4,8 +4,8 @@ import argparse
 import sys
 import textwrap
 
-from autograd_surprises.messages.lessons import Section
-from autograd_surprises.messages.search import Answer, find
+from autograd_surprises.messages.lesson_sections import Section
+from autograd_surprises.messages.queries import Answer, find
 
 DESCRIPTION = """\
 Say what a message of PyTorch, a traceback or a question about gradients is about: what it means,
@@ -26,14 +26,14 @@ def main(words: list[str]) -> int:
     if not asked.strip():
         parser.error("which message? For example: explain \"No module named 'pytorch'\"")
     answer = find(asked)
-    print(explained(answer))
+    print(text_of(answer))
     return int(answer.is_guess or not answer.found)
 
 
-def explained(answer: Answer) -> str:
+def text_of(answer: Answer) -> str:
     """What is found, as plain text: of an entry, what it means, what helps, and its sections.
 
-    >>> print(explained(find("No module named 'pytorch'")))
+    >>> print(text_of(find("No module named 'pytorch'")))
     No module named 'pytorch'
       PyTorch's package is called torch
       What helps: import torch

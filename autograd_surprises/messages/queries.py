@@ -13,7 +13,7 @@ from functools import cache
 from typing import TypeAlias
 
 from autograd_surprises.messages.index import IndexEntry, index_entries
-from autograd_surprises.messages.lessons import Section, all_sections
+from autograd_surprises.messages.lesson_sections import Section, all_sections
 from autograd_surprises.messages.pasted import errors_in, messages_in, without_frames
 from autograd_surprises.messages.ranking import Ranking
 from autograd_surprises.messages.words import names_in, negated, stem, terms, terms_of
