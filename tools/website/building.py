@@ -25,7 +25,10 @@ KEPT = ROOT / "build" / "site"  # the pictures, until their notebook changes
 MADE_FROM = [
     "helpers/**/*",
     "lessons/**/*",
-    "autograd_surprises/**/*",
+    "autograd_surprises/**/*.py",
+    "autograd_surprises/**/*.toml",
+    "autograd_surprises/show/*.js",
+    "autograd_surprises/atlas/measured/*",
     "tools/website/recording.py",
 ]
 # Bytes: of all files, of all compressed, and of what notebook 00 loads.
