@@ -8,7 +8,7 @@ from tools.notebooks import ROOT
 from tools.website.links import NOTEBOOKS, page_files
 from tools.website.pages import file_page
 
-STORED = ROOT / "autograd_surprises" / "messages" / "lessons.json"
+STORED = ROOT / "autograd_surprises" / "messages" / "lesson_texts.json"
 LEFT_OUT = ("Read on", "Recap")  # they repeat what other sections show
 
 

@@ -22,11 +22,11 @@ class Section:
 
 @cache
 def all_sections() -> tuple[Section, ...]:
-    """In reading order, from lessons.json, which `make notebooks` writes.
+    """In reading order, from lesson_texts.json, which `make notebooks` writes.
 
     >>> all_sections()[0].title
     'Why did backward do that?'
     """
-    stored = files("autograd_surprises") / "messages" / "lessons.json"
+    stored = files("autograd_surprises") / "messages" / "lesson_texts.json"
     rows = json.loads(stored.read_text(encoding="utf-8"))
     return tuple(Section(*row) for row in rows)
