@@ -233,6 +233,7 @@ def test_each_page_and_the_search_have_what_stands_in_their_own_file(tmp_path, s
         folder = built(tmp_path / site, files, frozen)
         for name, neighbour in (("a", {"next": "b.html"}), ("b", {"prev": "a.html"})):
             page = BeautifulSoup((folder / f"{name}.html").read_text(), "html.parser")
+            assert page.title.string.startswith(f"Why {name}? · PyTorch"), "for search engines"
             assert [each.string for each in page.find_all("pre", "output")] == [f"{say} {name}"]
             assert {link["rel"][0]: link["href"] for link in page.select("a[rel]")} == neighbour
             assert page.find("script", src=f"frozen/{name}.js")

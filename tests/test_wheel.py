@@ -130,6 +130,7 @@ COMMANDS = """
 import runpy, sys
 for command in (
     "card torch:sin --shape 3",
+    "explain REINFORCE baseline",
     "--json r.json --html r.html train.py",
 ):
     sys.argv = ["autograd_surprises", *command.split()]
@@ -149,6 +150,7 @@ def test_the_diagnosis_needs_torch_alone_and_leaves_a_users_helpers_to_the_user(
     assert Path(helpers) == user / "project" / "helpers.py"
     cut = "helpers.py:3: return score.detach()"
     assert "vmap(grad)" in printed and cut in printed and cut in shown
+    assert "\nREINFORCE, and a baseline\n" in printed
     (step,) = json.loads((user / "project" / "r.json").read_text())["reports"]
     assert step["step"] == 1
     assert "<pre>" in (user / "project" / "r.html").read_text(), "the graph as text"
