@@ -121,6 +121,12 @@ def test_negations_and_endings():
     assert terms("it doesn't learn") == terms("not learning") == ["not", "learn", "not_learn"]
     assert found_ids("parameters not updating")[0] != found_ids("parameters still updated")[0]
     assert stem("zero_grad") == "zero_grad" and stem("losses") == "loss"
+    for british, american in (
+        ("behaviour", "behavior"),
+        ("labelled", "labeled"),
+        ("realise", "realize"),
+    ):
+        assert stem(british) == stem(american)
     assert terms("save_for_backward") == ["save_for_backward", "backward"]
 
 
