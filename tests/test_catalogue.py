@@ -113,6 +113,11 @@ NOT_SHOWN = {
     "scaler-not-updated": "half.unscale",
     "reentrant-or-not": "checkpoint.frozen",
     "compiled-jvp": "card.both-ways",
+    "saved-number": "function.saved",
+    "hook-without-inputs": "hooks.layer",
+    "ddp-twice": "processes.unused",
+    "random-under-vmap": "card.vmap",
+    "compiled-double-backward": "card.compiled",
 }
 
 

@@ -24,7 +24,7 @@ BEFORE, EXCERPT = 50, 170  # characters
 MOST = 6  # documents that are found by words
 BOOSTS = {"name": 4.0, "other": 2.5, "text": 1.0}  # how much a word counts in each field
 # How much counts what is asked most often, an exercise, and a page beside the lessons.
-FREQUENT, EXERCISE, BESIDE = 1.2, 0.7, 0.3
+FREQUENT, EXERCISE, BESIDE = 1.2, 0.7, 0.2
 # How much a part of a name counts, a word that may be meant, and "not".
 PART, CORRECTED, NEGATED = 0.5, 0.7, 0.5
 SUBJECT = 0.12  # a word that so many of all documents have belongs to the subject

@@ -134,7 +134,7 @@ def test_the_index_is_loaded_when_the_field_gets_the_focus(site):
 @pytest.mark.parametrize(
     "text, first, marked",
     [
-        ("find_unused_parameters", "A parameter that nobody used", "find_unused_parameters"),
+        ("average_tokens_across", "Shares of unequal length", "average_tokens_across_devices"),
         ("REINFORCE", "REINFORCE, and a baseline", "REINFORCE"),
         ("at the BOUND", "At the bound", "bound"),
         ("gumbel softmax", "Gumbel-softmax, soft and hard", "softmax"),
