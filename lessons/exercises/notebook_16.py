@@ -41,7 +41,7 @@ def _mistakes_of_divisors(weight, batches):
         "The first batch is divided by 1, the second by 2: they count less and less.": [
             1 / c / k for k, c in enumerate(counts, 1)
         ],
-        f"Tokens whose label is {IGNORED} are counted, too.": [1 / length] * number,
+        f"You count tokens whose label is {IGNORED}, too; they are padding.": [1 / length] * number,
         "The sums are divided by the number of batches, expected the number of labels.": (
             [1 / number] * number
         ),

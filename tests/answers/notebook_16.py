@@ -98,7 +98,7 @@ WRONG = {
         ),
         "padding counts": (
             accumulated(lambda s, y, b, k: sums(s, y) / sum(len(labels) for _, labels in b)),
-            "Tokens whose label is -100",
+            "count tokens whose label is -100",
         ),
         "sums by batches": (
             accumulated(lambda s, y, b, k: sums(s, y) / len(b)),
@@ -119,7 +119,7 @@ WRONG = {
             lambda weight, batches: accumulated(
                 lambda s, y, b, k: sums(s, y) / sum(len(labels) for _, labels in b)
             )(weight, batches).float(),
-            "for 2, 5 and 9 tokens … Tokens whose label is -100",
+            "for 2, 5 and 9 tokens … count tokens whose label is -100",
         ),
         "returns a loss": (returns_the_loss, "yours has shape () … Return weight.grad"),
     },
