@@ -7,6 +7,7 @@ import torch
 
 from autograd_surprises.show.parts import MARGIN, parts_of
 from autograd_surprises.show.picture import Picture
+from autograd_surprises.show.stroke_recorder import CSS_DPI
 from helpers.curves import plot_gallery, plot_gradient_curve
 from helpers.explore import explore
 
@@ -47,11 +48,16 @@ def test_a_legend_has_a_part_for_each_entry_that_holds_its_mark():
 
 def test_where_panels_share_labels_each_but_the_first_has_the_place_of_those():
     figure = plot_gallery({"relu": torch.relu, "abs": torch.abs, "sin": torch.sin}, columns=3)
-    panels = next(group for group in parts_when_drawn(figure) if len(group[-1]) == 6)
+    panels = next(group for group in parts_when_drawn(figure) if len(group[-1]) == 7)
     first, *others = panels
-    x, width = others[0][4:]
-    assert len(first) == 4 and {tuple(other[4:]) for other in others} == {(x, width)}
+    x, width, height = others[0][4:]
+    assert len(first) == 4 and {tuple(other[4:]) for other in others} == {(x, width, height)}
     assert x == first[0] and 0 < width < first[2] / 3, "those are not the labels"
+    boxes = [ax.bbox for ax in figure.axes]
+    left, below = (min(getattr(box, edge) for box in boxes) for edge in ("x0", "y0"))
+    assert (x + width) * figure.dpi / CSS_DPI < left - 4, "the ticks, too"
+    bottom = figure.bbox.height - (first[1] + height) * figure.dpi / CSS_DPI
+    assert below - bottom < 10, "numbers of x, too"
 
 
 @pytest.mark.parametrize(

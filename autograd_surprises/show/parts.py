@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterator
 
+from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
@@ -18,8 +19,8 @@ def parts_of(figure: Figure) -> list[list[list[float]]]:
     """The words of the title, the columns of panels, and the entries of the legend.
 
     Each part is [x, y, width, height] in pixels of the page, with y from the top. Panels that share
-    some x are one column. A column without labels on its left has two numbers more, x and width of
-    those of the first one. Call it when the figure has been drawn: a legend has no place before.
+    some x are one column. A column without labels on its left has three numbers more: x, width and
+    height of those of the first one. Call it when the figure has been drawn: a legend has no place before.
 
     >>> from autograd_surprises.show.picture import Picture
     >>> figure = Picture(8, 3); axes = figure.subplots(1, 2)
@@ -36,10 +37,18 @@ def parts_of(figure: Figure) -> list[list[list[float]]]:
     panels = [_on_page(box, figure) for box in boxes]
     for column, panel in zip(columns[1:], panels[1:], strict=True):
         if not any(ax.yaxis.get_tick_params().get("labelleft", True) for ax in column):
-            edge = min(ax.bbox.x0 for ax in columns[0]) * CSS_DPI / figure.dpi
-            panel += [panels[0][0], round(float(edge) - panels[0][0] - 1, 1)]  # without the frame
+            panel += _labels(columns[0], panels[0], figure)
     groups = [[_on_page(box, figure) for box in some] for some in (words, entries)]
     return [group for group in (groups[0], panels, groups[1]) if group]
+
+
+def _labels(column, panel, figure):
+    """x, width and height of what stands left of a column: without its ticks, and what is below."""
+    left, top, *_ = panel
+    scale, tick = CSS_DPI / figure.dpi, rcParams["ytick.major.size"] * CSS_DPI / 72
+    edge = min(ax.bbox.x0 for ax in column) * scale - tick - 1
+    bottom = (figure.bbox.height - min(ax.bbox.y0 for ax in column)) * scale + MARGIN
+    return [left, round(float(edge - left), 1), round(float(bottom - top), 1)]
 
 
 def _titles(figure):

@@ -294,7 +294,7 @@ function flowed(groups, room) {
     for (const [x, y, width, height, ...labels] of group) {
       const taken = lines.at(-1).reduce((sum, [, , across]) => sum + across, 0);
       if (taken && taken + width > room) lines.push([]);
-      if (labels.length && !lines.at(-1).length) lines.at(-1).push([labels[0], y, labels[1], height]);
+      if (labels.length && !lines.at(-1).length) lines.at(-1).push([labels[0], y, labels[1], labels[2]]);
       lines.at(-1).push([x, y, width, height]);
     }
   }
