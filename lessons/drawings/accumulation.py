@@ -68,14 +68,15 @@ class AccumulationDrawing(Drawing):
         self._true.point_to(true.tolist())
         self._accumulated.point_to(accumulated.tolist())
         angle = angle_between(accumulated, true)
-        self._says.set_text(f"{angle:.0f}° off" if angle >= 0.5 else "the right direction")
+        ratio = short_number(accumulated.norm() / true.norm(), 2)
+        aligned = "the true gradient" if ratio == "1" else f"right direction, {ratio} × as long"
+        self._says.set_text(f"{angle:.0f}° off" if angle >= 0.5 else aligned)
         counts = (accumulated / true).tolist()
         for bar, number, count in zip(self._bars, self._numbers, counts, strict=True):
             bar.set_height(count - 0.01)
             number.set_text(short_number(count, 2))
             number.set_y(1.1 if 0.6 < count < 1.1 else count)  # not across the dashed line
         first, second = (f"{short_number(count, 2)} times" for count in counts)
-        ratio = short_number(accumulated.norm() / true.norm(), 2)
         return (
             f"{angle:.0f}° off, {ratio} times as long; a token of batch "
             f"1 counts {first}, one of batch 2 {second}"
