@@ -20,9 +20,14 @@ from tools.notebooks import notebook_files
 
 each = pytest.mark.parametrize("message, text, code", EXAMPLES, ids=[e[1][:50] for e in EXAMPLES])
 
+LATER = ("hook-without-inputs",)  # torch 2.6 does not say it, 2.13 does
+IS_OLD = tuple(map(int, torch.__version__.split(".")[:2])) < (2, 13)
+
 
 @each
 def test_an_example_makes_torch_say_it_and_it_is_explained(message, text, code):
+    if IS_OLD and message.id in LATER:
+        pytest.skip("this torch does not say it")
     with every_warning():
         (error,) = printed_by_torch(code)
     printed = str(error)

@@ -20,7 +20,8 @@ def parts_of(figure: Figure) -> list[list[list[float]]]:
 
     Each part is [x, y, width, height] in pixels of the page, with y from the top. Panels that share
     some x are one column. A column without labels on its left has three numbers more: x, width and
-    height of those of the first one. Call it when the figure has been drawn: a legend has no place before.
+    height of those of the first one. Call it when the figure has been drawn: before, a legend has
+    no place.
 
     >>> from autograd_surprises.show.picture import Picture
     >>> figure = Picture(8, 3); axes = figure.subplots(1, 2)
