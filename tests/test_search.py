@@ -140,6 +140,7 @@ def test_the_rarer_word_and_the_heavier_field_count_more():
     assert [match.document for match in lighter.find({"x": 1})] == [1, 2, 0]
 
 
+@pytest.mark.slow
 def test_what_is_stored_is_what_the_lessons_say():
     """`make notebooks` stores it."""
     assert STORED.read_text(encoding="utf-8") == lesson_texts()
