@@ -39,8 +39,19 @@ def test_a_guess_and_nothing_say_so_and_fail(capsys):
     assert capsys.readouterr().out.startswith("Nothing found")
 
 
-def test_without_a_text_it_says_what_is_missing(capsys, monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.StringIO(" \n"))
+class Keyboard(io.StringIO):
+    """A terminal: who reads from it waits for somebody to type."""
+
+    def isatty(self):
+        return True
+
+    def read(self):
+        raise AssertionError("it waits")
+
+
+@pytest.mark.parametrize("stdin", [io.StringIO(" \n"), Keyboard()], ids=["empty", "a terminal"])
+def test_without_a_text_it_says_what_is_missing(stdin, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", stdin)
     with pytest.raises(SystemExit):
         main(["explain"])
     assert "which message?" in capsys.readouterr().err

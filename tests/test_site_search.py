@@ -19,6 +19,7 @@ from autograd_surprises.messages import pasted as expressions
 from autograd_surprises.messages import words
 from autograd_surprises.messages.catalogue import all_messages
 from autograd_surprises.messages.queries import documents, find
+from tools.website.links import page_files
 from tools.website.search_index import MINISEARCH, STATIC, search_data, search_script
 
 NODE = Path(playwright.__file__).parent / "driver" / "node"  # needs no browser
@@ -76,6 +77,12 @@ def test_the_script_has_all_data_and_is_the_same_each_time(monkeypatch):
     assert search_script() == now
     assert unpacked(now) == json.loads(json.dumps(search_data()))
     assert len(unpacked(now)["documents"]) == len(documents())
+
+
+def test_each_result_leads_to_a_page():
+    pages = {*page_files().values()}
+    links = [each["href"] for each in search_data()["documents"]]
+    assert [link for link in links if link.partition("#")[0] not in pages] == []
 
 
 def test_an_expression_means_the_same_in_javascript():

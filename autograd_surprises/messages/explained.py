@@ -22,7 +22,9 @@ def main(words: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("text", nargs="*", help="a message, or a question in your own words")
-    asked = " ".join(parser.parse_args(words).text) or sys.stdin.read()
+    asked = " ".join(parser.parse_args(words).text)
+    if not asked and not sys.stdin.isatty():
+        asked = sys.stdin.read()
     if not asked.strip():
         parser.error("which message? For example: explain \"No module named 'pytorch'\"")
     answer = find(asked)

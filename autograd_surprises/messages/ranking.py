@@ -50,12 +50,12 @@ class Ranking:
         return [term for term in self._places if term.startswith(beginning)]
 
     def find(self, terms: Mapping[str, float]) -> list[Match]:
-        """The documents with any of the terms, the best first; `terms` says how much each counts.
+        """The documents with any of the terms, in no order; `terms` says how much each counts.
 
         >>> texts = [{"text": ["round"]}, {"text": ["clamp", "round"]}]
         >>> ranking = Ranking(texts, {"text": 1}, [1, 1])
-        >>> [match.document for match in ranking.find({"clamp": 1, "round": 1})]
-        [1, 0]
+        >>> max(ranking.find({"clamp": 1, "round": 1}), key=lambda match: match.score).document
+        1
         """
         scores, shared = Counter(), defaultdict(set)
         for term, weight in terms.items():
@@ -65,10 +65,7 @@ class Ranking:
                     shared[number].add(term)
                     counts = weight * boost * self._weights[number]
                     scores[number] += counts * self._relevance(name, number, count, places)
-        found = [
-            Match(number, score, frozenset(shared[number])) for number, score in scores.items()
-        ]
-        return sorted(found, key=lambda match: (-match.score, match.document))
+        return [Match(number, score, frozenset(shared[number])) for number, score in scores.items()]
 
     def _relevance(self, name, number, count, places):
         lengths = self._lengths[name]

@@ -15,6 +15,7 @@ from autograd_surprises.messages.lesson_sections import Section
 from lessons.index_text import SECTION, explanation, name_of, section_name
 from tools.website.links import NOTEBOOKS, page_url
 
+WHOLE_INDEX = "00_start_here.ipynb#Find-your-question-or-message"  # for an entry without a section
 STATIC = Path(__file__).parent / "static"
 MINISEARCH = STATIC / "minisearch.js"
 
@@ -81,7 +82,9 @@ def _section(section):
 
 
 def _entry(entry):
+    first, *_ = [*(address for _, address in entry.causes), WHOLE_INDEX]
     return {
+        "href": page_url(first, NOTEBOOKS),
         "texts": list(entry.texts),
         "ofTorch": entry.is_message,
         "searched": entry.searched,

@@ -160,7 +160,8 @@ function verdict({found, isGuess, unknown}, data) {
 }
 
 /** The part of a text around the longest of these terms, as strings and <mark>s of all of them. */
-function excerpt(text, terms, {before, length} = {before: 50, length: 170}) {
+function excerpt(text, terms) {
+  const before = 50, length = 170;  // characters
   const escaped = term => term.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
   const longest = [...terms].sort((one, other) => other.length - one.length).map(escaped);
   const begins = '(?<![A-Za-z0-9])';

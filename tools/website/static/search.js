@@ -34,10 +34,10 @@
     }
 
     /** [address, kind or page, name, text] of an entry or a section. */
-    function row({ofTorch, texts, causes, said, href, title, heading, fields}) {
+    function row({ofTorch, texts, said, href, title, heading, fields}) {
       if (!texts) return [href, heading ? title : 'Lesson', heading || title, fields.text];
       const name = texts[0].replaceAll('`', '');
-      return [causes[0]?.[2] ?? '#', ofTorch ? 'Message' : 'Question', name, said[0][1]];
+      return [href, ofTorch ? 'Message' : 'Question', name, said[0][1]];
     }
 
     function show() {
