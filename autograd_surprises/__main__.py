@@ -8,9 +8,9 @@ import threading
 import time
 from contextlib import contextmanager
 
+from autograd_surprises import explained
 from autograd_surprises.doctor.step_reports import StepReport
 from autograd_surprises.doctor.watching import watch
-from autograd_surprises.messages import explained
 from autograd_surprises.report_card import terminal
 from autograd_surprises.report_files import cannot_write, write_html, write_json
 from autograd_surprises.script import run_module, run_script, without_ours
@@ -33,6 +33,7 @@ examples:
   python -m autograd_surprises --steps 1,100 --stop --html report.html -m package.train
   python -m autograd_surprises card package.module:function --shape 4,3
   python -m autograd_surprises explain "element 0 of tensors does not require grad"
+  python -m autograd_surprises explain zero-factor/number
 """
 
 

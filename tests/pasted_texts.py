@@ -1,42 +1,12 @@
-"""What torch prints for the examples of the catalogue, in the forms in which people paste it."""
+"""The examples of the catalogue, and the forms in which people paste what torch prints."""
 
 import re
 import textwrap
 import traceback
-import warnings
-from contextlib import contextmanager
-
-import torch
-import torch.distributed as dist
 
 from autograd_surprises.messages.catalogue import all_messages
-from autograd_surprises.messages.entries import PRELUDE
 
 EXAMPLES = [(m, text, code) for m in all_messages() for text, code in m.examples.items()]
-
-
-@contextmanager
-def every_warning():
-    """Some warnings come once in a process, and another test may have caused them already."""
-    torch.set_warn_always(True)
-    try:
-        yield
-    finally:
-        torch.set_warn_always(False)
-
-
-def printed_by_torch(code):
-    """The error that an example raises, or else its warnings, as exceptions."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            exec(PRELUDE + textwrap.dedent(code), {"__name__": "example"})
-        except Exception as error:
-            return [error]
-        finally:
-            if dist.is_initialized():  # the next example may be about a group that is missing
-                dist.destroy_process_group()
-    return [warning.message for warning in caught]
 
 
 FRAME = """Traceback (most recent call last):

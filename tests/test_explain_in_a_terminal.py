@@ -1,11 +1,14 @@
 """python -m autograd_surprises explain: messages, tracebacks, questions, and what nobody knows."""
 
 import io
+import re
 
 import pytest
 
 from autograd_surprises.__main__ import main
+from autograd_surprises.explained import text_of_rule
 from autograd_surprises.messages.queries import find
+from autograd_surprises.symptoms.all_rules import all_rules
 
 SAID = "element 0 of tensors does not require grad and does not have a grad_fn"
 
@@ -24,6 +27,19 @@ def test_a_traceback_on_stdin_is_explained(capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO(traceback))
     assert main(["explain"]) == 0
     assert capsys.readouterr().out.startswith(SAID)
+
+
+def test_a_rule_is_explained_by_its_id(capsys):
+    assert main(["explain", "zero-factor/number"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith("zero-factor/number the gradient is multiplied by the other factor of …")
+    assert f"What helps: {all_rules()['zero-factor/number'].fix}" in said
+
+
+def test_each_rule_is_explained_without_the_facts_of_a_step(capsys):
+    for name, rule in all_rules().items():
+        said = text_of_rule(rule)
+        assert said.startswith(name) and not re.search(r"{\w+", said), said
 
 
 def test_a_question_finds_sections(capsys):

@@ -5,7 +5,7 @@ import re
 import nbformat
 import pytest
 import torch
-from pasted_texts import EXAMPLES, TWO, UNKNOWN, every_warning, pasted, printed_by_torch
+from pasted_texts import EXAMPLES, TWO, UNKNOWN, pasted
 
 from autograd_surprises import explain_error
 from autograd_surprises.messages.catalogue import (
@@ -17,6 +17,7 @@ from autograd_surprises.messages.catalogue import (
 from autograd_surprises.messages.pasted import messages_in
 from autograd_surprises.sections import address
 from tools.notebooks import notebook_files
+from tools.printed_by_torch import every_warning, printed_by_torch
 
 each = pytest.mark.parametrize("message, text, code", EXAMPLES, ids=[e[1][:50] for e in EXAMPLES])
 

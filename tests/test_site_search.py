@@ -19,7 +19,8 @@ from autograd_surprises.messages import pasted as expressions
 from autograd_surprises.messages import words
 from autograd_surprises.messages.catalogue import all_messages
 from autograd_surprises.messages.queries import documents, find
-from tools.website.links import page_files
+from tools.website.entry_pages import entries_by_id
+from tools.website.links import entry_url, page_files
 from tools.website.search_index import MINISEARCH, STATIC, search_data, search_script
 
 NODE = Path(playwright.__file__).parent / "driver" / "node"  # needs no browser
@@ -80,7 +81,7 @@ def test_the_script_has_all_data_and_is_the_same_each_time(monkeypatch):
 
 
 def test_each_result_leads_to_a_page():
-    pages = {*page_files().values()}
+    pages = {*page_files().values(), *map(entry_url, entries_by_id())}
     links = [each["href"] for each in search_data()["documents"]]
     assert [link for link in links if link.partition("#")[0] not in pages] == []
 

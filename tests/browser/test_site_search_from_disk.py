@@ -4,10 +4,11 @@ import re
 
 import pytest
 from asked_questions import QUESTIONS
-from pasted_texts import EXAMPLES, TWO, TYPED, UNKNOWN, every_warning, pasted, printed_by_torch
+from pasted_texts import EXAMPLES, TWO, TYPED, UNKNOWN, pasted
 
 from autograd_surprises.messages.catalogue import all_messages
 from autograd_surprises.messages.queries import NOTHING_FOUND, documents, find
+from tools.printed_by_torch import every_warning, printed_by_torch
 from tools.website.search_index import STATIC, search_script
 
 INDEX_PAGE = """<!doctype html>

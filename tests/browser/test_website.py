@@ -133,6 +133,26 @@ def test_a_page_works_without_kernel_and_network(open_page, site, shown, seen, n
     assert list(barriers(page, seen)) == []
 
 
+@pytest.mark.parametrize("name", ["m/overwritten.html", "m/zero-factor/number.html"])
+def test_the_page_of_a_message_or_rule_is_accessible_and_leads_on(open_page, site, name):
+    page = open_page(name)
+    for width in (1300, 800, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        room = page.evaluate("[document.body.scrollWidth, document.body.clientWidth]")
+        assert room[0] <= room[1], width
+    page.get_by_role("combobox").fill("grad can be implicitly created only for scalar outputs")
+    page.get_by_role("option").first.click()
+    page.wait_for_url("**/m/vector-backward/several.html")
+    page.get_by_role("link", name="Skip to the content").press("Enter")
+    assert page.url == (site / "m/vector-backward/several.html").as_uri() + "#main"
+    page.get_by_role("link", name="02: A number needs no weight").first.click()
+    page.wait_for_url("**/02_backward_needs_a_gradient.html#A-number-needs-no-weight")
+    assert page.complaints == []
+    assert all(url.startswith(("file:", "data:")) for url in page.asked)
+    page = open_page(name)
+    assert list(barriers(page, [])) == []
+
+
 def check_explorer(place, tables):
     """Its picture follows its controls, and its text is the explorer's summary."""
     wanted = [tables["shown"][k]["summary"] for k in (-2, -1)]
@@ -220,8 +240,8 @@ def test_a_printed_page_has_white_pictures(open_page):
 
 def soups_of(site):
     return {
-        file.name: BeautifulSoup(file.read_text(encoding="utf-8"), "html.parser")
-        for file in site.glob("*.html")
+        file.relative_to(site).as_posix(): BeautifulSoup(file.read_text("utf-8"), "html.parser")
+        for file in site.rglob("*.html")
     }
 
 

@@ -15,6 +15,7 @@ from autograd_surprises import symptoms
 from autograd_surprises.backward.steps import GradientSum
 from autograd_surprises.doctor import trace
 from autograd_surprises.symptoms import loss, partial, wrong, zero_rules
+from autograd_surprises.symptoms.all_rules import all_rules
 from autograd_surprises.symptoms.rule import Named, Rule, Rulebook, always
 
 ROOT = Path(__file__).parent.parent.parent
@@ -38,6 +39,10 @@ def test_each_rule_has_an_id_of_its_own_and_a_family_of_one_needs_no_more():
     assert not [name for name, times in ids.items() if times > 1]
     families = Counter(rule.cause for rule in RULES)
     assert all(("/" in rule.id) == (families[rule.cause] > 1) for rule in RULES)
+
+
+def test_all_rules_are_listed_by_their_ids():
+    assert all_rules() == {rule.id: rule for rule in RULES}
 
 
 def test_a_finding_carries_the_id_of_its_rule():

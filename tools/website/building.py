@@ -16,6 +16,8 @@ import torch
 
 from autograd_surprises.show import live_picture
 from tools.notebooks import ROOT
+from tools.publish import address, site
+from tools.website.entry_pages import entry_pages, missing_page, redirections
 from tools.website.links import page_files
 from tools.website.pages import HERE, Page, file_page, front_page, frozen_script
 from tools.website.search_index import MINISEARCH, search_script
@@ -76,18 +78,38 @@ def build(target: Path, frozen: dict[Path, dict]) -> list[Page]:
     (static / "strokes.js").write_text(_classic(STROKES), encoding="utf-8")
     made = {path: file_page(path, url, frozen.get(path, {})) for path, url in page_files().items()}
     notebooks = [page for path, page in made.items() if path.suffix == ".ipynb"]
-    pages = [front_page(notebooks), *made.values()]
+    pages = [front_page(notebooks), *made.values(), *entry_pages(), missing_page()]
+    published = site(address()) if address() else ""
     for page in pages:
         place = notebooks.index(page) if page in notebooks else None
         before = notebooks[place - 1] if place else None
         after = notebooks[place + 1] if place is not None and page is not notebooks[-1] else None
-        text = page.html(before=before, after=after)
+        text = page.html(before=before, after=after, published=published)
+        (target / page.url).parent.mkdir(parents=True, exist_ok=True)
         (target / page.url).write_text(text, encoding="utf-8")
         if page.frozen:
             script = target / "frozen" / f"{Path(page.url).stem}.js"
             script.write_text(frozen_script(page.frozen), encoding="utf-8")
     (static / "search-index.js").write_text(search_script(), encoding="utf-8")
+    listed = [page.url for page in pages if page.url != "404.html"]
+    for name, text in {**redirections(), **for_crawlers(listed, published)}.items():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (target / name).write_text(text, encoding="utf-8")
     return pages
+
+
+def for_crawlers(urls: list[str], published: str) -> dict[str, str]:
+    """{file: text}: robots.txt, and sitemap.xml, which needs the address of the site."""
+    robots = "User-agent: *\nAllow: /\n"
+    if not published:
+        return {"robots.txt": robots}
+    places = "".join(f"<url><loc>{published}{url}</loc></url>\n" for url in urls)
+    return {
+        "robots.txt": f"{robots}Sitemap: {published}sitemap.xml\n",
+        "sitemap.xml": '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+        f"{places}</urlset>\n",
+    }
 
 
 def _classic(module):

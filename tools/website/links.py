@@ -31,3 +31,12 @@ def page_url(link: str, folder: Path = NOTEBOOKS) -> str | None:
         return link
     page = page_files().get((folder / unquote(target)).resolve())
     return page and page + mark + anchor
+
+
+def entry_url(id: str) -> str:
+    """The page of a message, a question or a rule; it stays the same.
+
+    >>> entry_url("zero-factor/number")
+    'm/zero-factor/number.html'
+    """
+    return f"m/{id}.html"

@@ -56,6 +56,11 @@ class Page:
         return PLACE_OF_SYMPTOMS in self.body
 
     @property
+    def base(self) -> str:
+        """What its links are relative to: the folder of the site, seen from the page's own."""
+        return "../" * self.url.count("/")
+
+    @property
     def description(self) -> str:
         """How it begins, for search engines."""
         return textwrap.shorten(self.sections[0][2], 160, placeholder=" …")
@@ -106,14 +111,14 @@ def front_page(notebooks: list[Page]) -> Page:
         table=str(soup),
         published=links_to(address()),
     )
-    sections = _sections(BeautifulSoup(body, "html.parser"))
+    sections = sections_of(BeautifulSoup(body, "html.parser"))
     return Page(FRONT, "Autograd Surprises", body, sections, {name: picture})
 
 
 def _page(url, content, folder, frozen):
     soup = BeautifulSoup(content, "html.parser")
     _tidy(soup, folder)
-    return Page(url, _text(soup.h1), str(soup), _sections(soup), frozen)
+    return Page(url, _text(soup.h1), str(soup), sections_of(soup), frozen)
 
 
 def _tidy(soup, folder):
@@ -144,7 +149,7 @@ def _tidy(soup, folder):
         table.wrap(soup.new_tag("div", attrs={"class": "wide"}))
 
 
-def _sections(soup):
+def sections_of(soup: BeautifulSoup) -> list[tuple[str, str, str]]:
     """(heading, anchor, text) of what follows each heading, up to the next one.
 
     Folded parts are left out, or a search would give the answers away.

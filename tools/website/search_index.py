@@ -13,9 +13,8 @@ from autograd_surprises.messages import pasted, queries, words
 from autograd_surprises.messages.catalogue import all_messages
 from autograd_surprises.messages.lesson_sections import Section
 from lessons.index_text import SECTION, explanation, name_of, section_name
-from tools.website.links import NOTEBOOKS, page_url
+from tools.website.links import NOTEBOOKS, entry_url, page_url
 
-WHOLE_INDEX = "00_start_here.ipynb#Find-your-question-or-message"  # for an entry without a section
 STATIC = Path(__file__).parent / "static"
 MINISEARCH = STATIC / "minisearch.js"
 
@@ -82,9 +81,8 @@ def _section(section):
 
 
 def _entry(entry):
-    first, *_ = [*(address for _, address in entry.causes), WHOLE_INDEX]
     return {
-        "href": page_url(first, NOTEBOOKS),
+        "href": entry_url(entry.id),
         "texts": list(entry.texts),
         "ofTorch": entry.is_message,
         "searched": entry.searched,

@@ -6,10 +6,14 @@ import textwrap
 
 from autograd_surprises.messages.lesson_sections import Section
 from autograd_surprises.messages.queries import Answer, find
+from autograd_surprises.sections import address
+from autograd_surprises.symptoms.all_rules import all_rules, in_general
+from autograd_surprises.symptoms.rule import Rule
 
 DESCRIPTION = """\
 Say what a message of PyTorch, a traceback or a question about gradients is about: what it means,
-what helps, and which section of the lessons shows it. Without a text, it is read from stdin.
+what helps, and which section of the lessons shows it. The id of a rule, as in a report of the
+doctor, is explained, too: staircase. Without a text, it is read from stdin.
 """
 WIDTH = 96
 
@@ -21,12 +25,15 @@ def main(words: list[str]) -> int:
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("text", nargs="*", help="a message, or a question in your own words")
+    parser.add_argument("text", nargs="*", help="a message, a question in your own words, or an id")
     asked = " ".join(parser.parse_args(words).text)
     if not asked and not sys.stdin.isatty():
         asked = sys.stdin.read()
     if not asked.strip():
         parser.error("which message? For example: explain \"No module named 'pytorch'\"")
+    if rule := all_rules().get(asked.strip()):
+        print(text_of_rule(rule))
+        return 0
     answer = find(asked)
     print(text_of(answer))
     return int(answer.is_guess or not answer.found)
@@ -52,6 +59,19 @@ def text_of(answer: Answer) -> str:
         first, *others = lines
         parts.append("\n".join([first, *map(_indented, others)]))
     return "\n\n".join(parts)
+
+
+def text_of_rule(rule: Rule) -> str:
+    """A rule of the doctor, as plain text: what it finds, what helps, and its section.
+
+    >>> print(text_of_rule(all_rules()["hook/zero"]))
+    hook/zero
+      a hook replaced the gradient by zeros
+      What helps: look for register_hook() and module hooks on the way, and for clipping to 0
+    """
+    lines = [in_general(rule.sentence), f"What helps: {in_general(rule.fix)}"]
+    lines += [_place(address(rule.section))] if rule.section else []
+    return "\n".join([rule.id, *map(_indented, lines)])
 
 
 def _place(address, what=""):

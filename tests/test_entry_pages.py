@@ -1,0 +1,96 @@
+"""The pages of messages, questions and rules: their addresses stay, and their code was run."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+
+from autograd_surprises.messages.catalogue import all_messages, contains
+from autograd_surprises.symptoms.all_rules import all_rules
+from tools.website import building, entry_pages
+from tools.website.links import page_files
+
+IDS = Path(__file__).with_name("page_ids.txt").read_text("utf-8").split()
+
+
+@pytest.fixture(scope="module")
+def pages():
+    return {page.url: page for page in entry_pages.entry_pages()}
+
+
+def test_an_address_that_was_there_stays():
+    """Add a new id to page_ids.txt. One that is gone stays there, and gets a place in MOVED."""
+    now = entry_pages.entries_by_id()
+    assert [id for id in now if id not in IDS] == [], "page_ids.txt lacks them"
+    assert [id for id in IDS if id not in now and id not in entry_pages.MOVED] == []
+    assert [new for new in entry_pages.MOVED.values() if new not in now] == []
+
+
+def test_an_id_that_is_gone_leads_to_the_page_that_answers_instead(monkeypatch):
+    monkeypatch.setattr(entry_pages, "MOVED", {"old/one": "staircase"})
+    ((file, text),) = entry_pages.redirections().items()
+    page = BeautifulSoup(text, "html.parser")
+    assert (file, page.base["href"], page.a["href"]) == (
+        "m/old/one.html",
+        "../../",
+        "m/staircase.html",
+    )
+    assert page.find("meta", {"http-equiv": "refresh"})["content"] == "0; url=m/staircase.html"
+
+
+def test_the_page_of_a_message_shows_what_torch_prints_for_its_code(pages):
+    for message in all_messages():
+        page = BeautifulSoup(pages[f"m/{message.id}.html"].body, "html.parser")
+        printed = [each.get_text() for each in page.find_all("pre", "output")]
+        assert len(printed) == len(message.examples)
+        for text in printed:
+            assert any(contains(text, wording) for wording in message.wordings), message.id
+        assert message.fix in page.get_text() or "`" in message.fix
+
+
+def test_the_code_of_a_page_can_be_pasted_as_it_is(pages):
+    for message in all_messages():
+        page = BeautifulSoup(pages[f"m/{message.id}.html"].body, "html.parser")
+        for code in page.select(".highlight"):
+            text = code.get_text()
+            made = set(re.findall(r"^(?:from .* )?import (\w+)|^(\w+) = ", text, re.MULTILINE))
+            made = {name for pair in made for name in pair}
+            names = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+            used = names & {"torch", "nn", "Function", "x"}
+            assert used <= made, f"{message.id}: {used - made}"
+
+
+def test_a_rule_and_a_question_have_a_page_that_says_what_they_say(pages):
+    assert all(f"m/{id}.html" in pages for id in all_rules())
+    rule = all_rules()["hook/zero"]
+    text = BeautifulSoup(pages["m/hook/zero.html"].body, "html.parser").get_text()
+    assert rule.sentence in text.replace("A hook", "a hook") and rule.fix in text
+    assert "detach() cuts the graph" in pages["m/grad-is-none.html"].body
+
+
+def test_links_lead_to_pages_and_start_at_the_folder_of_the_site(pages):
+    there = {*page_files().values()}
+    for page in pages.values():
+        soup = BeautifulSoup(page.html(before=None, after=None, published=""), "html.parser")
+        assert soup.base["href"] == "../" * page.url.count("/")
+        for link in soup.select("main a[href]"):
+            assert link["href"].partition("#")[0] in there, page.url
+        assert soup.find("a", "skip")["href"] == f"{page.url}#main", "# alone leads to the base"
+        assert "PyTorch" in soup.title.string and soup.title.string.startswith(page.title)
+        assert soup.find("meta", property="og:title")["content"] == page.title
+        assert not soup.find("link", rel="canonical"), "nobody knows the address yet"
+
+
+def test_a_published_page_says_its_address(pages):
+    page, site = pages["m/staircase.html"], "https://a.github.io/b/"
+    soup = BeautifulSoup(page.html(before=None, after=None, published=site), "html.parser")
+    assert soup.find("link", rel="canonical")["href"] == f"{site}m/staircase.html"
+    assert soup.find("meta", property="og:url")["content"] == f"{site}m/staircase.html"
+    found = building.for_crawlers([page.url], site)
+    assert f"<loc>{site}m/staircase.html</loc>" in found["sitemap.xml"]
+    assert f"Sitemap: {site}sitemap.xml" in found["robots.txt"]
+    assert "sitemap.xml" not in building.for_crawlers([page.url], "")
+    missing = entry_pages.missing_page().html(before=None, after=None, published=site)
+    assert BeautifulSoup(missing, "html.parser").base["href"] == site, "at any depth"

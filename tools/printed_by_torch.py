@@ -1,0 +1,39 @@
+"""What torch prints for the examples of the catalogue of messages."""
+
+import textwrap
+import warnings
+from contextlib import contextmanager
+from functools import cache
+
+import torch
+import torch.distributed as dist
+
+from autograd_surprises.messages.entries import PRELUDE
+
+
+@contextmanager
+def every_warning():
+    """Some warnings come once in a process, and something else may have caused them already."""
+    torch.set_warn_always(True)
+    try:
+        yield
+    finally:
+        torch.set_warn_always(False)
+
+
+@cache
+def printed_by_torch(code: str) -> list[BaseException]:
+    """The error that an example raises, or else its warnings, as exceptions.
+
+    An example is run once: an operator, for one, cannot be registered again.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            exec(PRELUDE + textwrap.dedent(code), {"__name__": "example"})
+        except Exception as error:
+            return [error]
+        finally:
+            if dist.is_initialized():  # the next example may be about a group that is missing
+                dist.destroy_process_group()
+    return [warning.message for warning in caught]
