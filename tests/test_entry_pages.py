@@ -9,6 +9,7 @@ from bs4 import BeautifulSoup
 
 from autograd_surprises.messages.catalogue import all_messages, contains
 from autograd_surprises.symptoms.all_rules import all_rules
+from tools.printed_by_torch import output_of
 from tools.website import building, entry_pages
 from tools.website.links import page_files
 
@@ -44,7 +45,9 @@ def test_the_page_of_a_message_shows_what_torch_prints_for_its_code(pages):
     for message in all_messages():
         page = BeautifulSoup(pages[f"m/{message.id}.html"].body, "html.parser")
         printed = [each.get_text() for each in page.find_all("pre", "output")]
-        assert len(printed) == len(message.examples)
+        assert len(printed) == len(message.examples) + bool(message.repaired)
+        if message.repaired:
+            assert printed.pop() == output_of(message.repaired)
         for text in printed:
             assert any(contains(text, wording) for wording in message.wordings), message.id
         assert message.fix in page.get_text() or "`" in message.fix

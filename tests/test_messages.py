@@ -9,6 +9,7 @@ from pasted_texts import EXAMPLES, TWO, UNKNOWN, pasted
 
 from autograd_surprises import explain_error
 from autograd_surprises.messages.catalogue import (
+    all_messages,
     all_questions,
     contains,
     known_message,
@@ -17,7 +18,7 @@ from autograd_surprises.messages.catalogue import (
 from autograd_surprises.messages.pasted import messages_in
 from autograd_surprises.sections import address
 from tools.notebooks import notebook_files
-from tools.printed_by_torch import every_warning, printed_by_torch
+from tools.printed_by_torch import every_warning, output_of, printed_by_torch
 
 each = pytest.mark.parametrize("message, text, code", EXAMPLES, ids=[e[1][:50] for e in EXAMPLES])
 
@@ -40,6 +41,21 @@ def test_an_example_makes_torch_say_it_and_it_is_explained(message, text, code):
     assert (found.rule, found.sentence) == (message.id, message.meaning)
     assert (found.fix, found.section) == (message.fix, address(message.section))
     assert remedy_for(text) == (message.in_function or message.fix)
+
+
+REPAIRED = [message for message in all_messages() if message.repaired]
+
+
+@pytest.mark.parametrize("message", REPAIRED, ids=lambda message: message.id)
+def test_the_repaired_example_shows_something_and_torch_says_nothing(message):
+    assert output_of(message.repaired)
+
+
+def test_a_repaired_example_that_is_wrong_or_warns_is_noticed():
+    with pytest.raises(RuntimeError, match="in-place"):
+        output_of("x += 1")
+    with every_warning(), pytest.raises(UserWarning, match="not a leaf"):
+        output_of("(x * 2).grad")
 
 
 def test_a_message_that_is_not_known_is_called_so():

@@ -1,8 +1,9 @@
-"""What torch prints for the examples of the catalogue of messages."""
+"""What torch prints for the examples of the catalogue of messages, and for the repaired ones."""
 
+import contextlib
+import io
 import textwrap
 import warnings
-from contextlib import contextmanager
 from functools import cache
 
 import torch
@@ -11,7 +12,7 @@ import torch.distributed as dist
 from autograd_surprises.messages.entries import PRELUDE
 
 
-@contextmanager
+@contextlib.contextmanager
 def every_warning():
     """Some warnings come once in a process, and something else may have caused them already."""
     torch.set_warn_always(True)
@@ -37,3 +38,12 @@ def printed_by_torch(code: str) -> list[BaseException]:
             if dist.is_initialized():  # the next example may be about a group that is missing
                 dist.destroy_process_group()
     return [warning.message for warning in caught]
+
+
+def output_of(code: str) -> str:
+    """What a repaired example prints. Raises whatever torch raises or warns of."""
+    shown = io.StringIO()
+    with warnings.catch_warnings(), contextlib.redirect_stdout(shown):
+        warnings.simplefilter("error")
+        exec(PRELUDE + code, {"__name__": "example"})
+    return shown.getvalue().rstrip()

@@ -16,7 +16,7 @@ from autograd_surprises.show.findings import with_code
 from autograd_surprises.symptoms.all_rules import all_rules, in_general
 from autograd_surprises.symptoms.rule import Rule
 from lessons.index_text import section_name
-from tools.printed_by_torch import every_warning, printed_by_torch
+from tools.printed_by_torch import every_warning, output_of, printed_by_torch
 from tools.website.cells import highlight
 from tools.website.links import entry_url, page_url
 from tools.website.pages import TEMPLATES, Page, sections_of
@@ -75,7 +75,8 @@ def _part(entry):
         return {
             "kind": "message",
             "title": f"<code>{html.escape(first)}</code>",
-            "examples": [_example(code) for code in entry.examples.values()],
+            "examples": [(_shown(code), _printed(code)) for code in entry.examples.values()],
+            "repaired": [(_shown(code), output_of(code)) for code in [entry.repaired] if code],
             "meaning": _sentence(entry.meaning),
             "fix": with_code(entry.fix),
             "causes": _links([*main, *entry.also]),
@@ -86,6 +87,7 @@ def _part(entry):
             "kind": "question",
             "title": inside,
             "examples": [],
+            "repaired": [],
             "meaning": with_code(entry.answer),
             "fix": "",
             "causes": _links(entry.causes),
@@ -95,6 +97,7 @@ def _part(entry):
         "kind": "rule",
         "title": f"<code>{entry.id}</code>, a finding of the doctor",
         "examples": [],
+        "repaired": [],
         "meaning": _sentence(sentence),
         "fix": with_code(in_general(entry.fix)),
         "causes": _links([Cause("", entry.section)] if entry.section else []),
@@ -108,11 +111,15 @@ def _sentence(text):
     return with_code(text if text.endswith((".", "…")) else f"{text}.")
 
 
-def _example(code):
-    """The lines as they can be pasted, and the last lines of what torch prints for them."""
-    needed = [line for name, line in BEGINNINGS.items() if _uses(code, name)]
-    printed = "\n".join(f"{type(error).__name__}: {error}" for error in printed_by_torch(code))
-    return highlight("\n".join([*needed, "", code.strip()])), printed
+def _shown(code):
+    """The lines as they can be pasted, as HTML."""
+    own = code.splitlines()
+    needed = [line for name, line in BEGINNINGS.items() if _uses(code, name) and line not in own]
+    return highlight("\n".join([*needed, *([""] if needed else []), code.strip()]))
+
+
+def _printed(code):
+    return "\n".join(f"{type(error).__name__}: {error}" for error in printed_by_torch(code))
 
 
 def _uses(code, name):
