@@ -51,6 +51,10 @@ def test_the_repaired_example_shows_something_and_torch_says_nothing(message):
     assert output_of(message.repaired)
 
 
+def test_each_message_with_an_example_has_a_repaired_one():
+    assert [m.id for m in all_messages() if bool(m.examples) != bool(m.repaired)] == []
+
+
 def test_a_repaired_example_that_is_wrong_or_warns_is_noticed():
     with pytest.raises(RuntimeError, match="in-place"):
         output_of("x += 1")

@@ -35,15 +35,24 @@ def printed_by_torch(code: str) -> list[BaseException]:
         except Exception as error:
             return [error]
         finally:
-            if dist.is_initialized():  # the next example may be about a group that is missing
-                dist.destroy_process_group()
+            _leave_the_group()
     return [warning.message for warning in caught]
 
 
+@cache
 def output_of(code: str) -> str:
-    """What a repaired example prints. Raises whatever torch raises or warns of."""
+    """What a repaired example prints. Raises whatever torch raises or warns of. It is run once."""
     shown = io.StringIO()
     with warnings.catch_warnings(), contextlib.redirect_stdout(shown):
         warnings.simplefilter("error")
-        exec(PRELUDE + code, {"__name__": "example"})
+        warnings.simplefilter("ignore", DeprecationWarning)  # torch.func.jvp gets one inside torch
+        try:
+            exec(PRELUDE + code, {"__name__": "example"})
+        finally:
+            _leave_the_group()
     return shown.getvalue().rstrip()
+
+
+def _leave_the_group():
+    if dist.is_initialized():  # the next example may be about a group that is missing
+        dist.destroy_process_group()

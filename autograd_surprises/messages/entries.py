@@ -30,8 +30,7 @@ class Message:
     in_function  what to change in a torch.autograd.Function, where that is more specific
     section      the id of the section that teaches it, or ""
     also         other causes of the same message
-    repaired     the first example without the mistake, with what it prints; a test runs it. ""
-                 where no few lines show it
+    repaired     an example without the mistake. It prints something, and a test runs it
     examples     {part of torch's text: a few lines that make torch print it}. A text may stand
                  inside a longer message, … stands for what differs, and case does not matter.
                  The lines run after PRELUDE, and a test runs them
