@@ -12,8 +12,8 @@ from autograd_surprises.symptoms.rule import Rule
 
 DESCRIPTION = """\
 Say what a message of PyTorch, a traceback or a question about gradients is about: what it means,
-what helps, and which section of the lessons shows it. The id of a rule, as in a report of the
-doctor, is explained, too: staircase. Without a text, it is read from stdin.
+what helps, and which section of the lessons shows it. The id of a rule of the doctor, which
+--json writes, is explained, too: zero-factor/number. Without a text, it is read from stdin.
 """
 WIDTH = 96
 
@@ -31,12 +31,13 @@ def main(words: list[str]) -> int:
         asked = sys.stdin.read()
     if not asked.strip():
         parser.error("which message? For example: explain \"No module named 'pytorch'\"")
-    if rule := all_rules().get(asked.strip()):
-        print(text_of_rule(rule))
-        return 0
-    answer = find(asked)
-    print(text_of(answer))
-    return int(answer.is_guess or not answer.found)
+    rule, answer = all_rules().get(asked.strip()), find(asked)
+    has_answer = bool(answer.found) and not answer.is_guess
+    texts = [text_of_rule(rule)] if rule else []
+    if has_answer or not rule:  # an id may also be a word of a question: dropout, copy
+        texts.append(text_of(answer))
+    print("\n\n".join(texts))
+    return int(not rule and not has_answer)
 
 
 def text_of(answer: Answer) -> str:
@@ -69,9 +70,10 @@ def text_of_rule(rule: Rule) -> str:
       a hook replaced the gradient by zeros
       What helps: look for register_hook() and module hooks on the way, and for clipping to 0
     """
-    lines = [in_general(rule.sentence), f"What helps: {in_general(rule.fix)}"]
-    lines += [_place(address(rule.section))] if rule.section else []
-    return "\n".join([rule.id, *map(_indented, lines)])
+    sentence, fix = in_general(rule.sentence), in_general(rule.fix)
+    lines = [sentence, f"What helps: {fix}" if fix else ""]
+    lines += [_place(address(rule.section)) if rule.section else ""]
+    return "\n".join([rule.id, *(_indented(line) for line in lines if line)])
 
 
 def _place(address, what=""):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
+from test_messages import IS_OLD, LATER
 
 from autograd_surprises.messages.catalogue import all_messages, contains
 from autograd_surprises.symptoms.all_rules import all_rules
@@ -43,6 +44,8 @@ def test_an_id_that_is_gone_leads_to_the_page_that_answers_instead(monkeypatch):
 
 def test_the_page_of_a_message_shows_what_torch_prints_for_its_code(pages):
     for message in all_messages():
+        if IS_OLD and message.id in LATER:
+            continue
         page = BeautifulSoup(pages[f"m/{message.id}.html"].body, "html.parser")
         printed = [each.get_text() for each in page.find_all("pre", "output")]
         assert len(printed) == len(message.examples) + bool(message.repaired)
@@ -50,7 +53,7 @@ def test_the_page_of_a_message_shows_what_torch_prints_for_its_code(pages):
             assert printed.pop() == output_of(message.repaired)
         for text in printed:
             assert any(contains(text, wording) for wording in message.wordings), message.id
-        assert message.fix in page.get_text() or "`" in message.fix
+        assert message.fix.replace("`", "") in page.get_text()
 
 
 def test_the_code_of_a_page_can_be_pasted_as_it_is(pages):

@@ -31,11 +31,9 @@ def printed_by_torch(code: str) -> list[BaseException]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            exec(PRELUDE + textwrap.dedent(code), {"__name__": "example"})
+            _run(code)
         except Exception as error:
             return [error]
-        finally:
-            _leave_the_group()
     return [warning.message for warning in caught]
 
 
@@ -46,13 +44,13 @@ def output_of(code: str) -> str:
     with warnings.catch_warnings(), contextlib.redirect_stdout(shown):
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", DeprecationWarning)  # torch.func.jvp gets one inside torch
-        try:
-            exec(PRELUDE + code, {"__name__": "example"})
-        finally:
-            _leave_the_group()
+        _run(code)
     return shown.getvalue().rstrip()
 
 
-def _leave_the_group():
-    if dist.is_initialized():  # the next example may be about a group that is missing
-        dist.destroy_process_group()
+def _run(code):
+    try:  # torch.compile of torch 2.6 imports the module that the code names
+        exec(PRELUDE + textwrap.dedent(code), {"__name__": "__main__"})
+    finally:
+        if dist.is_initialized():  # the next example may be about a group that is missing
+            dist.destroy_process_group()

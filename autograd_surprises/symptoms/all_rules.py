@@ -29,9 +29,11 @@ def all_rules() -> dict[str, Rule]:
 def in_general(text: str) -> str:
     """The sentence or the fix of a rule, with … for the facts of a training step.
 
+    Returns "" for a text that consists of facts alone.
+
     >>> in_general("{detail}{operation}() has no derivative in PyTorch. {sentence}")
     '…() has no derivative in PyTorch.'
     """
     without_counts = re.sub(r"{detail}(?! )", "", text)
     general = re.sub(r"{\w+(?::[^}]*)?}", "…", without_counts)
-    return general if general == "…" else general.removesuffix("…").rstrip(" :")
+    return re.sub(r"(^|[.:]) ?…$", r"\1", general).removesuffix(":")

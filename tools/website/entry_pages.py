@@ -4,7 +4,8 @@ The address of a page stays: m/ID.html. tests/page_ids.txt holds the ids.
 """
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from bs4 import BeautifulSoup
 from nbconvert.filters import markdown2html
@@ -27,6 +28,18 @@ BEGINNINGS = dict(zip(("torch", "nn", "Function", "x"), LINES, strict=True))
 Entry = Message | Question | Rule
 
 
+class Part(NamedTuple):
+    """What a page says of one entry, as HTML; examples are pairs of code and what it prints."""
+
+    kind: str
+    title: str
+    meaning: str
+    fix: str = ""
+    causes: Sequence[dict[str, str]] = ()
+    examples: Sequence[tuple[str, str]] = ()
+    repaired: Sequence[tuple[str, str]] = ()
+
+
 def entries_by_id() -> dict[str, list[Entry]]:
     """Messages, questions and rules. A message and a rule about the same may share an id."""
     found: dict[str, list[Entry]] = {}
@@ -44,8 +57,7 @@ def entry_pages() -> list[Page]:
 def entry_page(id: str, entries: Iterable[Entry]) -> Page:
     """The page of what has this id."""
     parts = [_part(entry) for entry in entries]
-    title = parts[0]["title"]
-    body = TEMPLATES.get_template("entry.html").render(title=title, parts=parts)
+    body = TEMPLATES.get_template("entry.html").render(parts=parts)
     soup = BeautifulSoup(body, "html.parser")
     return Page(entry_url(id), soup.h1.get_text(), body, sections_of(soup))
 
@@ -71,44 +83,32 @@ def missing_page() -> Page:
 def _part(entry):
     if isinstance(entry, Message):
         main = [Cause("", entry.section)] if entry.section else []
-        first = next(iter(entry.wordings))
-        return {
-            "kind": "message",
-            "title": f"<code>{html.escape(first)}</code>",
-            "examples": [(_shown(code), _printed(code)) for code in entry.examples.values()],
-            "repaired": [(_shown(code), output_of(code)) for code in [entry.repaired] if code],
-            "meaning": _sentence(entry.meaning),
-            "fix": with_code(entry.fix),
-            "causes": _links([*main, *entry.also]),
-        }
+        return Part(
+            "message",
+            f"<code>{html.escape(entry.wordings[0])}</code>",
+            _sentence(entry.meaning),
+            with_code(entry.fix),
+            _links([*main, *entry.also]),
+            [(_shown(code), _printed(code)) for code in entry.examples.values()],
+            [(_shown(code), output_of(code)) for code in [entry.repaired] if code],
+        )
     if isinstance(entry, Question):
-        inside = markdown2html(entry.asked).strip().removeprefix("<p>").removesuffix("</p>")
-        return {
-            "kind": "question",
-            "title": inside,
-            "examples": [],
-            "repaired": [],
-            "meaning": with_code(entry.answer),
-            "fix": "",
-            "causes": _links(entry.causes),
-        }
-    sentence = in_general(entry.sentence)
-    return {
-        "kind": "rule",
-        "title": f"<code>{entry.id}</code>, a finding of the doctor",
-        "examples": [],
-        "repaired": [],
-        "meaning": _sentence(sentence),
-        "fix": with_code(in_general(entry.fix)),
-        "causes": _links([Cause("", entry.section)] if entry.section else []),
-    }
+        asked = markdown2html(entry.asked).strip().removeprefix("<p>").removesuffix("</p>")
+        return Part("question", asked, with_code(entry.answer), causes=_links(entry.causes))
+    return Part(
+        "rule",
+        f"<code>{entry.id}</code>, a finding of the doctor",
+        _sentence(in_general(entry.sentence)),
+        with_code(in_general(entry.fix)),
+        _links([Cause("", entry.section)] if entry.section else []),
+    )
 
 
 def _sentence(text):
     """With a capital letter, unless it begins with code or a name, and with a full stop."""
     if text[1:2].islower() and "(" not in text.split(" ")[0]:
         text = text[0].upper() + text[1:]
-    return with_code(text if text.endswith((".", "…")) else f"{text}.")
+    return with_code(text if text.endswith((".", "…")) or not text else f"{text}.")
 
 
 def _shown(code):
