@@ -8,7 +8,7 @@ from torch.autograd import Function
 
 
 class PlainRoundSTE(Function):
-    """y = round(x), dL/dx = dL/dy, without support for vmap and forward mode."""
+    """y = round(x), dL/dx = dL/dy."""
 
     @staticmethod
     def forward(x):

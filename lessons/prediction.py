@@ -16,16 +16,24 @@ def predict(question: str, options: Mapping[object, str], answer: object) -> Pre
 
     The right option is the one equal to `answer`, which should be measured, not typed: then the
     question cannot go stale. Tensors are compared as lists. `code` in the question and in the
-    explanations is set as code. Raises ValueError unless exactly one option is right.
+    explanations is set as code. A question asked again keeps what was chosen. Raises ValueError
+    unless exactly one option is right.
 
     >>> predict("What is 1 + 1?", {2: "Right.", 11: "That joins strings."}, answer=1 + 1)
     What is 1 + 1?
       ( ) 2
       ( ) 11
     """
-    return Prediction(question, options, answer)
+    asked = Prediction(question, options, answer)
+    if _chosen.get(question) in asked.explanations:
+        asked.choice.value = _chosen[question]
+    asked.choice.observe(lambda change: _chosen.update({question: change.new}), "value")
+    return asked
 
 
+# question: the option chosen last. A click selects the cell of the question, so Shift+Enter on the
+# way to the next cell runs it again.
+_chosen: dict[str, str] = {}
 # The type under which outputs store questions, so that a page without a kernel can ask them.
 STORED = "application/vnd.autograd-surprises.questions+json"
 # The lines of ipywidgets' texts are as far apart as its controls. Where a page cannot run

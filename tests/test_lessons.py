@@ -70,7 +70,7 @@ OPTIONS = {0.0: "flat, as in `round`", 1.0: "steep & <b>wrong</b>", None: "nothi
     "answer, right", [(0.0, "0.0"), (torch.tensor(1.0), "1.0"), (None, "None")]
 )
 def test_the_right_option_is_the_measured_one(answer, right):
-    question = predict("What is `x.grad`?", OPTIONS, answer=answer)
+    question = predict(f"What is `x.grad` of {answer}?", OPTIONS, answer=answer)
     assert question.explanation.value == ""
     assert question.choice.value is None
     for option in ("0.0", "1.0", "None"):
@@ -86,6 +86,16 @@ def test_each_option_has_its_own_explanation():
     assert "flat, as in <code>round</code>" in question.explanation.value
     question.choice.value = "1.0"
     assert "steep &amp; &lt;b&gt;wrong&lt;/b&gt;" in question.explanation.value
+
+
+def test_a_question_that_runs_again_keeps_its_answer():
+    asked = "Asked twice?", {"yes": "Right.", "no": "Wrong."}, "yes"
+    predict(*asked).choice.value = "no"
+    again, other = predict(*asked), predict("Asked once?", *asked[1:])
+    assert again.choice.value == "no" and "Wrong." in again.explanation.value
+    assert other.choice.value is None and other.explanation.value == ""
+    changed = predict("Asked twice?", {"yes": "Right.", "maybe": "Wrong."}, "yes")
+    assert changed.choice.value is None
 
 
 @pytest.mark.parametrize("answer", [7, "0", [0.0]])
