@@ -58,6 +58,8 @@ def control(name: str, range_: object, default: object = None):
     if is_range:  # a default slider has fewer pixels than steps
         made.layout.width, made.layout.flex = "auto", "1 1 230px"
         made.layout.max_width = "min(600px, 100% - 4px)"
+    if isinstance(made, ipywidgets.Dropdown):
+        made.layout.width = "max-content"  # or a long choice would be cut off
     if default is not None:
         try:
             move(made, name, default)
@@ -77,8 +79,8 @@ def in_rows(controls: Sequence[ipywidgets.Widget], width: float) -> ipywidgets.B
     >>> in_rows([control("bits", (2, 8))], 800).layout.max_width
     '800px'
     """
-    layout = {"flex_flow": "row wrap", "max_width": f"{width:g}px", "align_items": "center"}
-    box = ipywidgets.Box(controls, layout=layout)
+    in_a_row = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "0 12px"}
+    box = ipywidgets.Box(controls, layout={**in_a_row, "max_width": f"{width:g}px"})
     box.add_class("explorer-controls")
     return box
 

@@ -22,7 +22,7 @@ class SharesDrawing(Drawing):
     those of process 1 x = 2.
 
     >>> SharesDrawing().show(process_0=1, process_1=3)
-    '-6 and -12, their mean -9; all samples at once -10.5: a sample of process 0 counts 2 times'
+    '-6 and -12, their mean -9; all samples at once -10.5: a sample of process 0 counts as much as 3 of process 1'
     """
 
     name = "Two processes, one gradient"
@@ -30,15 +30,15 @@ class SharesDrawing(Drawing):
     def __init__(self):
         self.figure = Picture(8, 3)
         ax = self.figure.subplots()
-        ax.set(xlim=(-24, 1), ylim=(3.1, -0.6), xlabel="gradient of the weight")
+        ax.set(xlim=(-24, 1), ylim=(3.3, -0.6), xlabel="gradient of the weight")
         ax.set_yticks(range(3), ["process 0", "process 1", "DDP: their mean"])
         draw_light_grid(ax, along="x")
         looks = [{"fc": "white", "ec": VALUE_COLOUR, "hatch": "////"}] * 2
         looks.append({"fc": GRADIENT_COLOUR, "ec": GRADIENT_COLOUR})
         self._bars = [ax.barh(k, -1.0, 0.6, **look)[0] for k, look in enumerate(looks)]
         (self._true,) = ax.plot([], [], color=SLOPE_COLOUR, ls=DASHED, lw=2)
-        self._numbers = [ax.text(0, k, "", ha="right", va="center") for k in range(3)]
-        self._says = ax.text(0, 2.72, "", ha="right", va="center")
+        self._numbers = [ax.text(0, k, "", ha="right", va="center") for k in (0, 1, 2, 2.65)]
+        self._says = ax.text(0, 3.02, "", ha="right", va="center")
         self.moving = [*self._bars, self._true, *self._numbers, self._says]
         self.figure.legend_below([self._true], ["all samples at once"], columns=1)
 
@@ -49,14 +49,15 @@ class SharesDrawing(Drawing):
         gradients = [_gradient(x, divisor) for x, divisor in zip(shares, divisors, strict=True)]
         gradients.append(sum(gradients) / len(gradients))
         true = _gradient(torch.cat(shares), sum(counts))
-        for bar, number, gradient in zip(self._bars, self._numbers, gradients, strict=True):
+        for bar, gradient in zip(self._bars, gradients, strict=True):
             bar.set_width(gradient)
+        for number, gradient in zip(self._numbers, [*gradients, true], strict=True):
             number.set_text(short_number(gradient, 3))
             number.set_x(gradient - 0.3)
         self._true.set_data([true, true], [1.55, 2.45])
-        weight = sum(counts) / (2 * divisors[0])
         agree = abs(true - gradients[-1]) < 1e-4
-        counting = f"a sample of process 0 counts {short_number(weight, 2)} times"
+        weight = short_number(divisors[1] / divisors[0], 2)
+        counting = f"a sample of process 0 counts as much as {weight} of process 1"
         self._says.set_text("the gradient of all samples" if agree else counting)
         first, second, mean, whole = (short_number(each, 3) for each in (*gradients, true))
         end = "the same" if agree else counting
