@@ -21,8 +21,8 @@ class SharesDrawing(Drawing):
     The model is `weight * x`, its weight 0 and its target 3. The samples of process 0 have x = 1,
     those of process 1 x = 2.
 
-    >>> SharesDrawing().show(process_0=1, process_1=3)
-    '-6 and -12, their mean -9; all samples at once -10.5: a sample of process 0 counts as much as 3 of process 1'
+    >>> SharesDrawing().show(process_0=1, process_1=3).partition(": ")[2]
+    'a sample of process 0 counts as much as 3 of process 1'
     """
 
     name = "Two processes, one gradient"
