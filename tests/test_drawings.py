@@ -1090,4 +1090,4 @@ def test_codes_that_nobody_chooses_stay_where_they_are():
     assert (dead.get_xydata() == before).all() and not (used.get_xydata() == moving).any()
     assert f"{len(before)} of 12" in said and says.get_text().startswith(f"{len(before)} codes")
     drawing.show(spread=0.5, steps=30)
-    assert len(dead.get_xydata()) == 0 and says.get_text() == "every code has moved"
+    assert len(dead.get_xydata()) == 0 and says.get_text() == "every code was chosen"

@@ -713,6 +713,7 @@ function controlFor({ name, kind, values }, start, chosen) {
 function playButton({ name, values, interval }, now, chosen) {
   const button = document.createElement("button"), calm = matchMedia("(prefers-reduced-motion: reduce)");
   let clock = null;
+  button.style.minWidth = `${`Pause ${name}`.length + 3}ch`; // or what is beside it would jump
   const run = (on) => {
     clearInterval(clock);
     clock = on ? setInterval(advance, interval) : null;

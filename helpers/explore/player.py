@@ -72,6 +72,8 @@ class Player(ipywidgets.HBox):
 
     def _make_play_button(self):
         self.play_button = _button("surprises-play")
+        longest = len(f"Pause {self.slider.description}")  # or the button would jump to another row
+        self.play_button.layout.width = f"calc({longest}ch + 36px)"
         self.play_button.on_click(self._on_play)
         self.clock.observe(self._name_button, "playing")
         self._name_button()

@@ -45,7 +45,7 @@ class DeadCodesDrawing(Drawing):
         for marks, some in ((self._used, used), (self._dead, ~used)):
             marks.set_data(*codes[some].T.numpy())
         dead = int((~used).sum())
-        self._says.set_text(f"{dead} codes get no gradient" if dead else "every code has moved")
+        self._says.set_text(f"{dead} codes were never chosen" if dead else "every code was chosen")
         return (
             f"spread {spread:g}, after {steps} steps: {dead} of {CODES} codes have never been "
             "chosen"

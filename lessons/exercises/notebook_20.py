@@ -23,7 +23,7 @@ def check_loss_of_process(answer, lengths, dtype):
     weight = weight.to(dtype).requires_grad_()
     shares = (weight**2).split(list(lengths))
     yours = [call_answer(answer, losses, everywhere, processes) for losses in shares]
-    samples = f"samples {' + '.join(map(str, lengths))}"
+    samples = f"{' + '.join(map(str, lengths))} samples"
     where = f"gradient of the mean over {samples}"
     for each in yours:
         if not isinstance(each, torch.Tensor) or not each.requires_grad:
@@ -39,7 +39,7 @@ def check_loss_of_process(answer, lengths, dtype):
     mistakes = {
         "That is a mean of means: each process counts the same.": [s.mean() for s in shares],
         "DDP divides by the number of processes once more.": [s / everywhere for s in sums],
-        "That is the sum divided by the number of processes.": sums,
+        "That is the sum over all samples, divided by the number of processes only.": sums,
         "The number of processes belongs into the product, not the divisor.": [
             s / everywhere / processes for s in sums
         ],

@@ -77,7 +77,7 @@ def _expect_loss(loss, z, codes, beta):
             "loss needs q itself: neither q.detach(), nor y, where q stands behind the detach."
         )
     mistakes = {
-        "beta multiplies the codebook loss.": beta * of_codes,
+        "There, beta multiplies the codebook loss instead of the commitment loss.": beta * of_codes,
         "The commitment loss moves the codes, too: detach q there.": (1 + beta) * of_codes,
     }
     expect_close("gradient of codes, through the loss", yours_codes, of_codes, mistakes)

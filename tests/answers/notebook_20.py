@@ -23,7 +23,7 @@ WRONG = {
         ),
         "the sum": (
             lambda losses, everywhere, processes: losses.sum(),
-            "2 + 2 … the sum divided by the number of processes",
+            "2 + 2 … divided by the number of processes",
         ),
         "divided by the processes": (
             lambda losses, everywhere, processes: losses.sum() / everywhere / processes,
@@ -33,7 +33,7 @@ WRONG = {
             lambda losses, everywhere, processes: (
                 losses.mean() * len(losses) * processes / everywhere
             ),
-            "3 + 0: yours nan … take the sum",
+            "3 + 0 … yours nan … take the sum",
         ),
         "a vector": (
             lambda losses, everywhere, processes: losses * processes / everywhere,
