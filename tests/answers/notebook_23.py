@@ -164,7 +164,7 @@ WRONG = {
             layer(
                 lambda z, q, y, beta: beta * F.mse_loss(q, z.detach()) + F.mse_loss(z, q.detach())
             ),
-            "gradient of codes, through the loss [0, 0]: … There, beta multiplies the codebook loss instead of the commitment loss.",
+            "gradient of codes, through the loss [0, 0]: … beta multiplies the codebook loss",
         ),
         "a loss of y": (
             layer(
