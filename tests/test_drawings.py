@@ -1064,7 +1064,9 @@ def test_tangents_end_where_the_two_jvps_say():
     assert other.get_xydata()[-1].tolist() == [1.0, 1.0]
     assert says.get_text() == "as it arrives is not tangent to the curve"
     drawing.show(at=0.5, tangent=1.0)
-    assert says.get_text() == ""
+    assert says.get_text() == "both arrows are tangent to the curve"
+    drawing.show(at=1.5, tangent=0.0)
+    assert says.get_text() == "x does not move"
 
 
 def test_one_checkpoint_around_all_blocks_keeps_no_less_at_once():

@@ -53,8 +53,11 @@ class TangentDrawing(Drawing):
             moved.append(of_y)
         self._dot.set_data([at], [y])
         names = [*self._functions]
-        differ = abs(moved[1] - moved[0]) > OFF
-        self._says.set_text(f"{names[1]} is not tangent to the curve" if differ else "")
+        if abs(moved[1] - moved[0]) > OFF:
+            says = f"{names[1]} is not tangent to the curve"
+        else:
+            says = "both arrows are tangent to the curve" if tangent else "x does not move"
+        self._says.set_text(says)
         texts = [
             f"{short_number(of_y, 3)} ({name})" for of_y, name in zip(moved, names, strict=True)
         ]
