@@ -1,7 +1,7 @@
 # The commands of this project: `make` lists them. For GNU make 3.81 (macOS) and later, and any sh.
 #   PYTHON=python3.12   build the environment with this Python; `make clean` first, if there is one
 #   TORCH=2.15.0        work in a separate environment, with this torch (or TORCH=newest)
-#   TORCH_INDEX=URL     look for torch there too; small CPU-only builds for Linux: see README.md
+#   TORCH_INDEX=URL     look for torch there too; small CPU-only builds for Linux: see docs/installing.md
 #   PORT=8899, ARGS=…   passed to JupyterLab, for example ARGS=--no-browser
 #   FILES=FOLDER        the sheets to score, for `make score`; write a space as "\ "
 # tools/environment.sh builds the environment.

@@ -275,7 +275,8 @@ def stale_versions(text, known):
 
 BEFORE_ALL_THAT = "2.0"  # the torch that brought setup_context
 TEXTS = {
-    "README.md": TESTED | {minor(JOBS["colab"]["env"]["TORCH"])},
+    "README.md": TESTED,
+    "docs/installing.md": TESTED | {minor(JOBS["colab"]["env"]["TORCH"])},
     "benchmarks/README.md": TESTED,
     "Makefile": TESTED | set(versions()),
     "CONTRIBUTING.md": versions(),

@@ -103,7 +103,9 @@ def test_help_has_one_line_for_each_target(checkout):
     assert len(listed) == len(done.stdout.splitlines())
 
 
-@pytest.mark.parametrize("file", ["README.md", "CONTRIBUTING.md", "notebooks/00_start_here.ipynb"])
+@pytest.mark.parametrize(
+    "file", ["README.md", "docs/installing.md", "CONTRIBUTING.md", "notebooks/00_start_here.ipynb"]
+)
 def test_every_command_that_a_text_names_is_a_target(file):
     named = re.findall(r"(?:^|`)make ([a-z-]+)", (ROOT / file).read_text(), flags=re.MULTILINE)
     targets = re.findall(r"^([a-z-]+):(?!=)", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)

@@ -108,7 +108,9 @@ def rows_of_maps():
     """(file, name of a notebook, its minutes) for each row of the two tables of notebooks."""
     for file in (ROOT / "README.md", ROOT / "notebooks" / "00_start_here.ipynb"):
         text = file.read_text(encoding="utf-8")
-        for name, cell in re.findall(r"\| \[(\d\d_\w+)\]\(.*\| ([^|]*) \|", text):
+        for name, cell in re.findall(
+            r"\]\((?:notebooks/)?(\d\d_\w+)\.ipynb\)[^|\n]*\| ([^|]*) \|", text
+        ):
             yield file.name, name, [int(number) for number in re.findall(r"\d+", cell)]
 
 

@@ -31,7 +31,7 @@ PUBLISHED = """
 UNPUBLISHED = """
 - **Read it**: `make site` builds pages on which sliders and questions work without a kernel. \
 GitHub shows [the notebooks](#the-notebooks) with their stored pictures.
-- **Open it** in [Colab, Kaggle or Binder](#colab-kaggle-and-binder).
+- **Open it** in [Colab, Kaggle or Binder](docs/publishing.md#colab-kaggle-and-binder).
 - **Install it**: `make lab`, as below.
 """
 IN_COLAB = re.compile(r"\n\n\[Open in Colab\]\(.*\)$")
