@@ -21,7 +21,7 @@ from tools.website import __main__ as command
 from tools.website import building, pages, recording
 from tools.website.cells import cell_html
 from tools.website.links import NOTEBOOKS, page_files, page_url
-from tools.website.pages import Page, front_page, markdown_page, notebook_page
+from tools.website.pages import Page, file_page, front_page, markdown_page, notebook_page
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +112,7 @@ def test_the_front_page_links_to_the_repository_if_there_is_one(monkeypatch, sli
     page = front_page([notebook])
     body = page.body
     assert page.description.startswith("Why does nothing train through torch.round()")
+    assert "python -m autograd_surprises train.py" in body.partition("<h2")[0]
     assert ("Run the notebooks yourself", "kernel") in [part[:2] for part in page.sections]
     for host in ("colab.research.google.com/github/", "mybinder.org/v2/gh/", "github.com/"):
         assert (f'<a href="https://{host}owner/repo' in body) == bool(repository)
@@ -126,14 +127,48 @@ def test_who_wants_to_write_an_answer_hears_how():
     assert 'To write your answer, <a href="index.html#kernel">' in shown
 
 
-def test_a_page_says_that_step_needs_a_kernel(monkeypatch, slider):
-    monkeypatch.setattr(freezing, "SETTINGS", 30)  # enough, and quick
-    about = {"image/png": {"alt": "", "width": 1}}
-    output = new_output("execute_result", data={"image/png": "iVBO"}, metadata=about)
-    cell = new_code_cell("explorer", id="a", outputs=[output])
-    steps = freeze(explore(torch.nn.functional.elu, alpha=(0.0, 1.0, 1.0), point=1.0))
-    shown = [cell_html(cell, {"a": frozen}).count("<em>Step</em>") for frozen in (steps, slider)]
-    assert shown == [1, 0]
+def picture_cell(id, folded=True):
+    about = {"image/png": {"alt": "curve", "width": 1}}
+    shown = new_output("execute_result", data={"image/png": "iVBO"}, metadata=about)
+    return new_code_cell(
+        "plot()", id=id, outputs=[shown], metadata={"jupyter": {"outputs_hidden": folded}}
+    )
+
+
+def test_a_picture_opens_with_the_answer_or_at_once_where_nothing_is_asked(tmp_path):
+    data = predict("Up?", {"yes": "Right.", "no": "No."}, answer="yes")._repr_mimebundle_()
+    question = new_code_cell("predict(…)", id="q", outputs=[new_output("display_data", data=data)])
+    cells = [
+        new_markdown_cell("# Curves"),
+        picture_cell("first"),
+        question,
+        new_markdown_cell("It goes on."),
+        picture_cell("second"),
+        new_markdown_cell("And then?"),
+        picture_cell("third"),
+    ]
+    nbformat.write(new_notebook(cells=cells), tmp_path / "a.ipynb")
+    soup = BeautifulSoup(notebook_page(tmp_path / "a.ipynb", "a.html", {}).body, "html.parser")
+    fold = {k: img.find_parent("details") for k, img in enumerate(soup.find_all("img"))}
+    assert fold[0] is None and fold[1]["data-after"] == "q-0" and fold[2] is None
+    assert soup.find("input")["name"] == "q-0"
+
+
+def test_what_needs_a_kernel_is_not_on_a_page(tmp_path):
+    text = '# Why?\n\nSlide it. <span class="kernel">Press *Step*.</span> Look.'
+    check = new_code_cell("check()", id="c", metadata={"tags": ["needs-a-kernel"]})
+    nbformat.write(new_notebook(cells=[new_markdown_cell(text), check]), tmp_path / "a.ipynb")
+    ((_, _, shown),) = notebook_page(tmp_path / "a.ipynb", "a.html", {}).sections
+    assert shown.endswith("Slide it. Look.")
+
+
+def test_no_page_tells_a_reader_to_do_what_only_a_kernel_can():
+    needed = re.compile(r"Shift\+Enter|<em>Step</em>|[Rr]un the (next|cell)|[Rr]un its cell")
+    for path, url in page_files().items():
+        if path.suffix == ".ipynb":
+            texts = BeautifulSoup(file_page(path, url, {}).body, "html.parser").select("p, li")
+            said = [str(text) for text in texts if not text.find_parent(class_="output")]
+            assert [text for text in said if needed.search(text)] == [], path.name
 
 
 @pytest.mark.slow

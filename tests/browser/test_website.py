@@ -202,6 +202,36 @@ def test_the_first_slider_is_on_the_first_screen(open_page, width, height):
         assert box["y"] + share * box["height"] < height
 
 
+def test_an_answer_opens_the_picture_below_it(open_page):
+    page = open_page("00_start_here.html")
+    picture = page.locator('[data-frozen="first-explorer"] canvas')
+    assert not picture.is_visible()
+    page.locator(".question input").first.click()
+    picture.wait_for(state="visible")
+    assert page.locator('[data-frozen="first-gallery"] canvas').is_visible()
+
+
+def test_a_button_in_the_text_sets_the_picture_of_its_section(open_page):
+    page = open_page("02_backward_needs_a_gradient.html")
+    page.evaluate(UNFOLD)
+    place = page.locator('[data-frozen="two-outputs-explorer"]')
+    page.locator(".in-text", has_text="only y2").click()
+    assert "v = [0, 1]" in place.evaluate(SAID), place.evaluate(SAID)
+    before = place.evaluate(SEEN)
+    page.locator(".in-text", has_text="a negative weight").press("Enter")
+    assert place.evaluate(SEEN) != before
+
+
+def test_code_can_be_reached_before_the_pictures_are_drawn(open_page):
+    page = open_page("index.html")
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.add_init_script("window.showFrozen = () => new Promise(() => {})")
+    page.goto(page.url.replace("index", "00_start_here"))
+    wide = "[...document.querySelectorAll('pre')].filter(pre => pre.scrollWidth > pre.clientWidth)"
+    assert page.evaluate(f"{wide}.length") > 0
+    assert page.evaluate(f"{wide}.every(pre => pre.tabIndex === 0)")
+
+
 HIDDEN_CELLS = """() => [...document.querySelectorAll('tbody tr:first-child')].flatMap(row =>
   [...row.cells].filter(cell => cell.innerText).filter(cell => {
     const {left, right} = cell.getBoundingClientRect();

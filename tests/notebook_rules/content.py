@@ -27,8 +27,8 @@ def is_solution(cell):
 
 
 def prose(markdown):
-    """Markdown without its code."""
-    return re.sub(r"(`+).+?\1", "", CODE_BLOCK.sub("", markdown))
+    """Markdown without its code, and without marks of what only a kernel can do."""
+    return re.sub(r"(`+).+?\1|</?span.*?>", "", CODE_BLOCK.sub("", markdown))
 
 
 @rule

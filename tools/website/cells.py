@@ -16,16 +16,22 @@ from lessons.prediction import STORED
 from tools.notebooks import OUTPUTS_HIDDEN, SOURCE_HIDDEN, is_folded
 from tools.website.links import GET_A_KERNEL
 
+# What only a kernel can do: '<span class="kernel">Run the next cell.</span>' in a Markdown cell.
+FOR_A_KERNEL = re.compile(r' ?<span class="kernel">.*?</span>', re.DOTALL)
 WIDGETS = re.compile(r"\b(AtlasBrowser|Laboratory)\(")  # shown here as a picture
 PLAYGROUND = "Playground()"  # here, only its examples move
 WITH_A_KERNEL = f'<a href="{GET_A_KERNEL}">open this notebook with a kernel</a>'
 highlight = Highlight2HTML(pygments_lexer="python")
 
 
-def cell_html(cell, frozen: dict) -> str:
-    """A cell as HTML; `frozen` maps the ids of cells to their frozen pictures."""
+def cell_html(cell, frozen: dict, asked: str = "") -> str:
+    """A cell as HTML; `frozen` maps the ids of cells to their frozen pictures.
+
+    `asked` names the question above. When it is answered, page.js opens a folded output. A folded
+    picture below no question is in sight at once.
+    """
     if cell.cell_type == "markdown":
-        return markdown2html(cell.source)
+        return markdown2html(FOR_A_KERNEL.sub("", cell.source))
     shown = "".join(output_html(output, cell, frozen) for output in cell.outputs)
     if is_unanswered(cell):
         shown = f'<p class="needs-kernel">To write your answer, {WITH_A_KERNEL}.</p>'
@@ -38,15 +44,26 @@ def cell_html(cell, frozen: dict) -> str:
     code = highlight(cell.source)
     if "solution" in cell.metadata.get("tags", ()):
         return folded("Solution", code + shown)
-    if is_folded(cell, OUTPUTS_HIDDEN):
-        shown = folded("Output", shown)
+    if is_folded(cell, OUTPUTS_HIDDEN) and (asked or not has_picture(cell)):
+        shown = folded("Output", shown, asked)
     if is_folded(cell, SOURCE_HIDDEN):
         return shown + folded("Code", code)
     return f'<div class="cell" id="cell-{cell.id}">{code}{shown}</div>'
 
 
-def folded(summary, content):
-    return f'<details class="cell"><summary>{summary}</summary>{content}</details>'
+def folded(summary, content, asked=""):
+    after = f' data-after="{asked}"' if asked else ""
+    return f'<details class="cell"{after}><summary>{summary}</summary>{content}</details>'
+
+
+def name_of_question(cell) -> str:
+    """How `cell_html` names the question that this cell asks; "" if it asks none."""
+    asks = any(STORED in output.get("data", {}) for output in cell.get("outputs", []))
+    return f"{cell.id}-0" if asks else ""
+
+
+def has_picture(cell):
+    return any("image/png" in output.get("data", {}) for output in cell.outputs)
 
 
 def has_value(cell):
@@ -70,7 +87,7 @@ def output_html(output, cell, frozen):
         return "".join(question_html(f"{cell.id}-{k}", **question) for k, question in asked)
     if "image/png" in data:
         if cell.id in frozen:
-            return picture_html(cell.id, frozen[cell.id]) + without_step(frozen[cell.id])
+            return picture_html(cell.id, frozen[cell.id])
         return image_html(data, output.metadata["image/png"])
     if "text/html" in data:
         return f'<div class="output">{data["text/html"]}</div>'
@@ -91,13 +108,6 @@ def picture_html(name: str, frozen: dict) -> str:
         f'<div class="waiting" style="--width:{width};--height:{height};--rows:{rows}">'
         f"<noscript>{html.escape(texts[0][1])}</noscript></div></div>"
     )
-
-
-def without_step(frozen):
-    """A note that *Step* needs a kernel: the frozen points are too far apart for its steps."""
-    if all(control["name"] != "lr" for control in frozen["controls"]):
-        return ""
-    return f'<p class="needs-kernel">To use <em>Step</em>, {WITH_A_KERNEL}.</p>'
 
 
 def image_html(data, about):

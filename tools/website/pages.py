@@ -15,7 +15,7 @@ from nbconvert.filters import markdown2html
 
 from tools.notebooks import INSTALL, ROOT
 from tools.publish import address, links_to
-from tools.website.cells import cell_html, picture_html
+from tools.website.cells import cell_html, name_of_question, picture_html
 from tools.website.links import FRONT, GET_A_KERNEL, page_url
 
 HERE = Path(__file__).parent
@@ -31,6 +31,9 @@ NOTE = (
     '<p class="note">On this page, sliders and questions work. To run cells, '
     f'<a href="{GET_A_KERNEL}">open the notebook with a kernel</a>.</p>'
 )
+NEEDS_A_KERNEL = "needs-a-kernel"  # the tag of a cell that a page has no use for
+# Below a heading or another question, an output no longer belongs to the question above.
+ENDS_A_QUESTION = re.compile(r"^#|\?", re.MULTILINE)
 PLACE_OF_SYMPTOMS = '<div data-symptoms="">'  # its place on the page
 
 
@@ -76,11 +79,15 @@ def file_page(path: Path, url: str, frozen: dict) -> Page:
 
 def notebook_page(path: Path, url: str, frozen: dict) -> Page:
     """The page of a notebook; `frozen` maps the ids of its cells to their frozen pictures."""
-    parts = []
+    parts, asked = [], ""
     for cell in nbformat.read(path, as_version=4).cells:
-        if cell.id == INSTALL:
+        if cell.id == INSTALL or NEEDS_A_KERNEL in cell.metadata.get("tags", ()):
             continue
-        part = cell_html(cell, frozen)
+        part = cell_html(cell, frozen, asked)
+        if cell.cell_type == "code":
+            asked = name_of_question(cell) or asked
+        elif ENDS_A_QUESTION.search(cell.source):
+            asked = ""
         if cell.source.endswith(SYMPTOMS):
             part = f"{PLACE_OF_SYMPTOMS}{part}</div>"
         parts.append(part)
