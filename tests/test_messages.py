@@ -51,6 +51,13 @@ def test_the_repaired_example_shows_something_and_torch_says_nothing(message):
     assert output_of(message.repaired)
 
 
+@pytest.mark.parametrize(
+    "question", [each for each in all_questions() if each.example], ids=lambda each: each.id
+)
+def test_the_example_of_a_question_shows_something(question):
+    assert output_of(question.example)
+
+
 def test_each_message_with_an_example_has_a_repaired_one():
     assert [m.id for m in all_messages() if bool(m.examples) != bool(m.repaired)] == []
 

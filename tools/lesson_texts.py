@@ -9,7 +9,8 @@ from tools.website.links import NOTEBOOKS, page_files
 from tools.website.pages import file_page
 
 STORED = ROOT / "autograd_surprises" / "messages" / "lesson_texts.json"
-LEFT_OUT = ("Read on", "Recap")  # they repeat what other sections show
+# They repeat what other sections or the search itself show.
+LEFT_OUT = ("Read on", "Recap", "Find your question or message")
 
 
 def lesson_texts() -> str:

@@ -69,6 +69,8 @@ class Question:
     answer       in a sentence or two
     causes       what it may be, the most likely one first
     other_words  for the question, which only the search reads
+    example      code that shows the answer where no lesson does. It prints something, and a test
+                 runs it after PRELUDE
     """
 
     id: str
@@ -76,3 +78,4 @@ class Question:
     answer: str
     causes: tuple[Cause, ...]
     other_words: tuple[str, ...] = ()
+    example: str = ""

@@ -29,13 +29,17 @@ Entry = Message | Question | Rule
 
 
 class Part(NamedTuple):
-    """What a page says of one entry, as HTML; examples are pairs of code and what it prints."""
+    """What a page says of one entry, as HTML.
+
+    examples, repaired  pairs of code and what it prints; `shows` is the heading of the first
+    """
 
     kind: str
     title: str
     meaning: str
     fix: str = ""
     causes: Sequence[dict[str, str]] = ()
+    shows: str = ""
     examples: Sequence[tuple[str, str]] = ()
     repaired: Sequence[tuple[str, str]] = ()
 
@@ -89,12 +93,20 @@ def _part(entry):
             _sentence(entry.meaning),
             with_code(entry.fix),
             _links([*main, *entry.also]),
+            "Code that makes PyTorch print it",
             [(_shown(code), _printed(code)) for code in entry.examples.values()],
-            [(_shown(code), output_of(code)) for code in [entry.repaired] if code],
+            _with_output(entry.repaired),
         )
     if isinstance(entry, Question):
         asked = markdown2html(entry.asked).strip().removeprefix("<p>").removesuffix("</p>")
-        return Part("question", asked, with_code(entry.answer), causes=_links(entry.causes))
+        return Part(
+            "question",
+            asked,
+            with_code(entry.answer),
+            causes=_links(entry.causes),
+            shows="Code that shows it",
+            examples=_with_output(entry.example),
+        )
     return Part(
         "rule",
         f"<code>{entry.id}</code>, a finding of the doctor",
@@ -116,6 +128,10 @@ def _shown(code):
     own = code.splitlines()
     needed = [line for name, line in BEGINNINGS.items() if _uses(code, name) and line not in own]
     return highlight("\n".join([*needed, *([""] if needed else []), code.strip()]))
+
+
+def _with_output(code):
+    return [(_shown(code), output_of(code))] if code else []
 
 
 def _printed(code):
