@@ -12,7 +12,7 @@ from autograd_surprises import explained
 from autograd_surprises.doctor.step_reports import StepReport
 from autograd_surprises.doctor.watching import watch
 from autograd_surprises.report_card import terminal
-from autograd_surprises.report_files import cannot_write, write_html, write_json
+from autograd_surprises.report_files import cannot_write, more_lines, write_html, write_json
 from autograd_surprises.script import run_module, run_script, without_ours
 from autograd_surprises.several_processes import is_spread
 
@@ -94,7 +94,7 @@ class WatchedScript(watch):
         print(f"{clear}autograd_surprises: {text}", file=self._stderr, flush=True)
 
     def reported(self, report: StepReport) -> None:
-        self.say(str(report))
+        self.say("\n".join([str(report), *more_lines(report)]))
         if self._with_graphs:
             self.graphs.append((report, report.report.graph()))
         if self._stop and not report.healthy:

@@ -5,15 +5,17 @@ import sys
 import textwrap
 
 from autograd_surprises.messages.lesson_sections import Section
-from autograd_surprises.messages.queries import Answer, find
+from autograd_surprises.messages.queries import Answer, documents, find
+from autograd_surprises.more import page_about
 from autograd_surprises.sections import address
 from autograd_surprises.symptoms.all_rules import all_rules, in_general
 from autograd_surprises.symptoms.rule import Rule
 
 DESCRIPTION = """\
 Say what a message of PyTorch, a traceback or a question about gradients is about: what it means,
-what helps, and which section of the lessons shows it. The id of a rule of the doctor, which
---json writes, is explained, too: zero-factor/number. Without a text, it is read from stdin.
+what helps, and which section of the lessons shows it. The id of a message or of a rule of the
+doctor, which a report names, is explained, too: zero-factor/number. Without a text, it is read
+from stdin.
 """
 WIDTH = 96
 
@@ -31,7 +33,10 @@ def main(words: list[str]) -> int:
         asked = sys.stdin.read()
     if not asked.strip():
         parser.error("which message? For example: explain \"No module named 'pytorch'\"")
-    rule, answer = all_rules().get(asked.strip()), find(asked)
+    id = asked.strip()
+    rule = all_rules().get(id)
+    named = tuple(each for each in documents() if getattr(each, "id", "") == id)
+    answer = Answer(named) if named else find(asked)
     has_answer = bool(answer.found) and not answer.is_guess
     texts = [text_of_rule(rule)] if rule else []
     if has_answer or not rule:  # an id may also be a word of a question: dropout, copy
@@ -56,7 +61,8 @@ def text_of(answer: Answer) -> str:
         else:
             helps = [f"What helps: {found.fix}"] if found.fix else []
             causes = [_place(address, what) for what, address in found.causes]
-            lines = ["\n".join(found.texts), found.meaning, *helps, *causes]
+            page = [page_about(found.id)] if page_about(found.id) else []
+            lines = ["\n".join(found.texts), found.meaning, *helps, *causes, *page]
         first, *others = lines
         parts.append("\n".join([first, *map(_indented, others)]))
     return "\n\n".join(parts)
@@ -72,7 +78,7 @@ def text_of_rule(rule: Rule) -> str:
     """
     sentence, fix = in_general(rule.sentence), in_general(rule.fix)
     lines = [sentence, f"What helps: {fix}" if fix else ""]
-    lines += [_place(address(rule.section)) if rule.section else ""]
+    lines += [_place(address(rule.section)) if rule.section else "", page_about(rule.id)]
     return "\n".join([rule.id, *(_indented(line) for line in lines if line)])
 
 

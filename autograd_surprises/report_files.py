@@ -6,11 +6,13 @@ import base64
 import html
 import json
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autograd_surprises.doctor.step_reports import StepReport
 from autograd_surprises.doctor.watching import watch
+from autograd_surprises.more import more_about
 
 if TYPE_CHECKING:
     from autograd_surprises.show.graph_picture import BoxGraph
@@ -91,10 +93,22 @@ def as_data(report: StepReport) -> dict:
                 "gradient": found.node,
                 "also": list(found.also),
                 "places": [{"label": label, **_place(at)} for label, at in found.places],
+                "more": more_about(found.rule) if found.rule else "",
             }
             for found in report.report.findings
         ],
     }
+
+
+def more_lines(report: StepReport) -> list[str]:
+    """Where to read more about each rule behind what is to be repaired.
+
+    >>> x = torch.tensor([0.2, 1.7], requires_grad=True)
+    >>> more_lines(StepReport(1, "the first one", explain(x.round().sum(), {"x": x})))[0][:18]
+    'more: python -m au'
+    """
+    rules = [found.rule for found in report.report.findings if found.alarming and found.rule]
+    return [f"more: {more_about(rule)}" for rule in dict.fromkeys(rules)]
 
 
 def _place(where):
@@ -114,11 +128,16 @@ def write_html(
     parts = []
     for report, graph in graphs:
         parts.append(f"<h2>step {report.step}: {html.escape(report.why)}</h2>")
-        parts += [report.report._repr_html_(), _picture(graph)]
+        more = "<br>".join(map(html.escape, more_lines(report)))
+        parts += [report.report._repr_html_(), f"<p>{_linked(more)}</p>", _picture(graph)]
     page = PAGE.format(
         title=html.escape(title), summary=html.escape(watched.summary), reports="\n".join(parts)
     )
     Path(file).write_text(page, encoding="utf-8")
+
+
+def _linked(text):
+    return re.sub(r"(https://\S+?)(?=<|$)", r'<a href="\1">\1</a>', text)
 
 
 def _picture(graph):

@@ -69,6 +69,16 @@ def test_links_badges_and_the_site(project):
         assert title.startswith("[Open in Colab](") and title.endswith(f"/{path.name})")
 
 
+def test_a_stored_report_names_the_page_of_its_rule(project):
+    doctor = project / "notebooks" / "12_the_doctor.ipynb"
+    shutil.copy(ROOT / "notebooks" / doctor.name, doctor)
+    before = written(None, project)[doctor]
+    assert "more: python -m autograd_surprises explain staircase\\n" in before
+    publish("Owner/repo", project)
+    assert "more: https://owner.github.io/repo/m/staircase.html\\n" in doctor.read_text("utf-8")
+    assert written(None, project)[doctor] == before
+
+
 def test_what_is_no_address_is_refused_and_changes_nothing(project):
     before = texts(project)
     for wrong in ("repo", "https://github.com/a/b", "a/b/c", "a b/c", "a/"):

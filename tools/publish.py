@@ -34,6 +34,7 @@ GitHub shows [the notebooks](#the-notebooks) with their stored pictures.
 - **Open it** in [Colab, Kaggle or Binder](docs/publishing.md#colab-kaggle-and-binder).
 - **Install it**: `make lab`, as below.
 """
+MORE = re.compile(r"^more: \S.*?(?:/m/| explain )(?P<id>[\w/-]+?)(?:\.html)?$", re.MULTILINE)
 IN_COLAB = re.compile(r"\n\n\[Open in Colab\]\(.*\)$")
 IF_MISSING = """# @title Install
 from importlib.util import find_spec
@@ -108,7 +109,7 @@ def readme(text, repository):
 
 
 def notebook(path, repository):
-    """The notebook with this address in its cell `install` and its title."""
+    """The notebook with this address in its cell `install`, its title and its stored reports."""
     made = nbformat.read(path, as_version=4)
     title = made.cells[0]
     title.source = IN_COLAB.sub("", title.source)
@@ -116,7 +117,17 @@ def notebook(path, repository):
         title.source += f"\n\n[Open in Colab]({colab(repository, path.name)})"
     (install,) = (cell for cell in made.cells if cell.id == INSTALL)
     install.source = install_source(repository)
+    for output in (each for cell in made.cells for each in cell.get("outputs", [])):
+        if output.output_type == "stream":
+            output.text = MORE.sub(rf"more: {more(repository)}", output.text)
     return made
+
+
+def more(repository):
+    """How a report of the doctor names what is said about the rule that follows."""
+    if repository:
+        return rf"{site(repository)}m/\g<id>.html"
+    return r"python -m autograd_surprises explain \g<id>"
 
 
 def install_source(repository: str | None) -> str:

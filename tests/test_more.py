@@ -1,0 +1,74 @@
+"""Where a report leads: to a page if the project is published, or else to a command that runs."""
+
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from autograd_surprises import explain, more
+from autograd_surprises.__main__ import main
+from autograd_surprises.doctor.step_reports import StepReport
+from autograd_surprises.report_files import as_data, more_lines, write_html
+from autograd_surprises.symptoms.all_rules import all_rules
+from tools import publish
+from tools.notebooks import ROOT
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PAGES = "https://owner.github.io/repo/"
+
+
+@pytest.fixture
+def report():
+    x = torch.tensor([0.2, 1.7], requires_grad=True)
+    named = {"x": x, "again": x}
+    return StepReport(1, "the first one", explain(x.round().sum(), named))
+
+
+@pytest.fixture
+def published(monkeypatch):
+    monkeypatch.setattr(more, "published_pages", lambda: PAGES)
+
+
+def test_before_it_is_published_a_report_names_a_command_that_says_more(report, capsys):
+    (line,) = more_lines(report)
+    assert as_data(report)["findings"][0]["more"] in line
+    *_, program, command, id = line.split()
+    assert (program, command) == ("autograd_surprises", "explain") and id in all_rules()
+    assert main([command, id]) == 0 and "staircase" in capsys.readouterr().out
+
+
+def test_afterwards_it_names_the_page(report, published, tmp_path):
+    assert more_lines(report) == [f"more: {PAGES}m/staircase.html"]
+    assert json.loads(json.dumps(as_data(report)))["findings"][0]["more"].startswith(PAGES)
+
+    watched = SimpleNamespace(summary="")
+    write_html(tmp_path / "a.html", watched, [(report, report.report.graph())], "a")
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert f'<a href="{PAGES}m/staircase.html">' in page
+
+
+def test_a_healthy_step_needs_no_more():
+    x = torch.ones(1, requires_grad=True)
+    assert more_lines(StepReport(1, "the first one", explain(x.sum(), {"x": x}))) == []
+
+
+@pytest.mark.parametrize("id", ["overwritten", "grad-is-none", "hook/zero"])
+def test_explain_names_the_page_of_an_id(id, published, capsys):
+    assert main(["explain", id]) == 0
+    assert f"{PAGES}m/{id}.html" in "".join(capsys.readouterr().out.split())
+
+
+def test_the_address_comes_from_what_publish_as_has_written(monkeypatch):
+    project = ROOT / "pyproject.toml"
+    links = tomllib.loads(publish.project(project.read_text(encoding="utf-8"), "Owner/repo"))
+    written = [f"{name}, {link}" for name, link in links["project"]["urls"].items()]
+    monkeypatch.setattr(
+        more, "metadata", lambda package: SimpleNamespace(get_all=lambda _: written)
+    )
+    assert more.published_pages.__wrapped__() == PAGES
