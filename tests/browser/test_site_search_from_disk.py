@@ -154,6 +154,9 @@ def test_a_message_and_a_question_say_what_they_are(site):
     assert site.locator(".search-page").all_inner_texts() == ["Message"]
     assert search_for(site, "Why is my gradient None?")[0].startswith("The gradient is None")
     assert site.locator(".search-page").first.inner_text() == "Question"
+    search_for(site, "detach gan")
+    texts = site.locator(".search-text").all_inner_texts()
+    assert "fake.detach()" in texts[0] and not any("`" in text for text in texts)
 
 
 def test_what_nobody_wrote_about_is_said(site):

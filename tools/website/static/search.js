@@ -37,7 +37,7 @@
     function row({ofTorch, texts, said, href, title, heading, fields}) {
       if (!texts) return [href, heading ? title : 'Lesson', heading || title, fields.text];
       const name = texts[0].replaceAll('`', '');
-      return [href, ofTorch ? 'Message' : 'Question', name, said[0][1]];
+      return [href, ofTorch ? 'Message' : 'Question', name, said[0][1].replaceAll('`', '')];
     }
 
     function show() {
