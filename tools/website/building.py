@@ -17,6 +17,7 @@ import torch
 from autograd_surprises.show import live_picture
 from tools.notebooks import ROOT
 from tools.publish import address, site
+from tools.website.atlas_pages import atlas_pages, numbers
 from tools.website.entry_pages import entry_pages, missing_page, redirections
 from tools.website.links import page_files
 from tools.website.pages import HERE, Page, file_page, front_page, frozen_script
@@ -78,7 +79,8 @@ def build(target: Path, frozen: dict[Path, dict]) -> list[Page]:
     (static / "strokes.js").write_text(_classic(STROKES), encoding="utf-8")
     made = {path: file_page(path, url, frozen.get(path, {})) for path, url in page_files().items()}
     notebooks = [page for path, page in made.items() if path.suffix == ".ipynb"]
-    pages = [front_page(notebooks), *made.values(), *entry_pages(), missing_page()]
+    others = [*entry_pages(), *atlas_pages(), missing_page()]
+    pages = [front_page(notebooks), *made.values(), *others]
     published = site(address()) if address() else ""
     for page in pages:
         place = notebooks.index(page) if page in notebooks else None
@@ -90,6 +92,8 @@ def build(target: Path, frozen: dict[Path, dict]) -> list[Page]:
         if page.frozen:
             script = target / "frozen" / f"{Path(page.url).stem}.js"
             script.write_text(frozen_script(page.frozen), encoding="utf-8")
+    for file in numbers():
+        shutil.copy(file, target / "atlas")
     (static / "search-index.js").write_text(search_script(), encoding="utf-8")
     listed = [page.url for page in pages if page.url != "404.html"]
     for name, text in {**redirections(), **for_crawlers(listed, published)}.items():

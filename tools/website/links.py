@@ -9,6 +9,8 @@ from tools.notebooks import ROOT, notebook_files
 NOTEBOOKS = ROOT / "notebooks"
 FRONT = "index.html"
 GET_A_KERNEL = f"{FRONT}#kernel"  # how to run the notebooks
+ATLAS_OF_ALL = "atlas/index.html"
+MEASURED = ROOT / "autograd_surprises" / "atlas" / "measured"  # whose files are on that page
 README_OF_BENCHMARKS = ROOT / "benchmarks" / "README.md"
 
 
@@ -29,8 +31,18 @@ def page_url(link: str, folder: Path = NOTEBOOKS) -> str | None:
     target, mark, anchor = link.partition("#")
     if target in ("", FRONT) or re.match(r"[a-z]+:", link):
         return link
-    page = page_files().get((folder / unquote(target)).resolve())
+    pages = {**page_files(), MEASURED: ATLAS_OF_ALL}
+    page = pages.get((folder / unquote(target)).resolve())
     return page and page + mark + anchor
+
+
+def atlas_url(operation: str) -> str:
+    """The page of an operation whose gradient changed.
+
+    >>> atlas_url("torch.clamp")
+    'atlas/torch.clamp.html'
+    """
+    return f"atlas/{operation}.html"
 
 
 def entry_url(id: str) -> str:
