@@ -2,9 +2,12 @@
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import torch
 from bs4 import BeautifulSoup
 from test_messages import IS_OLD, LATER
 
@@ -13,6 +16,7 @@ from autograd_surprises.symptoms.all_rules import all_rules
 from tools.printed_by_torch import output_of
 from tools.website import building, entry_pages
 from tools.website.links import page_files
+from tools.website.rule_examples import rule_examples, script_of
 
 IDS = Path(__file__).with_name("page_ids.txt").read_text("utf-8").split()
 
@@ -46,7 +50,8 @@ def test_the_page_of_a_message_shows_what_torch_prints_for_its_code(pages):
     for message in all_messages():
         if IS_OLD and message.id in LATER:
             continue
-        page = BeautifulSoup(pages[f"m/{message.id}.html"].body, "html.parser")
+        of_message, *_ = pages[f"m/{message.id}.html"].body.partition('<h2 id="rule">')
+        page = BeautifulSoup(of_message, "html.parser")
         printed = [each.get_text() for each in page.find_all("pre", "output")]
         assert len(printed) == len(message.examples) + bool(message.repaired)
         if message.repaired:
@@ -100,3 +105,30 @@ def test_a_published_page_says_its_address(pages):
     assert "sitemap.xml" not in building.for_crawlers([page.url], "")
     missing = entry_pages.missing_page().html(before=None, after=None, published=site)
     assert BeautifulSoup(missing, "html.parser").base["href"] == site, "at any depth"
+
+
+def test_the_page_of_a_rule_shows_code_in_which_the_doctor_finds_it(pages):
+    examples = rule_examples()
+    assert examples.keys() <= all_rules().keys() and len(examples) >= 50
+    for id, (broken, cured) in examples.items():
+        assert "cause: " in broken.printed != cured.printed, id
+        said = BeautifulSoup(pages[f"m/{id}.html"].body, "html.parser").get_text()
+        assert broken.printed in said and cured.printed in said
+
+
+def test_the_code_of_a_rule_prints_the_same_as_a_script_of_its_own(tmp_path):
+    broken, _ = rule_examples()["branch"]
+    (tmp_path / "train.py").write_text(broken.code, encoding="utf-8")
+    command = [sys.executable, "train.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.rstrip() == broken.printed and "train.py:8: if gate > 0:" in broken.printed
+
+
+def test_a_patient_that_needs_more_than_torch_is_not_shown():
+    def with_a_helper():
+        return Visit(rule_examples(), {})
+
+    def without_a_visit():
+        return torch.ones(1)
+
+    assert script_of(with_a_helper) == script_of(without_a_visit) == ""

@@ -21,6 +21,7 @@ from tools.printed_by_torch import every_warning, output_of, printed_by_torch
 from tools.website.cells import highlight
 from tools.website.links import entry_url, page_url
 from tools.website.pages import TEMPLATES, Page, sections_of
+from tools.website.rule_examples import rule_examples
 
 MOVED: dict[str, str] = {}  # {an id that is gone: the id whose page answers instead}
 LINES = [line for line in PRELUDE.split("\n") if line]
@@ -113,6 +114,8 @@ def _part(entry):
         _sentence(in_general(entry.sentence)),
         with_code(in_general(entry.fix)),
         _links([Cause("", entry.section)] if entry.section else []),
+        "Code in which the doctor finds it",
+        *([(highlight(code), printed)] for code, printed in rule_examples().get(entry.id, ())),
     )
 
 
