@@ -16,7 +16,7 @@ from autograd_surprises.symptoms.all_rules import all_rules
 from tools.printed_by_torch import output_of
 from tools.website import building, entry_pages
 from tools.website.links import page_files
-from tools.website.rule_examples import rule_examples, script_of
+from tools.website.rule_examples import Example, rule_examples, script_of
 
 IDS = Path(__file__).with_name("page_ids.txt").read_text("utf-8").split()
 
@@ -125,8 +125,10 @@ def test_the_code_of_a_rule_prints_the_same_as_a_script_of_its_own(tmp_path):
 
 
 def test_a_patient_that_needs_more_than_torch_is_not_shown():
+    Visit = Example
+
     def with_a_helper():
-        return Visit(rule_examples(), {})
+        return Visit(rule_examples(), "")
 
     def without_a_visit():
         return torch.ones(1)
