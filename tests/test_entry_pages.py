@@ -46,6 +46,7 @@ def test_an_id_that_is_gone_leads_to_the_page_that_answers_instead(monkeypatch):
     assert page.find("meta", {"http-equiv": "refresh"})["content"] == "0; url=m/staircase.html"
 
 
+@pytest.mark.slow
 def test_the_page_of_a_message_shows_what_torch_prints_for_its_code(pages):
     for message in all_messages():
         if IS_OLD and message.id in LATER:
@@ -61,6 +62,7 @@ def test_the_page_of_a_message_shows_what_torch_prints_for_its_code(pages):
         assert message.fix.replace("`", "") in page.get_text()
 
 
+@pytest.mark.slow
 def test_the_code_of_a_page_can_be_pasted_as_it_is(pages):
     for message in all_messages():
         page = BeautifulSoup(pages[f"m/{message.id}.html"].body, "html.parser")
@@ -73,6 +75,7 @@ def test_the_code_of_a_page_can_be_pasted_as_it_is(pages):
             assert used <= made, f"{message.id}: {used - made}"
 
 
+@pytest.mark.slow
 def test_a_rule_and_a_question_have_a_page_that_says_what_they_say(pages):
     assert all(f"m/{id}.html" in pages for id in all_rules())
     rule = all_rules()["hook/zero"]
@@ -81,6 +84,7 @@ def test_a_rule_and_a_question_have_a_page_that_says_what_they_say(pages):
     assert "detach() cuts the graph" in pages["m/grad-is-none.html"].body
 
 
+@pytest.mark.slow
 def test_links_lead_to_pages_and_start_at_the_folder_of_the_site(pages):
     there = {*page_files().values()}
     for page in pages.values():
@@ -94,6 +98,7 @@ def test_links_lead_to_pages_and_start_at_the_folder_of_the_site(pages):
         assert not soup.find("link", rel="canonical"), "nobody knows the address yet"
 
 
+@pytest.mark.slow
 def test_a_published_page_says_its_address(pages):
     page, site = pages["m/staircase.html"], "https://a.github.io/b/"
     soup = BeautifulSoup(page.html(before=None, after=None, published=site), "html.parser")
@@ -107,6 +112,7 @@ def test_a_published_page_says_its_address(pages):
     assert BeautifulSoup(missing, "html.parser").base["href"] == site, "at any depth"
 
 
+@pytest.mark.slow
 def test_the_page_of_a_rule_shows_code_in_which_the_doctor_finds_it(pages):
     examples = rule_examples()
     assert examples.keys() <= all_rules().keys() and len(examples) >= 50
@@ -116,6 +122,7 @@ def test_the_page_of_a_rule_shows_code_in_which_the_doctor_finds_it(pages):
         assert broken.printed in said and cured.printed in said
 
 
+@pytest.mark.slow
 def test_the_code_of_a_rule_prints_the_same_as_a_script_of_its_own(tmp_path):
     broken, _ = rule_examples()["branch"]
     (tmp_path / "train.py").write_text(broken.code, encoding="utf-8")

@@ -162,6 +162,7 @@ def test_what_needs_a_kernel_is_not_on_a_page(tmp_path):
     assert shown.endswith("Slide it. Look.")
 
 
+@pytest.mark.slow
 def test_no_page_tells_a_reader_to_do_what_only_a_kernel_can():
     needed = re.compile(r"Shift\+Enter|<em>Step</em>|[Rr]un the (next|cell)|[Rr]un its cell")
     for path, url in page_files().items():
@@ -246,11 +247,13 @@ def test_pictures_are_kept_until_something_they_depend_on_changes(tmp_path, monk
 
 
 def built(folder, files, frozen):
-    """A site of these files alone."""
+    """A site of these files alone, without the pages of messages and of the atlas."""
     folder.mkdir()
     with pytest.MonkeyPatch.context() as patch:
         named = {file: f"{file.stem}.html" for file in files}
         patch.setattr(building, "page_files", lambda: named)
+        patch.setattr(building, "entry_pages", list)
+        patch.setattr(building, "atlas_pages", list)
         building.build(folder, frozen)
     return folder
 

@@ -75,7 +75,8 @@ def build(target: Path, frozen: dict[Path, dict]) -> list[Page]:
     """Write the site into an empty folder; `frozen` has the pictures of each notebook."""
     static = target / "static"
     shutil.copytree(HERE / "static", static, ignore=shutil.ignore_patterns(MINISEARCH.name))
-    (target / "frozen").mkdir()
+    for folder in "frozen", "atlas":
+        (target / folder).mkdir()
     (static / "strokes.js").write_text(_classic(STROKES), encoding="utf-8")
     made = {path: file_page(path, url, frozen.get(path, {})) for path, url in page_files().items()}
     notebooks = [page for path, page in made.items() if path.suffix == ".ipynb"]
