@@ -319,6 +319,7 @@ def test_kinds_of_controls():
     assert isinstance(kinds["whole"], ipywidgets.IntSlider)
     assert isinstance(kinds["flag"], ipywidgets.Checkbox)
     assert isinstance(kinds["choice"], ipywidgets.Dropdown)
+    assert kinds["choice"].layout.width == "max-content"  # or a long choice is cut off
     assert [control.description for control in kinds.values()] == list(kinds)
 
 
