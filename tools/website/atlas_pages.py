@@ -1,6 +1,7 @@
 """A page for each operation that changed between two versions of torch, and the numbers as JSON."""
 
 import re
+from functools import cache
 from typing import NamedTuple
 
 from bs4 import BeautifulSoup
@@ -18,6 +19,7 @@ class Changed(NamedTuple):
     change: Change
 
 
+@cache
 def changed_operations() -> dict[str, list[Changed]]:
     """{operation: its changes, the latest first}.
 
