@@ -19,6 +19,8 @@ from autograd_surprises.messages.catalogue import (
     all_questions,
     contains,
 )
+from autograd_surprises.messages.lesson_sections import Section
+from autograd_surprises.messages.queries import documents
 from autograd_surprises.sections import address
 from tools.notebooks import headings, notebook_files
 
@@ -55,6 +57,12 @@ def test_its_strings_are_single_lines():
         for string in strings_in(getattr(entry, field.name))
     ]
     assert [string for string in strings if string != " ".join(string.split())] == []
+
+
+def test_what_is_found_has_a_name():
+    assert [
+        entry.id for entry in documents() if not isinstance(entry, Section) and not entry.texts
+    ] == []
 
 
 def test_an_id_is_its_own_and_so_is_its_family():

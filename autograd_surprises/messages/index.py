@@ -91,7 +91,7 @@ def _of_message(message: Message) -> IndexEntry:
     return IndexEntry(
         message.id,
         is_message=True,
-        texts=tuple(message.examples),
+        texts=tuple(message.examples) or message.variants,
         searched="\n".join(message.wordings).lower(),
         meaning=message.meaning,
         fix=message.fix,

@@ -154,6 +154,9 @@ def test_a_message_and_a_question_say_what_they_are(site):
     assert site.locator(".search-page").all_inner_texts() == ["Message"]
     assert search_for(site, "Why is my gradient None?")[0].startswith("The gradient is None")
     assert site.locator(".search-page").first.inner_text() == "Question"
+    assert search_for(site, "RuntimeError: o")  # on the way to a message, many are found
+    (name, *_) = search_for(site, "Double backwards is not supported for CuDNN RNNs")
+    assert "cudnn" in name.lower()
     search_for(site, "detach gan")
     texts = site.locator(".search-text").all_inner_texts()
     assert "fake.detach()" in texts[0] and not any("`" in text for text in texts)

@@ -208,7 +208,6 @@ def test_an_answer_opens_the_picture_below_it(open_page):
     assert not picture.is_visible()
     page.locator(".question input").first.click()
     picture.wait_for(state="visible")
-    assert page.locator('[data-frozen="first-gallery"] canvas').is_visible()
 
 
 def test_a_button_in_the_text_sets_the_picture_of_its_section(open_page):
@@ -216,7 +215,7 @@ def test_a_button_in_the_text_sets_the_picture_of_its_section(open_page):
     page.evaluate(UNFOLD)
     place = page.locator('[data-frozen="two-outputs-explorer"]')
     page.locator(".in-text", has_text="only y2").click()
-    assert "v = [0, 1]" in place.evaluate(SAID), place.evaluate(SAID)
+    assert "v1=0, v2=1:" in place.evaluate(SAID)
     before = place.evaluate(SEEN)
     page.locator(".in-text", has_text="a negative weight").press("Enter")
     assert place.evaluate(SEEN) != before
