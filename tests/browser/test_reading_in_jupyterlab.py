@@ -178,5 +178,6 @@ def test_after_a_restart_a_copy_shows_pictures_and_no_error(lab, open_notebook):
 
 def assert_picture(opened):
     """In place of the explorer, there is its stored picture."""
-    opened.panel.locator(".jp-Cell").last.locator("img").wait_for()
+    cell = opened.panel.locator(".jp-Cell").last
+    assert wait_until(cell.locator("img").is_visible, seconds=60), cell.inner_text()
     assert opened.complaints() == []
