@@ -11,7 +11,7 @@ import torch
 from bs4 import BeautifulSoup
 from test_messages import IS_OLD, LATER
 
-from autograd_surprises.messages.catalogue import all_messages, contains
+from autograd_surprises.messages.catalogue import all_messages, all_questions, contains
 from autograd_surprises.symptoms.all_rules import all_rules
 from tools.printed_by_torch import output_of
 from tools.website import building, entry_pages
@@ -85,13 +85,25 @@ def test_a_rule_and_a_question_have_a_page_that_says_what_they_say(pages):
 
 
 @pytest.mark.slow
+def test_a_page_names_the_threads_in_which_it_was_asked(pages):
+    asked = [entry for entry in (*all_messages(), *all_questions()) if entry.threads]
+    assert len(asked) >= 50
+    for entry in asked:
+        page = BeautifulSoup(pages[f"m/{entry.id}.html"].body, "html.parser")
+        named = [link.get_text() for link in page.select("a[href^='https://github.com/']")]
+        assert named == [*entry.threads]
+        assert all(re.fullmatch(r"[\w.-]+/[\w.-]+#\d+", thread) for thread in entry.threads)
+
+
+@pytest.mark.slow
 def test_links_lead_to_pages_and_start_at_the_folder_of_the_site(pages):
     there = {*page_files().values()}
     for page in pages.values():
         soup = BeautifulSoup(page.html(before=None, after=None, published=""), "html.parser")
         assert soup.base["href"] == "../" * page.url.count("/")
         for link in soup.select("main a[href]"):
-            assert link["href"].partition("#")[0] in there, page.url
+            outside = re.fullmatch(r"https://github.com/[\w.-]+/[\w.-]+/issues/\d+", link["href"])
+            assert outside or link["href"].partition("#")[0] in there, page.url
         assert soup.find("a", "skip")["href"] == f"{page.url}#main", "# alone leads to the base"
         assert "PyTorch" in soup.title.string and soup.title.string.startswith(page.title)
         assert soup.find("meta", property="og:title")["content"] == page.title

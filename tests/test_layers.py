@@ -13,9 +13,9 @@ ROOT = Path(__file__).parent.parent
 ORDER = {
     "": ["autograd_surprises", "helpers", "lessons"],
     "autograd_surprises": [
-        *("numerics", "graph", "operations", "toml_data", "sections", "several_processes"),
+        *("numerics", "graph", "operations", "toml_data", "sections", "more", "several_processes"),
         *("recording", "backward", "messages", "show", "symptoms", "doctor", "report_card"),
-        *("atlas", "__init__", "script", "more", "report_files", "explained", "__main__"),
+        *("atlas", "__init__", "script", "report_files", "explained", "__main__"),
     ],
     "helpers": ["functions", "curves", "explore", "__init__"],
 }

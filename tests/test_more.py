@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from autograd_surprises import explain, more
+from autograd_surprises import explain, explain_error, more
 from autograd_surprises.__main__ import main
 from autograd_surprises.doctor.step_reports import StepReport
 from autograd_surprises.report_files import as_data, more_lines, write_html
@@ -51,6 +51,17 @@ def test_afterwards_it_names_the_page(report, published, tmp_path):
     write_html(tmp_path / "a.html", watched, [(report, report.report.graph())], "a")
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
     assert f'<a href="{PAGES}m/staircase.html">' in page
+
+
+def test_an_error_that_is_explained_names_its_page_too(published):
+    loss = torch.ones(2, requires_grad=True).exp().sum()
+    loss.backward()
+    with pytest.raises(RuntimeError, match="second time") as raised:
+        loss.backward()
+    finding = explain_error(raised.value)
+    assert f"more: {PAGES}m/second-backward.html" in str(finding)
+    assert f"{PAGES}m/second-backward.html" in finding._repr_html_()
+    assert "more" not in str(explain_error(ValueError("no message of torch")))
 
 
 def test_a_healthy_step_needs_no_more():

@@ -69,14 +69,22 @@ def test_links_badges_and_the_site(project):
         assert title.startswith("[Open in Colab](") and title.endswith(f"/{path.name})")
 
 
-def test_a_stored_report_names_the_page_of_its_rule(project):
-    doctor = project / "notebooks" / "12_the_doctor.ipynb"
-    shutil.copy(ROOT / "notebooks" / doctor.name, doctor)
-    before = written(None, project)[doctor]
-    assert "more: python -m autograd_surprises explain staircase\\n" in before
+@pytest.mark.parametrize(
+    "notebook, id, label",
+    [
+        ("12_the_doctor", "staircase", "more: "),
+        ("11_errors_and_wrong_numbers", "no-derivative/staircase", "more: "),
+        ("11_errors_and_wrong_numbers", "no-derivative/staircase", "<b>more</b>: "),
+    ],
+)
+def test_a_stored_report_names_the_page_of_its_rule(project, notebook, id, label):
+    stored = project / "notebooks" / f"{notebook}.ipynb"
+    shutil.copy(ROOT / "notebooks" / stored.name, stored)
+    before = written(None, project)[stored]
+    assert f"{label}python -m autograd_surprises explain {id}" in before
     publish("Owner/repo", project)
-    assert "more: https://owner.github.io/repo/m/staircase.html\\n" in doctor.read_text("utf-8")
-    assert written(None, project)[doctor] == before
+    assert f"{label}https://owner.github.io/repo/m/{id}.html" in stored.read_text("utf-8")
+    assert written(None, project)[stored] == before
 
 
 def test_what_is_no_address_is_refused_and_changes_nothing(project):

@@ -34,7 +34,10 @@ GitHub shows [the notebooks](#the-notebooks) with their stored pictures.
 - **Open it** in [Colab, Kaggle or Binder](docs/publishing.md#colab-kaggle-and-binder).
 - **Install it**: `make lab`, as below.
 """
-MORE = re.compile(r"^more: \S.*?(?:/m/| explain )(?P<id>[\w/-]+?)(?:\.html)?$", re.MULTILINE)
+MORE = re.compile(
+    r"(?P<label>\bmore(?:</b>)?: )(?:https://\S+?/m/|python -m autograd_surprises explain )"
+    r"(?P<id>[\w/-]+)(?:\.html)?"
+)
 IN_COLAB = re.compile(r"\n\n\[Open in Colab\]\(.*\)$")
 IF_MISSING = """# @title Install
 from importlib.util import find_spec
@@ -118,13 +121,14 @@ def notebook(path, repository):
     (install,) = (cell for cell in made.cells if cell.id == INSTALL)
     install.source = install_source(repository)
     for output in (each for cell in made.cells for each in cell.get("outputs", [])):
-        if output.output_type == "stream":
-            output.text = MORE.sub(rf"more: {more(repository)}", output.text)
+        texts = output if output.output_type == "stream" else output.get("data", {})
+        for kind in texts.keys() & {"text", "text/plain", "text/html"}:
+            texts[kind] = MORE.sub(rf"\g<label>{more(repository)}", texts[kind])
     return made
 
 
 def more(repository):
-    """How a report of the doctor names what is said about the rule that follows."""
+    """How a report of the doctor names what is said about the rule or message that follows."""
     if repository:
         return rf"{site(repository)}m/\g<id>.html"
     return r"python -m autograd_surprises explain \g<id>"

@@ -35,6 +35,7 @@ class Message:
                  inside a longer message, … stands for what differs, and case does not matter.
                  The lines run after PRELUDE, and a test runs them
     variants     other wordings of the same, for other versions of torch or other circumstances
+    threads      on GitHub where it was asked: "owner/repository#number"
 
     >>> Message("dtype", "two dtypes", ".float()", examples={"expected dtype": "x"}).wordings
     ('expected dtype',)
@@ -49,6 +50,7 @@ class Message:
     also: tuple[Cause, ...] = ()
     examples: Mapping[str, str] = field(default_factory=dict)
     variants: tuple[str, ...] = ()
+    threads: tuple[str, ...] = ()
 
     @property
     def cause(self) -> str:
@@ -71,6 +73,7 @@ class Question:
     other_words  for the question, which only the search reads
     example      code that shows the answer where no lesson does. It prints something, and a test
                  runs it after PRELUDE
+    threads      on GitHub where it was asked: "owner/repository#number"
     """
 
     id: str
@@ -79,3 +82,4 @@ class Question:
     causes: tuple[Cause, ...]
     other_words: tuple[str, ...] = ()
     example: str = ""
+    threads: tuple[str, ...] = ()

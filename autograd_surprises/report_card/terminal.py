@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from autograd_surprises.report_card.card import ReportCard
+from autograd_surprises.messages import known_message
+from autograd_surprises.more import more_about
+from autograd_surprises.report_card.card import REFUSED, ReportCard
 from autograd_surprises.report_card.questions import report_card
 
 USAGE = "python -m autograd_surprises card"
@@ -39,6 +41,8 @@ def main(arguments: Sequence[str]) -> int:
         print(f"{USAGE}: {error}", file=sys.stderr)
         return 2
     print(card)
+    for id in _messages(card):
+        print(f"more: {more_about(id)}")
     print(_costs(card))
     return 0 if card.passed else 1
 
@@ -108,6 +112,12 @@ def _dtype(text: str) -> torch.dtype:
     if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
         raise argparse.ArgumentTypeError(f"{text!r} needs to be a floating dtype, such as float64")
     return dtype
+
+
+def _messages(card: ReportCard) -> list[str]:
+    """The ids of PyTorch's messages that refused a row, each once."""
+    known = [known_message(row.message) for row in card.rows if row.status == REFUSED]
+    return list(dict.fromkeys(message.id for message in known if message))
 
 
 def _costs(card: ReportCard) -> str:

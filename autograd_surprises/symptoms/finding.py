@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from autograd_surprises.backward.steps import BackwardStep
+from autograd_surprises.more import more_about
 from autograd_surprises.recording.places import Where
 from autograd_surprises.show.badge import Badge
 from autograd_surprises.show.colours import GREEN, GREY, OCHRE, PURPLE, RED
@@ -105,11 +106,14 @@ class Finding:
         return not self.alarm and self.status not in NORMAL
 
     def lines(self) -> list[tuple[str, str]]:
-        """(label, text) for everything that is known, the cause first."""
+        """(label, text) for everything that is known, the cause first, where to read more last."""
         rows = [("cause", self.sentence)]
         rows += [(label, str(where)) for label, where in self.places]
         rows += [("gradient", self.node), *(("also", text) for text in self.also)]
-        return [(label, text) for label, text in [*rows, ("fix", self.fix)] if text]
+        rows.append(("fix", self.fix))
+        if self.status == "error" and self.rule:
+            rows.append(("more", more_about(self.rule)))
+        return [(label, text) for label, text in rows if text]
 
     def __str__(self):
         return findings_text(f"{self.status_text}  {self.name}", self.lines())

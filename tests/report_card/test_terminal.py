@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from autograd_surprises.__main__ import main as run_package
+from autograd_surprises.more import more_about
 from autograd_surprises.report_card.terminal import main
 
 
@@ -40,6 +41,12 @@ def test_what_took_longest_is_named(capsys):
     named = [float(seconds) for seconds in re.findall(r"([\d.e-]+) s", most)]
     assert named == sorted(named, reverse=True)
     assert sum(named) / len(named) > float(total) / 29, "not more than the mean"
+
+
+def test_each_message_of_torch_that_refused_a_row_is_named_once(capsys):
+    main(["faulty:NoVmapRule", "--shape", "3"])
+    said = capsys.readouterr().out.splitlines()
+    assert [line for line in said if "more: " in line] == [f"more: {more_about('no-vmap')}"]
 
 
 @pytest.mark.slow

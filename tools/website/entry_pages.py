@@ -43,6 +43,7 @@ class Part(NamedTuple):
     shows: str = ""
     examples: Sequence[tuple[str, str]] = ()
     repaired: Sequence[tuple[str, str]] = ()
+    threads: Sequence[dict[str, str]] = ()
 
 
 def entries_by_id() -> dict[str, list[Entry]]:
@@ -97,6 +98,7 @@ def _part(entry):
             "Code that makes PyTorch print it",
             [(_shown(code), _printed(code)) for code in entry.examples.values()],
             _with_output(entry.repaired),
+            _threads(entry.threads),
         )
     if isinstance(entry, Question):
         asked = markdown2html(entry.asked).strip().removeprefix("<p>").removesuffix("</p>")
@@ -107,6 +109,7 @@ def _part(entry):
             causes=_links(entry.causes),
             shows="Code that shows it",
             examples=_with_output(entry.example),
+            threads=_threads(entry.threads),
         )
     return Part(
         "rule",
@@ -150,6 +153,11 @@ def _uses(code, name):
 
 def _words(line):
     return "".join(letter if letter.isidentifier() else " " for letter in line).split()
+
+
+def _threads(names):
+    urls = [f"https://github.com/{name.replace('#', '/issues/')}" for name in names]
+    return [{"name": name, "url": url} for name, url in zip(names, urls, strict=True)]
 
 
 def _links(causes):
