@@ -47,7 +47,7 @@ class GradientNorms:
 
     def __init__(self):
         self._alive: set[int] = set()
-        self._dead: set[int] = set()
+        self._dead: dict[int, int] = {}  # since so many steps
         self._intermittent: set[int] = set()  # that come and go: an expert without a token
         self._usual: list[float] = []
         self._exploded = False
@@ -61,10 +61,20 @@ class GradientNorms:
         """
         alive = {i for i, norm in enumerate(now) if norm}
         gone = self._alive - alive - self._intermittent
-        self._intermittent |= self._dead & alive
-        self._dead = (self._dead - alive) | gone
+        self._intermittent |= self._dead.keys() & alive
+        self._dead = {i: steps + 1 for i, steps in self._dead.items() if i not in alive}
+        self._dead |= dict.fromkeys(gone, 1)
         self._alive = alive
         return sorted(gone)
+
+    def dead_for(self, steps: int) -> list[int]:
+        """Which gradients were always there before, and are missing or zero since so many steps?
+
+        >>> seen = GradientNorms()
+        >>> [(seen.died([norm]), seen.dead_for(2)) for norm in (2.0, 0.0, 0.0, 0.0)]
+        [([], []), ([0], []), ([], [0]), ([], [])]
+        """
+        return sorted(i for i, since in self._dead.items() if since == steps)
 
     def exploded(self, now: Sequence[float | None]) -> float:
         """How many times the usual norm they are together, if that is new and far too much; or 0.

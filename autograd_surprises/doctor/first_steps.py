@@ -1,4 +1,4 @@
-"""The first two steps of an optimizer: what got a gradient, and what moved."""
+"""The first steps of an optimizer: what got a gradient, and what moved."""
 
 import math
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from autograd_surprises.backward.gradient_norms import norms
 from autograd_surprises.doctor.trained import parameters_of
 from autograd_surprises.symptoms.untrained import Unmoved
 
+EARLY = 10  # steps in which a layer that is skipped at random gets its first gradient
 BLOCK = 2**18  # elements that are read at a time
 ODD = 6364136223846793005
 INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -53,7 +54,7 @@ def _fingerprint(tensor, factors):
 
 
 class FirstSteps:
-    """What one optimizer's first two steps did.
+    """What one optimizer's first steps did.
 
     All bits of each parameter are compared: before step() and after it. What has not moved while
     its learning rate rises is compared again, in steps 4, 8, 16, ...
@@ -62,8 +63,8 @@ class FirstSteps:
     skipped  did a GradScaler skip one?
     frozen   does it hold nothing that requires a gradient?
     over     is all decided?
-    held     ids of what it held in them and is not frozen
-    reached  ids of that which got a gradient, or moved
+    held     ids of what it held in the first two and is not frozen
+    reached  ids of that which got a gradient in the first ten, or moved
 
     >>> w = torch.ones(2, requires_grad=True)
     >>> sgd, first = torch.optim.SGD([w], lr=0.0), FirstSteps()
@@ -90,6 +91,8 @@ class FirstSteps:
     def before(self, optimizer: Optimizer) -> None:
         """Its step() is about to run."""
         self._before, step = None, self.steps + 1
+        if self.held - self.reached and step <= EARLY:
+            self._see_gradients(parameters_of(optimizer))
         if self.over or (step > 2 and step & (step - 1)):
             return
         held = [p for p in parameters_of(optimizer) if p.requires_grad]

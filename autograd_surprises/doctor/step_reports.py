@@ -1,17 +1,19 @@
 """Which findings of a training step are reported, and when."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import torch
 
 from autograd_surprises.doctor.diagnosis import description
+from autograd_surprises.doctor.first_steps import EARLY
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.updates import IdleOptimizer, Updates, called
 from autograd_surprises.recording.history import History
 from autograd_surprises.show.findings import grouped, listed
 from autograd_surprises.symptoms.finding import STATUS_TEXTS
 
+UNUSED = "unused/never"  # in this step; in others, a layer that is skipped at random is used
 DEAD = ("none", "zero", "tiny", "not trained")
 Named = dict[str, torch.Tensor]
 
@@ -80,12 +82,12 @@ class StepReports:
         self._known_dead: set[tuple[str, str]] = set()  # status and name of what was reported
 
     def publish(
-        self, step: int, why: str, suspects: Collection[int] = (), backwards: int = 1
+        self, step: int, why: str, suspects: Mapping[int, int] | None = None, backwards: int = 1
     ) -> list[StepReport]:
         """The reports of this step, now that the gradients of all its losses are known.
 
         why        it was examined; if it is "", only bad findings about `suspects` count
-        suspects   ids of parameters
+        suspects   {id of a parameter: for how many steps its gradient has been dead}
         backwards  how many there were
         """
         pending, self.pending, new = self.pending, [], []
@@ -95,13 +97,18 @@ class StepReports:
                 findings = [f for f in findings if f.status not in DEAD or not alive(named, f.name)]
             if step not in self._steps:  # what was reported is not reported again
                 findings = [f for f in findings if (f.status, f.name) not in self._known_dead]
+            since = step - 1
             if not why:
-                findings = [f for f in findings if id(named.get(f.name)) in suspects]
+                died = suspects or {}
+                dead_for = {f: died.get(id(named.get(f.name)), 0) for f in findings}
+                # A layer that is skipped at random is unused now and then.
+                findings = [f for f, n in dead_for.items() if n > (f.rule == UNUSED)]
+                since = step - max((dead_for[f] for f in findings), default=1)
             if why or any(found.alarming for found in findings):
                 findings = tuple(replace(f, name=called(f.name, named)) for f in findings)
                 found = StepReport(
                     step,
-                    why or f"gradients have died since step {step - 1}",
+                    why or f"gradients have died since step {since}",
                     replace(report, findings=findings),
                 )
                 alarms = [f for f in findings if f.alarming]
@@ -141,15 +148,24 @@ class StepReports:
         return [report]
 
     def _may_come(self, found, named):
-        return self._missed(found, named) and self._updates.may_come(named[found.name])
+        return self._missed(found, named) and self._updates.may_come(
+            named[found.name], _steps_to_come(found)
+        )
 
     def _came(self, found, named):
-        return self._missed(found, named) and self._updates.has_come(named[found.name])
+        return self._missed(found, named) and self._updates.has_come(
+            named[found.name], _steps_to_come(found)
+        )
 
     def _missed(self, found, named):
         """Is it about what an optimizer holds and this loss does not reach?"""
         none = found.alarming and found.status == "none"
         return none and id(named.get(found.name)) in self.held
+
+
+def _steps_to_come(found):
+    """In how many steps may the gradient still come?"""
+    return EARLY if found.rule == UNUSED else 2
 
 
 def alive(named: dict[str, torch.Tensor], name: str) -> bool:

@@ -69,14 +69,14 @@ class Updates:
         """Those whose first step moved nothing, since no loss had reached what they hold."""
         return [o for o, first in self._first.items() if first.unreached and not first.over]
 
-    def may_come(self, parameter: torch.Tensor) -> bool:
-        """Has the optimizer that holds it made no second step yet?"""
+    def may_come(self, parameter: torch.Tensor, steps: int = 2) -> bool:
+        """Has the optimizer that holds it made fewer steps than these?"""
         holding = [first for first in self._first.values() if id(parameter) in first.held]
-        return all(first.steps < 2 and not first.over for first in holding)
+        return all(first.steps < steps for first in holding)
 
-    def has_come(self, parameter: torch.Tensor) -> bool:
-        """Has it got a gradient, in the first two steps of an optimizer that holds it?"""
-        early = [first for first in self._first.values() if first.steps <= 2]
+    def has_come(self, parameter: torch.Tensor, steps: int = 2) -> bool:
+        """Has it got a gradient, in the first steps of an optimizer that holds it?"""
+        early = [first for first in self._first.values() if first.steps <= steps]
         return any(id(parameter) in first.reached for first in early)
 
     def _idle(self, optimizer, first):

@@ -14,6 +14,7 @@ from autograd_surprises.backward.same_graph import SameGraph
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.doctor.diagnosis import description, examine
 from autograd_surprises.doctor.errors import finding_of_error
+from autograd_surprises.doctor.first_steps import EARLY
 from autograd_surprises.doctor.interception import Interception
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.step_reports import StepReport, StepReports
@@ -71,7 +72,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._recorder = Recorder(eager=False)
         self._recording = self._busy = False
         self._why = ""  # if there is a reason, reports of this step are published even if healthy
-        self._suspects: set[int] = set()  # else, only if it finds these bad: ids of parameters
+        # Else, only if it finds these bad: {id of a parameter: steps since its gradient has died}
+        self._suspects: dict[int, int] = {}
         self._stepped = True  # since the latest backward
         self._backwards = 0  # in this step
         self._reached: set[int] = set()  # ids of leaves whose gradients were examined
@@ -200,7 +202,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
 
     def after_backward(self):
         if self._by_hand:
-            self._end_of_step(set())
+            self._end_of_step({})
 
     def before_optimizer(self, optimizer):
         self._optimized = True
@@ -220,7 +222,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             self._norms[optimizer] = GradientNorms() if mine else None
             if mine and self._reached and self._reached.isdisjoint(map(id, parameters)):
                 self._more, self._patience = True, max(WAIT, 2 * self.step + 1)
-        suspects = set()
+        suspects = {}
         if self._norms[optimizer] is not None:
             with self._careful():
                 suspects = self._look_at_gradients(self._norms[optimizer], optimizer, parameters)
@@ -262,8 +264,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             largest = sorted(range(len(now)), key=lambda i: -(now[i] or 0.0))[:3]
             text = f"the gradients are {times:,.0f} times their usual size; these are the largest"
             self._alarm("the gradients exploded", "exploding", text, largest, parameters)
-        died = seen.died(now)
-        return set() if self._bad else {id(parameters[i]) for i in died}
+        died = dict.fromkeys(seen.died(now), 1) | dict.fromkeys(seen.dead_for(EARLY), EARLY)
+        return {} if self._bad else {id(parameters[i]): steps for i, steps in died.items()}
 
     # Reports.
 
@@ -285,7 +287,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._reached |= ids
         self._reached_now |= ids
         trained = trained_by(leaves, frame, self.model, self.optimizer)
-        self._by_hand = trained.optimizer is None
+        self._by_hand = not isinstance(trained.wrt, torch.optim.Optimizer)
         self._scaled = trained.scaled
         if self._more and new and not self._why:
             self._why = "the first with another optimizer"

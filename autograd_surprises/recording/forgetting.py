@@ -28,7 +28,7 @@ def needed(
     """The calls that made these states or nodes, or from position `since` on, led to them.
 
     From there on, one call of each line is kept, too: what became of a tensor's numbers. A
-    backward is kept beside the graph that it freed.
+    backward is kept beside the graph that it freed, and before an update that is kept.
     """
     wanted, kept, lines = set(states), [], set()
     for position in range(len(calls) - 1, -1, -1):
@@ -46,4 +46,13 @@ def needed(
             lines.add(line)
         kept.append(call)
     made = {state for call in kept for state in call.outputs}
-    return [c for c in reversed(kept) if c.name not in BACKWARDS or not made.isdisjoint(c.inputs)]
+    found, backward = [], []
+    for call in reversed(kept):
+        if call.name in BACKWARDS and made.isdisjoint(call.inputs):
+            backward = [call]
+            continue
+        if call.is_unrecorded_write:
+            found += backward
+            backward = []
+        found.append(call)
+    return found

@@ -68,6 +68,11 @@ class ForwardCall(NamedTuple):
         return self.in_place and not self.makes_history
 
     @property
+    def updates_many(self) -> bool:
+        """Does it change many tensors, each by itself, as the step() of an optimizer does?"""
+        return self.is_unrecorded_write and self.name.startswith(("_foreach_", "_fused_"))
+
+    @property
     def operation(self) -> str:
         return self.name.strip("_")
 

@@ -33,6 +33,7 @@ class History:
         for call in self.calls:
             for state in dict.fromkeys(call.inputs):
                 self.users.setdefault(state, []).append(call)
+        self._backwards = [call.index for call in self.calls if call.name == "backward"]
         self._with_nodes = [call for call in self.calls if call.last > call.first]
         self._in_functions: dict[int, list[ForwardCall]] = {}  # by the number of the next node
         for call in self.calls:
@@ -75,11 +76,41 @@ class History:
         return inside[-1] if inside else None
 
     def uses(self, tensor: torch.Tensor) -> list[ForwardCall]:
-        """The calls that computed something from this tensor."""
-        states = self.recorder.states(tensor)
-        calls = [call for state in states for call in self.users.get(state, ())]
-        idle = BACKWARDS | {"requires_grad_"}
-        return [c for c in calls if set(c.outputs) - set(states) and c.name not in idle]
+        """The calls that computed something else from this tensor, since its last training step."""
+        states = {*self.recorder.states(tensor)}
+        calls = [call for state in sorted(states) for call in self.users.get(state, ())]
+        idle, start = BACKWARDS | {"requires_grad_"}, self.trained_until(states)
+        return [
+            call
+            for call in calls
+            if call.index > start
+            and set(call.outputs) - states
+            and call.name not in idle
+            and not (call.is_unrecorded_write and states.intersection(call.outputs))
+        ]
+
+    def written_until(self, states: Iterable[int]) -> int:
+        """The index of the last call that wrote into a tensor with these states, or -1."""
+        makers = [self.makers[state] for state in states if state in self.makers]
+        return max((call.index for call in makers if call.in_place), default=-1)
+
+    def trained_until(self, states: Iterable[int]) -> int:
+        """The index of the last backward before the last change of a tensor, or -1.
+
+        What was computed from it before belongs to an earlier training step.
+        """
+        written = self.written_until(states)
+        return max((i for i in self._backwards if i < written), default=-1)
+
+    def used_in_function(self, tensor: torch.Tensor, behind: set[int]) -> ForwardCall | None:
+        """The call in the forward of a Function by which its numbers get into these states."""
+        known = {*self.recorder.states(tensor)}
+        for call in self.calls:
+            if known.intersection(call.inputs) and not call.updates_many:
+                if call.function and behind.intersection(call.outputs):
+                    return call
+                known.update(call.outputs)
+        return None
 
     def is_straight_through(self, call: ForwardCall) -> bool:
         """Is it the detach() of z + (q - z).detach()?"""
@@ -111,7 +142,7 @@ class History:
         """
         found = set(states)
         for call in reversed(self.calls):
-            if not updates and call.is_unrecorded_write:
+            if call.updates_many or (call.is_unrecorded_write and not updates):
                 continue
             if found.intersection(call.outputs):
                 found.update(call.inputs)

@@ -32,6 +32,8 @@ class TensorFacts:
     is_copied    did such calls only return numbers without history?
     constant_of  the name of a step that keeps its numbers as a constant, or ""
     derivative_only  does the loss use only the derivative of what was computed from it?
+    function     the autograd.Function in whose forward it is used, or ""
+    is_part      was the value of the loss computed from it?
     in_library   was the last thing that was computed from it a library's?
     on_purpose   frozen, as a part of a model may be: others beside it are trained
     picked       frozen, and the optimizer holds it, but not others beside it that are frozen, too
@@ -47,9 +49,16 @@ class TensorFacts:
     is_copied: bool = False
     constant_of: str = ""
     derivative_only: bool = False
+    function: str = ""
+    is_part: bool = False
     in_library: bool = False
     on_purpose: bool = False
     picked: bool = False
+
+    @property
+    def is_cut_unseen(self) -> bool:
+        known = self.function or self.derivative_only
+        return not self.recorded or (self.is_part and not known)
 
     @property
     def inference(self) -> bool:
@@ -128,7 +137,7 @@ UNREACHED.add(
     "looks the same",
     RECORD,
     "none",
-    when=lambda facts: not facts.recorded,
+    when=lambda facts: facts.is_cut_unseen,
 )
 
 UNREACHED.add(
@@ -156,6 +165,15 @@ UNREACHED.add(
     "do nothing, or add a term with the values themselves, such as a boundary condition",
     when=lambda facts: facts.derivative_only,
     alarm=False,
+)
+
+UNREACHED.add(
+    "not-an-argument",
+    "{function}.forward uses it, but {function}.apply does not get it as an argument, so no "
+    "gradient comes back to it",
+    "pass it to {function}.apply(...), and return its gradient from backward",
+    "function.inputs",
+    when=lambda facts: facts.function != "",
 )
 
 UNREACHED.add(
@@ -284,8 +302,13 @@ def _never_connected(exam, name, tensor, end, also):
     if other:
         also.append(f"maybe forward calls `{other}` in its place: is it named differently there?")
     is_copied = bool(uses) and all(set(call.outputs) <= set(call.lost) for call in uses)
-    lives = uses and not is_copied
-    ends = (("ends at", exam.history.calls[end].where),) if lives else ()
+    lives = bool(uses) and not is_copied
+    behind = exam.history.behind(exam.loss, exam.backward) if lives else set()
+    inside = exam.history.used_in_function(tensor, behind)
+    is_part = any(behind.intersection(call.outputs) for call in uses)
+    ends = (("ends at", exam.history.calls[end].where),) if lives and end >= 0 else ()
+    if inside is not None:
+        ends = (("used at", inside.where), ("applied at", inside.node_line))
     step = None if exam.recorded else exam.steps_by_constant.get(memory(tensor))
     alike = [t for t in exam.leaves_by_shape.get(tuple(tensor.shape), ()) if t is not tensor]
     if alike and step is None and not uses:
@@ -299,7 +322,9 @@ def _never_connected(exam, name, tensor, end, also):
         is_copied=is_copied,
         constant_of=step.name if step else "",
         derivative_only=lives and exam.history.only_derivatives(exam.loss, end),
-        in_library=lives and ends[0][1].inside is not None,
+        function=inside.function[0].__name__ if inside is not None else "",
+        is_part=is_part,
+        in_library=bool(ends) and ends[0][1].inside is not None,
     )
     places = ends if uses else _forward_without(exam, tensor)
     return UNREACHED.first(facts).finding(facts).about(name, "none", places, also=also)

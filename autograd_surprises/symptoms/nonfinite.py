@@ -19,6 +19,12 @@ def _is_masked_afterwards(step: BackwardStep) -> bool:
     return step.masked and step.kept_finite() and step.own is None
 
 
+def _is_left_out(step: BackwardStep) -> bool:
+    """Is it NaN only where 0 arrived? Of an empty softmax, or data as a factor, more is known."""
+    traits = traits_of(step.kind)
+    return step.masked and step.own is None and not (traits.has_softmax or traits.multiplies)
+
+
 # Tried first, before the forward pass is searched.
 MASKED_TOO_LATE = StepRule(
     "masked-too-late/proven",
@@ -27,6 +33,16 @@ MASKED_TOO_LATE = StepRule(
     "make the INPUT safe first, then mask: torch.where(ok, f(torch.where(ok, x, 1.0)), 0.0)",
     "nan.where",
     on={"": _is_masked_afterwards},
+)
+
+# The same if the loss is finite, though numbers that enter or leave this step are not.
+LEFT_OUT_TOO_LATE = StepRule(
+    "masked-too-late/not-finite",
+    "{operation} computed with inf or NaN, or returned them. The loss leaves these elements out, "
+    "but backward multiplies their gradient of 0 by a derivative that is not finite, which is NaN",
+    "make the INPUT safe first, then select: torch.where(ok, f(torch.where(ok, x, 1.0)), 0.0)",
+    "nan.where",
+    on={"": _is_left_out},
 )
 
 # A finite gradient arrived at this step, and one that is not finite left it.
@@ -121,6 +137,8 @@ def nonfinite(exam: Examination, name: str, size: GradientSize, edge: Edge) -> F
         also += _first_spoiled(step, *step.spoiled)
     if MASKED_TOO_LATE.fits(step):
         return MASKED_TOO_LATE.finding(step).about(name, status, at(step), node, also)
+    if LEFT_OUT_TOO_LATE.fits(step) and bool(exam.loss.isfinite().all()):
+        return LEFT_OUT_TOO_LATE.finding(step).about(name, status, at(step), node, also)
     forward = exam.first_nonfinite
     if forward is not None:
         return forward.about(name, status, forward.places, node, also)

@@ -9,10 +9,11 @@ import torch
 from autograd_surprises.backward.steps import BackwardStep, memory
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.graph import readable
-from autograd_surprises.operations import kind_made_by, traits_of
+from autograd_surprises.operations import is_one_of, kind_made_by, traits_of
 from autograd_surprises.recording.history import History
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.rule import Rule, Rulebook, StepRule, always
+from autograd_surprises.symptoms.zero_rules import all_targets_ignored
 
 RESULTS = {"result", "output", "result0"}  # torch's names for the results that a node saves
 NOT_VALUES = {"result1"}  # of ctc_loss: -inf is normal there
@@ -39,6 +40,7 @@ class Origin:
 
     step    of backward, if the search in the graph found it
     proven  do the values that this step keeps show that it made them?
+    finite  are the numbers that entered it known to be finite?
 
     >>> FORWARD.first(Origin("Exp")).cause
     'overflow'
@@ -47,6 +49,7 @@ class Origin:
     kind: str
     step: BackwardStep | None = None
     proven: bool = False
+    finite: bool = False
 
     @property
     def operation(self) -> str:
@@ -103,7 +106,12 @@ def _makes_nan(step: BackwardStep, operands: list[torch.Tensor | None]) -> bool:
     """Do the values that a step keeps prove that it made inf or NaN of others?"""
     if step.kind == "Mul":
         return _multiplies_zero_by_infinity(operands)
-    return _is_too_short(step) or _divides_by_a_norm_of_0(step)
+    return _is_too_short(step) or _divides_by_a_norm_of_0(step) or _is_mean_of_ignored(step)
+
+
+def _is_mean_of_ignored(step: BackwardStep) -> bool:
+    is_mean = step.saved.get("reduction") == 1
+    return is_mean and is_one_of(step.kind, "picks_targets") and all_targets_ignored(step)
 
 
 def _divides_by_0(step: BackwardStep) -> bool:
@@ -119,6 +127,14 @@ FORWARD.add(
     "zero_infinity=True",
     on={"CtcLoss": lambda origin: origin.proven},
     detail=_the_shortest,
+)
+
+FORWARD.add(
+    "empty-selection/all-ignored",
+    "each target has the ignore_index of the loss, so its mean is 0/0",
+    "divide the sum by the number of targets that count, and by 1 if there is none: "
+    "cross_entropy(..., reduction='sum') / (target != -100).sum().clamp(min=1)",
+    on={"picks_targets": lambda origin: origin.proven},
 )
 
 FORWARD.add(
@@ -210,6 +226,21 @@ FORWARD.add(
     on={"divides": always},
 )
 
+FORWARD.add(
+    "forward-nonfinite/kl-div",
+    "kl_div returned inf or NaN for finite numbers: probably the target is not a probability, but "
+    "negative (or large, with log_target=True)",
+    "pass a target that sums to 1: target.softmax(-1); or its log_softmax, with log_target=True",
+    on={"KlDiv": lambda origin: origin.finite},
+)
+
+FORWARD.add(
+    "forward-nonfinite/made-here",
+    "{operation} returned inf or NaN in the forward pass, for finite numbers",
+    "look at the numbers that enter it: are they too large, or outside its domain?",
+    on={"": lambda origin: origin.finite},
+)
+
 UNKNOWN_OPERATION = FORWARD.add(
     "forward-nonfinite/operation",
     "the forward pass computed with inf or NaN, which {operation} returned",
@@ -219,7 +250,7 @@ UNKNOWN_OPERATION = FORWARD.add(
 
 NAN_LEAF = Rule(
     "nan-leaf",
-    "{name} itself holds NaN, so everything computed with it is NaN",
+    "{name} itself holds NaN, which spreads to what is computed with it",
     "find what was written into it: data, or an update by a gradient that was already NaN",
     "nan",
 )
@@ -238,7 +269,7 @@ class Data(NamedTuple):
 
 NAN_DATA = Rule(
     "nonfinite-data",
-    "{name} holds inf or NaN in {bad} elements, so everything computed with them is NaN or inf. It "
+    "{name} holds inf or NaN in {bad} elements, which spread to what is computed with them. It "
     "requires no gradient: it is data, or was computed from data",
     "repair or leave out these samples when the data are read: torch.isfinite(x).all()",
     "nan",
@@ -275,9 +306,13 @@ def first_nonfinite(
     'infinite-derivative'
     """
     call = history.spoiled_before(loss, backward)
-    if call is not None:
-        return _finding(Origin(kind_made_by(call.name)), call.where)
     steps = backward.steps if backward else {}
+    if call is not None:
+        own = (step for step in steps.values() if step.leaf is None)
+        own = (step for step in own if history.call_of(step.node) is call)
+        proven = next((step for step in own if _is_mean_of_ignored(step)), None)
+        kind = proven.kind if proven else kind_made_by(call.name)
+        return _finding(Origin(kind, proven, proven is not None, finite=True), call.where)
     operations = [step for step in steps.values() if step.leaf is None]
     operations.sort(key=lambda step: step.node._sequence_nr())
     for is_bad in (_is_bad, _is_infinite):  # -inf is what masks are made of: searched last
@@ -328,10 +363,10 @@ def _made_at(steps, step, is_bad, held):
     maker = step if RESULTS.intersection(bad) else _maker(steps, step)
     if maker is None:
         return UNKNOWN_ORIGIN.finding()
-    found = _finding(Origin(maker.kind, maker), maker.where)
     kept = maker.tensors().get("self")  # else inf or NaN may only have come through it
-    proven = kept is not None and bool(kept.isfinite().all())
-    if proven or "probably" in found.sentence:
+    finite = kept is not None and bool(kept.isfinite().all())
+    found = _finding(Origin(maker.kind, maker, finite=finite), maker.where)
+    if finite or "probably" in found.sentence:
         return found
     return replace(found, sentence=f"probably {found.sentence}")
 

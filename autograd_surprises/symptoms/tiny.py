@@ -26,6 +26,7 @@ from autograd_surprises.symptoms.rule import Rule, Rulebook, StepRule, always
 from autograd_surprises.symptoms.zero_rules import (
     CANCEL,
     CANCEL_SHIFT,
+    CONSTANT_SUM,
     NORMALISED,
     OWN_BACKWARD,
     PROBABLY_NORMALISED,
@@ -39,7 +40,7 @@ GROWS = 100  # times as large a tiny gradient has to be without the step that is
 NOISE_SIZE = 0.8  # the mean of |noise|
 
 # The gradient is nearly 0: the first rule that fits the step where most of it was lost.
-TINY = Rulebook(StepRule, OWN_BACKWARD)
+TINY = Rulebook(StepRule, OWN_BACKWARD, CONSTANT_SUM)
 
 TINY.add(
     "saturated/tiny",

@@ -10,7 +10,7 @@ from autograd_surprises.recording.history import History
 from autograd_surprises.recording.places import CodeLine, Where
 from autograd_surprises.symptoms.detached import Detached, detached
 
-MOST = 3  # places of each kind
+MOST, KEPT = 3, 12  # places of each kind that are shown, and kept on the way
 CAUSES_OF_COPIES = {"deepcopy", "detach", "data", "escape"}  # loops over all parameters have them
 
 
@@ -40,6 +40,7 @@ class Destinations:
 
     def __init__(self, history: History, loss: torch.Tensor, backward: Backward | None):
         self._states = history.recorder.states
+        self._history = history
         self._went = _of_all_states(history, history.behind(loss, backward))
         self._incidental: dict[CodeLine, set[int]] = {}  # what happens to leaves with a gradient
         for leaf in backward.leaves if backward is not None else ():
@@ -50,9 +51,12 @@ class Destinations:
 
     def of(self, tensor: torch.Tensor) -> WhereItWent:
         """Where what was computed from this tensor went."""
-        went = self._of_states(self._states(tensor))
+        states = self._states(tensor)
+        went = self._of_states(states)
         return WhereItWent(
-            self._intended(went.detached, joint=True), self._intended(went.left_torch), went.end
+            self._latest(states, self._intended(went.detached, joint=True) or went.detached),
+            self._latest(states, self._intended(went.left_torch)),
+            went.end,
         )
 
     def _of_states(self, states):
@@ -73,6 +77,16 @@ class Destinations:
 
         return tuple(filter(is_intended, several))
 
+    def _latest(self, states, several):
+        """Those of this training step; if some follow the last write into the tensor, only these.
+
+        What an initialisation or an average did to numbers that are overwritten is over.
+        """
+        start, written = self._history.trained_until(states), self._history.written_until(states)
+        several = [each for each in several if each.call.index > start]
+        later = [each for each in several if each.call.index > written]
+        return tuple((later or several)[:MOST])
+
 
 def _is_incidental(each):
     """Does code that goes through all parameters do this: copies, updates, logs?"""
@@ -83,6 +97,8 @@ def _of_all_states(history, behind):
     """One walk from the last call back to the first: many tensors cost no more than one."""
     went: dict[int, WhereItWent] = {}
     for call in reversed(history.calls):
+        if call.updates_many:
+            continue
         after = []
         for state in call.outputs:
             here, onward = detached(call, state), went.get(state, WhereItWent())
@@ -107,8 +123,10 @@ def _joined(several, without=()):
     """One made of several; what is unavoidable, and mere decisions, are blamed last."""
 
     def first_of(found, last):
-        once = {(each.call.index, each.state): each for each in found if each.state not in without}
-        return tuple(sorted(once.values(), key=lambda each: (last(each), each.call.index))[:MOST])
+        found = [each for each in found if each.state not in without]
+        found.sort(key=lambda each: each.call.index, reverse=True)
+        once = {(each.call.line, each.rule.id): each for each in found}  # a loop repeats its lines
+        return tuple(sorted(once.values(), key=lambda each: (last(each), each.call.index))[:KEPT])
 
     return WhereItWent(
         first_of(

@@ -51,7 +51,8 @@ def _without_elements(step: BackwardStep) -> bool:
     return any(size.total == 0 for size in step.leaving if size)
 
 
-def _all_targets_ignored(step: BackwardStep) -> bool:
+def all_targets_ignored(step: BackwardStep) -> bool:
+    """Has each target of this loss the ignore_index?"""
     target, ignored = step.saved.get("target"), step.saved.get("ignore_index")
     return isinstance(target, torch.Tensor) and bool((target == ignored).all())
 
@@ -60,7 +61,7 @@ ZERO.add(
     "empty-selection/no-elements",
     "{operation} got an empty selection, so no gradient comes back; the mean of nothing is NaN",
     "leave the term out when nothing is selected",
-    on={"": _without_elements, "picks_targets": _all_targets_ignored},
+    on={"": _without_elements, "picks_targets": all_targets_ignored},
 )
 
 
@@ -177,7 +178,7 @@ def _arriving_gradient_is_the_same_for_all_classes(step: BackwardStep) -> bool:
     return bool(spread <= 1e-6 * step.sample.abs().max())
 
 
-ZERO.add(
+CONSTANT_SUM = ZERO.add(
     "constant-sum",
     "a softmax sums to 1, and the arriving gradient is the same for all its entries: the loss "
     "depends only on that constant sum",
@@ -398,6 +399,19 @@ UNDERFLOW = ZERO.add(
     USE_A_SCALER,
     "half",
     on={"ToCopy": always},
+)
+
+def _picks_only_padding(step: BackwardStep) -> bool:
+    padding, picked = step.saved.get("padding_idx"), step.saved.get("indices")
+    return isinstance(picked, torch.Tensor) and bool((picked == padding).all())
+
+
+ZERO.add(
+    "padding-row",
+    "{operation} picked only the row of padding_idx, to which no gradient goes",
+    "do nothing if the whole batch is padding; otherwise set padding_idx to an index that no "
+    "token has",
+    on={"looks_up": _picks_only_padding},
 )
 
 NOT_PICKED = ZERO.add(

@@ -120,13 +120,44 @@ def test_a_gradient_that_is_none_from_some_step_on_is_explained(steps, since):
     model, optimizer = started()
     with watch(model, optimizer, steps=steps) as w:
         for step in range(1, 8):
-            y = model.last(torch.rand(16, 4) @ torch.ones(4, 8) if step > 3 else hidden(model))
+            y = model.last(hidden(model).detach() if step > 3 else hidden(model))
             optimizer.zero_grad()
             y.square().mean().backward()
             optimizer.step()
     assert [each.step for each in w.reports] == [1, 5]
     assert w.reports[-1].report["first.weight"].status == "none"
     assert re.findall(r"\d+", w.reports[-1].why) == since
+
+
+@pytest.mark.parametrize("skipped, reported", [(range(4, 99), [1, 14]), (range(4, 9), [1])])
+def test_a_layer_that_is_not_used_any_more_is_reported_but_one_that_is_skipped_is_not(
+    skipped, reported
+):
+    model, optimizer = started()
+    with watch(model, optimizer) as w:
+        for step in range(1, 18):
+            h = torch.rand(16, 4) @ torch.ones(4, 8) if step in skipped else hidden(model)
+            optimizer.zero_grad()
+            model.last(h).square().mean().backward()
+            optimizer.step()
+    assert [each.step for each in w.reports] == reported
+    if reported[1:]:
+        assert w.reports[1].report["first.weight"].rule == "unused/never"
+        assert w.reports[1].why.endswith("since step 4")
+
+
+@pytest.mark.parametrize("first, reported", [(6, [1]), (99, [1])])
+def test_a_layer_that_is_skipped_in_the_first_steps_may_still_come(first, reported):
+    model, optimizer = started()
+    with watch(model, optimizer) as w:
+        for step in range(1, 12):
+            h = torch.rand(16, 4) @ torch.ones(4, 8) if step < first else hidden(model)
+            optimizer.zero_grad()
+            model.last(h).square().mean().backward()
+            optimizer.step()
+            assert bool(w.reports) == (step >= min(first, 10))
+    assert [each.step for each in w.reports] == reported
+    assert w.healthy == (first == 6)
 
 
 def hidden(model):

@@ -170,3 +170,116 @@ def prompt_tuning_tracked():
     model = Prompted()
     loss = F.cross_entropy(model(torch.randn(5, 8)), torch.randint(3, (5,)))
     return Visit(loss, {"prompt": model.prompt}, model=model)
+
+
+class ScaledByArgument(torch.autograd.Function):
+    """x times a weight."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output * weight, (grad_output * x).sum()
+
+
+def scaling(apply):
+    model = nn.Linear(3, 1)
+    model.scale = nn.Linear(1, 1, bias=False)
+    model.scale.weight = nn.Parameter(torch.tensor(2.0))
+    loss = apply(model(torch.rand(4, 3)), model.scale).sum()
+    return Visit(loss, {"scale": model.scale.weight}, model=model)
+
+
+@patient(
+    "a Function that uses a Parameter without taking it as an argument",
+    status="none",
+    cause="not-an-argument",
+    missed_alone=CUT,
+)
+def parameter_of_a_layer_in_forward():
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, layer):
+            ctx.layer = layer
+            return x * layer.weight  #!
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * ctx.layer.weight, None
+
+    return scaling(Scaled.apply)
+
+
+@cured("parameter_of_a_layer_in_forward")
+def parameter_as_an_argument():
+    return scaling(lambda x, layer: ScaledByArgument.apply(x, layer.weight))
+
+
+class Codebook(nn.Module):
+    """Its codes follow the mean of what they are chosen for, and the decoder sees them."""
+
+    def __init__(self):
+        super().__init__()
+        self.codes, self.encoder = nn.Parameter(torch.randn(4, 2)), nn.Linear(3, 2)
+
+    def forward(self, x):
+        z = self.encoder(x)
+        chosen = torch.cdist(z, self.codes).argmin(1)
+        with torch.no_grad():
+            for k in chosen.unique():
+                mean = z[chosen == k].mean(0)
+                self.codes.data[k] = 0.9 * self.codes.data[k] + 0.1 * mean
+        return z, chosen
+
+
+@patient(
+    "codes that follow an average, written through `.data`, and then detached",
+    status="none",
+    cause="detach",
+    missed_alone=CUT,
+)
+def codes_of_an_average():
+    model = Codebook()
+    z, chosen = model(torch.randn(16, 3))
+    codes = model.codes.detach()[chosen]  #!
+    loss = (z - codes).square().mean()
+    return Visit(loss, {"codes": model.codes}, model=model)
+
+
+@cured("codes_of_an_average")
+def codes_with_a_loss():
+    model = Codebook()
+    z, chosen = model(torch.randn(16, 3))
+    loss = (z.detach() - model.codes[chosen]).square().mean()
+    return Visit(loss, {"codes": model.codes}, model=model)
+
+
+def policy(choose):
+    model = nn.Linear(4, 2)
+    nn.init.orthogonal_(model.weight, 1.4)  # without a history, but of numbers that are over
+    scale = torch.ones((), requires_grad=True)
+    loss = (scale * choose(model, torch.randn(5, 4))).square().mean()
+    return Visit(loss, {"weight": model.weight}, model=model)
+
+
+@patient(
+    "actions that left torch through NumPy, after an orthogonal initialisation",
+    status="none",
+    cause="no-grad",
+    missed_alone=CUT,
+)
+def predicted_actions():
+    def predict(model, observations):
+        with torch.no_grad():  #!
+            return torch.tensor(model(observations).numpy())
+
+    return policy(predict)
+
+
+@cured("predicted_actions")
+def computed_actions():
+    return policy(lambda model, observations: model(observations))
