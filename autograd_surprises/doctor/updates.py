@@ -9,6 +9,7 @@ from torch.optim import Optimizer
 
 from autograd_surprises.doctor.first_steps import FirstSteps
 from autograd_surprises.doctor.report import Report
+from autograd_surprises.doctor.rounded_updates import RoundedUpdates
 from autograd_surprises.doctor.trained import parameters_of, trained_by
 from autograd_surprises.recording.setup_lines import built_at
 from autograd_surprises.symptoms.finding import Finding
@@ -17,6 +18,7 @@ from autograd_surprises.symptoms.untrained import (
     NO_LOSS,
     SKIPPED,
     UNMOVED,
+    UPDATES_LOST,
     Idle,
 )
 
@@ -45,15 +47,27 @@ class Updates:
     def __init__(self, model: torch.nn.Module | None = None):
         self._model = model
         self._first: WeakKeyDictionary[Optimizer, FirstSteps] = WeakKeyDictionary()
-        self._so_far: dict[FirstSteps, IdleOptimizer] = {}  # the optimizer may be gone at the end
+        self._rounded: WeakKeyDictionary[Optimizer, RoundedUpdates] = WeakKeyDictionary()
+        # The optimizer may be gone at the end.
+        self._so_far: dict[FirstSteps | RoundedUpdates, IdleOptimizer] = {}
         self.missed: WeakKeyDictionary[Optimizer, Report] = WeakKeyDictionary()
 
     def before(self, optimizer: Optimizer) -> None:
         """Its step() is about to run."""
         self._first.setdefault(optimizer, FirstSteps()).before(optimizer)
+        self._rounded.setdefault(optimizer, RoundedUpdates()).before(optimizer)
 
     def after(self, optimizer: Optimizer) -> IdleOptimizer | None:
         """Its step() is done: what it did not do, once that is certain."""
+        rounded = self._rounded.get(optimizer)
+        if rounded is not None:
+            judged = rounded.after(optimizer)
+            if not rounded.steps:
+                self._so_far.pop(rounded, None)
+            if judged:
+                self._so_far[rounded] = self._hardly_moved(optimizer, rounded)
+            if rounded.over and self._so_far.get(rounded):
+                return self._so_far.pop(rounded)
         first = self._first.get(optimizer)
         if first is None or not first.after(optimizer):
             return None
@@ -87,6 +101,14 @@ class Updates:
         alarms = sum(found.alarming for found in findings)
         return IdleOptimizer(f"{kind} does not move {alarms} of {len(held)} parameters", findings)
 
+    def _hardly_moved(self, optimizer, rounded):
+        """Weights in 16 bits of which few elements move."""
+        still = {id(parameter) for parameter, _ in self._first[optimizer].unmoved(optimizer)}
+        few = [(p, facts) for p, facts in rounded.few_moved(optimizer) if id(p) not in still]
+        pairs = [(parameter, UPDATES_LOST.finding(facts)) for parameter, facts in few]
+        why = f"{type(optimizer).__name__} hardly moves {len(few)} parameters"
+        return IdleOptimizer(why, self._named(optimizer, pairs, "not trained"))
+
     def _findings(self, optimizer, first):
         kind, held = type(optimizer).__name__, parameters_of(optimizer)
         if first.frozen:
@@ -103,13 +125,15 @@ class Updates:
             pairs = [(p, no_loss) for p in held if p.requires_grad]
         else:
             pairs = [(p, UNMOVED.first(fact).finding(fact)) for p, fact in first.unmoved(optimizer)]
+        return self._named(optimizer, pairs, "none" if first.unreached else "not trained")
+
+    def _named(self, optimizer, pairs, status):
         if not pairs:
             return []
-        model = trained_by(held, None, self._model, optimizer).model
+        model = trained_by(parameters_of(optimizer), None, self._model, optimizer).model
         named = dict(model.named_parameters()) if model is not None else {}
         names = {id(p): name for name, p in named.items()}
         built = (("the optimizer was built at", built_at(optimizer)),)
-        status = "none" if first.unreached else "not trained"
         return [found.about(names.get(id(p), without_name(p)), status, built) for p, found in pairs]
 
 

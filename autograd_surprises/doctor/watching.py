@@ -30,6 +30,7 @@ from autograd_surprises.symptoms.finding import Finding
 WAIT = 10  # steps, at most, for the first loss of a second optimizer, before its first step
 BORROWED = "; not recorded, so the lines are those of an earlier step with the same graph"
 UNRECORDED = "; not recorded, so no lines are known: --steps {0} or watch(steps=[{0}]) records it"
+RECORD = "--steps {0} or watch(steps=[{0}]) records this step, and names its lines"
 FEW = 3  # optimizers for which one loss is examined
 
 
@@ -39,7 +40,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     A step is bad if the loss or a gradient is not finite, if a gradient that was there is None or
     zero for the second step in a row, or if the gradients are 1,000 times their usual size. It is
     also bad if the first two steps of an optimizer did nothing: no loss reached what it holds, or
-    not one element of a parameter changed. Each step ends with an optimizer's step(), in this
+    not one element of a parameter changed; or if 16 steps changed few elements of a weight in 16
+    bits, because the updates are rounded away. Each step ends with an optimizer's step(), in this
     thread. Steps are recorded until a loss of each optimizer has been examined, and if they are
     asked for; of the others, the loss and the norm of each gradient are read.
 
@@ -194,6 +196,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     def backward_failed(self, error):
         history = History(self._recorder if self._recording else None)
         found = finding_of_error(error, history)
+        if not self._recording:
+            found = replace(found, also=(*found.also, RECORD.format(self.step)))
         if found.cause != "unknown-error":
             self._why = "backward raised an error"
             report = Report(description(self.loss), (found,), None, history, {})

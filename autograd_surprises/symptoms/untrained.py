@@ -181,6 +181,37 @@ UNMOVED.add(
 )
 
 
+class FewMoved(NamedTuple):
+    """A weight of which few elements have changed, though they have a gradient.
+
+    steps  of its optimizer
+    rate   the learning rate
+    share  of the elements with a gradient that have changed, at most
+
+    >>> UPDATES_LOST.finding(FewMoved(16, 1e-5, torch.bfloat16, 0.034)).sentence[:36]
+    'in 16 steps, at most 3.40% of its el'
+    """
+
+    steps: int
+    rate: float
+    dtype: torch.dtype
+    share: float
+
+    @property
+    def distance(self) -> str:
+        return f"{torch.finfo(self.dtype).eps:.2g}"
+
+
+UPDATES_LOST = Rule(
+    "lost-update/partly",
+    "in {steps} steps, at most {share:.2%} of its elements that have a gradient changed: an update "
+    "with a learning rate of {rate:g} is too small for {dtype}, whose numbers near 1 are "
+    "{distance} apart, and is rounded away",
+    "keep the weights in float32 and compute with torch.autocast, or take a larger learning rate",
+    "half.bfloat16",
+)
+
+
 def not_trained(exam: Examination, targets: dict) -> list[Finding]:
     """Tensors that get a gradient but no update.
 

@@ -52,7 +52,13 @@ def _without_elements(step: BackwardStep) -> bool:
 
 
 def all_targets_ignored(step: BackwardStep) -> bool:
-    """Has each target of this loss the ignore_index?"""
+    """Has each target of this loss the ignore_index?
+
+    >>> scores = torch.zeros(1, 2, requires_grad=True)
+    >>> loss = torch.nn.functional.cross_entropy(scores, torch.tensor([-100]))
+    >>> all_targets_ignored(BackwardStep(loss.grad_fn))
+    True
+    """
     target, ignored = step.saved.get("target"), step.saved.get("ignore_index")
     return isinstance(target, torch.Tensor) and bool((target == ignored).all())
 
@@ -400,6 +406,7 @@ UNDERFLOW = ZERO.add(
     "half",
     on={"ToCopy": always},
 )
+
 
 def _picks_only_padding(step: BackwardStep) -> bool:
     padding, picked = step.saved.get("padding_idx"), step.saved.get("indices")

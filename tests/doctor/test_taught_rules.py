@@ -21,7 +21,7 @@ TAUGHT = {
     "function.gradcheck": "own-backward own-function",
     "function.inputs": "inside-function module-backward not-an-argument returned-none",
     "half": "underflow/float16 underflow/float16-mostly underflow/tiny underflow/zero",
-    "half.bfloat16": "lost-update/half",
+    "half.bfloat16": "lost-update/half lost-update/partly",
     "half.skipped": "skipped-steps",
     "leaf.which": "frozen/integer",
     "nan": "nan-leaf nonfinite-data",

@@ -306,6 +306,58 @@ def the_weights_of_a_norm_rounded_away_in_bfloat16():
     train(adam, lambda step: (model(x) - goal).square().mean())
 
 
+def in_bfloat16_for_long(make, steps, warm_up=0):
+    """A layer whose weights lie between -1/8 and 1/8."""
+    model = nn.Linear(64, 64, bias=False).bfloat16()
+    optimizer = make(model.parameters())
+    after = [warmed_up(optimizer, warm_up)] if warm_up else []
+    x, goal = torch.rand(2, 8, 64, dtype=torch.bfloat16)
+    train(optimizer, lambda step: (model(x) - goal).square().mean(), steps, after)
+
+
+def adam(lr):
+    return lambda parameters: torch.optim.AdamW(parameters, lr=lr, weight_decay=0.0)
+
+
+@bug("not trained", "lost-update/partly")
+def most_updates_rounded_away_in_bfloat16():
+    in_bfloat16_for_long(adam(1e-5), 20)
+
+
+@bug("not trained", "lost-update/partly")
+def most_updates_rounded_away_in_few_steps():
+    in_bfloat16_for_long(adam(1e-5), 5)
+
+
+@bug("not trained", "lost-update/partly")
+def most_updates_rounded_away_also_after_a_warm_up():
+    in_bfloat16_for_long(adam(1e-5), 40, warm_up=8)
+
+
+@healthy
+def a_learning_rate_that_moves_many_weights_of_bfloat16():
+    in_bfloat16_for_long(adam(1e-3), 20)
+
+
+@healthy
+def a_long_warm_up_in_bfloat16():
+    in_bfloat16_for_long(adam(1e-3), 20, warm_up=1000)
+
+
+class RoundsAtRandom(torch.optim.SGD):
+    """Moves a weight by one number of bfloat16 now and then."""
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for p in self.param_groups[0]["params"]:
+            p += p.abs() * 2**-7 * (torch.rand_like(p) < 0.001) * -p.grad.sign()
+
+
+@healthy
+def updates_that_are_rounded_at_random():
+    in_bfloat16_for_long(lambda parameters: RoundsAtRandom(parameters, lr=1e-5), 20)
+
+
 @healthy
 def master_weights_of_bfloat16():
     model = nn.Linear(4, 4).bfloat16()
