@@ -131,8 +131,12 @@ class StepReports:
         return new
 
     def publish_idle(self, step: int, loss: torch.Tensor, idle: IdleOptimizer) -> list[StepReport]:
-        """What the first steps of an optimizer did not do; a note, if that may be as it should."""
-        alarms = tuple(found for found in idle.findings if found.alarming)
+        """What the first steps of an optimizer did not do, unless it is known from the first one.
+
+        It is a note, if that may be as it should.
+        """
+        told = {_told(found) for each in self.published for found in each.report.findings}
+        alarms = tuple(f for f in idle.findings if f.alarming and _told(f) not in told)
         normal = [found for found in idle.findings if not found.alarming]
         for group in grouped(normal, lambda found: found.sentence):
             names = listed([found.name for found in group], most=3)
@@ -161,6 +165,10 @@ class StepReports:
         """Is it about what an optimizer holds and this loss does not reach?"""
         none = found.alarming and found.status == "none"
         return none and id(named.get(found.name)) in self.held
+
+
+def _told(found):
+    return found.status, found.sentence, found.where
 
 
 def _steps_to_come(found):

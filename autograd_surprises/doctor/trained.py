@@ -71,6 +71,22 @@ def parameters_of(optimizer: Optimizer) -> list[torch.Tensor]:
     return []
 
 
+def frozen_optimizers() -> list[Optimizer]:
+    """The optimizers that hold parameters, none of which requires a gradient.
+
+    >>> sgd = torch.optim.SGD(nn.Linear(2, 1).requires_grad_(False).parameters(), lr=0.1)
+    >>> sgd in frozen_optimizers()
+    True
+    """
+    (optimizers,) = _things(Optimizer)
+    held = ((optimizer, parameters_of(optimizer)) for optimizer in optimizers)
+    return [o for o, parameters in held if parameters and not any(map(_is_trained, parameters))]
+
+
+def _is_trained(parameter):
+    return parameter.requires_grad
+
+
 def _things(*kinds):
     """All objects of each of these kinds."""
     found: dict[type, list] = {kind: [] for kind in kinds}

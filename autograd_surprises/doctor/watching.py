@@ -18,14 +18,16 @@ from autograd_surprises.doctor.first_steps import EARLY
 from autograd_surprises.doctor.interception import Interception
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.step_reports import StepReport, StepReports
-from autograd_surprises.doctor.trained import parameters_of, trained_by
+from autograd_surprises.doctor.trained import frozen_optimizers, parameters_of, trained_by
 from autograd_surprises.doctor.updates import Updates
 from autograd_surprises.recording.forward_calls import is_finite
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.recorder import Recorder
+from autograd_surprises.recording.setup_lines import built_at
 from autograd_surprises.several_processes import SPREAD, alone, is_spread, why_not_alone
 from autograd_surprises.show.findings import listed
 from autograd_surprises.symptoms.finding import Finding
+from autograd_surprises.symptoms.untrained import ALL_FROZEN, Held
 
 WAIT = 10  # steps, at most, for the first loss of a second optimizer, before its first step
 BORROWED = "; not recorded, so the lines are those of an earlier step with the same graph"
@@ -200,6 +202,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             found = replace(found, also=(*found.also, RECORD.format(self.step)))
         if found.cause != "unknown-error":
             self._why = "backward raised an error"
+            if found.cause == "not-connected":
+                found = _about_frozen(found)
             report = Report(description(self.loss), (found,), None, history, {})
             self._reports.pending = [(report, {})]
             self._publish()
@@ -375,6 +379,15 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if not any(text.endswith(f": {why}") for text in self._troubles):
             text = f"step {self.step} could not be examined: {why}"
             self._troubles = [*self._troubles[:4], text]
+
+
+def _about_frozen(found):
+    """What is known instead, if all that an optimizer holds is frozen."""
+    for optimizer in frozen_optimizers():
+        facts = Held(type(optimizer).__name__, len(parameters_of(optimizer)))
+        places = (("the optimizer was built at", built_at(optimizer)), *found.places)
+        return ALL_FROZEN.finding(facts).about(found.name, found.status, places, also=found.also)
+    return found
 
 
 def ids_of(tensors: Iterable[torch.Tensor]) -> set[int]:

@@ -81,6 +81,25 @@ HOLDS_FROZEN = Rule(
     alarm=False,
 )
 
+class Held(NamedTuple):
+    """An optimizer, and how many parameters it holds.
+
+    >>> ALL_FROZEN.finding(Held("SGD", 2)).cause
+    'frozen'
+    """
+
+    optimizer: str
+    count: int
+
+
+ALL_FROZEN = Rule(
+    "frozen/all",
+    "{optimizer} holds {count} parameters, and none of them requires a gradient: all are frozen",
+    "call .requires_grad_() on what is to be trained; with PEFT, use inference_mode=False, or "
+    "is_trainable=True when you load an adapter",
+    "none.frozen",
+)
+
 SKIPPED = Rule(
     "skipped-steps",
     "a GradScaler skipped each of its steps, since a gradient was inf or NaN",

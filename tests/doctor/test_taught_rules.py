@@ -30,7 +30,7 @@ TAUGHT = {
     "none": "no-history/cut no-loss unknown-cut",
     "none.argmax": "no-history/integer",
     "none.detached": "detach/call detach/constant",
-    "none.frozen": "frozen/by-a-later-call frozen/on-purpose",
+    "none.frozen": "frozen/all frozen/by-a-later-call frozen/on-purpose",
     "none.no-grad": "inference-mode no-history/inference-mode",
     "none.unused": "unused/copied",
     "parameter.adds": "frozen/buffer",

@@ -540,6 +540,15 @@ def same(one, other):
     return torch.equal(torch.nan_to_num(one), torch.nan_to_num(other))
 
 
+def test_an_error_because_all_is_frozen_says_so():
+    model = network(4, 4, 1).requires_grad_(False)
+    with watch() as w, pytest.raises(RuntimeError, match="does not require grad"):
+        regression(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    ((found,),) = (each.report.findings for each in w.reports)
+    assert (found.status, found.rule) == ("error", "frozen/all")
+    assert found.sentence.startswith("SGD holds 4 parameters") and "SGD(" in found.where.source
+
+
 def test_if_a_scaler_skips_all_steps_the_summary_says_why_none_was_seen():
     w = watched(lambda: scaled(3, ALWAYS))
     assert w.healthy and "no step() of an optimizer was seen (a GradScaler" in str(w)
