@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from autograd_surprises import explained
 from autograd_surprises.doctor.step_reports import StepReport
 from autograd_surprises.doctor.watching import watch
+from autograd_surprises.ranks import file_of_rank, of_other_ranks
 from autograd_surprises.report_card import terminal
 from autograd_surprises.report_files import cannot_write, more_lines, write_html, write_json
 from autograd_surprises.script import run_module, run_script, without_ours
-from autograd_surprises.several_processes import is_spread
+from autograd_surprises.several_processes import is_spread, rank_and_size
 
 STOPPED = 3  # the exit code of --stop
 INTERRUPTED = 130  # what a shell makes of Ctrl-C
@@ -86,6 +87,7 @@ class WatchedScript(watch):
         self._stop, self._with_graphs = options.stop, bool(options.html)
         self._stderr, self._shown = sys.stderr, 0.0
         self._on_terminal = sys.stderr.isatty()
+        self.rank, self.size = rank_and_size()  # as torchrun sets them
         self.graphs: list[tuple] = []
 
     def say(self, text: str) -> None:
@@ -94,7 +96,9 @@ class WatchedScript(watch):
         print(f"{clear}autograd_surprises: {text}", file=self._stderr, flush=True)
 
     def reported(self, report: StepReport) -> None:
-        self.say("\n".join([str(report), *more_lines(report)]))
+        if self.rank == 0 or not report.healthy:
+            rank = f"rank {self.rank}, " if self.size > 1 else ""
+            self.say("\n".join([f"{rank}{report}", *more_lines(report)]))
         if self._with_graphs:
             self.graphs.append((report, report.report.graph()))
         if self._stop and not report.healthy:
@@ -102,7 +106,7 @@ class WatchedScript(watch):
 
     def stepped(self) -> None:
         now = time.monotonic()
-        if self._on_terminal and now - self._shown > 0.5:
+        if self._on_terminal and self.rank == 0 and now - self._shown > 0.5:
             self._shown = now
             line = f"autograd_surprises: step {self.step}"
             if not is_spread(self.loss):
@@ -124,8 +128,8 @@ def main(words: list[str]) -> int | str | None:
     if not options.module and not os.path.isfile(target[0]):
         parser.error(f"there is no file {target[0]}")
     run = run_module if options.module else run_script
-    if os.environ.get("RANK", "0") != "0":  # torchrun: one process speaks for all
-        return _exit_code(run, target)
+    rank, size = rank_and_size()
+    options.json, options.html = (file_of_rank(f, rank) for f in (options.json, options.html))
     for option in "json", "html":
         trouble = cannot_write(getattr(options, option))
         if trouble:
@@ -141,9 +145,16 @@ def main(words: list[str]) -> int | str | None:
             except OSError as error:  # the other report, and the exit code, are not lost
                 watched.say(f"{file} was not written: {error.strerror}")
 
+    start = time.time()
+
     def finish():
-        watched.say(watched.summary)
+        if rank == 0 or not watched.healthy:
+            watched.say(watched.summary)
         write(options.json, write_json)
+        if options.json and rank == 0 and size > 1:
+            weights, patience = watched.replicas.weights, watched.seconds
+            for line in of_other_ranks(options.json, size, weights, start, patience):
+                watched.say(line)
         title = f"Gradients of {os.path.basename(target[0])}"
         write(options.html, write_html, watched.graphs, title)
 

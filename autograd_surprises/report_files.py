@@ -65,6 +65,7 @@ def write_json(file: str | Path, watched: watch) -> None:
         "steps": watched.step,
         "healthy": watched.healthy,
         "summary": watched.summary,
+        "weights": watched.replicas.weights,
         "reports": [as_data(report) for report in watched.reports],
     }
     Path(file).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")

@@ -1,6 +1,7 @@
 """Backwards in which several processes work together: one process alone must not run them."""
 
 import gc
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +18,26 @@ STATIC = "with static_graph=True, DistributedDataParallel sets itself up in its 
 WAITS = "its backward calls {}, which waits for other processes"
 FSDP = ("FSDP", "FullyShardedDataParallel")  # what the names of such classes begin with
 COLLECTIVES = {"c10d", "c10d_functional", "_c10d_functional", "_c10d_functional_autograd"}
+
+
+def rank_and_size() -> tuple[int, int]:
+    """The number of this process, and how many train together, as far as is known.
+
+    >>> rank_and_size()
+    (0, 1)
+    """
+    if dist.is_available() and dist.is_initialized():
+        return dist.get_rank(), dist.get_world_size()
+    return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+
+
+def own_part(tensor: torch.Tensor) -> torch.Tensor:
+    """The part of it that this process holds: of a DTensor, without communication.
+
+    >>> own_part(torch.ones(2))
+    tensor([1., 1.])
+    """
+    return tensor.to_local() if is_spread(tensor) else tensor
 
 
 def is_spread(tensor: torch.Tensor) -> bool:

@@ -313,13 +313,17 @@ def test_a_terminal_shows_no_loss_that_processes_would_have_to_add_up(monkeypatc
 
 
 @pytest.mark.slow
-def test_one_process_of_torchrun_speaks(folder, monkeypatch):
+def test_each_process_of_torchrun_has_a_report_of_its_own(folder, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "1")
-    code, out, err = watched(folder, "--json", "rank1.json", "train.py", "7", "5")
-    assert (code, err) == (5, "") and len(out.splitlines()) == 9
-    assert not (folder / "rank1.json").exists()
+    code, out, err = watched(folder, "--json", "of_ranks.json", "train.py", "7", "5")
+    assert code == 5 and len(out.splitlines()) == 9
+    assert err.startswith("autograd_surprises: rank 1, step 7 (")
+    assert "rank 1 of 2: 7 steps, examined: 1, 7" in err
+    assert not (folder / "of_ranks.json").exists() and (folder / "of_ranks.rank1.json").exists()
     monkeypatch.setenv("RANK", "0")
-    assert "7 steps, examined: 1, 7" in watched(folder, "train.py", "7", "5")[2]
+    err = watched(folder, "--json", "of_ranks.json", "train.py", "7", "5")[2]
+    assert "rank 0 of 2: 7 steps, examined: 1, 7" in err
 
 
 def test_the_line_inside_a_library_is_data_too():

@@ -6,13 +6,15 @@ from statistics import median
 
 import torch
 
-from autograd_surprises.several_processes import is_spread
+from autograd_surprises.several_processes import own_part
 
 USUAL, EXPLODED = 20, 1000.0  # norms that are known before one can be too large; how much is that
 
 
 def norms(parameters: Sequence[torch.Tensor]) -> list[float | None]:
-    """The norm of the gradient of each parameter; None where there is none, or a DTensor.
+    """The norm of the gradient of each parameter; None where there is none.
+
+    Of a DTensor, that of the part in this process.
 
     >>> w, b = torch.ones(2, requires_grad=True), torch.ones(1, requires_grad=True)
     >>> torch.dot(w, torch.tensor([3.0, 4.0])).backward()
@@ -22,9 +24,9 @@ def norms(parameters: Sequence[torch.Tensor]) -> list[float | None]:
     found: list[float | None] = [None] * len(parameters)
     groups: dict[tuple, dict[int, torch.Tensor]] = {}
     for i, parameter in enumerate(parameters):
-        gradient = parameter.grad
-        if gradient is None or is_spread(gradient):
+        if parameter.grad is None:
             continue
+        gradient = own_part(parameter.grad)
         if gradient.layout is torch.sparse_coo:
             gradient = gradient._values()
         if gradient.numel() == 0:

@@ -118,6 +118,10 @@ class StepReports:
                     new += self.add(found)
         return new
 
+    def drop_healthy(self) -> None:
+        """Forget the reports of this step that have no alarm."""
+        self.pending = [pair for pair in self.pending if any(f.alarming for f in pair[0].findings)]
+
     def publish_late(self, at_the_end: bool = False) -> list[StepReport]:
         """What the loss of an optimizer's first step did not reach, the second may have reached."""
         late, self._late, new = self._late, [], []

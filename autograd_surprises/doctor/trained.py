@@ -71,6 +71,19 @@ def parameters_of(optimizer: Optimizer) -> list[torch.Tensor]:
     return []
 
 
+def waiting_scheduler(optimizer: Optimizer) -> str:
+    """The kind of a learning rate scheduler of this optimizer that has made no step, or "".
+
+    >>> sgd = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+    >>> scheduler = torch.optim.lr_scheduler.LambdaLR(sgd, lambda step: step / 10)
+    >>> waiting_scheduler(sgd)
+    'LambdaLR'
+    """
+    (schedulers,) = _things(torch.optim.lr_scheduler.LRScheduler)
+    mine = (each for each in schedulers if getattr(each, "optimizer", None) is optimizer)
+    return next((type(each).__name__ for each in mine if each.last_epoch == 0), "")
+
+
 def frozen_optimizers() -> list[Optimizer]:
     """The optimizers that hold parameters, none of which requires a gradient.
 

@@ -8,14 +8,16 @@ import torch
 from torch.optim import Optimizer
 
 from autograd_surprises.doctor.first_steps import FirstSteps
+from autograd_surprises.doctor.late_steps import LateSteps
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.rounded_updates import RoundedUpdates
-from autograd_surprises.doctor.trained import parameters_of, trained_by
+from autograd_surprises.doctor.trained import parameters_of, trained_by, waiting_scheduler
 from autograd_surprises.recording.setup_lines import built_at
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.untrained import (
     HOLDS_FROZEN,
     NO_LOSS,
+    RATE_HAS_FALLEN,
     SKIPPED,
     UNMOVED,
     UPDATES_LOST,
@@ -47,6 +49,7 @@ class Updates:
     def __init__(self, model: torch.nn.Module | None = None):
         self._model = model
         self._first: WeakKeyDictionary[Optimizer, FirstSteps] = WeakKeyDictionary()
+        self._late: WeakKeyDictionary[Optimizer, LateSteps] = WeakKeyDictionary()
         self._rounded: WeakKeyDictionary[Optimizer, RoundedUpdates] = WeakKeyDictionary()
         # The optimizer may be gone at the end.
         self._so_far: dict[FirstSteps | RoundedUpdates, IdleOptimizer] = {}
@@ -56,9 +59,13 @@ class Updates:
         """Its step() is about to run."""
         self._first.setdefault(optimizer, FirstSteps()).before(optimizer)
         self._rounded.setdefault(optimizer, RoundedUpdates()).before(optimizer)
+        self._late.setdefault(optimizer, LateSteps()).before(optimizer)
 
     def after(self, optimizer: Optimizer) -> IdleOptimizer | None:
         """Its step() is done: what it did not do, once that is certain."""
+        fallen = self._late[optimizer].after(optimizer) if optimizer in self._late else None
+        if fallen is not None:
+            return self._stopped(optimizer, fallen)
         rounded = self._rounded.get(optimizer)
         if rounded is not None:
             judged = rounded.after(optimizer)
@@ -83,6 +90,11 @@ class Updates:
         """Those whose first step moved nothing, since no loss had reached what they hold."""
         return [o for o, first in self._first.items() if first.unreached and not first.over]
 
+    @property
+    def reached_any(self) -> bool:
+        """Has anything that an optimizer holds got a gradient?"""
+        return any(first.reached for first in self._first.values())
+
     def may_come(self, parameter: torch.Tensor, steps: int = 2) -> bool:
         """Has the optimizer that holds it made fewer steps than these?"""
         holding = [first for first in self._first.values() if id(parameter) in first.held]
@@ -100,6 +112,12 @@ class Updates:
             return IdleOptimizer(f"no loss reaches what {kind} holds", findings)
         alarms = sum(found.alarming for found in findings)
         return IdleOptimizer(f"{kind} does not move {alarms} of {len(held)} parameters", findings)
+
+    def _stopped(self, optimizer, fallen):
+        kind = type(optimizer).__name__
+        built = (("the optimizer was built at", built_at(optimizer)),)
+        found = RATE_HAS_FALLEN.finding(fallen).about(kind, "not trained", built)
+        return IdleOptimizer(f"{kind} does not move anything any more", [found])
 
     def _hardly_moved(self, optimizer, rounded):
         """Weights in 16 bits of which few elements move."""
@@ -124,7 +142,10 @@ class Updates:
             no_loss = NO_LOSS.finding(Idle(kind, first.steps))
             pairs = [(p, no_loss) for p in held if p.requires_grad]
         else:
-            pairs = [(p, UNMOVED.first(fact).finding(fact)) for p, fact in first.unmoved(optimizer)]
+            unmoved = first.unmoved(optimizer)
+            waiting = waiting_scheduler(optimizer) if unmoved else ""
+            facts = [(p, fact._replace(waiting=waiting)) for p, fact in unmoved]
+            pairs = [(p, UNMOVED.first(fact).finding(fact)) for p, fact in facts]
         return self._named(optimizer, pairs, "none" if first.unreached else "not trained")
 
     def _named(self, optimizer, pairs, status):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,6 +17,7 @@ from autograd_surprises.doctor.diagnosis import description, examine
 from autograd_surprises.doctor.errors import finding_of_error
 from autograd_surprises.doctor.first_steps import EARLY
 from autograd_surprises.doctor.interception import Interception
+from autograd_surprises.doctor.replicas import Replicas
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.step_reports import StepReport, StepReports
 from autograd_surprises.doctor.trained import frozen_optimizers, parameters_of, trained_by
@@ -24,7 +26,7 @@ from autograd_surprises.recording.forward_calls import is_finite
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.recording.setup_lines import built_at
-from autograd_surprises.several_processes import SPREAD, alone, is_spread, why_not_alone
+from autograd_surprises.several_processes import alone, rank_and_size, why_not_alone
 from autograd_surprises.show.findings import listed
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.untrained import ALL_FROZEN, Held
@@ -32,6 +34,9 @@ from autograd_surprises.symptoms.untrained import ALL_FROZEN, Held
 WAIT = 10  # steps, at most, for the first loss of a second optimizer, before its first step
 BORROWED = "; not recorded, so the lines are those of an earlier step with the same graph"
 UNRECORDED = "; not recorded, so no lines are known: --steps {0} or watch(steps=[{0}]) records it"
+EXAMINE = "--steps {0} or watch(steps=[{0}]) examines this step with its lines"
+SIZES = "; the sizes of its gradients and updates are watched: of the part in this process"
+ELSEWHERE = ". Another process may have made them: see what the doctor says there"
 RECORD = "--steps {0} or watch(steps=[{0}]) records this step, and names its lines"
 FEW = 3  # optimizers for which one loss is examined
 
@@ -85,8 +90,10 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._more = False  # is the first loss of another optimizer still to come?
         self._patience = WAIT  # until this step
         self._by_hand = False  # is there no optimizer?
+        self._reaches = True  # does the latest loss reach what an optimizer holds?
         self._optimized = False  # did one make a step, perhaps within a backward?
         self._scaled = False  # is there a GradScaler?
+        self._unexamined = ""  # why the latest backward could not be examined
         self._bad = False  # was the latest loss or gradient not finite?
         self._norms: WeakKeyDictionary = WeakKeyDictionary()  # by optimizer
         self._graphs: list[SameGraph] = []  # of the latest losses that were recorded
@@ -95,6 +102,9 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._reports = StepReports(self.steps, self._updates)
         self._unseen = "no step that was asked for was seen"  # why none is examined
         self._names: dict[int, str] = {}  # of parameters, by id
+        self.processes = (0, 1)  # the rank of this one, and how many train together
+        self.replicas = Replicas()
+        self.seconds = 0.0  # that examinations took
 
     @property
     def reports(self) -> list[StepReport]:
@@ -111,7 +121,9 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         """How many steps there were, which were examined, and what was found."""
         if not self.step:
             return "no training step was seen: nothing called backward() of a tensor"
+        rank, size = self.processes
         steps = f"{self.step} {'step' if self.step == 1 else 'steps'}"
+        steps = f"rank {rank} of {size}: {steps}" if size > 1 else steps
         examined = [str(step) for step in sorted({each.step for each in self.reports})]
         rows = [f"{steps}, examined: {listed(examined, most=8) or 'none'}"]
         bad = [each for each in self.reports if not each.healthy]
@@ -176,8 +188,10 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     def before_backward(self, roots, weights, inputs, frame):
         if self._stepped:
             self.step, self._stepped, self._backwards = self.step + 1, False, 0
+            self.processes = rank_and_size()
             self._reached_now = set()
         self._backwards += 1
+        self._unexamined = ""
         self.loss = roots[0].detach()
         finite = self._finite = all(map(is_finite, roots))
         turned, self._bad = not finite and not self._bad, self._bad or not finite
@@ -189,8 +203,12 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if (turned or self._recording) and len(roots) == 1:
             with self._careful():
                 self._examine(roots[0], weights, inputs, frame, finite)
+        bad = f"the loss is {'nan' if turned and self.loss.isnan().any() else 'inf'}"
+        if turned and self._unexamined:
+            text = f"{bad}; the cause is not known, because {self._unexamined}"
+            self._alarm(bad, "loss", bad.split()[-1], text, "watch the same step in one process")
         if turned and self._reports.pending:
-            self._why = f"the loss is {'nan' if self.loss.isnan().any() else 'inf'}"
+            self._why = bad
             if not self._recording:
                 self._why += BORROWED if self._borrowed else UNRECORDED.format(self.step)
             self._publish()
@@ -217,6 +235,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if not self._busy and (self.optimizer is None or optimizer is self.optimizer):
             with self._careful():
                 self._updates.before(optimizer)
+                if self.processes[1] > 1:
+                    self.replicas.before(optimizer)
 
     def after_optimizer(self, optimizer):
         self._optimized = True
@@ -237,6 +257,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         idle = None
         with self._careful():
             idle = self._updates.after(optimizer)
+            self.replicas.after(optimizer, self._names)
         if self._norms[optimizer] is not None:
             self._end_of_step(suspects)
         if idle is not None:
@@ -253,8 +274,6 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
 
     def _look_at_gradients(self, seen, optimizer, parameters):
         """Alarms, and the parameters that the next step has to be examined for."""
-        if any(map(is_spread, parameters)):
-            self._trouble(SPREAD)
         with torch.no_grad():
             now = norms(parameters)
         # A fused optimizer gets scaled gradients, and skips a step with inf or NaN by itself.
@@ -265,13 +284,17 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             finite = [i for i, norm in enumerate(now) if norm is not None and i not in spoiled]
             if finite:
                 of_all += f"; finite are {self._named(finite, parameters)}"
-            self._alarm("gradients are not finite", "nan", of_all, spoiled, parameters)
+            if self.processes[1] > 1:
+                of_all += ELSEWHERE
+            names = self._named(spoiled, parameters)
+            self._alarm("gradients are not finite", names, "nan", of_all)
         self._bad = bool(spoiled) or not self._finite
         times = 0.0 if spoiled else seen.exploded(now)
         if times:
             largest = sorted(range(len(now)), key=lambda i: -(now[i] or 0.0))[:3]
             text = f"the gradients are {times:,.0f} times their usual size; these are the largest"
-            self._alarm("the gradients exploded", "exploding", text, largest, parameters)
+            names = self._named(largest, parameters)
+            self._alarm("the gradients exploded", names, "exploding", text)
         died = dict.fromkeys(seen.died(now), 1) | dict.fromkeys(seen.dead_for(EARLY), EARLY)
         return {} if self._bad else {id(parameters[i]): steps for i, steps in died.items()}
 
@@ -282,7 +305,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         leaves = backward.leaves if backward is not None else []
         harm = why_not_alone(backward.steps if backward is not None else ())
         if harm:
-            return self._trouble(harm)
+            return self._only_sizes(harm)
         # Another leaf may be new in each forward: embeddings that require a gradient.
         ids = ids_of(x for x in leaves if isinstance(x, torch.nn.Parameter)) or ids_of(leaves)
         if self.model is not None and ids and ids.isdisjoint(map(id, self.model.parameters())):
@@ -295,7 +318,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._reached |= ids
         self._reached_now |= ids
         trained = trained_by(leaves, frame, self.model, self.optimizer)
-        self._by_hand = not isinstance(trained.wrt, torch.optim.Optimizer)
+        self._reaches = isinstance(trained.wrt, torch.optim.Optimizer)
+        self._by_hand = not self._reaches and not trained.others
         self._scaled = trained.scaled
         if self._more and new and not self._why:
             self._why = "the first with another optimizer"
@@ -314,7 +338,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         with alone() as refused:
             report = examine(loss, wrt, trained.model, trained.optimizer, weights, source, frame)
         if refused:
-            return self._trouble(refused[0])
+            return self._only_sizes(refused[0])
         if self._recording and loss.grad_fn is not None:
             self._graphs = [SameGraph(loss.grad_fn, report.history), *self._graphs[:WAIT]]
         held = parameters_of(trained.optimizer) if trained.optimizer is not None else []
@@ -348,6 +372,9 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
                 )
 
     def _publish(self):
+        if not (self._reaches or self._by_hand or self._updates.reached_any):
+            self._unseen = "the loss reaches nothing that an optimizer holds"
+            self._reports.drop_healthy()
         new = self._reports.publish(self.step, self._why, self._suspects, self._backwards)
         self._report(new)
 
@@ -355,10 +382,9 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         for each in new:
             self.reported(each)
 
-    def _alarm(self, why, status, sentence, positions, parameters):
+    def _alarm(self, why, names, status, sentence, fix=""):
         """A report without an examination."""
-        fix = f"--steps {self.step} or watch(steps=[{self.step}]) examines this step with its lines"
-        names = self._named(positions, parameters)
+        fix = fix or EXAMINE.format(self.step)
         found = Finding(names, status, why.replace(" ", "-"), sentence, fix=fix)
         report = Report(description(self.loss), (found,), None, History(), {})
         self._report(self._reports.add(StepReport(self.step, why, report)))
@@ -370,10 +396,16 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     @contextmanager
     def _careful(self):
         """What goes wrong in here must not end the training."""
+        start = time.perf_counter()
         try:
             yield
         except Exception as error:
             self._trouble(f"{type(error).__name__}: {error}")
+        self.seconds += time.perf_counter() - start
+
+    def _only_sizes(self, why):
+        self._unexamined = why
+        self._trouble(f"{why}{SIZES}")
 
     def _trouble(self, why):
         if not any(text.endswith(f": {why}") for text in self._troubles):

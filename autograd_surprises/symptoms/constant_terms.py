@@ -12,7 +12,13 @@ from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.rule import Rule
 
-BY_ACCIDENT = {"copy", "integer", "no-derivative", "escape"}  # a term of the loss is never meant so
+BY_ACCIDENT = {
+    "copy",
+    "integer",
+    "no-create-graph",
+    "no-derivative",
+    "escape",
+}  # a term of the loss is never meant so
 MAYBE_MEANT = {"detach", "data", "no-grad"}
 
 

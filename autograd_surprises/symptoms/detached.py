@@ -117,6 +117,19 @@ DETACHED.add(
     when=_called("Parameter"),
 )
 
+
+def _inside_torch(lost: LostHistory) -> bool:
+    file = lost.caller.co_filename if lost.caller else ""
+    return lost.call == "detach" and file.startswith(TORCH_FOLDER)
+
+
+DETACHED.add(
+    "detach/inside-torch",
+    "a function of PyTorch that is called here returns copies, without their history",
+    "train what it returns: pass that to the optimizer",
+    when=_inside_torch,
+)
+
 DETACHED.add(
     "detach/call",
     ".detach() returns the same numbers without their history",

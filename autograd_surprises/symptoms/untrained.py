@@ -81,6 +81,7 @@ HOLDS_FROZEN = Rule(
     alarm=False,
 )
 
+
 class Held(NamedTuple):
     """An optimizer, and how many parameters it holds.
 
@@ -131,6 +132,7 @@ class Unmoved(NamedTuple):
     rate    the learning rate, if it is known
     others  do others move that this optimizer holds?
     early   may a later step with a larger learning rate move it?
+    waiting the kind of a scheduler of this optimizer that has made no step, or ""
 
     >>> UNMOVED.first(Unmoved(2, 1e-6, torch.bfloat16, others=False, early=False)).cause
     'lost-update'
@@ -141,6 +143,7 @@ class Unmoved(NamedTuple):
     dtype: torch.dtype
     others: bool
     early: bool
+    waiting: str = ""
 
     @property
     def known_rate(self) -> str:
@@ -175,6 +178,14 @@ UNMOVED.add(
 )
 
 UNMOVED.add(
+    "learning-rate/no-step",
+    "the learning rate is 0, and {waiting}, which sets it, has made no step: none of its elements "
+    "changed in {steps} steps of the optimizer",
+    "call scheduler.step() after each optimizer.step()",
+    when=lambda facts: facts.rate == 0 and facts.waiting != "",
+)
+
+UNMOVED.add(
     "learning-rate/all",
     "the learning rate is 0: none of its elements changed in {steps} steps of the optimizer",
     "set lr, or look at what the scheduler makes of it",
@@ -197,6 +208,26 @@ UNMOVED.add(
     "probably each update, with a learning rate{known_rate}, is too small for {dtype} and is "
     "rounded away",
     "take a larger learning rate, or look for what makes the gradient so small",
+)
+
+
+class Fallen(NamedTuple):
+    """The learning rate of the first step and of this one, which moved nothing.
+
+    >>> RATE_HAS_FALLEN.finding(Fallen(0.1, 1e-17, 17)).cause
+    'learning-rate'
+    """
+
+    first: float
+    rate: float
+    step: int
+
+
+RATE_HAS_FALLEN = Rule(
+    "learning-rate/fallen",
+    "its learning rate has fallen from {first:g} to {rate:.1g}: step {step} and the one before "
+    "changed no parameter at all",
+    "look at the scheduler: is its step() called for each batch, though it counts epochs?",
 )
 
 

@@ -132,7 +132,10 @@ def _joined(several, without=()):
         first_of(
             (each for went in several for each in went.detached), lambda e: not e.rule.avoidable
         ),
-        first_of((each for went in several for each in went.left_torch), lambda e: e.lost.decides),
+        first_of(
+            (each for went in several for each in went.left_torch),
+            lambda e: (e.lost.decides, not e.rule.avoidable),
+        ),
         max((went.end for went in several), default=-1),
     )
 

@@ -1,12 +1,17 @@
 """Where processes work together in a backward, the doctor stands back before it communicates."""
 
+import json
+import os
 from pathlib import Path
 
 import pytest
 import torch
 import torch.distributed as dist
 
-from autograd_surprises import explain, watch
+from autograd_surprises import explain, ranks, watch
+from autograd_surprises.doctor.replicas import diverged
+from autograd_surprises.doctor.watching import SIZES
+from autograd_surprises.ranks import file_of_rank, of_other_ranks
 from autograd_surprises.report_card import pair
 from autograd_surprises.several_processes import FREED, SPREAD, STATIC, WAITS
 
@@ -61,15 +66,28 @@ def test_two_processes_train_as_without_watch(results, case, kind):
 @pytest.mark.parametrize("case", REASONS)
 @pytest.mark.parametrize("kind", ["", ", nan"])
 def test_why_it_stands_back_is_said_once_and_that_is_not_healthy(results, case, kind):
-    *_, healthy, said = compared(results[0], case + kind)
-    assert not healthy
-    assert f"step 1 could not be examined: {REASONS[case]}" in said.splitlines()
-    assert said.count("could not be examined") == 1
+    for rank in range(2):
+        *_, healthy, said = compared(results[rank], case + kind)
+        assert not healthy and said.startswith(f"rank {rank} of 2: 4 steps")
+        assert f"step 1 could not be examined: {REASONS[case]}{SIZES}" in said.splitlines()
+        assert said.count("could not be examined: ") == 1
+
+
+@pytest.mark.parametrize("case", REASONS)
+def test_sizes_are_watched_all_the_same(results, case):
+    """One process has a loss of NaN; what is added up makes the gradients of both NaN."""
+    apart = case in ("tensor_parallel", "spread_loss")  # where the parts differ, one step later
+    *_, said = compared(results[0], f"{case}, nan")
+    assert "first bad step: 3 (the loss is nan" in said or case == "spread_loss"
+    *_, said = compared(results[1], f"{case}, nan")
+    assert f"first bad step: {4 if apart else 3} (" in said
+    assert "Another process may have made them" in said or case == "tensor_parallel"
 
 
 def test_what_processes_only_average_afterwards_is_examined(results):
-    *_, healthy, said = compared(results[0], "parallel")
-    assert healthy and said.startswith("4 steps, examined: 1;")
+    for rank in range(2):
+        *_, healthy, said = compared(results[rank], "parallel")
+        assert healthy and said.startswith(f"rank {rank} of 2: 4 steps, examined: 1;")
     *_, healthy, said = compared(results[0], "parallel, nan")
     assert not healthy and "first bad step: 3 (the loss is nan" in said
     *_, said = compared(results[0], "static_parallel, nan")
@@ -80,10 +98,76 @@ def test_a_script_ends_as_without_the_doctor(results):
     plain, *_ = compared(results[0], "sharded, nan")
     code, said, reported = results[0]["script"]
     assert (code, said) == (5, f"{plain}\n")
-    assert reported.splitlines() == [
-        "autograd_surprises: 4 steps, examined: none",
-        f"step 1 could not be examined: {SPREAD}",
+    assert reported.startswith("autograd_surprises: rank 0, step 3 (the loss is nan)")
+    assert "autograd_surprises: rank 0 of 2: 4 steps, examined: 3" in reported
+    assert reported.endswith(f"step 1 could not be examined: {SPREAD}{SIZES}\n")
+
+
+BY_HAND = """
+import sys, time
+import torch
+import torch.distributed as dist
+from torch import nn
+
+rank, meeting, averaged = int(sys.argv[1]), sys.argv[2], sys.argv[3] == "averaged"
+dist.init_process_group("gloo", f"file://{meeting}", rank=rank, world_size=2)
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+torch.manual_seed(rank)
+for step in range(4):
+    loss = model(torch.randn(8, 4)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    for p in model.parameters() if averaged else ():
+        dist.all_reduce(p.grad)
+        p.grad /= 2
+    optimizer.step()
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize("averaged", ["averaged", "apart"])
+def test_each_process_reports_and_rank_0_says_what_the_other_found(averaged, tmp_path, monkeypatch):
+    (tmp_path / "by_hand.py").write_text(BY_HAND)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    running, logs = [], [tmp_path / f"log{rank}" for rank in range(2)]
+    for rank, log in enumerate(logs):
+        monkeypatch.setenv("RANK", str(rank))
+        words = f"-m autograd_surprises --json {tmp_path}/found.json {tmp_path}/by_hand.py"
+        arguments = [*words.split(), str(rank), f"{tmp_path}/meeting", averaged]
+        running.append(pair.start(arguments, log))
+    assert [process.wait(timeout=120) for process in running] == [0, 0]
+    said, other = (log.read_text() for log in logs)
+    assert "rank 0 of 2: 4 steps, examined: 1; nothing bad was found" in said
+    assert "nothing bad" not in other, "the others speak only if something is bad"
+    found = [
+        json.loads((tmp_path / name).read_text()) for name in ("found.json", "found.rank1.json")
     ]
+    assert [each["healthy"] for each in found] == [True, True]
+    names = diverged(*(each["weights"] for each in found))
+    assert names == ([] if averaged == "averaged" else ["weight", "bias"])
+
+
+def test_what_other_ranks_wrote_is_read_and_what_is_old_or_broken_is_not(tmp_path):
+    file = tmp_path / "found.json"
+    bad = {"healthy": False, "summary": "rank 1 of 4: 3 steps", "weights": {"w": [1, 2]}}
+    for rank, text in enumerate([json.dumps(bad), '{"healthy": ', json.dumps(bad)], 1):
+        Path(file_of_rank(str(file), rank)).write_text(text)
+    os.utime(file_of_rank(str(file), 3), (1, 1))
+    start = file.with_name("found.rank1.json").stat().st_mtime
+    lines = [*of_other_ranks(str(file), 4, {"w": [1, 3]}, start, 0.0)]
+    assert lines[0] == "rank 1 of 4: 3 steps" and lines[1].startswith("rank 1: w had the same")
+    assert lines[2:] == ["rank 2: no report so far", "rank 3: no report so far"]
+
+
+def test_who_never_writes_is_not_waited_for_longer_than_the_doctor_took(tmp_path, monkeypatch):
+    slept = []
+    monkeypatch.setattr(ranks.time, "monotonic", lambda: sum(slept))
+    monkeypatch.setattr(ranks.time, "sleep", slept.append)
+    assert len([*of_other_ranks(str(tmp_path / "found.json"), 5, {}, 0.0, 1.0)]) == 4
+    assert 0.9 < sum(slept) < 1.1, "for all of them together"
 
 
 def test_a_parameter_whose_memory_is_freed_is_not_read():

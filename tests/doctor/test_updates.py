@@ -373,6 +373,33 @@ def master_weights_of_bfloat16():
                 p.copy_(master)
 
 
+def scheduled(scheduler, steps, each_step=True, lr=0.1):
+    model = network(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    after = [scheduler(optimizer)]
+    regression(model, optimizer, steps, after if each_step else ())
+
+
+@bug("not trained", "learning-rate/no-step")
+def a_warm_up_whose_scheduler_makes_no_step():
+    scheduled(lambda optimizer: warmed_up(optimizer, 10), 20, each_step=False)
+
+
+@bug("not trained", "learning-rate/fallen")
+def a_scheduler_for_epochs_that_is_called_for_batches():
+    scheduled(lambda optimizer: torch.optim.lr_scheduler.StepLR(optimizer, 3), 70)
+
+
+@healthy
+def a_cosine_that_ends_at_zero():
+    scheduled(lambda optimizer: torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 33), 33)
+
+
+@healthy
+def a_learning_rate_that_falls_and_moves_all_the_same():
+    scheduled(lambda optimizer: torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.7), 34)
+
+
 @noted("learning-rate/one-group")
 def a_group_that_is_frozen_by_its_learning_rate():
     model = network(4, 4, 1)

@@ -1,4 +1,4 @@
-"""One of two processes that train together, and rank 0 is watched: for test_several_processes.py.
+"""One of two processes that train together and are watched: for test_several_processes.py.
 
 python trained_together.py RANK FOLDER; without arguments, a training script.
 """
@@ -143,8 +143,8 @@ def compared(rank):
             except Exception as error:  # this version of torch cannot do it in either process
                 found[make.__name__ + name] = f"{type(error).__name__}: {error}"
                 continue
-            seen, w = losses_of(make, unwatched if rank else context, bad)
-            found[make.__name__ + name] = plain, seen, rank == 0 and w.healthy, str(w)
+            seen, w = losses_of(make, context, bad)
+            found[make.__name__ + name] = plain, seen, w.healthy, str(w)
             del w
             gc.collect()  # modules with FSDP
     return found
