@@ -62,10 +62,11 @@ class GradientNorms:
         [[], [1], [], []]
         """
         alive = {i for i, norm in enumerate(now) if norm}
-        gone = self._alive - alive - self._intermittent
+        died = self._alive - alive
+        gone = died - self._intermittent
         self._intermittent |= self._dead.keys() & alive
         self._dead = {i: steps + 1 for i, steps in self._dead.items() if i not in alive}
-        self._dead |= dict.fromkeys(gone, 1)
+        self._dead |= dict.fromkeys(died, 1)
         self._alive = alive
         return sorted(gone)
 

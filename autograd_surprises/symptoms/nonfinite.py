@@ -29,8 +29,9 @@ def _is_left_out(step: BackwardStep) -> bool:
 MASKED_TOO_LATE = StepRule(
     "masked-too-late/proven",
     "0 times an infinite derivative is NaN: a gradient of 0 arrived at {operation}, probably "
-    "because its result is masked, or multiplied by 0, afterwards",
-    "make the INPUT safe first, then mask: torch.where(ok, f(torch.where(ok, x, 1.0)), 0.0)",
+    "because its result is masked, multiplied by 0, or squared where it is 0, afterwards",
+    "make the INPUT safe first, then mask: torch.where(ok, f(torch.where(ok, x, 1.0)), 0.0); for a "
+    "distance, add a small eps under the root",
     "nan.where",
     on={"": _is_masked_afterwards},
 )

@@ -157,4 +157,7 @@ def lost_behind(history: History, states: Iterable[int]) -> list[tuple[str, Wher
         ]
         if found:
             break
+    if not found and states:  # then numbers may have left torch, and come back in another tensor
+        left = [call for call in history.calls if any(e.leaves_torch for e in call.lost.values())]
+        found = [("numbers left torch, maybe on the way, at", call.where) for call in left]
     return list(dict.fromkeys(found))[:MOST]

@@ -49,6 +49,36 @@ CHANGED_GRADIENT = StepRule(
     on={"": lambda step: step.is_users and step.changed},
 )
 
+
+def _ignores_its_gradient(step: BackwardStep) -> bool:
+    """Does its code never read what arrives, and is that not just a gradient of 1?"""
+    if not step.is_users or not any(size.nonzero for size in step.leaving if size):
+        return False
+    code = inspect.unwrap(step.own.backward).__code__
+    given = code.co_varnames[1 : code.co_argcount]
+    takes_more = bool(code.co_flags & inspect.CO_VARARGS)
+    is_one = all(size.l1 == size.total for size in step.arriving if size)
+    return bool(given) and not (takes_more or is_one or any(_reads(code, n) for n in given))
+
+
+def _reads(code, name):
+    """Does this code, or code inside it, load a variable of this name?"""
+    loads = (each.argval for each in dis.get_instructions(code) if each.opname.startswith("LOAD_"))
+    inside = (each for each in code.co_consts if isinstance(each, CodeType))
+    # From Python 3.13 on, one instruction may load two.
+    own = any(name == loaded or (isinstance(loaded, tuple) and name in loaded) for loaded in loads)
+    return own or any(_reads(each, name) for each in inside)
+
+
+IGNORED_GRADIENT = StepRule(
+    "ignored-gradient",
+    "the backward of {whose} Function {own_name} does not use the gradient that arrives, and this "
+    "one is not 1: whatever follows in the loss, such as a weight or a mean, has no effect on it",
+    "multiply by it: return grad_output * ...",
+    "function.inputs",
+    on={"": _ignores_its_gradient},
+)
+
 OWN_FUNCTION = StepRule(
     "own-function",
     "your own backward: explain does not check whether it is the derivative",
@@ -66,7 +96,11 @@ def probabilities_made_by(node: Node) -> Node | None:
     >>> probabilities_made_by(loss.grad_fn).name()
     'SoftmaxBackward0'
     """
-    for maker in only_way(node.next_functions[0][0]):
+    return _probabilities_from(node.next_functions[0][0])
+
+
+def _probabilities_from(node):
+    for maker in only_way(node):
         kind = kind_of(name_of(maker))
         traits = traits_of(kind)
         if traits.probabilities:
@@ -86,6 +120,10 @@ def _averages(node):
 
 def _gets_probabilities(step: BackwardStep) -> bool:
     return step.own is None and probabilities_made_by(step.node) is not None
+
+
+def _kl_div_gets_probabilities(step: BackwardStep) -> bool:
+    return step.called == "kl_div" and any(_probabilities_from(node) for node, _ in step.edges)
 
 
 def _are_probabilities(step: BackwardStep) -> bool:
@@ -121,6 +159,14 @@ EXPECTED.add(
     "-p, not -log p, and a sample that is far off gets almost no gradient",
     "use log_softmax instead of softmax, or pass the raw scores to cross_entropy",
     on={"picks_targets": _are_probabilities},
+)
+
+EXPECTED.add(
+    "kl-div-of-probabilities",
+    "kl_div gets probabilities, and expects their logarithms: the loss is no divergence, and may "
+    "be negative",
+    "use log_softmax instead of softmax, for the first argument",
+    on={"Mul Sub": _kl_div_gets_probabilities},
 )
 
 MODULE_BACKWARD = Rule(
@@ -207,6 +253,10 @@ def probably_wrong(exam: Examination) -> list[Finding]:
         if CHANGED_GRADIENT.fits(step):
             found.append(
                 CHANGED_GRADIENT.finding(step).about(step.own_name, "wrong", at(step, "applied at"))
+            )
+        if IGNORED_GRADIENT.fits(step):
+            found.append(
+                IGNORED_GRADIENT.finding(step).about(step.own_name, "wrong", at(step, "applied at"))
             )
         for rule in EXPECTED:
             if rule.fits(step):

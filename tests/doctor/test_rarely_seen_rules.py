@@ -250,6 +250,8 @@ ABOUT_THE_LOSS = [
     ("forward-nonfinite/made-here", [1e30, 1e30], lambda x: x.cumprod(0)),
     ("empty-selection/all-ignored", torch.zeros(2, 3),
      lambda x: F.cross_entropy(x, rows(-100, -100))),
+    ("kl-div-of-probabilities", torch.zeros(2, 3),
+     lambda x: F.kl_div(x.softmax(1), torch.ones(2, 3) / 3, reduction="sum")),
     ("double-softmax/with-logits", torch.randn(2, 6), lambda x: F.binary_cross_entropy_with_logits(
         x.sigmoid().split(3, 1)[0], torch.ones(2, 3))),
     ("no-history/inference-mode", [1.0], in_inference_mode),

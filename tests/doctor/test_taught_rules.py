@@ -19,7 +19,7 @@ TAUGHT = {
     "codebook.straight-through": "straight-through",
     "freezing.module": "module-flag",
     "function.gradcheck": "own-backward own-function",
-    "function.inputs": "inside-function module-backward not-an-argument returned-none",
+    "function.inputs": "ignored-gradient inside-function module-backward not-an-argument returned-none",
     "half": "underflow/float16 underflow/float16-mostly underflow/tiny underflow/zero",
     "half.bfloat16": "lost-update/half lost-update/partly",
     "half.skipped": "skipped-steps",

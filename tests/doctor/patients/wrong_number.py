@@ -306,3 +306,41 @@ def distances_of_all_pairs():
     target = torch.randn(8)
     loss = (log_prob.unsqueeze(1) - target).square().mean()  # each with each is meant
     return Visit(loss, policy)
+
+
+@patient(
+    "a backward that does not use the gradient that arrives",
+    status="wrong", cause="ignored-gradient",
+)  # fmt: skip
+def slope_alone():
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return 2 * x
+
+    weight = torch.ones(2, requires_grad=True)
+    loss = Square.apply(weight).mean()  #!
+    return Visit(loss, {"weight": weight})
+
+
+@cured("slope_alone")
+def slope_times_gradient():
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return [2 * x * grad_output for x in ctx.saved_tensors][0]  # read in an inner scope
+
+    weight = torch.ones(2, requires_grad=True)
+    loss = Square.apply(weight).mean()
+    return Visit(loss, {"weight": weight})
