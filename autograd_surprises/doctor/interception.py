@@ -1,11 +1,11 @@
-"""Calls of backward() and of an optimizer's step(), seen from outside."""
+"""Calls of backward(), of an optimizer's step() and of clipping, seen from outside."""
 
 import functools
 import inspect
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from types import FrameType
 
@@ -50,6 +50,9 @@ class Interception:
 
     def after_optimizer(self, optimizer: Optimizer):
         """An optimizer's step() is done."""
+
+    def before_clipping(self, parameters: Iterable[torch.Tensor], frame: FrameType):
+        """The gradients of these are about to be clipped; `frame` called for it."""
 
     def abandon(self):
         """Stop without a word, in a child process."""
@@ -130,9 +133,24 @@ def _watched(original, active):
     return backward
 
 
+def _clipping(original, active):
+    @functools.wraps(original)
+    def clip(parameters, *args, **kwargs):
+        mine = [each for each in _active if each._thread == threading.get_ident()]
+        if active and mine:
+            parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+            with _unseen():
+                mine[-1].before_clipping(parameters, sys._getframe(1))
+        return original(parameters, *args, **kwargs)
+
+    return clip
+
+
 PATCHES = Patches(
     (torch.Tensor, "backward", _watched),
     (torch.autograd, "backward", _watched),
+    (torch.nn.utils, "clip_grad_norm_", _clipping),
+    (torch.nn.utils, "clip_grad_value_", _clipping),
 )
 
 

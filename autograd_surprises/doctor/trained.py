@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import torch
 from torch import nn
+from torch.amp.grad_scaler import OptState
 from torch.optim import Optimizer
 
 from autograd_surprises.recording.setup_lines import stand_in
@@ -82,6 +83,31 @@ def waiting_scheduler(optimizer: Optimizer) -> str:
     (schedulers,) = _things(torch.optim.lr_scheduler.LRScheduler)
     mine = (each for each in schedulers if getattr(each, "optimizer", None) is optimizer)
     return next((type(each).__name__ for each in mine if each.last_epoch == 0), "")
+
+
+def scale_of(parameters: Iterable[torch.Tensor]) -> float:
+    """By what a GradScaler has multiplied the gradients of these, and has not divided them again.
+
+    >>> layer, scaler = nn.Linear(2, 1), torch.amp.GradScaler("cpu", init_scale=8.0)
+    >>> sgd = torch.optim.SGD(layer.parameters(), lr=0.1)
+    >>> scaler.scale(layer(torch.ones(2)).sum()).backward()
+    >>> scale_of(layer.parameters())
+    8.0
+    >>> scaler.unscale_(sgd)
+    >>> scale_of(layer.parameters())
+    1.0
+    """
+    known = {id(parameter) for parameter in parameters}
+    scalers, optimizers = _things(torch.amp.GradScaler, Optimizer)
+    mine = [o for o in optimizers if known.intersection(map(id, parameters_of(o)))]
+    scales = [
+        scaler.get_scale()
+        for scaler in scalers
+        for optimizer in mine
+        if scaler.is_enabled()
+        and scaler._per_optimizer_states[id(optimizer)]["stage"] is OptState.READY
+    ]
+    return max(scales, default=1.0)
 
 
 def frozen_optimizers() -> list[Optimizer]:

@@ -20,16 +20,23 @@ from autograd_surprises.doctor.interception import Interception
 from autograd_surprises.doctor.replicas import Replicas
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.step_reports import StepReport, StepReports
-from autograd_surprises.doctor.trained import frozen_optimizers, parameters_of, trained_by
+from autograd_surprises.doctor.trained import (
+    frozen_optimizers,
+    parameters_of,
+    scale_of,
+    trained_by,
+)
 from autograd_surprises.doctor.updates import Updates
 from autograd_surprises.recording.forward_calls import is_finite
 from autograd_surprises.recording.history import History
+from autograd_surprises.recording.places import where_from
 from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.recording.setup_lines import built_at
 from autograd_surprises.several_processes import alone, rank_and_size, why_not_alone
 from autograd_surprises.show.findings import listed
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.untrained import ALL_FROZEN, Held
+from autograd_surprises.symptoms.wrong import CLIPPED_WHILE_SCALED, Scaled
 
 WAIT = 10  # steps, at most, for the first loss of a second optimizer, before its first step
 BORROWED = "; not recorded, so the lines are those of an earlier step with the same graph"
@@ -93,6 +100,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._reaches = True  # does the latest loss reach what an optimizer holds?
         self._optimized = False  # did one make a step, perhaps within a backward?
         self._scaled = False  # is there a GradScaler?
+        self._clipped = False  # was clipping seen?
         self._unexamined = ""  # why the latest backward could not be examined
         self._bad = False  # was the latest loss or gradient not finite?
         self._norms: WeakKeyDictionary = WeakKeyDictionary()  # by optimizer
@@ -229,6 +237,18 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     def after_backward(self):
         if self._by_hand:
             self._end_of_step({})
+
+    def before_clipping(self, parameters, frame):
+        if not self._scaled or self._clipped:
+            return
+        self._clipped = True
+        with self._careful():
+            scale = scale_of(parameters)
+            if scale > 1:
+                places = (("clipped at", where_from(frame)),)
+                found = CLIPPED_WHILE_SCALED.finding(Scaled(scale))
+                found = found.about("gradients", "wrong", places)
+                self._tell("the gradients were clipped while they were scaled", found)
 
     def before_optimizer(self, optimizer):
         self._optimized = True
@@ -385,7 +405,9 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     def _alarm(self, why, names, status, sentence, fix=""):
         """A report without an examination."""
         fix = fix or EXAMINE.format(self.step)
-        found = Finding(names, status, why.replace(" ", "-"), sentence, fix=fix)
+        self._tell(why, Finding(names, status, why.replace(" ", "-"), sentence, fix=fix))
+
+    def _tell(self, why, found):
         report = Report(description(self.loss), (found,), None, History(), {})
         self._report(self._reports.add(StepReport(self.step, why, report)))
 

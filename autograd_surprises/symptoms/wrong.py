@@ -32,6 +32,25 @@ ACCUMULATED = Rule(
     "wrong.accumulated",
 )
 
+
+class Scaled(NamedTuple):
+    """By what the gradients are multiplied.
+
+    >>> CLIPPED_WHILE_SCALED.finding(Scaled(65536.0)).cause
+    'clipped-while-scaled'
+    """
+
+    scale: float
+
+
+CLIPPED_WHILE_SCALED = Rule(
+    "clipped-while-scaled",
+    "the gradients were clipped while they were {scale:g} times as large, because of the "
+    "GradScaler: afterwards they are that much smaller than the limit",
+    "scaler.unscale_(optimizer) before you clip",
+    "half.unscale",
+)
+
 USED_TWICE = Rule(
     "accumulated/used-twice",
     "backward() added to a gradient that the optimizer had used already, and the optimizer used "

@@ -269,6 +269,8 @@ def use_every_patched_method():
     sgd = torch.optim.SGD(layer.parameters(), lr=0.1)
     layer(torch.ones(1, 2)).sum().backward()
     torch.autograd.backward(layer(torch.ones(1, 2)).sum())
+    nn.utils.clip_grad_norm_(layer.parameters(), 1.0)
+    nn.utils.clip_grad_value_(layer.parameters(), 1.0)
     with torch.inference_mode():
         torch.compile(torch.neg, backend="eager")(torch.ones(1))
     return built_at(sgd)

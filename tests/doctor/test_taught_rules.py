@@ -19,10 +19,12 @@ TAUGHT = {
     "codebook.straight-through": "straight-through",
     "freezing.module": "module-flag",
     "function.gradcheck": "own-backward own-function",
-    "function.inputs": "ignored-gradient inside-function module-backward not-an-argument returned-none",
+    "function.inputs": "ignored-gradient inside-function module-backward not-an-argument "
+    "returned-none",
     "half": "underflow/float16 underflow/float16-mostly underflow/tiny underflow/zero",
     "half.bfloat16": "lost-update/half lost-update/partly",
     "half.skipped": "skipped-steps",
+    "half.unscale": "clipped-while-scaled",
     "leaf.which": "frozen/integer",
     "nan": "nan-leaf nonfinite-data",
     "nan.overflow": "overflow/backward",

@@ -155,6 +155,20 @@ def scaled(steps, scales, fused=False):
         scaler.update(scales.get(step + 1))
 
 
+def clipped(unscaled, enabled=True, scale=2.0**16):
+    model = network(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=scale, enabled=enabled)
+    for _ in range(3):
+        optimizer.zero_grad()
+        scaler.scale(model(torch.rand(8, 4)).square().mean()).backward()
+        if unscaled:
+            scaler.unscale_(optimizer)
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+
+
 HUGE = 2.0**100  # as a scale, it makes each gradient in float16 infinite
 ALWAYS = {step: HUGE for step in range(9)}
 DETACHED, WAITING = ("none", "detach/call"), "a generator that waits for long"
@@ -371,6 +385,18 @@ def master_weights_of_bfloat16():
         with torch.no_grad():
             for master, p in zip(masters, model.parameters(), strict=True):
                 p.copy_(master)
+
+
+@bug("wrong", "clipped-while-scaled")
+def clipping_before_unscaling():
+    clipped(unscaled=False)
+
+
+@healthy
+def clipping_of_gradients_that_are_not_scaled():
+    clipped(unscaled=True)
+    clipped(unscaled=False, enabled=False)
+    clipped(unscaled=False, scale=1.0)
 
 
 def scheduled(scheduler, steps, each_step=True, lr=0.1):
