@@ -1,10 +1,11 @@
 """Gradients by backward(), which writes to .grad, where torch.autograd.grad cannot work."""
 
-import gc
 from collections.abc import Iterable
 
 import torch
 import torch.distributed as dist
+
+from autograd_surprises.recording.living import living
 
 
 def gradients_by_backward(
@@ -21,7 +22,7 @@ def gradients_by_backward(
     >>> gradients_by_backward((x * 3).sum(), None)[id(x)], x.grad
     (tensor([3., 3.]), None)
     """
-    alive = [thing for thing in gc.get_objects() if issubclass(type(thing), torch.Tensor)]
+    (alive,) = living(torch.Tensor)
     leaves = [tensor for tensor in alive if tensor.is_leaf and tensor.requires_grad]
     if any(getattr(leaf, "_post_accumulate_grad_hooks", None) for leaf in leaves):
         raise RuntimeError(f"{REFUSED}, and a hook of a parameter runs as soon as .grad is written")

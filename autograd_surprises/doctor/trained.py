@@ -1,6 +1,5 @@
 """What one loss trains: the model and the optimizers whose parameters are leaves of its graph."""
 
-import gc
 from collections.abc import Iterable
 from contextlib import suppress
 from types import FrameType
@@ -11,6 +10,7 @@ from torch import nn
 from torch.amp.grad_scaler import OptState
 from torch.optim import Optimizer
 
+from autograd_surprises.recording.living import living
 from autograd_surprises.recording.setup_lines import stand_in
 from autograd_surprises.recording.stack import names_on_stack
 
@@ -49,7 +49,7 @@ def trained_by(
     True
     """
     known = {id(leaf) for leaf in leaves}
-    optimizers, modules, scalers = _things(Optimizer, nn.Module, torch.amp.GradScaler)
+    optimizers, modules, scalers = living(Optimizer, nn.Module, torch.amp.GradScaler)
     optimizers = optimizers if optimizer is None else [optimizer]
     used = [o for o in optimizers if known.intersection(map(id, parameters_of(o)))]
     others = [parameters_of(o) for o in optimizers if o not in used]
@@ -80,7 +80,7 @@ def waiting_scheduler(optimizer: Optimizer) -> str:
     >>> waiting_scheduler(sgd)
     'LambdaLR'
     """
-    (schedulers,) = _things(torch.optim.lr_scheduler.LRScheduler)
+    (schedulers,) = living(torch.optim.lr_scheduler.LRScheduler)
     mine = (each for each in schedulers if getattr(each, "optimizer", None) is optimizer)
     return next((type(each).__name__ for each in mine if each.last_epoch == 0), "")
 
@@ -98,7 +98,7 @@ def scale_of(parameters: Iterable[torch.Tensor]) -> float:
     1.0
     """
     known = {id(parameter) for parameter in parameters}
-    scalers, optimizers = _things(torch.amp.GradScaler, Optimizer)
+    optimizers, scalers = living(Optimizer, torch.amp.GradScaler)
     mine = [o for o in optimizers if known.intersection(map(id, parameters_of(o)))]
     scales = [
         scaler.get_scale()
@@ -117,23 +117,13 @@ def frozen_optimizers() -> list[Optimizer]:
     >>> sgd in frozen_optimizers()
     True
     """
-    (optimizers,) = _things(Optimizer)
+    (optimizers,) = living(Optimizer)
     held = ((optimizer, parameters_of(optimizer)) for optimizer in optimizers)
     return [o for o, parameters in held if parameters and not any(map(_is_trained, parameters))]
 
 
 def _is_trained(parameter):
     return parameter.requires_grad
-
-
-def _things(*kinds):
-    """All objects of each of these kinds."""
-    found: dict[type, list] = {kind: [] for kind in kinds}
-    for thing in gc.get_objects():
-        for kind in kinds:
-            if issubclass(type(thing), kind):  # isinstance() would wake up lazy proxies
-                found[kind].append(thing)
-    return found.values()
 
 
 def _outermost(modules, known):

@@ -1,12 +1,12 @@
 """A tensor gets a gradient, but no optimizer updates it; or an optimizer makes steps in vain."""
 
-import gc
 from typing import NamedTuple
 
 import torch
 from torch import nn
 
 from autograd_surprises.graph import leaf_of, only_way
+from autograd_surprises.recording.living import living
 from autograd_surprises.recording.setup_lines import built_at, stored_at
 from autograd_surprises.recording.stack import held_tensors
 from autograd_surprises.symptoms.examination import Examination
@@ -309,12 +309,12 @@ def holders() -> tuple[set[int], set[int]]:
     [(False, True), (True, True)]
     """
     by_optimizers, by_modules = set(), set()
-    for thing in gc.get_objects():  # isinstance() would wake up lazy proxies
-        if issubclass(type(thing), torch.optim.Optimizer):
-            groups = vars(thing).get("param_groups", ())
-            by_optimizers.update(id(p) for group in groups for p in group["params"])
-        elif issubclass(type(thing), nn.Module):
-            by_modules.update(map(id, vars(thing).get("_parameters", {}).values()))
+    optimizers, modules = living(torch.optim.Optimizer, nn.Module)
+    for optimizer in optimizers:
+        groups = vars(optimizer).get("param_groups", ())
+        by_optimizers.update(id(p) for group in groups for p in group["params"])
+    for module in modules:
+        by_modules.update(map(id, vars(module).get("_parameters", {}).values()))
     return by_optimizers, by_modules
 
 

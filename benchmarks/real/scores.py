@@ -1,13 +1,19 @@
 """One step of the study: what the doctor says of it, what of that is untrue, what changed."""
 
+import time
 import warnings
 from dataclasses import dataclass, field
+from statistics import median
 
 from examined import judged, names_a_guilty_line, right, traced
 from healthy.step import Healthy
+from judging import seed
 from patients import Patient
 
+from autograd_surprises import trace
+
 SCREEN = 40  # lines that fit on one
+REPEATS = 5
 
 
 @dataclass
@@ -17,6 +23,7 @@ class Score:
     alarms   (status, cause) that the step should not get
     untrue   claims that plain torch refutes
     changed  what is not as it would be without the doctor
+    plain, explained  seconds of a forward and a backward pass, and of explain() (healthy steps)
     found    did one finding name the line and the cause? (of bugs)
     line, cause, second  the parts of that, and findings that blame something else
     """
@@ -28,6 +35,8 @@ class Score:
     alarms: list[str] = field(default_factory=list)
     untrue: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
+    plain: float = 0.0
+    explained: float = 0.0
     found: bool = False
     line: bool = False
     cause: bool = False
@@ -55,6 +64,27 @@ def score_healthy(case: Healthy, result: Score) -> None:
     result.lines = len(result.text.splitlines())
     result.alarms, result.untrue = judgement.alarms, judgement.untrue
     result.changed = judgement.changed
+    result.plain, result.explained = costs(case)
+
+
+def costs(case: Healthy) -> tuple[float, float]:
+    """Seconds of a forward and a backward pass, and of explain(); the first calls aside."""
+    seed()
+    step, plain, explained = case.build(), [], []
+    for _ in range(REPEATS + 1):
+        plain.append(seconds_of(lambda: step.compute().backward()))
+        with trace() as t:
+            loss = step.compute()
+        explained.append(
+            seconds_of(lambda t=t, loss=loss: t.explain(loss, step.model, optimizer=step.optimizer))
+        )
+    return median(plain[1:]), median(explained[1:])
+
+
+def seconds_of(act) -> float:
+    start = time.perf_counter()
+    act()
+    return time.perf_counter() - start
 
 
 def score_bug(case: Patient, result: Score) -> None:

@@ -475,9 +475,9 @@ def noise_before_a_speech_encoder():
 @patient(
     library="torch",
     thread="https://github.com/showlab/Olaf-World/issues/8",
-    cause=("detach", "dead-branch"),
-    missed="the detach is named, which is right as it is; that another term of the loss should "
-    "use the codebook is known to its author alone",
+    cause="straight-through",
+    missed_line="the straight-through estimator is named, and that the codes need a loss of their "
+    "own; which term of the loss should use them is known to its author alone",
 )
 def codebook_behind_the_straight_through():
     class VectorQuantizer(nn.Module):
