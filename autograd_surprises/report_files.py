@@ -89,6 +89,7 @@ def as_data(report: StepReport) -> dict:
                 "status": found.status,
                 "cause": found.cause,
                 "rule": found.rule,
+                "section": found.section,
                 "sentence": found.sentence,
                 "fix": found.fix,
                 "gradient": found.node,
