@@ -34,18 +34,14 @@ class LateSteps:
         if self._step == 1:
             self._rate = _rate(optimizer)
         late = max(FIRST, 1 << self._step.bit_length() - 1)
-        fallen = not self._over and _rate(optimizer) < FALLEN * self._rate
-        is_looked_at = fallen and self._step in (late, late + 1)
-        self._before = fingerprints(parameters_of(optimizer)) if is_looked_at else None
+        turn = self._step in (late, late + 1) and not self._over
+        fallen = turn and _rate(optimizer) < FALLEN * self._rate
+        self._before = fingerprints(parameters_of(optimizer)) if fallen else None
 
     def after(self, optimizer: Optimizer) -> Fallen | None:
         """Its step() is done: what is known, if this one and the one before moved nothing."""
-        held, before = parameters_of(optimizer), self._before
-        unmoved = (
-            before is not None
-            and any(norms(held))
-            and not any(one != other for one, other in zip(before, fingerprints(held), strict=True))
-        )
+        before, held = self._before, parameters_of(optimizer)
+        unmoved = before is not None and any(norms(held)) and before == fingerprints(held)
         again, self._unmoved = unmoved and self._unmoved, unmoved
         self._over = self._over or again
         return Fallen(self._rate, _rate(optimizer), self._step) if again else None
