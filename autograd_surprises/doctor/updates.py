@@ -15,12 +15,14 @@ from autograd_surprises.doctor.trained import parameters_of, trained_by, waiting
 from autograd_surprises.recording.setup_lines import built_at
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.untrained import (
+    HELD_FROZEN,
     HOLDS_FROZEN,
     NO_LOSS,
     RATE_HAS_FALLEN,
     SKIPPED,
     UNMOVED,
     UPDATES_LOST,
+    Held,
     Idle,
 )
 
@@ -146,14 +148,17 @@ class Updates:
             waiting = waiting_scheduler(optimizer) if unmoved else ""
             facts = [(p, fact._replace(waiting=waiting)) for p, fact in unmoved]
             pairs = [(p, UNMOVED.first(fact).finding(fact)) for p, fact in facts]
+            frozen = [parameter for parameter in held if not parameter.requires_grad]
+            pairs += [(p, HELD_FROZEN.finding(Held(kind, len(frozen)))) for p in frozen]
         return self._named(optimizer, pairs, "none" if first.unreached else "not trained")
 
     def _named(self, optimizer, pairs, status):
         if not pairs:
             return []
         model = trained_by(parameters_of(optimizer), None, self._model, optimizer).model
-        named = dict(model.named_parameters()) if model is not None else {}
-        names = {id(p): name for name, p in named.items()}
+        names: dict[int, str] = {}  # with all names of a tensor that has several
+        for name, p in model.named_parameters(remove_duplicate=False) if model is not None else ():
+            names[id(p)] = f"{names[id(p)]} = {name}" if id(p) in names else name
         built = (("the optimizer was built at", built_at(optimizer)),)
         return [found.about(names.get(id(p), without_name(p)), status, built) for p, found in pairs]
 

@@ -34,10 +34,13 @@ PARTIAL = Rulebook(StepRule)
 
 
 def _rows_not_looked_up(step: BackwardStep) -> str:
-    rows = step.saved["weight_sym_argsize_0"]
-    used = step.saved["indices"].unique()
-    used = used[used != step.saved.get("padding_idx", -1)]
-    return f"{rows - used.numel()} of {rows} rows"
+    rows, picked = step.saved["weight_sym_argsize_0"], step.saved["indices"]
+    padding = step.saved.get("padding_idx", -1)
+    used = picked.unique()
+    used = used[used != padding]
+    times = int((picked == padding).sum())
+    withheld = f"row {padding} was, {times} times, but it is padding_idx and gets none; "
+    return f"{withheld * (times > 0)}{rows - used.numel()} of {rows} rows"
 
 
 PARTIAL.add(

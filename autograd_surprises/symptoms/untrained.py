@@ -101,6 +101,13 @@ ALL_FROZEN = Rule(
     "none.frozen",
 )
 
+HELD_FROZEN = Rule(
+    "frozen/held",
+    "frozen, though {optimizer} holds {count} such parameters",
+    "do nothing if you froze it on purpose; a tensor with two names is frozen under both",
+    alarm=False,
+)
+
 SKIPPED = Rule(
     "skipped-steps",
     "a GradScaler skipped each of its steps, since a gradient was inf or NaN",

@@ -295,7 +295,7 @@ def a_closure():
         lbfgs.step(closure)
 
 
-@healthy
+@noted("frozen/held")
 def a_backbone_that_is_frozen():
     model = network(4, 4, 1)
     model[0].requires_grad_(False)
@@ -385,6 +385,14 @@ def master_weights_of_bfloat16():
         with torch.no_grad():
             for master, p in zip(masters, model.parameters(), strict=True):
                 p.copy_(master)
+
+
+@noted("frozen/held")
+def a_frozen_embedding_whose_weight_is_that_of_the_last_layer_too():
+    model = nn.Sequential(nn.Embedding(5, 4), nn.Linear(4, 4), nn.Linear(4, 5, bias=False))
+    model[2].weight = model[0].weight.requires_grad_(False)
+    adam = torch.optim.AdamW(model.parameters())
+    train(adam, lambda step: model(torch.arange(5)).square().mean())
 
 
 @bug("wrong", "clipped-while-scaled")
@@ -593,6 +601,11 @@ def same(one, other):
     return torch.equal(torch.nan_to_num(one), torch.nan_to_num(other))
 
 
+def test_a_tensor_with_two_names_is_named_by_both():
+    loop = a_frozen_embedding_whose_weight_is_that_of_the_last_layer_too
+    assert "not trained: 0.weight = 2.weight: frozen, though" in watched(loop).summary
+
+
 def test_an_error_because_all_is_frozen_says_so():
     model = network(4, 4, 1).requires_grad_(False)
     with watch() as w, pytest.raises(RuntimeError, match="does not require grad"):
@@ -631,7 +644,8 @@ def test_two_steps_of_what_is_known_to_be_healthy(name):
     with watch() as w:
         train(optimizer, lambda step: compute(), steps=2)
     assert w.healthy, str(w)
-    assert str(w).endswith("nothing bad was found")
+    frozen = any(not parameter.requires_grad for parameter in model.parameters())
+    assert str(w).endswith("such parameters" if frozen else "nothing bad was found")
 
 
 @pytest.mark.slow
