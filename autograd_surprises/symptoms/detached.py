@@ -125,8 +125,8 @@ def _inside_torch(lost: LostHistory) -> bool:
 
 DETACHED.add(
     "detach/inside-torch",
-    "a function of PyTorch that is called here returns copies, without their history",
-    "train what it returns: pass that to the optimizer",
+    "a function of PyTorch that is called here returns the numbers without their history",
+    "train what was made of these numbers, and build the optimizer from that",
     when=_inside_torch,
 )
 
