@@ -1,0 +1,121 @@
+"""What a comparison of two steps found, as text and as HTML."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field
+
+from autograd_surprises.comparing.distance import NOTHING, Distance
+from autograd_surprises.numerics import few_digits
+from autograd_surprises.recording.places import Where
+from autograd_surprises.show.badge import Badge
+from autograd_surprises.show.colours import GREEN, GREY, RED
+from autograd_surprises.show.findings import Sentence, finding_html, findings_text
+
+SAME, DIFFER, UNDECIDED = "same", "differ", "undecided"
+COLOURS = {SAME: GREEN, DIFFER: RED, UNDECIDED: GREY}
+
+
+@dataclass(frozen=True)
+class ParameterDifference:
+    """The gradients of one parameter in both steps.
+
+    name     of the parameter
+    size     of the gradient of a
+    apart    how far that of b is from it
+    floor    how far rounding, or steps that are not the same twice, may put them apart
+    error_a, error_b  how far they are from that of step a in float64; None if that is not known
+    exact    how far both are apart in float64; None if that is not known
+    place    index of the element that differs most
+    number_a, number_b  there
+
+    >>> one = Distance(1.0, 1.0)
+    >>> ParameterDifference("w", one, one, one * 0.01, None, None, None, (0,), 1.0, 2.0).differs
+    True
+    """
+
+    name: str
+    size: Distance
+    apart: Distance
+    floor: Distance
+    error_a: Distance | None
+    error_b: Distance | None
+    exact: Distance | None
+    place: tuple[int, ...]
+    number_a: float | None
+    number_b: float | None
+
+    @property
+    def differs(self) -> bool:
+        """By more than rounding?"""
+        return self.apart != NOTHING and self.apart.beyond(self.floor)
+
+    @property
+    def only_rounded(self) -> bool:
+        """Are both the same in float64, but for its own rounding?"""
+        return self.exact is not None and self.exact.norm <= self.apart.norm / 1000
+
+    def relative(self, distance: Distance | None) -> float:
+        """A distance as a share of the gradient of a."""
+        if distance is None:
+            return float("nan")
+        return distance.norm / self.size.norm if self.size.norm else distance.norm
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What compare() found. Shows itself: HTML in a notebook, text elsewhere.
+
+    status      same, differ or undecided
+    sentence    of the whole, in words
+    parameters  each with its difference, in the order in which backward reaches them
+    first       the first of them that differs, or None
+    cause       why, if it is proven: custom-backward, kink, precision, shape, forward, operations,
+                hook, none; or ""
+    reason      the cause in words
+    places      (label, line of the program)
+    also        more sentences, each with a label
+
+    >>> print(Compared("same", "bit for bit", ()))
+    SAME  bit for bit
+    """
+
+    status: str
+    sentence: str
+    parameters: tuple[ParameterDifference, ...]
+    first: ParameterDifference | None = None
+    cause: str = ""
+    reason: str = ""
+    places: tuple[tuple[str, Where], ...] = ()
+    also: tuple[Sentence, ...] = field(default=())
+
+    @property
+    def same(self) -> bool:
+        """Are all gradients the same, up to rounding?"""
+        return self.status == SAME
+
+    def lines(self) -> list[Sentence]:
+        """(label, text) for everything that is known."""
+        rows = [("cause", self.reason)]
+        rows += [(label, str(where)) for label, where in self.places]
+        rows += self.also
+        return [(label, text) for label, text in rows if text]
+
+    def __str__(self):
+        return findings_text(f"{self.status.upper()}  {self.sentence}", self.lines())
+
+    __repr__ = __str__
+
+    def _repr_html_(self):
+        badge = Badge(self.status.upper(), COLOURS[self.status])
+        head = html.escape(self.sentence)
+        return finding_html(badge, head, self.lines())
+
+
+def share(number: float) -> str:
+    """A relative size in a few digits.
+
+    >>> share(1.23456e-7)
+    '1.2e-07'
+    """
+    return few_digits(number, 2)

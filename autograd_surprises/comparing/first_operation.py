@@ -1,0 +1,125 @@
+"""The first operation of backward at which two steps part."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import zip_longest
+
+import torch
+
+from autograd_surprises.backward.steps import BackwardStep
+from autograd_surprises.comparing.alignment import aligned
+from autograd_surprises.comparing.distance import distance, last_digit, size
+from autograd_surprises.comparing.watched_step import WatchedStep
+from autograd_surprises.graph import Edge
+
+
+@dataclass(frozen=True)
+class FirstOperation:
+    """Where the backward of two steps parts.
+
+    kind     "operation": the same gradient arrives at both, and another one leaves; "shape": the
+             result of the operation has another shape; "graph": these operations are in one of
+             both only, or others; "hook": something changed the gradient between two operations
+    in_a     the operations of step a, in the order of backward
+    in_b     those of step b
+    after    the gradients behind them that differ, and how large their rounding errors are
+    behind   the operations of a and b that these arrive at; None for a parameter
+    """
+
+    kind: str
+    in_a: tuple[BackwardStep, ...]
+    in_b: tuple[BackwardStep, ...]
+    after: tuple[torch.Tensor | None, torch.Tensor | None, float]
+    behind: tuple[BackwardStep, BackwardStep] | None = None
+
+
+class TwoBackwards:
+    """The backwards of two steps, with their operations paired.
+
+    exact     step a in float64, which tells how large its rounding errors are; or None
+    scale     what to multiply the distance from it by
+    relative  the usual relative error of a gradient, for operations that `exact` does not have
+    """
+
+    def __init__(self, a, b, exact: WatchedStep | None, scale: float, relative: float):
+        self.a, self.b, self.scale, self.relative = a, b, scale, relative
+        self.partners = partners(a, b)
+        self._exact = partners(a, exact) if exact is not None else {}
+
+    def first(self, parameter: torch.Tensor) -> FirstOperation | None:
+        """Where they part, on the way to a parameter whose gradients differ."""
+        for step in self.a.ran:
+            other = self.partners.get(step)
+            if other is None:
+                continue
+            arrived = self._triples(step, other, "gradients_in")
+            found = self._parted_before(step, other, arrived) or self._parts(step, other)
+            if found is not None:
+                return found
+        return self._parted_before_leaf(parameter)
+
+    def _parted_before(self, step, other, arrived):
+        for i, (mine, theirs, floor) in enumerate(arrived):
+            after = mine, theirs, floor.largest
+            if mine is not None and theirs is not None and mine.shape != theirs.shape:
+                return FirstOperation("shape", (step,), (other,), after)
+            if self._differ(mine, theirs, floor):
+                edges = (step.node, i), (other.node, i)
+                return self._between(*edges, after, (step, other))
+        return None
+
+    def _parts(self, step, other):
+        for mine, theirs, floor in self._triples(step, other, "gradients_out"):
+            alike = mine is None or theirs is None or mine.shape == theirs.shape
+            if alike and self._differ(mine, theirs, floor):
+                after = mine, theirs, floor.largest
+                return FirstOperation("operation", (step,), (other,), after)
+        return None
+
+    def _parted_before_leaf(self, parameter):
+        nodes = [
+            next(
+                (step.node for step in each.backward.steps.values() if step.leaf is parameter), None
+            )
+            for each in (self.a, self.b)
+        ]
+        kept = [each.backward.kept.get(id(parameter)) for each in (self.a, self.b)]
+        return self._between((nodes[0], 0), (nodes[1], 0), (*kept, 0.0))
+
+    def _between(self, edge, other_edge, after, behind=None):
+        """What only one of both has above an edge; if that is nothing, a hook changed it."""
+        mine = _above(self.a, edge, set(self.partners))
+        theirs = _above(self.b, other_edge, set(self.partners.values()))
+        kind = "graph" if mine or theirs else "hook"
+        return FirstOperation(kind, mine, theirs, after, behind)
+
+    def _triples(self, step, other, which):
+        """(gradient of a, of b, size of a's rounding error) for each gradient in or out."""
+        exact = self._exact.get(step)
+        lists = (getattr(each, which) if each is not None else [] for each in (step, other, exact))
+        return [(x, y, self._floor(x, z)) for x, y, z in zip_longest(*lists)]
+
+    def _floor(self, mine, exact):
+        usual = size(mine) * self.relative
+        if exact is not None and mine is not None and exact.shape == mine.shape:
+            usual = usual.or_larger(distance(mine, exact) * self.scale)
+        return usual.or_larger(last_digit(mine))
+
+    def _differ(self, mine, theirs, floor):
+        return (mine is not None or theirs is not None) and distance(mine, theirs).beyond(floor)
+
+
+def partners(a: WatchedStep, b: WatchedStep) -> dict[BackwardStep, BackwardStep]:
+    """The operations of two steps that belong together, in the order of backward."""
+    return {a.ran[i]: b.ran[j] for i, j in aligned(a.keys, b.keys)}
+
+
+def _above(watched: WatchedStep, edge: Edge, paired: Iterable[BackwardStep]):
+    """The operations without a partner that lead to this edge, in the order of backward."""
+    waiting, found = [edge], {}
+    for node, nr in waiting:
+        for step, _ in watched.backward.into.get((node, nr), ()):
+            if step not in paired and step not in found:
+                found[step] = None
+                waiting += [(step.node, i) for i in range(max(1, len(step.arriving)))]
+    return tuple(sorted(found, key=lambda step: -1 if step.order is None else step.order))

@@ -1,0 +1,128 @@
+"""The runs of two steps, and for each parameter how far apart their gradients are."""
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+
+import torch
+from torch import nn
+
+from autograd_surprises.comparing.compared import ParameterDifference
+from autograd_surprises.comparing.distance import (
+    difference,
+    distance,
+    last_digit,
+    size,
+)
+from autograd_surprises.comparing.model_state import ModelState
+from autograd_surprises.comparing.one_step import Step, StepRun, run_step
+from autograd_surprises.comparing.other_precision import in_precision
+
+
+@dataclass
+class Runs:
+    """Two steps of one model, each run twice, and once more in another precision.
+
+    model, parameters  whose gradients are compared
+    state    of the model and the random generators, put back before and after each run
+    scale    how much larger rounding errors are in the steps than in the other precision's distance
+    trouble  why there is no run in another precision, or ""
+    """
+
+    model: nn.Module
+    parameters: Mapping[str, nn.Parameter]
+    step_a: Step
+    step_b: Step
+
+    def __post_init__(self):
+        self.state = ModelState(self.model)
+        self.trouble = ""
+        dtypes = {p.dtype for p in self.parameters.values()}
+        in_float64 = dtypes <= {torch.float64, torch.complex128}
+        # A step in float64 is its own reference: errors in float32 say how large its errors are.
+        self.precision = torch.float32 if in_float64 else torch.float64
+        self.scale = 2.0**-29 if in_float64 else 1.0
+        self.a, self.b = self._run(self.step_a, "step_a"), self._run(self.step_b, "step_b")
+        self.again = self._run(self.step_a, "step_a"), self._run(self.step_b, "step_b")
+        self.exact_a = self._exactly(self.step_a, "step_a")
+        self.exact_b = self._exactly(self.step_b, "step_b")
+
+    def do(self, action: Callable, exactly: bool = False):
+        """What an action returns, perhaps done in the other precision; the state is put back."""
+        try:
+            with in_precision(self.model, self.precision) if exactly else nullcontext():
+                return action()
+        finally:
+            self.state.put_back()
+
+    def _run(self, step, name) -> StepRun:
+        return self.do(lambda: run_step(step, self.parameters, name))
+
+    def _exactly(self, step, name) -> StepRun | None:
+        try:
+            return self.do(lambda: run_step(step, self.parameters, name), exactly=True)
+        except Exception as error:  # an operation that this dtype does not have
+            text = str(error).strip().partition("\n")[0]
+            self.trouble = self.trouble or f"{name} does not run in {self.precision}: {text}"
+            return None
+
+    @cached_property
+    def relative_error(self) -> float:
+        """The usual one of a gradient of step a, if there is a run in float64."""
+        if self.exact_a is None:
+            return 0.0
+        errors = [
+            distance(gradient, self.exact_a.gradients[name]).norm * self.scale / size(gradient).norm
+            for name, gradient in self.a.gradients.items()
+            if size(gradient).norm
+        ]
+        return median(errors) if errors else 0.0
+
+    def differences(self) -> list[ParameterDifference]:
+        """Of each parameter, in the order in which backward reaches them."""
+        return [self._difference(name) for name in {**self.a.gradients, **self.b.gradients}]
+
+    @property
+    def losses_differ(self) -> bool:
+        """By more than rounding?"""
+        losses = [each.loss for each in (self.a, self.b, *self.again)]
+        exact = self.exact_a and self.exact_a.loss
+        return distance(*losses[:2]).beyond(self._floor(*losses, exact))
+
+    def _difference(self, name):
+        a, b, again_a, again_b = (each.gradients[name] for each in (self.a, self.b, *self.again))
+        exact = [each and each.gradients[name] for each in (self.exact_a, self.exact_b)]
+        floor = self._floor(a, b, again_a, again_b, exact[0])
+        errors = [None, None]
+        if self.exact_a is not None:
+            errors = [distance(gradient, exact[0]) * self.scale for gradient in (a, b)]
+        both = self.exact_a and self.exact_b and self.scale == 1.0
+        place, numbers = largest_difference(a, b)
+        return ParameterDifference(
+            name, size(a), distance(a, b), floor, *errors, distance(*exact) if both else None,
+            place, *numbers,
+        )  # fmt: skip
+
+    def _floor(self, a, b, again_a, again_b, exact):
+        """How far apart rounding, and steps that are not the same twice, may put a and b."""
+        unsteady = distance(a, again_a), distance(b, again_b)
+        floor = last_digit(a).or_larger(*unsteady, size(a) * self.relative_error)
+        if self.exact_a is None:
+            return floor
+        return floor.or_larger(distance(a, exact) * self.scale)
+
+
+def largest_difference(a, b):
+    """Where it is, and both numbers there; None where there is no gradient."""
+    apart = difference(a, b)
+    if apart is None or not apart.numel():
+        return (), (None, None)
+    place = torch.unravel_index(apart.abs().nan_to_num(torch.inf).argmax(), apart.shape)
+    place = tuple(int(i) for i in place)
+    return place, tuple(None if g is None else _number(g[place]) for g in (a, b))
+
+
+def _number(element):
+    return element.abs().item() if element.is_complex() else element.item()
