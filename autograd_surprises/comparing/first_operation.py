@@ -46,45 +46,42 @@ class TwoBackwards:
         self.partners = partners(a, b)
         self._exact = partners(a, exact) if exact is not None else {}
 
-    def first(self, parameter: torch.Tensor) -> FirstOperation | None:
-        """Where they part, on the way to a parameter whose gradients differ."""
-        for step in self.a.ran:
+    def first(self, parameter: torch.Tensor) -> FirstOperation:
+        """Where they part, on the way to a parameter whose gradients differ.
+
+        It goes up from the parameter along gradients that differ, to operations at which those
+        that arrive do not.
+        """
+        edge, other_edge = (_leaf_edge(each, parameter) for each in (self.a, self.b))
+        after = *(each.backward.kept.get(id(parameter)) for each in (self.a, self.b)), 0.0
+        behind = None
+        while True:
+            pair = self._parent_that_differs(edge, other_edge)
+            if pair is None:
+                return self._between(edge, other_edge, after, behind)
+            step, other, leaving = pair
+            for i, (mine, theirs, floor) in enumerate(self._triples(*pair[:2], "gradients_in")):
+                arrived = mine, theirs, floor.largest
+                if mine is not None and theirs is not None and mine.shape != theirs.shape:
+                    return FirstOperation("shape", (step,), (other,), arrived)
+                if self._differ(mine, theirs, floor):
+                    edge, other_edge, after = (step.node, i), (other.node, i), arrived
+                    behind = step, other
+                    break
+            else:
+                return FirstOperation("operation", (step,), (other,), leaving)
+
+    def _parent_that_differs(self, edge, other_edge):
+        """The first operation that leads to this edge in both, and sends other gradients there."""
+        parents = sorted(self.a.backward.into.get(edge, ()), key=lambda pair: pair[0].order or 0)
+        theirs = self.b.backward.into.get(other_edge, ())
+        for step, k in parents:
             other = self.partners.get(step)
-            if other is None:
-                continue
-            arrived = self._triples(step, other, "gradients_in")
-            found = self._parted_before(step, other, arrived) or self._parts(step, other)
-            if found is not None:
-                return found
-        return self._parted_before_leaf(parameter)
-
-    def _parted_before(self, step, other, arrived):
-        for i, (mine, theirs, floor) in enumerate(arrived):
-            after = mine, theirs, floor.largest
-            if mine is not None and theirs is not None and mine.shape != theirs.shape:
-                return FirstOperation("shape", (step,), (other,), after)
-            if self._differ(mine, theirs, floor):
-                edges = (step.node, i), (other.node, i)
-                return self._between(*edges, after, (step, other))
+            if (other, k) in theirs:
+                mine, their, floor = self._triples(step, other, "gradients_out")[k]
+                if self._differ(mine, their, floor):
+                    return step, other, (mine, their, floor.largest)
         return None
-
-    def _parts(self, step, other):
-        for mine, theirs, floor in self._triples(step, other, "gradients_out"):
-            alike = mine is None or theirs is None or mine.shape == theirs.shape
-            if alike and self._differ(mine, theirs, floor):
-                after = mine, theirs, floor.largest
-                return FirstOperation("operation", (step,), (other,), after)
-        return None
-
-    def _parted_before_leaf(self, parameter):
-        nodes = [
-            next(
-                (step.node for step in each.backward.steps.values() if step.leaf is parameter), None
-            )
-            for each in (self.a, self.b)
-        ]
-        kept = [each.backward.kept.get(id(parameter)) for each in (self.a, self.b)]
-        return self._between((nodes[0], 0), (nodes[1], 0), (*kept, 0.0))
 
     def _between(self, edge, other_edge, after, behind=None):
         """What only one of both has above an edge; if that is nothing, a hook changed it."""
@@ -106,7 +103,14 @@ class TwoBackwards:
         return usual.or_larger(last_digit(mine))
 
     def _differ(self, mine, theirs, floor):
+        if mine is not None and theirs is not None and mine.shape != theirs.shape:
+            return True
         return (mine is not None or theirs is not None) and distance(mine, theirs).beyond(floor)
+
+
+def _leaf_edge(watched, leaf):
+    steps = watched.backward.steps.values()
+    return next((step.node for step in steps if step.leaf is leaf), None), 0
 
 
 def partners(a: WatchedStep, b: WatchedStep) -> dict[BackwardStep, BackwardStep]:

@@ -1,9 +1,8 @@
 """The runs of two steps, and for each parameter how far apart their gradients are."""
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from statistics import median
 
 import torch
@@ -17,7 +16,7 @@ from autograd_surprises.comparing.distance import (
     size,
 )
 from autograd_surprises.comparing.model_state import ModelState
-from autograd_surprises.comparing.one_step import Step, StepRun, run_step
+from autograd_surprises.comparing.one_step import Step, StepRun, first_line, run_step
 from autograd_surprises.comparing.other_precision import in_precision
 
 
@@ -44,28 +43,34 @@ class Runs:
         # A step in float64 is its own reference: errors in float32 say how large its errors are.
         self.precision = torch.float32 if in_float64 else torch.float64
         self.scale = 2.0**-29 if in_float64 else 1.0
-        self.a, self.b = self._run(self.step_a, "step_a"), self._run(self.step_b, "step_b")
-        self.again = self._run(self.step_a, "step_a"), self._run(self.step_b, "step_b")
+        self.a, self.b = (
+            self.do(run_step, self.step_a, "step_a"),
+            self.do(run_step, self.step_b, "step_b"),
+        )
+        self.again = (
+            self.do(run_step, self.step_a, "step_a"),
+            self.do(run_step, self.step_b, "step_b"),
+        )
         self.exact_a = self._exactly(self.step_a, "step_a")
         self.exact_b = self._exactly(self.step_b, "step_b")
 
-    def do(self, action: Callable, exactly: bool = False):
-        """What an action returns, perhaps done in the other precision; the state is put back."""
+    def do(self, action: Callable, *given, exactly: bool = False):
+        """action(*given, parameters), perhaps in the other precision; the state is put back."""
         try:
-            with in_precision(self.model, self.precision) if exactly else nullcontext():
-                return action()
+            if not exactly:
+                return action(*given, self.parameters)
+            with in_precision(self.model, self.precision) as copies:
+                return action(*given, {name: copies[id(p)] for name, p in self.parameters.items()})
         finally:
             self.state.put_back()
 
-    def _run(self, step, name) -> StepRun:
-        return self.do(lambda: run_step(step, self.parameters, name))
-
     def _exactly(self, step, name) -> StepRun | None:
         try:
-            return self.do(lambda: run_step(step, self.parameters, name), exactly=True)
+            ids = {id(parameter) for parameter in self.parameters.values()}
+            return self.do(partial(run_step, replaced=ids), step, name, exactly=True)
         except Exception as error:  # an operation that this dtype does not have
-            text = str(error).strip().partition("\n")[0]
-            self.trouble = self.trouble or f"{name} does not run in {self.precision}: {text}"
+            why = f"{name} does not run in {self.precision}: {first_line(error)}"
+            self.trouble = self.trouble or why
             return None
 
     @cached_property
@@ -85,6 +90,12 @@ class Runs:
         return [self._difference(name) for name in {**self.a.gradients, **self.b.gradients}]
 
     @property
+    def draw_differently(self) -> bool:
+        """Do the random generators end in other states?"""
+        pairs = zip(self.a.drawn, self.b.drawn, strict=True)
+        return not all(torch.equal(*pair) for pair in pairs)
+
+    @property
     def losses_differ(self) -> bool:
         """By more than rounding?"""
         losses = [each.loss for each in (self.a, self.b, *self.again)]
@@ -95,10 +106,9 @@ class Runs:
         a, b, again_a, again_b = (each.gradients[name] for each in (self.a, self.b, *self.again))
         exact = [each and each.gradients[name] for each in (self.exact_a, self.exact_b)]
         floor = self._floor(a, b, again_a, again_b, exact[0])
-        errors = [None, None]
-        if self.exact_a is not None:
-            errors = [distance(gradient, exact[0]) * self.scale for gradient in (a, b)]
-        both = self.exact_a and self.exact_b and self.scale == 1.0
+        in_float64 = self.exact_a is not None and self.scale == 1.0
+        errors = [distance(each, exact[0]) if in_float64 else None for each in (a, b)]
+        both = in_float64 and self.exact_b is not None
         place, numbers = largest_difference(a, b)
         return ParameterDifference(
             name, size(a), distance(a, b), floor, *errors, distance(*exact) if both else None,

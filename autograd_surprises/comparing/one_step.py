@@ -1,6 +1,6 @@
 """One run of a step: its loss, and the gradient of each parameter in the order of backward."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -22,25 +22,36 @@ class StepRun:
     loss       as a number
     gradients  by name of the parameter, those that arrived in their order; None: none arrived
     compiled   is a part of the graph compiled?
+    drawn      the states of torch's random generators afterwards
     """
 
     loss: torch.Tensor
     gradients: dict[str, torch.Tensor | None]
     compiled: bool
+    drawn: list[torch.Tensor]
 
 
-def run_step(step: Step, parameters: Mapping[str, nn.Parameter], name: str) -> StepRun:
+def run_step(
+    step: Step, name: str, parameters: Mapping[str, nn.Parameter], replaced: Collection[int] = ()
+) -> StepRun:
     """Run a step, and its backward; nothing is written to .grad.
+
+    replaced  ids of tensors for which `parameters` stand in, so that the step must not reach them
 
     Raises TypeError or ValueError if it does not return a loss that reaches a parameter.
 
     >>> w = nn.Parameter(torch.ones(2))
-    >>> run_step(lambda: (w * 3).sum(), {"w": w}, "step_a").gradients
+    >>> run_step(lambda: (w * 3).sum(), "step_a", {"w": w}).gradients
     {'w': tensor([3., 3.])}
     """
-    loss = loss_of(step, parameters, name)
+    loss = loss_of(step, name, parameters)
+    drawn = [torch.get_rng_state()]
+    if torch.cuda.is_initialized():
+        drawn += torch.cuda.get_rng_state_all()
     nodes = [BackwardStep(node) for node in reachable([loss.grad_fn])]
     names = {id(parameter): name for name, parameter in parameters.items()}
+    if any(id(node.leaf) in replaced for node in nodes):
+        raise ValueError("a Function gets a parameter that is not taken from its module")
     found: dict[str, torch.Tensor | None] = {}
     handles = []
     for parameter in parameters.values():
@@ -62,10 +73,10 @@ def run_step(step: Step, parameters: Mapping[str, nn.Parameter], name: str) -> S
                 parameter._backward_hooks = None
     for parameter, gradient in zip(parameters, gradients, strict=True):
         found[parameter] = None if gradient is None else gradient.detach().to_dense()
-    return StepRun(loss.detach(), found, any(map(is_compiled, nodes)))
+    return StepRun(loss.detach(), found, any(map(is_compiled, nodes)), drawn)
 
 
-def loss_of(step: Step, parameters: Mapping[str, nn.Parameter], name: str) -> torch.Tensor:
+def loss_of(step: Step, name: str, parameters: Mapping[str, nn.Parameter]) -> torch.Tensor:
     """What a step returns, if its gradient can be compared."""
     with torch.inference_mode(False), torch.enable_grad():
         loss = step()
@@ -96,6 +107,11 @@ def loss_of(step: Step, parameters: Mapping[str, nn.Parameter], name: str) -> to
             "a copy? Both steps have to use the parameters of the model that compare gets"
         )
     return loss
+
+
+def first_line(error: BaseException) -> str:
+    """Of its message."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
 def is_compiled(step: BackwardStep) -> bool:

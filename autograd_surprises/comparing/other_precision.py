@@ -14,36 +14,40 @@ from autograd_surprises.recording.stack import tensors_in
 
 
 @contextmanager
-def in_precision(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
+def in_precision(model: nn.Module, dtype: torch.dtype) -> Iterator[dict[int, nn.Parameter]]:
     """Inside, every floating-point number is computed with this dtype, also under autocast.
 
-    Parameters and buffers get it for this while. Each other tensor that an operation uses is
-    replaced by its copy in this dtype, and stays as it is. Code that torch.compile has compiled
-    runs eagerly. Random numbers are drawn in the dtype in which the step asks for them, and so are
-    the same.
+    The modules get copies of their parameters and buffers for this while, and each other tensor
+    that an operation uses is replaced by its copy; all of them stay as they are, and so do graphs
+    that lead to them. Code that torch.compile has compiled runs eagerly. Random numbers are drawn
+    in the dtype in which the step asks for them, and so are the same.
+
+    Yields the copies of the parameters, by id of the parameter.
 
     >>> layer, x = nn.Linear(2, 1), torch.ones(2)
     >>> with in_precision(layer, torch.float64): y = layer(x)
     >>> y.dtype, layer.weight.dtype
     (torch.float64, torch.float32)
     """
-    held = {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]}
-    kept = [(tensor, tensor.data) for tensor in held.values() if tensor.is_floating_point()]
     usual, copies = torch.get_default_dtype(), _Copies(dtype)
+    parameters = {id(p): copies.of_parameter(p) for p in model.parameters()}
+    held = [part._parameters for part in model.modules()]
+    held += [part._buffers for part in model.modules()]
+    kept = [(tensors, dict(tensors)) for tensors in held]
     try:
-        for tensor, numbers in kept:
-            tensor.data = numbers.to(dtype)
+        for tensors, before in kept:
+            tensors.update((name, copies.of(tensor)) for name, tensor in before.items())
         with ExitStack() as undo:
             if "torch._dynamo" in sys.modules:  # else nothing can be compiled
                 undo.enter_context(torch.compiler.set_stance("force_eager"))
             undo.enter_context(_EachFunction(copies))
             undo.enter_context(_EachOperation(copies, usual))
             torch.set_default_dtype(dtype)
-            yield
+            yield parameters
     finally:
         torch.set_default_dtype(usual)
-        for tensor, numbers in kept:
-            tensor.data = numbers
+        for tensors, before in kept:
+            tensors.update(before)
 
 
 class _Copies:
@@ -56,12 +60,21 @@ class _Copies:
     def of(self, value):
         if not isinstance(value, torch.Tensor):
             return value
+        if id(value) in self._made:
+            return self._made[id(value)][1]
         if not value.is_floating_point() or value.dtype is self.dtype:
             return value
-        if id(value) not in self._made:
-            with torch._C.DisableTorchFunction(), torch.set_grad_enabled(value.requires_grad):
-                self._made[id(value)] = value, value.to(self.dtype)
+        with torch._C.DisableTorchFunction(), torch.set_grad_enabled(value.requires_grad):
+            self._made[id(value)] = value, value.to(self.dtype)
         return self._made[id(value)][1]
+
+    def of_parameter(self, parameter):
+        copy = nn.Parameter(parameter.detach().to(self.dtype, copy=True), parameter.requires_grad)
+        vars(copy).update(vars(parameter))
+        for hook in (parameter._backward_hooks or {}).values():
+            copy.register_hook(hook)
+        self._made[id(parameter)] = parameter, copy
+        return copy
 
     def of_dtype_too(self, value):
         is_float = isinstance(value, torch.dtype) and value.is_floating_point

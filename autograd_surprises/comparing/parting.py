@@ -1,6 +1,5 @@
 """Where two steps part, and why: the lines of a comparison that found a difference."""
 
-import sys
 from collections.abc import Sequence
 
 from autograd_surprises.comparing.causes import Cause, cause_of
@@ -14,8 +13,8 @@ from autograd_surprises.comparing.compared import (
 from autograd_surprises.comparing.first_operation import TwoBackwards, partners
 from autograd_surprises.comparing.first_value import ForwardResults, first_different
 from autograd_surprises.comparing.measured import Runs, largest_difference
-from autograd_surprises.comparing.watched_step import WatchedStep, watch_step
-from autograd_surprises.doctor.diagnosis import examine
+from autograd_surprises.comparing.watched_step import NotWatched, WatchedStep, watch_step
+from autograd_surprises.doctor.tracing import trace
 from autograd_surprises.graph import leaf_of
 from autograd_surprises.numerics import distinct_digits, few_digits
 from autograd_surprises.show.findings import listed
@@ -26,31 +25,31 @@ def where_they_part(
 ) -> Compared:
     """What is to be said of these differences; `beyond` are those that are more than rounding."""
     first = beyond[0]
-    compiled = [name for name, run in (("a", runs.a), ("b", runs.b)) if run.compiled]
-    a = _watch(runs, runs.step_a, "step_a")
-    b = _watch(runs, runs.step_b, "step_b")
-    rounded = all(each.only_rounded for each in beyond) and a is not None and b is not None
+    a, why_not_a = _watch(runs, runs.step_a, "step_a")
+    b, why_not_b = _watch(runs, runs.step_b, "step_b")
+    why_not = why_not_a or why_not_b
+    rounded = not why_not and all(each.only_rounded for each in beyond)
     lower = _lower_precision(a, b) if rounded else None
     if rounded and lower is None:
         return Compared(SAME, _less_exact(found, first), tuple(found))
-    names = listed([each.name for each in beyond[1:]], most=3)
-    others = f"; also {names}" if names else ""
+    others = listed([each.name for each in beyond[1:]], most=3)
     sentence = (
-        f"the gradient of {first.name} is the first in backward that differs by more than "
-        f"rounding, and {len(beyond)} of {len(found)} do{others}"
+        f"{first.name} is the first parameter in backward whose gradient differs by more than "
+        + (f"rounding; so do {others}" if others else "rounding, and the only one")
     )
-    also = [("gradient", _numbers(first)), *_against_float64(first, compiled)]
+    also = [(first.name, _numbers(first)), *_against_float64(first, bool(why_not))]
     if runs.losses_differ:
-        also = [*_loss_lines(runs, a, b), *also]
+        also = [*_loss_lines(runs, bool(why_not)), *also]
     if lower is not None:
         cause, places = lower
-    elif a is not None and b is not None:
+    elif not why_not:
         cause, places, more = _operation(runs, a, b, first)
         also += more
+        if not _arrives(runs.b.gradients[first.name]) and first.size.norm:
+            cause, places = _no_gradient(runs, first, cause, places)
     else:
-        cause, places, more = _not_watched(runs, a, b, first, compiled)
-        also += more
-    also += _no_gradient(runs, b, first)
+        cause, places = Cause("", ""), _nearest(a, b, runs.parameters[first.name])
+        also += [("not watched", why_not), *_own_functions(a or b)]
     return Compared(
         DIFFER,
         sentence,
@@ -69,10 +68,6 @@ def losses(runs: Runs) -> str:
     return f"{a} in a, {b} in b"
 
 
-def _watch(runs, step, name, exactly=False) -> WatchedStep | None:
-    return runs.do(lambda: watch_step(step, runs.parameters, name), exactly)
-
-
 # In numbers.
 
 
@@ -88,19 +83,19 @@ def _numbers(first):
     place = f" at {list(first.place)}" if first.place else ""
     return (
         f"{numbers[0]} in a, {numbers[1]} in b{place}; relative difference "
-        f"{share(first.relative(first.apart))}, of which rounding explains "
+        f"{share(first.relative(first.apart))}, rounding errors there "
         f"{share(first.relative(first.floor))}"
     )
 
 
-def _against_float64(first, compiled):
+def _against_float64(first, unseen):
     """Which of both is nearer to float64, or that they differ there, too."""
     if first.error_a is None:
-        return [("float64", "not known")]
+        return []
     error_a, error_b = (share(first.relative(each)) for each in (first.error_a, first.error_b))
-    if first.exact is not None and not first.only_rounded and not compiled:
+    if first.exact is not None and not first.only_rounded and not unseen:
         apart = share(first.relative(first.exact))
-        return [("float64", f"there they differ, too, by {apart}: these are different functions")]
+        return [("float64", f"there they differ, too, by {apart}, so this is not rounding")]
     nearer = "a" if first.error_a.norm <= first.error_b.norm else "b"
     return [("float64", f"{nearer} is nearer to it: the error of a is {error_a}, of b {error_b}")]
 
@@ -110,8 +105,8 @@ def _less_exact(found, first):
     nearer = "a" if first.error_a.norm <= first.error_b.norm else "b"
     return (
         f"the gradients of all {len(found)} parameters are the same up to rounding, and {nearer} "
-        f"rounds less: in {first.name} the error of a against float64 is {error_a}, of b {error_b}, "
-        f"and in float64 they differ by {share(first.relative(first.exact))}"
+        f"rounds less: in {first.name} the error of a against float64 is {error_a}, that of b "
+        f"{error_b}, and in float64 they differ by {share(first.relative(first.exact))}"
     )
 
 
@@ -122,7 +117,7 @@ def _operation(runs, a, b, first):
     """(cause, places, sentences) of the first operation at which two watched steps part."""
     exact = None
     if runs.exact_a is not None:
-        exact = _watch(runs, runs.step_a, "step_a", exactly=True)
+        exact = runs.do(watch_step, runs.step_a, "step_a", runs.model, exactly=True)
     both = TwoBackwards(a, b, exact, runs.scale, runs.relative_error)
     found = both.first(runs.parameters[first.name])
     cause = cause_of(found, {**b.inputs, **a.inputs})
@@ -137,12 +132,14 @@ def _places(in_a, in_b, label="in"):
 def _at_operation(found):
     """Names and numbers; of a gradient that only one of both has, and of a shape, none."""
     names = [listed([step.name for step in steps], most=4) for steps in (found.in_a, found.in_b)]
-    rows = [("operation", f"{names[0] or 'nothing'} in a, {names[1] or 'nothing'} in b")]
+    rows = []
+    if any(names):
+        rows.append(("operation", f"{names[0] or 'nothing'} in a, {names[1] or 'nothing'} in b"))
     mine, theirs, _ = found.after
     if found.kind != "shape" and mine is not None and theirs is not None:
         place, numbers = largest_difference(mine, theirs)
         here, there = distinct_digits(*numbers)
-        rows.append(("behind it", f"{here} in a, {there} in b at {list(place)}"))
+        rows.append(("gradient there", f"{here} in a, {there} in b at {list(place)}"))
     if found.behind is not None and not (found.in_a and found.in_b):
         rows += [(label, str(at)) for label, at in _places(*([s] for s in found.behind), "then in")]
     return rows
@@ -166,47 +163,57 @@ def _dtype(step):
     return next((gradient.dtype for gradient in step.gradients_in if gradient is not None), None)
 
 
-def _not_watched(runs, a, b, first, compiled):
-    """The same where operations of one of both are not known."""
+def _watch(runs, step, name) -> tuple[WatchedStep | None, str]:
+    """A step, watched, or why it is not."""
+    try:
+        return runs.do(watch_step, step, name, runs.model), ""
+    except NotWatched as error:
+        return None, f"{name} {error}"
+
+
+def _nearest(a, b, parameter):
+    """Where the parameter is used in the step that is watched."""
     name, watched = ("a", a) if a is not None else ("b", b)
-    which = " and ".join(f"step {each}" for each in compiled) or "one step"
-    more = [("compiled", f"{which}: operations inside of it cannot be told apart")]
     if watched is None:
-        return Cause("", ""), [], more
-    places = []
-    parameter = runs.parameters[first.name]
-    for (node, _), steps in watched.backward.into.items():
-        if leaf_of(node) is parameter:
-            places = [(f"nearest, in {name}", step.where) for step, _ in steps if step.where]
-    own = [step for step in watched.ran if step.is_users]
-    for step in list({step.own: step for step in own}.values())[:3]:
-        text = f"the custom backward of {step.own_name}, which torch.compile traces: {step.where}"
-        more.append(("maybe", text))
-    return Cause("", ""), places, more
-
-
-def _no_gradient(runs, b, first):
-    """What the doctor says of a parameter that has a gradient in step a only."""
-    missing = runs.b.gradients[first.name]
-    if b is None or (missing is not None and missing.any()) or not first.size.norm:
         return []
-    report = runs.do(
-        lambda: examine(
-            b.loss, {first.name: runs.parameters[first.name]}, runs.model, None, None,
-            b.recorder, sys._getframe(),
-        )
-    )  # fmt: skip
-    finding = report[first.name]
-    return [(f"{finding.status} in b", finding.sentence), *((x, str(y)) for x, y in finding.places)]
+    into = watched.backward.into.items()
+    users = [step for (node, _), pairs in into if leaf_of(node) is parameter for step, _ in pairs]
+    return [(f"nearest, in {name}", step.where) for step in users if step.where][:1]
 
 
-def _loss_lines(runs, a, b):
+def _own_functions(watched):
+    """Custom backwards in a step: torch.compile traces them under assumptions of its own."""
+    own = {step.own: step for step in watched.ran if step.is_users} if watched is not None else {}
+    text = "the custom backward of {}, which torch.compile traces in its own way: {}"
+    return [("maybe", text.format(step.own_name, step.where)) for step in [*own.values()][:3]]
+
+
+def _arrives(gradient):
+    return gradient is not None and bool(gradient.any())
+
+
+def _no_gradient(runs, first, cause, places):
+    """The same for a parameter that has a gradient in step a only: what the doctor says of b."""
+    found = runs.do(_explained, runs.step_b, runs.model, first.name)
+    of_b = [(f"{label} in b", at) for label, at in found.places]
+    if cause.slug in ("custom-backward", "kink") and found.status != "none":
+        return cause, [*places, *of_b]
+    return Cause("none", f"in b its gradient is {found.status}: {found.sentence}"), of_b
+
+
+def _explained(step, model, name, parameters):
+    with trace() as recording:
+        loss = step()
+    return recording.explain(loss, {name: parameters[name]}, model=model)[name]
+
+
+def _loss_lines(runs, unseen):
     """The losses, and where in the forward pass values differ first."""
     rows = [("losses", f"they differ by more than rounding: {losses(runs)}")]
-    if a is None or b is None:
+    if unseen:
         return rows
-    seen = [_results(runs, runs.step_a), _results(runs, runs.step_b)]
-    exact = _results(runs, runs.step_a, exactly=True) if runs.exact_a is not None else []
+    seen = [runs.do(_results, step) for step in (runs.step_a, runs.step_b)]
+    exact = runs.do(_results, runs.step_a, exactly=True) if runs.exact_a is not None else []
     pair = first_different(*seen, exact, runs.scale, runs.relative_error)
     for name, value in zip("ab", pair or (), strict=False):
         if value.where is not None:
@@ -214,10 +221,7 @@ def _loss_lines(runs, a, b):
     return rows
 
 
-def _results(runs, step, exactly=False):
-    def action():
-        with ForwardResults() as results:
-            step()
-        return results.values
-
-    return runs.do(action, exactly)
+def _results(step, parameters):
+    with ForwardResults() as results:
+        step()
+    return results.values

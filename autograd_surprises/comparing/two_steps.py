@@ -46,7 +46,7 @@ def compare(step_a: Step, step_b: Step, model: nn.Module) -> Compared:
     beyond = [each for each in found if each.differs]
     undecided = _why_undecided(runs, found, beyond)
     if undecided:
-        return Compared(UNDECIDED, undecided, tuple(found), also=(("losses", losses(runs)),))
+        return Compared(UNDECIDED, undecided, tuple(found))
     if not beyond:
         return Compared(SAME, _reassurance(runs, found), tuple(found), also=_notes(runs))
     return where_they_part(runs, found, beyond)
@@ -79,13 +79,19 @@ def _why_undecided(runs, found, beyond):
                 f"step_{name} gives other gradients each time: it takes another batch, or draws "
                 "random numbers that compare cannot put back. Let both steps use one batch"
             )
+    if beyond and runs.draw_differently and (runs.a.compiled or runs.b.compiled):
+        return (
+            "compiled code draws other random numbers, for dropout for example, so its gradients "
+            "differ in any case. Compare in eval mode, or with torch.compile(..., "
+            "options={'fallback_random': True})"
+        )
     if runs.exact_a is None and beyond:
         largest = max(beyond, key=lambda each: each.relative(each.apart))
         return (
             f"the largest relative difference is {share(largest.relative(largest.apart))} "
             f"({largest.name}); how much of it is rounding is not known, because {runs.trouble}"
         )
-    error = _together(each.error_a for each in found if each.error_a)
+    error = _together(each.floor for each in found)
     if not beyond and error > FAR * _together(each.size for each in found):
         return (
             "rounding errors hide what differs: the gradients of step a are as far from those in "
@@ -103,15 +109,16 @@ def _together(distances):
 
 def _reassurance(runs, found):
     """One sentence with the figures."""
-    count = f"the gradients of all {len(found)} parameters are the same"
+    count = "the gradient of the parameter is the same"
+    if len(found) > 1:
+        count = f"the gradients of all {len(found)} parameters are the same"
     largest = max(found, key=lambda each: each.relative(each.apart))
     if all(each.apart == NOTHING for each in found):
         return f"{count}, bit for bit"
-    own = "not known" if runs.exact_a is None else share(largest.relative(largest.error_a))
     return (
         f"{count} up to rounding: the largest relative difference is "
-        f"{share(largest.relative(largest.apart))} ({largest.name}), and the rounding error of "
-        f"step a there is {own}"
+        f"{share(largest.relative(largest.apart))} ({largest.name}), and rounding errors there "
+        f"are about {share(largest.relative(largest.floor))}"
     )
 
 

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 
 import torch
@@ -11,10 +10,14 @@ from torch.overrides import TorchFunctionMode
 
 from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.backward.watched_backward import Backward
-from autograd_surprises.comparing.one_step import Step, is_compiled, loss_of
+from autograd_surprises.comparing.one_step import Step, first_line, is_compiled, loss_of
 from autograd_surprises.recording.forward_values import numbers_in
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.recorder import Recorder, sequence_number
+
+
+class NotWatched(Exception):
+    """The message says why the operations of a step are not known."""
 
 
 @dataclass(frozen=True)
@@ -39,33 +42,40 @@ class WatchedStep:
     inputs: dict[int, torch.Tensor]
 
 
-def watch_step(step: Step, parameters: Mapping[str, nn.Parameter], name: str) -> WatchedStep | None:
-    """Run a step and watch its backward; None if a part of it is compiled, or it cannot run twice.
+def watch_step(
+    step: Step, name: str, model: nn.Module, parameters: Mapping[str, nn.Parameter]
+) -> WatchedStep:
+    """Run a step and watch its backward.
 
-    >>> w = nn.Parameter(torch.ones(2))
-    >>> [step.name for step in watch_step(lambda: (w * 3).sum(), {"w": w}, "step_a").ran]
-    ['SumBackward0', 'MulBackward0']
+    Raises NotWatched if a part of it is compiled, or nobody else may run its backward.
+
+    >>> layer = nn.Linear(2, 1, bias=False)
+    >>> step, parameters = lambda: layer(torch.ones(3, 2)).sum(), dict(layer.named_parameters())
+    >>> watch_step(step, "step_a", layer, parameters).keys
+    [('', 'SumBackward0'), ('Linear', 'MmBackward0'), ('Linear', 'TBackward0')]
     """
     recorder = Recorder(eager="torch._dynamo" not in sys.modules)
+    recorder.name_parts(model)
     inputs = _ReluInputs()
     with inputs, recorder:
-        loss = loss_of(step, parameters, name)
+        loss = loss_of(step, name, parameters)
     history, backward = History(recorder), Backward(loss.grad_fn, keep=True)
     if recorder.ended or any(map(is_compiled, backward.steps.values())):
-        return None
-    with suppress(RuntimeError), backward.unnoticed(), torch._C.DisableTorchFunction():
-        backward.run(loss, None)
-        ran = sorted(backward.ran(), key=lambda step: step.order)
-        calls = [history.call_of(step.node) for step in ran]
-        for each, call in zip(ran, calls, strict=True):
-            if call is not None:
-                each.where = call.node_line
-                each.called = "" if call.function else call.operation
-        keys = [
-            (call.module if call else "", step.name) for step, call in zip(ran, calls, strict=True)
-        ]
-        return WatchedStep(loss, recorder, history, backward, ran, keys, inputs.kept)
-    return None
+        raise NotWatched("is compiled, so operations inside of it cannot be told apart")
+    with backward.unnoticed(), torch._C.DisableTorchFunction():
+        try:
+            backward.run(loss, None)
+        except RuntimeError as error:
+            raise NotWatched(f"cannot be watched: {first_line(error)}") from error
+    ran = sorted(backward.ran(), key=lambda step: step.order)
+    calls = [history.call_of(step.node) for step in ran]
+    for each, call in zip(ran, calls, strict=True):
+        if call is not None:
+            each.where = call.node_line
+            each.called = "" if call.function else call.operation
+    modules = [call.module if call else "" for call in calls]
+    keys = [(module, step.name) for module, step in zip(modules, ran, strict=True)]
+    return WatchedStep(loss, recorder, history, backward, ran, keys, inputs.kept)
 
 
 class _ReluInputs(TorchFunctionMode):
