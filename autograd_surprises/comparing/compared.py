@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import html
+import math
 from dataclasses import dataclass, field
 
-from autograd_surprises.comparing.distance import NOTHING, Distance
+from autograd_surprises.comparing.distance import NOTHING, TIMES, Distance
 from autograd_surprises.numerics import few_digits
 from autograd_surprises.recording.places import Where
 from autograd_surprises.show.badge import Badge
@@ -53,7 +54,17 @@ class ParameterDifference:
     @property
     def only_rounded(self) -> bool:
         """Are both the same in float64, but for its own rounding?"""
-        return self.exact is not None and self.exact.norm <= self.apart.norm / 1000
+        if self.exact is None or not math.isfinite(self.exact.norm):
+            return False
+        return self.exact.norm <= self.apart.norm / 1000
+
+    @property
+    def nearer(self) -> str:
+        """Which step is much nearer to float64: a, b, or neither ("")."""
+        if self.error_a is None or self.error_b is None:
+            return ""
+        a, b = self.error_a.norm, self.error_b.norm
+        return "a" if b > TIMES * a else "b" if a > TIMES * b else ""
 
     def relative(self, distance: Distance | None) -> float:
         """A distance as a share of the gradient of a."""

@@ -1,6 +1,6 @@
 """The first operation of backward at which two steps part."""
 
-from collections.abc import Iterable
+from collections.abc import Container
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -56,7 +56,7 @@ class TwoBackwards:
         after = *(each.backward.kept.get(id(parameter)) for each in (self.a, self.b)), 0.0
         behind = None
         while True:
-            pair = self._parent_that_differs(edge, other_edge)
+            pair = self._above_that_differs(edge, other_edge)
             if pair is None:
                 return self._between(edge, other_edge, after, behind)
             step, other, leaving = pair
@@ -71,22 +71,27 @@ class TwoBackwards:
             else:
                 return FirstOperation("operation", (step,), (other,), leaving)
 
-    def _parent_that_differs(self, edge, other_edge):
-        """The first operation that leads to this edge in both, and sends other gradients there."""
-        parents = sorted(self.a.backward.into.get(edge, ()), key=lambda pair: pair[0].order or 0)
-        theirs = self.b.backward.into.get(other_edge, ())
-        for step, k in parents:
-            other = self.partners.get(step)
-            if (other, k) in theirs:
-                mine, their, floor = self._triples(step, other, "gradients_out")[k]
-                if self._differ(mine, their, floor):
-                    return step, other, (mine, their, floor.largest)
+    def _above_that_differs(self, edge, other_edge):
+        """The first operation of both that leads to these edges, and sends other gradients there.
+
+        What only one of them has may lie in between.
+        """
+        _, mine = _above(self.a, edge, self.partners)
+        _, theirs = _above(self.b, other_edge, set(self.partners.values()))
+        for step, k in mine.items():
+            other = self.partners[step]
+            if other in theirs:
+                leaving = step.gradients_out[k], other.gradients_out[theirs[other]]
+                exact = self._exact.get(step)
+                floor = self._floor(leaving[0], exact.gradients_out[k] if exact else None)
+                if self._differ(*leaving, floor):
+                    return step, other, (*leaving, floor.largest)
         return None
 
-    def _between(self, edge, other_edge, after, behind=None):
+    def _between(self, edge, other_edge, after, behind):
         """What only one of both has above an edge; if that is nothing, a hook changed it."""
-        mine = _above(self.a, edge, set(self.partners))
-        theirs = _above(self.b, other_edge, set(self.partners.values()))
+        mine, _ = _above(self.a, edge, self.partners)
+        theirs, _ = _above(self.b, other_edge, set(self.partners.values()))
         kind = "graph" if mine or theirs else "hook"
         return FirstOperation(kind, mine, theirs, after, behind)
 
@@ -118,12 +123,18 @@ def partners(a: WatchedStep, b: WatchedStep) -> dict[BackwardStep, BackwardStep]
     return {a.ran[i]: b.ran[j] for i, j in aligned(a.keys, b.keys)}
 
 
-def _above(watched: WatchedStep, edge: Edge, paired: Iterable[BackwardStep]):
-    """The operations without a partner that lead to this edge, in the order of backward."""
-    waiting, found = [edge], {}
-    for node, nr in waiting:
-        for step, _ in watched.backward.into.get((node, nr), ()):
-            if step not in paired and step not in found:
-                found[step] = None
-                waiting += [(step.node, i) for i in range(max(1, len(step.arriving)))]
-    return tuple(sorted(found, key=lambda step: -1 if step.order is None else step.order))
+def _above(watched: WatchedStep, edge: Edge, paired: Container[BackwardStep]):
+    """What leads to this edge, in the order of backward.
+
+    The operations without a partner up to those with one; and of these {operation: its edge}.
+    """
+    waiting, alone, tops = [edge], {}, {}
+    for end in waiting:
+        for step, k in watched.backward.into.get(end, ()):
+            if step in paired:
+                tops.setdefault(step, k)
+            elif step not in alone and step.order is not None:
+                alone[step] = None
+                waiting += [(step.node, i) for i in range(len(step.arriving))]
+    first = sorted(tops, key=lambda step: step.order)
+    return tuple(sorted(alone, key=lambda step: step.order)), {each: tops[each] for each in first}

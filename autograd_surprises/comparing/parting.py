@@ -17,7 +17,7 @@ from autograd_surprises.comparing.watched_step import NotWatched, WatchedStep, w
 from autograd_surprises.doctor.tracing import trace
 from autograd_surprises.graph import leaf_of
 from autograd_surprises.numerics import distinct_digits, few_digits
-from autograd_surprises.show.findings import listed
+from autograd_surprises.show.findings import Sentence, listed
 
 
 def where_they_part(
@@ -31,13 +31,21 @@ def where_they_part(
     rounded = not why_not and all(each.only_rounded for each in beyond)
     lower = _lower_precision(a, b) if rounded else None
     if rounded and lower is None:
-        return Compared(SAME, _less_exact(found, first), tuple(found))
+        sentence = (
+            f"the gradients of all {len(found)} parameters are the same up to rounding: in float64 "
+            f"they differ by {share(first.relative(first.exact))}"
+        )
+        return Compared(SAME, sentence, tuple(found), also=tuple(against_float64(first)))
     others = listed([each.name for each in beyond[1:]], most=3)
     sentence = (
         f"{first.name} is the first parameter in backward whose gradient differs by more than "
         + (f"rounding; so do {others}" if others else "rounding, and the only one")
     )
-    also = [(first.name, _numbers(first)), *_against_float64(first, bool(why_not))]
+    also = [(first.name, _numbers(first)), *against_float64(first)]
+    if first.exact is not None and not first.only_rounded and not why_not:
+        apart = share(first.relative(first.exact))
+        text = f"there they differ, too, by {apart}, so this is not rounding"
+        also[1:] = [("float64", text)]
     if runs.losses_differ:
         also = [*_loss_lines(runs, bool(why_not)), *also]
     if lower is not None:
@@ -88,26 +96,14 @@ def _numbers(first):
     )
 
 
-def _against_float64(first, unseen):
-    """Which of both is nearer to float64, or that they differ there, too."""
-    if first.error_a is None:
+def against_float64(difference: ParameterDifference) -> list[Sentence]:
+    """Which of both steps is nearer to float64, if that is known."""
+    one = difference
+    if one.error_a is None:
         return []
-    error_a, error_b = (share(first.relative(each)) for each in (first.error_a, first.error_b))
-    if first.exact is not None and not first.only_rounded and not unseen:
-        apart = share(first.relative(first.exact))
-        return [("float64", f"there they differ, too, by {apart}, so this is not rounding")]
-    nearer = "a" if first.error_a.norm <= first.error_b.norm else "b"
-    return [("float64", f"{nearer} is nearer to it: the error of a is {error_a}, of b {error_b}")]
-
-
-def _less_exact(found, first):
-    error_a, error_b = (share(first.relative(each)) for each in (first.error_a, first.error_b))
-    nearer = "a" if first.error_a.norm <= first.error_b.norm else "b"
-    return (
-        f"the gradients of all {len(found)} parameters are the same up to rounding, and {nearer} "
-        f"rounds less: in {first.name} the error of a against float64 is {error_a}, that of b "
-        f"{error_b}, and in float64 they differ by {share(first.relative(first.exact))}"
-    )
+    error_a, error_b = (share(one.relative(each)) for each in (one.error_a, one.error_b))
+    nearer = f"{one.nearer} is nearer to it" if one.nearer else "both are as near to it"
+    return [("float64", f"{nearer}: the error of a is {error_a}, of b {error_b}")]
 
 
 # Where.

@@ -11,7 +11,7 @@ from autograd_surprises.comparing.compared import SAME, UNDECIDED, Compared, sha
 from autograd_surprises.comparing.distance import NOTHING, distance
 from autograd_surprises.comparing.measured import Runs
 from autograd_surprises.comparing.one_step import Step
-from autograd_surprises.comparing.parting import losses, where_they_part
+from autograd_surprises.comparing.parting import against_float64, losses, where_they_part
 from autograd_surprises.several_processes import is_spread
 from autograd_surprises.show.findings import listed
 
@@ -48,7 +48,7 @@ def compare(step_a: Step, step_b: Step, model: nn.Module) -> Compared:
     if undecided:
         return Compared(UNDECIDED, undecided, tuple(found))
     if not beyond:
-        return Compared(SAME, _reassurance(runs, found), tuple(found), also=_notes(runs))
+        return Compared(SAME, _reassurance(runs, found), tuple(found), also=_notes(runs, found))
     return where_they_part(runs, found, beyond)
 
 
@@ -81,8 +81,8 @@ def _why_undecided(runs, found, beyond):
             )
     if beyond and runs.draw_differently and (runs.a.compiled or runs.b.compiled):
         return (
-            "compiled code draws other random numbers, for dropout for example, so its gradients "
-            "differ in any case. Compare in eval mode, or with torch.compile(..., "
+            "the compiled step draws other random numbers, for dropout for example, so the "
+            "gradients differ in any case. Compare in eval mode, or with torch.compile(..., "
             "options={'fallback_random': True})"
         )
     if runs.exact_a is None and beyond:
@@ -122,10 +122,13 @@ def _reassurance(runs, found):
     )
 
 
-def _notes(runs):
+def _notes(runs, found):
     a, b = runs.a.gradients, runs.b.gradients
     missing = [name for name in a if (a[name] is None) != (b[name] is None)]
     rows = [("losses", f"they differ: {losses(runs)}")] if runs.losses_differ else []
+    largest = max(found, key=lambda each: each.relative(each.apart))
+    if largest.nearer:
+        rows += against_float64(largest)
     if missing:
         names = listed(missing, most=3)
         rows.append(("None", f"the gradient of {names} is None in one step, and 0 in the other"))
