@@ -1,6 +1,9 @@
 """Where two steps part, and why: the lines of a comparison that found a difference."""
 
+import math
 from collections.abc import Sequence
+
+import torch
 
 from autograd_surprises.comparing.causes import Cause, cause_of
 from autograd_surprises.comparing.compared import (
@@ -19,6 +22,8 @@ from autograd_surprises.graph import leaf_of
 from autograd_surprises.numerics import distinct_digits, few_digits
 from autograd_surprises.show.findings import Sentence, listed
 
+DIGITS = torch.finfo(torch.float32).eps ** 0.5  # the half of those of float32
+
 
 def where_they_part(
     runs: Runs, found: Sequence[ParameterDifference], beyond: Sequence[ParameterDifference]
@@ -30,7 +35,7 @@ def where_they_part(
     why_not = why_not_a or why_not_b
     rounded = not why_not and all(each.only_rounded for each in beyond)
     lower = _lower_precision(a, b) if rounded else None
-    if rounded and lower is None:
+    if rounded and lower is None and not _loses_digits(found):
         sentence = (
             f"the gradients of all {len(found)} parameters are the same up to rounding: in float64 "
             f"they differ by {share(first.relative(first.exact))}"
@@ -53,6 +58,8 @@ def where_they_part(
     elif not why_not:
         cause, places, more = _operation(runs, a, b, first)
         also += more
+        if rounded:
+            cause = Cause("rounding", "in float64 both steps compute the same: one loses digits")
         if not _arrives(runs.b.gradients[first.name]) and first.size.norm:
             cause, places = _no_gradient(runs, first, cause, places)
     else:
@@ -104,6 +111,17 @@ def against_float64(difference: ParameterDifference) -> list[Sentence]:
     error_a, error_b = (share(one.relative(each)) for each in (one.error_a, one.error_b))
     nearer = f"{one.nearer} is nearer to it" if one.nearer else "both are as near to it"
     return [("float64", f"{nearer}: the error of a is {error_a}, of b {error_b}")]
+
+
+def _loses_digits(found):
+    """Does rounding cost more than half of the digits, of all gradients together?"""
+    apart, whole = (
+        math.hypot(*sizes)
+        for sizes in zip(
+            *((each.apart.norm * each.differs, each.size.norm) for each in found), strict=True
+        )
+    )
+    return apart > whole * DIGITS
 
 
 # Where.

@@ -113,6 +113,18 @@ def test_a_sum_that_loses_digits_is_rounding_and_says_whose_error_is_larger():
     assert back.same and "b is nearer" in str(back)
 
 
+def test_a_formula_that_loses_its_digits_is_not_called_the_same():
+    model = network()
+
+    def growth(by_hand):
+        y = model(X) * 1e-5
+        return (1e5 * (y.exp() - 1 if by_hand else y.expm1())).square().sum()
+
+    found = compare(lambda: growth(False), lambda: growth(True), model)
+    assert (found.status, found.cause) == ("differ", "rounding")
+    assert "a is nearer" in str(found) and found.first.only_rounded
+
+
 @pytest.mark.parametrize("reentrant", [False, True])
 def test_a_checkpoint_computes_the_same(reentrant):
     model, x = network(), X.clone().requires_grad_()
