@@ -67,10 +67,10 @@ TIES = {*EXTREMES, "Maximum", "Minimum"}
 
 def _at_kink(found, inputs):
     """Do the elements that differ all lie on a kink of an operation of one of both?"""
-    if found.kind == "shape":
-        return None
     mine, theirs, floor = found.after
-    differ = difference(mine, theirs).abs() > TIMES * floor
+    if found.kind == "shape" or (mine is None and theirs is None):
+        return None
+    differ = difference(mine, theirs).abs() > TIMES * floor.largest
     count = int(differ.sum())
     for step in (*found.in_a, *found.in_b):
         kink = _kink(step, inputs)

@@ -25,13 +25,14 @@ class ParameterDifference:
     size     of the gradient of a
     apart    how far that of b is from it
     floor    how far rounding, or steps that are not the same twice, may put them apart
+    digit    what rounding each of its numbers once may change
     error_a, error_b  how far they are from that of step a in float64; None if that is not known
     exact    how far both are apart in float64; None if that is not known
     place    index of the element that differs most
     number_a, number_b  there
 
-    >>> one = Distance(1.0, 1.0)
-    >>> ParameterDifference("w", one, one, one * 0.01, None, None, None, (0,), 1.0, 2.0).differs
+    >>> one, none = Distance(1.0, 1.0), Distance(0.0, 0.0)
+    >>> ParameterDifference("w", one, one, none, none, None, None, None, (0,), 1.0, 2.0).differs
     True
     """
 
@@ -39,6 +40,7 @@ class ParameterDifference:
     size: Distance
     apart: Distance
     floor: Distance
+    digit: Distance
     error_a: Distance | None
     error_b: Distance | None
     exact: Distance | None
@@ -48,8 +50,16 @@ class ParameterDifference:
 
     @property
     def differs(self) -> bool:
-        """By more than rounding?"""
-        return self.apart != NOTHING and self.apart.beyond(self.floor)
+        """By more than rounding, or in float64 by more than the last digit of their own dtype?"""
+        beyond = self.apart.beyond(self.floor)
+        if self.exact is not None:
+            beyond = beyond or self.exact.beyond(self.digit)
+        return self.apart != NOTHING and beyond
+
+    @property
+    def is_rounding(self) -> bool:
+        """Is the gradient of a mostly rounding error, as that of a bias before a batch norm?"""
+        return self.floor.norm > self.size.norm / 2
 
     @property
     def only_rounded(self) -> bool:

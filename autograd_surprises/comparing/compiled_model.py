@@ -5,12 +5,14 @@ from contextlib import redirect_stderr
 
 import torch
 
+from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.comparing.compared import Compared
 from autograd_surprises.comparing.first_backward import FirstBackward, NotCompared
-from autograd_surprises.comparing.one_step import first_line
+from autograd_surprises.comparing.one_step import first_line, is_compiled
 from autograd_surprises.comparing.two_steps import compare
+from autograd_surprises.graph import reachable
 
-INDUCTOR, WITHOUT_KERNELS = "inductor", "aot_eager"
+INDUCTOR, WITHOUT_KERNELS = ALL_IN_ONE = "inductor", "aot_eager"
 
 
 class CompiledRun(FirstBackward):
@@ -37,6 +39,9 @@ class CompiledRun(FirstBackward):
         # Else inductor draws other random numbers.
         options = {"fallback_random": True} if self.backend == INDUCTOR else None
         compiled = torch.compile(module, backend=self.backend, options=options)
+        nodes = reachable([call.again(compiled, gradients).grad_fn])
+        if self.backend in ALL_IN_ONE and not any(is_compiled(BackwardStep(n)) for n in nodes):
+            raise NotCompared(f"torch.compile left all of {type(module).__name__} to eager code")
         try:
             self.found = compare(
                 lambda: call.again(module, gradients),

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import torch
@@ -23,17 +24,24 @@ class NotCompared(Exception):
 class ModelCall:
     """A call of a module that is no part of another module's call.
 
-    given   copies of what it was called with: (arguments, keyword arguments)
-    result  what it returned
+    given     copies of what it was called with: (arguments, keyword arguments)
+    autocast  the kinds of devices with autocast, and its dtype there
+    result    what it returned
     """
 
     module: nn.Module
     given: tuple
+    autocast: dict[str, torch.dtype]
     result: object
 
     def gradients(self, roots: Sequence[torch.Tensor], weights) -> list[torch.Tensor | None]:
         """The gradient that arrives at each tensor of its result."""
         results = [tensor for tensor in tensors_in(self.result) if tensor.requires_grad]
+        if not results:
+            raise NotCompared(
+                f"{type(self.module).__name__} returned {type(self.result).__name__}, in which no "
+                "tensor was found: only tensors, lists, tuples and dicts can be read"
+            )
         weights = None if weights is None else [weights]
         found = torch.autograd.grad(roots, results, weights, retain_graph=True, allow_unused=True)
         return [None if gradient is None else gradient.detach() for gradient in found]
@@ -41,7 +49,10 @@ class ModelCall:
     def again(self, module: nn.Module, gradients: Sequence[torch.Tensor | None]) -> torch.Tensor:
         """A loss whose gradient at the result of this call is the given one."""
         args, kwargs = tree_map(_copy, self.given)
-        results = [t for t in tensors_in(module(*args, **kwargs)) if t.requires_grad]
+        with ExitStack() as contexts:
+            for device, dtype in self.autocast.items():
+                contexts.enter_context(torch.autocast(device, dtype))
+            results = [t for t in tensors_in(module(*args, **kwargs)) if t.requires_grad]
         pairs = zip(results, gradients, strict=True)
         return sum((result * gradient).sum() for result, gradient in pairs if gradient is not None)
 
@@ -53,6 +64,7 @@ class FirstBackward(Interception):
 
     trouble  why that came to nothing; "" if it did not
 
+    >>> from contextlib import suppress
     >>> class Names(FirstBackward):
     ...     def act(self, roots, weights, call, frame): print(type(call.module).__name__)
     >>> with suppress(SystemExit), Names():
@@ -106,12 +118,17 @@ class FirstBackward(Interception):
     def _note(self, module, args, kwargs, original):
         with torch._C.DisableTorchFunction():
             given = tree_map(_copy, (args, kwargs))
+        autocast = {
+            device: torch.get_autocast_dtype(device)
+            for device in ("cpu", "cuda")
+            if torch.is_autocast_enabled(device)
+        }
         self._inside = True
         try:
             result = original(module, *args, **kwargs)
         finally:
             self._inside = False
-        self._calls[id(module)] = ModelCall(module, given, result)
+        self._calls[id(module)] = ModelCall(module, given, autocast, result)
         return result
 
 

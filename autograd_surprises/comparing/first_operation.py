@@ -8,7 +8,7 @@ import torch
 
 from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.comparing.alignment import aligned
-from autograd_surprises.comparing.distance import distance, last_digit, size
+from autograd_surprises.comparing.distance import Distance, distance, last_digit, size
 from autograd_surprises.comparing.watched_step import WatchedStep
 from autograd_surprises.graph import Edge
 
@@ -19,57 +19,55 @@ class FirstOperation:
 
     kind     "operation": the same gradient arrives at both, and another one leaves; "shape": the
              result of the operation has another shape; "graph": these operations are in one of
-             both only, or others; "hook": something changed the gradient between two operations
+             both only, or others; "hook": what arrives behind these is not what left them; or
+             "unknown"
     in_a     the operations of step a, in the order of backward
     in_b     those of step b
-    after    the gradients behind them that differ, and how large their rounding errors are
+    after    the gradients behind them that differ, and how large the rounding errors are
     behind   the operations of a and b that these arrive at; None for a parameter
     """
 
     kind: str
     in_a: tuple[BackwardStep, ...]
     in_b: tuple[BackwardStep, ...]
-    after: tuple[torch.Tensor | None, torch.Tensor | None, float]
+    after: tuple[torch.Tensor | None, torch.Tensor | None, Distance]
     behind: tuple[BackwardStep, BackwardStep] | None = None
 
 
 class TwoBackwards:
     """The backwards of two steps, with their operations paired.
 
-    exact     step a in float64, which tells how large its rounding errors are; or None
-    scale     what to multiply the distance from it by
-    relative  the usual relative error of a gradient, for operations that `exact` does not have
+    relative  the usual relative rounding error of a gradient
     """
 
-    def __init__(self, a, b, exact: WatchedStep | None, scale: float, relative: float):
-        self.a, self.b, self.scale, self.relative = a, b, scale, relative
+    def __init__(self, a: WatchedStep, b: WatchedStep, relative: float):
+        self.a, self.b, self.relative = a, b, relative
         self.partners = partners(a, b)
-        self._exact = partners(a, exact) if exact is not None else {}
 
-    def first(self, parameter: torch.Tensor) -> FirstOperation:
+    def first(self, name: str) -> FirstOperation:
         """Where they part, on the way to a parameter whose gradients differ.
 
         It goes up from the parameter along gradients that differ, to operations at which those
         that arrive do not.
         """
-        edge, other_edge = (_leaf_edge(each, parameter) for each in (self.a, self.b))
-        after = *(each.backward.kept.get(id(parameter)) for each in (self.a, self.b)), 0.0
+        leaves = [(each, each.parameters[name]) for each in (self.a, self.b)]
+        edge, other_edge = (_leaf_edge(*pair) for pair in leaves)
+        kept = [each.backward.kept.get(id(parameter)) for each, parameter in leaves]
+        after = *kept, self._floor(kept[0])
         behind = None
         while True:
             pair = self._above_that_differs(edge, other_edge)
             if pair is None:
                 return self._between(edge, other_edge, after, behind)
             step, other, leaving = pair
-            for i, (mine, theirs, floor) in enumerate(self._triples(*pair[:2], "gradients_in")):
-                arrived = mine, theirs, floor.largest
-                if mine is not None and theirs is not None and mine.shape != theirs.shape:
-                    return FirstOperation("shape", (step,), (other,), arrived)
-                if self._differ(mine, theirs, floor):
-                    edge, other_edge, after = (step.node, i), (other.node, i), arrived
-                    behind = step, other
-                    break
-            else:
+            arriving = list(zip_longest(step.gradients_in, other.gradients_in))
+            i = next((i for i, pair in enumerate(arriving) if self._differ(*pair)), None)
+            if i is None:
                 return FirstOperation("operation", (step,), (other,), leaving)
+            after = *arriving[i], self._floor(arriving[i][0])
+            if _shapes_differ(*arriving[i]):
+                return FirstOperation("shape", (step,), (other,), after)
+            edge, other_edge, behind = (step.node, i), (other.node, i), (step, other)
 
     def _above_that_differs(self, edge, other_edge):
         """The first operation of both that leads to these edges, and sends other gradients there.
@@ -82,35 +80,43 @@ class TwoBackwards:
             other = self.partners[step]
             if other in theirs:
                 leaving = step.gradients_out[k], other.gradients_out[theirs[other]]
-                exact = self._exact.get(step)
-                floor = self._floor(leaving[0], exact.gradients_out[k] if exact else None)
-                if self._differ(*leaving, floor):
-                    return step, other, (*leaving, floor.largest)
+                if self._differ(*leaving):
+                    return step, other, (*leaving, self._floor(leaving[0]))
         return None
 
     def _between(self, edge, other_edge, after, behind):
-        """What only one of both has above an edge; if that is nothing, a hook changed it."""
-        mine, _ = _above(self.a, edge, self.partners)
-        theirs, _ = _above(self.b, other_edge, set(self.partners.values()))
-        kind = "graph" if mine or theirs else "hook"
+        """What only one of both has above an edge; or a hook that changed what arrives there."""
+        mine, tops = _above(self.a, edge, self.partners)
+        theirs, other_tops = _above(self.b, other_edge, set(self.partners.values()))
+        if mine or theirs:
+            return FirstOperation("graph", mine, theirs, after, behind)
+        left = [
+            [step.gradients_out[k] for step, k in above.items()] for above in (tops, other_tops)
+        ]
+        is_sum = [
+            not self._differ(_sum(some), here) for some, here in zip(left, after, strict=False)
+        ]
+        kind = "unknown" if all(is_sum) else "hook"
         return FirstOperation(kind, mine, theirs, after, behind)
 
-    def _triples(self, step, other, which):
-        """(gradient of a, of b, size of a's rounding error) for each gradient in or out."""
-        exact = self._exact.get(step)
-        lists = (getattr(each, which) if each is not None else [] for each in (step, other, exact))
-        return [(x, y, self._floor(x, z)) for x, y, z in zip_longest(*lists)]
+    def _floor(self, gradient):
+        """How large its rounding errors are."""
+        return (size(gradient) * self.relative).or_larger(last_digit(gradient))
 
-    def _floor(self, mine, exact):
-        usual = size(mine) * self.relative
-        if exact is not None and mine is not None and exact.shape == mine.shape:
-            usual = usual.or_larger(distance(mine, exact) * self.scale)
-        return usual.or_larger(last_digit(mine))
+    def _differ(self, mine, theirs):
+        if mine is None and theirs is None:
+            return False
+        floor = self._floor(mine if mine is not None else theirs)
+        return _shapes_differ(mine, theirs) or distance(mine, theirs).beyond(floor)
 
-    def _differ(self, mine, theirs, floor):
-        if mine is not None and theirs is not None and mine.shape != theirs.shape:
-            return True
-        return (mine is not None or theirs is not None) and distance(mine, theirs).beyond(floor)
+
+def _shapes_differ(mine, theirs):
+    return mine is not None and theirs is not None and mine.shape != theirs.shape
+
+
+def _sum(gradients):
+    known = [gradient for gradient in gradients if gradient is not None]
+    return sum(known) if known else None
 
 
 def _leaf_edge(watched, leaf):

@@ -30,9 +30,7 @@ def where_they_part(
 ) -> Compared:
     """What is to be said of these differences; `beyond` are those that are more than rounding."""
     first = beyond[0]
-    a, why_not_a = _watch(runs, runs.step_a, "step_a")
-    b, why_not_b = _watch(runs, runs.step_b, "step_b")
-    why_not = why_not_a or why_not_b
+    a, b, why_not, relative = _watch_both(runs, exactly=not first.only_rounded)
     rounded = not why_not and all(each.only_rounded for each in beyond)
     lower = _lower_precision(a, b) if rounded else None
     if rounded and lower is None and not _loses_digits(found):
@@ -52,18 +50,18 @@ def where_they_part(
         text = f"there they differ, too, by {apart}, so this is not rounding"
         also[1:] = [("float64", text)]
     if runs.losses_differ:
-        also = [*_loss_lines(runs, bool(why_not)), *also]
+        also = [*_loss_lines(runs, not why_not, not first.only_rounded), *also]
     if lower is not None:
         cause, places = lower
     elif not why_not:
-        cause, places, more = _operation(runs, a, b, first)
+        cause, places, more = _operation(a, b, relative, first.name)
         also += more
         if rounded:
             cause = Cause("rounding", "in float64 both steps compute the same: one loses digits")
         if not _arrives(runs.b.gradients[first.name]) and first.size.norm:
             cause, places = _no_gradient(runs, first, cause, places)
     else:
-        cause, places = Cause("", ""), _nearest(a, b, runs.parameters[first.name])
+        cause, places = Cause("", ""), _nearest(a, b, first.name)
         also += [("not watched", why_not), *_own_functions(a or b)]
     return Compared(
         DIFFER,
@@ -127,13 +125,31 @@ def _loses_digits(found):
 # Where.
 
 
-def _operation(runs, a, b, first):
+def _watch_both(runs, exactly):
+    """(step a and b, watched; why one of them is not; their usual relative rounding error)
+
+    Where they differ in float64, too, it tells best where: rounding hides nothing.
+    """
+    if exactly and runs.exact_a is not None and runs.exact_b is not None and runs.scale == 1.0:
+        both = [_watch(runs, name, exactly=True) for name in ("step_a", "step_b")]
+        if not any(why for _, why in both):
+            return both[0][0], both[1][0], "", runs.relative_error * 2.0**-29
+    (a, why_not_a), (b, why_not_b) = (_watch(runs, name) for name in ("step_a", "step_b"))
+    return a, b, why_not_a or why_not_b, runs.relative_error
+
+
+def _watch(runs, name, exactly=False) -> tuple[WatchedStep | None, str]:
+    """A step, watched, or why it is not."""
+    try:
+        step = getattr(runs, name)
+        return runs.do(watch_step, step, name, runs.model, exactly=exactly), ""
+    except NotWatched as error:
+        return None, f"{name} {error}"
+
+
+def _operation(a, b, relative, name):
     """(cause, places, sentences) of the first operation at which two watched steps part."""
-    exact = None
-    if runs.exact_a is not None:
-        exact = runs.do(watch_step, runs.step_a, "step_a", runs.model, exactly=True)
-    both = TwoBackwards(a, b, exact, runs.scale, runs.relative_error)
-    found = both.first(runs.parameters[first.name])
+    found = TwoBackwards(a, b, relative).first(name)
     cause = cause_of(found, {**b.inputs, **a.inputs})
     return cause, _places(found.in_a[:1], found.in_b[:1]), _at_operation(found)
 
@@ -177,21 +193,13 @@ def _dtype(step):
     return next((gradient.dtype for gradient in step.gradients_in if gradient is not None), None)
 
 
-def _watch(runs, step, name) -> tuple[WatchedStep | None, str]:
-    """A step, watched, or why it is not."""
-    try:
-        return runs.do(watch_step, step, name, runs.model), ""
-    except NotWatched as error:
-        return None, f"{name} {error}"
-
-
 def _nearest(a, b, parameter):
     """Where the parameter is used in the step that is watched."""
     name, watched = ("a", a) if a is not None else ("b", b)
     if watched is None:
         return []
-    into = watched.backward.into.items()
-    users = [step for (node, _), pairs in into if leaf_of(node) is parameter for step, _ in pairs]
+    leaf, into = watched.parameters[parameter], watched.backward.into.items()
+    users = [step for (node, _), pairs in into if leaf_of(node) is leaf for step, _ in pairs]
     return [(f"nearest, in {name}", step.where) for step in users if step.where][:1]
 
 
@@ -221,15 +229,15 @@ def _explained(step, model, name, parameters):
     return recording.explain(loss, {name: parameters[name]}, model=model)[name]
 
 
-def _loss_lines(runs, unseen):
+def _loss_lines(runs, seen, exactly):
     """The losses, and where in the forward pass values differ first."""
     rows = [("losses", f"they differ by more than rounding: {losses(runs)}")]
-    if unseen:
+    if not seen:
         return rows
-    seen = [runs.do(_results, step) for step in (runs.step_a, runs.step_b)]
-    exact = runs.do(_results, runs.step_a, exactly=True) if runs.exact_a is not None else []
-    pair = first_different(*seen, exact, runs.scale, runs.relative_error)
-    for name, value in zip("ab", pair or (), strict=False):
+    exactly = exactly and runs.exact_b is not None and runs.scale == 1.0
+    values = [runs.do(_results, step, exactly=exactly) for step in (runs.step_a, runs.step_b)]
+    relative = runs.relative_error * (2.0**-29 if exactly else 1.0)
+    for name, value in zip("ab", first_different(*values, relative) or (), strict=False):
         if value.where is not None:
             rows.append((f"first value, in {name}", f"{value.name}: {value.where}"))
     return rows

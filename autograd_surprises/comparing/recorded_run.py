@@ -1,8 +1,8 @@
 """The gradients of the first training step of a script, in a form that fits into a small file."""
 
 import platform
-from collections.abc import Mapping
 from contextlib import ExitStack
+from statistics import median
 
 import torch
 
@@ -10,6 +10,7 @@ from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.comparing.distance import size
 from autograd_surprises.comparing.first_backward import FirstBackward, ModelCall
 from autograd_surprises.comparing.measured import Runs
+from autograd_surprises.comparing.one_step import first_line
 from autograd_surprises.comparing.signs import signed_sums
 from autograd_surprises.doctor.trained import trained_by
 from autograd_surprises.recording.history import History
@@ -40,7 +41,7 @@ class RecordedRun(FirstBackward):
         model = trained_by(backward.leaves, frame).model
         names = {id(parameter): name for name, parameter in model.named_parameters()}
         history = History(self._recorder)
-        floors, why = _floors(call, call.gradients(roots, weights))
+        shares, why = _rounding(call, roots, weights)
         backward.run(loss, weights)
         self.data = {
             "format": FORMAT,
@@ -50,8 +51,8 @@ class RecordedRun(FirstBackward):
             "seed": torch.initial_seed(),
             "loss": float(loss.detach().double().sum()),
             "batch": [summed(t, f"batch {i}") for i, t in enumerate(tensors_in(list(call.given)))],
-            "no_floor": why,
-            "parameters": _parameters(backward, names, floors),
+            "unknown": why,
+            "parameters": _parameters(backward, names, shares),
             "operations": [_operation(step, history) for step in _in_order(backward)],
         }
 
@@ -73,29 +74,30 @@ def summed(tensor: torch.Tensor, name: str) -> dict:
     return {"shape": shape, "norm": size(tensor).norm, "sums": signed_sums(tensor, name)}
 
 
-def _floors(call: ModelCall, gradients) -> tuple[Mapping[int, float], str]:
-    """By id of a parameter: how large the rounding errors of its gradient are; why not, or ""."""
+def _rounding(call: ModelCall, roots, weights) -> tuple[dict[int, float], str]:
+    """By id of a parameter: which share of its gradient rounding errors may be; why not, or ""."""
     module = call.module
     parameters = {name: p for name, p in module.named_parameters() if p.requires_grad}
+    try:
+        gradients = call.gradients(roots, weights)
+        runs = Runs(module, parameters, *[lambda: call.again(module, gradients)] * 2)
+    except Exception as error:
+        return {}, first_line(error)
+    found = {parameters[each.name]: each.relative(each.floor) for each in runs.differences()}
+    return {id(parameter): share for parameter, share in found.items()}, runs.trouble
 
-    def step():
-        return call.again(module, gradients)
 
-    runs = Runs(module, parameters, step, step)
-    found = {id(parameters[each.name]): each.floor.norm for each in runs.differences()}
-    return found, runs.trouble
-
-
-def _parameters(backward, names, floors):
+def _parameters(backward, names, shares):
     """In the order in which backward reaches them."""
     leaves = {id(leaf): leaf for leaf in backward.leaves}
+    usual = median(shares.values()) if shares else 0.0
     return [
         {
             "name": names[key],
             "dtype": str(leaves[key].dtype).removeprefix("torch."),
             "start": summed(leaves[key], names[key]),
             "gradient": summed(gradient, names[key]),
-            "floor": floors.get(key),
+            "rounding": shares.get(key, usual),
         }
         for key, gradient in backward.kept.items()
         if key in leaves and key in names

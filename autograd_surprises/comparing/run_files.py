@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from statistics import median
 
 from autograd_surprises.comparing.alignment import aligned
 from autograd_surprises.comparing.compared import DIFFER, SAME, UNDECIDED, Compared, share
@@ -47,27 +48,43 @@ def compare_runs(a: dict, b: dict) -> Compared:
                 "same checkpoint and batch"
             )
             return Compared(UNDECIDED, text, (), also=tuple(about))
-    rows = [(name, _apart(names[0][name], names[1][name])) for name in names[0]]
-    beyond = [(name, apart) for name, (apart, floor) in rows if apart > TIMES * floor]
-    why = a["no_floor"] or b["no_floor"]
+    found = [_Difference(name, names[0][name], names[1][name]) for name in names[0]]
+    beyond = [each for each in found if each.apart > TIMES * each.floor]
     if not beyond:
-        return Compared(SAME, _same(rows, names[0]), (), also=tuple(about))
-    first, apart = beyond[0]
-    norms = [run[first]["gradient"]["norm"] for run in names]
-    others = listed([name for name, _ in beyond[1:]], most=3)
+        return Compared(SAME, _same(found), (), also=tuple(about))
+    first, others = beyond[0], listed([each.name for each in beyond[1:]], most=3)
     sentence = (
-        f"{first} is the first parameter in backward whose gradient differs by more than "
+        f"{first.name} is the first parameter in backward whose gradient differs by more than "
         + (f"rounding; so do {others}" if others else "rounding, and the only one")
     )
-    if why:
-        return Compared(UNDECIDED, f"{sentence} of its last digit; {why}", (), also=tuple(about))
+    unknown = a["unknown"] or b["unknown"]
+    if unknown:
+        text = (
+            f"the gradient of {first.name} differs by about {share(first.relative(first.apart))} "
+            f"of its size; how much of it is rounding is not known, because {unknown}"
+        )
+        return Compared(UNDECIDED, text, (), also=tuple(about))
     text = (
-        f"about {share(apart / norms[0] if norms[0] else apart)} of its size, rounding errors "
-        f"{share(_floor(*(run[first] for run in names)) / (norms[0] or 1.0))}; norms "
-        f"{few_digits(norms[0])} in a, {few_digits(norms[1])} in b"
+        f"about {share(first.relative(first.apart))} of its size, rounding errors "
+        f"{share(first.relative(first.floor))}; its norm is {few_digits(first.norms[0])} in a, "
+        f"{few_digits(first.norms[1])} in b"
     )
-    also = [*about, (first, text), *_first_operation(a, b)]
+    also = [*about, (first.name, text), *_first_operation(a, b)]
     return Compared(DIFFER, sentence, (), also=tuple(also))
+
+
+class _Difference:
+    """About how far apart the gradients of one parameter are, and how large rounding errors are."""
+
+    def __init__(self, name, a, b):
+        self.name = name
+        self.norms = [run["gradient"]["norm"] for run in (a, b)]
+        self.apart = norm_of_difference(a["gradient"]["sums"], b["gradient"]["sums"])
+        self.rounding = max(a["rounding"], b["rounding"])
+        self.floor = self.rounding * max(self.norms)
+
+    def relative(self, number):
+        return number / self.norms[0] if self.norms[0] else number
 
 
 def _expect_same_model(a, b):
@@ -102,43 +119,25 @@ def _relative(a, b):
     return apart / a["norm"] if a["norm"] else apart
 
 
-def _apart(a, b) -> tuple[float, float]:
-    """(about how far two gradients are apart, how large rounding errors are)"""
-    return norm_of_difference(a["gradient"]["sums"], b["gradient"]["sums"]), _floor(a, b)
-
-
-def _floor(a, b):
-    return max(a["floor"] or 0.0, b["floor"] or 0.0)
-
-
-def _same(rows, parameters):
-    count = f"the gradients of all {len(rows)} parameters are the same"
-    if all(apart == 0 for _, (apart, _) in rows):
+def _same(found):
+    count = f"the gradients of all {len(found)} parameters are the same"
+    if all(each.apart == 0 for each in found):
         return count
-
-    def relative(row):
-        norm = parameters[row[0]]["gradient"]["norm"]
-        return row[1][0] / norm if norm else row[1][0]
-
-    largest = max(rows, key=relative)
-    norm = parameters[largest[0]]["gradient"]["norm"] or 1.0
+    largest = max(
+        [each for each in found if each.rounding < 0.5] or found,
+        key=lambda each: each.relative(each.apart),
+    )
     return (
         f"{count} up to rounding: the largest relative difference is about "
-        f"{share(relative(largest))} ({largest[0]}), and rounding errors there are about "
-        f"{share(largest[1][1] / norm)}"
+        f"{share(largest.relative(largest.apart))} ({largest.name}), and rounding errors there are "
+        f"about {share(largest.relative(largest.floor))}"
     )
 
 
 def _first_operation(a, b) -> list[Sentence]:
     """The first operation of backward at which another gradient arrives, or another operation."""
     keys = [[(each["module"], each["name"]) for each in run["operations"]] for run in (a, b)]
-    relative = [
-        each["floor"] / each["gradient"]["norm"]
-        for run in (a, b)
-        for each in run["parameters"]
-        if each["floor"] and each["gradient"]["norm"]
-    ]
-    usual = sorted(relative)[len(relative) // 2] if relative else 0.0
+    usual = median(each["rounding"] for run in (a, b) for each in run["parameters"])
     agreed = (-1, -1)
     for i, j in aligned(*keys):
         one, other = a["operations"][i], b["operations"][j]

@@ -92,7 +92,8 @@ def _why_undecided(runs, found, beyond):
             f"({largest.name}); how much of it is rounding is not known, because {runs.trouble}"
         )
     error = _together(each.floor for each in found)
-    if not beyond and error > FAR * _together(each.size for each in found):
+    alike = all(each.apart == NOTHING for each in found)
+    if not beyond and not alike and error > FAR * _together(each.size for each in found):
         return (
             "rounding errors hide what differs: the gradients of step a are as far from those in "
             f"float64 as {share(error / _together(each.size for each in found))} of their size"
@@ -112,9 +113,9 @@ def _reassurance(runs, found):
     count = "the gradient of the parameter is the same"
     if len(found) > 1:
         count = f"the gradients of all {len(found)} parameters are the same"
-    largest = max(found, key=lambda each: each.relative(each.apart))
     if all(each.apart == NOTHING for each in found):
         return f"{count}, bit for bit"
+    largest = _largest(found)
     return (
         f"{count} up to rounding: the largest relative difference is "
         f"{share(largest.relative(largest.apart))} ({largest.name}), and rounding errors there "
@@ -122,13 +123,24 @@ def _reassurance(runs, found):
     )
 
 
+def _largest(found):
+    """The one that differs most, of those that are more than rounding errors."""
+    return max(
+        [each for each in found if not each.is_rounding] or found,
+        key=lambda each: each.relative(each.apart),
+    )
+
+
 def _notes(runs, found):
     a, b = runs.a.gradients, runs.b.gradients
     missing = [name for name in a if (a[name] is None) != (b[name] is None)]
     rows = [("losses", f"they differ: {losses(runs)}")] if runs.losses_differ else []
-    largest = max(found, key=lambda each: each.relative(each.apart))
-    if largest.nearer:
-        rows += against_float64(largest)
+    if _largest(found).nearer:
+        rows += against_float64(_largest(found))
+    noise = [each.name for each in found if each.is_rounding and each.apart != NOTHING]
+    if noise:
+        text = f"the gradient of {listed(noise, most=3)} is 0 but for rounding errors"
+        rows.append(("rounding", text))
     if missing:
         names = listed(missing, most=3)
         rows.append(("None", f"the gradient of {names} is None in one step, and 0 in the other"))

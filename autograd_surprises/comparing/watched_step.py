@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 import torch
 from torch import nn
-from torch.overrides import TorchFunctionMode
 
 from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.comparing.one_step import Step, first_line, is_compiled, loss_of
 from autograd_surprises.recording.forward_values import numbers_in
 from autograd_surprises.recording.history import History
-from autograd_surprises.recording.recorder import Recorder, sequence_number
+from autograd_surprises.recording.recorder import Recorder
 
 
 class NotWatched(Exception):
@@ -25,6 +24,7 @@ class WatchedStep:
     """One step, watched.
 
     loss      with its graph
+    parameters  by name, those that it used
     recorder  of its forward pass
     history   which call made which node
     backward  with the gradients that arrived at each operation, and left it
@@ -34,6 +34,7 @@ class WatchedStep:
     """
 
     loss: torch.Tensor
+    parameters: Mapping[str, nn.Parameter]
     recorder: Recorder
     history: History
     backward: Backward
@@ -54,10 +55,9 @@ def watch_step(
     >>> watch_step(step, "step_a", layer, parameters).keys
     [('', 'SumBackward0'), ('Linear', 'MmBackward0'), ('Linear', 'TBackward0')]
     """
-    recorder = Recorder(eager="torch._dynamo" not in sys.modules)
+    recorder = _Recorder(eager="torch._dynamo" not in sys.modules)
     recorder.name_parts(model)
-    inputs = _ReluInputs()
-    with inputs, recorder:
+    with recorder:
         loss = loss_of(step, name, parameters)
     history, backward = History(recorder), Backward(loss.grad_fn, keep=True)
     if recorder.ended or any(map(is_compiled, backward.steps.values())):
@@ -75,15 +75,17 @@ def watch_step(
             each.called = "" if call.function else call.operation
     modules = [call.module if call else "" for call in calls]
     keys = [(module, step.name) for module, step in zip(modules, ran, strict=True)]
-    return WatchedStep(loss, recorder, history, backward, ran, keys, inputs.kept)
+    return WatchedStep(loss, parameters, recorder, history, backward, ran, keys, recorder.inputs)
 
 
-class _ReluInputs(TorchFunctionMode):
-    def __init__(self):
-        super().__init__()
-        self.kept: dict[int, torch.Tensor] = {}
+class _Recorder(Recorder):
+    """It also keeps what goes into each relu, by the number of its node."""
 
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        if func.__name__ in ("relu", "relu_") and args:
-            self.kept[sequence_number()] = numbers_in(args[0])
-        return func(*args, **(kwargs or {}))
+    def __init__(self, eager):
+        super().__init__(eager)
+        self.inputs: dict[int, torch.Tensor] = {}
+
+    def _note(self, caller, name, inputs, outputs, before, kwargs):
+        if name == "relu":
+            self.inputs[before] = numbers_in(inputs[0])
+        super()._note(caller, name, inputs, outputs, before, kwargs)
