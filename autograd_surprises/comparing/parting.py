@@ -16,6 +16,7 @@ from autograd_surprises.comparing.compared import (
 from autograd_surprises.comparing.first_operation import TwoBackwards, partners
 from autograd_surprises.comparing.first_value import ForwardResults, first_different
 from autograd_surprises.comparing.measured import Runs, largest_difference
+from autograd_surprises.comparing.one_step import first_line
 from autograd_surprises.comparing.watched_step import NotWatched, WatchedStep, watch_step
 from autograd_surprises.doctor.tracing import trace
 from autograd_surprises.graph import leaf_of
@@ -30,7 +31,8 @@ def where_they_part(
 ) -> Compared:
     """What is to be said of these differences; `beyond` are those that are more than rounding."""
     first = beyond[0]
-    a, b, why_not, relative = _watch_both(runs, exactly=not first.only_rounded)
+    a, b, why_not, exactly = _watch_both(runs, exactly=not first.only_rounded)
+    relative = runs.relative_error * (2.0**-29 if exactly else 1.0)
     rounded = not why_not and all(each.only_rounded for each in beyond)
     lower = _lower_precision(a, b) if rounded else None
     if rounded and lower is None and not _loses_digits(found):
@@ -50,7 +52,7 @@ def where_they_part(
         text = f"there they differ, too, by {apart}, so this is not rounding"
         also[1:] = [("float64", text)]
     if runs.losses_differ:
-        also = [*_loss_lines(runs, not why_not, not first.only_rounded), *also]
+        also = [*_loss_lines(runs, not why_not, exactly, relative), *also]
     if lower is not None:
         cause, places = lower
     elif not why_not:
@@ -126,16 +128,16 @@ def _loses_digits(found):
 
 
 def _watch_both(runs, exactly):
-    """(step a and b, watched; why one of them is not; their usual relative rounding error)
+    """(step a and b, watched; why one of them is not; were they watched in float64?)
 
     Where they differ in float64, too, it tells best where: rounding hides nothing.
     """
     if exactly and runs.exact_a is not None and runs.exact_b is not None and runs.scale == 1.0:
         both = [_watch(runs, name, exactly=True) for name in ("step_a", "step_b")]
         if not any(why for _, why in both):
-            return both[0][0], both[1][0], "", runs.relative_error * 2.0**-29
+            return both[0][0], both[1][0], "", True
     (a, why_not_a), (b, why_not_b) = (_watch(runs, name) for name in ("step_a", "step_b"))
-    return a, b, why_not_a or why_not_b, runs.relative_error
+    return a, b, why_not_a or why_not_b, False
 
 
 def _watch(runs, name, exactly=False) -> tuple[WatchedStep | None, str]:
@@ -145,6 +147,10 @@ def _watch(runs, name, exactly=False) -> tuple[WatchedStep | None, str]:
         return runs.do(watch_step, step, name, runs.model, exactly=exactly), ""
     except NotWatched as error:
         return None, f"{name} {error}"
+    except Exception as error:
+        if exactly:  # an operation that float64 does not have
+            return None, first_line(error)
+        raise
 
 
 def _operation(a, b, relative, name):
@@ -229,14 +235,12 @@ def _explained(step, model, name, parameters):
     return recording.explain(loss, {name: parameters[name]}, model=model)[name]
 
 
-def _loss_lines(runs, seen, exactly):
+def _loss_lines(runs, seen, exactly, relative):
     """The losses, and where in the forward pass values differ first."""
     rows = [("losses", f"they differ by more than rounding: {losses(runs)}")]
     if not seen:
         return rows
-    exactly = exactly and runs.exact_b is not None and runs.scale == 1.0
     values = [runs.do(_results, step, exactly=exactly) for step in (runs.step_a, runs.step_b)]
-    relative = runs.relative_error * (2.0**-29 if exactly else 1.0)
     for name, value in zip("ab", first_different(*values, relative) or (), strict=False):
         if value.where is not None:
             rows.append((f"first value, in {name}", f"{value.name}: {value.where}"))
