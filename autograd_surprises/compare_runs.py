@@ -38,7 +38,11 @@ examples:
 
 
 def main(words: list[str]) -> int:
-    """Print the comparison, or record a run. Returns 0, 1 or 2."""
+    """Print the comparison, or record a run. Returns 0, 1 or 2.
+
+    >>> main(["gone.json", "gone.json"])
+    2
+    """
     parser = argparse.ArgumentParser(
         prog=USAGE,
         usage="%(prog)s (--compiled | --record FILE) (train.py | -m module) [arguments]\n"

@@ -11,7 +11,11 @@ from autograd_surprises.show.findings import listed
 
 
 class Cause(NamedTuple):
-    """A slug, or "" if the reason is not known, and the reason in words."""
+    """A slug, or "" if the reason is not known, and the reason in words.
+
+    >>> Cause("", "") == UNKNOWN
+    True
+    """
 
     slug: str
     sentence: str
@@ -25,7 +29,10 @@ def cause_of(found: FirstOperation, inputs: Mapping[int, torch.Tensor]) -> Cause
 
     inputs  of operations whose node does not keep its input, by the number of the node
 
-    >>> FirstOperation  # doctest: +SKIP
+    >>> from autograd_surprises.comparing.distance import NOTHING
+    >>> after = torch.ones(2), 2 * torch.ones(2), NOTHING
+    >>> cause_of(FirstOperation("hook", (), (), after), {}).slug
+    'hook'
     """
     return _custom(found) or _at_kink(found, inputs) or _by_kind(found)
 

@@ -24,6 +24,13 @@ class CompiledRun(FirstBackward):
     found    the comparison, step a eager and step b compiled
     backend  of torch.compile: the given one, or inductor, or aot_eager where inductor does not work
     why      why that is not inductor, or ""
+
+    >>> from contextlib import suppress
+    >>> layer, compiled = torch.nn.Linear(2, 1), CompiledRun("eager")
+    >>> with suppress(SystemExit), compiled:
+    ...     layer(torch.ones(3, 2)).sum().backward()
+    >>> compiled.trouble, compiled.found.same, layer.weight.grad
+    ('', True, None)
     """
 
     def __init__(self, backend: str = ""):

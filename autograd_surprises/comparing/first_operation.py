@@ -38,6 +38,14 @@ class TwoBackwards:
     """The backwards of two steps, with their operations paired.
 
     relative  the usual relative rounding error of a gradient
+
+    >>> from autograd_surprises.comparing.watched_step import watch_step
+    >>> layer, x = torch.nn.Linear(2, 1), torch.ones(3, 2)
+    >>> steps = (lambda: layer(x).relu().sum(), lambda: layer(x).sigmoid().sum())
+    >>> both = [watch_step(f, "", layer, dict(layer.named_parameters())) for f in steps]
+    >>> found = TwoBackwards(*both, 1e-7).first("weight")
+    >>> found.kind, found.in_a[0].operation, found.in_b[0].operation
+    ('graph', 'relu', 'sigmoid')
     """
 
     def __init__(self, a: WatchedStep, b: WatchedStep, relative: float):

@@ -28,6 +28,11 @@ class Runs:
     state    of the model and the random generators, put back before and after each run
     scale    how much larger rounding errors are in the steps than in the other precision's distance
     trouble  why there is no run in another precision, or ""
+
+    >>> w = nn.Linear(2, 1, bias=False)
+    >>> steps = (lambda: w.weight.sum(), lambda: 2 * w.weight.sum())
+    >>> [each.differs for each in Runs(w, dict(w.named_parameters()), *steps).differences()]
+    [True]
     """
 
     model: nn.Module
@@ -126,7 +131,11 @@ class Runs:
 
 
 def largest_difference(a, b):
-    """Where it is, and both numbers there; None where there is no gradient."""
+    """Where it is, and both numbers there; None where there is no gradient.
+
+    >>> largest_difference(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 5.0]))
+    ((1,), (2.0, 5.0))
+    """
     apart = difference(a, b)
     if apart is None or not apart.numel():
         return (), (None, None)

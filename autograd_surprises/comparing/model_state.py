@@ -17,8 +17,8 @@ class ModelState:
     >>> norm = nn.BatchNorm1d(2)
     >>> state, drawn = ModelState(norm), norm(torch.randn(4, 2))
     >>> state.put_back()
-    >>> norm.running_mean, torch.equal(norm(torch.randn(4, 2)), drawn)
-    (tensor([0., 0.]), True)
+    >>> norm.running_mean.tolist(), torch.equal(norm(torch.randn(4, 2)), drawn)
+    ([0.0, 0.0], True)
     """
 
     def __init__(self, model: nn.Module):

@@ -29,7 +29,13 @@ DIGITS = torch.finfo(torch.float32).eps ** 0.5  # the half of those of float32
 def where_they_part(
     runs: Runs, found: Sequence[ParameterDifference], beyond: Sequence[ParameterDifference]
 ) -> Compared:
-    """What is to be said of these differences; `beyond` are those that are more than rounding."""
+    """What is to be said of these differences; `beyond` are those that are more than rounding.
+
+    >>> from autograd_surprises.comparing import compare
+    >>> layer, x = torch.nn.Linear(2, 1), torch.ones(3, 2)
+    >>> compare(lambda: layer(x).relu().sum(), lambda: layer(x).tanh().sum(), layer).status
+    'differ'
+    """
     first = beyond[0]
     a, b, why_not, exactly = _watch_both(runs, exactly=not first.only_rounded)
     relative = runs.relative_error * (2.0**-29 if exactly else 1.0)

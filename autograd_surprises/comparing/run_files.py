@@ -33,6 +33,13 @@ def compare_runs(a: dict, b: dict) -> Compared:
     """Say where two recorded runs part.
 
     Raises ValueError if they are runs of different models.
+
+    >>> from contextlib import suppress
+    >>> from autograd_surprises.comparing.recorded_run import RecordedRun
+    >>> with suppress(SystemExit), RecordedRun() as run:
+    ...     torch.nn.Linear(2, 1)(torch.ones(3, 2)).sum().backward()
+    >>> print(compare_runs(run.data, run.data).sentence)
+    the gradients of all 2 parameters are the same
     """
     names = [{each["name"]: each for each in run["parameters"]} for run in (a, b)]
     _expect_same_model(*names)
