@@ -7,6 +7,7 @@ import torch
 
 from autograd_surprises.comparing.distance import TIMES, difference
 from autograd_surprises.comparing.first_operation import FirstOperation
+from autograd_surprises.operations import traits_of
 from autograd_surprises.show.findings import listed
 
 
@@ -38,7 +39,10 @@ def cause_of(found: FirstOperation, inputs: Mapping[int, torch.Tensor]) -> Cause
 
 
 def _custom(found):
-    """Is a Function of the user's in one of both only, or another one?"""
+    """Is a Function of the user's in one of both only, or another one, and no other with it?"""
+    for steps in (found.in_a, found.in_b):
+        if any(step.is_users for step in steps) and any(map(_computes, steps)):
+            return None
     mine, theirs = (
         {step.own: step.own_name for step in steps if step.is_users}
         for steps in (found.in_a, found.in_b)
@@ -51,6 +55,11 @@ def _custom(found):
     if not mine:
         return Cause("custom-backward", f"step b has a custom backward that a has not: {only_b}")
     return Cause("custom-backward", f"the custom backward is that of {only_a} in a, {only_b} in b")
+
+
+def _computes(step):
+    """Is it an operation of torch that does more than to arrange numbers?"""
+    return not step.is_users and not traits_of(step.kind).arranges
 
 
 # Where an operation has a kink: for the input x of a node, and what it keeps, numbers equal to x.
@@ -88,7 +97,7 @@ def _at_kink(found, inputs):
             return Cause(
                 "kink",
                 f"{count} of {differ.numel()} elements differ, and each lies exactly {where} of "
-                f"{step.operation}, where a and b have another convention",
+                f"{step.operation}, where a and b follow other conventions",
             )
     return None
 

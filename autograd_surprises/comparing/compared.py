@@ -91,6 +91,7 @@ class Compared:
     sentence    of the whole, in words
     parameters  each with its difference, in the order in which backward reaches them
     first       the first of them that differs, or None
+    losses      what is to be said of the losses, each with a label
     cause       why, if it is proven: custom-backward, kink, precision, shape, forward, operations,
                 hook, none; or ""
     reason      the cause in words
@@ -105,6 +106,7 @@ class Compared:
     sentence: str
     parameters: tuple[ParameterDifference, ...]
     first: ParameterDifference | None = None
+    losses: tuple[Sentence, ...] = ()
     cause: str = ""
     reason: str = ""
     places: tuple[tuple[str, Where], ...] = ()
@@ -117,7 +119,7 @@ class Compared:
 
     def lines(self) -> list[Sentence]:
         """(label, text) for everything that is known."""
-        rows = [("cause", self.reason)]
+        rows = [*self.losses, ("cause", self.reason)]
         rows += [(label, str(where)) for label, where in self.places]
         rows += self.also
         return [(label, text) for label, text in rows if text]

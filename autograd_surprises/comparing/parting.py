@@ -57,8 +57,8 @@ def where_they_part(
         apart = share(first.relative(first.exact))
         text = f"there they differ, too, by {apart}, so this is not rounding"
         also[1:] = [("float64", text)]
-    if runs.losses_differ:
-        also = [*_loss_lines(runs, not why_not, exactly, relative), *also]
+    seen = not why_not
+    of_losses = _loss_lines(runs, seen, exactly, relative) if runs.losses_differ else ()
     if lower is not None:
         cause, places = lower
     elif not why_not:
@@ -76,6 +76,7 @@ def where_they_part(
         sentence,
         tuple(found),
         first,
+        tuple(of_losses),
         cause.slug,
         cause.sentence,
         tuple(places),

@@ -54,11 +54,11 @@ def compare_runs(a: dict, b: dict) -> Compared:
                 f"{what} differ before the step, by about {share(apart)}: start both runs from the "
                 "same checkpoint and batch"
             )
-            return Compared(UNDECIDED, text, (), also=tuple(about))
+            return Compared(UNDECIDED, text, (), losses=tuple(about))
     found = [_Difference(name, names[0][name], names[1][name]) for name in names[0]]
     beyond = [each for each in found if each.apart > TIMES * each.floor]
     if not beyond:
-        return Compared(SAME, _same(found), (), also=tuple(about))
+        return Compared(SAME, _same(found), (), losses=tuple(about))
     first, others = beyond[0], listed([each.name for each in beyond[1:]], most=3)
     sentence = (
         f"{first.name} is the first parameter in backward whose gradient differs by more than "
@@ -70,14 +70,14 @@ def compare_runs(a: dict, b: dict) -> Compared:
             f"the gradient of {first.name} differs by about {share(first.relative(first.apart))} "
             f"of its size; how much of it is rounding is not known, because {unknown}"
         )
-        return Compared(UNDECIDED, text, (), also=tuple(about))
+        return Compared(UNDECIDED, text, (), losses=tuple(about))
     text = (
         f"about {share(first.relative(first.apart))} of its size, rounding errors "
         f"{share(first.relative(first.floor))}; its norm is {few_digits(first.norms[0])} in a, "
         f"{few_digits(first.norms[1])} in b"
     )
-    also = [*about, (first.name, text), *_first_operation(a, b)]
-    return Compared(DIFFER, sentence, (), also=tuple(also))
+    also = ((first.name, text), *_first_operation(a, b))
+    return Compared(DIFFER, sentence, (), losses=tuple(about), also=also)
 
 
 class _Difference:

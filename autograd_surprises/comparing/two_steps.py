@@ -49,7 +49,10 @@ def compare(step_a: Step, step_b: Step, model: nn.Module) -> Compared:
     if undecided:
         return Compared(UNDECIDED, undecided, tuple(found))
     if not beyond:
-        return Compared(SAME, _reassurance(runs, found), tuple(found), also=_notes(runs, found))
+        said = (("losses", f"they differ: {losses(runs)}"),) if runs.losses_differ else ()
+        return Compared(
+            SAME, _reassurance(found), tuple(found), losses=said, also=_notes(runs, found)
+        )
     return where_they_part(runs, found, beyond)
 
 
@@ -110,7 +113,7 @@ def _together(distances):
 # No difference.
 
 
-def _reassurance(runs, found):
+def _reassurance(found):
     """One sentence with the figures."""
     count = "the gradient of the parameter is the same"
     if len(found) > 1:
@@ -136,7 +139,7 @@ def _largest(found):
 def _notes(runs, found):
     a, b = runs.a.gradients, runs.b.gradients
     missing = [name for name in a if (a[name] is None) != (b[name] is None)]
-    rows = [("losses", f"they differ: {losses(runs)}")] if runs.losses_differ else []
+    rows = []
     if _largest(found).nearer:
         rows += against_float64(_largest(found))
     noise = [each.name for each in found if each.is_rounding and each.apart != NOTHING]
