@@ -113,8 +113,7 @@ class Runs:
         floor = self._floor(a, b, again_a, again_b, exact[0])
         in_float64 = self.exact_a is not None and self.scale == 1.0
         errors = [distance(each, exact[0]) if in_float64 else None for each in (a, b)]
-        compiled = self.a.compiled or self.b.compiled  # whose run in float64 was eager
-        both = in_float64 and self.exact_b is not None and not compiled
+        both = in_float64 and self.exact_b is not None
         place, numbers = largest_difference(a, b)
         return ParameterDifference(
             name, size(a), distance(a, b), floor, last_digit(a), *errors,

@@ -10,6 +10,8 @@ import pytest
 import torch
 
 from autograd_surprises.__main__ import main
+from autograd_surprises.comparing.compiled_model import CompiledRun
+from autograd_surprises.comparing.recorded_run import RecordedRun
 from autograd_surprises.comparing.run_files import compare_runs, read_run
 from autograd_surprises.comparing.signs import norm_of_difference, signed_sums, signs
 
@@ -141,7 +143,7 @@ def test_a_small_difference_of_all_numbers_is_rounding(folder, capsys):
     found = compare_runs(a, b)
     assert found.same and "rounding" in found.sentence
     for each in b["parameters"]:
-        each["gradient"]["sums"] = [x * (1 + 1e-3) for x in each["gradient"]["sums"]]
+        each["gradient"]["sums"] = [x * (1 + 1e-5) for x in each["gradient"]["sums"]]
     assert compare_runs(a, b).status == "differ"
 
 
@@ -219,6 +221,52 @@ def test_inductor_draws_the_same_dropout(folder):
 
 def environment():
     return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+# The call of the model.
+
+
+class Picky(torch.nn.Module):
+    """It writes into what it is called with, and needs a convolution of one dtype."""
+
+    def __init__(self):
+        super().__init__()
+        self.convolution = torch.nn.Conv1d(1, 2, 3)
+        self.seen = []
+
+    def forward(self, x):
+        self.seen.append(torch.is_autocast_enabled("cpu"))
+        return self.convolution(x.mul_(2))
+
+
+def first_step(watching, model, **autocast):
+    with pytest.raises(SystemExit), watching:
+        with torch.autocast("cpu", torch.bfloat16, **autocast):
+            result = model(torch.ones(4, 1, 8))
+        result.float().square().mean().backward()
+    assert watching.trouble == ""
+    return watching
+
+
+def test_the_call_is_repeated_with_what_the_script_passed():
+    run = first_step(RecordedRun(), Picky(), enabled=False)
+    assert run.data["unknown"] == ""
+    assert all(0 < each["rounding"] < 1e-5 for each in run.data["parameters"])
+
+
+def test_the_call_is_repeated_under_autocast():
+    run = first_step(RecordedRun(), Picky(), enabled=True)
+    assert all(each["rounding"] > 1e-4 for each in run.data["parameters"])
+
+
+def test_code_that_torch_compile_leaves_alone_is_not_called_the_same():
+    model = torch.nn.Linear(2, 1)
+    model.forward = torch.compiler.disable(model.forward)
+    compiled = CompiledRun("aot_eager")
+    with pytest.raises(SystemExit), compiled:
+        model(torch.ones(3, 2)).sum().backward()
+    assert "left all of Linear to eager code" in compiled.trouble and compiled.found is None
+    torch.compiler.reset()
 
 
 # Sums with random signs.

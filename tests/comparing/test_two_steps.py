@@ -166,6 +166,17 @@ def by_hand(x, low, high):
     return torch.where(x <= low, low, torch.where(x >= high, high, x))
 
 
+def test_a_weight_without_its_custom_backward_because_it_is_detached():
+    layer = nn.Linear(8, 4)
+
+    def step(detached):
+        weight = RoundSTE.apply(layer.weight)
+        return F.linear(X, weight.detach() if detached else weight, layer.bias).square().sum()
+
+    found = compare(lambda: step(False), lambda: step(True), layer)
+    assert found.first.name == "weight" and found.cause == "none" and "detach" in found.reason
+
+
 KINKS = {
     "clamp": (lambda x: x.clamp(-0.5, 1), lambda x: by_hand(x, -0.5, 1.0), "clamp", 1),
     "clamp by hand": (lambda x: by_hand(x, -0.5, 1.0), lambda x: x.clamp(-0.5, 1), "clamp", 1),
@@ -198,6 +209,17 @@ def test_a_tie():
         layer,
     )
     assert found.cause == "kink" and "tie" in found.reason
+    largest = layer(WHOLE).amax(1, keepdim=True)
+    tied = (layer(WHOLE) == largest).sum(1)
+    assert int(tied[tied > 1].sum()) >= int(found.reason.split()[0]) > 0
+
+
+def test_one_largest_number_is_no_tie():
+    layer = nn.Linear(8, 4)
+    a, b = (lambda k=k: (k * layer(X).amax(1)).sum() for k in (1, 2))
+    assert compare(a, b, layer).cause != "kink"
+    found = compare(lambda: layer(X).max(1)[0].sum(), lambda: 2 * layer(X).amax(1).sum(), layer)
+    assert found.cause != "kink"
 
 
 def test_elements_beside_the_kink_are_no_kink():
@@ -220,6 +242,18 @@ def test_autocast_is_precision_and_the_other_is_nearer_to_float64():
     assert all(each.only_rounded for each in found.parameters)
     assert "a is nearer" in str(found)
     assert "b is nearer" in str(compare(half, lambda: error(model), model))
+
+
+def test_a_mistake_smaller_than_the_rounding_errors_shows_in_float64():
+    model = network()
+
+    def half(factor):
+        with torch.autocast("cpu", torch.bfloat16):
+            return factor * F.mse_loss(model(X).float(), Y)
+
+    found = compare(lambda: half(1), lambda: half(1.005), model)
+    assert found.status == "differ" and not found.first.apart.beyond(found.first.floor)
+    assert "factor *" in lines(found)["in b"]
 
 
 def test_autocast_that_hides_a_mistake_is_not_called_precision():
