@@ -8,17 +8,16 @@ import threading
 import time
 from contextlib import contextmanager
 
-from autograd_surprises import explained
+from autograd_surprises import compare_runs, explained
 from autograd_surprises.doctor.step_reports import StepReport
 from autograd_surprises.doctor.watching import watch
 from autograd_surprises.ranks import file_of_rank, of_other_ranks
 from autograd_surprises.report_card import terminal
 from autograd_surprises.report_files import cannot_write, more_lines, write_html, write_json
-from autograd_surprises.script import run_module, run_script, without_ours
+from autograd_surprises.script import exit_code, run_module, run_script
 from autograd_surprises.several_processes import is_spread, rank_and_size
 
 STOPPED = 3  # the exit code of --stop
-INTERRUPTED = 130  # what a shell makes of Ctrl-C
 DESCRIPTION = """\
 Run a training script unchanged, and say which gradients are bad and which line made them so.
 
@@ -33,6 +32,7 @@ examples:
   python -m autograd_surprises train.py --epochs 3
   python -m autograd_surprises --steps 1,100 --stop --html report.html -m package.train
   python -m autograd_surprises card package.module:function --shape 4,3
+  python -m autograd_surprises compare --compiled train.py
   python -m autograd_surprises explain "element 0 of tensors does not require grad"
   python -m autograd_surprises explain zero-factor/number
 """
@@ -118,6 +118,8 @@ def main(words: list[str]) -> int | str | None:
     """Run the script, and return its exit code."""
     if words[:1] == ["card"]:
         return terminal.main(words[1:])
+    if words[:1] == ["compare"]:
+        return compare_runs.main(words[1:])
     if words[:1] == ["explain"]:
         return explained.main(words[1:])
     parser = arguments()
@@ -161,24 +163,11 @@ def main(words: list[str]) -> int | str | None:
     with _before_termination(finish):
         try:
             with watched:
-                code = _exit_code(run, target)
+                code = exit_code(run, target)
         except SystemExit as left:  # --stop, at something that is certain only at the end
             code = left.code
         finish()
     return code
-
-
-def _exit_code(run, target):
-    """Of the script; what it raises is printed as Python would."""
-    try:
-        run(target[0], target[1:])
-    except SystemExit as left:
-        return left.code
-    except BaseException as error:
-        error.__traceback__ = without_ours(error.__traceback__)
-        sys.excepthook(type(error), error, error.__traceback__)
-        return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
-    return None
 
 
 @contextmanager

@@ -4,10 +4,11 @@ import importlib.util
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType, TracebackType
 
+INTERRUPTED = 130  # what a shell makes of Ctrl-C
 HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
@@ -52,6 +53,26 @@ def _run(code: CodeType, argv: list, spec: ModuleSpec | None, loader, file):
         module.__package__ = spec.parent
     sys.modules["__main__"], sys.argv[:] = module, argv
     exec(code, vars(module))
+
+
+def exit_code(run: Callable, target: Sequence[str]) -> int | str | None:
+    """Run a script or module, and return its exit code; what it raises is printed as by Python.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
+    ...     _ = file.write("raise SystemExit(7)"); file.flush()
+    ...     exit_code(run_script, [file.name])
+    7
+    """
+    try:
+        run(target[0], target[1:])
+    except SystemExit as left:
+        return left.code
+    except BaseException as error:
+        error.__traceback__ = without_ours(error.__traceback__)
+        sys.excepthook(type(error), error, error.__traceback__)
+        return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+    return None
 
 
 def without_ours(traceback: TracebackType | None) -> TracebackType | None:

@@ -13,7 +13,9 @@ import torch
 
 TORCH_FOLDER = str(Path(torch.__file__).parent) + os.sep
 PACKAGE = Path(__file__).parent.parent
-DOCTOR = tuple(str(PACKAGE / name) for name in ("recording", "backward", "symptoms", "doctor"))
+DOCTOR = tuple(
+    str(PACKAGE / name) for name in ("recording", "backward", "symptoms", "doctor", "comparing")
+)
 # The packages of this project count as libraries: in a checkout they lie side by side.
 OURS = [str(PACKAGE.with_name(name)) + os.sep for name in (PACKAGE.name, "helpers", "lessons")]
 INSTALLED = "site-packages" + os.sep

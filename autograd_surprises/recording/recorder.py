@@ -107,11 +107,15 @@ class Recorder(TorchFunctionMode):
             self.ended = True
             self.__exit__()
 
+    def name_parts(self, module: nn.Module) -> None:
+        """Give the parts of a module their paths in it, also where they are called one by one."""
+        top = type(module).__name__
+        self._paths.update((part, path or top) for path, part in module.named_modules())
+
     def _path_of(self, module):
         with suppress(Exception):  # a module that cannot be hashed
             if not self._modules and module not in self._paths:
-                top = type(module).__name__
-                self._paths.update((part, path or top) for path, part in module.named_modules())
+                self.name_parts(module)
             return self._paths.get(module, type(module).__name__)
         return type(module).__name__
 

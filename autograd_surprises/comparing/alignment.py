@@ -1,0 +1,22 @@
+"""Which elements of two sequences belong together, where they are the same or nearly so."""
+
+from collections.abc import Hashable, Sequence
+from difflib import SequenceMatcher
+
+
+def aligned(a: Sequence[Hashable], b: Sequence[Hashable]) -> list[tuple[int, int]]:
+    """Pairs of positions with equal elements, in order; each position at most once.
+
+    >>> aligned("mean pow sub".split(), "sum div pow sub".split())
+    [(1, 2), (2, 3)]
+    """
+    shortest = min(len(a), len(b))
+    start = next((i for i in range(shortest) if a[i] != b[i]), shortest)
+    rest = shortest - start
+    end = next((i for i in range(rest) if a[-1 - i] != b[-1 - i]), rest)
+    # Two models differ in few operations: what is in between is short.
+    middle = SequenceMatcher(None, a[start : len(a) - end], b[start : len(b) - end], autojunk=False)
+    pairs = [(i, i) for i in range(start)]
+    for i, j, length in middle.get_matching_blocks():
+        pairs += [(start + i + k, start + j + k) for k in range(length)]
+    return [*pairs, *((len(a) - k, len(b) - k) for k in range(end, 0, -1))]

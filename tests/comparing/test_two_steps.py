@@ -1,0 +1,521 @@
+"""compare(): the same, only rounding, or another gradient, with its operation and its reason."""
+
+import functools
+import random
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from autograd_surprises import compare
+
+X, Y = torch.randn(64, 8, generator=torch.Generator().manual_seed(1)), torch.zeros(64, 4)
+WHOLE = torch.arange(-64.0, 64.0).view(16, 8) % 3 - 1  # -1, 0 and 1
+WEIGHTS = torch.linspace(1, 2, 16 * 4).view(16, 4)
+
+
+class RoundSTE(torch.autograd.Function):
+    """Rounds; its gradient is that of the identity."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+def network(*more):
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(8, 16), nn.Tanh(), *more, nn.Linear(16, 4))
+
+
+def whole_layer():
+    """A layer whose results are whole numbers, and so lie on kinks."""
+    layer = nn.Linear(8, 4)
+    with torch.no_grad():
+        layer.weight.copy_(torch.eye(4, 8))
+        layer.bias.zero_()
+    return layer
+
+
+def error(model, x=None, y=None):
+    return F.mse_loss(model(X if x is None else x), Y if y is None else y)
+
+
+def rounded(model, middle):
+    first, tanh, last = model
+    return F.mse_loss(last(middle(tanh(first(X)))), Y)
+
+
+def lines(found):
+    return {label: where.source for label, where in found.places}
+
+
+# The same.
+
+
+def test_the_same_step():
+    model = network(nn.Dropout(), nn.BatchNorm1d(16))
+    found = compare(lambda: error(model), lambda: error(model), model)
+    assert found.same and "bit for bit" in found.sentence
+    assert all(each.apart.norm == 0 for each in found.parameters)
+    assert [each.name for each in found.parameters][-1] in ("0.weight", "0.bias")
+
+
+def flipped(model):
+    return error(model, X.flip(0), Y.flip(0))
+
+
+def one_by_one(model):
+    return sum(error(model, x, y) for x, y in zip(X.split(1), Y.split(1), strict=True)) / 64
+
+
+def split_product(model):
+    w, b = model[0].weight, model[0].bias
+    hidden = X[:, :3] @ w[:, :3].T + X[:, 3:] @ w[:, 3:].T + b
+    return F.mse_loss(model[2](model[1](hidden)), Y)
+
+
+@pytest.mark.parametrize("other", [flipped, one_by_one, split_product])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_only_another_order(other, dtype, monkeypatch):
+    monkeypatch.setitem(globals(), "X", X.to(dtype))
+    monkeypatch.setitem(globals(), "Y", Y.to(dtype))
+    model = network().to(dtype)
+    found = compare(lambda: error(model), lambda: other(model), model)
+    assert found.same and "rounding" in found.sentence
+    assert any(each.apart.norm for each in found.parameters)
+    assert not found.lines()
+
+
+def test_in_float64_a_small_mistake_is_one():
+    model = network().double()
+    x, y = X.double(), Y.double()
+    found = compare(lambda: error(model, x, y), lambda: error(model, x, y) * (1 + 1e-9), model)
+    assert found.status == "differ"
+
+
+def test_a_sum_that_loses_digits_is_rounding_and_says_whose_error_is_larger():
+    model = nn.Linear(1, 1, bias=False)
+    numbers, places = torch.linspace(1, 2, 100_000), torch.zeros(100_000, dtype=torch.long)
+
+    def in_a_row():
+        return (model.weight[0][places] * numbers).sum()
+
+    found = compare(lambda: (model.weight * numbers).sum(), in_a_row, model)
+    assert found.same and found.parameters[0].differs and found.parameters[0].only_rounded
+    assert found.parameters[0].nearer == "a" and "a is nearer" in str(found)
+    back = compare(in_a_row, lambda: (model.weight * numbers).sum(), model)
+    assert back.same and "b is nearer" in str(back)
+
+
+def test_a_formula_that_loses_its_digits_is_not_called_the_same():
+    model = network()
+
+    def growth(by_hand):
+        y = model(X) * 1e-5
+        return (1e5 * (y.exp() - 1 if by_hand else y.expm1())).square().sum()
+
+    found = compare(lambda: growth(False), lambda: growth(True), model)
+    assert (found.status, found.cause) == ("differ", "rounding")
+    assert "a is nearer" in str(found) and found.first.only_rounded
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_a_checkpoint_computes_the_same(reentrant):
+    model, x = network(), X.clone().requires_grad_()
+    found = compare(
+        lambda: error(model, x),
+        lambda: F.mse_loss(checkpoint(model, x, use_reentrant=reentrant), Y),
+        model,
+    )
+    assert found.same and x.grad is None
+
+
+def test_none_and_zero_are_the_same_but_said():
+    model = network()
+    found = compare(lambda: model[2](X[:, :1].repeat(1, 16)).sum(), lambda: (
+        model[2](X[:, :1].repeat(1, 16)).sum() + 0 * model[0].bias.sum()), model)  # fmt: skip
+    assert found.same and "0.bias" in str(found)
+
+
+# Another gradient.
+
+
+@pytest.mark.parametrize(
+    "other, status", [(lambda h: h.round(), "zero"), (lambda h: RoundSTE.apply(h).detach(), "none")]
+)
+def test_a_custom_backward_is_dropped(other, status):
+    model = network()
+    found = compare(lambda: rounded(model, RoundSTE.apply), lambda: rounded(model, other), model)
+    assert found.status == "differ" and found.first.name in ("0.weight", "0.bias")
+    if status == "zero":
+        assert found.cause == "custom-backward" and "RoundSTE" in found.reason
+        assert "middle(" in lines(found)["in a"]
+    else:
+        assert found.cause == "none" and "detach" in found.reason
+        assert any("detach" in source for source in lines(found).values())
+    assert {each.name for each in found.parameters if each.differs} == {"0.weight", "0.bias"}
+
+
+def by_hand(x, low, high):
+    return torch.where(x <= low, low, torch.where(x >= high, high, x))
+
+
+def test_a_weight_without_its_custom_backward_because_it_is_detached():
+    layer = nn.Linear(8, 4)
+
+    def step(detached):
+        weight = RoundSTE.apply(layer.weight)
+        return F.linear(X, weight.detach() if detached else weight, layer.bias).square().sum()
+
+    found = compare(lambda: step(False), lambda: step(True), layer)
+    assert found.first.name == "weight" and found.cause == "none" and "detach" in found.reason
+
+
+KINKS = {
+    "clamp": (lambda x: x.clamp(-0.5, 1), lambda x: by_hand(x, -0.5, 1.0), "clamp", 1),
+    "clamp by hand": (lambda x: by_hand(x, -0.5, 1.0), lambda x: x.clamp(-0.5, 1), "clamp", 1),
+    "relu": (F.relu, lambda x: x.clamp(min=0), "relu", 0),
+    "maximum": (F.relu, lambda x: torch.maximum(x, torch.zeros(())), "relu", 0),
+    "abs": (torch.abs, lambda x: torch.where(x >= 0, x, -x), "abs", 0),
+}
+
+
+@pytest.mark.parametrize("name", KINKS)
+def test_another_convention_at_a_kink(name):
+    one, other, operation, kink = KINKS[name]
+    layer = whole_layer()
+    on_it = int((layer(WHOLE) == kink).sum())
+    a, b = (lambda f=f: (f(layer(WHOLE)) * WEIGHTS).sum() for f in (one, other))
+    gradients = [torch.autograd.grad(step(), layer.bias)[0] for step in (a, b)]
+    if torch.equal(*gradients):  # clamp at its bound depends on the version of torch
+        pytest.skip("this torch has the same convention for both")
+    found = compare(a, b, layer)
+    assert (found.status, found.cause) == ("differ", "kink")
+    assert found.reason.startswith(f"{on_it} of 64 ") and operation in found.reason
+    assert not any(label == "losses" for label, _ in found.lines())
+
+
+def test_a_tie():
+    layer = whole_layer()
+    found = compare(
+        lambda: layer(WHOLE).max(1)[0].square().sum(),
+        lambda: layer(WHOLE).amax(1).square().sum(),
+        layer,
+    )
+    assert found.cause == "kink" and "tie" in found.reason
+    largest = layer(WHOLE).amax(1, keepdim=True)
+    tied = (layer(WHOLE) == largest).sum(1)
+    assert int(tied[tied > 1].sum()) >= int(found.reason.split()[0]) > 0
+
+
+def test_one_largest_number_is_no_tie():
+    layer = nn.Linear(8, 4)
+    a, b = (lambda k=k: (k * layer(X).amax(1)).sum() for k in (1, 2))
+    assert compare(a, b, layer).cause != "kink"
+    found = compare(lambda: layer(X).max(1)[0].sum(), lambda: 2 * layer(X).amax(1).sum(), layer)
+    assert found.cause != "kink"
+
+
+def test_elements_beside_the_kink_are_no_kink():
+    layer = whole_layer()
+    a, b = (lambda f=f: f(layer(WHOLE)).sum() for f in (lambda x: x.clamp(-1, 1), lambda x: x * 2))
+    assert compare(a, b, layer).cause == "operations"
+
+
+def test_autocast_is_precision_and_the_other_is_nearer_to_float64():
+    model = network()
+
+    def half():
+        with torch.autocast("cpu", torch.bfloat16):
+            return F.mse_loss(model(X).float(), Y)
+
+    found = compare(lambda: error(model), half, model)
+    assert (found.status, found.cause) == ("differ", "precision")
+    assert "bfloat16 in b" in found.reason
+    assert found.first.error_b.norm > 1000 * found.first.error_a.norm
+    assert all(each.only_rounded for each in found.parameters)
+    assert "a is nearer" in str(found)
+    assert "b is nearer" in str(compare(half, lambda: error(model), model))
+
+
+def test_a_mistake_smaller_than_the_rounding_errors_shows_in_float64():
+    model = network()
+
+    def half(factor):
+        with torch.autocast("cpu", torch.bfloat16):
+            return factor * F.mse_loss(model(X).float(), Y)
+
+    found = compare(lambda: half(1), lambda: half(1.005), model)
+    assert found.status == "differ" and not found.first.apart.beyond(found.first.floor)
+    assert "factor *" in lines(found)["in b"]
+
+
+def test_autocast_that_hides_a_mistake_is_not_called_precision():
+    model = network()
+
+    def half():
+        with torch.autocast("cpu", torch.bfloat16):
+            return 1.1 * F.mse_loss(model(X).float(), Y)
+
+    found = compare(lambda: error(model), half, model)
+    assert found.status == "differ" and found.cause != "precision"
+
+
+def test_a_mean_over_another_dimension():
+    model = network()
+
+    def right():
+        squares = model(X).square()
+        rows = squares.mean(dim=1)
+        return rows.sum()
+
+    def wrong():
+        squares = model(X).square()
+        rows = squares.mean(dim=0)
+        return rows.sum()
+
+    found = compare(right, wrong, model)
+    assert found.first.name == "2.bias" and found.cause == "shape"
+    assert lines(found) == {"in a": "rows = squares.mean(dim=1)",
+                            "in b": "rows = squares.mean(dim=0)"}  # fmt: skip
+    assert "(64,)" in found.reason and "(4,)" in found.reason
+    text = str(found)
+    assert "losses" in text and "first value, in b: mean" in text
+
+
+def test_a_detour_that_changes_nothing_is_not_blamed():
+    model = network()
+
+    def other():
+        squares = model(X) ** 2
+        return (squares * 2 / 2).mean(dim=0).sum() * 64 / 64
+
+    found = compare(lambda: model(X).square().mean(dim=1).sum(), other, model)
+    assert found.cause == "shape" and "mean(dim=0)" in lines(found)["in b"]
+
+
+def test_another_activation_is_found_in_the_forward_pass():
+    model = network()
+
+    def other():
+        hidden = model[0](X)
+        hidden = torch.sin(hidden)
+        return F.mse_loss(model[2](hidden), Y)
+
+    found = compare(lambda: error(model), other, model)
+    assert found.cause == "forward"
+    assert "first value, in b: sin: test_two_steps.py" in str(found).replace("\n      ", " ")
+
+
+def test_a_hook():
+    model = network()
+
+    def hooked():
+        hidden = model[1](model[0](X))
+        hidden.register_hook(lambda gradient: 2 * gradient)
+        return F.mse_loss(model[2](hidden), Y)
+
+    found = compare(lambda: error(model), hooked, model)
+    assert found.cause == "hook" and found.first.name in ("0.weight", "0.bias")
+
+
+def test_a_path_more_to_a_parameter():
+    model = network()
+    found = compare(lambda: error(model), lambda: error(model) + model[0].weight.sum(), model)
+    assert found.first.name == "0.weight" and found.cause == "operations"
+    assert [each.name for each in found.parameters if each.differs] == ["0.weight"]
+
+
+def test_nan_in_both_is_no_difference():
+    model = network()
+    spoiled = X.clone()
+    spoiled[0] = torch.nan
+    assert compare(lambda: error(model, spoiled), lambda: error(model, spoiled), model).same
+    assert compare(lambda: error(model), lambda: error(model, spoiled), model).status == "differ"
+
+
+# torch.compile.
+
+
+class TakesNone(torch.autograd.Function):
+    """Its backward asks whether a gradient is None; torch.compile passes zeros instead."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.set_materialize_grads(False)
+        return x * 1, y * 1
+
+    @staticmethod
+    def backward(ctx, gradient, other):
+        return (2 * gradient if other is None else gradient), other
+
+
+class Pair(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.other = nn.Linear(8, 4), nn.Linear(8, 4)
+
+    def forward(self, x):
+        result, _ = TakesNone.apply(self.one(x), self.other(x))
+        return result
+
+
+@pytest.fixture
+def compiled():
+    torch.compiler.reset()
+    yield functools.partial(torch.compile, backend="aot_eager")
+    torch.compiler.reset()
+
+
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
+def test_a_gradient_that_compile_changes(compiled):
+    model = Pair()
+    fast = compiled(model)
+    found = compare(lambda: error(model), lambda: error(fast), model)
+    assert found.status == "differ" and found.first.name in ("one.bias", "one.weight")
+    assert found.first.relative(found.first.apart) == pytest.approx(0.5)
+    assert "step_b is compiled" in str(found) and "TakesNone" in str(found)
+    assert "TakesNone.apply" not in lines(found).get("in a", "")  # no operation is blamed
+    assert "self.one(x)" in lines(found)["nearest, in a"]
+    assert "a is nearer" in str(found) and found.cause == ""
+
+
+def test_a_healthy_compiled_model(compiled):
+    model = network(nn.Dropout(), nn.BatchNorm1d(16))
+    fast = compiled(model)
+    assert compare(lambda: error(model), lambda: error(fast), model).same
+
+
+def test_a_compiled_step_that_draws_other_numbers_is_not_judged(compiled):
+    model = network()
+    fast = compiled(lambda: F.mse_loss(F.dropout(model(X)), Y))
+
+    def other():
+        torch.rand(1)
+        return fast()
+
+    found = compare(lambda: F.mse_loss(F.dropout(model(X)), Y), other, model)
+    assert found.status == "undecided" and "random" in found.sentence
+
+
+# What it leaves.
+
+
+def state(model):
+    tensors = {**model.state_dict(), **{f"{n}.grad": p.grad for n, p in model.named_parameters()}}
+    kept = {name: tensor.clone() for name, tensor in tensors.items()}
+    return kept, torch.get_rng_state(), random.getstate(), model.training
+
+
+def test_everything_is_put_back():
+    model = network(nn.BatchNorm1d(16), nn.Dropout())
+    error(model).backward()
+    grads = [p.grad for p in model.parameters()]
+    parameters, buffers = [*model.parameters()], [*model.buffers()]
+    before = state(model)
+
+    def careless():
+        model.calls = getattr(model, "calls", 0) + 1
+        random.random()
+        model[0].weight.data.mul_(1.5)
+        model.zero_grad()
+        model.eval()
+        return error(model)
+
+    seen = []
+
+    def again():
+        seen.append(torch.equal(model[0].weight.double(), before[0]["0.weight"].double()))
+        return error(model)
+
+    compare(careless, again, model)
+    after = state(model)
+    assert all(seen) and len(seen) > 3
+    assert before[0].keys() == after[0].keys()
+    assert all(torch.equal(before[0][name], after[0][name]) for name in before[0])
+    assert torch.equal(before[1], after[1]) and before[2:] == after[2:]
+    assert all(p.grad is grad for p, grad in zip(model.parameters(), grads, strict=True))
+    assert not hasattr(model, "calls") and all(p._backward_hooks is None for p in parameters)
+    assert all(x is y for x, y in zip(model.parameters(), parameters, strict=True))
+    assert all(x is y for x, y in zip(model.buffers(), buffers, strict=True))
+    assert torch.get_default_dtype() is torch.float32
+
+
+def test_graphs_that_exist_still_reach_the_parameters():
+    model = network()
+    loss = error(model)
+    compare(lambda: error(model), lambda: error(model) * 2, model)
+    assert all(g is not None for g in torch.autograd.grad(loss, [*model.parameters()]))
+
+
+def test_hooks_of_parameters_run_in_float64_too():
+    model = network()
+    model[0].weight.register_hook(lambda gradient: 3 * gradient)
+    found = compare(lambda: error(model), lambda: flipped(model), model)
+    assert found.same
+
+
+# What cannot be compared.
+
+
+@pytest.mark.parametrize(
+    "step, kind, part",
+    [
+        (lambda model: None, TypeError, "None"),
+        (lambda model: 0.5, TypeError, "float"),
+        (lambda model: model(X), ValueError, "(64, 4)"),
+        (lambda model: error(model).detach(), ValueError, "no grad_fn"),
+        (lambda model: error(network()), ValueError, "reaches no parameter"),
+    ],
+)
+def test_a_step_that_cannot_be_compared(step, kind, part):
+    model = network()
+    with pytest.raises(kind, match="step_b") as caught:
+        compare(lambda: error(model), lambda: step(model), model)
+    assert part in str(caught.value)
+
+
+def test_arguments_that_cannot_be_compared():
+    model = network()
+    with pytest.raises(TypeError, match="step_a has to be a function.*lambda"):
+        compare(error(model), error(model), model)
+    with pytest.raises(TypeError, match=r"nn\.Module"):
+        compare(lambda: error(model), lambda: error(model), "model")
+    with pytest.raises(ValueError, match="no parameter"):
+        compare(lambda: X.sum(), lambda: X.sum(), nn.ReLU())
+    lazy = nn.LazyLinear(3)
+    with pytest.raises(ValueError, match="run the model once"):
+        compare(lambda: lazy(X).sum(), lambda: lazy(X).sum(), lazy)
+
+
+def test_a_step_that_takes_another_batch_each_time():
+    model, batches = network(), iter(X.split(4))
+    found = compare(lambda: model(next(batches)).sum(), lambda: model(X).sum(), model)
+    assert found.status == "undecided" and "batch" in found.sentence
+
+
+def test_without_float64_nothing_is_called_rounding():
+    model = network()
+
+    def only_float32():
+        result = error(model)
+        if model[0].weight.dtype is torch.float64:
+            raise RuntimeError("not implemented for 'Double'")
+        return result
+
+    found = compare(only_float32, lambda: error(model) * 1.01, model)
+    assert found.status == "undecided" and "Double" in found.sentence
+    assert compare(only_float32, only_float32, model).same
+
+
+def test_html_says_the_same():
+    model = network()
+    found = compare(lambda: error(model), lambda: 2 * error(model), model)
+    html = found._repr_html_()
+    assert "DIFFER" in html and found.first.name in html
