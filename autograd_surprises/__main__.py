@@ -8,13 +8,13 @@ import threading
 import time
 from contextlib import contextmanager
 
-from autograd_surprises import compare_runs, explained
+from autograd_surprises import compare_runs, explained, upgrading
 from autograd_surprises.doctor.step_reports import StepReport
 from autograd_surprises.doctor.watching import watch
 from autograd_surprises.ranks import file_of_rank, of_other_ranks
 from autograd_surprises.report_card import terminal
-from autograd_surprises.report_files import cannot_write, more_lines, write_html, write_json
-from autograd_surprises.script import exit_code, run_module, run_script
+from autograd_surprises.report_files import cannot_write, said_by_rank, write_html, write_json
+from autograd_surprises.script import add_script, chosen_script, exit_code
 from autograd_surprises.several_processes import is_spread, rank_and_size
 
 STOPPED = 3  # the exit code of --stop
@@ -33,6 +33,7 @@ examples:
   python -m autograd_surprises --steps 1,100 --stop --html report.html -m package.train
   python -m autograd_surprises card package.module:function --shape 4,3
   python -m autograd_surprises compare --compiled train.py
+  python -m autograd_surprises upgrade --from 2.13 --to 2.15 train.py
   python -m autograd_surprises explain "element 0 of tensors does not require grad"
   python -m autograd_surprises explain zero-factor/number
 """
@@ -48,15 +49,7 @@ def arguments() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("script", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    parser.add_argument(
-        "-m", dest="module", nargs=argparse.REMAINDER,
-        help="run a module, as python -m does; its arguments follow",
-    )  # fmt: skip
-    parser.add_argument(
-        "--steps", type=_steps, default=(1,), metavar="1,100",
-        help="numbers of the steps to examine in any case (default: 1)",
-    )  # fmt: skip
+    add_script(parser)
     parser.add_argument(
         "--stop", action="store_true", help=f"stop at the first alarm, with exit code {STOPPED}"
     )
@@ -70,13 +63,6 @@ def arguments() -> argparse.ArgumentParser:
         help="write all reports as a page, with pictures of the graph",
     )
     return parser
-
-
-def _steps(text):
-    steps = [int(part) for part in text.split(",")]
-    if min(steps) < 1:
-        raise argparse.ArgumentTypeError("steps are counted from 1")
-    return steps
 
 
 class WatchedScript(watch):
@@ -96,9 +82,9 @@ class WatchedScript(watch):
         print(f"{clear}autograd_surprises: {text}", file=self._stderr, flush=True)
 
     def reported(self, report: StepReport) -> None:
-        if self.rank == 0 or not report.healthy:
-            rank = f"rank {self.rank}, " if self.size > 1 else ""
-            self.say("\n".join([f"{rank}{report}", *more_lines(report)]))
+        text = said_by_rank(report, self.rank, self.size)
+        if text:
+            self.say(text)
         if self._with_graphs:
             self.graphs.append((report, report.report.graph()))
         if self._stop and not report.healthy:
@@ -122,14 +108,11 @@ def main(words: list[str]) -> int | str | None:
         return compare_runs.main(words[1:])
     if words[:1] == ["explain"]:
         return explained.main(words[1:])
+    if words[:1] == ["upgrade"]:
+        return upgrading.main(words[1:])
     parser = arguments()
     options = parser.parse_args(words)
-    target = options.module or options.script
-    if not target:
-        parser.error("which script? For example: python -m autograd_surprises train.py")
-    if not options.module and not os.path.isfile(target[0]):
-        parser.error(f"there is no file {target[0]}")
-    run = run_module if options.module else run_script
+    run, target = chosen_script(parser, options)
     rank, size = rank_and_size()
     options.json, options.html = (file_of_rank(f, rank) for f in (options.json, options.html))
     for option in "json", "html":

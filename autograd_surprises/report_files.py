@@ -113,6 +113,20 @@ def more_lines(report: StepReport) -> list[str]:
     return [f"more: {more_about(rule)}" for rule in dict.fromkeys(rules)]
 
 
+def said_by_rank(report: StepReport, rank: int, size: int) -> str:
+    """A report and where to read more; "" of a healthy one, in all processes but the first.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> healthy = StepReport(1, "the first one", explain(x.sum(), {"x": x}))
+    >>> said_by_rank(healthy, 1, 2), said_by_rank(healthy, 0, 2)[:14]
+    ('', 'rank 0, step 1')
+    """
+    if rank and report.healthy:
+        return ""
+    prefix = f"rank {rank}, " if size > 1 else ""
+    return "\n".join([f"{prefix}{report}", *more_lines(report)])
+
+
 def _place(where):
     return {
         "file": where.file,

@@ -1,5 +1,6 @@
 """Run a script or a module as `python script.py` or `python -m module` would."""
 
+import argparse
 import importlib.util
 import io
 import os
@@ -10,6 +11,38 @@ from types import CodeType, ModuleType, TracebackType
 
 INTERRUPTED = 130  # what a shell makes of Ctrl-C
 HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def add_script(parser: argparse.ArgumentParser) -> None:
+    """Add what names a script or a module, its arguments, and the steps to examine."""
+    parser.add_argument("script", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "-m", dest="module", nargs=argparse.REMAINDER,
+        help="run a module, as python -m does; its arguments follow",
+    )  # fmt: skip
+    parser.add_argument(
+        "--steps", type=_steps, default=(1,), metavar="1,100",
+        help="numbers of the steps to examine in any case (default: 1)",
+    )  # fmt: skip
+
+
+def _steps(text):
+    steps = [int(part) for part in text.split(",")]
+    if min(steps) < 1:
+        raise argparse.ArgumentTypeError("steps are counted from 1")
+    return steps
+
+
+def chosen_script(
+    parser: argparse.ArgumentParser, options: argparse.Namespace
+) -> tuple[Callable, list[str]]:
+    """run_script or run_module, and what to give it; an error of the parser if there is none."""
+    target = options.module or options.script
+    if not target:
+        parser.error(f"which script? For example: {parser.prog} train.py")
+    if not options.module and not os.path.isfile(target[0]):
+        parser.error(f"there is no file {target[0]}")
+    return run_module if options.module else run_script, target
 
 
 def run_script(path: str, arguments: Sequence[str] = ()) -> None:

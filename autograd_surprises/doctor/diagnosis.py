@@ -8,7 +8,7 @@ from itertools import chain, count
 import torch
 from torch import nn
 
-from autograd_surprises.backward.unchanged import unchanged
+from autograd_surprises.backward.unchanged import own_backward
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.doctor.errors import finding_of_error
 from autograd_surprises.doctor.report import Report
@@ -93,14 +93,7 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recorder, frame) -> Repor
     recorded = isinstance(recorder, Recorder)
     exam = Examination(loss, backward, history, recorded, names, model, named, optimizer, asked)
     touched = [*modules_on_stack(frame), *([model] if model is not None else [])]
-    devices = range(torch.cuda.device_count()) if loss.is_cuda else []
-    with (
-        torch._C.DisableTorchFunction(),
-        torch.inference_mode(False),
-        torch.enable_grad(),
-        torch.random.fork_rng(devices),
-        unchanged(touched, held),
-    ):
+    with own_backward(loss, touched, held):
         failed = walk(exam, weights, targets, held)
         findings = about_loss(exam, targets, grad_outputs)
         if wrt is None:

@@ -52,9 +52,9 @@ class RoundedUpdates:
         for parameter in filter(_can_round, parameters_of(optimizer)):
             known = self._weights.get(id(parameter))
             if known is None:
-                first = _sample(parameter).clone()
+                first = sample(parameter).clone()
                 known = self._weights[id(parameter)] = _Weight(first, torch.zeros_like(first) != 0)
-            known.touched.logical_or_(_sample(parameter.grad) != 0)
+            known.touched.logical_or_(sample(parameter.grad) != 0)
 
     def after(self, optimizer: Optimizer) -> bool:
         """Its step() is done: is it one of those at which to judge?
@@ -77,7 +77,7 @@ class RoundedUpdates:
         for parameter in parameters_of(optimizer):
             known, rate = self._weights.get(id(parameter)), self._rates.get(id(parameter))
             if known is not None and rate and int(known.touched.sum()) >= FEWEST:
-                moved = (_sample(parameter) != known.first)[known.touched]
+                moved = (sample(parameter) != known.first)[known.touched]
                 shares[parameter] = float(moved.float().mean())
         few = {parameter: share for parameter, share in shares.items() if share < MOVED}
         return [
@@ -91,5 +91,10 @@ def _can_round(parameter):
     return gradient is not None and gradient.layout is torch.strided and not parameter.is_meta
 
 
-def _sample(tensor):
+def sample(tensor: torch.Tensor) -> torch.Tensor:
+    """Elements spread over a tensor, at most SAMPLE of them.
+
+    >>> len(sample(torch.ones(100, 100)))
+    3334
+    """
     return tensor.detach().flatten()[:: 1 + tensor.numel() // SAMPLE]
