@@ -213,7 +213,6 @@ def test_a_gradient_that_compile_changes(folder, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_inductor_draws_the_same_dropout(folder):
     words = sys.executable, "-m", "autograd_surprises", "compare", "--compiled", "train.py"
     done = subprocess.run(words, capture_output=True, text=True, env=environment())
