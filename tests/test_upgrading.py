@@ -149,6 +149,14 @@ def test_what_goes_wrong_inside_does_not_end_the_training(monkeypatch):
     assert [text for text in said if "ZeroDivisionError" in text] == said != []
 
 
+def test_compiled_code_is_not_seen():
+    w = torch.ones(2, requires_grad=True)
+    with StepsCompared(PAIR) as compared:
+        torch.compile(lambda x: x.clamp(0, 1).sum(), backend="aot_eager")(w).backward()
+    assert compared.exit_code == UNKNOWN and not compared.troubles
+    assert "torch.compile" in str(compared.reports[0])
+
+
 def test_several_losses_at_once():
     w = torch.ones(2, requires_grad=True)
     with StepsCompared(PAIR) as compared:

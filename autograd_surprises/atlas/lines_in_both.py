@@ -31,9 +31,7 @@ class LineInBoth:
     call: Callable[..., torch.Tensor]
     inputs: Mapping[str, Numbers]
 
-    def node(
-        self, **numbers: tuple[float, ...] | float
-    ) -> tuple[BackwardStep, dict[str, int]] | None:
+    def node(self, **numbers: Numbers) -> tuple[BackwardStep, dict[str, int]] | None:
         """Its last node, and the numbers of the inputs whose gradient leaves that node alone.
 
         None without a derivative.

@@ -117,7 +117,9 @@ def examine_step(
         if not (doubts or derivatives):
             leaves = _leaves(backward, loss, weights, changed, pair, names)
     lines = [_line(each, history) for each in reversed(changed)]  # as in the forward pass
-    kinds = {step.name: step for step in backward.steps.values() if step.leaf is None}
+    operations = [step for step in backward.steps.values() if step.leaf is None]
+    unknown = _names(step for step in operations if step.name not in known)
+    measured = _names(step for step in operations if step.name in known) - unknown
     backward.forget()
     return UpgradeReport(
         *pair,
@@ -125,8 +127,8 @@ def examine_step(
         derivatives,
         leaves,
         tuple(dict.fromkeys(doubts)),
-        _operations(step for name, step in kinds.items() if name in known),
-        _operations(step for name, step in kinds.items() if name not in known),
+        tuple(sorted(measured)),
+        tuple(sorted(unknown)),
     )
 
 
@@ -220,8 +222,7 @@ def _summed(lines):
     return replace(lines[0], elements=elements, total=total)
 
 
-def _operations(steps):
-    """Their names; a Function written in Python has its own."""
+def _names(steps):
+    """Of those that do more than arrange elements; a Function written in Python has its own."""
     shown = [step for step in steps if not traits_of(step.kind).arranges]
-    names = [step.own_name if step.own is not None else step.operation for step in shown]
-    return tuple(sorted(set(names)))
+    return {step.operation if step.own is None else step.own_name for step in shown}

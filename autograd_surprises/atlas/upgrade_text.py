@@ -32,10 +32,10 @@ class ChangedLine:
     def __str__(self):
         name = "its input" if self.input == "self" else self.input
         before, after = few_digits(self.before), few_digits(self.after)
-        share = few_digits(100 * self.elements / self.total, 2)
+        share = _percent(self.elements / self.total)
         return (
             f"{self.operation} where {name} equals {' or '.join(self.places)}: gradient {before} "
-            f"becomes {after}, at {self.elements:,} of {self.total:,} elements ({share} %)"
+            f"becomes {after}, at {self.elements:,} of {self.total:,} elements ({share})"
         )
 
 
@@ -79,7 +79,7 @@ class UpgradeReport:
         idle = dict.fromkeys((line.where, line.operation) for line in self.lines)
         idle = [f"{name} ({_short(where)})" for where, name in idle if (where, name) not in met]
         largest = sorted((self.leaves or {}).items(), key=lambda pair: -pair[1])
-        sizes = [f"{name} {few_digits(100 * share, 2)} %" for name, share in largest]
+        sizes = [f"{name} {_percent(share)}" for name, share in largest]
         below = (
             [f"length of the change, beside that of the gradient: {listed(sizes, most=4)}"]
             if sizes
@@ -110,6 +110,11 @@ class UpgradeReport:
             )
         ]
         return f"of the operations in this step, {', '.join(parts)}"
+
+
+def _percent(share):
+    number = 100 * share
+    return f"{number:.2g} %" if number < 10 else f"{number:,.0f} %"
 
 
 def _named(where):

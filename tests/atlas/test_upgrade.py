@@ -281,6 +281,7 @@ def test_each_tie_that_changed_is_found(old, new):
             assert is_found(evaluate(tie.expression, **x), points), tie.name
 
 
+@pytest.mark.slow
 def test_no_kind_of_change_is_passed_over():
     """A point that is special in one version alone, or an operation, would need another look."""
     known = {"gradient", "value", "derivative", "node in the graph"}

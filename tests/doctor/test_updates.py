@@ -430,6 +430,14 @@ def a_cosine_that_ends_at_zero():
 
 
 @healthy
+def a_learning_rate_that_is_0_in_one_step():
+    def rate(step):
+        return float(step != 31)
+
+    scheduled(lambda optimizer: torch.optim.lr_scheduler.LambdaLR(optimizer, rate), 40)
+
+
+@healthy
 def a_learning_rate_that_falls_and_moves_all_the_same():
     scheduled(lambda optimizer: torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.7), 34)
 

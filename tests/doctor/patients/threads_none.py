@@ -224,7 +224,7 @@ class Codebook(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.codes, self.encoder = nn.Parameter(torch.randn(4, 2)), nn.Linear(3, 2)
+        self.codes, self.encoder = nn.Parameter(torch.randn(16, 2)), nn.Linear(3, 2)
 
     def forward(self, x):
         z = self.encoder(x)
@@ -244,7 +244,7 @@ class Codebook(nn.Module):
 )
 def codes_of_an_average():
     model = Codebook()
-    z, chosen = model(torch.randn(16, 3))
+    z, chosen = model(torch.randn(64, 3))
     codes = model.codes.detach()[chosen]  #!
     loss = (z - codes).square().mean()
     return Visit(loss, {"codes": model.codes}, model=model)
@@ -253,7 +253,7 @@ def codes_of_an_average():
 @cured("codes_of_an_average")
 def codes_with_a_loss():
     model = Codebook()
-    z, chosen = model(torch.randn(16, 3))
+    z, chosen = model(torch.randn(64, 3))
     loss = (z.detach() - model.codes[chosen]).square().mean()
     return Visit(loss, {"codes": model.codes}, model=model)
 
