@@ -1,6 +1,7 @@
 """How far two gradients are apart, and how far rounding alone may put them apart."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -65,6 +66,15 @@ def size(tensor: torch.Tensor | None) -> Distance:
     sizes = _wide(tensor).abs()
     norm, largest = sizes.norm().item(), sizes.max().item()
     return Distance(norm, largest) if math.isfinite(norm) else Distance(math.inf, math.inf)
+
+
+def together(distances: Iterable[Distance]) -> float:
+    """The norm of all of them together.
+
+    >>> together([Distance(3.0, 1.0), Distance(4.0, 1.0)])
+    5.0
+    """
+    return math.hypot(*(each.norm for each in distances))
 
 
 def last_digit(tensor: torch.Tensor | None) -> Distance:

@@ -84,23 +84,21 @@ class TwoBackwards:
         """
         _, mine = _above(self.a, edge, self.partners)
         _, theirs = _above(self.b, other_edge, set(self.partners.values()))
-        for step, k in mine.items():
+        for step, k in mine:
             other = self.partners[step]
-            if other in theirs:
-                leaving = step.gradients_out[k], other.gradients_out[theirs[other]]
+            if (other, k) in theirs:
+                leaving = step.gradients_out[k], other.gradients_out[k]
                 if self._differ(*leaving):
                     return step, other, (*leaving, self._floor(leaving[0]))
         return None
 
     def _between(self, edge, other_edge, after, behind):
         """What only one of both has above an edge; or a hook that changed what arrives there."""
-        mine, tops = _above(self.a, edge, self.partners)
-        theirs, other_tops = _above(self.b, other_edge, set(self.partners.values()))
+        mine, above = _above(self.a, edge, self.partners)
+        theirs, other_above = _above(self.b, other_edge, set(self.partners.values()))
         if mine or theirs:
             return FirstOperation("graph", mine, theirs, after, behind)
-        left = [
-            [step.gradients_out[k] for step, k in above.items()] for above in (tops, other_tops)
-        ]
+        left = [[step.gradients_out[k] for step, k in each] for each in (above, other_above)]
         is_sum = [
             not self._differ(_sum(some), here) for some, here in zip(left, after, strict=False)
         ]
@@ -140,15 +138,15 @@ def partners(a: WatchedStep, b: WatchedStep) -> dict[BackwardStep, BackwardStep]
 def _above(watched: WatchedStep, edge: Edge, paired: Container[BackwardStep]):
     """What leads to this edge, in the order of backward.
 
-    The operations without a partner up to those with one; and of these {operation: its edge}.
+    The operations without a partner up to those with one; and of these (operation, its edge).
     """
     waiting, alone, tops = [edge], {}, {}
     for end in waiting:
         for step, k in watched.backward.into.get(end, ()):
             if step in paired:
-                tops.setdefault(step, k)
+                tops[step, k] = None
             elif step not in alone and step.order is not None:
                 alone[step] = None
                 waiting += [(step.node, i) for i in range(len(step.arriving))]
-    first = sorted(tops, key=lambda step: step.order)
-    return tuple(sorted(alone, key=lambda step: step.order)), {each: tops[each] for each in first}
+    first = sorted(tops, key=lambda pair: pair[0].order)
+    return tuple(sorted(alone, key=lambda step: step.order)), first

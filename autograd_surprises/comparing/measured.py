@@ -14,10 +14,13 @@ from autograd_surprises.comparing.distance import (
     distance,
     last_digit,
     size,
+    together,
 )
 from autograd_surprises.comparing.model_state import ModelState
 from autograd_surprises.comparing.one_step import Step, StepRun, first_line, run_step
 from autograd_surprises.comparing.other_precision import in_precision
+
+UNSTEADY = 0.01  # of all gradients
 
 
 @dataclass
@@ -27,6 +30,7 @@ class Runs:
     model, parameters  whose gradients are compared
     state    of the model and the random generators, put back before and after each run
     scale    how much larger rounding errors are in the steps than in the other precision's distance
+    unsteady  the name of a step that is not the same twice, or ""
     trouble  why there is no run in another precision, or ""
 
     >>> w = nn.Linear(2, 1, bias=False)
@@ -56,8 +60,11 @@ class Runs:
             self.do(run_step, self.step_a, "step_a"),
             self.do(run_step, self.step_b, "step_b"),
         )
-        self.exact_a = self._exactly(self.step_a, "step_a")
-        self.exact_b = self._exactly(self.step_b, "step_b")
+        self.unsteady = self._unsteady()
+        self.exact_a = self.exact_b = None
+        if not self.unsteady:  # else what it keeps from run to run would now be float64
+            self.exact_a = self._exactly(self.step_a, "step_a")
+            self.exact_b = self._exactly(self.step_b, "step_b")
 
     def do(self, action: Callable, *given, exactly: bool = False):
         """action(*given, parameters), perhaps in the other precision; the state is put back."""
@@ -77,6 +84,16 @@ class Runs:
             why = f"{name} does not run in {self.precision}: {first_line(error)}"
             self.trouble = self.trouble or why
             return None
+
+    def _unsteady(self) -> str:
+        """The step whose gradients are others each time, by more than what atomic sums make."""
+        whole = together(size(gradient) for gradient in self.a.gradients.values())
+        runs = zip(("step_a", "step_b"), (self.a, self.b), self.again, strict=True)
+        for name, once, again in runs:
+            pairs = [(gradient, again.gradients[each]) for each, gradient in once.gradients.items()]
+            if together(distance(*pair) for pair in pairs) > UNSTEADY * whole:
+                return name
+        return ""
 
     @cached_property
     def relative_error(self) -> float:

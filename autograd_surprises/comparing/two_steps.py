@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import nn
 
 from autograd_surprises.comparing.compared import SAME, UNDECIDED, Compared, share
-from autograd_surprises.comparing.distance import NOTHING, distance
+from autograd_surprises.comparing.distance import NOTHING, together
 from autograd_surprises.comparing.measured import Runs
 from autograd_surprises.comparing.one_step import Step
 from autograd_surprises.comparing.parting import against_float64, losses, where_they_part
@@ -16,7 +14,6 @@ from autograd_surprises.several_processes import is_spread
 from autograd_surprises.show.findings import listed
 
 FAR = 0.1  # a relative error of step a: it hides what it is compared with
-UNSTEADY = 0.01  # a relative difference of two runs of one step, more than what atomic sums make
 
 
 def compare(step_a: Step, step_b: Step, model: nn.Module) -> Compared:
@@ -27,7 +24,8 @@ def compare(step_a: Step, step_b: Step, model: nn.Module) -> Compared:
     how large rounding errors are. A difference counts if it is more than 8 times the error of
     step_a. Parameters, buffers, .grad, attributes of modules and the random generators of torch,
     Python and NumPy are put back before and after each run, so both steps draw the same numbers.
-    A step must take the same batch each time.
+    A step must take the same batch each time. What it keeps elsewhere is that of the last run,
+    perhaps in float64.
 
     Raises TypeError or ValueError for what cannot be compared.
 
@@ -75,15 +73,12 @@ def _parameters_of(model):
 
 def _why_undecided(runs, found, beyond):
     """Why it cannot be told whether the gradients are the same, or ""."""
-    for name, run, again in (("a", runs.a, runs.again[0]), ("b", runs.b, runs.again[1])):
-        pairs = [(run.gradients[each], again.gradients[each]) for each in run.gradients]
-        apart = _together(distance(*pair) for pair in pairs)
-        if apart > UNSTEADY * _together(each.size for each in found):
-            return (
-                f"step_{name} gives other gradients each time: it takes another batch, keeps "
-                "something from run to run, or draws random numbers that compare cannot put back. "
-                "Let both steps use one batch"
-            )
+    if runs.unsteady:
+        return (
+            f"{runs.unsteady} gives other gradients each time: it takes another batch, keeps "
+            "something from run to run, or draws random numbers that compare cannot put back. "
+            "Let both steps use one batch"
+        )
     if beyond and runs.draw_differently and (runs.a.compiled or runs.b.compiled):
         return (
             "the compiled step draws other random numbers, for dropout for example, so the "
@@ -96,18 +91,14 @@ def _why_undecided(runs, found, beyond):
             f"the largest relative difference is {share(largest.relative(largest.apart))} "
             f"({largest.name}); how much of it is rounding is not known, because {runs.trouble}"
         )
-    error = _together(each.floor for each in found)
+    error = together(each.floor for each in found)
     alike = all(each.apart == NOTHING for each in found)
-    if not beyond and not alike and error > FAR * _together(each.size for each in found):
+    if not beyond and not alike and error > FAR * together(each.size for each in found):
         return (
             "rounding errors hide what differs: the gradients of step a are as far from those in "
-            f"float64 as {share(error / _together(each.size for each in found))} of their size"
+            f"float64 as {share(error / together(each.size for each in found))} of their size"
         )
     return ""
-
-
-def _together(distances):
-    return math.hypot(*(each.norm for each in distances))
 
 
 # No difference.

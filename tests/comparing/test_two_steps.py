@@ -500,6 +500,28 @@ def test_a_step_that_takes_another_batch_each_time():
     assert found.status == "undecided" and "batch" in found.sentence
 
 
+def test_a_step_that_keeps_something_never_gets_float64():
+    model, seen = network(), [torch.zeros(64, 4)]
+
+    def recurrent():
+        seen.append(model(X + seen[-1].mean()).detach() + len(seen))
+        return F.mse_loss(model(X + seen[-1].mean()), Y)
+
+    found = compare(recurrent, recurrent, model)
+    assert found.status == "undecided" and {t.dtype for t in seen} == {torch.float32}
+
+
+def test_a_product_of_a_number_with_itself_is_no_hook():
+    model = network()
+
+    def step(factor):
+        result = model(X)
+        return (result * result * factor).sum()
+
+    found = compare(lambda: step(1), lambda: step(2), model)
+    assert found.cause == "forward" and "mul" in found.reason
+
+
 def test_without_float64_nothing_is_called_rounding():
     model = network()
 
