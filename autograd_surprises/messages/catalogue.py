@@ -15,6 +15,7 @@ MESSAGE_FILES = (
     "tensors.toml",
     "gradients.toml",
     "custom_functions.toml",
+    "custom_operators.toml",
     "modules.toml",
     "training_steps.toml",
     "under_transforms.toml",

@@ -4,8 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
+from torch._ops import OpOverload, OpOverloadPacket
 
-from autograd_surprises.report_card.vectors import pattern
+from autograd_surprises.report_card.vectors import as_real, pattern
+
+COMPLEX = {torch.float64: torch.complex128, torch.float32: torch.complex64}
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,6 +17,9 @@ class Example:
 
     `like`, if there is one, is a function of the same inputs that has the gradient which fn should
     have. Methods that call fn take another function in its place.
+
+    A complex tensor is asked about as two real ones: `given` has them, of shape (..., 2), and so
+    does what `apply` returns. A gradient by these is torch's of the complex tensor.
 
     >>> Example(torch.exp, (torch.zeros(1),)).gradients([torch.zeros(1)], torch.ones(1))
     (tensor([1.]),)
@@ -27,6 +33,8 @@ class Example:
     @property
     def name(self) -> str:
         owner = getattr(self.fn, "__self__", None)
+        if name := operator_name(self.fn):
+            return name
         if isinstance(owner, type):
             return f"{owner.__name__}.apply"
         name = getattr(self.fn, "__name__", type(self.fn).__name__)
@@ -35,11 +43,15 @@ class Example:
     @property
     def given(self) -> list[torch.Tensor]:
         """Copies of the chosen inputs."""
-        return [self.inputs[place].detach().clone() for place in self.chosen]
+        return [as_real(self.inputs[place].detach().clone()) for place in self.chosen]
 
     @property
     def dtype(self) -> torch.dtype:
-        return self.inputs[self.chosen[0]].dtype
+        return as_real(self.inputs[self.chosen[0]]).dtype
+
+    @property
+    def is_complex(self) -> bool:
+        return any(isinstance(x, torch.Tensor) and x.is_complex() for x in self.inputs)
 
     @property
     def device(self) -> torch.device:
@@ -56,19 +68,23 @@ class Example:
 
     def apply(self, tensors, function: Callable | None = None, dtype=None) -> torch.Tensor:
         """fn of these tensors themselves."""
-        return (function or self.fn)(*self.arguments(tensors, dtype))
+        y = (function or self.fn)(*self.arguments(tensors, dtype))
+        return as_real(y) if isinstance(y, torch.Tensor) else y
 
     def arguments(self, tensors, dtype: torch.dtype | None = None) -> list:
         """These tensors among copies of the other inputs, which get their dtype or this one."""
         arguments = [self._beside(other, dtype or tensors[0].dtype) for other in self.inputs]
         for place, tensor in zip(self.chosen, tensors, strict=True):
-            arguments[place] = tensor
+            complex_input = self.inputs[place].is_complex()
+            arguments[place] = torch.view_as_complex(tensor) if complex_input else tensor
         return arguments
 
     def _beside(self, other, dtype):
         if not isinstance(other, torch.Tensor):
             return other
-        return other.detach().to(dtype if other.dtype == self.dtype else other.dtype, copy=True)
+        if as_real(other).dtype != self.dtype:
+            return other.detach().clone()
+        return other.detach().to(COMPLEX[dtype] if other.is_complex() else dtype, copy=True)
 
     def run(self, tensors, function: Callable | None = None):
         """The output, and the leaves that it can be differentiated by."""
@@ -90,3 +106,15 @@ class Example:
         """The gradient of an elementwise fn at the numbers x, for an upstream gradient of 1."""
         x = x.to(self.device)
         return self.gradients([x], torch.ones_like(x), function)[0].cpu()
+
+
+def operator_name(function: Callable) -> str:
+    """mylib::square, if the function is that operator of torch.library; "" if it is none.
+
+    >>> operator_name(torch.ops.aten.relu), operator_name(torch.relu)
+    ('aten::relu', '')
+    """
+    function = getattr(function, "_opoverload", function)  # of what torch.library.custom_op returns
+    if isinstance(function, OpOverload):
+        return function.name()
+    return function._qualified_op_name if isinstance(function, OpOverloadPacket) else ""

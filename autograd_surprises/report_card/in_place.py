@@ -2,9 +2,13 @@
 
 import torch
 
+from autograd_surprises.report_card.operators import operator_calls
 from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.vectors import flat, pattern
 from autograd_surprises.report_card.verdict import require_equal
+
+MARK = "make a new tensor, or say so with ctx.mark_dirty(x) and return x"
+DECLARE = "make a new tensor: an operator that writes into its input cannot have a backward"
 
 
 def input_untouched(subject: Subject) -> str | None:
@@ -15,13 +19,18 @@ def input_untouched(subject: Subject) -> str | None:
     """
     tensors = subject.tensors()
     inputs = [tensor.clone().requires_grad_().clone() for tensor in tensors]
+    before = [tensor.grad_fn for tensor in inputs]
     y = subject.apply(inputs)
     changed = not torch.equal(flat(inputs), flat(tensors))
-    if changed and any(y is tensor for tensor in inputs):
+    told = all(
+        x.grad_fn is not node or torch.equal(x, tensor)
+        for x, node, tensor in zip(inputs, before, tensors, strict=True)
+    )
+    if changed and told:
         return "fn works in place, and tells autograd"
     torch.autograd.grad(y, inputs, pattern(y), allow_unused=True)
     where = subject.at(tensors, "fn writes into its input, {}")
-    remedy = "make a new tensor, or say so with ctx.mark_dirty(x) and return x"
+    remedy = DECLARE if operator_calls(subject) else MARK
     require_equal(flat(inputs), flat(tensors), where, remedy)
     return None
 

@@ -8,12 +8,14 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from autograd_surprises.report_card.example import operator_name
 from autograd_surprises.report_card.pair import hand_in, meet, results_of_two
 from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.vectors import flat, pattern
 from autograd_surprises.report_card.verdict import NotApplicable, first_line, require_equal
 
 SHARES = (1.0, 0.75)  # what each process multiplies the inputs by: its part of the data
+NO_PICKLE = "a new process cannot import {}: pass a function of a module that calls it"
 COMMAND = f"from {__name__} import work; work({{rank}}, {{folder!r}})"  # in a new process
 
 
@@ -63,6 +65,8 @@ def pickled(subject: Subject) -> bytes:
     >>> len(pickled(Subject(torch.relu, (torch.ones(2),)))) > 0
     True
     """
+    if operator_name(subject.fn):
+        raise NotApplicable(NO_PICKLE.format(subject.name))
     reason = f"a new process cannot import {subject.name}: define it in a module (a .py file)"
     owner = getattr(subject.fn, "__self__", None)
     if getattr(owner if isinstance(owner, type) else subject.fn, "__module__", "") == "__main__":

@@ -12,12 +12,12 @@ from functools import partial
 
 import torch
 
-from autograd_surprises.messages import remedy_for
 from autograd_surprises.report_card import (
     compiled,
     first_order,
     in_place,
     memory,
+    operators,
     precision,
     second_order,
     shapes,
@@ -82,6 +82,7 @@ COMPILED = {
     "compile(jvp)": compiled.compiled_jvp,
     "compile(vmap)": compiled.compiled_vmap,
 }
+OPCHECK = {name: partial(operators.opcheck, test=test) for name, test in operators.TESTS.items()}
 PROCESSES = {"two processes": two_processes}
 
 
@@ -95,12 +96,13 @@ def report_card(
 ) -> ReportCard:
     """What a function with a gradient supports, and where it is silently wrong.
 
-    `inputs` are an example; the floating-point tensors that require a gradient are differentiated,
-    or all of them if none does. The gradient should be that of `like`, a function of the same
-    inputs, or the slope of fn by finite differences. `compile` and `processes` ask about
-    torch.compile and DistributedDataParallel too, which takes longer. After `seconds`, no
-    further question is asked. Raises TypeError or ValueError if fn does not turn the example into
-    one floating-point tensor.
+    `inputs` are an example; the floating-point or complex tensors that require a gradient are
+    differentiated, or all of them if none does. The gradient should be that of `like`, a function
+    of the same inputs, or the slope of fn by finite differences. `compile` and `processes` ask
+    about torch.compile and DistributedDataParallel too, which takes longer. After `seconds`, no
+    further question is asked. An operator of torch.library is also given to torch's opcheck; a
+    complex number counts as two real ones. Raises TypeError or ValueError if fn does not turn the
+    example into one tensor of real or complex numbers.
 
     >>> card = report_card(torch.relu, torch.tensor([-1.0, 2.0]))
     >>> card.passed, card["vmap"].status
@@ -111,10 +113,12 @@ def report_card(
     try:
         with isolated(_device(inputs)), until(end), progress("looking at the example"):
             subject = subject_of(fn, inputs, like)
+            calls_operators = bool(operators.operator_calls(subject))
     except TimeIsUp:
         raise ValueError(f"fn is too slow for its example: {late}") from None
     for questions, wanted, remedy in (
         (ALWAYS, True, ""),
+        (OPCHECK if calls_operators else {}, True, ""),
         (COMPILED, compile, "pass compile=True"),
         (PROCESSES, processes, "pass processes=True"),
     ):
@@ -156,7 +160,7 @@ def _answer(subject, name, check):
         return CardRow(name, WRONG, wrong.where, wrong.yours, wrong.expected, wrong.remedy)
     except Exception as error:
         message = f"{type(error).__name__}: {first_line(error)}"
-        return CardRow(name, REFUSED, message, remedy=remedy_for(str(error)))
+        return CardRow(name, REFUSED, message, remedy=operators.remedy_of(subject, error))
 
 
 def _device(inputs):

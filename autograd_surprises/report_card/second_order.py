@@ -8,6 +8,7 @@ from torch.autograd.gradcheck import GradcheckError
 from autograd_surprises.messages import remedy_for
 from autograd_surprises.numerics import partial_slopes
 from autograd_surprises.report_card.blame import has_own_jvp, wrong_nested_operation
+from autograd_surprises.report_card.operators import no_tangent
 from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.vectors import flat, pattern, shaped
 from autograd_surprises.report_card.verdict import (
@@ -131,7 +132,9 @@ def forward_twice(subject: Subject) -> str | None:
     try:
         return _require_second(subject, lambda f: torch.func.jacfwd(torch.func.jacfwd(f)), NESTED)
     except SilentlyWrong as wrong:
-        if name := wrong_nested_operation(subject):
+        if remedy := no_tangent(subject):
+            wrong.remedy = remedy
+        elif name := wrong_nested_operation(subject):
             wrong.remedy = OF_TORCH.format(name, torch.__version__.partition("+")[0])
         elif not has_own_jvp(subject):
             wrong.remedy = MAYBE_OF_TORCH

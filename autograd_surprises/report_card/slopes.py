@@ -16,6 +16,9 @@ from autograd_surprises.report_card.verdict import (
 
 STEP = 4e-6  # of finite differences, at least
 PASS_LIKE = "if this gradient is meant, pass like=, a function that has it"
+WIRTINGER = (
+    "for a complex z, backward returns grad_output · conj(∂f/∂z) + conj(grad_output) · ∂f/∂conj(z)"
+)
 
 
 def gradient_is_slope(subject: Subject) -> str | None:
@@ -23,7 +26,8 @@ def gradient_is_slope(subject: Subject) -> str | None:
 
     >>> gradient_is_slope(Subject(torch.relu, (torch.ones(2),)))
     """
-    remedy = "" if subject.like else PASS_LIKE
+    remedies = [WIRTINGER] * subject.is_complex + [PASS_LIKE] * (not subject.like)
+    remedy = "; ".join(remedies)
     if subject.grid is None:
         _require_slope_of_example(subject, remedy)
         return "at the example: fn is not elementwise, so there are no kinks to look for"

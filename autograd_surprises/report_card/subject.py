@@ -76,6 +76,10 @@ class Subject(Example):
         return True
 
     @cached_property
+    def returns_complex(self) -> bool:
+        return self.fn(*self.arguments(self.given)).is_complex()
+
+    @cached_property
     def slopes_of_gradient(self) -> tuple[torch.Tensor, torch.Tensor]:
         """By finite differences, to the left and to the right: a row for each number of doubles().
 
@@ -96,7 +100,7 @@ class Subject(Example):
         """The words for each number of the output y."""
         if self.grid is not None:
             return self.at(tensors)
-        return lambda index: f"at output{_coordinates(y, index)}"
+        return lambda index: _number_of("output", y, index, self.returns_complex)
 
     def _place(self, tensors, index):
         if self.grid is not None:
@@ -104,9 +108,17 @@ class Subject(Example):
             return f"at x = {exact_digits(x.item(), x.dtype)}"
         for name, tensor in zip(self.chosen, tensors, strict=True):
             if index < tensor.numel():
-                return f"at input {name}{_coordinates(tensor, index)}"
+                return _number_of(f"input {name}", tensor, index, self.inputs[name].is_complex())
             index -= tensor.numel()
         raise IndexError(index)
+
+
+def _number_of(name, tensor, index, pairs):
+    """Where this number is; in pairs, it is a part of a complex one."""
+    if not pairs:
+        return f"at {name}{_coordinates(tensor, index)}"
+    part = ("real", "imaginary")[index % 2]
+    return f"at the {part} part of {name}{_coordinates(tensor[..., 0], index // 2)}"
 
 
 def _coordinates(tensor, index):

@@ -6,11 +6,15 @@ import torch
 
 from autograd_surprises.numerics import exact_digits, partial_slopes
 from autograd_surprises.report_card.blame import has_own_jvp
+from autograd_surprises.report_card.operators import no_tangent
 from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.vectors import flat, pattern, shaped
 from autograd_surprises.report_card.verdict import SilentlyWrong, require_equal
 
-AGREE = "jvp multiplies by the Jacobian, backward by its transpose: make them agree"
+AGREE = (
+    "jvp multiplies by the Jacobian, backward by its transpose, which is the conjugate one for "
+    "complex numbers: make them agree"
+)
 NOT_HIDDEN = (
     "fn calls no Function with a jvp. Perhaps it writes under torch.no_grad(), which hides the "
     "write from backward, but not from forward mode: y.detach().copy_(value) hides it from both"
@@ -103,7 +107,7 @@ def require_product(subject: Subject, yours: torch.Tensor, remedy: str = "") -> 
     try:
         require_equal(yours, own, where)
     except SilentlyWrong:  # but perhaps it is backward that is wrong
-        remedy = remedy or (AGREE if has_own_jvp(subject) else NOT_HIDDEN)
+        remedy = no_tangent(subject) or remedy or (AGREE if has_own_jvp(subject) else NOT_HIDDEN)
         true = _true_product(subject).to(own.dtype)
         factor = max(64, 1e-4 / torch.finfo(own.dtype).eps)
         require_equal(yours, true, where, remedy, factor)

@@ -54,14 +54,14 @@ def _chosen(inputs):
     floating = [
         place
         for place, tensor in enumerate(inputs)
-        if isinstance(tensor, torch.Tensor) and tensor.is_floating_point()
+        if isinstance(tensor, torch.Tensor) and (tensor.is_floating_point() or tensor.is_complex())
     ]
     if not floating:
         given = ", ".join(
             str(i.dtype) if isinstance(i, torch.Tensor) else type(i).__name__ for i in inputs
         )
         raise TypeError(
-            "fn needs at least one floating-point tensor to differentiate, got "
+            "fn needs at least one floating-point or complex tensor to differentiate, got "
             f"{given or 'no inputs'}: pass an example, such as torch.linspace(-2, 2, 9)"
         )
     chosen = tuple(p for p in floating if inputs[p].requires_grad) or tuple(floating)
@@ -91,7 +91,7 @@ def _first_call(subject, function, name):
         raise TypeError(f"{name} needs to return a tensor, got {type(y).__name__}")
     if not y.is_floating_point():
         raise TypeError(
-            f"{name} needs to return a floating-point tensor, got {y.dtype}: only real numbers "
+            f"{name} needs to return a floating-point or complex tensor, got {y.dtype}: only those "
             "have gradients"
         )
     return y.detach()

@@ -32,3 +32,12 @@ def pattern(tensor: torch.Tensor) -> torch.Tensor:
     """
     numbers = (torch.arange(tensor.numel(), device=tensor.device) * 7 % 11 - 4.5) / 2
     return numbers.to(tensor.dtype).reshape(tensor.shape)
+
+
+def as_real(tensor: torch.Tensor) -> torch.Tensor:
+    """The same numbers; complex ones as pairs of real ones, of shape (..., 2).
+
+    >>> as_real(torch.tensor([1 - 2j]))
+    tensor([[ 1., -2.]])
+    """
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor

@@ -31,7 +31,7 @@ BAD = {
     "an error": ((raises, x), ValueError, r"fn\(\*inputs\) needs to run .* raised KeyError: 'sc"),
     "a tuple": ((lambda x: (x, x), x), TypeError, "fn needs to return one tensor, got a tuple of"),
     "None": ((lambda x: None, x), TypeError, "fn needs to return a tensor, got NoneType"),
-    "a comparison": ((lambda x: x > 0, x), TypeError, "floating-point tensor, got torch.bool: on"),
+    "a comparison": ((lambda x: x > 0, x), TypeError, "or complex tensor, got torch.bool: on"),
     "random": ((random, x), ValueError, "the same for the same inputs, but two calls differ"),
     "too large": ((torch.matmul, square, square), ValueError, "at most, got 4800: pass a slice"),
 }

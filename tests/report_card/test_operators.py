@@ -1,0 +1,241 @@
+"""Operators of torch.library: opcheck beside the gradient, and advice that fits an operator."""
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from autograd_surprises import report_card
+from autograd_surprises.messages import known_message
+from autograd_surprises.report_card.operators import TESTS
+
+X = torch.linspace(-2, 2, 9)
+# without a registration for forward mode, and with one for plain backward only
+NEVER = {"jvp", "jacfwd", "jacfwd(jacfwd)", "vmap(grad)", "jacrev", "hessian"}
+each = pytest.mark.parametrize
+
+
+def square(x: Tensor) -> Tensor:
+    return x * x
+
+
+def save_input(ctx, inputs, output):
+    ctx.save_for_backward(inputs[0])
+
+
+def of_square(ctx, grad_output):
+    return 2 * ctx.saved_tensors[0] * grad_output
+
+
+def batched_square(info, in_dims, x):
+    return x * x, in_dims[0]
+
+
+def operator(
+    name, forward=square, backward=of_square, save=save_input, fake=torch.empty_like, vmap=None
+):
+    """y = x² as an operator, but for one thing."""
+    made = torch.library.custom_op(f"trial::{name}", forward, mutates_args=())
+    if backward:
+        made.register_autograd(backward, setup_context=save)
+    if fake:
+        made.register_fake(lambda x: fake(x))
+    if vmap:
+        made.register_vmap(vmap)
+    return made
+
+
+RIGHT = operator("square", vmap=batched_square)
+ALONE = operator("square_without_vmap")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What the card has to say: row, a part of its message and remedy, other rows it touches."""
+
+    operator: torch.library.CustomOpDef
+    row: str
+    says: str
+    remedy: str
+    also: tuple = ()
+
+
+def doubled_in_place(x: Tensor) -> Tensor:
+    return x.mul_(2) * x / 4
+
+
+def returned(x: Tensor) -> Tensor:
+    return x
+
+
+def in_float64(x: Tensor) -> Tensor:
+    return (x * x).double()
+
+
+def keep_on_ctx(ctx, inputs, output):
+    ctx.x = inputs[0]
+
+
+def of_kept(ctx, grad_output):
+    return 2 * ctx.x * grad_output
+
+
+def through_numpy(ctx, grad_output):
+    return 2 * torch.from_numpy(ctx.saved_tensors[0].detach().numpy()) * grad_output
+
+
+FAULTS = {
+    "a backward wrong by 2": Fault(
+        operator("wrong_by_2", backward=lambda ctx, g: 4 * ctx.saved_tensors[0] * g),
+        "slope", "at x = 1.8", "pass like=",
+    ),
+    "no backward": Fault(
+        operator("no_backward", backward=None),
+        "one gradient per input", "no autograd formula was registered", "register_autograd",
+    ),
+    "a backward that ignores grad_output": Fault(
+        operator("ignores", backward=lambda ctx, g: 2 * ctx.saved_tensors[0]),
+        "linear in grad_output", "the same gradient for every", "multiply by grad_output",
+        ("slope",),
+    ),
+    "writes into its input": Fault(
+        operator("writes", doubled_in_place),
+        "opcheck: schema", "not defined as mutable", "mutates_args",
+        ("input untouched", "slope", "double backward", "gradgradcheck"),
+    ),
+    "no fake": Fault(
+        operator("no_fake", fake=None),
+        "opcheck: fake tensor", "no fake impl", "register_fake", ("opcheck: traced backward",),
+    ),
+    "a fake of another shape": Fault(
+        operator("longer", fake=lambda x: x.new_empty(x.numel() + 1)),
+        "opcheck: fake tensor", "are not equal", "is like the operator's result",
+        ("opcheck: traced backward",),
+    ),
+    "a dtype of its own": Fault(
+        operator("float64", in_float64),
+        "output dtype", "for an input of float32", "y.to(x.dtype)",
+        ("opcheck: fake tensor", "non-contiguous"),
+    ),
+    "kept on ctx": Fault(
+        operator("kept", backward=of_kept, save=keep_on_ctx),
+        "in-place safety", "input changed in place", "save_for_backward",
+    ),
+    "a backward that cuts the graph": Fault(
+        operator("cuts", backward=through_numpy),
+        "double backward", "at x = -3", "constant",
+        ("gradgradcheck", "opcheck: traced backward", "autocast", "bfloat16"),  # of NumPy
+    ),
+    "a wrong rule for vmap": Fault(
+        operator("batches", vmap=lambda info, in_dims, x: (x + x, in_dims[0])),
+        "vmap", "at x = -3", "",
+    ),
+}  # fmt: skip
+
+
+def bad_rows(card):
+    return {row.name for row in card.rows if not row.fine}
+
+
+@each("made", [RIGHT, ALONE, torch.ops.trial.square, torch.ops.trial.square.default])
+def test_a_right_operator_has_four_rows_more_and_lacks_what_torch_lacks(made):
+    card = report_card(made, X)
+    assert card.name.startswith("trial::square")
+    assert [row.name for row in card.rows[29:33]] == list(TESTS)
+    assert bad_rows(card) == NEVER, str(card)
+
+
+def test_other_functions_have_no_such_rows():
+    assert not {row.name for row in report_card(torch.relu, X).rows} & set(TESTS)
+
+
+@each("name", FAULTS)
+def test_a_fault_is_found_by_its_row(name):
+    fault = FAULTS[name]
+    row = (card := report_card(fault.operator, X))[fault.row]
+    assert fault.says in row.message and fault.remedy in row.remedy, str(card)
+    assert bad_rows(card) - NEVER == {fault.row, *fault.also}, str(card)
+
+
+def test_opcheck_passes_what_the_slope_finds():
+    card = report_card(FAULTS["a backward wrong by 2"].operator, X)
+    assert {card[name].status for name in TESTS} == {"works"}
+    assert (card["slope"].yours, card["slope"].expected) == ("-9", "-4.5")
+
+
+def test_the_advice_on_transforms_is_about_the_operator():
+    card = report_card(RIGHT, X, compile=True)
+    assert (card["jvp"].yours, card["jvp"].expected) == ("0", "13.5")
+    for name in ("jvp", "jacfwd", "jacfwd(jacfwd)", "compile(jvp)"):
+        assert card[name].remedy.startswith("trial::square returns no tangent"), name
+    for name in ("vmap(grad)", "jacrev", "hessian", "compile(grad)"):
+        assert "registered for trial::square" in card[name].remedy, name
+    assert {card[f"compile({name})"].status for name in ("aot_eager", "inductor", "vmap")} == {
+        "works"
+    }
+
+
+class AroundOperator(Function):
+    """What the advice recommends: setup_context and a jvp around the operator."""
+
+    generate_vmap_rule = True
+    forward = staticmethod(lambda x: RIGHT(x))
+    backward = jvp = staticmethod(of_square)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+
+def test_a_function_around_the_operator_works_as_the_advice_says():
+    card = report_card(AroundOperator.apply, X)
+    assert bad_rows(card) == {"jacfwd(jacfwd)"}, str(card)  # a bug of torch in each jvp
+    assert "issue" in card["jacfwd(jacfwd)"].remedy
+    assert card["opcheck: schema"].status == "works"
+
+
+class WithoutSetupContext(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    backward = staticmethod(of_square)
+
+
+torch.library.define("trial::implicit", "(Tensor x) -> Tensor")
+torch.library.impl("trial::implicit", "CompositeImplicitAutograd", square)
+
+
+def test_a_function_beside_an_operator_keeps_its_own_advice():
+    """This operator has torch's own backward, which torch.func takes."""
+    assert report_card(torch.ops.trial.implicit, X).passed
+    card = report_card(lambda x: WithoutSetupContext.apply(x) + torch.ops.trial.implicit(x), X)
+    assert "split forward" in card["jacrev"].remedy
+
+
+def test_a_second_operator_that_is_wrong_is_checked():
+    card = report_card(lambda x: RIGHT(x) + FAULTS["no fake"].operator(x), X)
+    assert "trial::no_fake" in card["opcheck: fake tensor"].message
+
+
+def test_an_operator_cannot_be_told_to_mark_its_input():
+    row = report_card(FAULTS["writes into its input"].operator, X)["input untouched"]
+    assert "make a new tensor" in row.remedy and "mark_dirty" not in row.remedy
+
+
+def test_an_operator_is_not_sent_to_another_process():
+    row = report_card(RIGHT, X, processes=True)["two processes"]
+    assert row.status == "not applicable" and "a function of a module" in row.message
+
+
+def test_an_operator_that_returns_its_input_says_so():
+    made = operator("returned", returned)
+    with pytest.raises(ValueError, match="may not alias any inputs"):
+        report_card(made, X)
+    with pytest.raises(RuntimeError) as caught:
+        made(X)
+    assert known_message(str(caught.value)).id == "operator-returns-input"
