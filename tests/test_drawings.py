@@ -13,6 +13,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from read_strokes import read_strokes
 
+from autograd_surprises.show.colours import GREEN, RED
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture
 from helpers.explore.controls import positions
@@ -38,17 +39,22 @@ from lessons.drawings import (
     HalfPrecisionDrawing,
     ImageMapsDrawing,
     JacobianDrawing,
+    OperatorChecksDrawing,
     SaturationDrawing,
     SharesDrawing,
     SharperMixtureDrawing,
     StaircaseDrawing,
+    SupportDrawing,
     SurrogateDrawing,
     TangentDrawing,
+    TracedNodesDrawing,
     VerdictDrawing,
 )
 from lessons.drawings.accumulation import DIVISORS
 from lessons.drawings.arrow import Arrow, angle_between
 from lessons.drawings.choice import CHOICES, WORTH
+from lessons.drawings.operator_checks import FAKES, WRITES
+from lessons.drawings.operator_support import MEASURED, NEEDS
 from lessons.drawings.saturation import LOWEST, ZERO_AT
 from lessons.drawings.shares import SHARE_DIVISORS
 
@@ -165,6 +171,12 @@ MADE = {
         lambda: TangentDrawing({"x²": torch.square, "as it arrives": Passing.apply}),
         {"at": (-1.5, 1.5, 0.5), "tangent": (-1.0, 1.0, 0.5)},
     ),
+    "operator checks": (
+        OperatorChecksDrawing,
+        {"factor": (0.0, 4.0, 0.5), "fake": list(FAKES), "writes": list(WRITES)},
+    ),
+    "operator support": (SupportDrawing, {"torch": list(MEASURED), "need": list(NEEDS.values())}),
+    "traced nodes": (TracedNodesDrawing, {"multiplications": (1, 6)}),
     "checkpoints": (
         lambda: CheckpointsDrawing([torch.nn.Linear(4, 4) for _ in range(4)], torch.ones(50, 4)),
         {"blocks_each": [4, 1]},
@@ -1050,6 +1062,50 @@ def test_a_sharper_mixture_reads_each_network_at_its_place():
         )
         assert 1.5 < cells.get_array().sum() <= 3
     assert second.get_ydata()[0] > first.get_ydata()[0]
+
+
+def test_the_checks_of_an_operator_find_what_each_is_for():
+    drawing = OperatorChecksDrawing()
+    line, *verdicts = drawing.moving
+
+    def marks():
+        return "".join(text.get_text()[0] for text in verdicts)
+
+    assert drawing.show() and marks() == "✓✓✓✓✓"
+    assert "gradient is 4x" in drawing.show(factor=4.0) and marks() == "✓✓✓✓✗"
+    assert line.get_ydata()[-1] == 8  # 4x at x = 2
+    assert drawing.show(fake="another dtype") and marks() == "✓✓✗✓✓"
+    assert drawing.show(writes="its input") and marks() == "✗✓✓✓✗"
+    assert {text.get_color() for text in verdicts[1:4]} == {GREEN}
+    assert verdicts[0].get_color() == verdicts[4].get_color() == RED
+
+
+def test_an_operator_stays_one_box_and_a_function_does_not():
+    drawing = TracedNodesDrawing()
+    for times in (6, 1, 4):
+        says = drawing.show(multiplications=times)
+        forward = ["mul"] * times
+        assert says == (
+            f"Function: {', '.join(forward)}, then pow, mul, mul; "
+            "operator: power, then pow, mul, mul"
+        )
+        shown = [t.get_text() for t in drawing.figure.axes[0].texts if t.get_visible()]
+        assert shown[: times + 4] == [*forward, "pow", "mul", "mul", "power"]
+        counts = [f"forward {times}, backward 3", "forward 1, backward 3"]
+        assert shown[-2:] == counts
+
+
+def test_the_picture_of_the_ways_shows_what_was_measured():
+    drawing = SupportDrawing()
+    band, *marks = drawing.moving
+    for version, measured in MEASURED.items():
+        for row, (need, words) in enumerate(NEEDS.items()):
+            drawing.show(torch=version, need=words)
+            assert band.get_y() < row < band.get_y() + band.get_height()
+            for column, card in enumerate(measured["cards"].values()):
+                (mark,) = (m for m in marks if m.get_position() == (column, row))
+                sign = {"works": "✓", "refused": "–", "silently wrong": "✗"}[card[need]]
+                assert mark.get_text().startswith(sign)
 
 
 def test_tangents_end_where_the_two_jvps_say():

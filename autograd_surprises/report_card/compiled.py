@@ -1,7 +1,6 @@
 """torch.compile, with fullgraph=True."""
 
 import io
-import logging
 from contextlib import contextmanager, redirect_stderr
 
 import torch
@@ -16,7 +15,7 @@ IN_EAGER = "call torch.func outside of torch.compile, or spell it without a Func
 
 @contextmanager
 def fresh_compiler(backend: str = "aot_eager"):
-    """A function that compiles, with nothing compiled before or left behind, and no log.
+    """A function that compiles, with nothing compiled before or left behind.
 
     Raises NotApplicable where not even x + 1 compiles: no C++ compiler, too new a Python.
 
@@ -28,8 +27,6 @@ def fresh_compiler(backend: str = "aot_eager"):
     def whole(function):
         return torch.compile(function, fullgraph=True, backend=backend)
 
-    silenced = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
     torch.compiler.reset()
     try:
         try:
@@ -40,7 +37,6 @@ def fresh_compiler(backend: str = "aot_eager"):
         yield whole
     finally:
         torch.compiler.reset()
-        logging.disable(silenced)
 
 
 def compiled_with(subject: Subject, backend: str) -> None:

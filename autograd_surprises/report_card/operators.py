@@ -86,6 +86,21 @@ def opcheck(subject: Subject, test: str) -> None:
             raise found
 
 
+def called_row_by_row(subject: Subject) -> str:
+    """Which operators vmap calls once for each row, as nothing else is registered; or "".
+
+    >>> called_row_by_row(Subject(torch.exp, (torch.ones(2),)))
+    ''
+    """
+    slow = [call.name for call in operator_calls(subject) if not _handles_batches(call.name)]
+    return f"calls {', '.join(slow)} once for each row: no register_vmap" if slow else ""
+
+
+def _handles_batches(name):
+    keys = "FuncTorchBatched", "CompositeImplicitAutograd"
+    return any(torch._C._dispatch_has_kernel_for_dispatch_key(name, key) for key in keys)
+
+
 def no_tangent(subject: Subject) -> str:
     """What to change if an operator's result, taken alone, has no tangent; or "".
 

@@ -6,7 +6,7 @@ import torch
 
 from autograd_surprises.numerics import exact_digits, partial_slopes
 from autograd_surprises.report_card.blame import has_own_jvp
-from autograd_surprises.report_card.operators import no_tangent
+from autograd_surprises.report_card.operators import called_row_by_row, no_tangent
 from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.vectors import flat, pattern, shaped
 from autograd_surprises.report_card.verdict import SilentlyWrong, require_equal
@@ -21,10 +21,11 @@ NOT_HIDDEN = (
 )
 
 
-def vmap(subject: Subject) -> None:
+def vmap(subject: Subject) -> str:
     """vmap of fn, over all inputs and over each alone, against a loop.
 
     >>> vmap(Subject(torch.exp, (torch.ones(2),)))
+    ''
     """
     tensors = subject.tensors()
     batches = [torch.stack([tensor, tensor.flatten().flip(0).reshape(tensor.shape), tensor])
@@ -39,6 +40,7 @@ def vmap(subject: Subject) -> None:
         rows = [[batch[k] if b else t for t, batch, b in given] for k in range(3)]
         expected = torch.stack([subject.call(row).detach() for row in rows])
         require_equal(yours, expected, subject.at_output(batches, expected))
+    return called_row_by_row(subject)
 
 
 def vmap_of_grad(subject: Subject) -> None:

@@ -19,6 +19,8 @@ from lessons.drawings.field import FieldDrawing
 from lessons.drawings.half_precision import HalfPrecisionDrawing
 from lessons.drawings.image_maps import ImageMapsDrawing
 from lessons.drawings.jacobian import JacobianDrawing
+from lessons.drawings.operator_checks import OperatorChecksDrawing
+from lessons.drawings.operator_support import SupportDrawing
 from lessons.drawings.saturation import SaturationDrawing
 from lessons.drawings.shares import SharesDrawing
 from lessons.drawings.sharper_mixture import SharperMixtureDrawing
@@ -26,4 +28,5 @@ from lessons.drawings.staircase import StaircaseDrawing
 from lessons.drawings.step_verdict import VerdictDrawing
 from lessons.drawings.surrogate import SurrogateDrawing
 from lessons.drawings.tangent import TangentDrawing
+from lessons.drawings.traced_nodes import TracedNodesDrawing
 from lessons.drawings.typed_curve import TypedDrawing

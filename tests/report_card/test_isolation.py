@@ -1,5 +1,6 @@
 """Each check is isolated, and torch's state is restored: after an error, too."""
 
+import logging
 import random
 import warnings
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ def state():
         "torch's random numbers": torch.get_rng_state().tolist(),
         "Python's random numbers": random.getstate(),
         "warnings": warnings.filters[:],
+        "log": logging.root.manager.disable,
     }
 
 

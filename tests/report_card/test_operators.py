@@ -1,5 +1,6 @@
 """Operators of torch.library: opcheck beside the gradient, and advice that fits an operator."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import pytest
@@ -145,6 +146,22 @@ def test_a_right_operator_has_four_rows_more_and_lacks_what_torch_lacks(made):
     assert card.name.startswith("trial::square")
     assert [row.name for row in card.rows[29:33]] == list(TESTS)
     assert bad_rows(card) == NEVER, str(card)
+
+
+def test_vmap_says_which_operator_it_calls_row_by_row(capfd):
+    assert "trial::square_without_vmap once for each row" in report_card(ALONE, X)["vmap"].message
+    assert not report_card(RIGHT, X)["vmap"].message
+    assert not report_card(torch.ops.trial.implicit, X)["vmap"].message
+    assert not capfd.readouterr().err
+    with (
+        pytest.warns(UserWarning, match="performance drop") if warns_in_python() else nullcontext()
+    ):
+        torch.func.vmap(ALONE)(torch.ones(2, 3))
+    assert warns_in_python() or "performance drop" in capfd.readouterr().err
+
+
+def warns_in_python():
+    return int(torch.__version__.split(".")[1]) > 14
 
 
 def test_other_functions_have_no_such_rows():

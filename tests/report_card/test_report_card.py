@@ -301,11 +301,22 @@ def test_a_compiler_that_is_missing_is_no_fault(monkeypatch):
     assert "no C++ compiler for inductor" in row.message and "more" not in row.message
 
 
-def test_the_log_speaks_again_after_compiling():
-    with pytest.raises(KeyError), compiled.fresh_compiler("eager"):
-        assert logging.root.manager.disable == logging.CRITICAL
-        raise KeyError
-    assert logging.root.manager.disable == logging.NOTSET
+def test_the_log_is_silent_only_while_a_check_runs():
+    def logs(x):
+        logging.getLogger("of fn").critical("heard")
+        return x * 2
+
+    heard = []
+    logger, handler = logging.getLogger("of fn"), logging.Handler()
+    handler.emit = heard.append
+    logger.addHandler(handler)
+    try:
+        report_card(logs, x)
+        assert not heard
+        logs(x)
+        assert len(heard) == 1
+    finally:
+        logger.removeHandler(handler)
 
 
 # ---- Two processes: tests/functions/test_transforms.py starts a pair

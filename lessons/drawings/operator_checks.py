@@ -1,0 +1,100 @@
+"""What opcheck and gradcheck say of an operator whose registrations may be wrong."""
+
+import itertools
+
+import torch
+from torch.autograd import gradcheck
+from torch.library import custom_op, opcheck
+
+from autograd_surprises.numerics import short_number
+from autograd_surprises.show.colours import GRADIENT_COLOUR, GREEN, RED, SLOPE_COLOUR
+from autograd_surprises.show.picture import Picture
+from helpers.curves.axes import DASHED, draw_light_grid
+from helpers.explore.drawings.drawing import Drawing
+
+FAKES = {
+    "as it returns": torch.empty_like,
+    "another dtype": lambda x: torch.empty_like(x, dtype=torch.float16),
+}
+WRITES = {"nothing": lambda x: x * x, "its input": lambda x: x.mul_(2) * x / 4}
+CHECKS = {
+    "opcheck: schema": "test_schema",
+    "opcheck: autograd registration": "test_autograd_registration",
+    "opcheck: fake tensor": "test_faketensor",
+    "opcheck: traced backward": "test_aot_dispatch_dynamic",
+    "gradcheck": None,
+}
+
+
+def _operator(k, fake, forward):
+    """An operator for x². Its backward multiplies by `factor` and x."""
+
+    def computed(x: torch.Tensor, factor: float) -> torch.Tensor:
+        return forward(x)
+
+    def save(ctx, inputs, output):
+        ctx.factor = inputs[1]
+        ctx.save_for_backward(inputs[0].clone())
+
+    made = custom_op(f"lessons::checked_{k}", computed, mutates_args=())
+    made.register_fake(lambda x, factor: fake(x))
+    made.register_autograd(
+        lambda ctx, gradient: (ctx.factor * ctx.saved_tensors[0] * gradient, None),
+        setup_context=save,
+    )
+    return made
+
+
+OPERATORS = {
+    choice: _operator(k, FAKES[choice[0]], WRITES[choice[1]])
+    for k, choice in enumerate(itertools.product(FAKES, WRITES))
+}
+POINTS = torch.tensor([-1.5, 0.5, 1.0], dtype=torch.float64)
+
+
+class OperatorChecksDrawing(Drawing):
+    """The gradient of an operator that computes x², and which checks pass.
+
+    factor  what its backward multiplies by x and the upstream gradient; 2 is right
+
+    >>> OperatorChecksDrawing().show(factor=4.0)
+    'the gradient is 4x, the slope 2x; 4 of 4 of opcheck pass, gradcheck fails'
+    """
+
+    name = "Which checks notice?"
+
+    def __init__(self):
+        self.figure = Picture(8, 3.4)
+        left, right = self.figure.subplots(1, 2, width_ratios=(1, 1.1))
+        left.set(xlabel="x", xlim=(-2, 2), ylim=(-8, 8))
+        draw_light_grid(left)
+        self._x = torch.linspace(-2, 2, 41)
+        (slope,) = left.plot(self._x, 2 * self._x, color=SLOPE_COLOUR, ls=DASHED, gid="slope")
+        (self._line,) = left.plot([], [], color=GRADIENT_COLOUR, gid="gradient")
+        right.set(xlim=(0, 1), ylim=(len(CHECKS) - 0.5, -0.5))
+        right.set_axis_off()
+        self._verdicts = [
+            right.text(0.06, y, "", va="center", fontsize=11) for y in range(len(CHECKS))
+        ]
+        self.moving = [self._line, *self._verdicts]
+        self.figure.legend_below([self._line, slope], ["gradient", "slope of x²"], columns=2)
+
+    def show(self, factor=2.0, fake="as it returns", writes="nothing"):
+        made = OPERATORS[fake, writes]
+        x = self._x.clone().requires_grad_()
+        (gradient,) = torch.autograd.grad(made(x * 1, factor).sum(), x)
+        self._line.set_data(self._x, gradient)
+        passed = [_passes(made, factor, test) for test in CHECKS.values()]
+        for text, name, fine in zip(self._verdicts, CHECKS, passed, strict=True):
+            text.set(text=f"{'✓' if fine else '✗'}  {name}", color=GREEN if fine else RED)
+        slope = (gradient[-1] / x[-1]).item()
+        says = f"the gradient is {short_number(slope, 3)}x, the slope 2x"
+        verdict = "passes" if passed[-1] else "fails"
+        return f"{says}; {sum(passed[:-1])} of 4 of opcheck pass, gradcheck {verdict}"
+
+
+def _passes(operator, factor, test):
+    x = POINTS.clone().requires_grad_()
+    if test is None:
+        return gradcheck(lambda x: operator(x * 1, factor), x, raise_exception=False)
+    return opcheck(operator, (x, factor), test_utils=test, raise_exception=False)[test] == "SUCCESS"

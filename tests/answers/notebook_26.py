@@ -1,0 +1,77 @@
+"""Right and wrong answers on operators of torch.library."""
+
+import itertools
+
+import torch
+import torch.nn.functional as F
+from torch.library import custom_op
+
+NAMES = itertools.count()
+
+
+def operator(backward=None, forward=F.softsign, save=lambda inputs, output: inputs[:1]):
+    """An operator for softsign; `backward` gets what was saved, and grad_output."""
+
+    def computed(x: torch.Tensor) -> torch.Tensor:
+        return forward(x)
+
+    made = custom_op(f"answers::softsign_{next(NAMES)}", computed, mutates_args=())
+    if backward:
+        made.register_autograd(
+            lambda ctx, grad_output: backward(*ctx.saved_tensors, grad_output),
+            setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*save(inputs, output)),
+        )
+    return made
+
+
+RIGHT = {
+    "26.1": {
+        "from the input": operator(lambda x, g: g / (1 + x.abs()) ** 2),
+        "from the output": operator(
+            lambda y, g: g * (1 - y.abs()) ** 2, save=lambda inputs, output: [output]
+        ),
+        "called with a name": lambda x: operator(lambda x, g: g / (1 + x.abs()).square())(x),
+    },
+    "26.2": {
+        "at 1": ("third", 1.0, 0.7071),
+        "at -2, two decimals": ("third", -2.0, -0.89),
+        "tensors": ("third", torch.tensor(1.0), torch.tensor(0.7071)),
+    },
+}
+
+WRONG = {
+    "26.1": {
+        "no backward": (operator(), "the value is right … has no backward … register_autograd"),
+        "without the square": (
+            operator(lambda x, g: g / (1 + x.abs())),
+            "gradient at x = -3 … the square is missing",
+        ),
+        "x for |x|": (
+            operator(lambda x, g: g / (1 + x) ** 2),
+            "Below 0 the slope needs |x|",
+        ),
+        "of the identity": (operator(lambda x, g: g.clone()), "the gradient of x itself"),
+        "the value": (
+            operator(lambda x, g: g * x / (1 + x.abs())),
+            "the value times grad_output",
+        ),
+        "torch's own": (F.softsign, "they come from operations of torch … Call the operator"),
+        "another value": (
+            operator(lambda x, g: g.clone(), forward=lambda x: x / (1 + x)),
+            "value at x = -3",
+        ),
+    },
+    "26.2": {
+        "first": (("first", 1.0, 0.71), "'first' … its gradient is right"),
+        "second": (("second", 1.0, 0.71), "'second' … opcheck finds … its gradient is right"),
+        "fourth": (("fourth", 1.0, 0.71), "'fourth' … all that can be registered is right"),
+        "a fifth": (("fifth", 1.0, 0.71), "one of first, second, third, fourth; got 'fifth'"),
+        "at 0": (("third", 0.0, 0.0), "at x = 0 the gradient of 'third' is right … another x"),
+        "what it returns": (("third", 1.0, 0.5), "yours 0.5, expected 0.7071 … its backward"),
+        "for a grad_output of -1.25": (
+            ("third", 1.0, -0.88),
+            "yours -0.88, expected 0.7071 … For grad_output = 1",
+        ),
+        "only a name": ("third", "needs three things"),
+    },
+}
