@@ -94,6 +94,7 @@ bench: ## time a slider move, backward, doctor and functions, beside others
 	$(RUN) benchmarks/doctor.py
 	$(RUN) benchmarks/functions.py
 	$(RUN) benchmarks/arithmetic.py
+	$(RUN) benchmarks/operators.py
 	$(RUN) benchmarks/cards.py
 
 real: ## examine training steps and bugs of other libraries, and write docs/real_models.md

@@ -19,6 +19,7 @@ SHORT = {
     "cards": {"compile": False},
     "doctor": {"turns": 1, "chains": {2: 1, 4: 1}, "layers": 1},
     "functions": {"arguments": [], "rounds": 2, "calls": FEW},
+    "operators": {"cpp": False, "calls": FEW},
 }
 
 
