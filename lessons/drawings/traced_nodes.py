@@ -86,7 +86,7 @@ class TracedNodesDrawing(Drawing):
             for artist in (*self._boxes[row], *self._names[row], self._counts[row])
         ]
 
-    def show(self, multiplications=3):
+    def show(self, multiplications=1):
         said = []
         for row, (name, function) in enumerate(
             {"Function": Power.apply, "operator": power}.items()
