@@ -1,4 +1,4 @@
-"""Four operators that compute the arctangent. In exercise 26.2, one of them has a wrong gradient."""
+"""Four operators for the arctangent. In exercise 26.2, one of them has a wrong gradient."""
 
 import torch
 from torch.library import custom_op

@@ -36,10 +36,13 @@ from lessons.drawings import (
     DescentDrawing,
     EstimatorsDrawing,
     FieldDrawing,
+    GroupDrawing,
     HalfPrecisionDrawing,
     ImageMapsDrawing,
     JacobianDrawing,
+    KLTermsDrawing,
     OperatorChecksDrawing,
+    RatioClipDrawing,
     SaturationDrawing,
     SharesDrawing,
     SharperMixtureDrawing,
@@ -51,6 +54,7 @@ from lessons.drawings import (
     VerdictDrawing,
 )
 from lessons.drawings.accumulation import DIVISORS
+from lessons.drawings.answers_of_a_group import LENGTHS
 from lessons.drawings.arrow import Arrow, angle_between
 from lessons.drawings.choice import CHOICES, WORTH
 from lessons.drawings.operator_checks import FAKES, WRITES
@@ -1149,3 +1153,72 @@ def test_codes_that_nobody_chooses_stay_where_they_are():
     assert f"{len(before)} of 12" in said and says.get_text().startswith(f"{len(before)} codes")
     drawing.show(spread=0.5, steps=30)
     assert len(dead.get_xydata()) == 0 and says.get_text() == "every code was chosen"
+
+
+@pytest.mark.parametrize(
+    ("advantage", "minimum", "flat"),
+    [
+        (1.0, True, [(1.2, 2.5)]),
+        (-1.0, True, [(0.0, 0.8)]),
+        (1.0, False, [(0.0, 0.8), (1.2, 2.5)]),
+        (0.0, True, [(0.0, 1.0), (1.0, 2.5)]),
+    ],
+)
+def test_the_clip_has_no_gradient_in_its_hatched_areas(advantage, minimum, flat):
+    drawing = RatioClipDrawing()
+    drawing.show(advantage=advantage, minimum=minimum)
+    for ax in drawing.figure.axes:
+        areas = [patch for patch in ax.patches if patch.get_width()]
+        spans = [(area.get_x(), area.get_x() + area.get_width()) for area in areas]
+        assert spans == [pytest.approx(each, abs=0.01) for each in flat]
+    (gradient,) = (line for line in drawing.figure.axes[1].lines if line.get_gid() == "gradient")
+    ratios, found = (torch.as_tensor(each) for each in gradient.get_data())
+    inside = sum((low < ratios) & (ratios < high) for low, high in flat).bool()
+    torch.testing.assert_close(found, torch.where(inside, 0.0, ratios * advantage))
+
+
+def test_the_dots_of_the_clip_are_on_its_curves():
+    drawing = RatioClipDrawing()
+    assert drawing.show(ratio=2.0, advantage=-1.0, low=0.5).startswith("p / p_old 2, advantage -1")
+    dots = [ax.lines[-1].get_xydata().tolist() for ax in drawing.figure.axes]
+    assert dots == [[[2.0, pytest.approx(-2.0)]], [[2.0, pytest.approx(-2.0)]]]
+
+
+def test_arrows_of_kl_terms_are_their_mean_gradients_and_a_wrong_sign_is_dashed():
+    policy, reference = torch.tensor([1.5, -0.25, -2.0, 0.5]), torch.tensor([-1.0, -1.5, 0.5, 1.0])
+    drawing = KLTermsDrawing(policy, reference)
+    drawing.show()
+    p, q = (logits.double().softmax(-1) for logits in (policy, reference))
+    kl = (p * (p / q).log()).sum()
+    right = p * ((p / q).log() - kl)
+    expected = [right, torch.zeros(4).double(), right, p - q]  # of KL, k1, k2 and k3
+    dashed = []
+    for ax, gradient in zip(drawing.figure.axes[1:], expected, strict=True):
+        shafts = [line for line in ax.lines if len(line.get_xdata()) == 2 and line.get_lw() > 1]
+        shafts = [line for line in shafts if line.get_ydata()[1] == line.get_ydata()[1]]
+        shafts.sort(key=lambda line: line.get_ydata()[1])
+        tips = torch.tensor([line.get_xdata()[1] for line in shafts])
+        torch.testing.assert_close(tips.double(), gradient, atol=1e-6, rtol=0)
+        dashed += [ax.get_title() for line in shafts if line.is_dashed()]
+    assert dashed == ["k3"]
+
+
+def test_bars_of_a_group_are_as_large_as_the_push_on_the_answer():
+    drawing = GroupDrawing()
+    lengths = torch.tensor([*LENGTHS, 20.0])
+    advantages = torch.tensor([0.75, -0.25, -0.25, -0.25])
+    shares = {
+        "each answer": 1 / (4 * lengths),
+        "all tokens": 1 / lengths.sum().expand(4),
+        "a constant": torch.full((4,), 1 / (4 * 24)),
+    }
+    for divide_by, share in shares.items():
+        said = drawing.show(right=1, last=20, divide_by=divide_by)
+        bars = [drawing.moving[0], *drawing.moving[5:8]]  # the first is right, the others are wrong
+        areas = [bar.get_width() * bar.get_height() for bar in bars]
+        torch.testing.assert_close(torch.tensor(areas), advantages * share * lengths)
+        loss = float(said.rpartition("the loss at ratio 1 is ")[2])
+        assert loss == pytest.approx(-sum(areas), abs=0.001)
+        assert (loss == 0) == (divide_by == "each answer")
+    drawing.show(right=4)
+    assert all(math.isnan(bar.get_height()) for bar in drawing.moving[:8])

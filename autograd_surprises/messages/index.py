@@ -31,6 +31,7 @@ FREQUENT = (
     "accumulation",
     "clipping",
     "checkpointing",
+    "loss-of-grpo",
 )
 OF_WEB_PAGES = (
     "no-module-pytorch",

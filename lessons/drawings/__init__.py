@@ -6,6 +6,7 @@ from helpers.explore.drawings.draggable_point import PointDrawing
 from helpers.explore.drawings.drawing import Drawing
 from helpers.explore.drawings.side_by_side import SideBySideDrawing
 from lessons.drawings.accumulation import AccumulationDrawing
+from lessons.drawings.answers_of_a_group import GroupDrawing
 from lessons.drawings.checkpoints import CheckpointsDrawing
 from lessons.drawings.choice import ChoiceDrawing
 from lessons.drawings.clipping import ClippingDrawing
@@ -19,8 +20,10 @@ from lessons.drawings.field import FieldDrawing
 from lessons.drawings.half_precision import HalfPrecisionDrawing
 from lessons.drawings.image_maps import ImageMapsDrawing
 from lessons.drawings.jacobian import JacobianDrawing
+from lessons.drawings.kl_terms import KLTermsDrawing
 from lessons.drawings.operator_checks import OperatorChecksDrawing
 from lessons.drawings.operator_support import SupportDrawing
+from lessons.drawings.ratio_clip import RatioClipDrawing
 from lessons.drawings.saturation import SaturationDrawing
 from lessons.drawings.shares import SharesDrawing
 from lessons.drawings.sharper_mixture import SharperMixtureDrawing

@@ -4,6 +4,7 @@ import math
 
 import torch
 
+from lessons.arctangents import OPERATORS, slope_of_arctangent
 from lessons.difference_figure import draw_against
 from lessons.exercises.answers import as_number
 from lessons.exercises.pointwise import (
@@ -16,7 +17,6 @@ from lessons.exercises.pointwise import (
     run_on_leaves,
 )
 from lessons.exercises.registry import NotDone, Wrong, check_of
-from lessons.arctangents import OPERATORS, slope_of_arctangent
 
 X = torch.tensor([-3.0, -1.5, -0.25, 0.0, 0.5, 2.0])
 WRONG = "third"

@@ -1,0 +1,93 @@
+"""Where the clip of PPO lets a gradient through, and where it has none."""
+
+import torch
+from matplotlib.patches import Rectangle
+
+from autograd_surprises.numerics import short_number
+from autograd_surprises.show.colours import GRADIENT_COLOUR, LINE_GREY, SLOPE_COLOUR, VALUE_COLOUR
+from autograd_surprises.show.picture import Picture
+from helpers.curves.axes import DASHED, draw_handle, draw_light_grid, shading
+from helpers.explore.drawings.drawing import Drawing
+
+LARGEST = 2.5  # ratio that is shown
+REACH = 4.4  # of the vertical axes: an advantage of 1.5 at this ratio, and some room
+# Odd multiples of a small step, so that none of them is at a bound.
+RATIOS = (torch.arange(600, dtype=torch.float64) + 0.5) * (LARGEST / 600)
+
+
+class RatioClipDrawing(Drawing):
+    """On the left the clipped objective of PPO, on the right the gradient of the log-probability.
+
+    The objective is min(ratio · advantage, clamp(ratio, low, high) · advantage), or the second of
+    the two alone. The ratio is that of the new probability to the old one.
+
+    >>> RatioClipDrawing().show(ratio=1.5)
+    'p / p_old 1.5, advantage 1: objective 1.2, gradient 0: the clip stops it'
+    """
+
+    name = "The clip of PPO"
+    handles = ({"axes": 0, "names": ["ratio", None]},)
+    light = ("ratio",)
+
+    def __init__(self):
+        self.figure = Picture(8, 3.6)
+        axes = self.figure.subplots(1, 2)
+        for ax, title in zip(axes, ("objective", "gradient of log p"), strict=True):
+            ax.set(title=title, xlim=(0, LARGEST), ylim=(-REACH, REACH), xlabel="p / p_old")
+            draw_light_grid(ax)
+            ax.axhline(0, color=LINE_GREY, lw=1)
+        value_ax, gradient_ax = axes
+        look = shading(SLOPE_COLOUR)
+        self._flat = [[ax.add_patch(Rectangle((0, 0), 0, 0, **look)) for ax in axes] for _ in "ab"]
+        dashed = {"color": SLOPE_COLOUR, "ls": DASHED, "lw": 1.5}
+        (self._unclipped,) = value_ax.plot([], [], **dashed, gid="ratio · advantage")
+        (self._value,) = value_ax.plot([], [], color=VALUE_COLOUR, lw=3, gid="objective")
+        (self._gradient,) = gradient_ax.plot([], [], color=GRADIENT_COLOUR, lw=3, gid="gradient")
+        (self._at,) = gradient_ax.plot([], [], "o", color=SLOPE_COLOUR, mec="white", ms=9)
+        self._dot = draw_handle(value_ax)
+        self._says = gradient_ax.text(0.97 * LARGEST, 0.87 * REACH, "", ha="right", va="center")
+        self.moving = [
+            *self._flat[0], *self._flat[1], self._unclipped, self._value, self._gradient,
+            self._dot, self._at, self._says,
+        ]  # fmt: skip
+        self.figure.legend_below(
+            [self._unclipped, self._value, self._gradient, self._flat[0][0]],
+            ["ratio · advantage", "objective", "gradient", "no gradient"],
+            columns=4,
+        )
+
+    def show(self, advantage=1.0, ratio=1.0, low=0.8, high=1.2, minimum=True):
+        settings = advantage, low, high, minimum
+        value, gradient = _measured(RATIOS, *settings)
+        self._unclipped.set_data([0, LARGEST], [0, LARGEST * advantage])
+        self._value.set_data(RATIOS.numpy(), value.numpy())
+        self._gradient.set_data(RATIOS.numpy(), gradient.numpy())
+        flat = RATIOS[gradient == 0]
+        self._shade(0, flat[flat < 1])
+        self._shade(1, flat[flat >= 1])
+        (y,), (slope,) = _measured(torch.tensor([ratio], dtype=torch.float64), *settings)
+        self._dot.set_data([ratio], [y])
+        self._at.set_data([ratio], [slope])
+        short = [short_number(each, 3) for each in (ratio, advantage, y, slope)]
+        self._says.set_text(f"at {short[0]}: {short[3]}")
+        said = "p / p_old {}, advantage {}: objective {}, gradient {}".format(*short)
+        if not slope:
+            return f"{said}: the clip stops it" if advantage else said
+        return said if low < ratio < high else f"{said}, though it is outside of the bounds"
+
+    def _shade(self, side, flat):
+        step = LARGEST / len(RATIOS)
+        start, width = (flat[0] - step / 2, len(flat) * step) if len(flat) else (0, 0)
+        for area in self._flat[side]:
+            area.set_bounds(start, -REACH, width, 2 * REACH)
+
+
+def _measured(ratios, advantage, low, high, minimum):
+    """The objective at each ratio, and its gradient for the logarithm of the probability."""
+    log_p = ratios.log().requires_grad_()  # but for a constant
+    ratio = log_p.exp()
+    value = ratio.clamp(low, high) * advantage
+    if minimum:
+        value = torch.minimum(ratio * advantage, value)
+    (gradient,) = torch.autograd.grad(value.sum(), log_p)
+    return value.detach(), gradient
