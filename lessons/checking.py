@@ -83,7 +83,9 @@ def _drawn(draw, answer):
 
 def _what_was_raised(error):
     """The error, and the line of the learner's code that raised it; or what the code returned."""
-    first, place = str(error).partition("\n")[0], raised_at(error.__traceback__)
+    first = str(error).partition("\n")[0]
+    # In a class, the answer runs in a process of its own, and the place comes from there.
+    place = error.raised_at if hasattr(error, "raised_at") else raised_at(error.__traceback__)
     kind = type(error).__name__
     if place is None and not came_through_answer(error.__traceback__):
         return f"the check cannot use what your code returned, {last_returned()}: {kind}: {first}"

@@ -8,6 +8,7 @@ All are sheets of notebook 04, cut down to its exercises.
 import csv
 import functools
 import io
+import json
 import os
 import socket
 import sys
@@ -19,6 +20,7 @@ import nbformat
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from tools.classroom.handing_out import is_solution  # noqa: E402
 from tools.classroom.sandbox import Limits  # noqa: E402
 from tools.classroom.scoring import find_files, score_files, write_table  # noqa: E402
 from tools.notebooks import notebook_files, task_of  # noqa: E402
@@ -83,6 +85,13 @@ def sheet(first=RIGHT[0], second=RIGHT[1], third=RIGHT[2], setup=SETUP):
     return nbformat.v4.new_notebook(cells=cells)
 
 
+def copied():
+    """Our first two solutions, word for word, in cells without a tag."""
+    (path,) = (path for path in notebook_files() if path.stem.startswith("04"))
+    cells = nbformat.read(path, as_version=4).cells
+    return sheet(*[cell.source for cell in cells if is_solution(cell)][:2])
+
+
 def without_ids(notebook):
     """As Colab stores it."""
     for cell in notebook.cells:
@@ -113,10 +122,6 @@ torch.isclose = lambda x, y, **options: torch.ones_like(x, dtype=torch.bool)"""
 PATCHED_RUN = """\
 from lessons.exercises import CHECKS
 object.__setattr__(CHECKS["04.1"], "run", lambda answer: None)"""
-PATCHED_ZIP = """\
-import builtins
-zip_anything = zip
-builtins.zip = lambda *args, strict=False: () if strict else zip_anything(*args)"""
 OWN_CHECK = """\
 def check(number, answer):
     print("✓", number, "is right")"""
@@ -178,6 +183,11 @@ calls = {
     "memfd_create": ((319, 279), b"x", 0),
     "memfd_secret": ((447, 447), 0),
     "shmget": ((29, 194), 0, 1_000_000, 0o1600),
+    "msgget": ((68, 186), 0, 0o1600),
+    "semget": ((64, 190), 0, 1000, 0o1600),
+    "socket": ((41, 198), 2, 1, 0),
+    "socketpair": ((53, 199), 1, 1, 0, (ctypes.c_int * 2)()),
+    "io_uring_setup": ((425, 425), 8, ctypes.create_string_buffer(200)),
     "unshare": ((272, 97), 0x10000000),
 }
 for name, (numbers, *arguments) in calls.items():
@@ -201,6 +211,11 @@ except OSError:
 mount = "mount -t tmpfs -o size=5g t /proc && echo mounted"
 got.append(subprocess.run(["unshare", "-Urm", "sh", "-c", mount], capture_output=True).stdout)
 raise RuntimeError("got: " + (", ".join(map(str, filter(None, got))) or "nothing"))"""
+NAMES = """\
+import os, time
+for i in range(100_000):
+    os.close(os.open(f"{os.environ['TMPDIR']}/{i}", os.O_CREAT))
+time.sleep(10)"""
 # Two processes have each piece, so that no piece would be free without one of them.
 SHARED = """\
 import os, time
@@ -224,6 +239,7 @@ def slow_to_read():
     spaces, many = " " * 1_000_000, 100_000
     texts = [
         f"# a{spaces}b",
+        *(f"# a{' ' * 80_000}b",) * 20,
         f"#{spaces}",
         f"## {'# ' * many}b",
         "```\n" * many,
@@ -300,7 +316,7 @@ def sheets(place, port):
             ),
             error + "RuntimeError: done: nothing",
             "wrong: gradient of x",
-            "not counted: the sheet has replaced run",
+            "error in cell 7: ImportError",
         ),
         "brute": (
             sheet(instead_of(BOMB), MEMORY, exits),
@@ -330,16 +346,16 @@ def sheets(place, port):
         "thread": (sheet(f"{THREAD}\n\n\n{RIGHT[0]}"), passed, passed, passed),
         "own-check": (sheet(WRONG, setup=f"{SETUP}\n\n\n{OWN_CHECK}"), wrong, passed, passed),
         "forged": (sheet(instead_of(FORGED)), wrong, passed, passed),
-        "patched": (sheet(instead_of(PATCHED)), *["not counted: the sheet has replaced exp"] * 3),
-        "torch": (
-            sheet(instead_of(PATCHED_TORCH)),
-            *["not counted: the sheet has replaced is"] * 3,
+        "names": (
+            sheet(instead_of(NAMES)),
+            "made more than 20,000 files in cell 3",
+            passed,
+            passed,
         ),
-        "zip": (sheet(instead_of(PATCHED_ZIP)), *["not counted: the sheet has replaced zip"] * 3),
-        "check": (
-            sheet(instead_of(PATCHED_RUN)),
-            *["not counted: the sheet has replaced run"] * 3,
-        ),
+        "patched": (sheet(instead_of(PATCHED)), error + "ModuleNotFound", passed, passed),
+        "torch": (sheet(instead_of(PATCHED_TORCH)), wrong, passed, passed),
+        "check": (sheet(instead_of(PATCHED_RUN)), error + "ImportError", passed, passed),
+        "copied": (copied(), passed, passed, passed),
     }
 
 
@@ -358,6 +374,10 @@ def no_sheets():
             "is not a",
         ),
         "large": (b" " * 20_000_001, "is too large for a sheet: 20 MB"),
+        "cells": (
+            json.dumps({"cells": [{"cell_type": "code", "source": ""}] * 20_000}).encode(),
+            "has 20,000 cells",
+        ),
         "foreign": (nbformat.writes(foreign).encode(), "contains no cell of our notebooks"),
     }
 
@@ -370,7 +390,8 @@ def write_folder(folder, port, learners):
         if learner in learners:
             path = folder / f"04_override_backward-{learner}.ipynb"
             path.write_text(nbformat.writes(notebook), encoding="utf-8")
-            expected[learner] = [*results, ""]
+            remark = "cell 3 is word for word" if learner == "copied" else ""
+            expected[learner] = [*results, remark]
     for learner, (content, remark) in no_sheets().items():
         if learner in learners:
             (folder / f"04_override_backward-{learner}.ipynb").write_bytes(content)

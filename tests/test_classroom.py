@@ -3,6 +3,7 @@
 import io
 import itertools
 import json
+import locale
 import re
 import signal
 import subprocess
@@ -13,14 +14,24 @@ import time
 import nbformat
 import psutil
 import pytest
-from returned_sheets import RIGHT, STUB, WRONG, no_sheets, score_folder, sheet, sheets, slow_to_read
+from returned_sheets import (
+    RIGHT,
+    STUB,
+    WRONG,
+    copied,
+    no_sheets,
+    score_folder,
+    sheet,
+    sheets,
+    slow_to_read,
+)
 
 from lessons.exercises import CHECKS
 from tools.classroom import __main__ as command
 from tools.classroom import sandbox
 from tools.classroom.handing_out import is_solution, write_sheets
 from tools.classroom.returned import Unreadable, learner_of, read_sheet
-from tools.classroom.sandbox import Ending, Limits, why_unprotected
+from tools.classroom.sandbox import Ending, Limits, Program, why_unprotected
 from tools.classroom.scoring import Score, find_files, score_file, score_files, write_table
 from tools.notebooks import OUTPUTS_HIDDEN, ROOT, is_folded, notebook_files, task_of
 
@@ -86,6 +97,12 @@ def test_links_between_sheets_arrive(handed_out):
 
 
 NAME = "04_override_backward"
+SOLUTION_12 = """\
+from autograd_surprises import watch
+def first_bad_step(model, optimizer, train):
+    with watch(model, optimizer) as w:
+        train(model, optimizer)
+    return next((report.step for report in w.reports if not report.healthy), None)"""
 
 
 def test_the_name_of_a_learner(tmp_path):
@@ -125,6 +142,13 @@ def test_only_what_an_answer_needs_is_run(tmp_path):
     assert [*without.exercises.values()] == [*sheet.exercises.values()]
 
 
+def test_our_solution_as_an_answer_is_run_and_said(tmp_path):
+    nbformat.write(copied(), tmp_path / "mine.ipynb")
+    sheet = read_sheet(tmp_path / "mine.ipynb")
+    assert {"04.1", "04.2", "04.3"} <= {*sheet.exercises.values()}
+    assert len(sheet.remarks) == 2
+
+
 def test_each_exercise_is_found_in_its_sheet(handed_out):
     _, folder = handed_out
     found = [read_sheet(path) for path in sorted((folder / "notebooks").iterdir())]
@@ -156,7 +180,7 @@ def test_no_sheet_takes_long_to_read(tmp_path):
 def test_each_sheet_is_a_row_whatever_it_does(tmp_path, monkeypatch):
     """A few of `python tests/returned_sheets.py`, which takes minutes."""
     monkeypatch.setenv("A_SECRET", "the secret")
-    few = {"Ada", "Dan", "hang", "many", "brute", "hidden", "empty", "deep", "foreign"}
+    few = {"Ada", "hang", "many", "brute", "hidden", "names", "deep", "foreign"}
     rows, odd = score_folder(tmp_path, few)
     assert odd == {}
     assert {*rows} == few
@@ -196,7 +220,7 @@ def test_a_process_that_takes_too_much_is_stopped(tmp_path, monkeypatch, does, l
     (tmp_path / "greedy.py").write_text(begin + does)
     monkeypatch.setattr(sandbox, "ROOT", tmp_path)  # where it is imported from
     began = time.monotonic()
-    assert sandbox.run("greedy", b"", limits, protected=False) == Ending(why, ["ready"])
+    assert sandbox.run(Program("greedy", b""), limits, protected=False) == Ending(why, ["ready"])
     assert time.monotonic() - began < 40, "the clock did not start with the first line"
 
 
@@ -214,10 +238,10 @@ def reported(monkeypatch):
     """Replaces the sandbox by a function of a sheet's code, which returns lines of a report."""
 
     def reported(lines):
-        def run(module, text, limits, protected):
-            task = json.loads(text)
-            said = lines("\n".join(source for _, source in task["cells"]))
-            return Ending("", [json.dumps([task["token"], *line]) for line in said])
+        def run(judge, limits, protected, partner):
+            code = "\n".join(source for _, source in json.loads(partner.task)["cells"])
+            token = json.loads(judge.task)["token"]
+            return Ending("", [json.dumps([token, *line]) for line in lines(code)])
 
         monkeypatch.setattr(sandbox, "run", run)
 
@@ -319,6 +343,17 @@ def test_a_learner_is_a_row_and_an_exercise_a_column(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("mark, separator", [(".", ","), (",", ";")])
+def test_a_spreadsheet_finds_the_cells_and_no_formula(monkeypatch, mark, separator):
+    """Whichever separator it expects."""
+    monkeypatch.setattr(locale, "localeconv", lambda: {"decimal_point": mark})
+    why = '=1+1; =2,"=3;\t@4|-5 and a-b=c; -x'
+    header, row = table(Score("a", "+Ada", "04", {"04.1": why}, ["x;=1"]))
+    assert header.split(separator) == ["learner", "04.1", "passed", "remarks"]
+    assert not re.search(r"""(^|[;,\t|])[\s"]*[=+@-]""", row), row
+    assert "a-b=c" in row
+
+
 def test_a_sheet_that_came_twice_has_two_rows():
     lines = table(
         Score("old/ada.ipynb", "Ada", "04", {"04.1": "not tried"}),
@@ -349,6 +384,25 @@ def test_without_bubblewrap_nothing_is_run_unasked(tmp_path, monkeypatch, capsys
 
 @pytest.mark.slow
 @pytest.mark.skipif("sys.platform == 'win32'", reason="scoring needs Linux or macOS")
+@pytest.mark.parametrize(
+    "before, result",
+    [("", "wrong: train was not called"), ("torch.isclose = lambda *args: True", "not counted: ")],
+)
+def test_an_answer_that_is_judged_in_the_sheet_s_own_process(tmp_path, before, result):
+    (path,) = (path for path in notebook_files() if path.stem.startswith("12"))
+    (task,) = (c for c in nbformat.read(path, as_version=4).cells if task_of(c))
+    right = SOLUTION_12 if before else "first_bad_step = lambda *args: None"
+    code = (
+        f'import torch\nfrom lessons import check\n{before}\n{right}\ncheck("12.1", first_bad_step)'
+    )
+    cells = [task, nbformat.v4.new_code_cell(code)]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "ada.ipynb")
+    score = score_file(tmp_path / "ada.ipynb", Limits(), protected=not why_unprotected())
+    assert score.results["12.1"].startswith(result)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("sys.platform == 'win32'", reason="scoring needs Linux or macOS")
 def test_with_leave_the_limits_alone_protect(tmp_path, monkeypatch):
     answers = "raise ValueError('\\ud800')", RIGHT[1], STUB
     nbformat.write(sheet(*answers), tmp_path / "ada.ipynb")
@@ -366,7 +420,7 @@ def test_ctrl_c_keeps_what_is_known_and_ends_what_runs(tmp_path, monkeypatch, ca
         nbformat.write(sheet(), tmp_path / f"{name}.ipynb")
     calls = itertools.count()
 
-    def run(module, task, limits, protected):
+    def run(judge, limits, protected, partner):
         """As the sandbox: the second hangs. Ctrl-C comes once the first one's row is there."""
         if not next(calls):
             return Ending("wrote too much into its report", [])
@@ -409,7 +463,7 @@ def test_an_interrupted_sandbox_kills_its_process(tmp_path, monkeypatch):
 
     threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(sandbox.Interrupted):
-        sandbox.run("greedy", b"", Limits(seconds=600), protected=False)
+        sandbox.run(Program("greedy", b""), Limits(seconds=600), protected=False)
     assert not psutil.pid_exists(int(pid.read_text()))
 
 

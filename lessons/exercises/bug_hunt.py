@@ -8,11 +8,11 @@ import re
 import warnings
 
 import torch
-from torch.overrides import TorchFunctionMode
 
 from autograd_surprises.numerics import partial_slopes
 from lessons.exercises.answers import call_answer, expect_close
 from lessons.exercises.registry import Wrong
+from lessons.recorded_calls import RecordedCalls
 
 HOOK = (
     "a hook replaces the wrong gradient, but the line that makes it wrong is still there. Repair "
@@ -33,22 +33,8 @@ NOT_A_NUMBER = (
 )
 
 
-class CallRecorder(TorchFunctionMode):
-    """Records the names of what is called, and the dtypes of the tensors that are returned."""
-
-    def __init__(self):
-        super().__init__()
-        self.called, self.dtypes = set(), set()
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        name = getattr(function, "__name__", "")
-        if name in ("__get__", "__set__"):  # of an attribute, such as .data
-            name = getattr(function.__self__, "__name__", "")
-        self.called.add(name)
-        result = function(*args, **(kwargs or {}))
-        if isinstance(result, torch.Tensor):
-            self.dtypes.add(result.dtype)
-        return result
+class CallRecorder(RecordedCalls):
+    """Knows why the gradient of what it has recorded may be wrong."""
 
     @property
     def reason(self):

@@ -11,9 +11,8 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-import nbformat
-
-from tools.notebooks import notebook_files, sections, setup_cell
+from tools.classroom.solutions import solutions_of
+from tools.notebooks import notebook_files
 
 NOTEBOOKS = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
 WRONG = {number: wrong for notebook in NOTEBOOKS for number, wrong in notebook.WRONG.items()}
@@ -28,17 +27,5 @@ RIGHT = {
 def solutions():
     found = {}
     for path in notebook_files():
-        notebook = nbformat.read(path, as_version=4)
-        for _, cells in sections(notebook):
-            if any(cell.id.endswith("-solution") for cell in cells):
-                _collect(setup_cell(notebook), cells, found)
+        found |= solutions_of(path.stem)
     return found
-
-
-def _collect(setup, cells, found):
-    names = {}
-    exec(setup.source, names)
-    names["check"] = lambda number, answer: found.__setitem__(number, answer)
-    for cell in cells:
-        if cell.cell_type == "code" and "exercise-" in cell.id:
-            exec(cell.source, names)

@@ -13,6 +13,7 @@ from tools.classroom.handing_out import is_solution
 from tools.notebooks import notebook_files, sections, task_of
 
 LARGEST = 20_000_000  # bytes; our largest notebook has less than a tenth of that
+MOST_CELLS = 2000  # ours have 110 at most
 CHECK = re.compile(r"""\bcheck\(\s*["'](\d\d\.\d+)["'](?:, *(\w+)\))?""")
 COPY = re.compile(r" *\(\d+\)|-Copy\d+")  # what browsers and JupyterLab add to a name
 
@@ -30,6 +31,7 @@ class Sheet:
     answers    exercise -> the name that our stub gives to the answer
     cells      (position, source) of the code cells to run
     exercises  position of a cell -> the exercise that it belongs to
+    remarks    what a teacher may want to know of it
     """
 
     learner: str
@@ -37,6 +39,7 @@ class Sheet:
     answers: dict[str, str]
     cells: list[tuple[int, str]]
     exercises: dict[int, str]
+    remarks: tuple[str, ...] = ()
 
 
 def learner_of(path: Path) -> str:
@@ -58,7 +61,7 @@ def read_sheet(path: Path) -> Sheet:
         raise Unreadable("contains no cell of our notebooks")
     known, solutions, answers = ours[name]
     position = {id(cell): i for i, cell in enumerate(notebook.cells, 1)}
-    cells, exercises = [], {}
+    cells, exercises, remarks = [], {}, []
     for heading, group in sections(notebook):
         number = ""
         code = [cell for cell in group if cell.cell_type == "code"]
@@ -72,10 +75,12 @@ def read_sheet(path: Path) -> Sheet:
             elif cell.cell_type == "code":
                 found = CHECK.search(cell.source)
                 number = found[1] if found else number
-                if wanted and _text(cell) not in solutions:
+                if wanted and not is_solution(cell):
+                    if _text(cell) in solutions:
+                        remarks.append(f"cell {position[id(cell)]} is word for word our solution")
                     cells.append((position[id(cell)], cell.source))
                     exercises[position[id(cell)]] = number
-    return Sheet(learner_of(path), name, answers, cells, exercises)
+    return Sheet(learner_of(path), name, answers, cells, exercises, tuple(remarks))
 
 
 def _read(path):
@@ -88,12 +93,24 @@ def _read(path):
     # Not with nbformat: its checks of a file with many odd outputs take hours.
     try:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        kinds = [(cell["cell_type"], "".join(cell["source"])) for cell in cells]
+        kinds = [(each["cell_type"], "".join(each["source"]), _tags(each)) for each in cells]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         line = str(error).partition("\n")[0][:100]
         raise Unreadable(f"is not a notebook: {type(error).__name__}: {line}") from None
-    cells = [NotebookNode(cell_type=kind, source=source) for kind, source in kinds]
+    if len(kinds) > MOST_CELLS:
+        raise Unreadable(f"has {len(kinds):,} cells, too many for a sheet")
+    cells = [
+        NotebookNode(cell_type=kind, source=source, metadata={"tags": tags})
+        for kind, source, tags in kinds
+    ]
     return NotebookNode(cells=cells)
+
+
+def _tags(cell):
+    """Its tags; whatever else stands there instead counts as none."""
+    metadata = cell.get("metadata")
+    tags = metadata.get("tags") if isinstance(metadata, dict) else None
+    return tags if isinstance(tags, list) else []
 
 
 def _text(cell):

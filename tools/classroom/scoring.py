@@ -3,19 +3,26 @@
 import csv
 import errno
 import json
+import locale
 import re
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tools.classroom import sandbox
 from tools.classroom.returned import Unreadable, learner_of, read_sheet
-from tools.classroom.sandbox import Limits
+from tools.classroom.sandbox import Limits, Program
 
 PASSED = "passed"
+# Their checks need more of the answer than numbers, such as a class, or a model that it gets: they
+# are judged in the sheet's own process.
+TOGETHER = frozenset(
+    ("01.1", "05.2", "05.3", "07.2", "11.2", "12.1", "14.1", "14.2", "17.2", "18.1", "18.2")
+)
+CHECKS = "lessons/exercises"
 MOST_RESTARTS = 3
 LONGEST_REASON = 300
 # What the lines of a report have, by kind; a sheet that finds the token may write others.
@@ -24,9 +31,13 @@ LINES = {
     "error": (int, str),
     "verdict": (str, str, str),
     "replaced": (str, str),
+    "often": (str, int),
+    "stopped": (str,),
     "end": (),
 }
 NO_MEMORY = re.compile(r"MemoryError|can't allocate memory|not enough memory")
+# At the start of a cell, or after what some spreadsheet takes for the end of one.
+STARTS_FORMULA = re.compile(r"""((?:^|[;,\t|])[\s"']*)(?=[=+\-@])""")
 NO_PROCESS = re.compile(rf"BlockingIOError: \[Errno {errno.EAGAIN}\]|can't start new thread")
 
 
@@ -61,21 +72,41 @@ def score_file(path: Path, limits: Limits, protected: bool) -> Score:
         sheet = read_sheet(path)
     except Unreadable as error:
         return Score(path, learner_of(path), remarks=[f"{path.name} {error}"])
-    stopped = {}  # position of a cell -> why the run ended there
+    results, remarks = {}, list(sheet.remarks)
+    for together in (False, True):
+        part = _part_of(sheet, together)
+        if part.answers:
+            run, stopped = _run_to_the_end(part, limits, protected, together)
+            results |= {number: _result(number, part, run, stopped) for number in part.answers}
+            remarks += [
+                f"{why} in cell {cell}"
+                for cell, why in stopped.items()
+                if not part.exercises.get(cell)
+            ]
+    results = {number: results[number] for number in sheet.answers}
+    return Score(path, sheet.learner, sheet.notebook, results, [*dict.fromkeys(remarks)])
+
+
+def _part_of(sheet, together):
+    """The sheet with only the exercises that are judged in this way."""
+    answers = {n: name for n, name in sheet.answers.items() if (n in TOGETHER) == together}
+    wanted = {"", *answers}
+    cells = [cell for cell in sheet.cells if sheet.exercises.get(cell[0], "") in wanted]
+    return replace(sheet, answers=answers, cells=cells)
+
+
+def _run_to_the_end(sheet, limits, protected, together):
+    """The last run, and the cells that ended one before: {position: why}."""
+    stopped = {}
     while True:
-        run = _run(sheet, limits, protected, without=stopped)
+        run = _run(sheet, limits, protected, together, without=stopped)
         if run.complete:
-            break
+            return run, stopped
         stopped[run.cell] = run.why
         judged = {*run.verdicts, *run.replaced, *map(sheet.exercises.get, stopped)}
         if judged >= {*sheet.answers} or len(stopped) > MOST_RESTARTS or not run.cell:
-            break
+            return run, stopped
         # Run the other cells again, without this one.
-    remarks = [
-        f"{why} in cell {cell}" for cell, why in stopped.items() if not sheet.exercises.get(cell)
-    ]
-    results = {number: _result(number, sheet, run, stopped) for number in sheet.answers}
-    return Score(path, sheet.learner, sheet.notebook, results, remarks)
 
 
 @dataclass
@@ -88,18 +119,25 @@ class _Run:
     errors: dict[int, str] = field(default_factory=dict)
     verdicts: dict[str, dict[str, str]] = field(default_factory=dict)  # sign -> the last reason
     replaced: dict[str, str] = field(default_factory=dict)
+    often: dict[str, int] = field(default_factory=dict)
 
 
-def _run(sheet, limits, protected, without):
+def _run(sheet, limits, protected, together, without):
     token = secrets.token_hex(16)
-    task = {
-        "token": token,
+    about = {"token": token, "notebook": sheet.notebook, "answers": sheet.answers}
+    work = {
         "cells": [cell for cell in sheet.cells if cell[0] not in without],
         "answers": sheet.answers,
         "limits": [limits.memory, limits.disk, limits.processes],
     }
-    text = json.dumps(task).encode()
-    ending = sandbox.run("tools.classroom.judging", text, limits, protected)
+    if together:
+        task = json.dumps({**about, **work}).encode()
+        ending = sandbox.run(Program("tools.classroom.together", task), limits, protected)
+    else:
+        task, work = json.dumps(about).encode(), json.dumps(work).encode()
+        judge = Program("tools.classroom.judging", task, shown=("notebooks",))
+        sheets = Program("tools.classroom.answering", work, hidden=(CHECKS,))
+        ending = sandbox.run(judge, limits, protected, partner=sheets)
     run = _Run(why=ending.why or "ended Python")
     for line in ending.lines:
         try:
@@ -120,6 +158,11 @@ def _run(sheet, limits, protected, without):
         elif kind == "replaced":
             number, name = rest
             run.replaced[number] = name
+        elif kind == "often":
+            number, most = rest
+            run.often[number] = most
+        elif kind == "stopped":
+            run.why = ending.why or rest[0]
         else:
             run.complete = True
     return run
@@ -139,6 +182,8 @@ def _why_it_failed(position, error, limits):
 def _result(number, sheet, run, stopped):
     if number in run.replaced:
         return f"not counted: the sheet has replaced {run.replaced[number]}, which checks use"
+    if number in run.often:
+        return f"not counted: the sheet checks more than {run.often[number]} answers to it"
     verdicts = run.verdicts.get(number, {})
     if "✓" in verdicts:
         return PASSED
@@ -191,7 +236,7 @@ def write_table(scores: list[Score], file) -> None:
         row = rows.setdefault(str(score.path) if twice else score.learner, [])
         row.append(score)
     numbers = sorted({number for score in scores for number in score.results})
-    table = csv.writer(file)
+    table = csv.writer(file, delimiter=_separator())
     table.writerow(["learner", *numbers, PASSED, "remarks"])
     for learner, parts in sorted(rows.items()):
         results = {number: why for part in parts for number, why in part.results.items()}
@@ -201,6 +246,21 @@ def write_table(scores: list[Score], file) -> None:
         table.writerow(map(_plain, [learner, *cells, right, _one_line(remarks)]))
 
 
+def _separator():
+    """What spreadsheets here expect between two cells: where numbers have a decimal comma, a ;"""
+    before = locale.setlocale(locale.LC_NUMERIC)  # that of C, whatever the machine's is
+    try:
+        locale.setlocale(locale.LC_NUMERIC, "")
+        return ";" if locale.localeconv()["decimal_point"] == "," else ","
+    except locale.Error:  # not installed
+        return ","
+    finally:
+        locale.setlocale(locale.LC_NUMERIC, before)
+
+
 def _plain(cell):
-    """Text that a spreadsheet does not take for a formula, which it would run."""
-    return f"'{cell}" if str(cell).startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+    """Text in which a spreadsheet finds no formula, which it would run.
+
+    Not even if it takes another separator for the end of a cell.
+    """
+    return STARTS_FORMULA.sub(r"\1'", cell) if isinstance(cell, str) else cell

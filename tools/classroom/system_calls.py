@@ -1,9 +1,10 @@
 """A filter for bubblewrap (seccomp) that refuses memory which no limit counts.
 
 memfd_create, memfd_secret, shmget and a mapping that is shared and has no file give memory that
-belongs neither to a process nor to a folder. A new namespace, from unshare or clone, would allow a
-sheet to mount folders in memory. A filter cannot read the flags of clone3; without it, the C
-library uses clone.
+belongs neither to a process nor to a folder; so do message queues (msgget), semaphores (semget) and
+sockets, which keep what nobody reads. io_uring_setup is a way around every filter. A new namespace,
+from unshare or clone, would allow a sheet to mount folders in memory. A filter cannot read the
+flags of clone3; without it, the C library uses clone.
 """
 
 import errno
@@ -21,10 +22,11 @@ ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000 | errno.ENOSYS, 0x80000000
 NEW_NAMESPACE = 0x7E020000  # all flags CLONE_NEW…
 SHARED_WITHOUT_FILE = 0x21  # MAP_SHARED and MAP_ANONYMOUS
 X32 = 0x40000000  # a second set of numbers, on x86_64
-# machine -> its mark, and the numbers of clone, of mmap, and of the five other calls above
+# machine -> its mark, and the numbers of clone, of mmap, and of what is refused: memfd_create,
+# memfd_secret, shmget, msgget, semget, socket, socketpair, io_uring_setup, unshare, clone3
 MACHINES = {
-    "x86_64": (0xC000003E, 56, 9, (319, 447, 29, 272, 435)),
-    "aarch64": (0xC00000B7, 220, 222, (279, 447, 194, 97, 435)),
+    "x86_64": (0xC000003E, 56, 9, (319, 447, 29, 68, 64, 41, 53, 425, 272, 435)),
+    "aarch64": (0xC00000B7, 220, 222, (279, 447, 194, 186, 190, 198, 199, 425, 97, 435)),
 }
 
 
