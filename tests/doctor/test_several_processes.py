@@ -94,6 +94,31 @@ def test_what_processes_only_average_afterwards_is_examined(results):
     assert "first bad step: 3 (the loss is nan" in said
 
 
+PIPELINES = ("by_hand", "within_backward", "by_schedule")
+
+
+@pytest.mark.parametrize("case", PIPELINES)
+@pytest.mark.parametrize("kind", ["", ", nan"])
+def test_stages_of_a_pipeline_train_as_without_watch(results, case, kind):
+    for rank in range(2):
+        plain, seen, *_ = compared(results[rank], case + kind)
+        assert repr(seen) == repr(plain)
+        assert ("nan" in repr(plain)) == bool(kind)
+
+
+@pytest.mark.parametrize("case", PIPELINES)
+def test_a_stage_is_examined_unless_its_backward_sends_or_receives(results, case):
+    for rank, waits in enumerate(("recv", "send")):
+        *_, healthy, said = compared(results[rank], case)
+        if case == "within_backward":
+            assert not healthy
+            assert f"could not be examined: {WAITS.format(waits)}{SIZES}" in said
+        else:
+            assert healthy and "4 steps, examined: 1; nothing bad was found" in said
+        *_, healthy, said = compared(results[rank], f"{case}, nan")
+        assert not healthy and "first bad step: 3 (" in said
+
+
 def test_a_script_ends_as_without_the_doctor(results):
     plain, *_ = compared(results[0], "sharded, nan")
     code, said, reported = results[0]["script"]

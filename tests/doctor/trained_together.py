@@ -10,6 +10,7 @@ from io import StringIO
 
 import torch
 import torch.distributed as dist
+from stages import PIPELINES, losses_of_stages
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
@@ -150,6 +151,17 @@ def compared(rank):
     return found
 
 
+def pipelined():
+    """The same for two stages, each in its process."""
+    found = {}
+    for train in PIPELINES:
+        for name, bad_step in ("", None), (", nan", 3):
+            plain, _ = losses_of_stages(train, unwatched, bad_step)
+            seen, w = losses_of_stages(train, watch, bad_step)
+            found[train.__name__ + name] = plain, seen, w.healthy, str(w)
+    return found
+
+
 def as_script(rank):
     """The exit code and the output of this file under python -m autograd_surprises."""
     if rank:
@@ -165,4 +177,5 @@ if __name__ == "__main__":
         sys.exit(5)
     rank, folder = int(sys.argv[1]), sys.argv[2]
     meet(rank, folder)
-    hand_in({"compared": compared(rank), "script": as_script(rank)}, rank, folder)
+    results = {"compared": pipelined() | compared(rank), "script": as_script(rank)}
+    hand_in(results, rank, folder)
