@@ -103,7 +103,7 @@ class KLTermsDrawing(Drawing):
             nowhere = math.nan, math.nan
             right.point_to(nowhere if turned else (tip, k), (0, k))
             wrong.point_to((tip, k) if turned else nowhere, (0, k))
-            number.set_text(short_number(tip, 2))
+            number.set_text(f"{short_number(tip, 2)}{' ✗' * turned}")
             number.set_position((-0.07 if tip >= 0 else 0.07, k))
             number.set_ha("right" if tip >= 0 else "left")
 

@@ -69,11 +69,11 @@ class RatioClipDrawing(Drawing):
         self._dot.set_data([ratio], [y])
         self._at.set_data([ratio], [slope])
         short = [short_number(each, 3) for each in (ratio, advantage, y, slope)]
-        self._says.set_text(f"at {short[0]}: {short[3]}")
+        self._says.set_text(f"at {short[0]}: gradient {short[3]}")
         said = "p / p_old {}, advantage {}: objective {}, gradient {}".format(*short)
         if not slope:
             return f"{said}: the clip stops it" if advantage else said
-        return said if low < ratio < high else f"{said}, though it is outside of the bounds"
+        return said if low <= ratio <= high else f"{said}, though it is outside of the bounds"
 
     def _shade(self, side, flat):
         step = LARGEST / len(RATIOS)

@@ -72,7 +72,9 @@ WRONG_LOSSES = {
     "minimum of both products.": (
         lambda new, old, a, low, high: -(new - old).exp().clamp(low, high) * a
     ),
-    "Nothing is clipped.": lambda new, old, a, low, high: -(new - old).exp() * a,
+    "Nothing is clipped: low and high are bounds, such as 0.8 and 1.2.": lambda new, old, a, low, high: (
+        -(new - old).exp() * a
+    ),
     "The ratio is upside down: p / p_old is exp(log_p - old_log_p).": (
         lambda new, old, a, low, high: _clipped_loss(old, new, a, low, high)
     ),
@@ -81,7 +83,12 @@ WRONG_LOSSES = {
             -torch.minimum((new - old) * a, (new - old).clamp(low, high) * a)
         )
     ),
-    "The ratio is clamped, not its product with the advantage.": (
+    "The minimum is taken of the two ratios: take it of the two products.": (
+        lambda new, old, a, low, high: (
+            -torch.minimum((new - old).exp(), (new - old).exp().clamp(low, high)) * a
+        )
+    ),
+    "Bad answers are not clipped: clamp the ratio to both bounds, and then multiply.": (
         lambda new, old, a, low, high: (
             -torch.minimum((new - old).exp() * a, ((new - old).exp() * a).clamp(low, high))
         )
@@ -111,6 +118,10 @@ def check_kl_penalty(answer, policy, reference, dtype):
         "That is k2: its gradient is right, but its value is not.": k2.detach(),
         "That is k3: its mean is the KL, but here the value of k1 is asked for.": k3.detach(),
         "The sign is turned: log_p - log_q.": -r.detach(),
+        "That is k1 in the reward: its gradient is right, but its value is not.": (
+            (r * log_p).detach()
+        ),
+        "The factor is 0: take its exp, which is 1.": torch.zeros_like(r),
         "The terms are multiplied by p. But the options are drawn, and so counted, already.": (
             (p * r).detach()
         ),
@@ -165,6 +176,9 @@ def check_gated(answer, scores, outputs, k):
         "The softmax is over the tokens: take it over the experts.": (
             (scores.softmax(0) * outputs * chosen).sum(-1)
         ),
+        "The softmax is over the tokens: take it over the experts, and then choose.": (
+            _times_the_best_shares(scores.softmax(0), outputs, k)
+        ),
         "The k largest products are taken: choose by the scores.": (
             (p * outputs).topk(k).values.sum(-1)
         ),
@@ -180,6 +194,11 @@ def check_gated(answer, scores, outputs, k):
         if gradient is None:
             raise Wrong(f"{where}: {name} get no gradient. Leave out detach() and .item().")
         expect_close(f"{where}: gradient of {name}", gradient, right)
+
+
+def _times_the_best_shares(shares, outputs, k):
+    best = shares.topk(k)
+    return (best.values * outputs.gather(-1, best.indices)).sum(-1)
 
 
 def _chosen(scores, k):

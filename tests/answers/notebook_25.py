@@ -104,7 +104,21 @@ WRONG = {
         ),
         "the product clamped": (
             clipped(product=lambda r, a, low, high: torch.minimum(r * a, (r * a).clamp(low, high))),
-            "The ratio is clamped, not its product",
+            "Bad answers are not clipped",
+        ),
+        "only the upper bound": (
+            clipped(product=lambda r, a, low, high: torch.minimum(r * a, r.clamp(max=high) * a)),
+            "Bad answers are not clipped: clamp the ratio to both bounds",
+        ),
+        "bounds added to 1": (
+            clipped(
+                product=lambda r, a, low, high: torch.minimum(r * a, r.clamp(1 - low, 1 + high) * a)
+            ),
+            "low and high are bounds, such as",
+        ),
+        "the minimum of the ratios": (
+            clipped(product=lambda r, a, low, high: torch.minimum(r, r.clamp(low, high)) * a),
+            "The minimum is taken of the two ratios",
         ),
         "the old one attached": (
             clipped(old=lambda old: old),
@@ -136,6 +150,8 @@ WRONG = {
             lambda p, q: ratio_one(p).detach() * (p - q),
             "mean gradient of the logits [0] … the draw is missing",
         ),
+        "k1 in the reward": (lambda p, q: (p - q).detach() * p, "That is k1 in the reward"),
+        "without exp": (lambda p, q: (p - p.detach()) * (p - q), "The factor is 0: take its exp"),
         "k2": (lambda p, q: k2(p - q), "That is k2: its gradient is right"),
         "k3": (lambda p, q: k3(p - q), "That is k3: its mean is the KL"),
         "the gradient of k3": (
@@ -163,6 +179,12 @@ WRONG = {
         "the other dimension": (
             gate(lambda s, chosen: s.softmax(0) * chosen),
             "The softmax is over the tokens",
+        ),
+        "the other dimension, before the choice": (
+            lambda s, o, k: (
+                s.softmax(0).topk(k).values * o.gather(-1, s.softmax(0).topk(k).indices)
+            ).sum(-1),
+            "The softmax is over the tokens: take it over the experts, and then choose",
         ),
         "the largest products": (
             gate(lambda s, chosen: s.softmax(-1) * chosen, lambda s, o: s.softmax(-1) * o),
