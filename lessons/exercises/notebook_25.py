@@ -72,7 +72,7 @@ WRONG_LOSSES = {
     "minimum of both products.": (
         lambda new, old, a, low, high: -(new - old).exp().clamp(low, high) * a
     ),
-    "Nothing is clipped: low and high are bounds, such as 0.8 and 1.2.": lambda new, old, a, low, high: (
+    "Nothing is clipped: low and high are bounds, such as 0.8 and 1.2.": lambda new, old, a, *_: (
         -(new - old).exp() * a
     ),
     "The ratio is upside down: p / p_old is exp(log_p - old_log_p).": (
