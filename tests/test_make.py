@@ -193,7 +193,7 @@ def test_an_outdated_environment_is_updated(checkout, newer):
 def test_extras_are_installed_once(checkout):
     checkout.python()
     extras = [f"{INSTALL}[{name}]" for name in ("test", "peers")]
-    names = ["explorer", "backward", "doctor", "functions", "arithmetic", "cards"]
+    names = ["explorer", "backward", "doctor", "functions", "arithmetic", "operators", "cards"]
     benchmarks = [f"benchmarks/{name}.py" for name in names]
     assert checkout.make("bench")[1] == [*BUILD, *extras, *benchmarks]
     assert checkout.make("bench")[1] == benchmarks
