@@ -114,8 +114,10 @@ def same_picture(now, stored):
     """Do all but a few pixels agree? nbval compares texts, and a title may not be among them.
 
     Another matplotlib draws other pixels, another torch other last digits: then nobody can tell.
+    Python 3.10 has an older matplotlib than the one that drew the stored pictures.
     """
-    pins = {line.split(" ")[0] for line in CONSTRAINTS.read_text().splitlines()}
+    lines = CONSTRAINTS.read_text().splitlines()
+    pins = {line.split(" ")[0] for line in lines if "python_full_version <" not in line}
     for name in ("matplotlib", "torch"):
         if f"{name}=={importlib.metadata.version(name).partition('+')[0]}" not in pins:
             return True

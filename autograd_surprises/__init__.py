@@ -10,4 +10,5 @@ from autograd_surprises.comparing import compare
 from autograd_surprises.doctor import explain, explain_error, trace, watch
 from autograd_surprises.report_card import report_card
 
+__version__ = "0.1.0"
 __all__ = ["compare", "explain", "explain_error", "report_card", "trace", "watch"]

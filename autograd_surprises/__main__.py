@@ -8,7 +8,7 @@ import threading
 import time
 from contextlib import contextmanager
 
-from autograd_surprises import compare_runs, explained, upgrading
+from autograd_surprises import __version__, compare_runs, explained, upgrading
 from autograd_surprises.doctor.step_reports import StepReport
 from autograd_surprises.doctor.watching import watch
 from autograd_surprises.ranks import file_of_rank, of_other_ranks
@@ -50,6 +50,7 @@ def arguments() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add_script(parser)
+    parser.add_argument("--version", action="version", version=f"autograd-surprises {__version__}")
     parser.add_argument(
         "--stop", action="store_true", help=f"stop at the first alarm, with exit code {STOPPED}"
     )

@@ -3,7 +3,7 @@
     python benchmarks/cards.py           some minutes
     python benchmarks/cards.py --store   and store them for notebook 14
 
-Needs: pip install -c constraints.txt -e '.[peers]'.
+Needs: pip install -c constraints.txt -e . --group peers.
 """
 
 import json

@@ -1,6 +1,6 @@
 """How long one slider move takes: our explorer beside ipywidgets.interact and ipympl.
 
-    python benchmarks/explorer.py           needs Chromium, and: pip install -e '.[test]'
+    python benchmarks/explorer.py           needs Chromium, and what `make bench` installs
 
 All of them draw the same curve with the same artists, 800 x 340 CSS pixels at twice the pixels.
 Only the display differs. benchmarks/README.md says what is measured, and holds the last result.

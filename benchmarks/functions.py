@@ -4,7 +4,7 @@
     python benchmarks/functions.py round_ste sign_ste   only these operators
     python benchmarks/functions.py --store              and store them for notebook 15
 
-Needs: pip install -c constraints.txt -e '.[peers]'. All contenders take turns in random order.
+Needs: pip install -c constraints.txt -e . --group peers. All contenders take turns in random order.
 benchmarks/README.md says what is measured, and holds the last result.
 """
 

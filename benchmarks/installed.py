@@ -14,10 +14,11 @@ def left_out(libraries: Iterable[str]) -> str:
     return f", left out: {', '.join(missing)} (not installed)" if missing else ""
 
 
-def need(libraries: Iterable[str], extra: str):
+def need(libraries: Iterable[str], group: str):
     """End a real run that lacks one of them."""
     if missing := [library for library in libraries if not find_spec(library)]:
         raise SystemExit(
             f"{', '.join(missing)}: not installed, and a benchmark without its peers proves "
-            f"nothing: pip install -c constraints.txt -e '.[{extra}]', with Python 3.11 or later"
+            "nothing: pip install -c constraints.txt -e . "
+            f"--group {group}, with Python 3.11 or later"
         )

@@ -5,7 +5,7 @@
 
 The ways take turns in one process, on one thread. Memory is measured in a process for each way:
 the highest resident memory, less what the model alone takes. It runs on Linux and needs the
-packages of the extra `real`. benchmarks/README.md says what is measured, and holds the last result.
+packages of the group `real`. benchmarks/README.md says what is measured, and holds the last result.
 """
 # ruff: noqa: E402  this folder is no package, and tests/ is not on the path
 

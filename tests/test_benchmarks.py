@@ -81,5 +81,5 @@ def test_a_short_turn_of_explorer_in_a_kernel(benchmark, capsys):
 
 
 def test_a_real_run_needs_its_peers(benchmark):
-    with pytest.raises(SystemExit, match=r"^no_such_library: not installed.*\[peers\]"):
+    with pytest.raises(SystemExit, match=r"^no_such_library: not installed.*--group peers"):
         benchmark("installed").need(["torch", "no_such_library"], "peers")

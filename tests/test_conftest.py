@@ -67,6 +67,19 @@ def test_a_cell_fails_that_says_something_draws_another_picture_changes_or_takes
         assert said in done.stdout
 
 
+@pytest.mark.parametrize("pinned, same", [("", False), (" ; python_full_version < '3.11'", True)])
+def test_pictures_are_compared_where_the_matplotlib_that_drew_them_is(
+    tmp_path, monkeypatch, pytestconfig, pinned, same
+):
+    conftest = pytestconfig.pluginmanager.get_plugin(str(ROOT / "conftest.py"))
+    pins = [f"{name}=={version(name).partition('+')[0]}" for name in ("torch", "matplotlib")]
+    file = tmp_path / "constraints.txt"
+    file.write_text("\n".join(pins) + pinned)
+    monkeypatch.setattr(conftest, "CONSTRAINTS", file)
+    now, stored = picture(254)["image/png"], picture(0)["image/png"]
+    assert conftest.same_picture(now, stored) is same
+
+
 @pytest.mark.parametrize(
     ("required", "result", "code"), [("", "1 skipped", 0), ("1", "1 error", 1)]
 )

@@ -5,7 +5,10 @@ Each check is a function that raises; below it, planted faults show that it does
 
 import json
 import re
+import shutil
+import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,7 @@ from packaging.specifiers import SpecifierSet
 from rattler import MatchSpec
 from rattler.exceptions import InvalidMatchSpecError
 
+from autograd_surprises import __version__
 from autograd_surprises.atlas import versions
 from autograd_surprises.show.notebooks_extra import PACKAGES
 from tools.notebooks import notebook_files
@@ -27,7 +31,8 @@ else:
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = (ROOT / "environment.yml").read_text()
 CONSTRAINTS = (ROOT / "constraints.txt").read_text()
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT, GROUPS = PYPROJECT["project"], PYPROJECT["dependency-groups"]
 JOBS = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())["jobs"]
 
 PIP_NAME = {"pytorch-cpu": "torch", "matplotlib-base": "matplotlib"}
@@ -41,8 +46,9 @@ def applies(requirement, environment):
 
 
 def required(project, extras, environment):
-    """What the project and these extras ask for there, without the extras that one includes."""
-    lines = sum((project["optional-dependencies"][extra] for extra in extras), [])
+    """What the project and these extras or groups ask for there, without an extra's own extras."""
+    choices = {**project["optional-dependencies"], **GROUPS}
+    lines = sum((choices[extra] for extra in extras), [])
     wanted = map(Requirement, [*project["dependencies"], *lines])
     return [each for each in wanted if each.name != project["name"] and applies(each, environment)]
 
@@ -72,7 +78,7 @@ def check_environment(text, project):
         assert spec.name.normalized not in asked, f"{spec}: listed twice"
         asked[spec.name.normalized] = str(spec.version or "")
 
-    assert asked.pop("pip") == ""
+    assert asked.pop("pip") == ">=25.1", "the first that knows --group"
     python = re.fullmatch(r"(3\.\d+)\.\*", asked.pop("python"))
     assert python, "Binder needs one Python version: python=3.N"
     assert python[1] in SpecifierSet(project["requires-python"])
@@ -118,7 +124,9 @@ def check_constraints(text, project):
                 "os_name": os_name,
             }
             ours = [pin for pin in pins if applies(pin, there)]
-            for requirement in required(project, project["optional-dependencies"], there):
+            for requirement in required(
+                project, [*project["optional-dependencies"], *GROUPS], there
+            ):
                 if requirement.name == "torchvision":  # names its own torch exactly
                     continue
                 where = f"{requirement.name} on Python {python}, {system}"
@@ -210,10 +218,40 @@ def test_the_oldest_and_the_newest_python_are_tested():
 
 def test_one_version_of_the_project_is_named_everywhere():
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert cited["version"] == PROJECT["version"]
+    assert cited["version"] == __version__
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    latest = re.search(r"^## \[?(Unreleased|[0-9.]+)", changes, re.MULTILINE)[1]
-    assert latest in ("Unreleased", PROJECT["version"])
+    check_changelog(changes, __version__, tags_of_this_commit())
+
+
+def tags_of_this_commit():
+    """Those that release.yml publishes; none where git or the repository is missing."""
+    if not shutil.which("git"):
+        return []
+    asked = ["git", "tag", "--points-at", "HEAD", "v*"]
+    return subprocess.run(asked, cwd=ROOT, capture_output=True, text=True).stdout.split()
+
+
+def check_changelog(text, version, tags):
+    """The newest section is about this version, or, on a commit without a tag, about the next."""
+    latest = re.search(r"^## \[?(Unreleased|[0-9.]+)", text, re.MULTILINE)[1]
+    assert tags in ([], [f"v{version}"]), f"the tag is not the version {version}"
+    assert latest == version or (latest == "Unreleased" and not tags), f"{latest}, tags {tags}"
+
+
+@pytest.mark.parametrize(
+    ("latest", "tags", "fine"),
+    [
+        ("Unreleased", [], True),
+        ("1.2.0 - 2026-12-01", [], True),
+        ("1.2.0 - 2026-12-01", ["v1.2.0"], True),
+        ("1.1.0 - 2026-12-01", [], False),
+        ("Unreleased", ["v1.2.0"], False),
+        ("1.2.0 - 2026-12-01", ["v1.2.1"], False),
+    ],
+)
+def test_a_tag_or_a_section_of_another_version_is_found(latest, tags, fine):
+    with nullcontext() if fine else pytest.raises(AssertionError):
+        check_changelog(f"# Changelog\n\n## {latest}\n", "1.2.0", tags)
 
 
 WORKFLOWS = {

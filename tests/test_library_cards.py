@@ -25,7 +25,16 @@ def test_all_of_them_were_asked_and_are_on_the_page():
         assert row + ", ".join(card["found"]) in PAGE
 
 
-def test_every_finding_has_lines_that_show_it():
+def test_every_finding_has_lines_that_show_it_and_a_fault_says_what_a_user_sees():
+    sections = PAGE.partition("\n## To report\n")[2]
     for card in STORED["cards"]:
-        heading = f"### {card['name']}, {card['package']} {card['version']}\n\n```python\nfrom "
-        assert (heading in PAGE) == bool(card["found"])
+        heading = f"\n### {card['name']}, {card['package']} {card['version']}\n\n"
+        assert (heading in sections) == bool(card["found"])
+    faults, _, intended = sections.partition("\n## ")
+    for fault in faults.split("\n### ")[1:]:
+        heading, sees, code = fault.split("\n\n", 2)
+        name, _, release = heading.partition(", ")
+        (row,) = (line for line in PAGE.splitlines() if line.startswith(f"| `{name}` | {release} "))
+        assert f" | {sees} | " in row
+        assert code.startswith("```python\nimport torch  # 2.")
+    assert intended.count("\n### ") == intended.count("\n```python\nimport torch  # 2.") > 0

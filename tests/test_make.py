@@ -35,6 +35,7 @@ esac
 """
 INSTALL = "-m pip install --disable-pip-version-check -c constraints.txt -e ."
 BUILD = ["-m venv .venv", f"{INSTALL}[lab]"]
+NEWER_PIP = "-m pip install --disable-pip-version-check pip>=25.1"  # knows --group
 FIRST = "/lab/tree/notebooks/00_start_here.ipynb"
 LAB = (
     f"-m jupyterlab --ServerApp.root_dir=. --LabApp.default_url={FIRST}"
@@ -190,12 +191,16 @@ def test_an_outdated_environment_is_updated(checkout, newer):
     assert checkout.make("lab")[1] == [*BUILD, LAB]
 
 
-def test_extras_are_installed_once(checkout):
+def group(name):
+    """What installs a dependency group."""
+    return [NEWER_PIP, f"{INSTALL} --group {name}"]
+
+
+def test_groups_are_installed_once(checkout):
     checkout.python()
-    extras = [f"{INSTALL}[{name}]" for name in ("test", "peers")]
     names = ["explorer", "backward", "doctor", "functions", "arithmetic", "operators", "cards"]
     benchmarks = [f"benchmarks/{name}.py" for name in names]
-    assert checkout.make("bench")[1] == [*BUILD, *extras, *benchmarks]
+    assert checkout.make("bench")[1] == [*BUILD, *group("test"), *group("peers"), *benchmarks]
     assert checkout.make("bench")[1] == benchmarks
     assert checkout.make("lint")[1] == ["-m ruff check", "-m ruff format --check"]
 
@@ -307,17 +312,18 @@ def test_what_make_test_and_test_all_run_and_that_they_stop_at_a_failure(checkou
     checkout.python()
     everything = [
         *BUILD,
-        INSTALL + "[test]",
+        *group("test"),
         "-m ruff check",
         "-m ruff format --check",
         tests,
     ]
     done, asked = checkout.make(target)
     assert (done.returncode, asked) == (0, everything)
-    for i, command in enumerate(everything[3:]):
+    commands = everything[-3:]
+    for i, command in enumerate(commands):
         done, asked = checkout.make(target, FAIL=command)
         assert done.returncode != 0
-        assert asked == everything[3 : i + 4]
+        assert asked == commands[: i + 1]
 
 
 @pytest.mark.slow
@@ -364,7 +370,7 @@ def test_another_torch_has_its_own_environment(checkout, torch, pin):
     )
     assert theirs - ours == pin
     assert {line.partition("==")[0] for line in ours - theirs} == {"torch", "sympy"}
-    assert checkout.make("lint")[1][:2] == [INSTALL + "[test]", "-m ruff check"]
+    assert checkout.make("lint")[1][:3] == [*group("test"), "-m ruff check"]
 
 
 @pytest.mark.parametrize("torch", [[], ["TORCH=2.11.0"]], ids=["daily torch", "another"])

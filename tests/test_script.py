@@ -12,6 +12,7 @@ import pytest
 import torch
 import torch._dynamo  # once here, and not in each fork
 
+from autograd_surprises import __version__
 from autograd_surprises.__main__ import STOPPED, WatchedScript, arguments, main
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.step_reports import StepReport
@@ -358,6 +359,12 @@ def test_what_makes_no_sense_is_refused(line, why, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(line.split())
     assert why in capsys.readouterr().err
+
+
+def test_it_says_its_version(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"autograd-surprises {__version__}\n"
 
 
 def test_a_module_that_is_not_there():

@@ -102,7 +102,10 @@ def test_each_axes_is_read_out_with_its_own_names_and_ranges():
 
 
 PLAIN = {"color": "#0000ff", "marker": "o", "markersize": 6.0}
-HATCHED = {"fill": False, "hatch": "//", "hatchcolor": "#0000ff"}
+HATCHED = {"fill": False, "hatch": "//"}
+HATCHES = {"hatch": "xx", "hatch_linewidth": 3.0, "edgecolor": "#00ff00"}
+if hasattr(Rectangle, "set_hatchcolor"):  # matplotlib 3.11, which Python 3.10 does not get
+    HATCHED["hatchcolor"], HATCHES["hatchcolor"] = "#0000ff", "#ff0000"
 LOOKS = {  # how to draw something, and by what another one differs
     "line": (
         lambda ax, **look: ax.plot([0.2, 0.8], [0.2, 0.8], **{**PLAIN, **look})[0],
@@ -118,7 +121,7 @@ LOOKS = {  # how to draw something, and by what another one differs
     ),
     "patch": (
         lambda ax, **look: ax.add_patch(Rectangle((0.2, 0.2), 0.5, 0.5, **{**HATCHED, **look})),
-        {"hatch": "xx", "hatchcolor": "#ff0000", "hatch_linewidth": 3.0, "edgecolor": "#00ff00"},
+        HATCHES,
     ),
 }  # fmt: skip
 

@@ -1,5 +1,6 @@
 """The wheel works with torch alone, beside a user's own helpers.py and lessons.py, and is typed."""
 
+import email
 import json
 import os
 import shutil
@@ -10,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from autograd_surprises import __version__
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = "autograd_surprises", "helpers", "lessons"
-BUILD = "import sys, setuptools.build_meta as build; print(build.build_wheel(sys.argv[1]))"
+BUILD = "import sys, setuptools.build_meta as build; print(build.build_{}(sys.argv[1]))"
 
 OF_NOTEBOOKS = "IPython", "PIL", "anywidget", "ipywidgets", "matplotlib", "numpy", "packaging"
 # What Python runs first, in every process; then these cannot be imported.
@@ -75,17 +78,46 @@ def files_of_packages(root):
     }
 
 
+def build(kind, source, folder):
+    """Without network."""
+    command = [sys.executable, "-c", BUILD.format(kind), folder]
+    subprocess.run(command, cwd=source, check=True, capture_output=True)
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """Built from a copy of the project, and without network."""
-    folder = tmp_path_factory.mktemp("wheel")
+def sdist(tmp_path_factory):
+    """Built from a copy of the project, and unpacked."""
+    folder = tmp_path_factory.mktemp("sdist")
     left = shutil.ignore_patterns(".*", "build", "__pycache__", "*.egg-info")
-    source = shutil.copytree(ROOT, folder / "source", ignore=left)
-    subprocess.run(
-        [sys.executable, "-c", BUILD, folder], cwd=source, check=True, capture_output=True
-    )
+    build("sdist", shutil.copytree(ROOT, folder / "source", ignore=left), folder)
+    (file,) = folder.glob("*.tar.gz")
+    shutil.unpack_archive(file, folder / "unpacked")
+    (unpacked,) = (folder / "unpacked").iterdir()
+    return unpacked
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist, tmp_path_factory):
+    """Built from the sdist, as a release is."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build("wheel", sdist, folder)
     (file,) = folder.glob("*.whl")
     return zipfile.ZipFile(file)
+
+
+def test_the_sdist_holds_the_packages_and_no_tests_which_would_need_the_whole_repository(sdist):
+    inside = {path.name for path in sdist.iterdir()}
+    asked = {*PACKAGES, "LICENSE", "README.md", "pyproject.toml"}
+    made = {"MANIFEST.in", "PKG-INFO", "setup.cfg", "autograd_surprises.egg-info"}
+    assert inside == asked | made
+    assert files_of_packages(sdist) == files_of_packages(ROOT)
+
+
+def test_the_wheel_names_its_version_and_only_what_a_user_may_install(wheel):
+    (name,) = (each for each in wheel.namelist() if each.endswith(".dist-info/METADATA"))
+    metadata = email.message_from_bytes(wheel.read(name))
+    assert metadata["Version"] == __version__
+    assert set(metadata.get_all("Provides-Extra")) == {"notebooks", "lab"}
 
 
 def test_the_wheel_holds_the_packages_with_their_data_and_nothing_else(wheel):

@@ -1,11 +1,12 @@
 #!/bin/sh
 # Build the Python environment that `make` works in, or bring it up to date:
-#   sh tools/environment.sh FOLDER [EXTRA ...]
+#   sh tools/environment.sh FOLDER [GROUP ...]
 # PYTHON, TORCH and TORCH_INDEX are those of the Makefile. BASE is what pip installs first, and FIXED
-# a file of versions that override those of constraints.txt.
+# a file of versions that override those of constraints.txt. A GROUP is a dependency group of
+# pyproject.toml, which only pip 25.1 and later can install.
 #
 # FOLDER holds its own history: `ours` (with its place) from the start, `ready` once BASE is
-# installed, `ready-EXTRA` for each extra. So an interrupted installation goes on, and an environment
+# installed, `ready-GROUP` for each group. So an interrupted installation goes on, and an environment
 # whose Python does not run, or that was moved or copied, is emptied first. A folder without these
 # files, or behind a link, is somebody else's and stays.
 set -eu
@@ -103,9 +104,10 @@ if ! test -e "$venv/ready" || ! up_to_date; then
 	install $base
 	touch "$venv/ready"
 fi
-for extra; do
-	if ! test -e "$venv/ready-$extra"; then
-		install ".[$extra]"
-		touch "$venv/ready-$extra"
+for group; do
+	if ! test -e "$venv/ready-$group"; then
+		"$run" -m pip install --disable-pip-version-check "pip>=25.1"
+		install . --group "$group"
+		touch "$venv/ready-$group"
 	fi
 done

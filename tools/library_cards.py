@@ -3,7 +3,7 @@
     python tools/library_cards.py            one minute
     python tools/library_cards.py --store    also writes docs/report_cards.md and notebook 14's data
 
-It needs the packages of the extra `real`, which `make cards` installs. Each finding is confirmed
+It needs the packages of the group `real`, which `make cards` installs. Each finding is confirmed
 without the report card: by torch.autograd.gradcheck or gradgradcheck in float64, or by printing the
 numbers.
 """

@@ -5,6 +5,7 @@ from importlib.metadata import version
 
 import torch
 
+TORCH = torch.__version__.partition("+")[0]
 SECOND = "The first derivative is right. Gradient penalties and Hessians through it are "
 CONSTANT = "backward treats what forward computed as a constant."
 ONCE = (
@@ -119,7 +120,7 @@ def page_of(found) -> str:
     texts = [
         "# Report cards of released libraries",
         f"`report_card` examined {len(found)} functions with a custom backward from {packages} "
-        f"released libraries, with torch {torch.__version__.partition('+')[0]}, on {date.today()}. "
+        f"released libraries, with torch {TORCH}, on {date.today()}. "
         "`make cards` repeats this and writes this page. Each row of a card that says *silently "
         "wrong* is confirmed by three lines that do not use the report card: torch's own "
         "gradcheck or gradgradcheck in float64, or the numbers. The page is written only if all "
@@ -151,8 +152,12 @@ def page_of(found) -> str:
               str(count(card, "refused")), entry.intent or "that of its value"]
              for entry, card, _ in fine],
         ),
-        "## The three lines",
-        *(lines_of(entry, findings) for entry, _, findings in wrong + picture),
+        "## To report",
+        f"What the library of each of the {len(wrong)} needs to know: what a user sees, and the "
+        "lines that show it, with what they print.",
+        *(section(entry, SEES[entry.name], code_of(findings)) for entry, _, findings in wrong),
+        "## What shows the intended ones",
+        *(section(entry, code_of(findings)) for entry, _, findings in picture),
     ]  # fmt: skip
     return "\n\n".join(texts) + "\n"
 
@@ -190,12 +195,16 @@ def count(card, status):
     return sum(row.status == status for row in card.rows)
 
 
-def lines_of(entry, findings):
-    """The lines of each finding; those that are the same, once."""
+def section(entry, *texts):
+    return "\n\n".join([f"### {entry.name}, {release(entry)}", *texts])
+
+
+def code_of(findings):
+    """The lines of each finding, with what they print; those that are the same, once."""
     blocks = {finding.lines: finding for finding in findings}
     code = [
         "\n".join([*lines, *(f"# {text}" for text in finding.printed.splitlines())])
         for lines, finding in blocks.items()
     ]
-    shown = "\n\n".join(code)
-    return f"### {entry.name}, {release(entry)}\n\n```python\n{shown}\n```"
+    shown = "\n\n".join([f"import torch  # {TORCH}", *code])
+    return f"```python\n{shown}\n```"

@@ -26,7 +26,8 @@ def signed_sums(tensor: torch.Tensor, name: str) -> list[float]:
     if tensor.is_complex():
         tensor = torch.view_as_real(tensor)
     numbers = tensor.detach().to_dense().flatten()
-    seed = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), signed=True)
+    digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
+    seed = int.from_bytes(digest, "big", signed=True)
     sums = torch.zeros(SUMS, dtype=torch.float64, device=numbers.device)
     for k, block in enumerate(numbers.split(BLOCK)):
         sums += signs(seed, k * BLOCK, len(block), numbers.device) @ block.double()

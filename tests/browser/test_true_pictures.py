@@ -97,7 +97,8 @@ def test_artists_that_no_explorer_has_are_drawn_as_matplotlib_does(open_empty):
     ax.fill(many, 0.7 + 0.3 * (many * 40 % 1), color="0.8")
     for k, colour, width in ((0, "red", 1), (1, "blue", 1), (2, "blue", 4)):
         patch = ax.add_patch(Rectangle((k / 3, 0), 0.3, 0.3, fill=False, hatch="/"))
-        patch.set(hatchcolor=colour, hatch_linewidth=width)
+        own = hasattr(patch, "set_hatchcolor")  # before matplotlib 3.11, a hatch is as the edge
+        patch.set(**{"hatchcolor" if own else "edgecolor": colour, "hatch_linewidth": width})
     ax.fill([0.2, 0.5, 0.8], [0.3, 300, 0.3], color="tan")  # far beyond the picture
     ax.set_ylim(0, 1)
     for height, dashes in ((0.4, "--"), (0.5, ":"), (0.6, (2.5, (4, 1)))):
