@@ -22,7 +22,6 @@ NOT_IN_FUNC = (
     "torch.func does not take the backward that is registered for {}: use torch.autograd.grad, or "
     "call the operator in a torch.autograd.Function with setup_context"
 )
-
 TESTS = {
     "opcheck: schema": "test_schema",
     "opcheck: autograd registration": "test_autograd_registration",
@@ -33,7 +32,10 @@ TESTS = {
 
 @dataclass(frozen=True)
 class OperatorCall:
-    """An operator, what fn gave to it, and whether autograd recorded it: not inside a Function."""
+    """An operator, what fn gave to it, and whether autograd recorded it.
+
+    It does not inside a Function, nor where no tensor requires a gradient.
+    """
 
     operator: OpOverload | OpOverloadPacket
     args: tuple
@@ -66,7 +68,8 @@ class _Recorder(TorchFunctionMode):
         name = operator_name(func)
         if name and name.partition("::")[0] not in OF_TORCH and name not in self.calls:
             given = tree_map_only(torch.Tensor, _copy, (args, kwargs or {}))
-            self.calls[name] = OperatorCall(func, *given, torch.is_grad_enabled())
+            asked = any(getattr(leaf, "requires_grad", False) for leaf in tree_leaves(given))
+            self.calls[name] = OperatorCall(func, *given, asked and torch.is_grad_enabled())
         return func(*args, **(kwargs or {}))
 
 
@@ -77,7 +80,7 @@ def _copy(tensor):
 def opcheck(subject: Subject, test: str) -> None:
     """One of the tests of torch.library.opcheck, for each operator that fn calls.
 
-    None of them looks at the numbers of a gradient.
+    None of them knows the slope: the last compares backward with itself, traced.
     """
     for call in operator_calls(subject):
         given = call.operator, call.args, call.kwargs

@@ -234,6 +234,17 @@ def test_a_function_beside_an_operator_keeps_its_own_advice():
     assert "split forward" in card["jacrev"].remedy
 
 
+class WrongJvp(AroundOperator):
+    @staticmethod
+    def jvp(ctx, tangent):
+        return 3 * ctx.saved_tensors[0] * tangent
+
+
+def test_an_operator_without_a_gradient_is_not_blamed_for_a_tangent():
+    row = report_card(lambda x: WrongJvp.apply(x) + ALONE(x.detach()), X)["jvp"]
+    assert row.status == "silently wrong" and "make them agree" in row.remedy
+
+
 def test_a_second_operator_that_is_wrong_is_checked():
     card = report_card(lambda x: RIGHT(x) + FAULTS["no fake"].operator(x), X)
     assert "trial::no_fake" in card["opcheck: fake tensor"].message
