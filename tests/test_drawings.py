@@ -1095,6 +1095,8 @@ def test_an_operator_stays_one_box_and_a_function_does_not():
         )
         shown = [t.get_text() for t in drawing.figure.axes[0].texts if t.get_text()]
         assert shown[: times + 4] == [*forward, "pow", "mul", "mul", "power"]
+        boxes = [box for box in drawing.figure.axes[0].patches if box.get_visible()]
+        assert len(boxes) == times + 3 + 4
         counts = [f"forward {times}, backward 3", "forward 1, backward 3"]
         assert shown[-2:] == counts
 
@@ -1201,6 +1203,14 @@ def test_arrows_of_kl_terms_are_their_mean_gradients_and_a_wrong_sign_is_dashed(
         torch.testing.assert_close(tips.double(), gradient, atol=1e-6, rtol=0)
         dashed += [ax.get_title() for line in shafts if line.is_dashed()]
     assert dashed == ["k3"]
+
+
+def test_k2_has_the_gradient_of_the_kl_at_every_distance_and_k3_has_not():
+    policy, reference = torch.tensor([1.5, -0.25, -2.0, 0.5]), torch.tensor([-1.0, -1.5, 0.5, 1.0])
+    drawing = KLTermsDrawing(policy, reference)
+    for distance in (0.25, 0.5, 1.0, 1.5):
+        kl, _, k2, k3 = drawing.show(distance=distance, logit_0=3 * distance - 2).split("; ")
+        assert kl.partition("gradient ")[2] == k2.removeprefix("k2 ") != k3.removeprefix("k3 ")
 
 
 def test_bars_of_a_group_are_as_large_as_the_push_on_the_answer():

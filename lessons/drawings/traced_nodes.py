@@ -9,7 +9,6 @@ from autograd_surprises.show.picture import Picture
 from helpers.explore.drawings.drawing import Drawing
 
 MOST = 6  # multiplications
-WIDTH = 0.8  # of a box
 ALIASES = "detach", "alias"  # nodes that compute nothing
 
 
@@ -73,12 +72,12 @@ class TracedNodesDrawing(Drawing):
         for side in ax.spines.values():
             side.set_visible(False)
         self._boxes = [
-            [ax.barh(row, WIDTH, 0.5, left=k, fc="white", lw=2)[0] for k in range(MOST + 4)]
+            [ax.barh(row, 0.8, 0.5, left=k, fc="white", lw=2)[0] for k in range(MOST + 4)]
             for row in (0, 1)
         ]
         centred = {"ha": "center", "va": "center", "fontsize": 11}
         self._names = [
-            [ax.text(k + WIDTH / 2, row, "", **centred) for k in range(MOST + 4)] for row in (0, 1)
+            [ax.text(k + 0.4, row, "", **centred) for k in range(MOST + 4)] for row in (0, 1)
         ]
         self._counts = [ax.text(0, row + 0.45, "", va="center", fontsize=10) for row in (0, 1)]
         self.moving = [
@@ -102,7 +101,7 @@ class TracedNodesDrawing(Drawing):
         nodes += [(GRADIENT_COLOUR, node) for node in backward]
         for k, (box, text) in enumerate(zip(self._boxes[row], self._names[row], strict=True)):
             colour, name = nodes[k] if k < len(nodes) else (VALUE_COLOUR, "")
-            box.set(width=WIDTH if name else 0, edgecolor=colour)
+            box.set(visible=bool(name), edgecolor=colour)
             text.set_text(name)
         self._counts[row].set_text(f"forward {len(forward)}, backward {len(backward)}")
 
