@@ -252,8 +252,11 @@ def test_a_question_is_answered_and_keeps_its_keys(open_cells):
     press("ArrowDown")
     assert wait_until(lambda: chosen(second) == [False, True, False])
     assert chosen(first) == [False, True, False]
+    prompt = opened.panel.locator(".jp-OutputPrompt").nth(1)
+    before = prompt.inner_text()
     press("Control+Enter")  # other keys still reach JupyterLab
-    assert wait_until(lambda: not any(chosen(second))), "the cell did not run again"
+    assert wait_until(lambda: prompt.count() and prompt.inner_text() != before), "it did not run"
+    assert wait_until(lambda: chosen(second) == [False, True, False]), "asked again, it forgot"
     assert wait_until(lambda: opened.complaints() == [])
 
 
