@@ -102,6 +102,13 @@ def test_the_command_says_what_it_needs():
     assert done.returncode == 1 and "make publish-as OWNER/REPO" in done.stderr
 
 
+def test_what_is_published_already_is_said(project, capsys):
+    publish("Owner/repo", project)
+    assert capsys.readouterr().out.count("updated") == len(texts(project))
+    publish("Owner/repo", project)
+    assert "updated" not in (said := capsys.readouterr().out) and "Owner/repo already" in said
+
+
 @pytest.fixture
 def shell(monkeypatch):
     """IPython, and the addresses that %pip is asked for."""

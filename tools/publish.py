@@ -48,7 +48,8 @@ if not find_spec("autograd_surprises"):
 
 def main(arguments):
     if len(arguments) != 1:
-        sys.exit("say where the project is published: make publish-as OWNER/REPO")
+        now = f"it is published as {address()}" if address() else "it is not published yet"
+        sys.exit(f"say where the project is published ({now}): make publish-as OWNER/REPO")
     try:
         publish(arguments[0])
     except ValueError as error:
@@ -59,10 +60,13 @@ def publish(repository: str, root: Path = ROOT):
     """Write this address everywhere. Raises ValueError if it is not of the form OWNER/REPO."""
     if not re.fullmatch(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+", repository):
         raise ValueError(f"expected OWNER/REPO, the end of its address, not {repository!r}")
-    for path, text in written(repository, root).items():
-        if text != path.read_text(encoding="utf-8"):
-            path.write_text(text, encoding="utf-8", newline="\n")
-            print(f"{path.relative_to(root)}: updated")
+    texts = written(repository, root)
+    changed = {p: text for p, text in texts.items() if text != p.read_text(encoding="utf-8")}
+    for path, text in changed.items():
+        path.write_text(text, encoding="utf-8", newline="\n")
+        print(f"{path.relative_to(root)}: updated")
+    if not changed:
+        print(f"published as {repository} already: nothing to write")
 
 
 def address(root: Path = ROOT) -> str | None:
