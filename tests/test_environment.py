@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -21,12 +20,8 @@ from rattler.exceptions import InvalidMatchSpecError
 from autograd_surprises import __version__
 from autograd_surprises.atlas import versions
 from autograd_surprises.show.notebooks_extra import PACKAGES
+from autograd_surprises.toml_data import tomllib
 from tools.notebooks import notebook_files
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = (ROOT / "environment.yml").read_text()
