@@ -20,10 +20,9 @@ import nbformat
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tools.classroom.handing_out import is_solution  # noqa: E402
 from tools.classroom.sandbox import Limits  # noqa: E402
 from tools.classroom.scoring import find_files, score_files, write_table  # noqa: E402
-from tools.notebooks import notebook_files, task_of  # noqa: E402
+from tools.notebooks import is_solution, notebook_files, task_of  # noqa: E402
 
 SETUP = """\
 import torch
