@@ -100,7 +100,7 @@ def main(turns=TURNS, chains=CHAINS, layers=LAYERS):
     versions = f"Python {platform.python_version()}, torch {torch.__version__}"
     print(f"{date.today()}, {versions}, 1 thread, {os.cpu_count()} cores\n")
     columns = [PLAIN, ANOMALY, EXPLAIN, FORWARD, TRACED]
-    print("| median ms |", " | ".join(columns), "|\n|---" * 1 + "|---" * len(columns) + "|")
+    print("| median ms |", " | ".join(columns), "|\n|---" + "|---" * len(columns) + "|")
 
     def row(name, case, turns):
         times = measure(ways(*case), turns)

@@ -15,12 +15,12 @@ import os
 import platform
 import random
 import statistics
-import time
 from collections import defaultdict
 from datetime import date
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
+from timeit import repeat
 
 import torch
 from installed import installed, left_out, need
@@ -134,12 +134,7 @@ def bytes_per_element(way, n):
 
 def microseconds(run, calls):
     """The median call. The time to free its results counts, too."""
-    times = []
-    for _ in range(calls):
-        start = time.perf_counter()
-        run()
-        times.append(1e6 * (time.perf_counter() - start))
-    return statistics.median(times)
+    return 1e6 * statistics.median(repeat(run, number=1, repeat=calls))
 
 
 def measure(cells, rounds, calls):

@@ -38,7 +38,7 @@ def check(number: str, answer: object) -> None:
     """Show one line: ✓, or ✗ with the place, the learner's value and the expected one.
 
     A wrong curve is drawn against the expected one, and an error names the line that raised it.
-    Never raises, so that Run All continues after a wrong answer or a broken one.
+    Run All continues after a wrong answer and after a broken one.
 
     >>> check("04.1", ...)
     … 04.1 is not done yet: write your answer and run this cell again.

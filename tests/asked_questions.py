@@ -1,12 +1,8 @@
 """The questions of questions.toml."""
 
-import sys
 from pathlib import Path
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from autograd_surprises.toml_data import tomllib
 
 TEXT = Path(__file__).with_name("questions.toml").read_text(encoding="utf-8")
 QUESTIONS = [

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import nbformat
 
-from tools.classroom.handing_out import is_solution
 from tools.classroom.sandbox import Limits
 from tools.classroom.scoring import find_files, score_files, write_table
-from tools.notebooks import notebook_files, task_of
+from tools.notebooks import is_solution, notebook_files, task_of
 
 SETUP = """\
 import torch

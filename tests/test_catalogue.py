@@ -1,7 +1,6 @@
 """The TOML files of messages and questions: what an entry holds, where it leads, what is wrong."""
 
 import re
-import sys
 from collections import Counter
 from dataclasses import fields
 from functools import cache
@@ -22,12 +21,8 @@ from autograd_surprises.messages.catalogue import (
 from autograd_surprises.messages.lesson_sections import Section
 from autograd_surprises.messages.queries import documents
 from autograd_surprises.sections import address
+from autograd_surprises.toml_data import tomllib
 from tools.notebooks import headings, notebook_files
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 ON_A_GPU_ONLY = {"no-double-backward-of-rnn"}  # no example prints it elsewhere
 ENTRIES = [*all_messages(), *all_questions()]

@@ -94,7 +94,7 @@ def test_bias_and_spread_of_made_up_estimates():
     assert (bias, round(spread, 2)) == (0, 0.75)  # a mean of two is off by more than 0.25
 
 
-def biases_of_soft_and_hard(loss, seed, samples=5_000):
+def biases_of_soft_and_hard(loss, seed):
     """On a random unit, at temperature 0.5."""
     generator = torch.Generator().manual_seed(seed)
     drawn = torch.randn(4, 4, generator=generator, dtype=torch.float64)
@@ -104,7 +104,7 @@ def biases_of_soft_and_hard(loss, seed, samples=5_000):
         return loss(choice @ LEVELS @ inputs - 1)
 
     (exact,) = torch.autograd.grad(expected_loss(logits, loss_of), logits)
-    noisy = logits.detach() + gumbel_noise(samples, seed)
+    noisy = logits.detach() + gumbel_noise(5_000, seed)
     for choose in (lambda s: (s / 0.5).softmax(-1), lambda s: argmax_ste(s, temperature=0.5)):
         leaf = noisy.clone().requires_grad_()
         (found,) = torch.autograd.grad(loss_of(choose(leaf)).sum(), leaf)

@@ -29,11 +29,11 @@ from returned_sheets import (
 from lessons.exercises import CHECKS
 from tools.classroom import __main__ as command
 from tools.classroom import sandbox
-from tools.classroom.handing_out import is_solution, write_sheets
+from tools.classroom.handing_out import write_sheets
 from tools.classroom.returned import Unreadable, learner_of, read_sheet
 from tools.classroom.sandbox import Ending, Limits, Program, why_unprotected
 from tools.classroom.scoring import Score, find_files, score_file, score_files, write_table
-from tools.notebooks import OUTPUTS_HIDDEN, ROOT, is_folded, notebook_files, task_of
+from tools.notebooks import OUTPUTS_HIDDEN, ROOT, is_folded, is_solution, notebook_files, task_of
 
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 

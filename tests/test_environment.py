@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -21,12 +20,8 @@ from rattler.exceptions import InvalidMatchSpecError
 from autograd_surprises import __version__
 from autograd_surprises.atlas import versions
 from autograd_surprises.show.notebooks_extra import PACKAGES
+from autograd_surprises.toml_data import tomllib
 from tools.notebooks import notebook_files
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = (ROOT / "environment.yml").read_text()
@@ -64,10 +59,10 @@ def test_for_peoples_own_code_torch_is_enough():
         assert names - {"torch"} == ({"tomli"} if python == "3.10" else set())
 
 
-def check_environment(text, project):
+def check_environment(text):
     """environment.yml is readable by conda and asks for what `make lab` installs, no more."""
     environment = yaml.safe_load(text)
-    assert environment["name"] == project["name"]
+    assert environment["name"] == PROJECT["name"]
     assert environment["channels"] == ["conda-forge", "nodefaults"]
 
     *lines, pip = environment["dependencies"]
@@ -81,16 +76,16 @@ def check_environment(text, project):
     assert asked.pop("pip") == ">=25.1", "the first that knows --group"
     python = re.fullmatch(r"(3\.\d+)\.\*", asked.pop("python"))
     assert python, "Binder needs one Python version: python=3.N"
-    assert python[1] in SpecifierSet(project["requires-python"])
+    assert python[1] in SpecifierSet(PROJECT["requires-python"])
 
-    wanted = required(project, ["notebooks", "lab"], {"python_version": python[1]})
+    wanted = required(PROJECT, ["notebooks", "lab"], {"python_version": python[1]})
     assert {PIP_NAME.get(name, name): SpecifierSet(range) for name, range in asked.items()} == {
         requirement.name: requirement.specifier for requirement in wanted
     }
 
 
 def test_environment_agrees_with_pyproject():
-    check_environment(ENVIRONMENT, PROJECT)
+    check_environment(ENVIRONMENT)
 
 
 @pytest.mark.parametrize(
@@ -103,10 +98,10 @@ def test_environment_agrees_with_pyproject():
 def test_a_planted_disagreement_is_found(line, planted, named):
     assert ENVIRONMENT.count(line) == 1
     with pytest.raises((AssertionError, InvalidMatchSpecError), match=re.escape(named)):
-        check_environment(ENVIRONMENT.replace(line, planted), PROJECT)
+        check_environment(ENVIRONMENT.replace(line, planted))
 
 
-def check_constraints(text, project):
+def check_constraints(text):
     """On every Python and system, exactly one pin for each package we ask for, within its range."""
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     for line in lines:
@@ -125,7 +120,7 @@ def check_constraints(text, project):
             }
             ours = [pin for pin in pins if applies(pin, there)]
             for requirement in required(
-                project, [*project["optional-dependencies"], *GROUPS], there
+                PROJECT, [*PROJECT["optional-dependencies"], *GROUPS], there
             ):
                 if requirement.name == "torchvision":  # names its own torch exactly
                     continue
@@ -137,7 +132,7 @@ def check_constraints(text, project):
 
 
 def test_constraints_agree_with_pyproject():
-    check_constraints(CONSTRAINTS, PROJECT)
+    check_constraints(CONSTRAINTS)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +146,7 @@ def test_a_planted_pin_is_found(package, planted, named):
     text, count = re.subn(rf"^{package}==(.*)\n", planted + r"\n", CONSTRAINTS, flags=re.MULTILINE)
     assert count == 1
     with pytest.raises(AssertionError, match=re.escape(named)):
-        check_constraints(text, PROJECT)
+        check_constraints(text)
 
 
 # ---- Google Colab

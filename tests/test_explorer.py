@@ -65,13 +65,6 @@ def test_a_moved_slider_moves_curve_picture_and_text(explorer):
     assert read_strokes(explorer.picture) != before
 
 
-def test_set_moves_the_sliders(explorer):
-    explorer.set(step=1.0, rounding="floor")
-    assert explorer.values == {"step": 1.0, "rounding": "floor"}
-    assert explorer.sliders["step"].value == 1.0
-    assert explorer.curve.y.min() == -3
-
-
 def test_the_axes_hold_every_curve_that_the_sliders_reach():
     steep = explore(lambda x, k=1.0: k * x, k=(-8.0, 8.0, 0.1)).fit()
     low, high = steep.figure.axes[0].get_ylim()

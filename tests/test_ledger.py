@@ -6,19 +6,14 @@ what the installed torch prints.
 
 import ast
 import copy
-import sys
 from pathlib import Path
 
 import pytest
 from notebook_rules import Notebook, calls, text_of, tree
 from notebook_rules.form import OPT_OUTS
 
+from autograd_surprises.toml_data import tomllib
 from tools.notebooks import ROOT, notebook_files
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 ROWS = tomllib.loads(Path(__file__).with_name("ledger.toml").read_text(encoding="utf-8"))
 PAGE = ROOT / "docs" / "what_the_web_gets_wrong.md"

@@ -19,9 +19,9 @@ PACKAGES = "autograd_surprises|helpers|lessons"
 FOLDERS = f"{PACKAGES}|tests|notebooks|benchmarks|tools"
 
 
-def markdown_files(root=ROOT):
+def markdown_files():
     found = []
-    for folder, subfolders, files in os.walk(root):
+    for folder, subfolders, files in os.walk(ROOT):
         built = ("build", "site", "student")
         subfolders[:] = [s for s in subfolders if s == ".github" or s[0] != "." and s not in built]
         found += [Path(folder, file) for file in files if file.endswith(".md")]

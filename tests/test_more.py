@@ -1,7 +1,6 @@
 """Where a report leads: to a page if the project is published, or else to a command that runs."""
 
 import json
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -12,13 +11,9 @@ from autograd_surprises.__main__ import main
 from autograd_surprises.doctor.step_reports import StepReport
 from autograd_surprises.report_files import as_data, more_lines, write_html
 from autograd_surprises.symptoms.all_rules import all_rules
+from autograd_surprises.toml_data import tomllib
 from tools import publish
 from tools.notebooks import ROOT
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 PAGES = "https://owner.github.io/repo/"
 

@@ -4,7 +4,6 @@ Half of the queries were held back while the ranking was tuned, by a fixed rule.
 """
 
 import hashlib
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,7 @@ import pytest
 from autograd_surprises.messages.lesson_sections import Section
 from autograd_surprises.messages.queries import find
 from autograd_surprises.sections import address
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from autograd_surprises.toml_data import tomllib
 
 TEXT = Path(__file__).with_name("queries.toml").read_text(encoding="utf-8")
 QUERIES = {query: ids.split() for query, (_, ids) in tomllib.loads(TEXT).items()}

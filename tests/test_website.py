@@ -127,12 +127,11 @@ def test_who_wants_to_write_an_answer_hears_how():
     assert 'To write your answer, <a href="index.html#kernel">' in shown
 
 
-def picture_cell(id, folded=True):
+def picture_cell(id):
     about = {"image/png": {"alt": "curve", "width": 1}}
     shown = new_output("execute_result", data={"image/png": "iVBO"}, metadata=about)
-    return new_code_cell(
-        "plot()", id=id, outputs=[shown], metadata={"jupyter": {"outputs_hidden": folded}}
-    )
+    folded = {"jupyter": {"outputs_hidden": True}}
+    return new_code_cell("plot()", id=id, outputs=[shown], metadata=folded)
 
 
 def test_a_picture_opens_with_the_answer_or_at_once_where_nothing_is_asked(tmp_path):

@@ -48,17 +48,16 @@ def of_brevitas(name, rest="", like="lambda x: x", intent=STE):
     return ours("brevitas", "brevitas.ops.autograd_ste_ops", name, rest, like, intent)
 
 
-def of_snntorch(name, rest, like, intent=SURROGATE):
-    return ours("snntorch", "snntorch.surrogate", name, rest, like, intent)
+def of_snntorch(name, rest, like):
+    return ours("snntorch", "snntorch.surrogate", name, rest, like, SURROGATE)
 
 
-def of_spikingjelly(name, module, rest, intent=SURROGATE):
+def of_spikingjelly(name, module, rest):
     """The module around it documents the primitive whose gradient the Function returns."""
     like = f"lambda x: {module}.primitive_function(x, {rest})"
     imports = f"from spikingjelly.activation_based.surrogate import {module}, {name}"
-    return Entry(
-        "spikingjelly", name, imports, f"lambda x: {name}.apply(x, {rest})", "x", like, intent
-    )
+    fn = f"lambda x: {name}.apply(x, {rest})"
+    return Entry("spikingjelly", name, imports, fn, "x", like, SURROGATE)
 
 
 def of_norse(name, rest, like, module="threshold"):

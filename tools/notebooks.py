@@ -98,6 +98,10 @@ def is_folded(cell, part):
     return bool(cell.metadata.get("jupyter", {}).get(part))
 
 
+def is_solution(cell):
+    return "solution" in cell.metadata.get("tags", ())
+
+
 def is_readable(cell_id):
     return bool(READABLE_ID.fullmatch(cell_id)) and not RANDOM_ID.fullmatch(cell_id)
 

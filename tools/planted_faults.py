@@ -28,9 +28,9 @@ LIST = ROOT / "tests" / "planted_faults.toml"
 QUICK = 30  # seconds that the test which catches a fault may take
 
 
-def planted(file: Path = LIST) -> dict[str, dict]:
+def planted() -> dict[str, dict]:
     """{id: fault}; its tests are its own and those of its room."""
-    faults = tomllib.loads(file.read_text(encoding="utf-8"))
+    faults = tomllib.loads(LIST.read_text(encoding="utf-8"))
     rooms = faults.pop("rooms")
     for fault in faults.values():
         fault["tests"] = [*fault.get("tests", []), *rooms[fault["room"]]]

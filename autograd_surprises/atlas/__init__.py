@@ -9,9 +9,8 @@ from autograd_surprises.atlas.comparison import Change, changes
 from autograd_surprises.atlas.description import describe, describe_tie
 from autograd_surprises.atlas.elementwise_operations import Operation
 from autograd_surprises.atlas.installed import atlas
-from autograd_surprises.atlas.measuring import measure, measure_tie
+from autograd_surprises.atlas.measuring import measure
 from autograd_surprises.atlas.probe import Probe
 from autograd_surprises.atlas.record import Atlas, versions
 from autograd_surprises.atlas.search import atlas_table, select
-from autograd_surprises.atlas.ties import Tie
 from autograd_surprises.atlas.upgrade import UpgradeReport, upgrade_report

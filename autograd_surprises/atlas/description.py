@@ -9,6 +9,7 @@ from autograd_surprises.atlas.notes import NOTES
 from autograd_surprises.atlas.point import Point
 from autograd_surprises.atlas.probe import Probe, close
 from autograd_surprises.numerics import few_digits
+from autograd_surprises.show.findings import grouped, listed
 
 TOO_LARGE = 1e6  # for float32 to have the same digits
 
@@ -44,7 +45,7 @@ def describe_tie(measured: Measured) -> str:
         name: _describe_probe(probe) or few_digits(probe.gradient)
         for name, probe in measured.probes.items()
     }
-    lines = [f"{', '.join(names)}: {words}" for words, names in _grouped(texts).items()]
+    lines = [f"{', '.join(names)}: {texts[names[0]]}" for names in grouped(texts, texts.get)]
     return "; ".join(lines + _note(measured))
 
 
@@ -78,7 +79,7 @@ def _at_points(measured, classes):
     undefined = classes.get("NaN value", [])
     if len(undefined) > 3:
         texts |= dict.fromkeys(undefined, "a number, value nan")
-    return [f"at {_few(points)}: {words}" for words, points in _grouped(texts).items()]
+    return [f"at {_few(points)}: {texts[points[0]]}" for points in grouped(texts, texts.get)]
 
 
 def _elsewhere(measured):
@@ -101,17 +102,5 @@ def _note(measured):
     return [NOTES[measured.expression]] if measured.expression in NOTES else []
 
 
-def _grouped(texts):
-    """{words: names} from {name: words}."""
-    groups = {}
-    for name, words in texts.items():
-        groups.setdefault(words, []).append(name)
-    return groups
-
-
 def _few(points: Iterable[Point]):
-    """Up to four points, or three and how many more there are."""
-    names = [point.in_words for point in points]
-    if len(names) <= 4:
-        return ", ".join(names)
-    return f"{', '.join(names[:3])} and {len(names) - 3} more"
+    return listed([point.in_words for point in points], most=3)

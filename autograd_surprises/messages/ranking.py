@@ -45,7 +45,7 @@ class Ranking:
         """How many documents have this term."""
         return len(set().union(*self._places[term].values())) if term in self._places else 0
 
-    def known(self, beginning: str = "") -> list[str]:
+    def known(self, beginning: str) -> list[str]:
         """All terms that begin so."""
         return [term for term in self._places if term.startswith(beginning)]
 

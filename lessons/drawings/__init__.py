@@ -1,10 +1,5 @@
 """Pictures that follow sliders, each for one lesson: `explore(drawing, name=(low, high))`."""
 
-from helpers.explore.drawings.backward_run import BackwardDrawing
-from helpers.explore.drawings.curve import CurveDrawing
-from helpers.explore.drawings.draggable_point import PointDrawing
-from helpers.explore.drawings.drawing import Drawing
-from helpers.explore.drawings.side_by_side import SideBySideDrawing
 from lessons.drawings.accumulation import AccumulationDrawing
 from lessons.drawings.answers_of_a_group import GroupDrawing
 from lessons.drawings.checkpoints import CheckpointsDrawing

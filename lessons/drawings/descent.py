@@ -13,6 +13,7 @@ from lessons.derivatives import kind_of_point
 
 MARKERS = {"a minimum": "v", "a saddle point": "X", "a maximum": "^"}
 FLOOR = 1e-12  # smaller heights are drawn here
+REACH = 5.0  # the landscape is drawn from -5 to 5 in both directions
 STYLES = (  # different without colour, too
     {"color": GRADIENT_COLOUR, "marker": "o", "ms": 4, "lw": 1.6},
     {"color": VALUE_COLOUR, "marker": "s", "ms": 4, "lw": 1.6, "ls": "--"},
@@ -28,7 +29,6 @@ class DescentDrawing(Drawing):
     fn       maps x of shape (..., 2) to heights of shape (...)
     methods  {name: method}, at most three; method(fn, start) returns the points of its path,
              of shape (steps + 1, 2)
-    reach    the landscape is drawn from -reach to reach in both directions
     start    where the paths start; sliders for x1 and x2 move it
 
     A slider for `steps` shows each path up to this step, otherwise all of it is shown. The paths
@@ -44,7 +44,6 @@ class DescentDrawing(Drawing):
         self,
         fn: Callable,
         methods: Mapping[str, Callable],
-        reach: float = 5.0,
         start: tuple[float, float] = (0.0, 0.0),
     ):
         if not 1 <= len(methods) <= len(STYLES):
@@ -54,7 +53,7 @@ class DescentDrawing(Drawing):
         self.parameters = {"x1": float(start[0]), "x2": float(start[1]), "steps": None}
         self.figure = Picture(8, 4.2)
         plane, self._height_ax = self.figure.subplots(1, 2, width_ratios=[1.25, 1])
-        self._draw_landscape(plane, torch.linspace(-reach, reach, 121))
+        self._draw_landscape(plane, torch.linspace(-REACH, REACH, 121))
         styles = STYLES[: len(methods)]
         self._paths = [plane.plot([], [], **style)[0] for style in styles]
         self._heights = [self._height_ax.plot([], [], **style)[0] for style in styles]

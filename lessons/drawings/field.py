@@ -11,6 +11,8 @@ from helpers.curves.axes import draw_handle, draw_light_grid, limits_around_zero
 from helpers.explore.drawings.drawing import Drawing
 from lessons.derivatives import vector_jacobian_product
 
+REACH = 3.0  # of x1 and x2, to both sides of 0
+
 
 class FieldDrawing(Drawing):
     """On the left v as an arrow, on the right what backward(v) puts into x.grad at many points.
@@ -27,16 +29,16 @@ class FieldDrawing(Drawing):
     name = "How v changes x.grad"
     handles = ({"axes": 0, "names": ["v1", "v2"]},)
 
-    def __init__(self, fn: Callable, reach: float = 3.0):
+    def __init__(self, fn: Callable):
         self.fn = fn
-        line = torch.linspace(-reach, reach, 61)
+        line = torch.linspace(-REACH, REACH, 61)
         y = fn(torch.cartesian_prod(line, line)).detach()
         if y.shape != (61 * 61, 2) or y.isnan().all(0).any():
             raise ValueError(
                 "fn needs to turn x of shape (..., 2) into y of shape (..., 2), but turned "
                 f"{(61 * 61, 2)} into {tuple(y.shape)}, or y is NaN everywhere"
             )
-        coarse = torch.linspace(-reach, reach, 13)[1:-1]
+        coarse = torch.linspace(-REACH, REACH, 13)[1:-1]
         self._points = torch.cartesian_prod(coarse, coarse)
         self.figure = Picture(8, 4)
         weights, plane = self.figure.subplots(1, 2, width_ratios=[1, 1.35])

@@ -8,6 +8,7 @@ from torch.autograd import gradcheck
 from torch.library import custom_op, opcheck
 
 from autograd_surprises.numerics import short_number
+from autograd_surprises.report_card.operators import TESTS
 from autograd_surprises.show.colours import GRADIENT_COLOUR, GREEN, RED, SLOPE_COLOUR
 from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import DASHED, draw_light_grid
@@ -18,13 +19,7 @@ FAKES = {
     "another dtype": lambda x: torch.empty_like(x, dtype=torch.float16),
 }
 WRITES = {"nothing": lambda x: x * x, "its input": lambda x: x.mul_(2) * x / 4}
-CHECKS = {
-    "opcheck: schema": "test_schema",
-    "opcheck: autograd registration": "test_autograd_registration",
-    "opcheck: fake tensor": "test_faketensor",
-    "opcheck: traced backward": "test_aot_dispatch_dynamic",
-    "gradcheck": None,
-}
+CHECKS = {**TESTS, "gradcheck": None}
 
 
 def _operator(k, fake, forward):

@@ -20,8 +20,8 @@ class TypedDrawing(CurveDrawing):
     'value -6 to 6, gradient 2, slope 2'
     """
 
-    def __init__(self, x: tuple[float, float] = (-3.0, 3.0)):
-        super().__init__(torch.clone, x)
+    def __init__(self):
+        super().__init__(torch.clone, (-3.0, 3.0))
         self.name, self.parameters, self.takes_any = "Its value and its gradient", {}, True
 
     def show(self, /, **values):  # even self can be a free name

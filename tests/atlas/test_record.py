@@ -267,13 +267,6 @@ def test_the_table_says_of_each_operation_what_was_measured_of_it():
 CLAMP = "torch.clamp(x, -1, 1)"
 
 
-def test_clamp_changed_with_2_14():
-    said = [str(change) for change in changes("2.13", "2.14")]
-    assert f"{CLAMP} at -1, 1: gradient 1, then 0" in said
-    assert [change for change in changes("2.14", "2.15") if change.expression == CLAMP] == []
-    assert [str(change) for change in changes("2.6", "2.13") if change.expression == CLAMP] == []
-
-
 @pytest.mark.parametrize("call, point", [("F.hardtanh(x)", "1"), ("torch.hardshrink(x)", "-0.5")])
 def test_a_point_that_only_one_version_has_is_a_change(call, point):
     """It is compared with no other one: -0.5 is not 0.5."""

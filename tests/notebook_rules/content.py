@@ -16,14 +16,11 @@ from tools.notebooks import (
     SOURCE_HIDDEN,
     headings,
     is_folded,
+    is_solution,
     task_of,
 )
 
 EXPLORERS = "explore", "explore_backward"
-
-
-def is_solution(cell):
-    return "solution" in cell.metadata.get("tags", [])
 
 
 def prose(markdown):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import nbformat
 
-from tools.notebooks import OUTPUTS_HIDDEN, ROOT, notebook_files, stored_text
+from tools.notebooks import OUTPUTS_HIDDEN, ROOT, is_solution, notebook_files, stored_text
 
 PAGE = re.compile(r"\]\(\.\./([\w./]+\.md)")  # a link from notebooks/ to a page outside
 OFFER = re.compile(r"[^.!?\n]*(?:folded solution|solution is folded)[^.!?\n]*[.!?]")
@@ -45,7 +45,3 @@ def make_sheet(notebook):
         else:
             cell.source = OFFER.sub("", cell.source)
     return notebook
-
-
-def is_solution(cell) -> bool:
-    return "solution" in cell.metadata.get("tags", ())

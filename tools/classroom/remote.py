@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.autograd.function import BackwardCFunction
 from torch.overrides import _get_current_function_mode_stack
 
-from autograd_surprises.graph import nodes
+from autograd_surprises.graph import leaf_of, nodes
 from lessons import saved_tensors as memory
 from lessons.recorded_calls import RecordedCalls
 from tools.classroom.plain import (
@@ -97,10 +97,9 @@ class Session:
 
     def serve(self, kind: str, content: object) -> None:
         """Answer a request; anything that is none is ignored."""
-        serve = {"gradient": self._gradient}.get(kind)
-        if serve:
+        if kind == "gradient":
             try:
-                self.send("result", serve(content))
+                self.send("result", self._gradient(content))
             except Exception as error:
                 self.send("error", pack_error(error))
 
@@ -238,7 +237,7 @@ def _leads_to(tensor, leaves):
     """Is it in the graph of this tensor that one of the leaves is?"""
     if not leaves or tensor.grad_fn is None:
         return False
-    ends = [getattr(node, "variable", None) for node in nodes(tensor.grad_fn)]
+    ends = map(leaf_of, nodes(tensor.grad_fn))
     return any(end is leaf for end in ends for leaf in leaves)
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from tools.classroom.handing_out import is_solution
-from tools.notebooks import notebook_files, sections, task_of
+from tools.notebooks import is_solution, notebook_files, sections, task_of
 
 LARGEST = 20_000_000  # bytes; our largest notebook has less than a tenth of that
 MOST_CELLS = 2000  # ours have 110 at most

@@ -13,7 +13,7 @@ from autograd_surprises.show.badge import Badge
 from autograd_surprises.show.colours import GREEN, RED
 from autograd_surprises.show.findings import with_code
 from lessons.prediction import STORED
-from tools.notebooks import OUTPUTS_HIDDEN, SOURCE_HIDDEN, is_folded
+from tools.notebooks import OUTPUTS_HIDDEN, SOURCE_HIDDEN, is_folded, is_solution
 from tools.website.links import GET_A_KERNEL
 
 # What only a kernel can do: '<span class="kernel">Run the next cell.</span>' in a Markdown cell.
@@ -42,7 +42,7 @@ def cell_html(cell, frozen: dict, asked: str = "") -> str:
     elif PLAYGROUND in cell.source:
         shown += f'<p class="needs-kernel">To type a formula of your own, {WITH_A_KERNEL}.</p>'
     code = highlight(cell.source)
-    if "solution" in cell.metadata.get("tags", ()):
+    if is_solution(cell):
         return folded("Solution", code + shown)
     if is_folded(cell, OUTPUTS_HIDDEN) and (asked or not has_picture(cell)):
         shown = folded("Output", shown, asked)

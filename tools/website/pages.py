@@ -68,8 +68,8 @@ class Page:
         """How it begins, for search engines."""
         return textwrap.shorten(self.sections[0][2], 160, placeholder=" …")
 
-    def html(self, template: str = "page.html", **values) -> str:
-        return TEMPLATES.get_template(template).render(page=self, **values)
+    def html(self, **values) -> str:
+        return TEMPLATES.get_template("page.html").render(page=self, **values)
 
 
 def file_page(path: Path, url: str, frozen: dict) -> Page:

@@ -1,7 +1,7 @@
 // The one search: in PyTorch's messages, plain questions, and the text of all lessons. It finds what
 // autograd_surprises/messages/queries.py finds, with the data of tools/website/search_index.py.
 
-/** A function that takes a text and returns {found, isGuess, unknown}, as `find` in search.py. */
+/** A function that takes a text and returns {found, isGuess, unknown, terms}, as `find` does. */
 function finder(data) {
   const {common, endings, negation, name: aName, parts: theParts, letters, documents} = data;
   const boring = new Set(common);
