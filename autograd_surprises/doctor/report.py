@@ -55,13 +55,13 @@ class Report:
         return box_graph(self.backward, self.history, self.findings, self.names, nodes)
 
     def __str__(self):
-        return "\n".join([f"loss: {self.loss}", *map(str, merged(self.findings))])
+        return "\n".join([*map(str, merged(self.findings)), f"loss: {self.loss}"])
 
     __repr__ = __str__
 
     def _repr_html_(self):
         found = [finding._repr_html_() for finding in merged(self.findings)]
-        return "\n".join([f"<p>loss: {html.escape(self.loss)}</p>", *found])
+        return "\n".join([*found, f"<p>loss: {html.escape(self.loss)}</p>"])
 
 
 def merged(findings: Sequence[Finding]) -> list[Finding]:
