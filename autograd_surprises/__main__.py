@@ -17,6 +17,7 @@ from autograd_surprises.report_files import cannot_write, said_by_rank, write_ht
 from autograd_surprises.script import add_script, chosen_script, exit_code
 from autograd_surprises.several_processes import is_spread, rank_and_size
 
+OPTIONS = ("--steps", "--stop", "--json", "--html")
 STOPPED = 3  # the exit code of --stop
 DESCRIPTION = """\
 Run a training script unchanged, and say which gradients are bad and which line made them so.
@@ -123,6 +124,8 @@ def main(words: list[str]) -> int | str | None:
     if options.json and options.json == options.html:
         parser.error("--json and --html name the same file")
     watched = WatchedScript(options)
+    for option in () if rank else _given_to_the_script(target[1:]):
+        watched.say(f"{target[0]} gets {option}: options of the doctor come before the script")
 
     def write(file, report, *what):
         if file:
@@ -152,6 +155,11 @@ def main(words: list[str]) -> int | str | None:
             code = left.code
         finish()
     return code
+
+
+def _given_to_the_script(words):
+    """Of these, the first that the doctor has as an option, too; one is enough."""
+    return [word for word in words if word.partition("=")[0] in OPTIONS][:1]
 
 
 @contextmanager

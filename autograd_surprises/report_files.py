@@ -103,13 +103,14 @@ def as_data(report: StepReport) -> dict:
 
 
 def more_lines(report: StepReport) -> list[str]:
-    """Where to read more about each rule behind what is to be repaired.
+    """Where to read more about each rule behind what is to be repaired; an error says it itself.
 
     >>> x = torch.tensor([0.2, 1.7], requires_grad=True)
     >>> more_lines(StepReport(1, "the first one", explain(x.round().sum(), {"x": x})))[0][:18]
     'more: python -m au'
     """
-    rules = [found.rule for found in report.report.findings if found.alarming and found.rule]
+    bad = [found for found in report.report.findings if found.alarming and found.rule]
+    rules = [found.rule for found in bad if found.status != "error"]
     return [f"more: {more_about(rule)}" for rule in dict.fromkeys(rules)]
 
 

@@ -27,7 +27,12 @@ def add_script(parser: argparse.ArgumentParser) -> None:
 
 
 def _steps(text):
-    steps = [int(part) for part in text.split(",")]
+    try:
+        steps = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"needs numbers of steps, such as 1,100, not {text!r}"
+        ) from None
     if min(steps) < 1:
         raise argparse.ArgumentTypeError("steps are counted from 1")
     return steps

@@ -9,7 +9,7 @@ import torch
 from autograd_surprises import explain, explain_error, more
 from autograd_surprises.__main__ import main
 from autograd_surprises.doctor.step_reports import StepReport
-from autograd_surprises.report_files import as_data, more_lines, write_html
+from autograd_surprises.report_files import as_data, more_lines, said_by_rank, write_html
 from autograd_surprises.symptoms.all_rules import all_rules
 from autograd_surprises.toml_data import tomllib
 from tools import publish
@@ -57,6 +57,13 @@ def test_an_error_that_is_explained_names_its_page_too(published):
     assert f"more: {PAGES}m/second-backward.html" in str(finding)
     assert f"{PAGES}m/second-backward.html" in finding._repr_html_()
     assert "more" not in str(explain_error(ValueError("no message of torch")))
+
+
+def test_the_report_of_an_error_names_it_once():
+    loss = torch.ones(2, requires_grad=True).exp().sum()
+    loss.backward()
+    said = said_by_rank(StepReport(1, "the first one", explain(loss)), 0, 1)
+    assert said.count("more:") == 1
 
 
 def test_a_healthy_step_needs_no_more():
