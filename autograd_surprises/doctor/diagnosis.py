@@ -70,9 +70,9 @@ def explain(
 
 def examine(loss, wrt, model, optimizer, grad_outputs, recorder, frame) -> Report:
     """explain(), with a recording of the forward pass if there is one, or only with its history."""
-    _expect(loss, torch.Tensor, "the loss", "a tensor", HINTS.get(type(loss), ""))
-    _expect(model, (nn.Module, type(None)), "model", "an nn.Module")
-    _expect(optimizer, (torch.optim.Optimizer, type(None)), "optimizer", "a torch.optim.Optimizer")
+    hint = LOSS_FIRST if isinstance(loss, nn.Module) else HINTS.get(type(loss), "")
+    _expect(loss, torch.Tensor, "the loss", "a tensor", hint)
+    expect_model_and_optimizer(model, optimizer)
     model = wrt if model is None and isinstance(wrt, nn.Module) else model
     _refuse_what_has_no_numbers(loss)
     names, held = tensors_on_stack(frame)
@@ -115,6 +115,15 @@ HINTS = {
     list: ": add several losses with sum(losses)",
     tuple: ": add several losses with sum(losses)",
 }
+TOO_LATE = "or loss.backward() ran before explain(): call explain() first"
+LOSS_FIRST = ": the loss comes first, explain(loss, model)"
+
+
+def expect_model_and_optimizer(model: object, optimizer: object, hint: str = "") -> None:
+    """Raise TypeError if one of them is something else, and not None."""
+    kinds = nn.Module, torch.optim.Optimizer
+    _expect(model, (kinds[0], type(None)), "model", "an nn.Module", hint)
+    _expect(optimizer, (kinds[1], type(None)), "optimizer", "a torch.optim.Optimizer", hint)
 
 
 def _expect(value, kinds, name, what, hint=""):
@@ -211,6 +220,8 @@ def walk(exam: Examination, weights, targets: dict, held: Iterable[torch.Tensor]
         found = finding_of_error(error.with_traceback(None), exam.history, exam.backward.failed)
         if found.cause == "compiled-for-one-backward":  # the user's own backward works
             return replace(found, name="gradients", status="not examined", also=())
+        if found.cause == "second-backward":
+            return replace(found, also=(*found.also, TOO_LATE))
         return found
     return None
 

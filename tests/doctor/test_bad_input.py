@@ -19,6 +19,7 @@ REFUSED = [  # (error, words of its message, arguments that take the place of ri
     (TypeError, ["loss", "tensor", "list", "sum"], {"loss": [torch.ones(())]}),
     (TypeError, ["loss", "tensor", "dict"], {"loss": {"loss": torch.ones(())}}),
     (TypeError, ["loss", "tensor", "MSELoss"], {"loss": nn.MSELoss()}),
+    (TypeError, ["Linear", "explain(loss, model)"], {"loss": nn.Linear(2, 1)}),
     *(
         (ValueError, ["grad_outputs", str(shape), "()"], {"grad_outputs": torch.ones(shape)})
         for shape in [(3,), (1,), (1, 1)]
@@ -79,6 +80,13 @@ def test_a_loss_that_cannot_be_differentiated_is_a_finding(name, weight):
         assert report.healthy == (not cause)
         assert not cause or report["loss"].cause == cause
     assert name == "leaf" or explain(loss).healthy == (not cause)
+
+
+def test_a_loss_whose_backward_has_run_says_that_explain_comes_first(weight):
+    loss = (weight**2).sum()
+    loss.backward()
+    (found,) = [each for each in explain(loss, weight).findings if each.status == "error"]
+    assert found.cause == "second-backward" and "explain() first" in found.also[-1]
 
 
 def test_a_vector_with_its_vector_is_healthy(weight):
