@@ -15,6 +15,7 @@ from autograd_surprises.doctor.trained import parameters_of, trained_by, waiting
 from autograd_surprises.recording.setup_lines import built_at
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.untrained import (
+    CLEARED,
     HELD_FROZEN,
     HOLDS_FROZEN,
     NO_LOSS,
@@ -25,6 +26,8 @@ from autograd_surprises.symptoms.untrained import (
     Held,
     Idle,
 )
+
+ARRIVED = ("ok", "partial", "zero", "tiny", "exploding", "nan", "inf", "wrong")  # a gradient
 
 
 class IdleOptimizer(NamedTuple):
@@ -110,6 +113,8 @@ class Updates:
     def _idle(self, optimizer, first):
         findings = self._findings(optimizer, first)
         kind, held = type(optimizer).__name__, parameters_of(optimizer)
+        if any(found.rule == CLEARED.id for found in findings):
+            return IdleOptimizer(f"the gradients are gone when {kind} makes its steps", findings)
         if first.unreached:
             return IdleOptimizer(f"no loss reaches what {kind} holds", findings)
         alarms = sum(found.alarming for found in findings)
@@ -137,6 +142,11 @@ class Updates:
             return [SKIPPED.finding().about(kind, "not trained")] if first.skipped else []
         missed = self.missed.pop(optimizer, None)
         if first.unreached:
+            arrived = {f.name for f in missed.findings if f.status in ARRIVED} if missed else set()
+            given = [p for p in held if missed and missed.names.get(id(p)) in arrived]
+            if given:
+                cleared = CLEARED.finding(Idle(kind, first.steps))
+                return self._named(optimizer, [(p, cleared) for p in given], "none")
             found = [f for f in missed.findings if f.status == "none"] if missed else []
             if any(each.alarming for each in found):
                 named = {missed.names[id(p)]: p for p in held if id(p) in missed.names}

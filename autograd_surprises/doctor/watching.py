@@ -13,7 +13,11 @@ import torch
 from autograd_surprises.backward.gradient_norms import GradientNorms, norms, not_finite
 from autograd_surprises.backward.same_graph import SameGraph
 from autograd_surprises.backward.watched_backward import Backward
-from autograd_surprises.doctor.diagnosis import description, examine
+from autograd_surprises.doctor.diagnosis import (
+    description,
+    examine,
+    expect_model_and_optimizer,
+)
 from autograd_surprises.doctor.errors import finding_of_error
 from autograd_surprises.doctor.first_steps import EARLY
 from autograd_surprises.doctor.interception import Interception
@@ -26,6 +30,7 @@ from autograd_surprises.doctor.trained import (
     scale_of,
     trained_by,
 )
+from autograd_surprises.doctor.unused_gradients import UnusedGradients
 from autograd_surprises.doctor.updates import Updates
 from autograd_surprises.recording.forward_calls import is_finite
 from autograd_surprises.recording.history import History
@@ -36,16 +41,24 @@ from autograd_surprises.several_processes import alone, rank_and_size, why_not_a
 from autograd_surprises.show.findings import listed
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.untrained import ALL_FROZEN, Held
-from autograd_surprises.symptoms.wrong import CLIPPED_WHILE_SCALED, Scaled
+from autograd_surprises.symptoms.wrong import CLIPPED_WHILE_SCALED, Scaled, used_twice
 
 WAIT = 10  # steps, at most, for the first loss of a second optimizer, before its first step
-BORROWED = "; not recorded, so the lines are those of an earlier step with the same graph"
+BORROWED = (
+    "; not recorded, so the lines are those of an earlier step with the same graph: "
+    "--steps {0} or watch(steps=[{0}]) records this one"
+)
 UNRECORDED = "; not recorded, so no lines are known: --steps {0} or watch(steps=[{0}]) records it"
 EXAMINE = "--steps {0} or watch(steps=[{0}]) examines this step with its lines"
 SIZES = "; the sizes of its gradients and updates are watched: of the part in this process"
 ELSEWHERE = ". Another process may have made them: see what the doctor says there"
 RECORD = "--steps {0} or watch(steps=[{0}]) records this step, and names its lines"
-FEW = 3  # optimizers for which one loss is examined
+ORDER = ": it is watch(model, optimizer)"
+NO_STEP = (
+    "{} times, backward() gave gradients to what an optimizer holds, they were cleared before a "
+    "step() used them, and nothing moved"
+)
+FEW = 3  # optimizers for which one loss is examined; backward passes that one may not use
 
 
 class watch(Interception):  # noqa: N801  a context manager, written like no_grad
@@ -55,13 +68,17 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     zero for the second step in a row, or if the gradients are 1,000 times their usual size. It is
     also bad if the first two steps of an optimizer did nothing: no loss reached what it holds, or
     not one element of a parameter changed; or if 16 steps changed few elements of a weight in 16
-    bits, because the updates are rounded away. Each step ends with an optimizer's step(), in this
-    thread. Steps are recorded until a loss of each optimizer has been examined, and if they are
-    asked for; of the others, the loss and the norm of each gradient are read.
+    bits, because the updates are rounded away; if two steps in a row, among the first ten, used
+    gradients that were not cleared; or if gradients are cleared, and no optimizer makes a step.
+    Each step ends with an optimizer's step(), in this thread. Steps are recorded until a loss of
+    each optimizer has been examined, and if they are asked for; of the others, the loss and the
+    norm of each gradient are read.
 
     model      the default: the modules whose parameters the loss reaches
     optimizer  the default: every optimizer
     steps      numbers of steps that are examined in any case
+
+    Raises TypeError for another model or optimizer.
 
     reports    what was found, a StepReport for each step that was examined
     step, loss the number of the latest step, and its loss
@@ -81,6 +98,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         *,
         steps: Collection[int] = (1,),
     ) -> None:
+        expect_model_and_optimizer(model, optimizer, ORDER)
         self.model, self.optimizer, self.steps = model, optimizer, frozenset(steps)
         self.step = 0
         self.loss: torch.Tensor | None = None
@@ -101,6 +119,9 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._optimized = False  # did one make a step, perhaps within a backward?
         self._scaled = False  # is there a GradScaler?
         self._clipped = False  # was clipping seen?
+        self._used_twice = False  # was it told that gradients were?
+        self._unused = UnusedGradients()
+        self._failed = False  # did a backward raise an error?
         self._unexamined = ""  # why the latest backward could not be examined
         self._bad = False  # was the latest loss or gradient not finite?
         self._norms: WeakKeyDictionary = WeakKeyDictionary()  # by optimizer
@@ -168,7 +189,16 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._report(self._reports.publish_late(at_the_end=True))
         for idle in self._updates.at_the_end():
             self._report(self._reports.publish_idle(self.step, self.loss, idle))
-        if self.reports and not (self._optimized or self._by_hand):
+        without = not (self._optimized or self._by_hand or self._failed)
+        with self._careful():
+            if without and not self._scaled and self._unused.times >= FEW and self._unused.unmoved:
+                text = NO_STEP.format(self._unused.times)
+                fix = "call optimizer.step() after backward(), before the gradients are cleared"
+                self._alarm(
+                    "no step() of an optimizer was seen", "optimizer", "not trained", text, fix
+                )
+                without = False
+        if self.reports and without:
             why = " (a GradScaler skips those with inf or NaN)" if self._scaled else ""
             self._reports.notes.append(f"no step() of an optimizer was seen{why}")
 
@@ -205,7 +235,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         turned, self._bad = not finite and not self._bad, self._bad or not finite
         if len(roots) > 1:
             self._unseen = "a backward() of several tensors at once is not examined"
-        if self._recording and self._updates.waiting and len(roots) == 1:
+        if self._recording and self._updates.waiting and len(roots) == 1 and inputs is None:
             with self._careful():
                 self._look_for_what_is_missed(roots[0], weights, frame)
         if (turned or self._recording) and len(roots) == 1:
@@ -218,10 +248,16 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if turned and self._reports.pending:
             self._why = bad
             if not self._recording:
-                self._why += BORROWED if self._borrowed else UNRECORDED.format(self.step)
+                self._why += (BORROWED if self._borrowed else UNRECORDED).format(self.step)
             self._publish()
+        if self._early:
+            with self._careful():  # after the doctor's own backward
+                if not self._optimized:
+                    self._unused.before_backward()
+                self._recorder.reused.before_backward(frame)
 
     def backward_failed(self, error):
+        self._failed = True
         history = History(self._recorder if self._recording else None)
         found = finding_of_error(error, history)
         if not self._recording:
@@ -235,6 +271,11 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             self._publish()
 
     def after_backward(self):
+        if self._early:
+            with self._careful():
+                if not self._optimized:
+                    self._unused.after_backward()
+                self._recorder.reused.after_backward()
         if self._by_hand:
             self._end_of_step({})
 
@@ -255,6 +296,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if not self._busy and (self.optimizer is None or optimizer is self.optimizer):
             with self._careful():
                 self._updates.before(optimizer)
+                if self._early:
+                    self._recorder.reused.before_step(optimizer)
                 if self.processes[1] > 1:
                     self.replicas.before(optimizer)
 
@@ -274,6 +317,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if self._norms[optimizer] is not None:
             with self._careful():
                 suspects = self._look_at_gradients(self._norms[optimizer], optimizer, parameters)
+                self._look_for_reuse(parameters)
         idle = None
         with self._careful():
             idle = self._updates.after(optimizer)
@@ -318,6 +362,25 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         died = dict.fromkeys(seen.died(now), 1) | dict.fromkeys(seen.dead_for(EARLY), EARLY)
         return {} if self._bad else {id(parameters[i]): steps for i, steps in died.items()}
 
+    @property
+    def _early(self):
+        """Is it looked at whether the gradients are cleared, and used?"""
+        return self.step <= EARLY
+
+    def _look_for_reuse(self, parameters):
+        """In the first steps, recorded or not: gradients that nothing clears, told once.
+
+        A single sum may be meant; two in a row are not.
+        """
+        if self._used_twice or not self._early:
+            return
+        reused = self._recorder.reused
+        again = [(i, reused.used_again(p, times=2)) for i, p in enumerate(parameters)]
+        found = [used_twice(self._named([i], parameters), where) for i, where in again if where]
+        self._used_twice = bool(found)
+        if found:
+            self._tell("gradients were used twice", *found)
+
     # Reports.
 
     def _examine(self, loss, weights, inputs, frame, finite):
@@ -341,6 +404,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._reaches = isinstance(trained.wrt, torch.optim.Optimizer)
         self._by_hand = not self._reaches and not trained.others
         self._scaled = trained.scaled
+        if self._reaches and not self._optimized and all(map(_is_parameter, leaves)):
+            self._unused.of(parameters_of(trained.wrt))
         if self._more and new and not self._why:
             self._why = "the first with another optimizer"
         if self._more or self.step in self.steps:
@@ -364,6 +429,9 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         held = parameters_of(trained.optimizer) if trained.optimizer is not None else []
         self._reports.held |= ids_of(held)
         tensors = [*(trained.model.parameters() if trained.model is not None else ()), *held]
+        # A stored path is no name here. It is that of a parameter, if there is one nobody knows:
+        # a plain tensor in an attribute may be an input.
+        unknown = ids - ids_of([*tensors, *parameters_of(trained.wrt)])
         tensors += leaves
         named = {report.names[id(each)]: each for each in tensors if id(each) in report.names}
         self._names.update((id(tensor), name) for name, tensor in named.items())
@@ -372,7 +440,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             for found in report.findings
             if not (trained.scaled and finite and found.status in ("nan", "inf"))
             and not (source is None and found.cause == "forward-nonfinite")  # it saw no forward
-            and not (found.status == "not trained" and id(named.get(found.name, loss)) not in ids)
+            and (found.status != "not trained" or _reached(found.name, named, ids, unknown))
         ]
         self._reports.pending.append((replace(report, findings=tuple(findings)), named))
 
@@ -407,8 +475,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         fix = fix or EXAMINE.format(self.step)
         self._tell(why, Finding(names, status, why.replace(" ", "-"), sentence, fix=fix))
 
-    def _tell(self, why, found):
-        report = Report(description(self.loss), (found,), None, History(), {})
+    def _tell(self, why, *found):
+        report = Report(description(self.loss), found, None, History(), {})
         self._report(self._reports.add(StepReport(self.step, why, report)))
 
     def _named(self, positions, parameters):
@@ -435,6 +503,11 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             self._troubles = [*self._troubles[:4], text]
 
 
+def _is_parameter(leaf):
+    """Else somebody may want the gradient of an input, and no step."""
+    return isinstance(leaf, torch.nn.Parameter)
+
+
 def _about_frozen(found):
     """What is known instead, if all that an optimizer holds is frozen."""
     for optimizer in frozen_optimizers():
@@ -442,6 +515,11 @@ def _about_frozen(found):
         places = (("the optimizer was built at", built_at(optimizer)), *found.places)
         return ALL_FROZEN.finding(facts).about(found.name, found.status, places, also=found.also)
     return found
+
+
+def _reached(name, named, ids, unknown):
+    """Is it about a parameter that this loss reaches?"""
+    return id(named[name]) in ids if name in named else bool(unknown)
 
 
 def ids_of(tensors: Iterable[torch.Tensor]) -> set[int]:

@@ -193,6 +193,8 @@ class Recorder(TorchFunctionMode):
             if name in BACKWARDS:
                 self.failed = [self._state(tensor) for tensor in tensors_in((args, kwargs))]
             raise
+        if name == "backward":
+            self.reused.after_backward()
         if role == "ignored":
             return result
         caller = sys._getframe(1)

@@ -8,7 +8,7 @@ from types import FrameType
 from weakref import ref
 
 import torch
-from torch.optim.optimizer import register_optimizer_step_pre_hook
+from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
 from autograd_surprises.recording.places import Where, where_from
 from autograd_surprises.several_processes import is_spread
@@ -16,11 +16,21 @@ from autograd_surprises.several_processes import is_spread
 
 @dataclass
 class _Used:
-    """A gradient that was used, the backward that then added to it, and the step that used both."""
+    """A gradient that was used, the backward that then added to it, and the step that used both.
+
+    gradient   its id
+    running    before the backward that runs: the version of the gradient, and who called
+    added      has one added to it since the latest step?
+    sums       how many steps used a sum
+    """
 
     parameter: ref
+    gradient: int
+    running: tuple[int, Where | None] | None = None
     added_at: Where | None = None
     again_at: Where | None = None
+    added: bool = False
+    sums: int = 0
 
 
 class ReusedGradients:
@@ -32,6 +42,7 @@ class ReusedGradients:
     ...     for _ in range(2):
     ...         reused.before_backward(sys._getframe())
     ...         weight.square().sum().backward()
+    ...         reused.after_backward()
     ...         optimizer.step()
     >>> reused.used_again(weight) is None
     False
@@ -50,28 +61,51 @@ class ReusedGradients:
             handle.remove()
 
     def before_backward(self, caller: FrameType) -> None:
-        """What still holds the gradient of an earlier step will get a sum."""
+        """What still holds the gradient of an earlier step may get a sum."""
+        where = None
         for key, used in list(self._used.items()):
-            if not _holds(used.parameter()):
+            parameter = used.parameter()
+            if not _holds(parameter) or id(parameter.grad) != used.gradient:
                 del self._used[key]
-            elif used.added_at is None:
-                used.added_at = where_from(caller)
+            else:
+                where = where or where_from(caller)
+                used.running = parameter.grad._version, where
+
+    def after_backward(self) -> None:
+        """It has, unless this backward does not reach it: others may write into .grad by hand."""
+        for used in list(self._used.values()):
+            running, used.running = used.running, None
+            parameter = used.parameter()
+            if running is None or parameter is None or parameter.grad is None:
+                continue
+            if (id(parameter.grad), parameter.grad._version) != (used.gradient, running[0]):
+                used.added_at = used.added_at or running[1]
+                used.added, used.gradient = True, id(parameter.grad)
 
     def _before_step(self, optimizer, args, kwargs):
+        self.before_step(optimizer)
+
+    def before_step(self, optimizer: Optimizer) -> None:
+        """An optimizer is about to use the gradients of what it holds."""
         where = None
         for parameter in (p for group in optimizer.param_groups for p in group["params"]):
             used = self._used.get(id(parameter))
             if parameter.grad is None:
                 continue
             if used is None or used.parameter() is not parameter:
-                self._used[id(parameter)] = _Used(ref(parameter))
-            elif used.added_at is not None and used.again_at is None:
-                where = used.again_at = where or where_from(sys._getframe(1))
+                self._used[id(parameter)] = _Used(ref(parameter), id(parameter.grad))
+            elif used.added:
+                where = where or where_from(sys._getframe(1))
+                used.again_at = used.again_at or where
+                used.added, used.sums = False, used.sums + 1
 
-    def used_again(self, tensor: torch.Tensor) -> tuple[Where, Where] | None:
-        """The backward that added to a used gradient, and the step that used the sum."""
+    def used_again(self, tensor: torch.Tensor, times: int = 1) -> tuple[Where, Where] | None:
+        """The backward that added to a used gradient, and the step that used the sum.
+
+        times  None, if fewer steps in a row used a sum
+        """
         used = self._used.get(id(tensor))
-        if used is None or used.again_at is None or used.parameter() is not tensor:
+        if used is None or used.sums < times or used.parameter() is not tensor:
             return None
         return (used.added_at, used.again_at) if _holds(tensor) else None
 

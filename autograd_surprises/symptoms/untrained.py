@@ -74,6 +74,14 @@ NO_LOSS = Rule(
     "none",
 )
 
+CLEARED = Rule(
+    "cleared-gradient",
+    "backward() has given it a gradient, but it was gone when {optimizer} made its step: probably "
+    "zero_grad() was called in between",
+    "call zero_grad() before backward(), or after step()",
+    "wrong.accumulated",
+)
+
 HOLDS_FROZEN = Rule(
     "frozen/optimizer",
     "in its first step, it held only parameters that were frozen",

@@ -11,7 +11,7 @@ import torch
 from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.graph import Node, kind_of, name_of, only_way
 from autograd_surprises.operations import ELEMENTWISE_LOSSES, traits_of
-from autograd_surprises.recording.places import owner, where_defined
+from autograd_surprises.recording.places import Where, owner, where_defined
 from autograd_surprises.recording.setup_lines import FLAG, stored_at
 from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding, at
@@ -301,9 +301,14 @@ def _used_twice(exam):
     for i, leaf in enumerate(exam.leaves):
         again = exam.history.recorder.reused.used_again(leaf)
         if again is not None:
-            places = zip(("backward at", "used at"), again, strict=True)
-            found.append(USED_TWICE.finding().about(exam.name(leaf, i), "wrong", places))
+            found.append(used_twice(exam.name(leaf, i), again))
     return found
+
+
+def used_twice(name: str, again: tuple[Where, Where]) -> Finding:
+    """What is said of a tensor whose gradient was used again, from ReusedGradients."""
+    places = zip(("backward at", "used at"), again, strict=True)
+    return USED_TWICE.finding().about(name, "wrong", places)
 
 
 def _of_probabilities(exam, step):

@@ -559,6 +559,209 @@ def steps_within_a_backward():
         hook.remove()
 
 
+class PlainList(nn.Module):
+    """Its parts are in a plain list."""
+
+    def __init__(self, parts):
+        super().__init__()
+        self.parts, self.last = list(parts), nn.Linear(4, 1)
+
+    def forward(self, x):
+        for part in self.parts:
+            x = part(x)
+        return self.last(x)
+
+
+@bug("not trained", "unregistered/attribute")
+def layers_in_a_plain_list():
+    model = PlainList([nn.Linear(4, 8), nn.Sequential(nn.Tanh(), nn.Linear(8, 4))])
+    regression(model, torch.optim.SGD(model.parameters(), lr=0.1))
+
+
+@healthy
+def layers_in_a_plain_list_that_the_optimizer_holds():
+    model = PlainList([nn.Linear(4, 8), nn.Linear(8, 4)])
+    held = [p for part in [*model.parts, model.last] for p in part.parameters()]
+    regression(model, torch.optim.SGD(held, lr=0.1))
+
+
+def test_a_part_in_a_plain_list_that_the_optimizer_holds_has_a_name():
+    def at_rate_0():
+        model = PlainList([nn.Linear(4, 4)])
+        held = [*model.parts[0].parameters(), *model.parameters()]
+        regression(model, torch.optim.SGD(held, lr=0.0))
+
+    names = [f.name for each in watched(at_rate_0).reports for f in each.report.findings if f.alarm]
+    assert any(name.endswith("Linear.weight") for name in names)
+    assert not any("that the optimizer holds" in name for name in names)
+
+
+class Child(nn.Linear):
+    """It knows its parent, which nn.Module shall not see."""
+
+    def forward(self, x):
+        return super().forward(x) * self.parent[0].scale
+
+
+@healthy
+def a_child_that_holds_its_parent_in_a_list():
+    model = nn.Sequential(Child(4, 4), nn.Linear(4, 1))
+    model.scale = nn.Parameter(torch.ones(1))
+    model[0].parent = [model]
+    regression(model, torch.optim.SGD(model.parameters(), lr=0.1))
+
+
+class Collocation(nn.Module):
+    """The points at which an equation has to hold are an input, with a gradient of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.net, self.points = network(1, 4, 1), torch.rand(8, 1, requires_grad=True)
+
+    def loss(self):
+        y = self.net(self.points)
+        (slope,) = torch.autograd.grad(y.sum(), self.points, create_graph=True)
+        return (slope + y).square().mean()
+
+
+@healthy
+def an_input_in_an_attribute():
+    model = Collocation()
+    train(torch.optim.SGD(model.parameters(), lr=0.1), lambda step: model.loss())
+
+
+@bug("wrong", "accumulated/used-twice")
+def gradients_that_nobody_clears():
+    model, x = network(4, 1), torch.rand(8, 4)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        model(x).square().mean().backward()
+        sgd.step()
+
+
+@bug("wrong", "accumulated/used-twice")
+def gradients_of_a_generator_that_nobody_clears():
+    maker, critic = network(2, 4), network(4, 1)
+    of_maker, of_critic = (torch.optim.SGD(m.parameters(), lr=0.01) for m in (maker, critic))
+    for _ in range(5):
+        of_critic.zero_grad()
+        F.softplus(critic(maker(torch.rand(8, 2)).detach())).mean().backward()
+        of_critic.step()
+        F.softplus(-critic(maker(torch.rand(8, 2)))).mean().backward()
+        of_maker.step()
+
+
+@healthy
+def gradients_that_another_loss_adds_to_before_they_are_cleared():
+    """The loss of the critic reaches the generator, too."""
+    maker, critic = network(2, 4), network(4, 1)
+    of_maker, of_critic = (torch.optim.SGD(m.parameters(), lr=0.01) for m in (maker, critic))
+    for _ in range(5):
+        for optimizer, sign in ((of_critic, 1), (of_maker, -1)):
+            optimizer.zero_grad(set_to_none=False)
+            F.softplus(sign * critic(maker(torch.rand(8, 2)))).mean().backward()
+            optimizer.step()
+
+
+@healthy
+def accumulation_over_several_batches():
+    model = network(4, 1)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for batch in range(1, 17):
+        model(torch.rand(8, 4)).square().mean().backward()
+        if batch % 4 == 0:
+            sgd.step()
+            sgd.zero_grad()
+
+
+@healthy
+def a_sum_in_a_single_step():
+    model = network(4, 1)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(6):
+        if step != 2:
+            sgd.zero_grad()
+        model(torch.rand(8, 4)).square().mean().backward()
+        sgd.step()
+
+
+@healthy
+def gradients_that_are_written_by_hand():
+    """No backward adds to those of the masters: they are overwritten."""
+    model = network(4, 1)
+    masters = [p.detach().clone().requires_grad_() for p in model.parameters()]
+    for master in masters:
+        master.grad = torch.zeros_like(master)
+    sgd = torch.optim.SGD(masters, lr=0.1)
+    for _ in range(6):
+        model.zero_grad()
+        model(torch.rand(8, 4)).square().mean().backward()
+        for master, p in zip(masters, model.parameters(), strict=True):
+            master.grad.copy_(p.grad)
+        sgd.step()
+        with torch.no_grad():
+            for master, p in zip(masters, model.parameters(), strict=True):
+                p.copy_(master)
+
+
+@healthy
+def a_closure_of_lbfgs():
+    model, x = network(4, 1), torch.rand(8, 4)
+    lbfgs = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=3)
+
+    def closure():
+        lbfgs.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        return loss
+
+    for _ in range(5):
+        lbfgs.step(closure)
+
+
+@bug("none", "cleared-gradient")
+def gradients_that_are_cleared_before_the_step():
+    model = network(4, 1)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        model(torch.rand(8, 4)).square().mean().backward()
+        sgd.zero_grad()
+        sgd.step()
+
+
+def without_a_step(batches, clear=True, by_hand=False, attack=False):
+    model, x = network(4, 1), torch.rand(8, 4, requires_grad=attack)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(batches):
+        if clear:
+            sgd.zero_grad()
+        model(x).square().mean().backward()
+        with torch.no_grad():
+            for p in model.parameters() if by_hand else ():
+                p -= 0.1 * p.grad
+
+
+@bug("not trained", "")
+def an_optimizer_that_makes_no_step():
+    without_a_step(6)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"batches": 3},
+        *(
+            {"batches": 6} | more
+            for more in ({"clear": False}, {"by_hand": True}, {"attack": True})
+        ),
+    ],
+    ids=str,
+)
+def test_backward_without_a_step_may_be_meant(options):
+    w = watched(functools.partial(without_a_step, **options))
+    assert w.healthy and str(w).endswith("no step() of an optimizer was seen")
+
+
 def watched(loop, **options):
     gc.collect()  # a watch looks for all optimizers
     torch.manual_seed(0)

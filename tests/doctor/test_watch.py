@@ -82,6 +82,7 @@ def test_a_loss_that_turns_inf_is_examined_at_once_with_its_line():
     assert bad.why.startswith("the loss is inf")
     found = bad.report["first.weight"]
     assert (found.cause, found.where.source[-6:]) == ("infinite-derivative", "# here")
+    assert "--steps 7 " in bad.why, "how to get the lines of this very step"
     assert "first bad step: 7" in str(w) and "test_watch.py" in str(w)
 
 
@@ -237,11 +238,52 @@ def test_a_layer_that_was_made_after_the_optimizer():
     assert "None a parameter of shape (1, 8) that the optimizer holds" in str(w)
 
 
+@pytest.mark.parametrize("given", [False, True])
+def test_a_parameter_that_only_a_plain_list_holds_is_named_by_its_path(given):
+    class Listed(Net):
+        def __init__(self):
+            super().__init__()
+            self.more = [nn.Linear(1, 1)]  # here
+
+        def forward(self, x):
+            return self.more[0](super().forward(x))
+
+    model, optimizer = started(Listed)
+    with watch(*((model, optimizer) if given else ())) as w:
+        train(model, optimizer, 3)
+    assert {f.name for each in w.reports for f in each.report.findings if f.alarming} == {
+        "more[0].weight",
+        "more[0].bias",
+    }
+
+
+@pytest.mark.parametrize("wrong", ["swapped", "text", "optimizer", "class"])
+def test_a_watch_of_something_else_is_refused_at_once(wrong):
+    model, optimizer = started()
+    given = {
+        "swapped": (optimizer, model),
+        "text": ("model",),
+        "optimizer": (model, "sgd"),
+        "class": (Net,),
+    }[wrong]
+    with pytest.raises(TypeError, match=r"has to be .*, got .*watch\(model, optimizer\)"):
+        watch(*given)
+
+
 def test_an_error_of_backward_is_explained_and_goes_on():
     x = torch.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError), watch() as w:
         (x.detach() * 2).sum().backward()
     assert w.reports[-1].report.findings[0].cause == "not-connected" and not w.healthy
+
+
+def test_after_an_error_nobody_misses_the_step():
+    model, optimizer = started()
+    with pytest.raises(RuntimeError), watch(model, optimizer) as w:
+        loss = model(torch.rand(16, 4)).square().mean()
+        loss.backward()
+        loss.backward()
+    assert len(w.reports) == 1 and "step()" not in str(w)
 
 
 def test_without_an_examined_step_nothing_is_healthy_and_the_summary_says_why():
