@@ -27,18 +27,16 @@ class ModelState:
             for part in model.modules()
             for held in (vars(part), part._parameters, part._buffers)
         ]
-        tensors = {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]}
-        grads = [(p, p.grad) for p in model.parameters()]
-        tensors.update((id(grad), grad) for _, grad in grads if grad is not None)
-        self._grads = grads
-        self._numbers = [(tensor, tensor.detach().clone()) for tensor in tensors.values()]
+        self._grads = [(p, p.grad) for p in model.parameters()]
+        grads = [grad for _, grad in self._grads if grad is not None]
+        tensors = [*model.parameters(), *model.buffers(), *grads]
+        self._numbers = [(tensor, tensor.detach().clone()) for tensor in tensors]
         self._random = _generators()
 
     def put_back(self) -> None:
         for held, before in self._dicts:
-            for name in [*held]:
-                if name not in before:
-                    del held[name]
+            for name in held.keys() - before.keys():
+                del held[name]
             for name, value in before.items():
                 if held.get(name) is not value or name not in held:
                     held[name] = value

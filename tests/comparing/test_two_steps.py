@@ -220,6 +220,12 @@ def test_one_largest_number_is_no_tie():
     assert compare(a, b, layer).cause != "kink"
     found = compare(lambda: layer(X).max(1)[0].sum(), lambda: 2 * layer(X).amax(1).sum(), layer)
     assert found.cause != "kink"
+    rows, places = torch.arange(64), layer(X).argmax(1)
+    twice = compare(
+        lambda: layer(X).amax(1).sum(), lambda: (2 * layer(X)[rows, places]).sum(), layer
+    )
+    assert twice.status == "differ" and twice.cause == "operations"
+    assert "amax in a" in twice.reason  # it differs at the largest numbers alone
 
 
 def test_elements_beside_the_kink_are_no_kink():
@@ -534,6 +540,18 @@ def test_without_float64_nothing_is_called_rounding():
     found = compare(only_float32, lambda: error(model) * 1.01, model)
     assert found.status == "undecided" and "Double" in found.sentence
     assert compare(only_float32, only_float32, model).same
+
+
+def test_rounding_errors_that_hide_everything_are_no_answer():
+    layer = nn.Linear(8, 4)
+
+    def step(x):
+        y = layer(x)
+        return ((y - y.mean(0)) * (1 + x[:, :4])).sum()
+
+    layer.weight.requires_grad_(False)  # the gradient of the bias is 0 but for rounding errors
+    found = compare(lambda: step(X), lambda: step(X.flip(0)), layer)
+    assert found.status == "undecided" and "rounding errors hide" in found.sentence
 
 
 def test_html_says_the_same():
