@@ -43,7 +43,7 @@ def chosen_script(
     """run_script or run_module, and what to give it; an error of the parser if there is none."""
     target = options.module or options.script
     if not target:
-        parser.error("which script? Its name comes last, as in python train.py or -m train")
+        parser.error("which script? Give its file, such as train.py, or -m and its module")
     if not options.module and not os.path.isfile(target[0]):
         parser.error(f"there is no file {target[0]}")
     return run_module if options.module else run_script, target

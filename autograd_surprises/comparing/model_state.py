@@ -28,6 +28,7 @@ class ModelState:
             for held in (vars(part), part._parameters, part._buffers)
         ]
         self._grads = [(p, p.grad) for p in model.parameters()]
+        self._without_hooks = [p for p in model.parameters() if p._backward_hooks is None]
         grads = [grad for _, grad in self._grads if grad is not None]
         tensors = [*model.parameters(), *model.buffers(), *grads]
         self._numbers = [(tensor, tensor.detach().clone()) for tensor in tensors]
@@ -42,6 +43,8 @@ class ModelState:
                     held[name] = value
         for parameter, grad in self._grads:
             parameter.grad = grad
+        for parameter in self._without_hooks:  # register_hook() leaves an empty dict
+            parameter._backward_hooks = None
         for tensor, numbers in self._numbers:
             tensor.data.copy_(numbers)  # .data: autograd need not know of it
         for set_state, state in self._random:

@@ -1,6 +1,7 @@
 """One run of a step: its loss, and the gradient of each parameter in the order of backward."""
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import torch
@@ -51,12 +52,10 @@ def run_step(
     if any(id(node.leaf) in replaced for node in nodes):
         raise ValueError("a Function gets a parameter that is not taken from its module")
     found: dict[str, torch.Tensor | None] = {}
-    handles = []
-    for each, parameter in parameters.items():
-        none = parameter._backward_hooks is None  # which register_hook() makes an empty dict
-        hook = parameter.register_hook(lambda _, each=each: found.setdefault(each))
-        handles.append((parameter, none, hook))
-    try:
+    with ExitStack() as undo:
+        for each, parameter in parameters.items():
+            handle = parameter.register_hook(lambda _, each=each: found.setdefault(each))
+            undo.callback(handle.remove)
         if any(node.is_reentrant_checkpoint for node in nodes):
             by_id = gradients_by_backward(loss, None)
             gradients = [by_id.get(id(parameter)) for parameter in parameters.values()]
@@ -65,11 +64,6 @@ def run_step(
                 (loss,), (torch.ones_like(loss),), False, False, tuple(parameters.values()),
                 allow_unreachable=True, accumulate_grad=False,
             )  # fmt: skip
-    finally:
-        for parameter, none, handle in handles:
-            handle.remove()
-            if none:
-                parameter._backward_hooks = None
     for each, gradient in zip(parameters, gradients, strict=True):
         found[each] = None if gradient is None else gradient.detach().to_dense()
     return StepRun(loss.detach(), found, any(map(is_compiled, nodes)), drawn)

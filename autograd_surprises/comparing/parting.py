@@ -185,9 +185,9 @@ def _arrives(gradient):
 def _no_gradient(runs, name, cause, places):
     """The same for a parameter that has a gradient in step a only: what the doctor says of b."""
     found = runs.do(_explained, 1, name, runs.model)
-    of_b = [(f"{label} in b", at) for label, at in found.places]
     if cause.slug in ("custom-backward", "kink") and found.status != "none":
-        return cause, [*places, *of_b]
+        return cause, places
+    of_b = [(f"{label} in b", at) for label, at in found.places]
     return Cause("none", f"in b its gradient is {found.status}: {found.sentence}"), of_b
 
 
