@@ -73,8 +73,7 @@ def compare_runs(a: dict, b: dict) -> Compared:
             f"size; how much of it is rounding is not known, because {unknown}"
         )
         return Compared(UNDECIDED, text, found, losses=about)
-    norms = next(_norms(*pair) for pair in pairs if pair[0]["name"] == first.name)
-    x, y = distinct_digits(*norms)
+    x, y = distinct_digits(*(each["gradient"]["norm"] for each in pairs[found.index(first)]))
     also = ((first.name, f"norm {x} in a, {y} in b; {first.in_words()}"), *_first_operation(a, b))
     return Compared(DIFFER, who_differs(beyond), found, first, about, also=also)
 
@@ -98,14 +97,10 @@ def _paired_parameters(a, b):
     return pairs
 
 
-def _norms(one, other):
-    return one["gradient"]["norm"], other["gradient"]["norm"]
-
-
 def _difference(one, other):
     """About how far apart the gradients of one parameter are, and how large rounding errors are."""
     apart = norm_of_difference(one["gradient"]["sums"], other["gradient"]["sums"])
-    norms = _norms(one, other)
+    norms = one["gradient"]["norm"], other["gradient"]["norm"]
     floor = max(one["rounding"], other["rounding"]) * max(norms)
     return ParameterDifference(one["name"], *map(Distance, (norms[0], apart, floor)))
 

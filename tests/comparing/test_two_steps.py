@@ -113,6 +113,14 @@ def test_a_sum_that_loses_digits_is_rounding_and_says_whose_error_is_larger():
     assert back.same and "b is nearer" in str(back)
 
 
+def test_a_gradient_that_is_only_rounding_errors_is_said_to_be():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.Linear(16, 4))
+    found = compare(lambda: error(model), lambda: flipped(model), model)
+    (noise,) = (each for each in found.parameters if each.is_rounding)
+    assert found.same and noise.name == "0.bias" and "0.bias is 0 but for" in str(found)
+
+
 def test_a_formula_that_loses_its_digits_is_not_called_the_same():
     model = network()
 
@@ -329,6 +337,18 @@ def test_a_hook():
 
     found = compare(lambda: error(model), hooked, model)
     assert found.cause == "hook" and found.first.name in ("0.weight", "0.bias")
+
+
+def test_a_hook_that_changes_elements_on_a_kink_is_no_other_convention():
+    layer = whole_layer()
+
+    def step(hooked):
+        y = F.leaky_relu(layer(WHOLE))
+        if hooked:
+            y.register_hook(lambda gradient: gradient * (1 + (y == 0)))
+        return y.sum()
+
+    assert compare(lambda: step(False), lambda: step(True), layer).cause == "hook"
 
 
 def test_a_path_more_to_a_parameter():
