@@ -15,7 +15,7 @@ from autograd_surprises.backward.same_graph import SameGraph
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.doctor.diagnosis import description, examine
 from autograd_surprises.doctor.errors import finding_of_error
-from autograd_surprises.doctor.first_steps import EARLY
+from autograd_surprises.doctor.first_steps import EARLY, fingerprints
 from autograd_surprises.doctor.interception import Interception
 from autograd_surprises.doctor.replicas import Replicas
 from autograd_surprises.doctor.report import Report
@@ -35,7 +35,7 @@ from autograd_surprises.recording.setup_lines import built_at
 from autograd_surprises.several_processes import alone, rank_and_size, why_not_alone
 from autograd_surprises.show.findings import listed
 from autograd_surprises.symptoms.finding import Finding
-from autograd_surprises.symptoms.untrained import ALL_FROZEN, Held
+from autograd_surprises.symptoms.untrained import ALL_FROZEN, NO_STEP, Held, Unused
 from autograd_surprises.symptoms.wrong import (
     CLIPPED_NOTHING,
     CLIPPED_WHILE_SCALED,
@@ -107,6 +107,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._scaled = False  # is there a GradScaler?
         self._clipped = False  # was clipping seen, of gradients other than 0?
         self._cleared: tuple[Where, set[int]] | None = None  # since backward: where, ids of what
+        self._unused: list[Where] = []  # where gradients were cleared before any step
+        self._before: dict[torch.Tensor, int | None] = {}  # fingerprints of what had these
         self._in_vain: tuple[Finding, set[int]] | None = None  # of others, and ids of whose
         self._unexamined = ""  # why the latest backward could not be examined
         self._bad = False  # was the latest loss or gradient not finite?
@@ -178,6 +180,9 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if self.reports and not (self._optimized or self._by_hand):
             why = " (a GradScaler skips those with inf or NaN)" if self._scaled else ""
             self._reports.notes.append(f"no step() of an optimizer was seen{why}")
+            if len(self._unused) > 1 and not self._scaled:
+                with self._careful():
+                    self._tell_that_nothing_moved()
 
     def abandon(self):
         self._reports.pending = []
@@ -269,8 +274,13 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         with self._careful():
             is_module = isinstance(owner, torch.nn.Module)
             parameters = list(owner.parameters()) if is_module else parameters_of(owner)
-            had = {id(p) for p, size in zip(parameters, norms(parameters), strict=True) if size}
-            self._cleared = (where_from(frame), had) if had else self._cleared
+            sizes = zip(parameters, norms(parameters), strict=True)
+            had = [parameter for parameter, size in sizes if size]
+            if had:
+                self._cleared = where_from(frame), ids_of(had)
+                self._unused.append(self._cleared[0])
+            if had and not (self._before or self._optimized):
+                self._before = dict(zip(had, fingerprints(had), strict=True))
 
     def _note_clearing(self, optimizer, parameters):
         """Was what backward() gave to these cleared before the step that has just been made?"""
@@ -279,6 +289,15 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             self._updates.cleared.pop(optimizer, None)
         else:
             self._updates.cleared[optimizer] = cleared
+
+    def _tell_that_nothing_moved(self):
+        """Their gradients were cleared again and again, and no step was made, not even by hand."""
+        held, before = list(self._before), list(self._before.values())
+        if None not in before and fingerprints(held) == before:
+            names = self._named(range(len(held)), held)
+            found = NO_STEP.finding(Unused(len(self._unused)))
+            places = (("cleared at", self._unused[-1]),)
+            self._tell("no step was made", found.about(names, "not trained", places))
 
     def _tell_of_clipping_in_vain(self, parameters):
         """The gradients that an optimizer is about to use came after the clipping, or beside it."""

@@ -109,6 +109,24 @@ CLEARED = Rule(
     "wrong.accumulated",
 )
 
+
+class Unused(NamedTuple):
+    """How many times gradients were cleared that no optimizer had used.
+
+    >>> NO_STEP.finding(Unused(3)).cause
+    'no-step'
+    """
+
+    times: int
+
+
+NO_STEP = Rule(
+    "no-step",
+    "zero_grad() cleared its gradients {times} times, no optimizer made a step, and its numbers "
+    "have not changed",
+    "call optimizer.step() after backward(): with parentheses",
+)
+
 HELD_FROZEN = Rule(
     "frozen/held",
     "frozen, though {optimizer} holds {count} such parameters",

@@ -523,6 +523,29 @@ def gradients_of_a_critic_cleared_before_the_step_of_the_generator():
         of_critic.zero_grad()
 
 
+def without_step(update):
+    model, x = network(4, 4, 1), torch.rand(8, 4)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        sgd.zero_grad()
+        model(x).square().mean().backward()
+        update(sgd)
+
+
+@bug("not trained", "no-step")
+def a_step_without_parentheses():
+    without_step(lambda sgd: sgd.step)
+
+
+@noted("no step() of an optimizer was seen")
+def steps_by_hand_beside_an_optimizer():
+    def update(sgd):
+        for p in sgd.param_groups[0]["params"]:
+            p.data -= 0.1 * p.grad
+
+    without_step(update)
+
+
 class Listed(nn.Module):
     """Its first layers are in lists of a list, as in https://github.com/pytorch/pytorch/issues/715"""
 
