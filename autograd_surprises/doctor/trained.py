@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 
 from autograd_surprises.recording.living import living
 from autograd_surprises.recording.setup_lines import stand_in
-from autograd_surprises.recording.stack import names_on_stack
+from autograd_surprises.recording.stack import held_tensors, names_on_stack
 
 WRAPPERS = {"OptimizedModule", "DataParallel", "DistributedDataParallel"}
 
@@ -54,7 +54,8 @@ def trained_by(
     used = [o for o in optimizers if known.intersection(map(id, parameters_of(o)))]
     others = [parameters_of(o) for o in optimizers if o not in used]
     if model is None:
-        model = _joined(_outermost(modules, known), frame)
+        held = {id(p) for o in optimizers for p in parameters_of(o)}
+        model = _joined(_registered(_outermost(modules, known), held), frame)
     own = set() if model is None else {id(p) for p in model.parameters()}
     mine = {id(p): p for o in used for p in parameters_of(o) if p.requires_grad}
     wrt = stand_in(list(mine.values()), used) if mine else model
@@ -144,6 +145,19 @@ def _outermost(modules, known):
             known = known - mine
             found.append(module)
     return found
+
+
+def _registered(tops, held):
+    """Without those that no optimizer holds and another keeps in a plain list, dict or object.
+
+    It should have registered them; as modules of their own, they would pass for its equals.
+    """
+    trained = [top for top in tops if not held.isdisjoint(map(id, top.parameters()))]
+    kept = set()
+    for top in trained if len(trained) < len(tops) else ():
+        with suppress(Exception):  # an object that cannot be inspected
+            kept.update(id(t) for _, t in held_tensors(top, ""))
+    return [t for t in tops if t in trained or kept.isdisjoint(map(id, t.parameters()))]
 
 
 def _joined(modules, frame):

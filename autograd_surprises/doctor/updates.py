@@ -12,9 +12,11 @@ from autograd_surprises.doctor.late_steps import LateSteps
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.rounded_updates import RoundedUpdates
 from autograd_surprises.doctor.trained import parameters_of, trained_by, waiting_scheduler
+from autograd_surprises.recording.places import Where
 from autograd_surprises.recording.setup_lines import built_at
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.untrained import (
+    CLEARED,
     HELD_FROZEN,
     HOLDS_FROZEN,
     NO_LOSS,
@@ -39,6 +41,7 @@ class Updates:
 
     model   the default: the modules that hold the parameters
     missed  reports of the latest losses, which did not reach what these optimizers hold
+    cleared  where zero_grad() cleared, before the latest step, what these were to use: ids
 
     >>> w = torch.ones(2, requires_grad=True)
     >>> sgd, updates = torch.optim.SGD([w], lr=0.1), Updates()
@@ -56,6 +59,7 @@ class Updates:
         # The optimizer may be gone at the end.
         self._so_far: dict[FirstSteps | RoundedUpdates, IdleOptimizer] = {}
         self.missed: WeakKeyDictionary[Optimizer, Report] = WeakKeyDictionary()
+        self.cleared: WeakKeyDictionary[Optimizer, tuple[Where, set[int]]] = WeakKeyDictionary()
 
     def before(self, optimizer: Optimizer) -> None:
         """Its step() is about to run."""
@@ -136,6 +140,11 @@ class Updates:
         if not first.steps:
             return [SKIPPED.finding().about(kind, "not trained")] if first.skipped else []
         missed = self.missed.pop(optimizer, None)
+        if optimizer in self.cleared:
+            where, ids = self.cleared[optimizer]
+            pairs = [(p, CLEARED.finding(Held(kind, len(ids)))) for p in held if id(p) in ids]
+            places = (("cleared at", where),)
+            return self._named(optimizer, pairs, "not trained", places)
         if first.unreached:
             found = [f for f in missed.findings if f.status == "none"] if missed else []
             if any(each.alarming for each in found):
@@ -152,7 +161,7 @@ class Updates:
             pairs += [(p, HELD_FROZEN.finding(Held(kind, len(frozen)))) for p in frozen]
         return self._named(optimizer, pairs, "none" if first.unreached else "not trained")
 
-    def _named(self, optimizer, pairs, status):
+    def _named(self, optimizer, pairs, status, places=()):
         if not pairs:
             return []
         model = trained_by(parameters_of(optimizer), None, self._model, optimizer).model
@@ -160,7 +169,10 @@ class Updates:
         for name, p in model.named_parameters(remove_duplicate=False) if model is not None else ():
             names[id(p)] = f"{names[id(p)]} = {name}" if id(p) in names else name
         built = (("the optimizer was built at", built_at(optimizer)),)
-        return [found.about(names.get(id(p), without_name(p)), status, built) for p, found in pairs]
+        places = (*places, *built)
+        return [
+            found.about(names.get(id(p), without_name(p)), status, places) for p, found in pairs
+        ]
 
 
 def called(name: str, named: dict[str, torch.Tensor]) -> str:

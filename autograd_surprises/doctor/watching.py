@@ -15,7 +15,7 @@ from autograd_surprises.backward.same_graph import SameGraph
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.doctor.diagnosis import description, examine
 from autograd_surprises.doctor.errors import finding_of_error
-from autograd_surprises.doctor.first_steps import EARLY
+from autograd_surprises.doctor.first_steps import EARLY, fingerprints
 from autograd_surprises.doctor.interception import Interception
 from autograd_surprises.doctor.replicas import Replicas
 from autograd_surprises.doctor.report import Report
@@ -29,14 +29,19 @@ from autograd_surprises.doctor.trained import (
 from autograd_surprises.doctor.updates import Updates
 from autograd_surprises.recording.forward_calls import is_finite
 from autograd_surprises.recording.history import History
-from autograd_surprises.recording.places import where_from
+from autograd_surprises.recording.places import Where, where_from
 from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.recording.setup_lines import built_at
 from autograd_surprises.several_processes import alone, rank_and_size, why_not_alone
 from autograd_surprises.show.findings import listed
 from autograd_surprises.symptoms.finding import Finding
-from autograd_surprises.symptoms.untrained import ALL_FROZEN, Held
-from autograd_surprises.symptoms.wrong import CLIPPED_WHILE_SCALED, Scaled
+from autograd_surprises.symptoms.untrained import ALL_FROZEN, NO_STEP, Held, Unused
+from autograd_surprises.symptoms.wrong import (
+    CLIPPED_NOTHING,
+    CLIPPED_WHILE_SCALED,
+    Scaled,
+    Unclipped,
+)
 
 WAIT = 10  # steps, at most, for the first loss of a second optimizer, before its first step
 BORROWED = "; not recorded, so the lines are those of an earlier step with the same graph"
@@ -100,7 +105,11 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._reaches = True  # does the latest loss reach what an optimizer holds?
         self._optimized = False  # did one make a step, perhaps within a backward?
         self._scaled = False  # is there a GradScaler?
-        self._clipped = False  # was clipping seen?
+        self._clipped = False  # was clipping seen, of gradients other than 0?
+        self._cleared: tuple[Where, set[int]] | None = None  # since backward: where, ids of what
+        self._unused: list[Where] = []  # where gradients were cleared before any step
+        self._before: dict[torch.Tensor, int | None] = {}  # fingerprints of what had these
+        self._in_vain: tuple[Finding, set[int]] | None = None  # of others, and ids of whose
         self._unexamined = ""  # why the latest backward could not be examined
         self._bad = False  # was the latest loss or gradient not finite?
         self._norms: WeakKeyDictionary = WeakKeyDictionary()  # by optimizer
@@ -171,6 +180,9 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if self.reports and not (self._optimized or self._by_hand):
             why = " (a GradScaler skips those with inf or NaN)" if self._scaled else ""
             self._reports.notes.append(f"no step() of an optimizer was seen{why}")
+            if len(self._unused) > 1 and not self._scaled:
+                with self._careful():
+                    self._tell_that_nothing_moved()
 
     def abandon(self):
         self._reports.pending = []
@@ -199,7 +211,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             self.processes = rank_and_size()
             self._reached_now = set()
         self._backwards += 1
-        self._unexamined = ""
+        self._unexamined, self._cleared = "", None
         self.loss = roots[0].detach()
         finite = self._finite = all(map(is_finite, roots))
         turned, self._bad = not finite and not self._bad, self._bad or not finite
@@ -239,21 +251,67 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             self._end_of_step({})
 
     def before_clipping(self, parameters, frame):
-        if not self._scaled or self._clipped:
+        if self._clipped:
             return
-        self._clipped = True
+        places = (("clipped at", where_from(frame)),)
         with self._careful():
-            scale = scale_of(parameters)
+            self._clipped = any(norms(parameters))
+            if not self._clipped:
+                why = Unclipped(bool(parameters))
+                found = CLIPPED_NOTHING.finding(why).about("gradients", "wrong", places)
+                self._in_vain = found, ids_of(parameters)
+                return
+            self._in_vain = None
+            scale = scale_of(parameters) if self._scaled else 1
             if scale > 1:
-                places = (("clipped at", where_from(frame)),)
                 found = CLIPPED_WHILE_SCALED.finding(Scaled(scale))
                 found = found.about("gradients", "wrong", places)
                 self._tell("the gradients were clipped while they were scaled", found)
+
+    def before_clearing(self, owner, frame):
+        if self._stepped or self.step > WAIT:
+            return
+        with self._careful():
+            is_module = isinstance(owner, torch.nn.Module)
+            parameters = list(owner.parameters()) if is_module else parameters_of(owner)
+            sizes = zip(parameters, norms(parameters), strict=True)
+            had = [parameter for parameter, size in sizes if size]
+            if had:
+                self._cleared = where_from(frame), ids_of(had)
+                self._unused.append(self._cleared[0])
+            if had and not (self._before or self._optimized):
+                self._before = dict(zip(had, fingerprints(had), strict=True))
+
+    def _note_clearing(self, optimizer, parameters):
+        """Was what backward() gave to these cleared before the step that has just been made?"""
+        cleared = self._cleared
+        if cleared is None or cleared[1].isdisjoint(ids_of(parameters)) or any(norms(parameters)):
+            self._updates.cleared.pop(optimizer, None)
+        else:
+            self._updates.cleared[optimizer] = cleared
+
+    def _tell_that_nothing_moved(self):
+        """Their gradients were cleared again and again, and no step was made, not even by hand."""
+        held, before = list(self._before), list(self._before.values())
+        if None not in before and fingerprints(held) == before:
+            names = self._named(range(len(held)), held)
+            found = NO_STEP.finding(Unused(len(self._unused)))
+            places = (("cleared at", self._unused[-1]),)
+            self._tell("no step was made", found.about(names, "not trained", places))
+
+    def _tell_of_clipping_in_vain(self, parameters):
+        """The gradients that an optimizer is about to use came after the clipping, or beside it."""
+        found, ids = self._in_vain
+        if any(norms([p for p in parameters if id(p) in ids or not ids])):
+            self._clipped, self._in_vain = True, None
+            self._tell("no gradient was clipped", found)
 
     def before_optimizer(self, optimizer):
         self._optimized = True
         if not self._busy and (self.optimizer is None or optimizer is self.optimizer):
             with self._careful():
+                if self._in_vain is not None:
+                    self._tell_of_clipping_in_vain(parameters_of(optimizer))
                 self._updates.before(optimizer)
                 if self.processes[1] > 1:
                     self.replicas.before(optimizer)
@@ -276,6 +334,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
                 suspects = self._look_at_gradients(self._norms[optimizer], optimizer, parameters)
         idle = None
         with self._careful():
+            if self._cleared is not None or optimizer in self._updates.cleared:
+                self._note_clearing(optimizer, parameters)
             idle = self._updates.after(optimizer)
             self.replicas.after(optimizer, self._names)
         if self._norms[optimizer] is not None:
@@ -367,12 +427,14 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         tensors += leaves
         named = {report.names[id(each)]: each for each in tensors if id(each) in report.names}
         self._names.update((id(tensor), name) for name, tensor in named.items())
+        unseen = {"optimizer", *(name for name, t in named.items() if id(t) not in ids)}
         findings = [
             found
             for found in report.findings
             if not (trained.scaled and finite and found.status in ("nan", "inf"))
             and not (source is None and found.cause == "forward-nonfinite")  # it saw no forward
-            and not (found.status == "not trained" and id(named.get(found.name, loss)) not in ids)
+            # A stand-in for several optimizers may hold what belongs to other models.
+            and not (found.status == "not trained" and found.name in unseen)
         ]
         self._reports.pending.append((replace(report, findings=tuple(findings)), named))
 

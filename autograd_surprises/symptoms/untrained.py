@@ -101,6 +101,32 @@ ALL_FROZEN = Rule(
     "none.frozen",
 )
 
+CLEARED = Rule(
+    "cleared-gradient",
+    "backward() gave it a gradient, and zero_grad() cleared this before {optimizer}.step(), which "
+    "found nothing to use",
+    "call zero_grad() before backward(), or after step()",
+    "wrong.accumulated",
+)
+
+
+class Unused(NamedTuple):
+    """How many times gradients were cleared that no optimizer had used.
+
+    >>> NO_STEP.finding(Unused(3)).cause
+    'no-step'
+    """
+
+    times: int
+
+
+NO_STEP = Rule(
+    "no-step",
+    "zero_grad() cleared its gradients {times} times, no optimizer made a step, and its numbers "
+    "have not changed",
+    "call optimizer.step() after backward(): with parentheses",
+)
+
 HELD_FROZEN = Rule(
     "frozen/held",
     "frozen, though {optimizer} holds {count} such parameters",
@@ -286,7 +312,7 @@ def not_trained(exam: Examination, targets: dict) -> list[Finding]:
     missing = {n: p for n, p in unheld if id(p) not in exam.held and _moves(exam, p)}
     strangers = [leaf for leaf in exam.leaves if id(leaf) not in known | exam.held]
     by_optimizers, by_modules = holders() if strangers or missing else (set(), set())
-    strangers = [leaf for leaf in strangers if id(leaf) not in by_optimizers]
+    strangers = [x for x in strangers if id(x) not in by_optimizers and not _is_data(exam, x)]
     found = [_stored(exam, leaf) or _made_in_forward(exam, leaf, by_modules) for leaf in strangers]
     found = [finding for finding in found if finding is not None]
     found.sort(key=lambda finding: finding.name)
@@ -329,6 +355,13 @@ def _moves(exam, parameter):
     """Does a gradient that is not 0 arrive at it?"""
     gradient = exam.backward.grads.get(id(parameter)) if exam.backward else None
     return gradient is not None and bool(gradient.size.nonzero)
+
+
+def _is_data(exam, leaf):
+    """Does it require a gradient for torch.autograd.grad(), as the points of a physical loss do?"""
+    states = exam.history.recorder.states(leaf)
+    calls = (call for state in states for call in exam.history.users.get(state, ()))
+    return not isinstance(leaf, nn.Parameter) and any(call.name == "grad" for call in calls)
 
 
 def _stored(exam, leaf):

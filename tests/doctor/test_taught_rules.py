@@ -41,7 +41,7 @@ TAUGHT = {
     "second.function": "constant-gradient",
     "second.history": "no-create-graph",
     "untrained.list": "unregistered/attribute",
-    "wrong.accumulated": "accumulated/held accumulated/used-twice",
+    "wrong.accumulated": "accumulated/held accumulated/used-twice cleared-gradient",
     "zero.rounded": "staircase",
     "zero.saturated": "saturated/tiny saturated/zero shrinks",
     "zero.start": "zero-factor/in-function zero-factor/in-places zero-factor/parameter",
