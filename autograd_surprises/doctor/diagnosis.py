@@ -76,7 +76,7 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recorder, frame) -> Repor
     _expect(optimizer, (torch.optim.Optimizer, type(None)), "optimizer", "a torch.optim.Optimizer")
     model = wrt if model is None and isinstance(wrt, nn.Module) else model
     _refuse_what_has_no_numbers(loss)
-    names, held = tensors_on_stack(frame)
+    names, held = tensors_on_stack(frame, recorder)
     if model is not None:
         names.update((id(p), name) for name, p in model.named_parameters())
     targets = _targets(wrt, names)

@@ -108,21 +108,21 @@ def _watched(original, active):
         if not (active and mine):
             return original(*args, **kwargs)
         watching = mine[-1]
-        given = signature.bind(*args, **kwargs)
-        roots = given.arguments[first]
+        alone = len(args) == 1 and not kwargs  # as nearly always: bind() is slow
+        given = {first: args[0]} if alone else signature.bind(*args, **kwargs).arguments
+        roots = given[first]
         if isinstance(roots, (torch.Tensor, GradientEdge)):
             roots = (roots,)
         else:  # an iterator can be read only once
-            roots = given.arguments[first] = tuple(roots)
-        args, kwargs = given.args, given.kwargs
+            roots = tuple(roots)
+            args, kwargs = ((roots, *args[1:]), kwargs) if args else ((), {**kwargs, first: roots})
         if any(isinstance(root, GradientEdge) for root in roots):  # whose value is not known
             return original(*args, **kwargs)
-        weights = given.arguments.get("gradient", given.arguments.get("grad_tensors"))
+        weights = given.get("gradient", given.get("grad_tensors"))
         if isinstance(weights, (list, tuple)) and len(weights) == 1:
             weights = weights[0]
         with _unseen():
-            inputs = given.arguments.get("inputs")
-            watching.before_backward(roots, weights, inputs, sys._getframe(1))
+            watching.before_backward(roots, weights, given.get("inputs"), sys._getframe(1))
         watching._busy = True
         try:
             result = backward(*args, **kwargs)  # for the others

@@ -63,9 +63,12 @@ class Updates:
 
     def before(self, optimizer: Optimizer) -> None:
         """Its step() is about to run."""
-        self._first.setdefault(optimizer, FirstSteps()).before(optimizer)
-        self._rounded.setdefault(optimizer, RoundedUpdates()).before(optimizer)
-        self._late.setdefault(optimizer, LateSteps()).before(optimizer)
+        if optimizer not in self._first:
+            self._first[optimizer] = FirstSteps()
+            self._rounded[optimizer] = RoundedUpdates()
+            self._late[optimizer] = LateSteps()
+        for steps in (self._first, self._rounded, self._late):
+            steps[optimizer].before(optimizer)
 
     def after(self, optimizer: Optimizer) -> IdleOptimizer | None:
         """Its step() is done: what it did not do, once that is certain."""

@@ -307,14 +307,19 @@ def not_trained(exam: Examination, targets: dict) -> list[Finding]:
     if exam.model is None:
         return []
     mine = dict(exam.model.named_parameters())
-    known = {id(tensor) for tensor in (*mine.values(), *targets.values())}
+    known = {id(tensor) for tensor in (*mine.values(), *targets.values())} | exam.held
     unheld = mine.items() if exam.optimizer is not None else ()
     missing = {n: p for n, p in unheld if id(p) not in exam.held and _moves(exam, p)}
-    strangers = [leaf for leaf in exam.leaves if id(leaf) not in known | exam.held]
-    by_optimizers, by_modules = holders() if strangers or missing else (set(), set())
-    strangers = [x for x in strangers if id(x) not in by_optimizers and not _is_data(exam, x)]
-    found = [_stored(exam, leaf) or _made_in_forward(exam, leaf, by_modules) for leaf in strangers]
-    found = [finding for finding in found if finding is not None]
+    strangers = [x for x in exam.leaves if id(x) not in known and not _is_data(exam, x)]
+    stored = _stored(exam, strangers)
+    found = {id(leaf): stored.get(id(leaf)) or _made_in_forward(exam, leaf) for leaf in strangers}
+    found = {key: finding for key, finding in found.items() if finding is not None}
+    by_optimizers, by_modules = holders() if found or missing else (set(), set())
+    found = [
+        finding
+        for key, finding in found.items()
+        if key not in by_optimizers and (key in stored or key not in by_modules)
+    ]
     found.sort(key=lambda finding: finding.name)
     if exam.optimizer is None:
         return found
@@ -364,18 +369,21 @@ def _is_data(exam, leaf):
     return not isinstance(leaf, nn.Parameter) and any(call.name == "grad" for call in calls)
 
 
-def _stored(exam, leaf):
-    """A leaf that is not a parameter of the model, but is in one of its attributes."""
-    made = ("made at", exam.history.made_at(leaf))
-    for name, module in exam.model.named_modules():
+def _stored(exam, leaves):
+    """Those of these leaves that attributes of the model hold: what to say of each, by id."""
+    found, wanted = {}, {id(leaf) for leaf in leaves}
+    for name, module in exam.model.named_modules() if wanted else ():
         for attribute, value in vars(module).items():
             for path, tensor in () if attribute in REGISTERED else held_tensors(value, attribute):
-                if tensor is leaf or _source(tensor) is leaf:
-                    rule = UNREGISTERED if tensor is leaf else UNREGISTERED_RESULT
+                rule = UNREGISTERED if id(tensor) in wanted else UNREGISTERED_RESULT
+                leaf = tensor if id(tensor) in wanted else _source(tensor)
+                if id(leaf) in wanted:
+                    wanted.remove(id(leaf))
                     path = f"{name}.{path}" if name else path
+                    made = ("made at", exam.history.made_at(leaf))
                     places = ("stored at", stored_at(module, attribute)), made
-                    return rule.finding().about(path, "not trained", places)
-    return None
+                    found[id(leaf)] = rule.finding().about(path, "not trained", places)
+    return found
 
 
 def _source(tensor):
@@ -384,11 +392,9 @@ def _source(tensor):
     return last and leaf_of(last)
 
 
-def _made_in_forward(exam, leaf, by_modules):
-    """A recorded Parameter that no module, no optimizer and no variable of the user holds."""
+def _made_in_forward(exam, leaf):
+    """A recorded Parameter that no variable of the user holds."""
     made = exam.history.made_at(leaf)
     if made is None or not isinstance(leaf, nn.Parameter) or id(leaf) in exam.names:
-        return None
-    if id(leaf) in by_modules:
         return None
     return MADE_IN_FORWARD.finding().about(exam.name(leaf), "not trained", (("made at", made),))
