@@ -16,9 +16,9 @@ from autograd_surprises.symptoms.rule import Rule
 
 DESCRIPTION = """\
 Say what a message of PyTorch, a traceback or a question about gradients is about: what it means,
-what helps, and which section of the lessons shows it. The id of a message or of a rule of the
-doctor, which a report names, is explained, too: zero-factor/number. Without a text, it is read
-from stdin.
+what helps and, for most, which section of the lessons shows it. The id of a message or of a rule
+of the doctor, which a report names, is explained, too: zero-factor/number. Without a text, it is
+read from stdin.
 """
 WIDTH = 96
 ID = r"[\w-]+/[\w-]+"
