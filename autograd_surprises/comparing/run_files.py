@@ -28,7 +28,12 @@ def read_run(file: str | Path) -> dict:
     except OSError as error:
         raise ValueError(f"cannot read {file}: {error.strerror}") from error
     except ValueError as error:
-        raise ValueError(f"{file} is no recorded run: it holds no JSON") from error
+        record = f"compare --record {Path(file).with_suffix('.json')} {file}"
+        remedy = f": record it first: python -m autograd_surprises {record}"
+        raise ValueError(
+            f"{file} is no recorded run: it holds no JSON"
+            + (remedy if Path(file).suffix == ".py" else "")
+        ) from error
     if not isinstance(run, dict) or run.get("format") != FORMAT:
         raise ValueError(
             f"{file} is no run recorded by this version: python -m autograd_surprises compare "
@@ -69,8 +74,8 @@ def compare_runs(a: dict, b: dict) -> Compared:
     first, unknown = beyond[0], a["unknown"] or b["unknown"]
     if unknown:
         text = (
-            f"the gradient of {first.name} differs by about {first.share(first.apart)} of its "
-            f"size; how much of it is rounding is not known, because {unknown}"
+            f"the gradient of {first.name} differs by about {first.share(first.apart)} times "
+            f"its size; how much of it is rounding is not known, because {unknown}"
         )
         return Compared(UNDECIDED, text, found, losses=about)
     x, y = distinct_digits(*(each["gradient"]["norm"] for each in pairs[found.index(first)]))
@@ -99,7 +104,7 @@ def _paired_parameters(a, b):
 
 def _difference(one, other):
     """About how far apart the gradients of one parameter are, and how large rounding errors are."""
-    apart = norm_of_difference(one["gradient"]["sums"], other["gradient"]["sums"])
+    apart = _apart(one["gradient"], other["gradient"])
     norms = one["gradient"]["norm"], other["gradient"]["norm"]
     floor = max(one["rounding"], other["rounding"]) * max(norms)
     return ParameterDifference(one["name"], *map(Distance, (norms[0], apart, floor)))
@@ -119,8 +124,14 @@ def _relative(a, b):
     """How far two tensors are apart, as a share of the first."""
     if a["shape"] != b["shape"]:
         return float("inf")
-    apart = norm_of_difference(a["sums"], b["sums"])
+    apart = _apart(a, b)
     return apart / a["norm"] if a["norm"] else apart
+
+
+def _apart(a, b):
+    """About how far two tensors are apart: no less and no more than their norms allow."""
+    estimate, norms = norm_of_difference(a["sums"], b["sums"]), (a["norm"], b["norm"])
+    return min(max(estimate, max(norms) - min(norms)), sum(norms))
 
 
 def _first_operation(a, b) -> list[Sentence]:

@@ -128,6 +128,18 @@ def test_the_size_of_a_difference_is_estimated(folder, capsys):
         assert found == pytest.approx(gradient["norm"], rel=0.7, abs=1e-6)
 
 
+def test_the_estimate_is_one_that_the_norms_allow(folder, capsys):
+    a, b = (read_run(record(capsys, *words)) for words in (("a.json",), ("b.json", "twice")))
+    norms = {each["name"]: each["gradient"]["norm"] for each in a["parameters"]}
+    for each in compare_runs(a, b).parameters:
+        assert norms[each.name] * 0.999 <= each.apart.norm <= norms[each.name] * 3.001, each.name
+
+
+def test_a_script_is_recorded_first(folder, capsys):
+    code, _, err = command(capsys, "train.py", "train.py")
+    assert code == 2 and "compare --record train.json train.py" in err
+
+
 def test_another_version_is_said(folder, capsys):
     a, b = record(capsys, "a.json"), record(capsys, "b.json")
     changed = json.loads((folder / b).read_text())
