@@ -548,7 +548,7 @@ def denoising_diffusion():
 
 
 @healthy("torch", "https://github.com/chrischute/real-nvp/blob/master/models/real_nvp/real_nvp.py")
-def real_nvp():
+def affine_couplings():
     class Coupling(nn.Module):
         def __init__(self, mask):
             super().__init__()
@@ -655,7 +655,7 @@ def orthogonal_and_symmetric_weights():
     "https://github.com/fungtion/DANN/blob/master/models/functions.py",
     normal=[("ok", "own-function")],
 )
-def domain_adversarial():
+def reversed_domain_gradient():
     class Reversed(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x, alpha):
@@ -728,7 +728,7 @@ def dino():
 
 
 @healthy("torch", "https://github.com/facebookresearch/vicreg/blob/main/main_vicreg.py")
-def vicreg():
+def variance_and_covariance():
     backbone = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(True), nn.Linear(16, 6))
     with torch.no_grad():
         backbone[3].weight[:3] *= 8  # the hinge of these is not active
