@@ -14,7 +14,7 @@ from autograd_surprises.doctor.watching import watch
 from autograd_surprises.ranks import file_of_rank, of_other_ranks
 from autograd_surprises.report_card import terminal
 from autograd_surprises.report_files import cannot_write, said_by_rank, write_html, write_json
-from autograd_surprises.script import add_script, chosen_script, exit_code
+from autograd_surprises.script import add_script, add_steps, chosen_script, exit_code
 from autograd_surprises.several_processes import is_spread, rank_and_size
 
 OPTIONS = ("--steps", "--stop", "--json", "--html")
@@ -51,6 +51,7 @@ def arguments() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add_script(parser)
+    add_steps(parser)
     parser.add_argument("--version", action="version", version=f"autograd-surprises {__version__}")
     parser.add_argument(
         "--stop", action="store_true", help=f"stop at the first alarm, with exit code {STOPPED}"

@@ -1,8 +1,11 @@
 """python -m autograd_surprises explain: what a message or a traceback means, in the terminal."""
 
 import argparse
+import os
+import re
 import sys
 import textwrap
+from difflib import get_close_matches
 
 from autograd_surprises.messages.lesson_sections import Section
 from autograd_surprises.messages.queries import Answer, documents, find
@@ -13,11 +16,14 @@ from autograd_surprises.symptoms.rule import Rule
 
 DESCRIPTION = """\
 Say what a message of PyTorch, a traceback or a question about gradients is about: what it means,
-what helps, and which section of the lessons shows it. The id of a message or of a rule of the
-doctor, which a report names, is explained, too: zero-factor/number. Without a text, it is read
-from stdin.
+what helps and, for most, which section of the lessons shows it. The id of a message or of a rule
+of the doctor, which a report names, is explained, too: zero-factor/number. Without a text, it is
+read from stdin.
 """
 WIDTH = 96
+ID = r"[\w-]+/[\w-]+"
+NO_RULE = "There is no rule {id}; the nearest is {nearest}."
+ALIKE = 0.75  # a slip of an id, and not two words of a question
 
 
 def main(words: list[str]) -> int:
@@ -33,16 +39,32 @@ def main(words: list[str]) -> int:
         asked = sys.stdin.read()
     if not asked.strip():
         parser.error("which message? For example: explain \"No module named 'pytorch'\"")
-    id = asked.strip()
-    rule = all_rules().get(id)
+    said, has_answer = _with_id(asked.strip()), True
+    if not said and os.path.isfile(asked):
+        parser.error(f"{asked} is a file: {parser.prog} < {asked}")
+    if not said:
+        said, has_answer = _searched(asked.strip())
+    try:
+        print(said, flush=True)
+    except BrokenPipeError:  # `| head` has enough; Python would complain again when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return int(not has_answer)
+
+
+def _with_id(id):
+    """The rule and the message of this id, or ""."""
     named = tuple(each for each in documents() if getattr(each, "id", "") == id)
-    answer = Answer(named) if named else find(asked)
-    has_answer = bool(answer.found) and not answer.is_guess
-    texts = [text_of_rule(rule)] if rule else []
-    if has_answer or not rule:  # an id may also be a word of a question: dropout, copy
-        texts.append(text_of(answer))
-    print("\n\n".join(texts))
-    return int(not rule and not has_answer)
+    texts = [text_of_rule(all_rules()[id])] if id in all_rules() else []
+    return "\n\n".join([*texts, *([text_of(Answer(named))] if named else [])])
+
+
+def _searched(asked):
+    """(what is found, whether it is more than a guess)."""
+    nearest = get_close_matches(asked, all_rules(), 1, ALIKE) if re.fullmatch(ID, asked) else []
+    if nearest:
+        return NO_RULE.format(id=asked, nearest=nearest[0]), False
+    answer = find(asked)
+    return text_of(answer), bool(answer.found) and not answer.is_guess
 
 
 def text_of(answer: Answer) -> str:

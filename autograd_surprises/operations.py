@@ -5,6 +5,7 @@ Further below: what is known about calls of torch by the name that they have in 
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 
 @dataclass(frozen=True)
@@ -258,6 +259,7 @@ def traits_of(kind: str) -> Traits:
     return KINDS.get(kind) or CALLS.get(kind, _NOTHING)
 
 
+@cache
 def is_one_of(kind: str, names: str) -> bool:
     """Has a kind of node one of these traits, or is it one of these kinds?
 

@@ -14,12 +14,16 @@ HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def add_script(parser: argparse.ArgumentParser) -> None:
-    """Add what names a script or a module, its arguments, and the steps to examine."""
+    """Add what names a script or a module, and its arguments."""
     parser.add_argument("script", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     parser.add_argument(
         "-m", dest="module", nargs=argparse.REMAINDER,
         help="run a module, as python -m does; its arguments follow",
     )  # fmt: skip
+
+
+def add_steps(parser: argparse.ArgumentParser) -> None:
+    """Add the steps to examine."""
     parser.add_argument(
         "--steps", type=_steps, default=(1,), metavar="1,100",
         help="numbers of the steps to examine in any case (default: 1)",
@@ -44,7 +48,7 @@ def chosen_script(
     """run_script or run_module, and what to give it; an error of the parser if there is none."""
     target = options.module or options.script
     if not target:
-        parser.error(f"which script? For example: {parser.prog} train.py")
+        parser.error("which script? Give its file, such as train.py, or -m and its module")
     if not options.module and not os.path.isfile(target[0]):
         parser.error(f"there is no file {target[0]}")
     return run_module if options.module else run_script, target

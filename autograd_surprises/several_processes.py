@@ -46,7 +46,7 @@ def is_spread(tensor: torch.Tensor) -> bool:
     >>> is_spread(torch.ones(2))
     False
     """
-    return isinstance(tensor, _dtensor())
+    return type(tensor) is not torch.Tensor and isinstance(tensor, _dtensor())
 
 
 def _dtensor():

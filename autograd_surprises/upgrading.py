@@ -8,7 +8,7 @@ from autograd_surprises.atlas.upgrade import UpgradeReport, compared, examine_st
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.doctor.interception import Interception
 from autograd_surprises.recording.recorder import Recorder
-from autograd_surprises.script import add_script, chosen_script, exit_code
+from autograd_surprises.script import add_script, add_steps, chosen_script, exit_code
 from autograd_surprises.several_processes import alone, rank_and_size
 
 SAME, CHANGES, UNKNOWN = 0, 1, 2  # exit codes
@@ -127,6 +127,7 @@ def main(words: list[str]) -> int:
         allow_abbrev=False,
     )
     add_script(parser)
+    add_steps(parser)
     parser.add_argument(
         "--from", dest="old", metavar="2.13", help="a torch version (default: the installed one)"
     )

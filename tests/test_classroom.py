@@ -76,10 +76,11 @@ def test_a_sheet_shows_task_and_hints_before_a_cell_runs(handed_out):
 
 def test_a_sheet_does_not_offer_a_solution(handed_out):
     pairs, _ = handed_out
-    for name, (_, written) in pairs.items():
-        text = "\n".join(cell.source for cell in written.cells)
+    for name, (ours, written) in pairs.items():
+        before, text = ("\n".join(c.source for c in each.cells) for each in (ours, written))
         assert not re.search(r"# Solution|folded solution|solution is folded", text), name
-    assert "read what `check` says." in text  # the sentence before stays
+        for beside in ("read what `check` says.", "<span", "</span>"):
+            assert text.count(beside) == before.count(beside), (name, beside)
 
 
 def test_links_between_sheets_arrive(handed_out):

@@ -1,6 +1,7 @@
 """python -m autograd_surprises explain: messages, tracebacks, questions, and what nobody knows."""
 
 import io
+import os
 import re
 
 import pytest
@@ -29,11 +30,19 @@ def test_a_traceback_on_stdin_is_explained(capsys, monkeypatch):
     assert capsys.readouterr().out.startswith(SAID)
 
 
-def test_a_rule_is_explained_by_its_id(capsys):
-    assert main(["explain", "zero-factor/number"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert said.startswith("zero-factor/number the gradient is multiplied by the other factor of …")
-    assert f"What helps: {all_rules()['zero-factor/number'].fix}" in said
+def test_a_rule_is_explained_by_its_id_alone(capsys):
+    for name, rule in all_rules().items():
+        if "/" in name:
+            assert main(["explain", name]) == 0
+            assert capsys.readouterr().out == f"{text_of_rule(rule)}\n"
+
+
+def test_a_slip_in_an_id_names_the_nearest_and_fails(capsys):
+    assert main(["explain", "zero-factr/number"]) == 1
+    said = capsys.readouterr().out
+    assert "no rule zero-factr/number" in said and "zero-factor/number" in said
+    main(["explain", "train/eval"])  # two words
+    assert "no rule" not in capsys.readouterr().out
 
 
 def test_each_rule_is_explained_without_the_facts_of_a_step():
@@ -43,10 +52,11 @@ def test_each_rule_is_explained_without_the_facts_of_a_step():
         assert not any(line.strip(" …") == "" for line in lines), name
 
 
-def test_an_id_that_is_also_a_word_of_a_question_finds_both(capsys):
-    assert main(["explain", "staircase"]) == 0
-    first, *others = capsys.readouterr().out.split("\n\n")
-    assert first == text_of_rule(all_rules()["staircase"]) and others
+def test_an_id_of_a_rule_and_of_a_message_finds_both_and_nothing_else(capsys):
+    assert main(["explain", "straight-through"]) == 0
+    rule, question = capsys.readouterr().out.split("\n\n")
+    assert rule == text_of_rule(all_rules()["straight-through"])
+    assert question.startswith("How do I write a straight-through estimator?")
 
 
 def test_a_question_finds_sections(capsys):
@@ -60,6 +70,28 @@ def test_a_guess_and_nothing_say_so_and_fail(capsys):
     assert "as a guess" in capsys.readouterr().out.splitlines()[0]
     assert main(["explain", "0"]) == 1
     assert capsys.readouterr().out.startswith("Nothing found")
+
+
+def test_a_message_about_something_else_is_not_asked_for_once_more(capsys):
+    main(["explain", "KeyError: 'epoch'"])
+    said = capsys.readouterr().out
+    assert said.startswith("Nothing found") and "traceback" not in said
+
+
+def test_a_reader_who_has_enough_ends_it_quietly(monkeypatch):
+    end, start = os.pipe()
+    os.close(end)  # as head does
+    with open(start, "w") as stdout:
+        monkeypatch.setattr("sys.stdout", stdout)
+        assert main(["explain", SAID]) == 0
+
+
+def test_a_file_is_read_from_stdin(tmp_path, capsys):
+    file = tmp_path / "error.txt"
+    file.write_text(SAID)
+    with pytest.raises(SystemExit):
+        main(["explain", str(file)])
+    assert f"explain < {file}" in capsys.readouterr().err
 
 
 class Keyboard(io.StringIO):

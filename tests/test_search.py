@@ -100,6 +100,7 @@ def test_what_nobody_wrote_about_is_a_guess_and_its_words_are_named():
     bread = find("how do I bake some bread?")
     assert bread.is_guess and "bake" in bread.unknown and "bake" in bread.verdict
     assert find("0").verdict == queries.NOTHING_FOUND
+    assert find("KeyError: 'epoch'").verdict == queries.UNKNOWN_ERROR
 
 
 def test_a_whole_message_comes_before_half_of_another():

@@ -10,6 +10,8 @@ import torch
 
 from autograd_surprises.backward.steps import GradientSize
 
+CORNER = 32  # elements along each dimension
+
 
 @dataclass(frozen=True)
 class Arrived:
@@ -43,10 +45,11 @@ def arrived_at(
 
 def _times_in(old, gradient):
     """How many times backward() has added this gradient to .grad, from 2 to 100; else None."""
-    corner = (slice(32),) * gradient.dim()  # nearly always decides
-    if _times(old[corner], gradient[corner]) is None:
-        return None
-    return _times(old, gradient) or None
+    corner = (slice(CORNER),) * gradient.dim()  # nearly always decides
+    times = _times(old[corner], gradient[corner])
+    if times is not None and max(gradient.shape, default=0) > CORNER:
+        times = _times(old, gradient)
+    return times or None
 
 
 def _times(old, gradient):

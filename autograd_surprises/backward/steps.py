@@ -91,7 +91,7 @@ class BackwardStep:
         """The kind as it is written in Python: log_softmax."""
         return readable(self.kind)
 
-    @property
+    @cached_property
     def own(self) -> type | None:
         """The class of a torch.autograd.Function written in Python."""
         return getattr(self.node, "_forward_cls", None)
@@ -183,9 +183,11 @@ def parts_of(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
     >>> [len(part) for part in parts_of(torch.ones(600, 500).t())]
     [131072, 131072, 37856]
     """
+    most = 2**17 if tensor.is_cpu else 2**24  # up to which float32 counts exactly
+    if tensor.numel() <= most and tensor.is_contiguous():
+        return (tensor,)
     dims = sorted(range(tensor.dim()), key=lambda dim: -tensor.stride(dim))
-    # float32 counts exactly up to 2**24
-    return tensor.permute(dims).reshape(-1).split(2**17 if tensor.is_cpu else 2**24)
+    return tensor.permute(dims).reshape(-1).split(most)
 
 
 def size_of(gradient: torch.Tensor) -> GradientSize:
@@ -202,7 +204,8 @@ def size_of(gradient: torch.Tensor) -> GradientSize:
     for part in parts_of(gradient):  # vector_norm(gradient, 1) and count_nonzero are not vectorised
         sizes = part.abs()
         l1 += float(sizes.sum(dtype=wide))
-        nonzero += int(sizes.ne_(0).sum(dtype=wide))
+        few = part.numel() < 5000  # then a call takes longer than what it does
+        nonzero += int(sizes.count_nonzero() if few else sizes.ne_(0).sum(dtype=wide))
     size = GradientSize(gradient.numel(), nonzero, l1)
     if math.isfinite(l1):
         return size

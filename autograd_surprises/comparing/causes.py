@@ -14,15 +14,12 @@ from autograd_surprises.show.findings import listed
 class Cause(NamedTuple):
     """A slug, or "" if the reason is not known, and the reason in words.
 
-    >>> Cause("", "") == UNKNOWN
-    True
+    >>> Cause().slug
+    ''
     """
 
-    slug: str
-    sentence: str
-
-
-UNKNOWN = Cause("", "")
+    slug: str = ""
+    sentence: str = ""
 
 
 def cause_of(found: FirstOperation, inputs: Mapping[int, torch.Tensor]) -> Cause:
@@ -40,21 +37,14 @@ def cause_of(found: FirstOperation, inputs: Mapping[int, torch.Tensor]) -> Cause
 
 def _custom(found):
     """Is a Function of the user's in one of both only, or another one, and no other with it?"""
-    for steps in (found.in_a, found.in_b):
-        if any(step.is_users for step in steps) and any(map(_computes, steps)):
-            return None
-    mine, theirs = (
-        {step.own: step.own_name for step in steps if step.is_users}
-        for steps in (found.in_a, found.in_b)
-    )
-    if mine.keys() == theirs.keys():
+    both = found.in_a, found.in_b
+    own = [{step.own: step.own_name for step in steps if step.is_users} for steps in both]
+    if own[0].keys() == own[1].keys():
         return None
-    only_a, only_b = (", ".join(names.values()) for names in (mine, theirs))
-    if not theirs:
-        return Cause("custom-backward", f"step b does without the custom backward of {only_a}")
-    if not mine:
-        return Cause("custom-backward", f"step b has a custom backward that a has not: {only_b}")
-    return Cause("custom-backward", f"the custom backward is that of {only_a} in a, {only_b} in b")
+    if any(names and any(map(_computes, steps)) for names, steps in zip(own, both, strict=True)):
+        return None
+    in_a, in_b = (", ".join(names.values()) or "none" for names in own)
+    return Cause("custom-backward", f"a custom backward: {in_a} in a, {in_b} in b")
 
 
 def _computes(step):
@@ -62,42 +52,39 @@ def _computes(step):
     return not step.is_users and not traits_of(step.kind).arranges
 
 
-# Where an operation has a kink: for the input x of a node, and what it keeps, numbers equal to x.
-KINKS: dict[str, Callable[[torch.Tensor, dict], list]] = {
-    "Clamp": lambda x, kept: [kept.get("min"), kept.get("max")],
-    "ClampMin": lambda x, kept: [kept.get("min")],
-    "ClampMax": lambda x, kept: [kept.get("max")],
-    "Hardtanh": lambda x, kept: [kept.get("min_val"), kept.get("max_val")],
-    "Threshold": lambda x, kept: [kept.get("threshold")],
-    "Maximum": lambda x, kept: [kept.get("other")],
-    "Minimum": lambda x, kept: [kept.get("other")],
-    "Relu": lambda x, kept: [0.0],
-    "LeakyRelu": lambda x, kept: [0.0],
-    "Abs": lambda x, kept: [0.0],
-    "Hardsigmoid": lambda x, kept: [-3.0, 3.0],
-    "Hardswish": lambda x, kept: [-3.0, 3.0],
+# Where an operation has a kink: for what its node keeps, numbers that are equal to its input.
+KINKS: dict[str, Callable[[dict], list]] = {
+    "Clamp": lambda kept: [kept.get("min"), kept.get("max")],
+    "ClampMin": lambda kept: [kept.get("min")],
+    "ClampMax": lambda kept: [kept.get("max")],
+    "Hardtanh": lambda kept: [kept.get("min_val"), kept.get("max_val")],
+    "Threshold": lambda kept: [kept.get("threshold")],
+    "Maximum": lambda kept: [kept.get("other")],
+    "Minimum": lambda kept: [kept.get("other")],
+    **dict.fromkeys(("Relu", "LeakyRelu", "Abs"), lambda kept: [0.0]),
+    **dict.fromkeys(("Hardsigmoid", "Hardswish"), lambda kept: [-3.0, 3.0]),
 }
-EXTREMES = {"Max", "Min", "Amax", "Amin"}  # of all elements, or along dimensions
+# Of all elements, or along dimensions.
+EXTREMES = {"Max": torch.amax, "Amax": torch.amax, "Min": torch.amin, "Amin": torch.amin}
 TIES = {*EXTREMES, "Maximum", "Minimum"}
 
 
 def _at_kink(found, inputs):
     """Do the elements that differ all lie on a kink of an operation of one of both?"""
     mine, theirs, floor = found.after
-    if found.kind == "shape" or (mine is None and theirs is None):
+    if found.kind in ("shape", "hook") or (mine is None and theirs is None):
         return None
     differ = difference(mine, theirs).abs() > TIMES * floor.largest
-    count = int(differ.sum())
     for step in (*found.in_a, *found.in_b):
         kink = _kink(step, inputs)
-        if kink is None or kink.shape != differ.shape or not count:
+        if kink is None or kink.shape != differ.shape or not differ.any():
             continue
-        if not bool((differ & ~kink).any()):
+        if not (differ & ~kink).any():
             where = "in a tie" if step.kind in TIES else "on the kink"
             return Cause(
                 "kink",
-                f"{count} of {differ.numel()} elements differ, and each lies exactly {where} of "
-                f"{step.operation}, where a and b follow other conventions",
+                f"{int(differ.sum())} of {differ.numel()} elements differ, and each lies exactly "
+                f"{where} of {step.operation}, where a and b follow other conventions",
             )
     return None
 
@@ -108,36 +95,34 @@ def _kink(step, inputs):
     x = inputs.get(step.node._sequence_nr(), kept.get("self"))
     if not isinstance(x, torch.Tensor):
         return None
-    if step.kind in EXTREMES and isinstance(kept.get("result"), torch.Tensor):
+    if step.kind in EXTREMES:
+        # torch shows -1 as 2**64 - 1
         dims = [dim - 2**64 if dim >= 2**63 else dim for dim in kept.get("dim", ())]
-        largest = kept["result"]
-        if not kept.get("keepdim", True):
-            for dim in sorted(dim % x.dim() for dim in dims):
-                largest = largest.unsqueeze(dim)
-        equal = x == largest
-        return equal & ((equal.sum(dims, keepdim=True) if dims else equal.sum()) > 1)
-    points = KINKS[step.kind](x, kept) if step.kind in KINKS else []
+        is_extreme = x == EXTREMES[step.kind](x, dims, keepdim=True)
+        return is_extreme & (is_extreme.sum(dims, keepdim=True) > 1)
+    points = KINKS[step.kind](kept) if step.kind in KINKS else []
     masks = [x == point for point in points if point is not None]
     return torch.stack(masks).any(0) if masks else None
 
 
 def _by_kind(found):
-    (mine, theirs, _), step = found.after, found.in_a[:1]
+    mine, theirs, _ = found.after
+    name = found.in_a[0].operation if found.in_a else ""
     if found.kind == "hook":
-        return Cause("hook", "the operations do the same: a hook changed the gradient behind them")
+        return Cause("hook", "a hook changed the gradient that arrives here")
     if found.kind == "shape":
         shapes = f"{tuple(mine.shape)} in a and {tuple(theirs.shape)} in b"
-        return Cause("shape", f"the result of {step[0].operation} has the shape {shapes}")
-    if found.kind == "operation" and step[0].own is None:
+        return Cause("shape", f"the result of {name} has the shape {shapes}")
+    if found.kind == "operation" and found.in_a[0].own is None:
         return Cause(
             "forward",
-            f"the same gradient arrives at {step[0].operation} in both, and another one leaves, so "
-            "the forward pass gave it other numbers or arguments",
+            f"the same gradient arrives at {name} in both, and another one leaves, so the forward "
+            "pass gave it other numbers or arguments",
         )
     if found.kind == "graph":
-        names = [
+        in_a, in_b = (
             listed([each.operation for each in steps], most=6) or "nothing"
             for steps in (found.in_a, found.in_b)
-        ]
-        return Cause("operations", f"other operations: {names[0]} in a, {names[1]} in b")
-    return UNKNOWN
+        )
+        return Cause("operations", f"other operations: {in_a} in a, {in_b} in b")
+    return Cause()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import html
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from autograd_surprises.comparing.distance import NOTHING, TIMES, Distance
 from autograd_surprises.numerics import few_digits
 from autograd_surprises.recording.places import Where
 from autograd_surprises.show.badge import Badge
 from autograd_surprises.show.colours import GREEN, GREY, RED
-from autograd_surprises.show.findings import Sentence, finding_html, findings_text
+from autograd_surprises.show.findings import Sentence, finding_html, findings_text, listed
 
 SAME, DIFFER, UNDECIDED = "same", "differ", "undecided"
 COLOURS = {SAME: GREEN, DIFFER: RED, UNDECIDED: GREY}
@@ -28,11 +29,8 @@ class ParameterDifference:
     digit    what rounding each of its numbers once may change
     error_a, error_b  how far they are from that of step a in float64; None if that is not known
     exact    how far both are apart in float64; None if that is not known
-    place    index of the element that differs most
-    number_a, number_b  there
 
-    >>> one, none = Distance(1.0, 1.0), Distance(0.0, 0.0)
-    >>> ParameterDifference("w", one, one, none, none, None, None, None, (0,), 1.0, 2.0).differs
+    >>> ParameterDifference("w", Distance(1.0), Distance(1.0), Distance(0.1)).differs
     True
     """
 
@@ -40,21 +38,16 @@ class ParameterDifference:
     size: Distance
     apart: Distance
     floor: Distance
-    digit: Distance
-    error_a: Distance | None
-    error_b: Distance | None
-    exact: Distance | None
-    place: tuple[int, ...]
-    number_a: float | None
-    number_b: float | None
+    digit: Distance = NOTHING
+    error_a: Distance | None = None
+    error_b: Distance | None = None
+    exact: Distance | None = None
 
     @property
     def differs(self) -> bool:
         """By more than rounding, or in float64 by more than the last digit of their own dtype?"""
-        beyond = self.apart.beyond(self.floor)
-        if self.exact is not None:
-            beyond = beyond or self.exact.beyond(self.digit)
-        return self.apart != NOTHING and beyond
+        in_float64 = self.exact is not None and self.exact.beyond(self.digit)
+        return self.apart.norm > 0 and (in_float64 or self.apart.beyond(self.floor))
 
     @property
     def is_rounding(self) -> bool:
@@ -76,11 +69,16 @@ class ParameterDifference:
         a, b = self.error_a.norm, self.error_b.norm
         return "a" if b > TIMES * a else "b" if a > TIMES * b else ""
 
-    def relative(self, distance: Distance | None) -> float:
-        """A distance as a share of the gradient of a."""
-        if distance is None:
-            return float("nan")
+    def share(self, distance: Distance) -> str:
+        """A distance as a share of the gradient of a, in words."""
+        return few_digits(self.relative(distance), 2)
+
+    def relative(self, distance: Distance) -> float:
         return distance.norm / self.size.norm if self.size.norm else distance.norm
+
+    def in_words(self) -> str:
+        relative = f"relative difference {self.share(self.apart)}"
+        return f"{relative}, rounding errors there {self.share(self.floor)}"
 
 
 @dataclass(frozen=True)
@@ -92,8 +90,8 @@ class Compared:
     parameters  each with its difference, in the order in which backward reaches them
     first       the first of them that differs, or None
     losses      what is to be said of the losses, each with a label
-    cause       why, if it is proven: custom-backward, kink, precision, shape, forward, operations,
-                hook, none; or ""
+    cause       why, if it is proven: custom-backward, kink, precision, rounding, shape, forward,
+                operations, hook, none; or ""
     reason      the cause in words
     places      (label, line of the program)
     also        more sentences, each with a label
@@ -104,13 +102,13 @@ class Compared:
 
     status: str
     sentence: str
-    parameters: tuple[ParameterDifference, ...]
+    parameters: Sequence[ParameterDifference]
     first: ParameterDifference | None = None
-    losses: tuple[Sentence, ...] = ()
+    losses: Sequence[Sentence] = ()
     cause: str = ""
     reason: str = ""
-    places: tuple[tuple[str, Where], ...] = ()
-    also: tuple[Sentence, ...] = field(default=())
+    places: Sequence[tuple[str, Where]] = ()
+    also: Sequence[Sentence] = ()
 
     @property
     def same(self) -> bool:
@@ -119,10 +117,9 @@ class Compared:
 
     def lines(self) -> list[Sentence]:
         """(label, text) for everything that is known."""
-        rows = [*self.losses, ("cause", self.reason)]
-        rows += [(label, str(where)) for label, where in self.places]
-        rows += self.also
-        return [(label, text) for label, text in rows if text]
+        places = [(label, str(where)) for label, where in self.places]
+        cause = [("cause", self.reason)] if self.reason else []
+        return [*self.losses, *cause, *places, *self.also]
 
     def __str__(self):
         return findings_text(f"{self.status.upper()}  {self.sentence}", self.lines())
@@ -131,14 +128,33 @@ class Compared:
 
     def _repr_html_(self):
         badge = Badge(self.status.upper(), COLOURS[self.status])
-        head = html.escape(self.sentence)
-        return finding_html(badge, head, self.lines())
+        return finding_html(badge, html.escape(self.sentence), self.lines())
 
 
-def share(number: float) -> str:
-    """A relative size in a few digits.
+def largest_of(found: Sequence[ParameterDifference]) -> ParameterDifference:
+    """The one that differs most, of those that are more than rounding errors."""
+    meant = [each for each in found if not each.is_rounding]
+    return max(meant or found, key=lambda each: each.relative(each.apart))
 
-    >>> share(1.23456e-7)
-    '1.2e-07'
-    """
-    return few_digits(number, 2)
+
+def reassurance(found: Sequence[ParameterDifference]) -> str:
+    """One sentence on gradients that are the same, with the figures."""
+    count = "the gradient of the parameter is the same"
+    if len(found) > 1:
+        count = f"the gradients of all {len(found)} parameters are the same"
+    if all(each.apart == NOTHING for each in found):
+        return f"{count}, bit for bit"
+    one = largest_of(found)
+    return (
+        f"{count} up to rounding: the largest relative difference is about {one.share(one.apart)} "
+        f"({one.name}), and rounding errors there are about {one.share(one.floor)}"
+    )
+
+
+def who_differs(beyond: Sequence[ParameterDifference]) -> str:
+    """One sentence on those that differ, in the order of backward."""
+    others = listed([each.name for each in beyond[1:]], most=3)
+    return (
+        f"{beyond[0].name} is the first parameter in backward whose gradient differs by more than "
+        + (f"rounding; so do {others}" if others else "rounding, and the only one")
+    )

@@ -2,12 +2,13 @@
 
 import io
 from contextlib import redirect_stderr
+from functools import partial
 
 import torch
 
 from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.comparing.compared import Compared
-from autograd_surprises.comparing.first_backward import FirstBackward, NotCompared
+from autograd_surprises.comparing.first_backward import FirstBackward
 from autograd_surprises.comparing.one_step import first_line, is_compiled
 from autograd_surprises.comparing.two_steps import compare
 from autograd_surprises.graph import reachable
@@ -48,15 +49,9 @@ class CompiledRun(FirstBackward):
         compiled = torch.compile(module, backend=self.backend, options=options)
         nodes = reachable([call.again(compiled, gradients).grad_fn])
         if self.backend in ALL_IN_ONE and not any(is_compiled(BackwardStep(n)) for n in nodes):
-            raise NotCompared(f"torch.compile left all of {type(module).__name__} to eager code")
-        try:
-            self.found = compare(
-                lambda: call.again(module, gradients),
-                lambda: call.again(compiled, gradients),
-                module,
-            )
-        except (TypeError, ValueError) as error:
-            raise NotCompared(str(error)) from error
+            raise ValueError(f"torch.compile left all of {type(module).__name__} to eager code")
+        both = [partial(call.again, each, gradients) for each in (module, compiled)]
+        self.found = compare(*both, module)
 
 
 def why_no_inductor() -> str:

@@ -11,14 +11,14 @@ TIMES = 8  # a difference counts as more than rounding beyond so many times the 
 
 @dataclass(frozen=True)
 class Distance:
-    """The difference of two tensors: its Euclidean norm, and the largest of its elements.
+    """The difference of two tensors: its Euclidean norm, and its largest element; NaN: not known.
 
     >>> distance(torch.tensor([3.0, 1.0]), torch.tensor([0.0, 5.0]))
     Distance(norm=5.0, largest=4.0)
     """
 
     norm: float
-    largest: float
+    largest: float = math.nan
 
     def __mul__(self, factor: float) -> "Distance":
         return Distance(self.norm * factor, self.largest * factor)
@@ -86,3 +86,12 @@ def last_digit(tensor: torch.Tensor | None) -> Distance:
     if tensor is None:
         return NOTHING
     return size(tensor.nan_to_num(0, 0, 0)) * (torch.finfo(tensor.dtype).eps / 2)
+
+
+def rounding_floor(tensor: torch.Tensor | None, relative: float) -> Distance:
+    """How large the rounding errors of a tensor are, if they are such a share of it.
+
+    >>> rounding_floor(torch.tensor([3.0, 4.0]), 0.5)
+    Distance(norm=2.5, largest=2.0)
+    """
+    return (size(tensor) * relative).or_larger(last_digit(tensor))

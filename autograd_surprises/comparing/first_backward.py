@@ -16,10 +16,6 @@ from autograd_surprises.recording.stack import tensors_in
 from autograd_surprises.several_processes import why_not_alone
 
 
-class NotCompared(Exception):
-    """The message says why the first training step cannot be compared or recorded."""
-
-
 @dataclass
 class ModelCall:
     """A call of a module that is no part of another module's call.
@@ -35,10 +31,13 @@ class ModelCall:
     result: object
 
     def gradients(self, roots: Sequence[torch.Tensor], weights) -> list[torch.Tensor | None]:
-        """The gradient that arrives at each tensor of its result."""
+        """The gradient that arrives at each tensor of its result.
+
+        Raises ValueError if none is found in it.
+        """
         results = [tensor for tensor in tensors_in(self.result) if tensor.requires_grad]
         if not results:
-            raise NotCompared(
+            raise ValueError(
                 f"{type(self.module).__name__} returned {type(self.result).__name__}, in which no "
                 "tensor was found: only tensors, lists, tuples and dicts can be read"
             )
@@ -60,7 +59,8 @@ class ModelCall:
 class FirstBackward(Interception):
     """A context that acts on the first backward whose loss reaches parameters of a module.
 
-    act() of a subclass is called just before it. Then the script ends, with SystemExit.
+    act() of a subclass is called just before it, and raises TypeError or ValueError if the step
+    cannot be examined. Then the script ends, with SystemExit.
 
     trouble  why that came to nothing; "" if it did not
 
@@ -80,9 +80,7 @@ class FirstBackward(Interception):
         self._calls: dict[int, ModelCall] = {}  # the last one of each module
         self._inside = False
         super().__enter__()
-        self._undo.enter_context(PATCHES)
-        _watching.append(self)
-        self._undo.callback(_watching.remove, self)
+        self._undo.enter_context(Patches((nn.Module, "__call__", self._noting_calls)))
         return self
 
     def before_backward(self, roots, weights, inputs, frame):
@@ -94,15 +92,14 @@ class FirstBackward(Interception):
         try:
             harm = why_not_alone(nodes)
             if harm:
-                raise NotCompared(f"a backward of its own is needed, but {harm}")
+                raise ValueError(f"a backward of its own is needed, but {harm}")
             self._inside = True  # what is called from here on is no step of the script
             with torch._C._EnableTorchFunction():
                 self.act(roots, weights, call, frame)
             self.trouble = ""
-        except NotCompared as error:
-            self.trouble = str(error)
         except Exception as error:  # the script might catch it and go on
-            self.trouble = f"{type(error).__name__}: {error}"
+            expected = isinstance(error, (TypeError, ValueError))
+            self.trouble = str(error) if expected else f"{type(error).__name__}: {error}"
         raise SystemExit
 
     def _largest(self, leaves):
@@ -115,21 +112,29 @@ class FirstBackward(Interception):
         call = max(self._calls.values(), key=count, default=None)
         return call if call is not None and count(call) else None
 
-    def _note(self, module, args, kwargs, original):
-        with torch._C.DisableTorchFunction():
-            given = tree_map(_copy, (args, kwargs))
-        autocast = {
-            device: torch.get_autocast_dtype(device)
-            for device in ("cpu", "cuda")
-            if torch.is_autocast_enabled(device)
-        }
-        self._inside = True
-        try:
-            result = original(module, *args, **kwargs)
-        finally:
-            self._inside = False
-        self._calls[id(module)] = ModelCall(module, given, autocast, result)
-        return result
+    def _noting_calls(self, original, active):
+        def call(module, *args, **kwargs):
+            if not active or torch.compiler.is_compiling():
+                return original(module, *args, **kwargs)
+            is_another = self._inside or self._busy or threading.get_ident() != self._thread
+            if is_another or not torch.is_grad_enabled():
+                return original(module, *args, **kwargs)
+            with torch._C.DisableTorchFunction():
+                given = tree_map(_copy, (args, kwargs))
+            autocast = {
+                device: torch.get_autocast_dtype(device)
+                for device in ("cpu", "cuda")
+                if torch.is_autocast_enabled(device)
+            }
+            self._inside = True
+            try:
+                result = original(module, *args, **kwargs)
+            finally:
+                self._inside = False
+            self._calls[id(module)] = ModelCall(module, given, autocast, result)
+            return result
+
+        return call
 
 
 def _copy(value):
@@ -137,22 +142,3 @@ def _copy(value):
     if not isinstance(value, torch.Tensor) or isinstance(value, nn.Parameter):
         return value
     return value.detach().clone().requires_grad_(value.requires_grad)
-
-
-_watching: list[FirstBackward] = []
-
-
-def _noting_calls(original, active):
-    def call(module, *args, **kwargs):
-        if not active or torch.compiler.is_compiling():
-            return original(module, *args, **kwargs)
-        thread = threading.get_ident()
-        watching = [w for w in _watching if w._thread == thread and not w._inside and not w._busy]
-        if not watching or not torch.is_grad_enabled():
-            return original(module, *args, **kwargs)
-        return watching[-1]._note(module, args, kwargs, original)
-
-    return call
-
-
-PATCHES = Patches((nn.Module, "__call__", _noting_calls))

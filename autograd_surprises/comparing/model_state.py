@@ -27,23 +27,24 @@ class ModelState:
             for part in model.modules()
             for held in (vars(part), part._parameters, part._buffers)
         ]
-        tensors = {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]}
-        grads = [(p, p.grad) for p in model.parameters()]
-        tensors.update((id(grad), grad) for _, grad in grads if grad is not None)
-        self._grads = grads
-        self._numbers = [(tensor, tensor.detach().clone()) for tensor in tensors.values()]
+        self._grads = [(p, p.grad) for p in model.parameters()]
+        self._without_hooks = [p for p in model.parameters() if p._backward_hooks is None]
+        grads = [grad for _, grad in self._grads if grad is not None]
+        tensors = [*model.parameters(), *model.buffers(), *grads]
+        self._numbers = [(tensor, tensor.detach().clone()) for tensor in tensors]
         self._random = _generators()
 
     def put_back(self) -> None:
         for held, before in self._dicts:
-            for name in [*held]:
-                if name not in before:
-                    del held[name]
+            for name in held.keys() - before.keys():
+                del held[name]
             for name, value in before.items():
                 if held.get(name) is not value or name not in held:
                     held[name] = value
         for parameter, grad in self._grads:
             parameter.grad = grad
+        for parameter in self._without_hooks:  # register_hook() leaves an empty dict
+            parameter._backward_hooks = None
         for tensor, numbers in self._numbers:
             tensor.data.copy_(numbers)  # .data: autograd need not know of it
         for set_state, state in self._random:

@@ -1,6 +1,7 @@
 """One run of a step: its loss, and the gradient of each parameter in the order of backward."""
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import torch
@@ -9,7 +10,7 @@ from torch.autograd.graph import _engine_run_backward
 
 from autograd_surprises.backward.by_backward import gradients_by_backward
 from autograd_surprises.backward.steps import BackwardStep
-from autograd_surprises.graph import leaf_of, reachable
+from autograd_surprises.graph import reachable
 from autograd_surprises.several_processes import why_not_alone
 
 Step = Callable[[], torch.Tensor]
@@ -44,20 +45,17 @@ def run_step(
     >>> run_step(lambda: (w * 3).sum(), "step_a", {"w": w}).gradients
     {'w': tensor([3., 3.])}
     """
-    loss = loss_of(step, name, parameters)
+    loss, nodes = loss_of(step, name, parameters)
     drawn = [torch.get_rng_state()]
     if torch.cuda.is_initialized():
         drawn += torch.cuda.get_rng_state_all()
-    nodes = [BackwardStep(node) for node in reachable([loss.grad_fn])]
-    names = {id(parameter): name for name, parameter in parameters.items()}
     if any(id(node.leaf) in replaced for node in nodes):
         raise ValueError("a Function gets a parameter that is not taken from its module")
     found: dict[str, torch.Tensor | None] = {}
-    handles = []
-    for parameter in parameters.values():
-        none = parameter._backward_hooks is None  # which register_hook() makes an empty dict
-        handles.append((parameter, none, parameter.register_hook(_noting(parameter, names, found))))
-    try:
+    with ExitStack() as undo:
+        for each, parameter in parameters.items():
+            handle = parameter.register_hook(lambda _, each=each: found.setdefault(each))
+            undo.callback(handle.remove)
         if any(node.is_reentrant_checkpoint for node in nodes):
             by_id = gradients_by_backward(loss, None)
             gradients = [by_id.get(id(parameter)) for parameter in parameters.values()]
@@ -66,18 +64,15 @@ def run_step(
                 (loss,), (torch.ones_like(loss),), False, False, tuple(parameters.values()),
                 allow_unreachable=True, accumulate_grad=False,
             )  # fmt: skip
-    finally:
-        for parameter, none, handle in handles:
-            handle.remove()
-            if none:
-                parameter._backward_hooks = None
-    for parameter, gradient in zip(parameters, gradients, strict=True):
-        found[parameter] = None if gradient is None else gradient.detach().to_dense()
+    for each, gradient in zip(parameters, gradients, strict=True):
+        found[each] = None if gradient is None else gradient.detach().to_dense()
     return StepRun(loss.detach(), found, any(map(is_compiled, nodes)), drawn)
 
 
-def loss_of(step: Step, name: str, parameters: Mapping[str, nn.Parameter]) -> torch.Tensor:
-    """What a step returns, if its gradient can be compared."""
+def loss_of(
+    step: Step, name: str, parameters: Mapping[str, nn.Parameter]
+) -> tuple[torch.Tensor, list[BackwardStep]]:
+    """What a step returns, if its gradient can be compared, and the nodes behind it."""
     with torch.inference_mode(False), torch.enable_grad():
         loss = step()
     if not isinstance(loss, torch.Tensor):
@@ -95,18 +90,17 @@ def loss_of(step: Step, name: str, parameters: Mapping[str, nn.Parameter]) -> to
             f"the loss of {name} has no grad_fn, so no gradient leaves it: it was computed under "
             "no_grad, detached, or made from tensors that need no gradient"
         )
-    nodes = list(reachable([loss.grad_fn]))
-    harm = why_not_alone(nodes)
+    nodes = [BackwardStep(node) for node in reachable([loss.grad_fn])]
+    harm = why_not_alone(node.node for node in nodes)
     if harm:
         raise ValueError(f"compare would need a backward of its own, but {harm}")
     known = {id(parameter) for parameter in parameters.values()}
-    hides = any(BackwardStep(node).is_reentrant_checkpoint for node in nodes)
-    if not hides and not any(id(leaf_of(node)) in known for node in nodes):
+    if not any(node.is_reentrant_checkpoint or id(node.leaf) in known for node in nodes):
         raise ValueError(
             f"the loss of {name} reaches no parameter of the model: does it use another model, or "
             "a copy? Both steps have to use the parameters of the model that compare gets"
         )
-    return loss
+    return loss, nodes
 
 
 def first_line(error: BaseException) -> str:
@@ -121,10 +115,3 @@ def is_compiled(step: BackwardStep) -> bool:
     False
     """
     return step.kind == "CompiledFunction"
-
-
-def _noting(parameter, names, found):
-    def note(gradient):
-        found.setdefault(names[id(parameter)], None)
-
-    return note

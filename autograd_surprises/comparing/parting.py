@@ -1,25 +1,25 @@
 """Where two steps part, and why: the lines of a comparison that found a difference."""
 
-import math
 from collections.abc import Sequence
 
 import torch
 
+from autograd_surprises.comparing.alignment import agreed_before
 from autograd_surprises.comparing.causes import Cause, cause_of
 from autograd_surprises.comparing.compared import (
     DIFFER,
     SAME,
     Compared,
     ParameterDifference,
-    share,
+    who_differs,
 )
-from autograd_surprises.comparing.first_operation import TwoBackwards, partners
-from autograd_surprises.comparing.first_value import ForwardResults, first_different
-from autograd_surprises.comparing.measured import Runs, largest_difference
+from autograd_surprises.comparing.distance import distance, rounding_floor, together
+from autograd_surprises.comparing.first_operation import first_operation, partners
+from autograd_surprises.comparing.measured import NAMES, Runs, largest_difference
 from autograd_surprises.comparing.one_step import first_line
-from autograd_surprises.comparing.watched_step import NotWatched, WatchedStep, watch_step
+from autograd_surprises.comparing.watched_step import WatchedStep, watch_step
 from autograd_surprises.doctor.tracing import trace
-from autograd_surprises.graph import leaf_of
+from autograd_surprises.graph import edge_of
 from autograd_surprises.numerics import distinct_digits, few_digits
 from autograd_surprises.show.findings import Sentence, listed
 
@@ -37,143 +37,95 @@ def where_they_part(
     'differ'
     """
     first = beyond[0]
-    a, b, why_not, exactly = _watch_both(runs, exactly=not first.only_rounded)
-    relative = runs.relative_error * (2.0**-29 if exactly else 1.0)
+    a, b, relative, why_not = _watch_both(runs, exactly=not first.only_rounded)
     rounded = not why_not and all(each.only_rounded for each in beyond)
     lower = _lower_precision(a, b) if rounded else None
-    if rounded and lower is None and not _loses_digits(found):
+    apart = together(each.apart for each in beyond)
+    if rounded and not lower and apart <= DIGITS * together(each.size for each in found):
         sentence = (
             f"the gradients of all {len(found)} parameters are the same up to rounding: in float64 "
-            f"they differ by {share(first.relative(first.exact))}"
+            f"they differ by {first.share(first.exact)}"
         )
-        return Compared(SAME, sentence, tuple(found), also=tuple(against_float64(first)))
-    others = listed([each.name for each in beyond[1:]], most=3)
-    sentence = (
-        f"{first.name} is the first parameter in backward whose gradient differs by more than "
-        + (f"rounding; so do {others}" if others else "rounding, and the only one")
-    )
-    also = [(first.name, _numbers(first)), *against_float64(first)]
-    if first.exact is not None and not first.only_rounded and not why_not:
-        apart = share(first.relative(first.exact))
-        text = f"there they differ, too, by {apart}, so this is not rounding"
-        also[1:] = [("float64", text)]
-    seen = not why_not
-    of_losses = _loss_lines(runs, seen, exactly, relative) if runs.losses_differ else ()
-    if lower is not None:
+        return Compared(SAME, sentence, found, also=against_float64(first))
+    also = [(first.name, f"{_numbers(runs, first.name)}; {first.in_words()}")]
+    also += against_float64(first)
+    if why_not:
+        cause, places = Cause(), _nearest(a, b, first.name)
+        also += [("not watched", why_not), *_own_functions(a or b)]
+    elif lower:
         cause, places = lower
-    elif not why_not:
+    else:
         cause, places, more = _operation(a, b, relative, first.name)
         also += more
         if rounded:
             cause = Cause("rounding", "in float64 both steps compute the same: one loses digits")
-        if not _arrives(runs.b.gradients[first.name]) and first.size.norm:
-            cause, places = _no_gradient(runs, first, cause, places)
-    else:
-        cause, places = Cause("", ""), _nearest(a, b, first.name)
-        also += [("not watched", why_not), *_own_functions(a or b)]
-    return Compared(
-        DIFFER,
-        sentence,
-        tuple(found),
-        first,
-        tuple(of_losses),
-        cause.slug,
-        cause.sentence,
-        tuple(places),
-        tuple(also),
-    )
+        if first.size.norm and not _arrives(runs.once[1].gradients[first.name]):
+            cause, places = _no_gradient(runs, first.name, cause, places)
+    said = []
+    if runs.losses_differ:
+        said.append(("losses", f"they differ by more than rounding: {losses(runs)}"))
+        said += [] if why_not else _first_values(a.recorder.values, b.recorder.values, relative)
+    return Compared(DIFFER, who_differs(beyond), found, first, said, *cause, places, also)
 
 
 def losses(runs: Runs) -> str:
     """Both losses, with as many digits as tell them apart."""
-    a, b = distinct_digits(*(float(run.loss.double()) for run in (runs.a, runs.b)))
+    a, b = distinct_digits(*(float(run.loss.double()) for run in runs.once))
     return f"{a} in a, {b} in b"
 
 
 # In numbers.
 
 
-def _numbers(first):
-    """Both numbers where they differ most, and the difference as a share."""
-    if first.number_a is not None and first.number_b is not None:
-        numbers = distinct_digits(first.number_a, first.number_b)
+def _numbers(runs, name):
+    """Both numbers of a gradient where they differ most."""
+    place, numbers = largest_difference(*(run.gradients[name] for run in runs.once))
+    if None in numbers:
+        a, b = ("None" if number is None else few_digits(number) for number in numbers)
     else:
-        numbers = [
-            "None" if number is None else few_digits(number)
-            for number in (first.number_a, first.number_b)
-        ]
-    place = f" at {list(first.place)}" if first.place else ""
-    return (
-        f"{numbers[0]} in a, {numbers[1]} in b{place}; relative difference "
-        f"{share(first.relative(first.apart))}, rounding errors there "
-        f"{share(first.relative(first.floor))}"
-    )
+        a, b = distinct_digits(*numbers)
+    return f"{a} in a, {b} in b" + (f" at {list(place)}" if place else "")
 
 
-def against_float64(difference: ParameterDifference) -> list[Sentence]:
-    """Which of both steps is nearer to float64, if that is known."""
-    one = difference
-    if one.error_a is None:
+def against_float64(one: ParameterDifference) -> list[Sentence]:
+    """Do both differ in float64, too? Else which of them is nearer to it, if that is known."""
+    if one.error_a is None or one.error_b is None:
         return []
-    error_a, error_b = (share(one.relative(each)) for each in (one.error_a, one.error_b))
+    if one.exact is not None and one.differs and not one.only_rounded:
+        apart = one.share(one.exact)
+        return [("float64", f"there they differ, too, by {apart}, so this is not rounding")]
     nearer = f"{one.nearer} is nearer to it" if one.nearer else "both are as near to it"
-    return [("float64", f"{nearer}: the error of a is {error_a}, of b {error_b}")]
-
-
-def _loses_digits(found):
-    """Does rounding cost more than half of the digits, of all gradients together?"""
-    apart, whole = (
-        math.hypot(*sizes)
-        for sizes in zip(
-            *((each.apart.norm * each.differs, each.size.norm) for each in found), strict=True
-        )
-    )
-    return apart > whole * DIGITS
+    errors = f"the error of a is {one.share(one.error_a)}, of b {one.share(one.error_b)}"
+    return [("float64", f"{nearer}: {errors}")]
 
 
 # Where.
 
 
 def _watch_both(runs, exactly):
-    """(step a and b, watched; why one of them is not; were they watched in float64?)
+    """Both steps, watched; the usual rounding errors of their gradients; why one is not watched.
 
     Where they differ in float64, too, it tells best where: rounding hides nothing.
     """
-    if exactly and runs.exact_a is not None and runs.exact_b is not None and runs.scale == 1.0:
-        both = [_watch(runs, name, exactly=True) for name in ("step_a", "step_b")]
-        if not any(why for _, why in both):
-            return both[0][0], both[1][0], "", True
-    (a, why_not_a), (b, why_not_b) = (_watch(runs, name) for name in ("step_a", "step_b"))
-    return a, b, why_not_a or why_not_b, False
+    for in_float64 in [True, False] if exactly and runs.in_float64 else [False]:
+        (a, why_a), (b, why_b) = (_watch(runs, k, in_float64) for k in (0, 1))
+        if not (why_a or why_b):
+            break
+    return a, b, runs.relative_error * (2.0**-29 if in_float64 else 1.0), why_a or why_b
 
 
-def _watch(runs, name, exactly=False) -> tuple[WatchedStep | None, str]:
+def _watch(runs, k, exactly) -> tuple[WatchedStep | None, str]:
     """A step, watched, or why it is not."""
     try:
-        step = getattr(runs, name)
-        return runs.do(watch_step, step, name, runs.model, exactly=exactly), ""
-    except NotWatched as error:
-        return None, f"{name} {error}"
-    except Exception as error:
-        if exactly:  # an operation that float64 does not have
-            return None, first_line(error)
-        raise
+        return runs.do(watch_step, k, runs.model, exactly=exactly), ""
+    except Exception as error:  # it is compiled, or an operation does not run so
+        return None, f"{NAMES[k]} {first_line(error)}"
 
 
 def _operation(a, b, relative, name):
     """(cause, places, sentences) of the first operation at which two watched steps part."""
-    found = TwoBackwards(a, b, relative).first(name)
-    cause = cause_of(found, {**b.inputs, **a.inputs})
-    return cause, _places(found.in_a[:1], found.in_b[:1]), _at_operation(found)
-
-
-def _places(in_a, in_b, label="in"):
-    both = (("a", in_a), ("b", in_b))
-    return [(f"{label} {name}", s.where) for name, steps in both for s in steps if s.where]
-
-
-def _at_operation(found):
-    """Names and numbers; of a gradient that only one of both has, and of a shape, none."""
+    found = first_operation(a, b, relative, name)
+    cause = cause_of(found, b.recorder.inputs_of_relu | a.recorder.inputs_of_relu)
     names = [listed([step.name for step in steps], most=4) for steps in (found.in_a, found.in_b)]
     rows = []
     if any(names):
@@ -183,37 +135,40 @@ def _at_operation(found):
         place, numbers = largest_difference(mine, theirs)
         here, there = distinct_digits(*numbers)
         rows.append(("gradient there", f"{here} in a, {there} in b at {list(place)}"))
-    if found.behind is not None and not (found.in_a and found.in_b):
-        rows += [(label, str(at)) for label, at in _places(*([s] for s in found.behind), "then in")]
-    return rows
+    return cause, _places(*(next(iter(s), None) for s in (found.in_a, found.in_b))), rows
+
+
+def _places(step, other):
+    """The lines of one operation of each step."""
+    both = (("a", step), ("b", other))
+    return [(f"in {name}", each.where) for name, each in both if each and each.where]
 
 
 def _lower_precision(a, b):
     """The first operation whose gradient has another dtype in both, as cause and places."""
     for step, other in partners(a, b).items():
-        mine, theirs = (_dtype(each) for each in (step, other))
-        if mine is not theirs and mine is not None and theirs is not None:
-            dtypes = " in a and ".join(str(each).removeprefix("torch.") for each in (mine, theirs))
+        dtypes = [_dtype(each) for each in (step, other)]
+        if dtypes[0] != dtypes[1] and all(dtypes):
             sentence = (
-                f"precision: the gradient of {step.operation} is {dtypes} in b, and in float64 "
-                "both steps compute the same"
+                f"precision: the gradient of {step.operation} is {' in a and '.join(dtypes)} in b, "
+                "and in float64 both steps compute the same"
             )
-            return Cause("precision", sentence), _places([step], [other])
+            return Cause("precision", sentence), _places(step, other)
     return None
 
 
 def _dtype(step):
-    return next((gradient.dtype for gradient in step.gradients_in if gradient is not None), None)
+    known = (gradient.dtype for gradient in step.gradients_in if gradient is not None)
+    return str(next(known, "")).removeprefix("torch.")
 
 
 def _nearest(a, b, parameter):
     """Where the parameter is used in the step that is watched."""
-    name, watched = ("a", a) if a is not None else ("b", b)
+    name, watched = ("b", b) if a is None else ("a", a)
     if watched is None:
         return []
-    leaf, into = watched.parameters[parameter], watched.backward.into.items()
-    users = [step for (node, _), pairs in into if leaf_of(node) is leaf for step, _ in pairs]
-    return [(f"nearest, in {name}", step.where) for step in users if step.where][:1]
+    users = watched.backward.into.get(edge_of(watched.parameters[parameter]), ())
+    return [(f"nearest, in {name}", step.where) for step, _ in users if step.where][:1]
 
 
 def _own_functions(watched):
@@ -227,34 +182,34 @@ def _arrives(gradient):
     return gradient is not None and bool(gradient.any())
 
 
-def _no_gradient(runs, first, cause, places):
+def _no_gradient(runs, name, cause, places):
     """The same for a parameter that has a gradient in step a only: what the doctor says of b."""
-    found = runs.do(_explained, runs.step_b, runs.model, first.name)
-    of_b = [(f"{label} in b", at) for label, at in found.places]
+    found = runs.do(_explained, 1, name, runs.model)
     if cause.slug in ("custom-backward", "kink") and found.status != "none":
-        return cause, [*places, *of_b]
+        return cause, places
+    of_b = [(f"{label} in b", at) for label, at in found.places]
     return Cause("none", f"in b its gradient is {found.status}: {found.sentence}"), of_b
 
 
-def _explained(step, model, name, parameters):
+def _explained(step, _, parameters, name, model):
     with trace() as recording:
         loss = step()
     return recording.explain(loss, {name: parameters[name]}, model=model)[name]
 
 
-def _loss_lines(runs, seen, exactly, relative):
-    """The losses, and where in the forward pass values differ first."""
-    rows = [("losses", f"they differ by more than rounding: {losses(runs)}")]
-    if not seen:
-        return rows
-    values = [runs.do(_results, step, exactly=exactly) for step in (runs.step_a, runs.step_b)]
-    for name, value in zip("ab", first_different(*values, relative) or (), strict=False):
-        if value.where is not None:
-            rows.append((f"first value, in {name}", f"{value.name}: {value.where}"))
-    return rows
+def _first_values(a, b, relative):
+    """The first calls of the forward pass whose results differ by more than rounding.
 
+    What only one of the steps computes before them may be the reason.
+    """
 
-def _results(step, parameters):
-    with ForwardResults() as results:
-        step()
-    return results.values
+    def differ(i, j):
+        mine, theirs = a[i].numbers, b[j].numbers
+        floor = rounding_floor(mine, relative)
+        return mine.shape != theirs.shape or distance(mine, theirs).beyond(floor)
+
+    (i, j), found = agreed_before([v.name for v in a], [v.name for v in b], differ)
+    if found == (len(a), len(b)):
+        return []
+    both = (("a", a[i + 1]), ("b", b[j + 1]))
+    return [(f"first value, in {name}", f"{v.name}: {v.where}") for name, v in both if v.where]

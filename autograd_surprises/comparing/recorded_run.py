@@ -12,8 +12,8 @@ from autograd_surprises.comparing.first_backward import FirstBackward, ModelCall
 from autograd_surprises.comparing.measured import Runs
 from autograd_surprises.comparing.one_step import first_line
 from autograd_surprises.comparing.signs import signed_sums
+from autograd_surprises.comparing.watched_step import ran_with_calls
 from autograd_surprises.doctor.trained import trained_by
-from autograd_surprises.recording.history import History
 from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.recording.stack import tensors_in
 
@@ -46,7 +46,6 @@ class RecordedRun(FirstBackward):
         backward = _Summed(loss.grad_fn, keep=True)
         model = trained_by(backward.leaves, frame).model
         names = {id(parameter): name for name, parameter in model.named_parameters()}
-        history = History(self._recorder)
         shares, why = _rounding(call, roots, weights)
         backward.run(loss, weights)
         self.data = {
@@ -59,7 +58,7 @@ class RecordedRun(FirstBackward):
             "batch": [summed(t, f"batch {i}") for i, t in enumerate(tensors_in(list(call.given)))],
             "unknown": why,
             "parameters": _parameters(backward, names, shares),
-            "operations": [_operation(step, history) for step in _in_order(backward)],
+            "operations": [_operation(*each) for each in ran_with_calls(backward, self._recorder)],
         }
 
 
@@ -86,11 +85,11 @@ def _rounding(call: ModelCall, roots, weights) -> tuple[dict[int, float], str]:
     parameters = {name: p for name, p in module.named_parameters() if p.requires_grad}
     try:
         gradients = call.gradients(roots, weights)
-        runs = Runs(module, parameters, *[lambda: call.again(module, gradients)] * 2)
+        runs = Runs(module, parameters, [lambda: call.again(module, gradients)])
     except Exception as error:
         return {}, first_line(error)
-    found = {parameters[each.name]: each.relative(each.floor) for each in runs.differences()}
-    return {id(parameter): share for parameter, share in found.items()}, runs.trouble
+    found = runs.differences()
+    return {id(parameters[each.name]): each.relative(each.floor) for each in found}, runs.trouble
 
 
 def _parameters(backward, names, shares):
@@ -110,16 +109,11 @@ def _parameters(backward, names, shares):
     ]
 
 
-def _in_order(backward):
-    return sorted(backward.ran(), key=lambda step: step.order)
-
-
-def _operation(step, history):
-    call = history.call_of(step.node)
-    where = call.node_line if call is not None else None
+def _operation(step, call):
+    where = call and call.node_line
     return {
         "name": step.name,
-        "module": call.module if call is not None else "",
-        "line": str(where) if where is not None else "",
+        "module": call.module if call else "",
+        "line": str(where or ""),
         "arrives": step.gradients_in,
     }

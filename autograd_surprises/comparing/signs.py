@@ -7,6 +7,7 @@ sums of two gradients with the same signs tell how large their difference is, wi
 import hashlib
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import torch
 
@@ -34,6 +35,7 @@ def signed_sums(tensor: torch.Tensor, name: str) -> list[float]:
     return sums.tolist()
 
 
+@lru_cache(64)  # the gradients of many operations get the same ones
 def signs(seed: int, start: int, count: int, device: torch.device | str = "cpu") -> torch.Tensor:
     """-1 and 1 for so many places, a row for each sum.
 

@@ -14,6 +14,7 @@ from autograd_surprises.doctor.errors import finding_of_error
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.recorder import Recorder
+from autograd_surprises.recording.setup_lines import layer_made_at
 from autograd_surprises.recording.stack import modules_on_stack, tensors_on_stack
 from autograd_surprises.several_processes import why_not_alone
 from autograd_surprises.symptoms.constant_terms import constant_terms
@@ -75,7 +76,7 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recorder, frame) -> Repor
     expect_model_and_optimizer(model, optimizer)
     model = wrt if model is None and isinstance(wrt, nn.Module) else model
     _refuse_what_has_no_numbers(loss)
-    names, held = tensors_on_stack(frame)
+    names, held = tensors_on_stack(frame, recorder)
     if model is not None:
         names.update((id(p), name) for name, p in model.named_parameters())
     targets = _targets(wrt, names)
@@ -105,9 +106,21 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recorder, frame) -> Repor
             findings += without_idle_experts(each, targets)
             findings += probably_wrong(exam) + constant_terms(exam)
         findings += not_trained(exam, targets)
+    findings = [_with_its_layer(found, history) for found in findings]
     if backward is not None:
         backward.forget()
     return Report(description(loss), tuple(findings), exam.backward, history, names)
+
+
+def _with_its_layer(found, history):
+    """The same; if it blames a layer of an nn.Sequential, the line that made this comes first."""
+    if not found.alarming or found.where is None or not found.where.is_numbered:
+        return found
+    layer = history.recorder.module_of(found.where)
+    if layer is None or next(layer.parameters(), None) is not None:
+        return found
+    made = ("the layer was made at", layer_made_at(layer))
+    return found.about(found.name, found.status, (made, *found.places), found.node, found.also)
 
 
 HINTS = {

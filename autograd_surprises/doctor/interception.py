@@ -52,7 +52,13 @@ class Interception:
         """An optimizer's step() is done."""
 
     def before_clipping(self, parameters: Iterable[torch.Tensor], frame: FrameType):
-        """The gradients of these are about to be clipped; `frame` called for it."""
+        """The gradients of these are about to be clipped; `frame` called for it.
+
+        There are none if a generator was given that had been read to its end before.
+        """
+
+    def before_clearing(self, owner: Optimizer | torch.nn.Module, frame: FrameType):
+        """zero_grad() of this is about to run; `frame` called it."""
 
     def abandon(self):
         """Stop without a word, in a child process."""
@@ -102,21 +108,21 @@ def _watched(original, active):
         if not (active and mine):
             return original(*args, **kwargs)
         watching = mine[-1]
-        given = signature.bind(*args, **kwargs)
-        roots = given.arguments[first]
+        alone = len(args) == 1 and not kwargs  # as nearly always: bind() is slow
+        given = {first: args[0]} if alone else signature.bind(*args, **kwargs).arguments
+        roots = given[first]
         if isinstance(roots, (torch.Tensor, GradientEdge)):
             roots = (roots,)
         else:  # an iterator can be read only once
-            roots = given.arguments[first] = tuple(roots)
-        args, kwargs = given.args, given.kwargs
+            roots = tuple(roots)
+            args, kwargs = ((roots, *args[1:]), kwargs) if args else ((), {**kwargs, first: roots})
         if any(isinstance(root, GradientEdge) for root in roots):  # whose value is not known
             return original(*args, **kwargs)
-        weights = given.arguments.get("gradient", given.arguments.get("grad_tensors"))
+        weights = given.get("gradient", given.get("grad_tensors"))
         if isinstance(weights, (list, tuple)) and len(weights) == 1:
             weights = weights[0]
         with _unseen():
-            inputs = given.arguments.get("inputs")
-            watching.before_backward(roots, weights, inputs, sys._getframe(1))
+            watching.before_backward(roots, weights, given.get("inputs"), sys._getframe(1))
         watching._busy = True
         try:
             result = backward(*args, **kwargs)  # for the others
@@ -138,12 +144,26 @@ def _clipping(original, active):
     def clip(parameters, *args, **kwargs):
         mine = [each for each in _active if each._thread == threading.get_ident()]
         if active and mine:
+            is_read = inspect.isgenerator(parameters) and parameters.gi_frame is None
             parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
-            with _unseen():
-                mine[-1].before_clipping(parameters, sys._getframe(1))
+            if parameters or is_read:
+                with _unseen():
+                    mine[-1].before_clipping(parameters, sys._getframe(1))
         return original(parameters, *args, **kwargs)
 
     return clip
+
+
+def _clearing(original, active):
+    @functools.wraps(original)
+    def zero_grad(owner, *args, **kwargs):
+        mine = [each for each in _active if each._thread == threading.get_ident()]
+        if active and mine:
+            with _unseen():
+                mine[-1].before_clearing(owner, sys._getframe(1))
+        return original(owner, *args, **kwargs)
+
+    return zero_grad
 
 
 PATCHES = Patches(
@@ -151,6 +171,8 @@ PATCHES = Patches(
     (torch.autograd, "backward", _watched),
     (torch.nn.utils, "clip_grad_norm_", _clipping),
     (torch.nn.utils, "clip_grad_value_", _clipping),
+    (Optimizer, "zero_grad", _clearing),
+    (torch.nn.Module, "zero_grad", _clearing),
 )
 
 

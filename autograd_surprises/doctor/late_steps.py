@@ -40,8 +40,10 @@ class LateSteps:
 
     def after(self, optimizer: Optimizer) -> Fallen | None:
         """Its step() is done: what is known, if this one and the one before moved nothing."""
-        before, held = self._before, parameters_of(optimizer)
-        unmoved = before is not None and any(norms(held)) and before == fingerprints(held)
+        before, unmoved = self._before, False
+        if before is not None:
+            held = parameters_of(optimizer)
+            unmoved = any(norms(held)) and before == fingerprints(held)
         again, self._unmoved = unmoved and self._unmoved, unmoved
         self._over = self._over or again
         return Fallen(self._rate, _rate(optimizer), self._step) if again else None

@@ -13,7 +13,6 @@ from torch.optim import Optimizer
 from autograd_surprises.recording.living import living
 from autograd_surprises.recording.setup_lines import stand_in
 from autograd_surprises.recording.stack import held_tensors, names_on_stack
-from autograd_surprises.symptoms.untrained import REGISTERED
 
 WRAPPERS = {"OptimizedModule", "DataParallel", "DistributedDataParallel"}
 
@@ -56,7 +55,7 @@ def trained_by(
     others = [parameters_of(o) for o in optimizers if o not in used]
     if model is None:
         held = {id(p) for o in optimizers for p in parameters_of(o)}
-        model = _joined(_without_hidden(_outermost(modules, known), held), frame)
+        model = _joined(_registered(_outermost(modules, known), held), frame)
     own = set() if model is None else {id(p) for p in model.parameters()}
     mine = {id(p): p for o in used for p in parameters_of(o) if p.requires_grad}
     wrt = stand_in(list(mine.values()), used) if mine else model
@@ -148,29 +147,17 @@ def _outermost(modules, known):
     return found
 
 
-def _without_hidden(modules, held):
-    """Without those that another one has in a plain list, tuple or dict, if nobody trains them.
+def _registered(tops, held):
+    """Without those that no optimizer holds and another keeps in a plain list, dict or object.
 
-    They are no models of their own: not_trained() finds them in that list.
+    It should have registered them; as modules of their own, they would pass for its equals.
     """
-    kept = list(modules)
-    for module in modules:
-        mine = {id(p) for p in module.parameters()}
-        others = [each for each in kept if each is not module]
-        if not mine & held and any(mine <= _hidden_in(each) for each in others):
-            kept = others
-    return kept
-
-
-def _hidden_in(module):
-    """The ids of what plain lists, tuples and dicts of a module or of its parts hold."""
-    found = set()
-    with suppress(Exception):
-        for part in module.modules():
-            for name, value in vars(part).items():
-                if name not in REGISTERED and isinstance(value, (list, tuple, dict)):
-                    found |= {id(tensor) for _, tensor in held_tensors(value, name)}
-    return found
+    trained = [top for top in tops if not held.isdisjoint(map(id, top.parameters()))]
+    kept = set()
+    for top in trained if len(trained) < len(tops) else ():
+        with suppress(Exception):  # an object that cannot be inspected
+            kept.update(id(t) for _, t in held_tensors(top, ""))
+    return [t for t in tops if t in trained or kept.isdisjoint(map(id, t.parameters()))]
 
 
 def _joined(modules, frame):

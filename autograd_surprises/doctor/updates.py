@@ -12,6 +12,7 @@ from autograd_surprises.doctor.late_steps import LateSteps
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.rounded_updates import RoundedUpdates
 from autograd_surprises.doctor.trained import parameters_of, trained_by, waiting_scheduler
+from autograd_surprises.recording.places import Where
 from autograd_surprises.recording.setup_lines import built_at
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.untrained import (
@@ -27,8 +28,6 @@ from autograd_surprises.symptoms.untrained import (
     Idle,
 )
 
-ARRIVED = ("ok", "partial", "zero", "tiny", "exploding", "nan", "inf", "wrong")  # a gradient
-
 
 class IdleOptimizer(NamedTuple):
     """What the first steps of an optimizer did not do, in words, and for each parameter."""
@@ -42,6 +41,7 @@ class Updates:
 
     model   the default: the modules that hold the parameters
     missed  reports of the latest losses, which did not reach what these optimizers hold
+    cleared  where zero_grad() cleared, before the latest step, what these were to use: ids
 
     >>> w = torch.ones(2, requires_grad=True)
     >>> sgd, updates = torch.optim.SGD([w], lr=0.1), Updates()
@@ -59,12 +59,16 @@ class Updates:
         # The optimizer may be gone at the end.
         self._so_far: dict[FirstSteps | RoundedUpdates, IdleOptimizer] = {}
         self.missed: WeakKeyDictionary[Optimizer, Report] = WeakKeyDictionary()
+        self.cleared: WeakKeyDictionary[Optimizer, tuple[Where, set[int]]] = WeakKeyDictionary()
 
     def before(self, optimizer: Optimizer) -> None:
         """Its step() is about to run."""
-        self._first.setdefault(optimizer, FirstSteps()).before(optimizer)
-        self._rounded.setdefault(optimizer, RoundedUpdates()).before(optimizer)
-        self._late.setdefault(optimizer, LateSteps()).before(optimizer)
+        if optimizer not in self._first:
+            self._first[optimizer] = FirstSteps()
+            self._rounded[optimizer] = RoundedUpdates()
+            self._late[optimizer] = LateSteps()
+        for steps in (self._first, self._rounded, self._late):
+            steps[optimizer].before(optimizer)
 
     def after(self, optimizer: Optimizer) -> IdleOptimizer | None:
         """Its step() is done: what it did not do, once that is certain."""
@@ -114,7 +118,7 @@ class Updates:
         findings = self._findings(optimizer, first)
         kind, held = type(optimizer).__name__, parameters_of(optimizer)
         if any(found.rule == CLEARED.id for found in findings):
-            return IdleOptimizer(f"the gradients are gone when {kind} makes its steps", findings)
+            return IdleOptimizer(f"the gradients are cleared before {kind}.step()", findings)
         if first.unreached:
             return IdleOptimizer(f"no loss reaches what {kind} holds", findings)
         alarms = sum(found.alarming for found in findings)
@@ -141,12 +145,12 @@ class Updates:
         if not first.steps:
             return [SKIPPED.finding().about(kind, "not trained")] if first.skipped else []
         missed = self.missed.pop(optimizer, None)
+        if optimizer in self.cleared:
+            where, ids = self.cleared[optimizer]
+            pairs = [(p, CLEARED.finding(Held(kind, len(ids)))) for p in held if id(p) in ids]
+            places = (("cleared at", where),)
+            return self._named(optimizer, pairs, "not trained", places)
         if first.unreached:
-            arrived = {f.name for f in missed.findings if f.status in ARRIVED} if missed else set()
-            given = [p for p in held if missed and missed.names.get(id(p)) in arrived]
-            if given:
-                cleared = CLEARED.finding(Idle(kind, first.steps))
-                return self._named(optimizer, [(p, cleared) for p in given], "none")
             found = [f for f in missed.findings if f.status == "none"] if missed else []
             if any(each.alarming for each in found):
                 named = {missed.names[id(p)]: p for p in held if id(p) in missed.names}
@@ -162,7 +166,7 @@ class Updates:
             pairs += [(p, HELD_FROZEN.finding(Held(kind, len(frozen)))) for p in frozen]
         return self._named(optimizer, pairs, "none" if first.unreached else "not trained")
 
-    def _named(self, optimizer, pairs, status):
+    def _named(self, optimizer, pairs, status, places=()):
         if not pairs:
             return []
         model = trained_by(parameters_of(optimizer), None, self._model, optimizer).model
@@ -170,7 +174,10 @@ class Updates:
         for name, p in model.named_parameters(remove_duplicate=False) if model is not None else ():
             names[id(p)] = f"{names[id(p)]} = {name}" if id(p) in names else name
         built = (("the optimizer was built at", built_at(optimizer)),)
-        return [found.about(names.get(id(p), without_name(p)), status, built) for p, found in pairs]
+        places = (*places, *built)
+        return [
+            found.about(names.get(id(p), without_name(p)), status, places) for p, found in pairs
+        ]
 
 
 def called(name: str, named: dict[str, torch.Tensor]) -> str:

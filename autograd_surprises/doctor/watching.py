@@ -19,7 +19,7 @@ from autograd_surprises.doctor.diagnosis import (
     expect_model_and_optimizer,
 )
 from autograd_surprises.doctor.errors import finding_of_error
-from autograd_surprises.doctor.first_steps import EARLY
+from autograd_surprises.doctor.first_steps import EARLY, fingerprints
 from autograd_surprises.doctor.interception import Interception
 from autograd_surprises.doctor.replicas import Replicas
 from autograd_surprises.doctor.report import Report
@@ -30,18 +30,23 @@ from autograd_surprises.doctor.trained import (
     scale_of,
     trained_by,
 )
-from autograd_surprises.doctor.unused_gradients import UnusedGradients
 from autograd_surprises.doctor.updates import Updates
 from autograd_surprises.recording.forward_calls import is_finite
 from autograd_surprises.recording.history import History
-from autograd_surprises.recording.places import where_from
+from autograd_surprises.recording.places import Where, where_from
 from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.recording.setup_lines import built_at
 from autograd_surprises.several_processes import alone, rank_and_size, why_not_alone
 from autograd_surprises.show.findings import listed
 from autograd_surprises.symptoms.finding import Finding
-from autograd_surprises.symptoms.untrained import ALL_FROZEN, Held
-from autograd_surprises.symptoms.wrong import CLIPPED_WHILE_SCALED, Scaled, used_twice
+from autograd_surprises.symptoms.untrained import ALL_FROZEN, NO_STEP, Held, Unused
+from autograd_surprises.symptoms.wrong import (
+    CLIPPED_NOTHING,
+    CLIPPED_WHILE_SCALED,
+    Scaled,
+    Unclipped,
+    used_twice,
+)
 
 WAIT = 10  # steps, at most, for the first loss of a second optimizer, before its first step
 BORROWED = (
@@ -54,11 +59,7 @@ SIZES = "; the sizes of its gradients and updates are watched: of the part in th
 ELSEWHERE = ". Another process may have made them: see what the doctor says there"
 RECORD = "--steps {0} or watch(steps=[{0}]) records this step, and names its lines"
 ORDER = ": it is watch(model, optimizer)"
-NO_STEP = (
-    "{} times, backward() gave gradients to what an optimizer holds, they were cleared before a "
-    "step() used them, and nothing moved"
-)
-FEW = 3  # optimizers for which one loss is examined; backward passes that one may not use
+FEW = 3  # optimizers for which one loss is examined
 
 
 class watch(Interception):  # noqa: N801  a context manager, written like no_grad
@@ -68,11 +69,10 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     zero for the second step in a row, or if the gradients are 1,000 times their usual size. It is
     also bad if the first two steps of an optimizer did nothing: no loss reached what it holds, or
     not one element of a parameter changed; or if 16 steps changed few elements of a weight in 16
-    bits, because the updates are rounded away; if two steps in a row, among the first ten, used
-    gradients that were not cleared; or if gradients are cleared, and no optimizer makes a step.
-    Each step ends with an optimizer's step(), in this thread. Steps are recorded until a loss of
-    each optimizer has been examined, and if they are asked for; of the others, the loss and the
-    norm of each gradient are read.
+    bits, because the updates are rounded away; or if two steps in a row, among the first ten, used
+    gradients that were not cleared. Each step ends with an optimizer's step(), in this thread.
+    Steps are recorded until a loss of each optimizer has been examined, and if they are asked for;
+    of the others, the loss and the norm of each gradient are read.
 
     model      the default: the modules whose parameters the loss reaches
     optimizer  the default: every optimizer
@@ -118,10 +118,14 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._reaches = True  # does the latest loss reach what an optimizer holds?
         self._optimized = False  # did one make a step, perhaps within a backward?
         self._scaled = False  # is there a GradScaler?
-        self._clipped = False  # was clipping seen?
+        self._clipped = False  # was clipping seen, of gradients other than 0?
         self._used_twice = False  # was it told that gradients were?
-        self._unused = UnusedGradients()
+        self._inputs = False  # may somebody want the gradient of an input, and no step?
         self._failed = False  # did a backward raise an error?
+        self._cleared: tuple[Where, set[int]] | None = None  # since backward: where, ids of what
+        self._unused: list[Where] = []  # where gradients were cleared before any step
+        self._before: dict[torch.Tensor, int | None] = {}  # fingerprints of what had these
+        self._in_vain: tuple[Finding, set[int]] | None = None  # of others, and ids of whose
         self._unexamined = ""  # why the latest backward could not be examined
         self._bad = False  # was the latest loss or gradient not finite?
         self._norms: WeakKeyDictionary = WeakKeyDictionary()  # by optimizer
@@ -189,18 +193,12 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._report(self._reports.publish_late(at_the_end=True))
         for idle in self._updates.at_the_end():
             self._report(self._reports.publish_idle(self.step, self.loss, idle))
-        without = not (self._optimized or self._by_hand or self._failed)
-        with self._careful():
-            if without and not self._scaled and self._unused.times >= FEW and self._unused.unmoved:
-                text = NO_STEP.format(self._unused.times)
-                fix = "call optimizer.step() after backward(), before the gradients are cleared"
-                self._alarm(
-                    "no step() of an optimizer was seen", "optimizer", "not trained", text, fix
-                )
-                without = False
-        if self.reports and without:
+        if self.reports and not (self._optimized or self._by_hand or self._failed):
             why = " (a GradScaler skips those with inf or NaN)" if self._scaled else ""
             self._reports.notes.append(f"no step() of an optimizer was seen{why}")
+            if len(self._unused) > 1 and not (self._scaled or self._inputs):
+                with self._careful():
+                    self._tell_that_nothing_moved()
 
     def abandon(self):
         self._reports.pending = []
@@ -229,13 +227,13 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             self.processes = rank_and_size()
             self._reached_now = set()
         self._backwards += 1
-        self._unexamined = ""
+        self._unexamined, self._cleared = "", None
         self.loss = roots[0].detach()
         finite = self._finite = all(map(is_finite, roots))
         turned, self._bad = not finite and not self._bad, self._bad or not finite
         if len(roots) > 1:
             self._unseen = "a backward() of several tensors at once is not examined"
-        if self._recording and self._updates.waiting and len(roots) == 1 and inputs is None:
+        if self._recording and self._updates.waiting and len(roots) == 1:
             with self._careful():
                 self._look_for_what_is_missed(roots[0], weights, frame)
         if (turned or self._recording) and len(roots) == 1:
@@ -252,8 +250,6 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             self._publish()
         if self._early:
             with self._careful():  # after the doctor's own backward
-                if not self._optimized:
-                    self._unused.before_backward()
                 self._recorder.reused.before_backward(frame)
 
     def backward_failed(self, error):
@@ -273,28 +269,72 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     def after_backward(self):
         if self._early:
             with self._careful():
-                if not self._optimized:
-                    self._unused.after_backward()
                 self._recorder.reused.after_backward()
         if self._by_hand:
             self._end_of_step({})
 
     def before_clipping(self, parameters, frame):
-        if not self._scaled or self._clipped:
+        if self._clipped:
             return
-        self._clipped = True
+        places = (("clipped at", where_from(frame)),)
         with self._careful():
-            scale = scale_of(parameters)
+            self._clipped = any(norms(parameters))
+            if not self._clipped:
+                why = Unclipped(bool(parameters))
+                found = CLIPPED_NOTHING.finding(why).about("gradients", "wrong", places)
+                self._in_vain = found, ids_of(parameters)
+                return
+            self._in_vain = None
+            scale = scale_of(parameters) if self._scaled else 1
             if scale > 1:
-                places = (("clipped at", where_from(frame)),)
                 found = CLIPPED_WHILE_SCALED.finding(Scaled(scale))
                 found = found.about("gradients", "wrong", places)
                 self._tell("the gradients were clipped while they were scaled", found)
+
+    def before_clearing(self, owner, frame):
+        if self._stepped or self.step > WAIT:
+            return
+        with self._careful():
+            is_module = isinstance(owner, torch.nn.Module)
+            parameters = list(owner.parameters()) if is_module else parameters_of(owner)
+            sizes = zip(parameters, norms(parameters), strict=True)
+            had = [parameter for parameter, size in sizes if size]
+            if had:
+                self._cleared = where_from(frame), ids_of(had)
+                self._unused.append(self._cleared[0])
+            if had and not (self._before or self._optimized):
+                self._before = dict(zip(had, fingerprints(had), strict=True))
+
+    def _note_clearing(self, optimizer, parameters):
+        """Was what backward() gave to these cleared before the step that has just been made?"""
+        cleared = self._cleared
+        if cleared is None or cleared[1].isdisjoint(ids_of(parameters)) or any(norms(parameters)):
+            self._updates.cleared.pop(optimizer, None)
+        else:
+            self._updates.cleared[optimizer] = cleared
+
+    def _tell_that_nothing_moved(self):
+        """Their gradients were cleared again and again, and no step was made, not even by hand."""
+        held, before = list(self._before), list(self._before.values())
+        if None not in before and fingerprints(held) == before:
+            names = self._named(range(len(held)), held)
+            found = NO_STEP.finding(Unused(len(self._unused)))
+            places = (("cleared at", self._unused[-1]),)
+            self._tell("no step was made", found.about(names, "not trained", places))
+
+    def _tell_of_clipping_in_vain(self, parameters):
+        """The gradients that an optimizer is about to use came after the clipping, or beside it."""
+        found, ids = self._in_vain
+        if any(norms([p for p in parameters if id(p) in ids or not ids])):
+            self._clipped, self._in_vain = True, None
+            self._tell("no gradient was clipped", found)
 
     def before_optimizer(self, optimizer):
         self._optimized = True
         if not self._busy and (self.optimizer is None or optimizer is self.optimizer):
             with self._careful():
+                if self._in_vain is not None:
+                    self._tell_of_clipping_in_vain(parameters_of(optimizer))
                 self._updates.before(optimizer)
                 if self._early:
                     self._recorder.reused.before_step(optimizer)
@@ -320,6 +360,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
                 self._look_for_reuse(parameters)
         idle = None
         with self._careful():
+            if self._cleared is not None or optimizer in self._updates.cleared:
+                self._note_clearing(optimizer, parameters)
             idle = self._updates.after(optimizer)
             self.replicas.after(optimizer, self._names)
         if self._norms[optimizer] is not None:
@@ -364,7 +406,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
 
     @property
     def _early(self):
-        """Is it looked at whether the gradients are cleared, and used?"""
+        """Is it looked at whether gradients are used twice?"""
         return self.step <= EARLY
 
     def _look_for_reuse(self, parameters):
@@ -403,9 +445,11 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         trained = trained_by(leaves, frame, self.model, self.optimizer)
         self._reaches = isinstance(trained.wrt, torch.optim.Optimizer)
         self._by_hand = not self._reaches and not trained.others
+        known = ids_of(parameters_of(trained.wrt))
+        self._inputs = any(
+            not isinstance(leaf, torch.nn.Parameter) and id(leaf) not in known for leaf in leaves
+        )
         self._scaled = trained.scaled
-        if self._reaches and not self._optimized and all(map(_is_parameter, leaves)):
-            self._unused.of(parameters_of(trained.wrt))
         if self._more and new and not self._why:
             self._why = "the first with another optimizer"
         if self._more or self.step in self.steps:
@@ -429,18 +473,17 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         held = parameters_of(trained.optimizer) if trained.optimizer is not None else []
         self._reports.held |= ids_of(held)
         tensors = [*(trained.model.parameters() if trained.model is not None else ()), *held]
-        # A stored path is no name here. It is that of a parameter, if there is one nobody knows:
-        # a plain tensor in an attribute may be an input.
-        unknown = ids - ids_of([*tensors, *parameters_of(trained.wrt)])
         tensors += leaves
         named = {report.names[id(each)]: each for each in tensors if id(each) in report.names}
         self._names.update((id(tensor), name) for name, tensor in named.items())
+        unseen = {"optimizer", *(name for name, t in named.items() if id(t) not in ids)}
         findings = [
             found
             for found in report.findings
             if not (trained.scaled and finite and found.status in ("nan", "inf"))
             and not (source is None and found.cause == "forward-nonfinite")  # it saw no forward
-            and (found.status != "not trained" or _reached(found.name, named, ids, unknown))
+            # A stand-in for several optimizers may hold what belongs to other models.
+            and not (found.status == "not trained" and found.name in unseen)
         ]
         self._reports.pending.append((replace(report, findings=tuple(findings)), named))
 
@@ -503,11 +546,6 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             self._troubles = [*self._troubles[:4], text]
 
 
-def _is_parameter(leaf):
-    """Else somebody may want the gradient of an input, and no step."""
-    return isinstance(leaf, torch.nn.Parameter)
-
-
 def _about_frozen(found):
     """What is known instead, if all that an optimizer holds is frozen."""
     for optimizer in frozen_optimizers():
@@ -515,11 +553,6 @@ def _about_frozen(found):
         places = (("the optimizer was built at", built_at(optimizer)), *found.places)
         return ALL_FROZEN.finding(facts).about(found.name, found.status, places, also=found.also)
     return found
-
-
-def _reached(name, named, ids, unknown):
-    """Is it about a parameter that this loss reaches?"""
-    return id(named[name]) in ids if name in named else bool(unknown)
 
 
 def ids_of(tensors: Iterable[torch.Tensor]) -> set[int]:

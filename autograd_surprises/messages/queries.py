@@ -40,6 +40,10 @@ NOTHING_FOUND = (
     "of the traceback, too, because it names the error. Otherwise, type fewer words, such as the "
     "name of a function."
 )
+UNKNOWN_ERROR = (
+    "Nothing found. The search is about gradients only. If this error is about one, type fewer "
+    "words, such as the name of a function."
+)
 UNKNOWN_WORDS = "Nothing here about {words}. The nearest, as a guess:"
 NO_GOOD_MATCH = "Nothing here has enough of these words. The nearest, as a guess:"
 GUESSES = 3
@@ -49,22 +53,24 @@ GUESSES = 3
 class Answer:
     """What a query finds.
 
-    found     the best first
-    is_guess  have all of them too little of what was asked?
-    unknown   words of the query that occur nowhere
-    terms     those that were looked for
+    found        the best first
+    is_guess     have all of them too little of what was asked?
+    unknown      words of the query that occur nowhere
+    terms        those that were looked for
+    names_error  does the query name an error?
     """
 
     found: tuple[Document, ...] = ()
     is_guess: bool = False
     unknown: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()
+    names_error: bool = False
 
     @property
     def verdict(self) -> str:
         """How many documents are found, or that these are guesses, or what to do."""
         if not self.found:
-            return NOTHING_FOUND
+            return UNKNOWN_ERROR if self.names_error else NOTHING_FOUND
         if not self.is_guess:
             return f"found: {len(self.found)}"
         words = ", ".join(self.unknown)
@@ -101,7 +107,7 @@ def find(text: str) -> Answer:
     if known and (errors or len(parts) < 2):
         return Answer(tuple(known))
     if errors or (parts and " " in asked):  # one is being typed
-        return Answer(tuple(parts))
+        return Answer(tuple(parts), names_error=bool(errors))
     return _by_words(asked)
 
 

@@ -20,6 +20,7 @@ ROLES = {
     "hook": {"register_hook"},
     "switch": {"_set_grad_enabled"},
 }
+SUMS = {"add", "__add__", "__radd__", "sub", "__sub__", "__rsub__", "add_", "__iadd__", "__isub__"}
 PROPERTIES = {"data", "T", "mT", "H", "mH", "real", "imag"}  # that return a tensor of values
 
 
@@ -33,6 +34,7 @@ class ForwardCall(NamedTuple):
     lost             {output: what is known of its history, which was lost here}
     function         the autograd.Function in whose forward it ran, and the line of its apply
     shapes           (how many require a gradient, shape, shape) of two inputs of different shapes
+    number           the float of Python that left torch here, or was added to a tensor
     """
 
     index: int
@@ -48,6 +50,7 @@ class ForwardCall(NamedTuple):
     function: tuple[type, Where | None] | None = None
     in_place: bool = False
     shapes: tuple = ()
+    number: float = 0.0
 
     @property
     def where(self) -> Where:

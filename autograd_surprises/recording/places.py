@@ -50,10 +50,14 @@ class Where:
         return f"line {self.line}" if in_notebook else f"{Path(self.file).name}:{self.line}"
 
     @property
+    def is_numbered(self) -> bool:
+        """Is the module one of an nn.Sequential or nn.ModuleList?"""
+        return self.module.rpartition(".")[2].isdigit()
+
+    @property
     def layer(self) -> str:
         """The module as print(model) shows it: "first", but "11: ReLU" in an nn.Sequential."""
-        is_number = self.module.rpartition(".")[2].isdigit()
-        return f"{self.module}: {self.kind}" if is_number else self.module
+        return f"{self.module}: {self.kind}" if self.is_numbered else self.module
 
     @property
     def code(self) -> str:

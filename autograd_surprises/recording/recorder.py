@@ -18,6 +18,7 @@ from autograd_surprises.operations import LIKE_ANOTHER, SHAPE_ONLY, SPOILS
 from autograd_surprises.recording.forgetting import living_nodes, needed
 from autograd_surprises.recording.forward_calls import (
     BACKWARDS,
+    SUMS,
     ForwardCall,
     function_around,
     is_finite,
@@ -119,6 +120,12 @@ class Recorder(TorchFunctionMode):
             return self._paths.get(module, type(module).__name__)
         return type(module).__name__
 
+    def module_of(self, where: Where) -> nn.Module | None:
+        """The module whose forward was running there; None if several have its path."""
+        paths = self._paths.items()
+        found = [m for m, p in paths if p == where.module and type(m).__name__ == where.kind]
+        return found[0] if len(found) == 1 else None
+
     # Tensors have states: each change in place makes a new one.
 
     def states(self, tensor: torch.Tensor) -> list[int]:
@@ -210,7 +217,7 @@ class Recorder(TorchFunctionMode):
         if role == "change" or kwargs.get("out") is not None:
             self._note_change(caller, name, inputs, outputs, before, kwargs)
         elif role == "number":
-            self._note_number(caller, name, inputs, before)
+            self._note_number(caller, name, inputs, before, result)
         elif role == "switch":
             self._note_switch(caller, args[0])
         elif role == "hook":
@@ -219,7 +226,15 @@ class Recorder(TorchFunctionMode):
             if kwargs.get("max_norm") is not None:  # this look-up scales the rows in place
                 self._note_change(caller, "embedding_renorm_", inputs[1:2], [], before, {})
             self._note(caller, name, inputs, outputs, before, kwargs)
+        if name in SUMS:
+            self._note_float(args)
         return result
+
+    def _note_float(self, values):
+        """The latest call returned or added one of these, if it is a float."""
+        for number in values:
+            if isinstance(number, float) and self.calls:
+                self.calls[-1] = self.calls[-1]._replace(number=number)
 
     def _note_switch(self, caller, on):
         """Recording is switched on or off; the end of a with block undoes its switch."""
@@ -229,13 +244,14 @@ class Recorder(TorchFunctionMode):
         else:
             self._switches.append(None if on else (user.f_code, switched_at(caller)))
 
-    def _note_number(self, caller, name, inputs, before):
+    def _note_number(self, caller, name, inputs, before, result):
         """A number that left torch, if the user's code read it, and from a tracked tensor."""
         known = [t for t in inputs if t.requires_grad or self.states(t)]
         if known and owner(caller.f_code) != "torch":
             self._count += 1
             lost = {self._count: LostHistory(name)}
             self._append(caller, name, before, [self._state(t) for t in known], list(lost), lost)
+            self._note_float([result])
 
     def _note(self, caller, name, inputs, outputs, before, kwargs):
         """A call that returns new tensors."""

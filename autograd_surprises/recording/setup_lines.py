@@ -19,6 +19,7 @@ FLAG = "requires_grad"  # an attribute that a module does not have
 
 _built: WeakKeyDictionary[torch.optim.Optimizer, Where] = WeakKeyDictionary()
 _stored: WeakKeyDictionary[nn.Module, dict[str, Where]] = WeakKeyDictionary()
+_layers: WeakKeyDictionary[nn.Module, Where] = WeakKeyDictionary()
 _hooked: WeakKeyDictionary[nn.Module, Where] = WeakKeyDictionary()
 _inference: list[Where] = []  # the last one
 
@@ -63,6 +64,11 @@ def stored_at(module: nn.Module, name: str) -> Where | None:
     return _stored.get(module, {}).get(name)
 
 
+def layer_made_at(layer: nn.Module) -> Where | None:
+    """The line that made this module of torch's, if that was seen."""
+    return _layers.get(layer)
+
+
 def hooked_at() -> list[Where]:
     """The lines that registered full backward hooks of living modules."""
     return list(dict.fromkeys(_hooked.values()))
@@ -88,6 +94,17 @@ def _is_ours(frame: FrameType) -> bool:
     """Does this frame, or the constructor that it is in, belong to the doctor?"""
     outer = frame.f_back if frame.f_code.co_name == "__init__" else frame
     return outer is not None and outer.f_code.co_filename.startswith(DOCTOR)
+
+
+def _noting_layers(original, active):
+    @functools.wraps(original)
+    def make(module, *args, **kwargs):
+        original(module, *args, **kwargs)
+        if active and type(module).__module__.startswith("torch.nn.modules."):
+            with suppress(Exception):  # a module that cannot be hashed
+                _layers[module] = where_is(user_frame(sys._getframe(1)))
+
+    return make
 
 
 def _noting_tensors(original, active):
@@ -129,6 +146,7 @@ def _noting_inference(original, active):
 
 PATCHES = Patches(
     (torch.optim.Optimizer, "__init__", _noting_builds),
+    (nn.Module, "__init__", _noting_layers),
     (nn.Module, "__setattr__", _noting_tensors),
     (nn.Module, "register_full_backward_hook", _noting_hooks),
     (torch.inference_mode, "__enter__", _noting_inference),

@@ -11,8 +11,9 @@ import torch
 
 from autograd_surprises.recording.places import owner
 
-LIMIT = 5000  # objects visited at most per variable
-SHELL = re.compile(r"_+|_i?\d+|_i+|_[oid]h|In|Out|__\w+__")  # what IPython and Python add
+LIMIT = 5000  # objects visited at most per variable, without ATOMS
+ATOMS = {type(None), bool, int, float, complex, str, bytes}  # they hold nothing
+SHELL = re.compile(r"_+|_i?\d+|_i+|_[oid]h|In|Out|__\w+__")  # copies that IPython and Python add
 
 
 def tensors_in(value: object) -> list[torch.Tensor]:
@@ -49,11 +50,13 @@ def held_tensors(value: object, name: str) -> Iterator[tuple[str, torch.Tensor]]
                 where = f"{name}.{path}" if path else name
                 waiting += ((f"{where}.{k}", v, depth + 1) for k, v in _attributes(part))
         elif isinstance(value, dict):
-            keys = [key for key in value if isinstance(key, (str, int))]
-            waiting += ((f"{name}[{key!r}]", value[key], depth + 1) for key in keys[:LIMIT])
+            keys = [key for key in value if isinstance(key, (str, int))][:LIMIT]
+            pairs = ((key, value[key]) for key in keys if type(value[key]) not in ATOMS)
+            waiting += ((f"{name}[{key!r}]", part, depth + 1) for key, part in pairs)
         elif isinstance(value, (list, tuple, set, frozenset, deque)):
             parts = enumerate(islice(value, LIMIT))
-            waiting += ((f"{name}[{i}]", part, depth + 1) for i, part in parts)
+            pairs = ((i, part) for i, part in parts if type(part) not in ATOMS)
+            waiting += ((f"{name}[{i}]", part, depth + 1) for i, part in pairs)
         elif isinstance(value, FunctionType):
             waiting += ((key, held, depth + 1) for key, held in closure_of(value).items())
         elif hasattr(value, "__dict__"):
@@ -61,8 +64,11 @@ def held_tensors(value: object, name: str) -> Iterator[tuple[str, torch.Tensor]]
 
 
 def _attributes(value):
-    held = list(vars(value).items())
-    return [(k, v) for k, v in held if not k.startswith("_") or isinstance(v, torch.Tensor)]
+    return [
+        (k, v)
+        for k, v in list(vars(value).items())
+        if type(v) not in ATOMS and (not k.startswith("_") or isinstance(v, torch.Tensor))
+    ]
 
 
 def closure_of(function: object) -> dict[str, object]:
@@ -80,13 +86,18 @@ def closure_of(function: object) -> dict[str, object]:
     return found
 
 
-def tensors_on_stack(frame: FrameType | None) -> tuple[dict[int, str], list[torch.Tensor]]:
-    """The tensors that the user's variables on the stack hold: the shortest name by id, and all."""
+def tensors_on_stack(
+    frame: FrameType | None, recorder: object = None
+) -> tuple[dict[int, str], list[torch.Tensor]]:
+    """The tensors that the user's variables on the stack hold: the shortest name by id, and all.
+
+    recorder  is left out: it holds thousands of calls and no tensor
+    """
     names: dict[int, str] = {}
     tensors: dict[int, torch.Tensor] = {}
     for space in _spaces(frame):
         for variable, value in list(space.items()):
-            if SHELL.fullmatch(variable):  # IPython's own copies of cells and results
+            if value is recorder or type(value) in ATOMS or SHELL.fullmatch(variable):
                 continue
             with suppress(Exception):  # an object that cannot be inspected
                 for name, tensor in held_tensors(value, variable):

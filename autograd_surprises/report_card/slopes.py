@@ -15,7 +15,10 @@ from autograd_surprises.report_card.verdict import (
 )
 
 STEP = 4e-6  # of finite differences, at least
-PASS_LIKE = "if this gradient is meant, pass like=, a function that has it"
+PASS_LIKE = (
+    "repair the formula in backward; or, if this gradient is meant, pass like=, a function that "
+    "has it"
+)
 WIRTINGER = (
     "for a complex z, backward returns grad_output · conj(∂f/∂z) + conj(grad_output) · ∂f/∂conj(z)"
 )
@@ -124,10 +127,19 @@ def _right_gradients(subject, tensors):
         points = (shaped(x, tensors) for x in (vector, vector - nudge, vector + nudge))
         grads = [flat(subject.gradients(point, None, subject.like)) for point in points]
         return torch.stack(grads).amin(0), torch.stack(grads).amax(0)
+    return slopes_of_value(subject, tensors)
+
+
+def slopes_of_value(subject: Subject, tensors: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    """Between which numbers the slopes of fn are, by finite differences, with upstream `pattern`.
+
+    >>> slopes_of_value(Subject(torch.round, (torch.ones(2),)), [torch.tensor([0.2]).double()])
+    (tensor([0.], dtype=torch.float64), tensor([0.], dtype=torch.float64))
+    """
 
     def weighted(x):
         y = subject.call(shaped(x, tensors)).detach()
         return (y * pattern(y)).flatten()
 
-    left, right = partial_slopes(weighted, vector)
+    left, right = partial_slopes(weighted, flat(tensors))
     return torch.minimum(left, right).sum(1), torch.maximum(left, right).sum(1)

@@ -4,6 +4,7 @@ import argparse
 import importlib
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import torch
 
@@ -89,6 +90,9 @@ def _function(text: str) -> Callable:
         for part in name.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:
+        if module.endswith(".py"):
+            instead = f"{module} is a file: in its folder, write {Path(module).stem}:{name}"
+            raise argparse.ArgumentTypeError(instead) from error
         raise argparse.ArgumentTypeError(str(error)) from error
     is_class = isinstance(found, type) and issubclass(found, torch.autograd.Function)
     return found.apply if is_class else found

@@ -1,5 +1,6 @@
 """Terms of the loss that have no history: they change its value, and train nothing."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
@@ -7,6 +8,7 @@ from typing import NamedTuple
 from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.operations import ARITHMETIC, traits_of
 from autograd_surprises.recording.history import History
+from autograd_surprises.recording.lost_history import LEAVES_TORCH
 from autograd_surprises.symptoms.detached import Detached, detached
 from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding
@@ -59,7 +61,7 @@ def constant_terms(exam: Examination) -> list[Finding]:
         call = exam.history.call_of(step.node)
         if call is None or call.function or all(node is not None for node, _ in step.edges):
             continue
-        for state in call.inputs:
+        for state in (*call.inputs, *_number_added(exam.history, call)):
             if _is_detached(exam.history, state):
                 return []  # hard + soft - soft.detach(): the value is replaced on purpose
             term = _term(exam.history, state)
@@ -87,6 +89,23 @@ def _sums(exam) -> Iterator[BackwardStep]:
             if traits.only_adds:
                 yield step
             waiting += [exam.backward.steps[node] for node, _ in step.edges if node is not None]
+
+
+def _number_added(history, call):
+    """The state of a number that left torch, if what is added here is a short multiple of it.
+
+    As 0.1 * value.item() is. That the same digits come from elsewhere is as good as impossible.
+    """
+    for earlier in history.calls[: call.index] if call.number else ():
+        value = earlier.number if earlier.name in LEAVES_TORCH else 0.0
+        if value and not _is_short(value) and _is_short(call.number / value):
+            return earlier.outputs
+    return ()
+
+
+def _is_short(number):
+    """Has it at most three digits, but for rounding?"""
+    return math.isclose(number, float(f"{number:.3g}"), rel_tol=1e-12)
 
 
 def _is_detached(history, state):

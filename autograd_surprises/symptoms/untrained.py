@@ -74,14 +74,6 @@ NO_LOSS = Rule(
     "none",
 )
 
-CLEARED = Rule(
-    "cleared-gradient",
-    "backward() has given it a gradient, but it was gone when {optimizer} made its step: probably "
-    "zero_grad() was called in between",
-    "call zero_grad() before backward(), or after step()",
-    "wrong.accumulated",
-)
-
 HOLDS_FROZEN = Rule(
     "frozen/optimizer",
     "in its first step, it held only parameters that were frozen",
@@ -107,6 +99,32 @@ ALL_FROZEN = Rule(
     "call .requires_grad_() on what is to be trained; with PEFT, use inference_mode=False, or "
     "is_trainable=True when you load an adapter",
     "none.frozen",
+)
+
+CLEARED = Rule(
+    "cleared-gradient",
+    "backward() gave it a gradient, and zero_grad() cleared this before {optimizer}.step(), which "
+    "found nothing to use",
+    "call zero_grad() before backward(), or after step()",
+    "wrong.accumulated",
+)
+
+
+class Unused(NamedTuple):
+    """How many times gradients were cleared that no optimizer had used.
+
+    >>> NO_STEP.finding(Unused(3)).cause
+    'no-step'
+    """
+
+    times: int
+
+
+NO_STEP = Rule(
+    "no-step",
+    "zero_grad() cleared its gradients {times} times, no optimizer made a step, and its numbers "
+    "have not changed",
+    "call optimizer.step() after backward(): with parentheses",
 )
 
 HELD_FROZEN = Rule(
@@ -289,14 +307,19 @@ def not_trained(exam: Examination, targets: dict) -> list[Finding]:
     if exam.model is None:
         return []
     mine = dict(exam.model.named_parameters())
-    known = {id(tensor) for tensor in (*mine.values(), *targets.values())}
+    known = {id(tensor) for tensor in (*mine.values(), *targets.values())} | exam.held
     unheld = mine.items() if exam.optimizer is not None else ()
     missing = {n: p for n, p in unheld if id(p) not in exam.held and _moves(exam, p)}
-    strangers = [leaf for leaf in exam.leaves if id(leaf) not in known | exam.held]
-    by_optimizers, by_modules = holders() if strangers or missing else (set(), set())
-    strangers = [leaf for leaf in strangers if id(leaf) not in by_optimizers]
-    found = [_stored(exam, leaf) or _made_in_forward(exam, leaf, by_modules) for leaf in strangers]
-    found = [finding for finding in found if finding is not None]
+    strangers = [x for x in exam.leaves if id(x) not in known and not _is_data(exam, x)]
+    stored = _stored(exam, strangers)
+    found = {id(leaf): stored.get(id(leaf)) or _made_in_forward(exam, leaf) for leaf in strangers}
+    found = {key: finding for key, finding in found.items() if finding is not None}
+    by_optimizers, by_modules = holders() if found or missing else (set(), set())
+    found = [
+        finding
+        for key, finding in found.items()
+        if key not in by_optimizers and (key in stored or key not in by_modules)
+    ]
     found.sort(key=lambda finding: finding.name)
     if exam.optimizer is None:
         return found
@@ -339,18 +362,28 @@ def _moves(exam, parameter):
     return gradient is not None and bool(gradient.size.nonzero)
 
 
-def _stored(exam, leaf):
-    """A leaf that is not a parameter of the model, but is in one of its attributes."""
-    made = ("made at", exam.history.made_at(leaf))
-    for name, module in exam.model.named_modules():
+def _is_data(exam, leaf):
+    """Does it require a gradient for torch.autograd.grad(), as the points of a physical loss do?"""
+    states = exam.history.recorder.states(leaf)
+    calls = (call for state in states for call in exam.history.users.get(state, ()))
+    return not isinstance(leaf, nn.Parameter) and any(call.name == "grad" for call in calls)
+
+
+def _stored(exam, leaves):
+    """Those of these leaves that attributes of the model hold: what to say of each, by id."""
+    found, wanted = {}, {id(leaf) for leaf in leaves}
+    for name, module in exam.model.named_modules() if wanted else ():
         for attribute, value in vars(module).items():
             for path, tensor in () if attribute in REGISTERED else held_tensors(value, attribute):
-                if tensor is leaf or _source(tensor) is leaf:
-                    rule = UNREGISTERED if tensor is leaf else UNREGISTERED_RESULT
+                rule = UNREGISTERED if id(tensor) in wanted else UNREGISTERED_RESULT
+                leaf = tensor if id(tensor) in wanted else _source(tensor)
+                if id(leaf) in wanted:
+                    wanted.remove(id(leaf))
                     path = f"{name}.{path}" if name else path
+                    made = ("made at", exam.history.made_at(leaf))
                     places = ("stored at", stored_at(module, attribute)), made
-                    return rule.finding().about(path, "not trained", places)
-    return None
+                    found[id(leaf)] = rule.finding().about(path, "not trained", places)
+    return found
 
 
 def _source(tensor):
@@ -359,11 +392,9 @@ def _source(tensor):
     return last and leaf_of(last)
 
 
-def _made_in_forward(exam, leaf, by_modules):
-    """A recorded Parameter that no module, no optimizer and no variable of the user holds."""
+def _made_in_forward(exam, leaf):
+    """A recorded Parameter that no variable of the user holds."""
     made = exam.history.made_at(leaf)
     if made is None or not isinstance(leaf, nn.Parameter) or id(leaf) in exam.names:
-        return None
-    if id(leaf) in by_modules:
         return None
     return MADE_IN_FORWARD.finding().about(exam.name(leaf), "not trained", (("made at", made),))

@@ -51,6 +51,29 @@ CLIPPED_WHILE_SCALED = Rule(
     "half.unscale",
 )
 
+
+class Unclipped(NamedTuple):
+    """What was given to be clipped: tensors without a gradient, or none.
+
+    >>> CLIPPED_NOTHING.finding(Unclipped(tensors=True)).cause
+    'clipped-nothing'
+    """
+
+    tensors: bool
+
+    @property
+    def why(self) -> str:
+        if self.tensors:
+            return "when the gradients were clipped, none was there yet that is not 0"
+        return "the generator that gives the parameters to clip had been read before, and gave none"
+
+
+CLIPPED_NOTHING = Rule(
+    "clipped-nothing",
+    "{why}: nothing was clipped, and the optimizer used the gradients of this step as they were",
+    "clip between backward() and optimizer.step(), and pass model.parameters() itself, or a list",
+)
+
 USED_TWICE = Rule(
     "accumulated/used-twice",
     "backward() added to a gradient that the optimizer had used already, and the optimizer used "
@@ -188,6 +211,46 @@ EXPECTED.add(
     on={"Mul Sub": _kl_div_gets_probabilities},
 )
 
+
+def _softmax_before(node: Node) -> Node | None:
+    """The softmax or log_softmax whose results arrive at a node, at most arranged anew."""
+    for maker in only_way(node.next_functions[0][0]):
+        kind = kind_of(name_of(maker))
+        if kind in ("Softmax", "LogSoftmax"):
+            return maker
+        traits = traits_of(kind)
+        if not traits.arranges or traits.picks:
+            return None
+    return None
+
+
+def _normalised_elsewhere(step: BackwardStep) -> bool:
+    """Does it pick one entry of each row, where the rows of a softmax do not sum to 1?
+
+    In a square matrix of similarities, both directions are meant.
+    """
+    maker, values = _softmax_before(step.node), step.tensors().get("self")
+    dim, index = step.saved.get("dim", 1), step.saved.get("index")
+    if maker is None or values is None or values.dim() < 2 or values.shape[0] == values.shape[dim]:
+        return False
+    if index is not None and (index.shape[dim] != 1 or index.shape[0] != values.shape[0]):
+        return False
+    is_log = kind_of(name_of(maker)) == "LogSoftmax"
+    sums = (values.exp() if is_log else values).sum(dim)
+    return bool(sums.isfinite().all()) and not torch.allclose(
+        sums, torch.ones_like(sums), atol=0.05
+    )
+
+
+EXPECTED.add(
+    "softmax-dimension",
+    "{operation} picks one entry of each row, and the rows do not sum to 1: the softmax before it "
+    "runs over another dimension, probably that of the batch, so the samples compete",
+    "softmax over the dimension of the classes, softmax(dim=-1); or pass the raw scores to "
+    "cross_entropy",
+    on={"picks_targets Gather": _normalised_elsewhere},
+)
+
 MODULE_BACKWARD = Rule(
     "module-backward",
     "{name} is a module and defines backward(), which autograd never calls: the gradient is that "
@@ -313,7 +376,8 @@ def used_twice(name: str, again: tuple[Where, Where]) -> Finding:
 
 def _of_probabilities(exam, step):
     """The line of the softmax, unless something else needs its result: then that of the loss."""
-    made = exam.backward.steps.get(probabilities_made_by(step.node))
+    made = probabilities_made_by(step.node) or _softmax_before(step.node)
+    made = exam.backward.steps.get(made)
     if made is None:
         return at(step)
     places = (*at(made, "probabilities made at"), *at(step))

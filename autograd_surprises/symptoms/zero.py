@@ -51,6 +51,16 @@ STARTS_AT_ZERO_IN_FUNCTION = Rule(
     alarm=False,
 )
 
+COMPARES = {"eq", "ne", "gt", "ge", "lt", "le"}
+CASTS = {"float", "double", "half", "bfloat16", "to", "type", "type_as", "unsqueeze"}
+
+EMPTY_MASK = Rule(
+    "empty-selection/mask",
+    "a mask counts no element of this batch, so this part of the loss is 0; other parts are not",
+    "do nothing if there are such batches; otherwise look at the comparison that makes the mask",
+    alarm=False,
+)
+
 # Its part of what a step joined is 0, since a step above picked only from the others.
 PART_NOT_PICKED = Rulebook(StepRule)
 
@@ -168,6 +178,10 @@ def _zero_steps(exam, name, tensor, edge, steps):
     picking = _picks_others(exam, step, edge) if traits_of(step.kind).joins else None
     if picking is not None:
         return PART_NOT_PICKED.first(picking).finding(picking).about(name, "zero", at(picking))
+    compared = None if others else _mask_made_at(exam, step)
+    if compared is not None and any(map(exam.trains, exam.leaves)):
+        places = (*at(step), ("the mask was made at", compared.where))
+        return EMPTY_MASK.finding().about(name, "zero", places, _died_in(step))
     if step.lets_through is None:
         dead = [e for e, a in zip(step.edges, step.leaving, strict=True) if a and not a.nonzero]
         tried = [lets_through(exam.backward, step, end) for end in dead]
@@ -176,6 +190,23 @@ def _zero_steps(exam, name, tensor, edge, steps):
         line = f", at {other.where}" if other.where else ""
         also.append(f"on another path: {exam.why(other, ZERO).sentence}{line}")
     return exam.why(step, ZERO).about(name, "zero", places, _died_in(step), also)
+
+
+def _mask_made_at(exam, step):
+    """The comparison that made the factor of 0 by which a step multiplies a part of the loss."""
+    call = exam.history.call_of(step.node)
+    if call is None or ZERO.first(step).id != "zero-factor/tensor":
+        return None
+    above = [traits_of(after.kind) for after, _ in exam.backward.main_way(step.node, 0)]
+    if not all(t.totals or t.scales or t.only_adds or t.arranges for t in above):
+        return None
+    for state in call.inputs:
+        maker = exam.history.makers.get(state)
+        while maker is not None and maker.operation in CASTS:
+            maker = exam.history.makers.get(maker.inputs[0])
+        if maker is not None and maker.operation in COMPARES:
+            return maker
+    return None
 
 
 def _zero_input(exam, step, tensor):

@@ -124,7 +124,7 @@ def expect_close(
     different = ~_close(yours.detach(), expected)
     if different.any():
         i = different.nonzero()[0].tolist()
-        place = f" {i}" if i else ""
+        place = f", entry {i}" if i else ""
         numbers = [short_number(t.detach()[tuple(i)], 4) for t in (yours, expected)]
         raise Wrong(f"{where}{place}: yours {numbers[0]}, expected {numbers[1]}. {why}")
 

@@ -185,7 +185,7 @@ WRONG = {
         "nothing in __init__": (NothingInInit, "super().__init__() before anything else"),
         "two numbers each": (TwoNumbersEach, "weight: yours has shape (2,), expected one number"),
         "no forward": (NoForward, "forward is missing"),
-        "bias is not scaled": (BiasNotScaled, "at x = [1, -2] [0]: yours 2.5, expected 2"),
+        "bias is not scaled": (BiasNotScaled, "at x = [1, -2], entry [0]: yours 2.5, expected 2"),
         "bias frozen": (BiasFrozen, "bias: yours has requires_grad=False"),
         "graph cut": (GraphCut, "something in forward cuts the graph"),
         "bias cut": (BiasCut, "bias.grad: yours None, expected 1.0"),
@@ -209,7 +209,7 @@ WRONG = {
         ),
         "the value of y": (lambda x: x.exp(), "values of y itself"),
         "the tuple": (tuple_of_grads, "yours is tuple … take [0]"),
-        "another loss": (loss_without_square, "at x = [0, 1] [0]: yours 1, expected 2"),
+        "another loss": (loss_without_square, "at x = [0, 1], entry [0]: yours 1, expected 2"),
         "no sum": (
             no_sum,
             "raised RuntimeError in … `return torch.autograd.grad(y**2, y)[0]`: grad can be impl",

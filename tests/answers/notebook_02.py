@@ -103,7 +103,10 @@ WRONG = {
         "counts from 1": (lambda y, x, i: row(y, x, i - 1), "That is row 0: i counts from 0"),
         "always the same row": (lambda y, x, i: row(y, x, 1), "row 0 … [0]: yours 4, expected 3"),
         "backward, and x.grad": (row_added_to_old, "yours 14, expected 4 … x.grad … adds"),
-        "x.grad emptied": (row_in_emptied_grad, "x.grad after the call [0]: yours 4, expected 10"),
+        "x.grad emptied": (
+            row_in_emptied_grad,
+            "x.grad after the call, entry [0]: yours 4, expected 10",
+        ),
         "the tuple": (lambda y, x, i: grad(y, x, one_hot(y, i)), "yours is tuple … take [0]"),
     },
     "02.2": {
@@ -146,7 +149,10 @@ WRONG = {
             "yours is torch.float32, expected torch.float64, as x is",
         ),
         "backward, and x.grad": (weighted_added_to_old, "x.grad … adds"),
-        "x.grad emptied": (weighted_in_emptied_grad, "x.grad after the call [0, 0]: yours -12"),
+        "x.grad emptied": (
+            weighted_in_emptied_grad,
+            "x.grad after the call, entry [0, 0]: yours -12",
+        ),
     },
     "02.3": {
         "nothing retained": (
@@ -164,7 +170,10 @@ WRONG = {
         "x.grad twice": (both_are_x_grad, "the two are one tensor, x.grad"),
         "on top of the old": (both_by_backward, "gradient of a … x.grad … adds"),
         "the second contains the first": (both_in_emptied_grad, "The gradient of a is in it, too"),
-        "x.grad emptied": (emptied_in_between, "x.grad after the call [0]: yours 6, expected 10"),
+        "x.grad emptied": (
+            emptied_in_between,
+            "x.grad after the call, entry [0]: yours 6, expected 10",
+        ),
         "what backward returns": (
             lambda a, b, x: (a.backward(retain_graph=True), b.backward()),
             "gradient of a: yours is NoneType, expected a tensor",

@@ -59,7 +59,7 @@ WRONG = {
     "04.1": {
         "a large upstream gradient is cut": (
             function(clamped, lambda g, x: torch.where(inside(x), g, 0.1 * g.clamp(-8, 8))),
-            "gradient of x for x of shape (2, 7) in float64 [0, 0]: yours -0.8, expected",
+            "gradient of x for x of shape (2, 7) in float64, entry [0, 0]: yours -0.8, expected",
         ),
         "like the page": (function(clamped, like_the_page), "Outside … a constant"),
         "ignores grad_output": (

@@ -145,7 +145,7 @@ WRONG = {
         ),
         "f used once more": (lambda f, x: slope(f, slope(f, x)), "[0, 0]: yours 27, expected 6"),
         "backward, and x.grad": (second_by_backward, "x.grad … adds"),
-        "x.grad emptied": (second_in_emptied_grad, "x.grad after the call [0, 0]: yours 6"),
+        "x.grad emptied": (second_in_emptied_grad, "x.grad after the call, entry [0, 0]: yours 6"),
         "two backwards": (two_backwards, "That is what two calls of backward() add up in x.grad"),
         "by differences": (
             lambda f, x: (f(x + 0.1) - 2 * f(x) + f(x - 0.1)).detach() / 0.01,
@@ -190,7 +190,7 @@ WRONG = {
             "That is the gradient. ",
         ),
         "backward, and x.grad": (product_by_backward, "x.grad … adds"),
-        "x.grad emptied": (product_in_emptied_grad, "x.grad after the call [0]: yours "),
+        "x.grad emptied": (product_in_emptied_grad, "x.grad after the call, entry [0]: yours "),
     },
     "05.3": {
         "no create_graph": (
@@ -201,7 +201,7 @@ WRONG = {
             penalty(lambda gradients: off_one(gradients.detach())),
             "no grad_fn … create_graph=True is there",
         ),
-        "half detached": (penalty(half_detached), "with respect to first [0, 0]"),
+        "half detached": (penalty(half_detached), "with respect to first, entry [0, 0]"),
         "a plain number": (penalty(lambda gradients: off_one(gradients).item()), "yours is float"),
         "one norm over the batch": (
             penalty(lambda gradients: (gradients.norm() - 1) ** 2),
@@ -243,10 +243,10 @@ WRONG = {
             x_changed_back,
             "x.requires_grad after the call: yours False, expected True",
         ),
-        "x.grad emptied": (x_grad_written, "x.grad after the call [0, 0]: yours "),
+        "x.grad emptied": (x_grad_written, "x.grad after the call, entry [0, 0]: yours "),
         "by backward": (
             lambda model, x: penalty_by_backward(model, x.detach().requires_grad_()),
-            "first.grad after the call [0, 0]: yours ",
+            "first.grad after the call, entry [0, 0]: yours ",
         ),
     },
 }

@@ -42,7 +42,7 @@ WRONG = {
             lambda w, b, x: x @ w + revived(w, b, x),
             "That is what goes into the relu",
         ),
-        "to 2": (lambda w, b, x: revived(w, b, x, to=2.0), "bias [0]: yours"),
+        "to 2": (lambda w, b, x: revived(w, b, x, to=2.0), "bias, entry [0]: yours"),
     },
     "09.2": {
         "as it was": (

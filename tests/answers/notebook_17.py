@@ -217,7 +217,7 @@ WRONG = {
         "in place": (in_place, "it writes into the gradients"),
         "to 2": (
             lambda gradients, limit: each_as_one(gradients, 2.0),
-            "the limit 0.75, in float32, tensor 0 [0]: yours",
+            "the limit 0.75, in float32, tensor 0, entry [0]: yours",
         ),
         "what is short is given back": (given_back, "gradients short: the numbers are right"),
         "one tensor": (
@@ -258,7 +258,7 @@ WRONG = {
         "not clipped": (Loop(clip=length_only), "Nothing is clipped"),
         "clipped to 2": (
             Loop(clip=lambda p, *args: clip_grad_norm_(p, 2.0)),
-            "what a long gradient subtracts [0]: yours 0.96, expected 1.2",
+            "what a long gradient subtracts, entry [0]: yours 0.96, expected 1.2",
         ),
         "each parameter alone": (
             Loop(clip=each_parameter_alone),

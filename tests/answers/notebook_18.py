@@ -156,7 +156,7 @@ WRONG = {
                     use_reentrant=False,
                 )
             ),
-            "value [0, 0]",
+            "value, entry [0, 0]",
         ),
     },
     "18.2": {

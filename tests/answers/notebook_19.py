@@ -67,7 +67,7 @@ WRONG = {
         ),
         "to 0.5": (
             hooked(lambda gradient, limit: gradient.clamp(-0.5, 0.5)),
-            "x.grad [0, 0]: yours",
+            "x.grad, entry [0, 0]: yours",
         ),
         "clipped by norm": (
             hooked(lambda gradient, limit: gradient * (limit / gradient.norm()).clamp(max=1)),

@@ -55,7 +55,7 @@ WRONG = {
             lambda scores, temperature: chosen(scores),
             "The result has no graph: let the softmax carry the gradient",
         ),
-        "the softmax itself": (softmax, "value [0]: … That is the softmax"),
+        "the softmax itself": (softmax, "value, entry [0]: … That is the softmax"),
         "argmax": (through(softmax, lambda scores: chosen(scores, 1)), "Only the highest score"),
         "another dimension": (
             through(softmax, lambda scores: chosen(scores, min(2, len(scores)), 0)),

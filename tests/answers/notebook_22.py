@@ -103,7 +103,7 @@ WRONG = {
         "divided by itself": (divided, "The advantage has become 1"),
         "the probability": (
             step_loss(detached, of_policy=torch.exp),
-            "gradient of logits [0]: yours -0.1455, expected -0.9612 … keep its logarithm",
+            "gradient of logits, entry [0]: yours -0.1455, expected -0.9612 … keep its logarithm",
         ),
         "two losses": (
             lambda logits, baseline, chosen, cost: (baseline * logits[chosen], baseline**2),

@@ -151,20 +151,23 @@ WRONG = {
             "gradient of z, through y: yours None",
         ),
         "y detached": (layer(right, through=lambda z, q: q.detach()), "No path leads from y"),
-        "not quantized": (layer(right, through=lambda z, q: z), "y [0, 0]: yours 0.5 … That is z."),
+        "not quantized": (
+            layer(right, through=lambda z, q: z),
+            "y, entry [0, 0]: yours 0.5 … That is z.",
+        ),
         "z detached instead": (
             layer(right, through=lambda z, q: z.detach() + q - z),
-            "gradient of z, through y [0, 0]: yours 2.5, expected -2.5 … The sign is turned",
+            "gradient of z, through y, entry [0, 0]: yours 2.5, expected -2.5 … The sign is turned",
         ),
         "half of the gradient": (
             layer(right, through=lambda z, q: z / 2 + (q - z / 2).detach()),
-            "gradient of z, through y [0, 0]: yours -1.25, expected -2.5",
+            "gradient of z, through y, entry [0, 0]: yours -1.25, expected -2.5",
         ),
         "beta weighs the codebook loss": (
             layer(
                 lambda z, q, y, beta: beta * F.mse_loss(q, z.detach()) + F.mse_loss(z, q.detach())
             ),
-            "gradient of codes, through the loss [0, 0]: … beta multiplies the codebook loss",
+            "codes, through the loss, entry [0, 0]: … beta multiplies the codebook loss",
         ),
         "a loss of y": (
             layer(

@@ -7,7 +7,7 @@ from asked_questions import QUESTIONS
 from pasted_texts import EXAMPLES, TWO, TYPED, UNKNOWN, pasted
 
 from autograd_surprises.messages.catalogue import all_messages
-from autograd_surprises.messages.queries import NOTHING_FOUND, documents, find
+from autograd_surprises.messages.queries import UNKNOWN_ERROR, documents, find
 from tools.printed_by_torch import every_warning, printed_by_torch
 from tools.website.search_index import STATIC, search_script
 
@@ -104,7 +104,7 @@ def test_a_traceback_is_pasted_and_answered(symptoms):
     assert answers.count() == len(find("how do I bake bread").found)
 
     field.fill(UNKNOWN["another error"])
-    assert status.inner_text() == NOTHING_FOUND and answers.count() == 0
+    assert status.inner_text() == UNKNOWN_ERROR and answers.count() == 0
     field.fill(" ")
     assert status.inner_text() == "" and everything.is_visible()
 

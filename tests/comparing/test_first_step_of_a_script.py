@@ -1,5 +1,6 @@
 """The command compare: a script eager and compiled, and two recorded runs."""
 
+import copy
 import json
 import os
 import subprocess
@@ -127,6 +128,18 @@ def test_the_size_of_a_difference_is_estimated(folder, capsys):
         assert found == pytest.approx(gradient["norm"], rel=0.7, abs=1e-6)
 
 
+def test_the_estimate_is_one_that_the_norms_allow(folder, capsys):
+    a, b = (read_run(record(capsys, *words)) for words in (("a.json",), ("b.json", "twice")))
+    norms = {each["name"]: each["gradient"]["norm"] for each in a["parameters"]}
+    for each in compare_runs(a, b).parameters:
+        assert norms[each.name] * 0.999 <= each.apart.norm <= norms[each.name] * 3.001, each.name
+
+
+def test_a_script_is_recorded_first(folder, capsys):
+    code, _, err = command(capsys, "train.py", "train.py")
+    assert code == 2 and "compare --record train.json train.py" in err
+
+
 def test_another_version_is_said(folder, capsys):
     a, b = record(capsys, "a.json"), record(capsys, "b.json")
     changed = json.loads((folder / b).read_text())
@@ -145,6 +158,23 @@ def test_a_small_difference_of_all_numbers_is_rounding(folder, capsys):
     for each in b["parameters"]:
         each["gradient"]["sums"] = [x * (1 + 1e-5) for x in each["gradient"]["sums"]]
     assert compare_runs(a, b).status == "differ"
+
+
+def test_rounding_errors_are_relative_to_the_size_of_the_gradient():
+    """In the file, and when two files are compared."""
+    torch.manual_seed(0)
+    model, x = torch.nn.Linear(8, 4), torch.randn(16, 8)
+    shares = []
+    for scale in (1.0, 2.0**-30, 2.0**30):
+        with pytest.raises(SystemExit), RecordedRun() as run:
+            (scale * model(x).square().mean()).backward()
+        shares.append([each["rounding"] for each in run.data["parameters"]])
+        for factor, status in ((1 + 2e-8, "same"), (1 + 1e-4, "differ")):
+            other = copy.deepcopy(run.data)
+            for each in other["parameters"]:
+                each["gradient"]["sums"] = [number * factor for number in each["gradient"]["sums"]]
+            assert compare_runs(run.data, other).status == status, scale
+    assert shares[0] == shares[1] == shares[2] and 0 < shares[0][0] < 1e-6
 
 
 @pytest.mark.parametrize("word", ["seed", "batch", "order"])

@@ -113,6 +113,14 @@ def test_a_sum_that_loses_digits_is_rounding_and_says_whose_error_is_larger():
     assert back.same and "b is nearer" in str(back)
 
 
+def test_a_gradient_that_is_only_rounding_errors_is_said_to_be():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.Linear(16, 4))
+    found = compare(lambda: error(model), lambda: flipped(model), model)
+    (noise,) = (each for each in found.parameters if each.is_rounding)
+    assert found.same and noise.name == "0.bias" and "0.bias is 0 but for" in str(found)
+
+
 def test_a_formula_that_loses_its_digits_is_not_called_the_same():
     model = network()
 
@@ -220,6 +228,12 @@ def test_one_largest_number_is_no_tie():
     assert compare(a, b, layer).cause != "kink"
     found = compare(lambda: layer(X).max(1)[0].sum(), lambda: 2 * layer(X).amax(1).sum(), layer)
     assert found.cause != "kink"
+    rows, places = torch.arange(64), layer(X).argmax(1)
+    twice = compare(
+        lambda: layer(X).amax(1).sum(), lambda: (2 * layer(X)[rows, places]).sum(), layer
+    )
+    assert twice.status == "differ" and twice.cause == "operations"
+    assert "amax in a" in twice.reason  # it differs at the largest numbers alone
 
 
 def test_elements_beside_the_kink_are_no_kink():
@@ -323,6 +337,18 @@ def test_a_hook():
 
     found = compare(lambda: error(model), hooked, model)
     assert found.cause == "hook" and found.first.name in ("0.weight", "0.bias")
+
+
+def test_a_hook_that_changes_elements_on_a_kink_is_no_other_convention():
+    layer = whole_layer()
+
+    def step(hooked):
+        y = F.leaky_relu(layer(WHOLE))
+        if hooked:
+            y.register_hook(lambda gradient: gradient * (1 + (y == 0)))
+        return y.sum()
+
+    assert compare(lambda: step(False), lambda: step(True), layer).cause == "hook"
 
 
 def test_a_path_more_to_a_parameter():
@@ -534,6 +560,18 @@ def test_without_float64_nothing_is_called_rounding():
     found = compare(only_float32, lambda: error(model) * 1.01, model)
     assert found.status == "undecided" and "Double" in found.sentence
     assert compare(only_float32, only_float32, model).same
+
+
+def test_rounding_errors_that_hide_everything_are_no_answer():
+    layer = nn.Linear(8, 4)
+
+    def step(x):
+        y = layer(x)
+        return ((y - y.mean(0)) * (1 + x[:, :4])).sum()
+
+    layer.weight.requires_grad_(False)  # the gradient of the bias is 0 but for rounding errors
+    found = compare(lambda: step(X), lambda: step(X.flip(0)), layer)
+    assert found.status == "undecided" and "rounding errors hide" in found.sentence
 
 
 def test_html_says_the_same():

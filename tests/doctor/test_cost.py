@@ -6,7 +6,9 @@ from torch import nn
 
 from autograd_surprises.backward import watched_backward as walk
 from autograd_surprises.backward.steps import size_of
-from autograd_surprises.doctor import explain
+from autograd_surprises.doctor import explain, trace
+from autograd_surprises.recording import stack
+from autograd_surprises.symptoms import untrained
 
 
 def test_the_engine_keeps_one_number_for_each_parameter(monkeypatch):
@@ -62,3 +64,30 @@ def test_an_amount_is_exact_in_parts(layout):
     size = size_of(g)
     assert (size.total, size.nonzero) == (g.numel(), int((g != 0).sum()))
     assert size.l1 == pytest.approx(float(g.double().abs().sum()))
+
+
+def test_numbers_and_texts_do_not_end_the_search_for_tensors():
+    w = torch.ones(1)
+    held = {"numbers": [0.5] * 4000, "texts": ["a"] * 4000, "nets": [[w]]}
+    assert dict(stack.held_tensors(held, "held")) == {"held['nets'][0][0]": w}
+
+
+def test_a_recording_is_not_searched_for_tensors(monkeypatch):
+    searched, search = [], stack.held_tensors
+    monkeypatch.setattr(stack, "held_tensors", lambda v, n: searched.append(n) or search(v, n))
+    layer = nn.Linear(2, 1)
+    with trace() as recording:
+        loss = layer(torch.ones(2)).sum()
+    recording.explain(loss, layer)
+    assert "layer" in searched
+    assert "recording" not in searched
+
+
+def test_leaves_of_another_model_need_no_list_of_all_objects(monkeypatch):
+    monkeypatch.setattr(untrained, "living", lambda *kinds: pytest.fail("all objects were listed"))
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    x = torch.ones(2, requires_grad=True)
+    sgd = torch.optim.SGD(generator.parameters(), lr=0.1)
+    with trace() as recording:
+        loss = critic(generator(x)).sum()
+    assert recording.explain(loss, generator, optimizer=sgd).healthy

@@ -1,8 +1,11 @@
 """The doctor raises no false alarm, and changes nothing: training goes on to the last bit."""
 
+import ast
+import collections
 import functools
 import json
 import random
+from pathlib import Path
 
 import pytest
 import torch
@@ -24,6 +27,22 @@ FROZEN = json.loads(FILE.read_text("utf-8"))["healthy steps"]
 each_healthy = pytest.mark.parametrize("case", HEALTHY.values(), ids=HEALTHY)
 SMALL = {name: case for name, case in HEALTHY.items() if not case.source}
 each_small = pytest.mark.parametrize("case", SMALL.values(), ids=SMALL)
+
+
+def test_each_step_and_bug_has_a_name_of_its_own():
+    """Those of other libraries are registered beside ours, where these are installed."""
+    here, real = Path(__file__).parent, Path(__file__).parents[2] / "benchmarks/real"
+    for folders in ((here / "healthy", real / "healthy"), (here / "patients", real / "bugs")):
+        files = [file for folder in folders for file in folder.glob("*.py")]
+        nodes = [node for file in files for node in ast.parse(file.read_text("utf-8")).body]
+        made = [
+            node.name
+            for node in nodes
+            for by in getattr(node, "decorator_list", ())
+            if ast.unparse(by).startswith(("healthy(", "patient("))
+        ]
+        assert len(made) > 50
+        assert [name for name, times in collections.Counter(made).items() if times > 1] == []
 
 
 def accept(report, case, updated=False):

@@ -271,6 +271,8 @@ def use_every_patched_method():
     torch.autograd.backward(layer(torch.ones(1, 2)).sum())
     nn.utils.clip_grad_norm_(layer.parameters(), 1.0)
     nn.utils.clip_grad_value_(layer.parameters(), 1.0)
+    layer.zero_grad()
+    sgd.zero_grad()
     with torch.inference_mode():
         torch.compile(torch.neg, backend="eager")(torch.ones(1))
     return built_at(sgd)

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import math
 import pkgutil
 import re
 from collections import Counter
@@ -13,7 +14,7 @@ from torch import nn
 
 from autograd_surprises import symptoms
 from autograd_surprises.backward.steps import GradientSum
-from autograd_surprises.doctor import trace
+from autograd_surprises.doctor import explain, trace
 from autograd_surprises.symptoms import loss, partial, wrong, zero_rules
 from autograd_surprises.symptoms.all_rules import all_rules
 from autograd_surprises.symptoms.rule import Named, Rule, Rulebook, always
@@ -189,3 +190,10 @@ def test_the_example_in_contributing_is_a_rule():
     section = text.partition("## A cause that the doctor does not know")[2].partition("\n## ")[0]
     (example,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
     assert example in Path(inspect.getsourcefile(zero_rules)).read_text("utf-8")
+
+
+def test_rows_of_nan_do_not_show_over_which_dimension_a_softmax_ran():
+    scores = torch.full((4, 3), math.nan, requires_grad=True)
+    loss = nn.functional.cross_entropy(scores, torch.tensor([0, 1, 2, 0]))
+    causes = {found.cause for found in explain(loss, {"scores": scores}).findings}
+    assert causes and "softmax-dimension" not in causes

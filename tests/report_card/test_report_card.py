@@ -260,6 +260,37 @@ def test_progress_is_shown_on_a_terminal_only(monkeypatch, capsys, terminal):
     assert said.err.endswith("\r\x1b[K") or not terminal
 
 
+# ---- The assertion that README.md and docs/your_own_code.md show
+
+
+class Ordinary(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        return gradient * 3 * x**2
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/your_own_code.md"])
+def test_the_assertion_on_a_page_fits_a_function_for_training(page):
+    text = (notebook_files()[0].parent.parent / page).read_text("utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    (code,) = (block for block in blocks if "report_card(MyOp" in block)
+    model = torch.nn.Linear(2, 1)
+    given = {"loss_fn": torch.nn.functional.mse_loss, "model": model}
+    given |= {"batch": torch.ones(3, 2), "target": torch.ones(3, 1), "torch": torch}
+    given["MyRoundSTE"] = faulty.RoundStraightThrough
+    exec(code, {**given, "MyOp": Ordinary})
+    assert model.weight.grad is None
+    for wrong in (faulty.SlopeOfAnother, faulty.TooManyGradients, faulty.NotLinear):
+        with pytest.raises(AssertionError, match=r"report card of"):
+            exec(code, {**given, "MyOp": wrong})
+
+
 # ---- torch.compile
 
 
@@ -287,6 +318,8 @@ def test_a_gradient_that_compile_drops_is_silently_wrong(name, status):
     assert row.status == status
     if name == "compile(jvp)":
         assert row.yours == "0" and "spell it without a Function" in row.remedy
+    dropped = row.message.startswith("torch before 2.14 drops your backward here")
+    assert dropped == (name == "compile(grad)" and TORCH < (2, 14))
 
 
 def test_a_compiler_that_is_missing_is_no_fault(monkeypatch):

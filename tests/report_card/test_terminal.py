@@ -23,6 +23,7 @@ from autograd_surprises.report_card.terminal import main
         ("faulty:Square --dtype int64", 2, "'int64' needs to be a floating dtype"),
         ("faulty:Squire", 2, "module 'faulty' has no attribute 'Squire'"),
         ("no_such_module:f", 2, "No module named 'no_such_module'"),
+        ("faulty.py:Square", 2, "write faulty:Square"),
         ("faulty", 2, "'faulty' needs to be module:function"),
         ("faulty:NoGradientForAnInput", 2, "needs to run on the example"),
         ("faulty:NESTED", 2, "fn needs to be a function, got str"),

@@ -9,7 +9,7 @@ import nbformat
 from tools.notebooks import OUTPUTS_HIDDEN, ROOT, is_solution, notebook_files, stored_text
 
 PAGE = re.compile(r"\]\(\.\./([\w./]+\.md)")  # a link from notebooks/ to a page outside
-OFFER = re.compile(r"[^.!?\n]*(?:folded solution|solution is folded)[^.!?\n]*[.!?]")
+OFFER = re.compile(r"[^.!?\n<>]*(?:folded solution|solution is folded)[^.!?\n<>]*[.!?]")
 
 
 def write_sheets(folder: Path) -> list[Path]:

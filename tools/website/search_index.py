@@ -53,6 +53,7 @@ def search_data() -> dict:
         "section": SECTION,
         "guesses": queries.GUESSES,
         "nothingFound": queries.NOTHING_FOUND,
+        "unknownError": queries.UNKNOWN_ERROR,
         "unknownWords": queries.UNKNOWN_WORDS,
         "noGoodMatch": queries.NO_GOOD_MATCH,
         # in the catalogue's order, because the first that matches counts

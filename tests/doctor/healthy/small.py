@@ -188,3 +188,46 @@ def fine_tuning():
     head = nn.Linear(8, 2)
     x, target = torch.randn(8, 3), torch.randint(2, (8,))
     return head, lambda: F.cross_entropy(head(backbone(x)), target)
+
+
+@healthy()
+def similarities_in_both_directions():
+    """The softmax over the columns is meant: each text picks its image."""
+    images, texts = nn.Linear(4, 3), nn.Linear(5, 3)
+    x, y, own = torch.randn(6, 4), torch.randn(6, 5), torch.arange(6)
+
+    def loss():
+        scores = images(x) @ texts(y).T
+        rows, columns = scores.log_softmax(1), scores.log_softmax(0)
+        return F.nll_loss(rows, own) - columns.gather(1, own[:, None]).mean()
+
+    return nn.ModuleList([images, texts]), loss
+
+
+@healthy()
+def tokens_that_experts_choose():
+    """The softmax runs over the experts, and each expert picks tokens."""
+    router, expert = nn.Linear(4, 3), nn.Linear(4, 4)
+    x = torch.randn(8, 4)
+
+    def loss():
+        gates = router(x).softmax(1).T
+        chosen = gates.topk(2, dim=1).indices
+        out = gates.gather(1, chosen)[..., None] * expert(x[chosen])
+        return F.mse_loss(torch.zeros_like(x).index_add(0, chosen.flatten(), out.flatten(0, 1)), x)
+
+    return nn.ModuleList([router, expert]), loss
+
+
+@healthy()
+def logged_numbers():
+    """Numbers leave torch, and others are added, but no term of the loss became a number."""
+    model = nn.Linear(3, 1)
+    x, target, log = torch.randn(8, 3), torch.randn(8, 1), []
+
+    def loss():
+        error = F.mse_loss(model(x), target)
+        log.append(error.item())
+        return (error - 0.05).abs() + 0.05
+
+    return model, loss

@@ -344,3 +344,58 @@ def slope_times_gradient():
     weight = torch.ones(2, requires_grad=True)
     loss = Square.apply(weight).mean()
     return Visit(loss, {"weight": weight})
+
+
+@patient(
+    "a term of the loss that is a number of Python",
+    status="wrong",
+    cause="escape",
+    missed_alone=CUT,
+)
+def term_as_a_number():
+    """https://github.com/guopengf/FL-MRCM/issues/10"""
+    weight = torch.tensor([1.0, 2.0], requires_grad=True)
+    penalty = weight.abs().sum().sqrt().detach().item()  #!
+    loss = weight.exp().sum() + 0.1 * penalty
+    return Visit(loss, {"weight": weight})
+
+
+@cured("term_as_a_number")
+def term_as_a_tensor():
+    weight = torch.tensor([1.0, 2.0], requires_grad=True)
+    penalty = weight.abs().sum().sqrt()
+    loss = weight.exp().sum() + 0.1 * penalty
+    return Visit(loss, {"weight": weight})
+
+
+@patient("a policy whose softmax runs over the batch", status="wrong", cause="softmax-dimension")
+def softmax_over_the_batch():
+    """https://github.com/DeepReinforcementLearning/DeepReinforcementLearningInAction/issues/32"""
+    policy = nn.Sequential(nn.Linear(4, 2), nn.Softmax(dim=0))  #!
+    actions = torch.randint(2, (20, 1))
+    loss = -policy(torch.randn(20, 4)).gather(1, actions).log().mean()
+    return Visit(loss, {"0.weight": policy[0].weight}, model=policy)
+
+
+@cured("softmax_over_the_batch")
+def softmax_over_the_actions():
+    policy = nn.Sequential(nn.Linear(4, 2), nn.Softmax(dim=1))
+    actions = torch.randint(2, (20, 1))
+    loss = -policy(torch.randn(20, 4)).gather(1, actions).log().mean()
+    return Visit(loss, {"0.weight": policy[0].weight}, model=policy)
+
+
+@patient("log_softmax over the words of a sentence", status="wrong", cause="softmax-dimension")
+def log_softmax_over_the_words():
+    scores = torch.randn(3, 5, 4, requires_grad=True)
+    log_probabilities = scores.log_softmax(1)  #!
+    loss = nn.functional.nll_loss(log_probabilities.flatten(0, 1), torch.randint(4, (15,)))
+    return Visit(loss, {"scores": scores})
+
+
+@cured("log_softmax_over_the_words")
+def log_softmax_over_the_classes():
+    scores = torch.randn(3, 5, 4, requires_grad=True)
+    log_probabilities = scores.log_softmax(2)
+    loss = nn.functional.nll_loss(log_probabilities.flatten(0, 1), torch.randint(4, (15,)))
+    return Visit(loss, {"scores": scores})

@@ -73,7 +73,7 @@ def sigmoid_of_all():
 
 @patient("a dead ReLU: every input is negative", status="zero", cause="dead-relu")
 def dead_relu():
-    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))  #!
     nn.init.constant_(model[0].bias, -10.0)
     loss = (model(torch.rand(5, 3)) - 1).pow(2).mean()  #!
     return Visit(loss, {"0.weight": model[0].weight}, model=model)

@@ -145,7 +145,8 @@ function finder(data) {
       ? errors.reverse().map(error => knownMessage(error)) : [knownMessage(asked, ' ')];
     const found = [...new Set(known.filter(message => message))].map(({place}) => documents[place]);
     const parts = entries.filter(({searched}) => asked && searched.includes(asked.toLowerCase()));
-    const answer = found => ({found, isGuess: false, unknown: [], terms: []});
+    const namesError = errors.length > 0;
+    const answer = found => ({found, isGuess: false, unknown: [], terms: [], namesError});
     if (found.length && (errors.length || parts.length < 2)) return answer(found);
     if (errors.length || parts.length && asked.includes(' ')) return answer(parts);
     return byWords(asked);
@@ -153,8 +154,8 @@ function finder(data) {
 }
 
 /** How many documents are found, or that these are guesses, or what to do. */
-function verdict({found, isGuess, unknown}, data) {
-  if (!found.length) return data.nothingFound;
+function verdict({found, isGuess, unknown, namesError}, data) {
+  if (!found.length) return namesError ? data.unknownError : data.nothingFound;
   if (!isGuess) return `found: ${found.length}`;
   return unknown.length ? data.unknownWords.replace('{words}', unknown.join(', ')) : data.noGoodMatch;
 }
