@@ -11,7 +11,14 @@ import torch
 from torch import nn
 
 from autograd_surprises.recording.patches import Patches
-from autograd_surprises.recording.places import DOCTOR, Where, switched_at, user_frame, where_is
+from autograd_surprises.recording.places import (
+    DOCTOR,
+    Where,
+    owner,
+    switched_at,
+    user_frame,
+    where_is,
+)
 
 # nn.Module registers what else it knows: no need to look.
 HOLDERS = (list, tuple, dict, torch.Tensor, functools.partial)
@@ -65,7 +72,7 @@ def stored_at(module: nn.Module, name: str) -> Where | None:
 
 
 def layer_made_at(layer: nn.Module) -> Where | None:
-    """The line that made this module of torch's, if that was seen."""
+    """The line that made this module of torch's, if the user's code did and that was seen."""
     return _layers.get(layer)
 
 
@@ -101,8 +108,12 @@ def _noting_layers(original, active):
     def make(module, *args, **kwargs):
         original(module, *args, **kwargs)
         if active and type(module).__module__.startswith("torch.nn.modules."):
+            frame = sys._getframe(1)
+            while frame is not None and owner(frame.f_code) == "torch":
+                frame = frame.f_back
             with suppress(Exception):  # a module that cannot be hashed
-                _layers[module] = where_is(user_frame(sys._getframe(1)))
+                if frame is not None and owner(frame.f_code) == "user":
+                    _layers[module] = where_is(frame)
 
     return make
 

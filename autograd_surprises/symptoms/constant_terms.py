@@ -61,9 +61,12 @@ def constant_terms(exam: Examination) -> list[Finding]:
         call = exam.history.call_of(step.node)
         if call is None or call.function or all(node is not None for node, _ in step.edges):
             continue
-        for state in (*call.inputs, *_number_added(exam.history, call)):
+        number = _number_added(exam.history, call)
+        if number is not None and not set(number.inputs).isdisjoint(call.inputs):
+            return []  # soft - soft.item(): the value is replaced on purpose
+        for state in (*call.inputs, *(number.outputs if number is not None else ())):
             if _is_detached(exam.history, state):
-                return []  # hard + soft - soft.detach(): the value is replaced on purpose
+                return []  # the same, with hard + soft - soft.detach()
             term = _term(exam.history, state)
             if term is not None:
                 found.append(_finding(term, call))
@@ -92,15 +95,15 @@ def _sums(exam) -> Iterator[BackwardStep]:
 
 
 def _number_added(history, call):
-    """The state of a number that left torch, if what is added here is a short multiple of it.
+    """The call that took a number out of torch, if what is added here is a short multiple of it.
 
     As 0.1 * value.item() is. That the same digits come from elsewhere is as good as impossible.
     """
     for earlier in history.calls[: call.index] if call.number else ():
         value = earlier.number if earlier.name in LEAVES_TORCH else 0.0
         if value and not _is_short(value) and _is_short(call.number / value):
-            return earlier.outputs
-    return ()
+            return earlier
+    return None
 
 
 def _is_short(number):

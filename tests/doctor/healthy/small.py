@@ -231,3 +231,15 @@ def logged_numbers():
         return (error - 0.05).abs() + 0.05
 
     return model, loss
+
+
+@healthy()
+def value_replaced_by_a_number():
+    """The gradient is that of the surrogate, the value another: the number is subtracted."""
+    model, x = nn.Linear(3, 1), torch.randn(8, 3)
+
+    def loss():
+        surrogate = model(x).square().mean()
+        return x.abs().mean() + (surrogate - surrogate.item())
+
+    return model, loss
