@@ -8,3 +8,5 @@ page       docs/real_models.md
 The decorators and the judge are those of tests/doctor, whose own steps are a part of the study
 where they follow an example or a thread.
 """
+
+import tools.library_imports  # noqa: F401  comes before a library that needs it

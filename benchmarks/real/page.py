@@ -60,7 +60,8 @@ def page(results: list[Score]) -> str:
         "",
         f"The first score, of {first['date']}, is that of the doctor before any rule was changed "
         "for these steps. Afterwards, a few steps and the way of scoring were corrected; the "
-        "second column scores the same doctor in today's way.",
+        "second column scores the same doctor in today's way. The steps of "
+        "`tests/doctor/healthy/practice.py` came later.",
         "",
         "| | first score | that doctor, scored as now | now |",
         "|---|---|---|---|",

@@ -1,7 +1,5 @@
 """Speech, sound and time series: recurrent, convolutional and transformer models."""
 
-import tools.library_imports  # noqa: F401
-
 # isort: split
 import torch
 from healthy.step import Step, healthy

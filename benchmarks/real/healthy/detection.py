@@ -1,7 +1,5 @@
 """Boxes, masks and key points: detection and segmentation of torchvision, transformers and smp."""
 
-import tools.library_imports  # noqa: F401
-
 # isort: split
 import segmentation_models_pytorch as smp
 import torch

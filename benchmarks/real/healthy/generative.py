@@ -3,8 +3,6 @@
 import copy
 import itertools
 
-import tools.library_imports  # noqa: F401
-
 # isort: split
 import normflows as nf
 import torch

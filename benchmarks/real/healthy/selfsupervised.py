@@ -2,8 +2,6 @@
 
 import copy
 
-import tools.library_imports  # noqa: F401
-
 # isort: split
 import torch
 from healthy.step import Step, healthy

@@ -1,7 +1,5 @@
 """Image classifiers of torchvision and timm, with the training habits of their own scripts."""
 
-import tools.library_imports  # noqa: F401
-
 # isort: split
 import timm
 import torch
