@@ -9,8 +9,8 @@ from tools.website.links import NOTEBOOKS, page_files
 from tools.website.pages import file_page
 
 STORED = ROOT / "autograd_surprises" / "messages" / "lesson_texts.json"
-# They repeat what other sections or the search itself show.
-LEFT_OUT = ("Read on", "Recap", "Find your question or message")
+# They repeat what other sections or the search itself show, or list names that answer nothing.
+LEFT_OUT = ("Read on", "Recap", "Find your question or message", "Healthy steps")
 
 
 def lesson_texts() -> str:
