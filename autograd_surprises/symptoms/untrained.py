@@ -103,8 +103,7 @@ ALL_FROZEN = Rule(
 
 CLEARED = Rule(
     "cleared-gradient",
-    "backward() gave it a gradient, and zero_grad() cleared this before {optimizer}.step(), which "
-    "found nothing to use",
+    "backward() gave it a gradient, and zero_grad() cleared that before {optimizer} made its step",
     "call zero_grad() before backward(), or after step()",
     "wrong.accumulated",
 )
