@@ -102,6 +102,10 @@ def is_solution(cell):
     return "solution" in cell.metadata.get("tags", ())
 
 
+def has_picture(cell):
+    return any("image/png" in output.get("data", {}) for output in cell.outputs)
+
+
 def is_readable(cell_id):
     return bool(READABLE_ID.fullmatch(cell_id)) and not RANDOM_ID.fullmatch(cell_id)
 

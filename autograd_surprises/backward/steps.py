@@ -6,7 +6,7 @@ from functools import cached_property
 
 import torch
 
-from autograd_surprises.graph import Edge, Node, below, kind_of, leaf_of, name_of, readable
+from autograd_surprises.graph import Edge, Node, kind_of, leaf_of, name_of, readable
 from autograd_surprises.recording.places import Where, owner
 
 
@@ -99,11 +99,6 @@ class BackwardStep:
     @property
     def own_name(self) -> str:
         return self.own.__name__
-
-    @property
-    def kinds_below(self) -> list[str]:
-        """The kinds of the nodes that its gradients go to."""
-        return [kind_of(name_of(node)) for node in below(self.node)]
 
     @property
     def is_users(self) -> bool:

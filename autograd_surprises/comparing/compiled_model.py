@@ -9,9 +9,10 @@ import torch
 from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.comparing.compared import Compared
 from autograd_surprises.comparing.first_backward import FirstBackward
-from autograd_surprises.comparing.one_step import first_line, is_compiled
+from autograd_surprises.comparing.one_step import is_compiled
 from autograd_surprises.comparing.two_steps import compare
 from autograd_surprises.graph import reachable
+from autograd_surprises.show.findings import first_line
 
 INDUCTOR, WITHOUT_KERNELS = ALL_IN_ONE = "inductor", "aot_eager"
 

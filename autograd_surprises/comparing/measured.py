@@ -18,8 +18,9 @@ from autograd_surprises.comparing.distance import (
     together,
 )
 from autograd_surprises.comparing.model_state import ModelState
-from autograd_surprises.comparing.one_step import Step, StepRun, first_line, run_step
+from autograd_surprises.comparing.one_step import Step, StepRun, run_step
 from autograd_surprises.comparing.other_precision import in_precision
+from autograd_surprises.show.findings import first_line
 
 NAMES = "step_a", "step_b"
 UNSTEADY = 0.01  # of all gradients

@@ -103,11 +103,6 @@ def loss_of(
     return loss, nodes
 
 
-def first_line(error: BaseException) -> str:
-    """Of its message."""
-    return str(error).strip().partition("\n")[0] or type(error).__name__
-
-
 def is_compiled(step: BackwardStep) -> bool:
     """Is this node the backward of a graph that torch.compile made?
 

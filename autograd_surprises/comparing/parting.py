@@ -16,12 +16,11 @@ from autograd_surprises.comparing.compared import (
 from autograd_surprises.comparing.distance import distance, rounding_floor, together
 from autograd_surprises.comparing.first_operation import first_operation, partners
 from autograd_surprises.comparing.measured import NAMES, Runs, largest_difference
-from autograd_surprises.comparing.one_step import first_line
 from autograd_surprises.comparing.watched_step import WatchedStep, watch_step
 from autograd_surprises.doctor.tracing import trace
 from autograd_surprises.graph import edge_of
 from autograd_surprises.numerics import distinct_digits, few_digits
-from autograd_surprises.show.findings import Sentence, listed
+from autograd_surprises.show.findings import Sentence, first_line, listed
 
 DIGITS = torch.finfo(torch.float32).eps ** 0.5  # the half of those of float32
 

@@ -10,12 +10,12 @@ from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.comparing.distance import size
 from autograd_surprises.comparing.first_backward import FirstBackward, ModelCall
 from autograd_surprises.comparing.measured import Runs
-from autograd_surprises.comparing.one_step import first_line
 from autograd_surprises.comparing.signs import signed_sums
 from autograd_surprises.comparing.watched_step import ran_with_calls
 from autograd_surprises.doctor.trained import trained_by
 from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.recording.stack import tensors_in
+from autograd_surprises.show.findings import first_line
 
 FORMAT = 1
 

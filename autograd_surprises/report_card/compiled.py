@@ -12,11 +12,11 @@ from autograd_surprises.report_card.vectors import flat, pattern
 from autograd_surprises.report_card.verdict import (
     NotApplicable,
     SilentlyWrong,
-    first_line,
     outside,
     require_equal,
     size,
 )
+from autograd_surprises.show.findings import first_line
 
 IN_EAGER = "call torch.func outside of torch.compile, or spell it without a Function"
 DROPPED = "torch before 2.14 drops your backward here: "

@@ -12,7 +12,8 @@ from autograd_surprises.report_card.example import operator_name
 from autograd_surprises.report_card.pair import hand_in, meet, results_of_two
 from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.vectors import flat, pattern
-from autograd_surprises.report_card.verdict import NotApplicable, first_line, require_equal
+from autograd_surprises.report_card.verdict import NotApplicable, require_equal
+from autograd_surprises.show.findings import first_line
 
 SHARES = (1.0, 0.75)  # what each process multiplies the inputs by: its part of the data
 NO_PICKLE = "a new process cannot import {}: pass a function of a module that calls it"

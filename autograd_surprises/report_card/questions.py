@@ -40,7 +40,8 @@ from autograd_surprises.report_card.processes import two_processes
 from autograd_surprises.report_card.progress import progress
 from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.validation import subject_of
-from autograd_surprises.report_card.verdict import NotApplicable, SilentlyWrong, first_line
+from autograd_surprises.report_card.verdict import NotApplicable, SilentlyWrong
+from autograd_surprises.show.findings import first_line
 
 Check = Callable[[Subject], "str | None"]
 FIRST = "one gradient per input"

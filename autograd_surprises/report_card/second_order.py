@@ -14,11 +14,11 @@ from autograd_surprises.report_card.vectors import flat, pattern, shaped
 from autograd_surprises.report_card.verdict import (
     NotApplicable,
     SilentlyWrong,
-    first_line,
     outside,
     require_between,
     size,
 )
+from autograd_surprises.show.findings import first_line
 
 CONSTANT = (
     "backward takes for a constant what depends on the input, such as a number that forward "

@@ -3,7 +3,7 @@
 import torch
 
 from autograd_surprises.report_card.subject import Subject
-from autograd_surprises.report_card.verdict import first_line
+from autograd_surprises.show.findings import first_line
 
 LARGEST = 1000  # a Jacobian has one row for each number that comes out
 

@@ -24,11 +24,6 @@ class NotApplicable(Exception):
     """The question makes no sense for this function; the message says why."""
 
 
-def first_line(error: BaseException) -> str:
-    """The first line of an error's message, or its kind."""
-    return str(error).strip().partition("\n")[0] or type(error).__name__
-
-
 def require_equal(
     yours: torch.Tensor,
     expected: torch.Tensor,

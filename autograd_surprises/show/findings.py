@@ -86,3 +86,8 @@ def finding_html(badge: Badge, head: str, sentences: Iterable[Sentence]) -> str:
     lines = [f"<b>{label}</b>: {with_code(text)}" if label else with_code(text)
              for label, text in sentences]  # fmt: skip
     return f'<p style="overflow-wrap:anywhere">{"<br>".join([f"{badge.html} {head}", *lines])}</p>'
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, or its kind."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__

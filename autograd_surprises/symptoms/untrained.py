@@ -123,7 +123,7 @@ NO_STEP = Rule(
     "no-step",
     "zero_grad() cleared its gradients {times} times, no optimizer made a step, and its numbers "
     "have not changed",
-    "call optimizer.step() after backward(): with parentheses",
+    "call optimizer.step() after backward(), with the parentheses",
 )
 
 HELD_FROZEN = Rule(

@@ -64,8 +64,8 @@ class Unclipped(NamedTuple):
     @property
     def why(self) -> str:
         if self.tensors:
-            return "when the gradients were clipped, none was there yet that is not 0"
-        return "the generator that gives the parameters to clip had been read before, and gave none"
+            return "when the gradients were clipped, all of them were still None or 0"
+        return "the generator of the parameters to clip had been used up before"
 
 
 CLIPPED_NOTHING = Rule(

@@ -56,7 +56,7 @@ CASTS = {"float", "double", "half", "bfloat16", "to", "type", "type_as", "unsque
 
 EMPTY_MASK = Rule(
     "empty-selection/mask",
-    "a mask counts no element of this batch, so this part of the loss is 0; other parts are not",
+    "a mask selects no element of this batch, so this part of the loss is 0; other parts are not",
     "do nothing if there are such batches; otherwise look at the comparison that makes the mask",
     alarm=False,
 )

@@ -238,7 +238,7 @@ def a_closure_behind_a_detach():
         loss.backward()
         return loss
 
-    for _ in range(3):
+    for _ in range(5):
         lbfgs.step(closure)
 
 
@@ -870,19 +870,9 @@ def gradients_that_are_written_by_hand():
                 p.copy_(master)
 
 
-@healthy
-def a_closure_of_lbfgs():
-    model, x = network(4, 1), torch.rand(8, 4)
-    lbfgs = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=3)
-
-    def closure():
-        lbfgs.zero_grad()
-        loss = model(x).square().mean()
-        loss.backward()
-        return loss
-
-    for _ in range(5):
-        lbfgs.step(closure)
+def test_a_gradient_that_was_cleared_is_not_called_one_that_never_came():
+    w = watched(gradients_cleared_before_the_step)
+    assert w.healthy is False and "the gradients are cleared" in str(w)
 
 
 def test_the_gradient_of_an_input_needs_no_step():

@@ -190,3 +190,22 @@ def test_the_optimizer_that_watch_makes_for_itself_is_not_taken_for_the_users():
     found = w.reports[0].report["forgotten.weight"]
     assert found.cause == "not-in-optimizer"
     assert not any(line_of(where)[1].endswith("backward()") for _, where in found.places)
+
+
+MAKER = """
+import torch
+def make():
+    return torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Tanh())
+"""
+
+
+@pytest.mark.parametrize(("file", "is_the_users"), [(SITE, False), ("/home/me/net.py", True)])
+def test_a_layer_that_a_library_made_is_blamed_where_it_runs(file, is_the_users):
+    space = {}
+    with trace() as t:
+        exec(compile(MAKER, file, "exec"), space)
+        model = space["make"]()
+        loss = model(torch.full((2, 3), 1e6)).sum()
+    found = t.explain(loss, model)["0.weight"]
+    assert found.alarming and found.where.file == (file if is_the_users else __file__)
+    assert is_the_users or "loss = model(" in str(found.where)

@@ -13,7 +13,7 @@ from autograd_surprises.show.badge import Badge
 from autograd_surprises.show.colours import GREEN, RED
 from autograd_surprises.show.findings import with_code
 from lessons.prediction import STORED
-from tools.notebooks import OUTPUTS_HIDDEN, SOURCE_HIDDEN, is_folded, is_solution
+from tools.notebooks import OUTPUTS_HIDDEN, SOURCE_HIDDEN, has_picture, is_folded, is_solution
 from tools.website.links import GET_A_KERNEL
 
 # What only a kernel can do: '<span class="kernel">Run the next cell.</span>' in a Markdown cell.
@@ -60,10 +60,6 @@ def name_of_question(cell) -> str:
     """How `cell_html` names the question that this cell asks; "" if it asks none."""
     asks = any(STORED in output.get("data", {}) for output in cell.get("outputs", []))
     return f"{cell.id}-0" if asks else ""
-
-
-def has_picture(cell):
-    return any("image/png" in output.get("data", {}) for output in cell.outputs)
 
 
 def has_value(cell):

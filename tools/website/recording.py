@@ -23,11 +23,7 @@ from autograd_surprises.show.picture import Picture
 from helpers.explore import Explorer, freeze
 from helpers.explore.freezing import freeze_picture
 from lessons.playground import Playground
-from tools.notebooks import IGNORED, sections, setup_cell
-
-
-def has_picture(cell) -> bool:
-    return any("image/png" in output.get("data", {}) for output in cell.outputs)
+from tools.notebooks import IGNORED, has_picture, sections, setup_cell
 
 
 class SectionError(Exception):
