@@ -1,12 +1,13 @@
 """python -m autograd_surprises train.py: run a training script, and say which gradients are bad."""
 
 import argparse
+import io
 import os
 import signal
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from autograd_surprises import __version__, compare_runs, explained, upgrading
 from autograd_surprises.doctor.step_reports import StepReport
@@ -74,15 +75,28 @@ class WatchedScript(watch):
     def __init__(self, options: argparse.Namespace):
         super().__init__(steps=options.steps)
         self._stop, self._with_graphs = options.stop, bool(options.html)
+        self.stopping = False  # was the script told to end?
         self._stderr, self._shown = sys.stderr, 0.0
-        self._on_terminal = sys.stderr.isatty()
+        self._on_terminal = sys.stderr is not None and sys.stderr.isatty()
         self.rank, self.size = rank_and_size()  # as torchrun sets them
         self.graphs: list[tuple] = []
 
     def say(self, text: str) -> None:
         """Print to stderr, over the line that shows the step."""
         clear = "\r\x1b[K" if self._on_terminal else ""
-        print(f"{clear}autograd_surprises: {text}", file=self._stderr, flush=True)
+        self._print(f"{clear}autograd_surprises: {text}\n")
+
+    def _print(self, text):
+        """If nobody reads it any more, training goes on; nothing stays behind in a buffer."""
+        try:
+            self._stderr.flush()
+            data = text.encode(self._stderr.encoding or "utf-8", "backslashreplace")
+            while data:
+                data = data[os.write(self._stderr.fileno(), data) :]
+        except io.UnsupportedOperation:  # a stream that is no file
+            self._stderr.write(text)
+        except (OSError, ValueError, AttributeError):  # gone, closed, or never there
+            pass
 
     def reported(self, report: StepReport) -> None:
         text = said_by_rank(report, self.rank, self.size)
@@ -91,16 +105,26 @@ class WatchedScript(watch):
         if self._with_graphs:
             self.graphs.append((report, report.report.graph()))
         if self._stop and not report.healthy:
+            self.stopping = True
             raise SystemExit(STOPPED)
+
+    def before_backward(self, *what) -> None:
+        if self.stopping:  # a bare except has swallowed that
+            self.end()
+            os._exit(STOPPED)
+        super().before_backward(*what)
+
+    def end(self) -> None:
+        """Say and write all that was found; set by whoever knows where to."""
 
     def stepped(self) -> None:
         now = time.monotonic()
         if self._on_terminal and self.rank == 0 and now - self._shown > 0.5:
             self._shown = now
             line = f"autograd_surprises: step {self.step}"
-            if not is_spread(self.loss):
+            if self.loss is not None and not is_spread(self.loss):
                 line += f", loss {float(self.loss.sum()):.4g}"
-            print(f"\r\x1b[K{line}\r", end="", file=self._stderr, flush=True)
+            self._print(f"\r\x1b[K{line}\r")
 
 
 def main(words: list[str]) -> int | str | None:
@@ -132,8 +156,8 @@ def main(words: list[str]) -> int | str | None:
         if file:
             try:
                 report(file, watched, *what)
-            except OSError as error:  # the other report, and the exit code, are not lost
-                watched.say(f"{file} was not written: {error.strerror}")
+            except Exception as error:  # the other report, and the exit code, are not lost
+                watched.say(f"{file} was not written: {getattr(error, 'strerror', '') or error}")
 
     start = time.time()
 
@@ -148,14 +172,23 @@ def main(words: list[str]) -> int | str | None:
         title = f"Gradients of {os.path.basename(target[0])}"
         write(options.html, write_html, watched.graphs, title)
 
+    def end():
+        watched.__exit__()
+        finish()
+        for stream in sys.stdout, sys.stderr:
+            with suppress(Exception):
+                stream.flush()
+
+    watched.end = end
     with _before_termination(finish):
         try:
             with watched:
                 code = exit_code(run, target)
         except SystemExit as left:  # --stop, at something that is certain only at the end
             code = left.code
-        finish()
-    return code
+        finally:
+            finish()
+    return STOPPED if watched.stopping else code
 
 
 def _given_to_the_script(words):

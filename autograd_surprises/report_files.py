@@ -68,7 +68,7 @@ def write_json(file: str | Path, watched: watch) -> None:
         "weights": watched.replicas.weights,
         "reports": [as_data(report) for report in watched.reports],
     }
-    Path(file).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    _write_whole(file, json.dumps(data, indent=1) + "\n")
 
 
 def as_data(report: StepReport) -> dict:
@@ -150,7 +150,22 @@ def write_html(
     page = PAGE.format(
         title=html.escape(title), summary=html.escape(watched.summary), reports="\n".join(parts)
     )
-    Path(file).write_text(page, encoding="utf-8")
+    _write_whole(file, page)
+
+
+def _write_whole(file, text):
+    """Write all of it, or leave what was there."""
+    file = Path(os.path.realpath(file))
+    data = text.encode("utf-8", "replace")
+    if file.exists() and not file.is_file():  # a pipe
+        file.write_bytes(data)
+        return
+    part = file.with_name(f"{file.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(data)
+        os.replace(part, file)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _linked(text):

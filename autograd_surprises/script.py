@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType, TracebackType
 
-INTERRUPTED = 130  # what a shell makes of Ctrl-C
+from autograd_surprises.recording.guest import BORROWED
+
 HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
@@ -100,6 +101,8 @@ def _run(code: CodeType, argv: list, spec: ModuleSpec | None, loader, file):
 def exit_code(run: Callable, target: Sequence[str]) -> int | str | None:
     """Run a script or module, and return its exit code; what it raises is printed as by Python.
 
+    KeyboardInterrupt is raised again after that, for the process to end by SIGINT.
+
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
     ...     _ = file.write("raise SystemExit(7)"); file.flush()
@@ -113,7 +116,10 @@ def exit_code(run: Callable, target: Sequence[str]) -> int | str | None:
     except BaseException as error:
         error.__traceback__ = without_ours(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
-        return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+        if isinstance(error, KeyboardInterrupt):
+            sys.excepthook = lambda *printed: None
+            raise
+        return 1
     return None
 
 
@@ -130,5 +136,6 @@ def without_ours(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def _is_ours(traceback):
-    file = traceback.tb_frame.f_code.co_filename
-    return file.startswith((HERE, "<frozen runpy", "<frozen importlib"))
+    code = traceback.tb_frame.f_code
+    starts = (HERE, "<frozen runpy", "<frozen importlib")
+    return code.co_name == BORROWED or code.co_filename.startswith(starts)

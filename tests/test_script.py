@@ -176,7 +176,7 @@ def test_a_script_runs_as_without_and_its_bad_step_is_explained(folder):
     assert (code, out) == (5, plain[1]) and plain[0] == 5 and plain[2] == ""
     assert "step 1 (the first one): healthy" in err
     assert err.count("infinite at 0 [train.py:22: loss = ") == 1, "once, in the summary"
-    assert "9 steps, examined: 1, 7\nfirst bad step: 7 (the loss is inf" in err
+    assert "2 of 9 steps examined in full (1, 7), 7 by sizes\nfirst bad step: 7 (the loss is inf" in err
 
     found = json.loads((folder / "found.json").read_text())
     assert (found["steps"], found["healthy"]) == (9, False)
@@ -252,14 +252,14 @@ def test_a_module_runs_as_without_and_its_traceback_is_its_own(folder):
     assert (code, out) == (1, plain[1]) and plain[0] == 1
     raised = err[err.index("Traceback") : err.index("ValueError: the end")]
     assert raised.count("  File ") == 2 and raised.count("train.py") == 2
-    assert "2 steps, examined: 1; nothing bad was found" in err
+    assert "1 of 2 steps examined in full (1), 1 by sizes; no alarm" in err
 
 
 @pytest.mark.slow
 def test_it_stops_at_the_first_alarm(folder):
     code, out, err = watched(folder, "--steps", "2,3", "--stop", "train.py", "9", "0")
     assert code == STOPPED and len(out.splitlines()) == 6
-    assert "7 steps, examined: 2, 3, 7" in err and "Traceback" not in err
+    assert "3 of 7 steps examined in full (2, 3, 7)" in err and "Traceback" not in err
 
 
 @pytest.mark.slow
@@ -282,7 +282,7 @@ optimizer.step()
 def test_an_interrupted_script_ends_with_a_summary(folder, end, left):
     code, out, err = watched(folder, "--json", f"{end}.json", "train.py", "1", end)
     assert code == left and ("KeyboardInterrupt" in err) == (end == "SIGINT")
-    assert err.count("1 step, examined: 1") == 1
+    assert err.count("1 step, examined in full") == 1
     assert json.loads((folder / f"{end}.json").read_text())["steps"] == 1
 
 
@@ -323,11 +323,11 @@ def test_each_process_of_torchrun_has_a_report_of_its_own(folder, monkeypatch):
     code, out, err = watched(folder, "--json", "of_ranks.json", "train.py", "7", "5")
     assert code == 5 and len(out.splitlines()) == 9
     assert err.startswith("autograd_surprises: rank 1, step 7 (")
-    assert "rank 1 of 2: 7 steps, examined: 1, 7" in err
+    assert "rank 1 of 2: 2 of 7 steps examined in full (1, 7)" in err
     assert not (folder / "of_ranks.json").exists() and (folder / "of_ranks.rank1.json").exists()
     monkeypatch.setenv("RANK", "0")
     err = watched(folder, "--json", "of_ranks.json", "train.py", "7", "5")[2]
-    assert "rank 0 of 2: 7 steps, examined: 1, 7" in err
+    assert "rank 0 of 2: 2 of 7 steps examined in full (1, 7)" in err
 
 
 def test_the_line_inside_a_library_is_data_too():

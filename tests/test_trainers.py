@@ -94,7 +94,7 @@ def test_a_report_is_printed_when_there_is_one(name, run, capsys):
     assert "step 3" in said and "first bad step: 3" in said and __file__.rpartition("/")[2] in said
     run(doctor)
     said = capsys.readouterr().err
-    assert doctor.watched.healthy and "nothing bad was found" in said and "step: 3" not in said
+    assert doctor.watched.healthy and "no alarm" in said and "step: 3" not in said
 
 
 def test_lightning_logs_only_if_asked():

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import torch
 import torch.distributed as dist
+from torch.autograd import backward  # as it was before a user wrapped it
 
 from autograd_surprises.recording.living import living
 
@@ -34,7 +35,7 @@ def gradients_by_backward(
     try:
         for leaf in leaves:
             leaf.grad = None
-        loss.backward(grad_outputs, retain_graph=True)
+        backward(loss, grad_outputs, retain_graph=True)
         found.update((id(leaf), leaf.grad) for leaf in leaves if leaf.grad is not None)
     finally:
         for leaf, grad in kept:

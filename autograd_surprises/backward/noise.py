@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 import torch
+from torch.autograd import grad as gradients  # as it was before a user wrapped it
 from torch.autograd.graph import GradientEdge
 
 from autograd_surprises.backward.steps import BackwardStep
@@ -31,7 +32,7 @@ def sent(backward: Backward, starts: Iterable[tuple], end: tuple[Node, int]) -> 
     try:
         noise = [_noise(*backward.like[edge]) for edge in starts]
         with backward.unnoticed():
-            (arrived,) = torch.autograd.grad(
+            (arrived,) = gradients(
                 [GradientEdge(*edge) for edge in starts],
                 [GradientEdge(*end)],
                 noise,

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 import torch
 from torch import nn
 
+from autograd_surprises.recording.modules import own_parameters
 from autograd_surprises.recording.stack import closure_of
 
 CONTAINERS = (list, dict, set, deque, OrderedDict, defaultdict)  # others may refuse changes
@@ -35,7 +36,7 @@ def unchanged(modules: Iterable[nn.Module], tensors: Iterable[torch.Tensor] = ()
     """
     parts = list({id(part): part for module in modules for part in module.modules()}.values())
     with ExitStack() as undo:
-        tensors = [*tensors, *(p for part in parts for p in part.parameters(recurse=False))]
+        tensors = [*tensors, *(p for part in parts for p in own_parameters(part))]
         for owner in _owners(parts, tensors):
             undo.callback(_remember(owner))
         undo.callback(random.setstate, random.getstate())
@@ -89,7 +90,7 @@ def _owners(modules, tensors):
         if not hooks:
             continue
         if isinstance(holder, nn.Module):
-            found += [vars(holder), *map(vars, holder.parameters(recurse=False))]
+            found += [vars(holder), *map(vars, own_parameters(holder))]
         found += [state for hook in hooks for state in _state_of(hook)]
     return {id(owner): owner for owner in found}.values()
 

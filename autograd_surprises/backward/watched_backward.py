@@ -6,6 +6,7 @@ from functools import cached_property
 from weakref import ref
 
 import torch
+from torch.autograd import grad as gradients  # as it was before a user wrapped it
 
 from autograd_surprises.backward.arrived_gradients import Arrived, arrived_at
 from autograd_surprises.backward.by_backward import gradients_by_backward
@@ -114,7 +115,7 @@ class Backward:
                     for leaf in self.leaves:
                         if leaf.requires_grad:
                             stack.enter_context(_last_hook(leaf, self._measuring(leaf, found)))
-                    left = torch.autograd.grad(
+                    left = gradients(
                         loss, [*wanted.values()], grad_outputs, retain_graph=True, allow_unused=True
                     )
                 grads = dict(zip(wanted, left, strict=True))

@@ -102,6 +102,9 @@ class FirstBackward(Interception):
             self.trouble = str(error) if expected else f"{type(error).__name__}: {error}"
         raise SystemExit
 
+    def troubled(self, error):
+        self.trouble = f"{type(error).__name__}: {error}"
+
     def _largest(self, leaves):
         """The last call of the module that has most of the numbers in these leaves."""
 
@@ -114,7 +117,7 @@ class FirstBackward(Interception):
 
     def _noting_calls(self, original, active):
         def call(module, *args, **kwargs):
-            if not active or torch.compiler.is_compiling():
+            if not active:
                 return original(module, *args, **kwargs)
             is_another = self._inside or self._busy or threading.get_ident() != self._thread
             if is_another or not torch.is_grad_enabled():

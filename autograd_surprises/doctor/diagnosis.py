@@ -13,6 +13,7 @@ from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.doctor.errors import finding_of_error
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.recording.history import History
+from autograd_surprises.recording.modules import named_parameters_in, parameters_in
 from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.recording.setup_lines import layer_made_at
 from autograd_surprises.recording.stack import modules_on_stack, tensors_on_stack
@@ -78,7 +79,7 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recorder, frame) -> Repor
     _refuse_what_has_no_numbers(loss)
     names, held = tensors_on_stack(frame, recorder)
     if model is not None:
-        names.update((id(p), name) for name, p in model.named_parameters())
+        names.update((id(p), name) for name, p in named_parameters_in(model))
     targets = _targets(wrt, names)
     names.update((id(tensor), name) for name, tensor in targets.items())
     weights = _weights(loss, grad_outputs)
@@ -117,7 +118,7 @@ def _with_its_layer(found, history):
     if not found.alarming or found.where is None or not found.where.is_numbered:
         return found
     layer = history.recorder.module_of(found.where)
-    if layer is None or next(layer.parameters(), None) is not None:
+    if layer is None or parameters_in(layer):
         return found
     made = ("the layer was made at", layer_made_at(layer))
     return found.about(found.name, found.status, (made, *found.places), found.node, found.also)
@@ -161,7 +162,7 @@ def _targets(wrt, names):
     if wrt is None:
         return {}
     if isinstance(wrt, nn.Module):
-        pairs = list(wrt.named_parameters())
+        pairs = list(named_parameters_in(wrt))
     elif isinstance(wrt, torch.optim.Optimizer):
         pairs = [
             (names.get(id(p), f"param_groups[{g}][{i}]"), p)
@@ -249,7 +250,9 @@ def leaves(exam: Examination) -> dict[str, torch.Tensor]:
     return _named_apart((exam.name(tensor, i), tensor) for i, tensor in enumerate(found))
 
 
-def description(loss: torch.Tensor) -> str:
-    """A description of the loss."""
+def description(loss: torch.Tensor | None) -> str:
+    """A description of the loss, if it was seen."""
+    if loss is None:
+        return "not seen"
     value = f"{loss.item():.4g}" if loss.numel() == 1 else f"of shape {tuple(loss.shape)}"
     return value + (f", made by {loss.grad_fn.name()}" if loss.grad_fn is not None else "")

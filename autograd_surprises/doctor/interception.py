@@ -5,7 +5,7 @@ import inspect
 import os
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from types import FrameType
 
@@ -17,13 +17,17 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
+from autograd_surprises.doctor.trained import parameters_of
+from autograd_surprises.recording.guest import NO_NUMBERS, Quietly, who_else
 from autograd_surprises.recording.patches import Patches
 
 
 class Interception:
     """A context that is told of each backward() and each step() of an optimizer in this thread.
 
-    A child process that is forked inside is not watched.
+    A child process that is forked inside is not watched. While somebody else records, traces,
+    fakes or counts, it is told of each backward that passes by, and of nothing else. No error in
+    these methods ends what the user's code does.
 
     >>> class Count(Interception):
     ...     seen = 0
@@ -39,6 +43,15 @@ class Interception:
     def before_backward(self, roots: Sequence[torch.Tensor], weights, inputs, frame: FrameType):
         """Backward is about to run; `frame` called it."""
 
+    def passed_by(self, why: str):
+        """A backward is about to run that must not be looked at."""
+
+    def elsewhere(self):
+        """A backward is about to run in another thread."""
+
+    def troubled(self, error: Exception):
+        """One of these methods raised this."""
+
     def backward_failed(self, error: Exception):
         """It raised an error."""
 
@@ -50,6 +63,9 @@ class Interception:
 
     def after_optimizer(self, optimizer: Optimizer):
         """An optimizer's step() is done."""
+
+    def optimizer_built(self, optimizer: Optimizer):
+        """An optimizer has been made."""
 
     def before_clipping(self, parameters: Iterable[torch.Tensor], frame: FrameType):
         """The gradients of these are about to be clipped; `frame` called for it.
@@ -81,20 +97,26 @@ class Interception:
         self._undo.close()  # nothing is left of it in a child process, which has abandoned it
 
     def _step_begins(self, optimizer, args, kwargs):
-        if torch.compiler.is_compiling():  # it would become a part of what is compiled
-            return
-        if self._thread == threading.get_ident():
-            with _unseen():
+        if self._may_look_at(optimizer):
+            with Quietly(self.troubled):
                 self.before_optimizer(optimizer)
 
     def _step_done(self, optimizer, args, kwargs):
-        if self._thread == threading.get_ident() and not self._busy:
-            with _unseen():
+        if self._may_look_at(optimizer) and not self._busy:
+            with Quietly(self.troubled):
                 self.after_optimizer(optimizer)
 
+    def _may_look_at(self, optimizer):
+        here = not torch.compiler.is_compiling() and self._thread == threading.get_ident()
+        return here and not who_else(parameters_of(optimizer))
 
-_unseen = torch._C.DisableTorchFunction  # by a recorder, and by the user's own modes
+
 _active: list[Interception] = []  # of all threads, the innermost last
+
+
+def _of_this_thread():
+    thread = threading.get_ident()
+    return [each for each in _active if each._thread == thread and not each._busy]
 
 
 def _watched(original, active):
@@ -103,36 +125,50 @@ def _watched(original, active):
 
     @functools.wraps(original)
     def backward(*args, **kwargs):
-        thread = threading.get_ident()
-        mine = [each for each in _active if each._thread == thread and not each._busy]
-        if not (active and mine):
+        if torch.compiler.is_compiling():
+            return original(*args, **kwargs)
+        mine = _of_this_thread() if active.on else []
+        if not mine:
+            for each in _active if active.on else ():
+                if each._thread != threading.get_ident():
+                    each.elsewhere()
             return original(*args, **kwargs)
         watching = mine[-1]
         alone = len(args) == 1 and not kwargs  # as nearly always: bind() is slow
-        given = {first: args[0]} if alone else signature.bind(*args, **kwargs).arguments
-        roots = given[first]
+        try:
+            given = {first: args[0]} if alone else signature.bind(*args, **kwargs).arguments
+        except TypeError:  # which torch is to tell
+            return original(*args, **kwargs)
+        roots = given.get(first, ())
         if isinstance(roots, (torch.Tensor, GradientEdge)):
             roots = (roots,)
-        else:  # an iterator can be read only once
+        elif isinstance(roots, Iterator):  # it can be read only once
             roots = tuple(roots)
             args, kwargs = ((roots, *args[1:]), kwargs) if args else ((), {**kwargs, first: roots})
-        if any(isinstance(root, GradientEdge) for root in roots):  # whose value is not known
+        elif not isinstance(roots, (list, tuple)):
+            return original(*args, **kwargs)
+        if not all(isinstance(root, torch.Tensor) for root in roots):  # no values are known
+            return original(*args, **kwargs)
+        why = who_else(roots)
+        if why:
+            if why != NO_NUMBERS:  # which is no step, but a rehearsal
+                watching.passed_by(why)
             return original(*args, **kwargs)
         weights = given.get("gradient", given.get("grad_tensors"))
         if isinstance(weights, (list, tuple)) and len(weights) == 1:
             weights = weights[0]
-        with _unseen():
-            watching.before_backward(roots, weights, given.get("inputs"), sys._getframe(1))
+        with Quietly(watching.troubled):
+            watching.before_backward(tuple(roots), weights, given.get("inputs"), sys._getframe(1))
         watching._busy = True
         try:
             result = backward(*args, **kwargs)  # for the others
         except Exception as error:
-            with _unseen():
+            with Quietly(watching.troubled):
                 watching.backward_failed(error)
             raise
         finally:
             watching._busy = False
-        with _unseen():
+        with Quietly(watching.troubled):
             watching.after_backward()
         return result
 
@@ -142,12 +178,12 @@ def _watched(original, active):
 def _clipping(original, active):
     @functools.wraps(original)
     def clip(parameters, *args, **kwargs):
-        mine = [each for each in _active if each._thread == threading.get_ident()]
-        if active and mine:
+        mine = _of_this_thread() if active else []
+        if mine:
             is_read = inspect.isgenerator(parameters) and parameters.gi_frame is None
             parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
-            if parameters or is_read:
-                with _unseen():
+            if (parameters or is_read) and not who_else(parameters):
+                with Quietly(mine[-1].troubled):
                     mine[-1].before_clipping(parameters, sys._getframe(1))
         return original(parameters, *args, **kwargs)
 
@@ -157,13 +193,24 @@ def _clipping(original, active):
 def _clearing(original, active):
     @functools.wraps(original)
     def zero_grad(owner, *args, **kwargs):
-        mine = [each for each in _active if each._thread == threading.get_ident()]
-        if active and mine:
-            with _unseen():
+        mine = _of_this_thread() if active else []
+        if mine:
+            with Quietly(mine[-1].troubled):
                 mine[-1].before_clearing(owner, sys._getframe(1))
         return original(owner, *args, **kwargs)
 
     return zero_grad
+
+
+def _building(original, active):
+    @functools.wraps(original)
+    def build(optimizer, *args, **kwargs):
+        original(optimizer, *args, **kwargs)
+        for each in _of_this_thread()[-1:] if active else ():
+            with Quietly(each.troubled):
+                each.optimizer_built(optimizer)
+
+    return build
 
 
 PATCHES = Patches(
@@ -171,6 +218,7 @@ PATCHES = Patches(
     (torch.autograd, "backward", _watched),
     (torch.nn.utils, "clip_grad_norm_", _clipping),
     (torch.nn.utils, "clip_grad_value_", _clipping),
+    (Optimizer, "__init__", _building),
     (Optimizer, "zero_grad", _clearing),
     (torch.nn.Module, "zero_grad", _clearing),
 )

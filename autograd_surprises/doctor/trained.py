@@ -11,6 +11,7 @@ from torch.amp.grad_scaler import OptState
 from torch.optim import Optimizer
 
 from autograd_surprises.recording.living import living
+from autograd_surprises.recording.modules import parameters_in
 from autograd_surprises.recording.setup_lines import stand_in
 from autograd_surprises.recording.stack import held_tensors, names_on_stack
 
@@ -25,6 +26,7 @@ class Trained(NamedTuple):
     model      the modules that hold them, as one
     optimizer  one that holds what its optimizers hold; None if there are none
     others     parameters of further optimizers
+    held       parameters of each optimizer
     scaled     is there a GradScaler? It skips a step whose gradient is not finite
     """
 
@@ -32,6 +34,7 @@ class Trained(NamedTuple):
     model: nn.Module | None
     optimizer: Optimizer | None
     others: list[list[torch.Tensor]]
+    held: list[list[torch.Tensor]]
     scaled: bool
 
 
@@ -56,14 +59,15 @@ def trained_by(
     if model is None:
         held = {id(p) for o in optimizers for p in parameters_of(o)}
         model = _joined(_registered(_outermost(modules, known), held), frame)
-    own = set() if model is None else {id(p) for p in model.parameters()}
+    own = set() if model is None else {id(p) for p in parameters_in(model)}
     mine = {id(p): p for o in used for p in parameters_of(o) if p.requires_grad}
     wrt = stand_in(list(mine.values()), used) if mine else model
     # What other optimizers hold of this model is trained; a leaf outside of it is no stranger.
     trained = {id(p): p for several in others for p in several if id(p) in own}
     trained |= {id(p): p for p in mine.values() if id(p) in own or id(p) not in known}
     one = stand_in(list(trained.values()), used) if mine and trained else None
-    return Trained(wrt, model, one, others, any(scaler.is_enabled() for scaler in scalers))
+    held = [parameters_of(o) for o in optimizers]
+    return Trained(wrt, model, one, others, held, any(s.is_enabled() for s in scalers))
 
 
 def parameters_of(optimizer: Optimizer) -> list[torch.Tensor]:
@@ -135,7 +139,7 @@ def _outermost(modules, known):
             parts.update(id(part) for part in module._modules.values())
     for module in modules:
         with suppress(Exception):
-            mine = {id(p) for p in module.parameters()}
+            mine = {id(p) for p in parameters_in(module)}
             if id(module) not in parts and known & mine:
                 tops.append((module, mine))
     tops.sort(key=lambda pair: -len(pair[1]))
@@ -152,12 +156,12 @@ def _registered(tops, held):
 
     It should have registered them; as modules of their own, they would pass for its equals.
     """
-    trained = [top for top in tops if not held.isdisjoint(map(id, top.parameters()))]
+    trained = [top for top in tops if not held.isdisjoint(map(id, parameters_in(top)))]
     kept = set()
     for top in trained if len(trained) < len(tops) else ():
         with suppress(Exception):  # an object that cannot be inspected
             kept.update(id(t) for _, t in held_tensors(top, ""))
-    return [t for t in tops if t in trained or kept.isdisjoint(map(id, t.parameters()))]
+    return [t for t in tops if t in trained or kept.isdisjoint(map(id, parameters_in(t)))]
 
 
 def _joined(modules, frame):

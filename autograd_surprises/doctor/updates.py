@@ -12,6 +12,7 @@ from autograd_surprises.doctor.late_steps import LateSteps
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.rounded_updates import RoundedUpdates
 from autograd_surprises.doctor.trained import parameters_of, trained_by, waiting_scheduler
+from autograd_surprises.recording.modules import named_parameters_in
 from autograd_surprises.recording.places import Where
 from autograd_surprises.recording.setup_lines import built_at
 from autograd_surprises.symptoms.finding import Finding
@@ -171,7 +172,7 @@ class Updates:
             return []
         model = trained_by(parameters_of(optimizer), None, self._model, optimizer).model
         names: dict[int, str] = {}  # with all names of a tensor that has several
-        for name, p in model.named_parameters(remove_duplicate=False) if model is not None else ():
+        for name, p in named_parameters_in(model, twice=True) if model is not None else ():
             names[id(p)] = f"{names[id(p)]} = {name}" if id(p) in names else name
         built = (("the optimizer was built at", built_at(optimizer)),)
         places = (*places, *built)

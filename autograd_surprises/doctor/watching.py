@@ -33,6 +33,7 @@ from autograd_surprises.doctor.trained import (
 from autograd_surprises.doctor.updates import Updates
 from autograd_surprises.recording.forward_calls import is_finite
 from autograd_surprises.recording.history import History
+from autograd_surprises.recording.modules import parameters_in
 from autograd_surprises.recording.places import Where, where_from
 from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.recording.setup_lines import built_at
@@ -59,6 +60,12 @@ SIZES = "; the sizes of its gradients and updates are watched: of the part in th
 ELSEWHERE = ". Another process may have made them: see what the doctor says there"
 RECORD = "--steps {0} or watch(steps=[{0}]) records this step, and names its lines"
 ORDER = ": it is watch(model, optimizer)"
+NO_STEP_SEEN = "no training step was seen: nothing called backward() of a tensor"
+NO_STEP_HERE = (
+    "no training step was seen: another thread called backward(), and only the one is watched "
+    "that began to watch; with watch(): in the function that trains there does it"
+)
+ANOTHER = "the first with another optimizer"
 FEW = 3  # optimizers for which one loss is examined
 
 
@@ -88,7 +95,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     >>> with watch(layer, sgd) as w:
     ...     layer(torch.ones(1, 2)).sum().backward(); sgd.step()
     >>> print(w)
-    1 step, examined: 1; nothing bad was found
+    1 step, examined in full; no alarm
     """
 
     def __init__(
@@ -112,7 +119,12 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._backwards = 0  # in this step
         self._reached: set[int] = set()  # ids of leaves whose gradients were examined
         self._reached_now: set[int] = set()  # in this step
-        self._more = False  # is the first loss of another optimizer still to come?
+        self._waiting: list[set[int]] = []  # ids of what optimizers hold, before their first step
+        self._full: set[int] = set()  # steps that were examined in full
+        self._by_sizes = 0  # others, of which the sizes of gradients and updates are known
+        self._passing = False  # is this a step that must not be looked at?
+        self._passed: dict[str, int] = {}  # why so many steps were not looked at
+        self._elsewhere = False  # does another thread call backward()?
         self._patience = WAIT  # until this step
         self._by_hand = False  # is there no optimizer?
         self._reaches = True  # does the latest loss reach what an optimizer holds?
@@ -127,7 +139,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._before: dict[torch.Tensor, int | None] = {}  # fingerprints of what had these
         self._in_vain: tuple[Finding, set[int]] | None = None  # of others, and ids of whose
         self._unexamined = ""  # why the latest backward could not be examined
-        self._bad = False  # was the latest loss or gradient not finite?
+        self._finite, self._bad = True, False  # was the latest loss; was it, or a gradient, not?
         self._norms: WeakKeyDictionary = WeakKeyDictionary()  # by optimizer
         self._graphs: list[SameGraph] = []  # of the latest losses that were recorded
         self._borrowed = False  # did it name lines of a step that was not recorded?
@@ -153,18 +165,15 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     def summary(self) -> str:
         """How many steps there were, which were examined, and what was found."""
         if not self.step:
-            return "no training step was seen: nothing called backward() of a tensor"
+            return NO_STEP_HERE if self._elsewhere else NO_STEP_SEEN
         rank, size = self.processes
-        steps = f"{self.step} {'step' if self.step == 1 else 'steps'}"
-        steps = f"rank {rank} of {size}: {steps}" if size > 1 else steps
-        examined = [str(step) for step in sorted({each.step for each in self.reports})]
-        rows = [f"{steps}, examined: {listed(examined, most=8) or 'none'}"]
+        rows = [f"rank {rank} of {size}: {self._looked_at}" if size > 1 else self._looked_at]
         bad = [each for each in self.reports if not each.healthy]
         if bad:
             rows.append(f"first bad step: {bad[0].step} ({bad[0].why})")
         elif self.healthy:
-            rows[0] += "; nothing bad was found"
-        elif not examined and not self._troubles:
+            rows[0] += "; no alarm"
+        elif not self._full and not self._troubles:
             rows[0] += f": {self._unseen}"
         for each in bad:
             rows += [f"  step {each.step}: {line}" for line in each.headlines()]
@@ -174,6 +183,19 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         return self.summary
 
     __repr__ = __str__
+
+    @property
+    def _looked_at(self):
+        """How many steps there were, and how closely they were looked at."""
+        if self.step == 1 and self._full:
+            return "1 step, examined in full"
+        which = listed([str(step) for step in sorted(self._full)], most=8)
+        steps = f"{self.step} {'step' if self.step == 1 else 'steps'}"
+        parts = [f"{len(self._full) or 'none'} of {steps} examined in full"]
+        parts[0] += f" ({which})" if which else ""
+        parts += [f"{self._by_sizes} by sizes"] if self._by_sizes else []
+        parts += [f"{n} not looked at, because of {why}" for why, n in self._passed.items()]
+        return ", ".join(parts)
 
     def reported(self, report: StepReport) -> None:
         """Called with each new report; for a subclass."""
@@ -209,7 +231,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
 
     def _prepare(self, step):
         self._why = ("the first one" if step == 1 else "asked for") if step in self.steps else ""
-        self._record(bool(self._why or self._suspects or self._more or self._updates.waiting))
+        self._record(bool(self._why or self._suspects or self._waiting or self._updates.waiting))
 
     def _record(self, on):
         if on and not self._recording:
@@ -221,12 +243,42 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
 
     # A step is one backward or several, then an optimizer's step().
 
-    def before_backward(self, roots, weights, inputs, frame):
+    def passed_by(self, why):
+        new = self._stepped
+        self._count()
+        if new:
+            self._passed[why] = self._passed.get(why, 0) + 1
+            self._passing = True
+
+    def elsewhere(self):
+        self._elsewhere = True
+
+    def troubled(self, error):
+        self._trouble(f"{type(error).__name__}: {error}")
+
+    def _count(self):
+        """A backward is about to begin, perhaps the first of a step."""
         if self._stepped:
             self.step, self._stepped, self._backwards = self.step + 1, False, 0
-            self.processes = rank_and_size()
-            self._reached_now = set()
+            self._reached_now, self._passing = set(), False
         self._backwards += 1
+
+    def optimizer_built(self, optimizer):
+        new = ids_of(parameters_of(optimizer))
+        if self.step and self._reached and self._reached.isdisjoint(new) and self._is_mine(new):
+            self._wait_for(new)
+            self._record(True)  # its first step may be the next one
+
+    def _is_mine(self, ids):
+        return self.model is None or not ids_of(parameters_in(self.model)).isdisjoint(ids)
+
+    def _wait_for(self, ids):
+        self._waiting.append(ids)
+        self._patience = max(WAIT, 2 * self.step + 1)
+
+    def before_backward(self, roots, weights, inputs, frame):
+        self._count()
+        self.processes = rank_and_size()
         self._unexamined, self._cleared = "", None
         self.loss = roots[0].detach()
         finite = self._finite = all(map(is_finite, roots))
@@ -296,7 +348,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             return
         with self._careful():
             is_module = isinstance(owner, torch.nn.Module)
-            parameters = list(owner.parameters()) if is_module else parameters_of(owner)
+            parameters = parameters_in(owner) if is_module else parameters_of(owner)
             sizes = zip(parameters, norms(parameters), strict=True)
             had = [parameter for parameter, size in sizes if size]
             if had:
@@ -346,13 +398,17 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if not self.step or (self.optimizer is not None and optimizer is not self.optimizer):
             return
         parameters = parameters_of(optimizer)
+        if self._by_hand:  # so far; steps are counted from its first one now
+            self._by_hand, self.step, self._full = False, 1, self._full & {1}
+        ids = ids_of(parameters)
         if optimizer not in self._norms:
-            mine = self.model is None or not ids_of(self.model.parameters()).isdisjoint(
-                map(id, parameters)
-            )
+            mine = self._is_mine(ids)
             self._norms[optimizer] = GradientNorms() if mine else None
-            if mine and self._reached and self._reached.isdisjoint(map(id, parameters)):
-                self._more, self._patience = True, max(WAIT, 2 * self.step + 1)
+            if mine and self._reached and self._reached.isdisjoint(ids):
+                self._wait_for(ids)
+        if self._reached_now and any(ids & held for held in self._waiting):
+            self._waiting = [held for held in self._waiting if not ids & held]
+            self._why = self._why or ANOTHER
         suspects = {}
         if self._norms[optimizer] is not None:
             with self._careful():
@@ -370,11 +426,14 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             self._report(self._reports.publish_idle(self.step, self.loss, idle))
 
     def _end_of_step(self, suspects):
+        if self._norms and not (self._stepped or self._passing or self.step in self._full):
+            self._by_sizes += 1
         self._report(self._reports.publish_late())
         self._publish()
         self._suspects = suspects | self._suspects if self._stepped else suspects
         self._stepped = True
-        self._more = self._more and self.step < self._patience
+        if self.step >= self._patience:
+            self._waiting = []
         self._prepare(self.step + 1)
         self.stepped()
 
@@ -433,13 +492,12 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             return self._only_sizes(harm)
         # Another leaf may be new in each forward: embeddings that require a gradient.
         ids = ids_of(x for x in leaves if isinstance(x, torch.nn.Parameter)) or ids_of(leaves)
-        if self.model is not None and ids and ids.isdisjoint(map(id, self.model.parameters())):
+        if self.model is not None and ids and ids.isdisjoint(map(id, parameters_in(self.model))):
             self._unseen = "the loss reaches no parameter of the model"
             return
-        examined = self._reached_now if self._why or self._suspects else self._reached
-        if finite and ids and ids <= examined:
+        anew = self._why or self._suspects or self._waiting
+        if finite and ids and ids <= (self._reached_now if anew else self._reached):
             return
-        new = not ids <= self._reached
         self._reached |= ids
         self._reached_now |= ids
         trained = trained_by(leaves, frame, self.model, self.optimizer)
@@ -450,11 +508,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             not isinstance(leaf, torch.nn.Parameter) and id(leaf) not in known for leaf in leaves
         )
         self._scaled = trained.scaled
-        if self._more and new and not self._why:
-            self._why = "the first with another optimizer"
-        if self._more or self.step in self.steps:
-            waiting = [held for held in trained.others if not self._reached & ids_of(held)]
-            self._more = self.step < self._patience and bool(waiting)
+        if self.step in self.steps and self.step < self._patience:
+            self._waiting = [ids_of(p for p in held if p.requires_grad) for held in trained.held]
         if not self._recording:
             found = (graph.history_of(loss.grad_fn) for graph in self._graphs)
             source = next((history for history in found if history is not None), None)
@@ -472,7 +527,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             self._graphs = [SameGraph(loss.grad_fn, report.history), *self._graphs[:WAIT]]
         held = parameters_of(trained.optimizer) if trained.optimizer is not None else []
         self._reports.held |= ids_of(held)
-        tensors = [*(trained.model.parameters() if trained.model is not None else ()), *held]
+        tensors = [*(parameters_in(trained.model) if trained.model is not None else ()), *held]
         tensors += leaves
         named = {report.names[id(each)]: each for each in tensors if id(each) in report.names}
         self._names.update((id(tensor), name) for name, tensor in named.items())
@@ -486,6 +541,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             and not (found.status == "not trained" and found.name in unseen)
         ]
         self._reports.pending.append((replace(report, findings=tuple(findings)), named))
+        self._full.add(self.step)
 
     def _look_for_what_is_missed(self, loss, weights, frame):
         """What this loss should reach, since the first step of its optimizer came to nothing."""

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from types import ModuleType
 from weakref import WeakKeyDictionary
 
+from autograd_surprises.recording.guest import Active
+
 _lock = threading.Lock()
 if hasattr(os, "register_at_fork"):  # the thread that held it is not there in a child process
     os.register_at_fork(after_in_child=_lock._at_fork_reinit)
 
 _over: WeakKeyDictionary[Callable, Callable] = WeakKeyDictionary()  # each with what it replaced
-Replacement = tuple[type | ModuleType, str, Callable[[Callable, list], Callable]]
+Replacement = tuple[type | ModuleType, str, Callable[[Callable, Active], Callable]]
 
 
 class Patches:
@@ -19,7 +21,7 @@ class Patches:
 
     Each replacement is (owner, name, around): the method becomes around(method, active). What
     somebody else has put there in the meantime stays: it calls ours, which therefore has to do
-    nothing but call the method once `active` is empty. Entering tells whether this replaced them.
+    nothing but call the method while `active` is false. Entering tells whether this replaced them.
 
     >>> class Greeting:
     ...     def words(self): return "hello"
@@ -51,7 +53,7 @@ class Patches:
 
 
 def _replace(owner, name, around):
-    method, active = _replaced(getattr(owner, name)), [True]
+    method, active = _replaced(getattr(owner, name)), Active()
     inherited = name not in vars(owner)
     static = isinstance(vars(owner).get(name), staticmethod)
     ours = around(method, active)
@@ -60,7 +62,7 @@ def _replace(owner, name, around):
         setattr(owner, name, staticmethod(function) if static else function)
 
     def put_back():
-        active.clear()
+        active.on = False
         _over[ours] = method
         if getattr(owner, name) is not ours:
             return

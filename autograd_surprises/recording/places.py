@@ -82,6 +82,11 @@ def owner(code: CodeType) -> str:
     return known[1]
 
 
+def owned_by_torch(code: CodeType) -> None:
+    """Take this code for torch's, whatever its file."""
+    _owners[id(code)] = code, "torch"
+
+
 def owner_of(file: str) -> str:
     """Whose file this is, as for the code in it."""
     if file.startswith((TORCH_FOLDER, *DOCTOR, "<frozen")):

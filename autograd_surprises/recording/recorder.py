@@ -24,6 +24,7 @@ from autograd_surprises.recording.forward_calls import (
     is_finite,
     name_and_role,
 )
+from autograd_surprises.recording.guest import call_for, who_else
 from autograd_surprises.recording.lost_history import LostHistory, SwitchedOff
 from autograd_surprises.recording.patches import Patches
 from autograd_surprises.recording.places import (
@@ -58,6 +59,7 @@ class Recorder(TorchFunctionMode):
     spoiled  the first calls that turned finite numbers into inf or NaN
     failed   states of the tensors passed to the last backward that raised
     ended    did it end because compiled code began?
+    trouble  the first error of its own that it met, and that the user's code has not seen; or ""
 
     >>> with Recorder() as recorder:
     ...     y = torch.ones(2).exp()
@@ -67,7 +69,7 @@ class Recorder(TorchFunctionMode):
 
     def __init__(self, eager: bool = True):
         super().__init__()
-        self.eager, self.ended = eager, False
+        self.eager, self.ended, self.trouble = eager, False, ""
         self.calls: list[ForwardCall] = []
         self.hooks: list[tuple[int, Where | None]] = []
         self.spoiled: list[ForwardCall] = []
@@ -190,21 +192,33 @@ class Recorder(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        caller = sys._getframe(1)
+        if who_else():
+            return call_for(caller, func, args, kwargs)
         name, role = name_and_role(func)
         before = sequence_number()
         if name == "backward":
-            self.reused.before_backward(sys._getframe(1))
+            self._note_quietly(self.reused.before_backward, caller)
         try:
-            result = func(*args, **kwargs)
+            result = call_for(caller, func, args, kwargs)
         except Exception:
             if name in BACKWARDS:
                 self.failed = [self._state(tensor) for tensor in tensors_in((args, kwargs))]
             raise
         if name == "backward":
-            self.reused.after_backward()
-        if role == "ignored":
-            return result
-        caller = sys._getframe(1)
+            self._note_quietly(self.reused.after_backward)
+        if role != "ignored":
+            self._note_quietly(self._note_call, caller, name, role, args, kwargs, before, result)
+        return result
+
+    def _note_quietly(self, note, *facts):
+        """What goes wrong in here is not to end what the user's code does."""
+        try:
+            note(*facts)
+        except Exception as error:
+            self.trouble = self.trouble or f"{type(error).__name__}: {error}"
+
+    def _note_call(self, caller, name, role, args, kwargs, before, result):
         inputs = []
         for part in args:  # tensors_in((args, kwargs)) would make each call 15 % slower
             if isinstance(part, torch.Tensor):
@@ -228,7 +242,6 @@ class Recorder(TorchFunctionMode):
             self._note(caller, name, inputs, outputs, before, kwargs)
         if name in SUMS:
             self._note_float(args)
-        return result
 
     def _note_float(self, values):
         """The latest call returned or added one of these, if it is a float."""
@@ -427,7 +440,7 @@ def _recorders_of_this_thread():
 
 def _noting_modules(original, active):
     def call(module, *args, **kwargs):
-        if not active:  # a module compiled meanwhile still calls this; dynamo understands that much
+        if not active:  # a module compiled meanwhile still calls this
             return original(module, *args, **kwargs)
         recorders = _recorders_of_this_thread()
         for recorder in recorders:

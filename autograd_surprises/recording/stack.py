@@ -9,6 +9,7 @@ from types import FrameType, FunctionType, ModuleType
 
 import torch
 
+from autograd_surprises.recording.modules import named_parameters_in
 from autograd_surprises.recording.places import owner
 
 LIMIT = 5000  # objects visited at most per variable, without ATOMS
@@ -45,7 +46,7 @@ def held_tensors(value: object, name: str) -> Iterator[tuple[str, torch.Tensor]]
         elif isinstance(value, (ModuleType, type, torch.optim.Optimizer)) or depth > 3:
             continue
         elif isinstance(value, torch.nn.Module):
-            yield from ((f"{name}.{path}", p) for path, p in value.named_parameters())
+            yield from ((f"{name}.{path}", p) for path, p in named_parameters_in(value))
             for path, part in value.named_modules():
                 where = f"{name}.{path}" if path else name
                 waiting += ((f"{where}.{k}", v, depth + 1) for k, v in _attributes(part))

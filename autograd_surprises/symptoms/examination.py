@@ -5,6 +5,7 @@ from functools import cached_property
 
 import torch
 from torch import nn
+from torch.autograd import grad as gradients  # as it was before a user wrapped it
 
 from autograd_surprises.backward.steps import (
     BackwardStep,
@@ -15,6 +16,7 @@ from autograd_surprises.backward.steps import (
 )
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.recording.history import History
+from autograd_surprises.recording.modules import own_parameters, parameters_in
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.nonfinite_forward import NAN_LEAF, first_nonfinite
 from autograd_surprises.symptoms.rule import Named, Rulebook
@@ -90,7 +92,7 @@ class Examination:
         """The ids of frozen parameters that are all of a model, or of a group of the optimizer."""
         groups = self.optimizer.param_groups if self.optimizer is not None else ()
         together = [group["params"] for group in groups]
-        together += [list(self.model.parameters())] if self.model is not None else []
+        together += [parameters_in(self.model)] if self.model is not None else []
         return {id(p) for some in together if not any(p.requires_grad for p in some) for p in some}
 
     @cached_property
@@ -99,7 +101,7 @@ class Examination:
         found: set[int] = set()
         parts = list(self.model.children()) if self.model is not None and self.held else []
         for module in (m for part in parts for m in part.modules()):
-            frozen = {id(p) for p in module.parameters() if not p.requires_grad}
+            frozen = {id(p) for p in parameters_in(module) if not p.requires_grad}
             found |= frozen & self.held if frozen - self.held else set()
         return found
 
@@ -135,7 +137,7 @@ class Examination:
         weights = torch.ones_like(self.loss) if walked.weights is None else walked.weights
         try:
             with walked.unnoticed():
-                found = torch.autograd.grad(self.loss, leaves, SCALE * weights, retain_graph=True)
+                found = gradients(self.loss, leaves, SCALE * weights, retain_graph=True)
         except Exception:  # as in noise.sent()
             return {}
         return {id(leaf): size_of(g) for leaf, g in zip(leaves, found, strict=True)}
@@ -172,7 +174,7 @@ class Examination:
     @cached_property
     def leaves_by_shape(self) -> dict[tuple, list[torch.Tensor]]:
         """Leaves that are not parameters of the model."""
-        mine = {id(p) for p in self.model.parameters()} if self.model is not None else set()
+        mine = {id(p) for p in parameters_in(self.model)} if self.model is not None else set()
         found: dict[tuple, list[torch.Tensor]] = {}
         for leaf in self.leaves:
             if id(leaf) not in mine:
@@ -186,7 +188,7 @@ class Examination:
         """
         children = list(self.model.named_children()) if self.model is not None else []
         added, layer = children[-1] if len(children) > 1 else ("", None)
-        if layer is None or all(p is not tensor for p in layer.parameters(recurse=False)):
+        if layer is None or all(p is not tensor for p in own_parameters(layer)):
             return ""
         makers = [vars(kind).get("__init__") for kind in type(self.model).__mro__]
         if any(added in maker.__code__.co_names for maker in makers if hasattr(maker, "__code__")):

@@ -8,6 +8,7 @@ from torch.utils.checkpoint import checkpoint
 
 from autograd_surprises.backward.steps import BackwardStep, GradientSize, memory
 from autograd_surprises.graph import Edge
+from autograd_surprises.recording.modules import parameters_in
 from autograd_surprises.recording.places import owner_of
 from autograd_surprises.recording.setup_lines import stored_at
 from autograd_surprises.symptoms.detached import (
@@ -343,7 +344,7 @@ def _forward_without(exam, tensor):
     """Where the forward that left a parameter out ended: that of the nearest module around it."""
     modules = list(exam.model.named_modules()) if exam.recorded and exam.model is not None else ()
     for path, module in reversed(modules):  # a module comes before its parts
-        if any(tensor is p for p in module.parameters()):
+        if any(tensor is p for p in parameters_in(module)):
             ended = exam.history.ended_at(path, module)
             if ended is not None:
                 return (("a forward without it, up to", ended),)

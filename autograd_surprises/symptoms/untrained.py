@@ -7,6 +7,7 @@ from torch import nn
 
 from autograd_surprises.graph import leaf_of, only_way
 from autograd_surprises.recording.living import living
+from autograd_surprises.recording.modules import named_parameters_in
 from autograd_surprises.recording.setup_lines import built_at, stored_at
 from autograd_surprises.recording.stack import held_tensors
 from autograd_surprises.symptoms.examination import Examination
@@ -305,7 +306,7 @@ def not_trained(exam: Examination, targets: dict) -> list[Finding]:
     """
     if exam.model is None:
         return []
-    mine = dict(exam.model.named_parameters())
+    mine = dict(named_parameters_in(exam.model))
     known = {id(tensor) for tensor in (*mine.values(), *targets.values())} | exam.held
     unheld = mine.items() if exam.optimizer is not None else ()
     missing = {n: p for n, p in unheld if id(p) not in exam.held and _moves(exam, p)}

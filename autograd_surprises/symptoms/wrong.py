@@ -11,6 +11,7 @@ import torch
 from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.graph import Node, kind_of, name_of, only_way
 from autograd_surprises.operations import ELEMENTWISE_LOSSES, traits_of
+from autograd_surprises.recording.modules import parameters_in
 from autograd_surprises.recording.places import Where, owner, where_defined
 from autograd_surprises.recording.setup_lines import FLAG, stored_at
 from autograd_surprises.symptoms.examination import Examination
@@ -403,7 +404,7 @@ def _flags_of_modules(exam):
         if (
             vars(module).get(FLAG) is False
             and not _reads_flag(type(module))
-            and any(exam.trains(parameter) for parameter in module.parameters())
+            and any(exam.trains(parameter) for parameter in parameters_in(module))
         ):
             name = name or type(module).__name__
             places = (("set at", stored_at(module, FLAG)),)

@@ -87,7 +87,7 @@ def test_sizes_are_watched_all_the_same(results, case):
 def test_what_processes_only_average_afterwards_is_examined(results):
     for rank in range(2):
         *_, healthy, said = compared(results[rank], "parallel")
-        assert healthy and said.startswith(f"rank {rank} of 2: 4 steps, examined: 1;")
+        assert healthy and said.startswith(f"rank {rank} of 2: 1 of 4 steps examined in full (1)")
     *_, healthy, said = compared(results[0], "parallel, nan")
     assert not healthy and "first bad step: 3 (the loss is nan" in said
     *_, said = compared(results[0], "static_parallel, nan")
@@ -114,7 +114,7 @@ def test_a_stage_is_examined_unless_its_backward_sends_or_receives(results, case
             assert not healthy
             assert f"could not be examined: {WAITS.format(waits)}{SIZES}" in said
         else:
-            assert healthy and "4 steps, examined: 1; nothing bad was found" in said
+            assert healthy and "1 of 4 steps examined in full (1), 3 by sizes; no alarm" in said
         *_, healthy, said = compared(results[rank], f"{case}, nan")
         assert not healthy and "first bad step: 3 (" in said
 
@@ -124,7 +124,7 @@ def test_a_script_ends_as_without_the_doctor(results):
     code, said, reported = results[0]["script"]
     assert (code, said) == (5, f"{plain}\n")
     assert reported.startswith("autograd_surprises: rank 0, step 3 (the loss is nan)")
-    assert "autograd_surprises: rank 0 of 2: 4 steps, examined: 3" in reported
+    assert "autograd_surprises: rank 0 of 2: none of 4 steps examined in full, 4 by sizes" in reported
     assert reported.endswith(f"step 1 could not be examined: {SPREAD}{SIZES}\n")
 
 
@@ -165,7 +165,7 @@ def test_each_process_reports_and_rank_0_says_what_the_other_found(averaged, tmp
         running.append(pair.start(arguments, log))
     assert [process.wait(timeout=120) for process in running] == [0, 0]
     said, other = (log.read_text() for log in logs)
-    assert "rank 0 of 2: 4 steps, examined: 1; nothing bad was found" in said
+    assert "rank 0 of 2: 1 of 4 steps examined in full (1), 3 by sizes; no alarm" in said
     assert "nothing bad" not in other, "the others speak only if something is bad"
     found = [
         json.loads((tmp_path / name).read_text()) for name in ("found.json", "found.rank1.json")

@@ -70,7 +70,8 @@ def test_of_a_healthy_loop_the_first_step_is_examined_or_those_that_are_asked_fo
     assert w.healthy and w.step == 5
     assert [(each.step, each.why) for each in w.reports] == examined
     steps = ", ".join(str(step) for step, _ in examined)
-    assert str(w) == f"5 steps, examined: {steps}; nothing bad was found"
+    full = f"{len(examined)} of 5 steps examined in full ({steps})"
+    assert str(w) == f"{full}, {5 - len(examined)} by sizes; no alarm"
 
 
 def test_a_loss_that_turns_inf_is_examined_at_once_with_its_line():

@@ -1,0 +1,134 @@
+"""The doctor is a guest in a user's program: when it stays away, and what it does quietly."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from types import CodeType, FrameType, FunctionType
+
+import torch
+from torch._ops import _len_torch_dispatch_stack_pre_dispatch as _pre_dispatch_modes
+from torch.overrides import handle_torch_function
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack as modes
+
+from autograd_surprises.recording.places import owned_by_torch
+
+_dispatch_modes = torch._C._len_torch_dispatch_stack
+_tracing_state = torch._C._get_tracing_state
+_transform = torch._C._functorch.peek_interpreter_stack
+_is_profiled = torch.autograd._profiler_enabled
+
+
+def who_else(tensors: Iterable[torch.Tensor] = ()) -> str:
+    """Who records, traces, fakes or counts what runs in this thread; "" if nobody does.
+
+    tensors  that are about to be read: these may have no numbers
+
+    >>> who_else(), who_else([torch.ones(1, device="meta")])
+    ('', 'tensors without numbers')
+    """
+    if torch.compiler.is_compiling():  # first, as this is all that dynamo can trace here
+        return "torch.compile or torch.export"
+    if any(map(_has_no_numbers, tensors)):
+        return NO_NUMBERS
+    if (_dispatch_modes() and not all(map(_is_ours, modes()))) or _pre_dispatch_modes():
+        return "a dispatch mode"
+    if _tracing_state() is not None:
+        return "torch.jit.trace"
+    if _transform() is not None:
+        return "torch.func"
+    if _is_profiled():
+        return "a profiler"
+    return ""
+
+
+NO_NUMBERS = "tensors without numbers"
+
+
+def _is_ours(mode):
+    return type(mode).__module__.startswith("autograd_surprises.")
+
+
+def _has_no_numbers(tensor):
+    fake = getattr(sys.modules.get("torch._subclasses.fake_tensor"), "FakeTensor", ())
+    return isinstance(tensor, fake) or tensor.is_meta
+
+
+class Active:
+    """Is a patch in use? Not while somebody else is at work: one place asks for all patches."""
+
+    def __init__(self):
+        self.on = True
+
+    def __bool__(self):
+        return self.on and not who_else()
+
+
+class Quietly:
+    """A context for what the doctor does within a user's call: no exception comes out of it.
+
+    No mode of the user's, nor a recorder, sees what it calls. An error is handed to `tell`.
+
+    >>> with Quietly(print):
+    ...     raise ValueError("ours")
+    ours
+    """
+
+    def __init__(self, tell: Callable[[Exception], object]):
+        self._tell = tell
+
+    def __enter__(self):
+        self._hidden = torch._C.DisableTorchFunction()
+        self._hidden.__enter__()
+
+    def __exit__(self, kind, error, traceback):
+        self._hidden.__exit__(kind, error, traceback)
+        if isinstance(error, Exception):
+            self._tell(error)
+            return True
+        return False
+
+
+# A warning names the innermost frame of Python. Where the doctor calls a function for the user,
+# that is to be a frame like the user's: same file, same line, same globals.
+
+BORROWED = "<called for the user>"
+_borrowed: dict[tuple[int, int], tuple[CodeType, CodeType]] = {}
+
+
+def _call(function, args, kwargs):
+    return function(*args, **kwargs)
+
+
+def call_for(frame: FrameType, function: Callable, args: tuple, kwargs: dict) -> object:
+    """function(*args, **kwargs), in a frame that warnings take for `frame`.
+
+    >>> call_for(sys._getframe(), max, (1, 2), {})
+    2
+    """
+    if frame.f_code is handle_torch_function.__code__:
+        frame = frame.f_back.f_back  # which called the function that handed the call over
+    function, args, kwargs = _nested(frame, function, args, kwargs)
+    return FunctionType(_code_like(frame), frame.f_globals)(function, args, kwargs)
+
+
+def _nested(frame, function, args, kwargs):
+    """Softmax without a dimension warns on behalf of a frame further out; one for each between."""
+    for _ in range(3, kwargs.get("_stacklevel", 3)):
+        if frame.f_back is None:
+            break
+        outer = FunctionType(_code_like(frame), frame.f_globals)
+        function, args, kwargs, frame = outer, (function, args, kwargs), {}, frame.f_back
+    return function, args, kwargs
+
+
+def _code_like(frame):
+    code, line = frame.f_code, frame.f_lineno
+    known = _borrowed.get((id(code), line))
+    if known is None:
+        made = _call.__code__.replace(
+            co_filename=code.co_filename, co_firstlineno=line - 1, co_name=BORROWED
+        )
+        owned_by_torch(made)
+        known = _borrowed[id(code), line] = code, made
+    return known[1]
