@@ -176,7 +176,10 @@ def test_a_script_runs_as_without_and_its_bad_step_is_explained(folder):
     assert (code, out) == (5, plain[1]) and plain[0] == 5 and plain[2] == ""
     assert "step 1 (the first one): healthy" in err
     assert err.count("infinite at 0 [train.py:22: loss = ") == 1, "once, in the summary"
-    assert "2 of 9 steps examined in full (1, 7), 7 by sizes\nfirst bad step: 7 (the loss is inf" in err
+    assert (
+        "2 of 9 steps examined in full (1, 7), 7 by sizes\nfirst bad step: 7 (the loss is inf"
+        in err
+    )
 
     found = json.loads((folder / "found.json").read_text())
     assert (found["steps"], found["healthy"]) == (9, False)

@@ -20,6 +20,7 @@ from torch.optim.optimizer import (
 from autograd_surprises.doctor.trained import parameters_of
 from autograd_surprises.recording.guest import NO_NUMBERS, Quietly, who_else
 from autograd_surprises.recording.patches import Patches
+from autograd_surprises.recording.setup_lines import noting_builds
 
 
 class Interception:
@@ -85,6 +86,7 @@ class Interception:
             raise RuntimeError("this watch() is active already: make another one")
         with ExitStack() as undo:
             undo.enter_context(PATCHES)
+            undo.enter_context(noting_builds(self._built))
             undo.callback(register_optimizer_step_pre_hook(self._step_begins).remove)
             undo.callback(register_optimizer_step_post_hook(self._step_done).remove)
             self._thread = threading.get_ident()
@@ -95,6 +97,11 @@ class Interception:
 
     def __exit__(self, *error):
         self._undo.close()  # nothing is left of it in a child process, which has abandoned it
+
+    def _built(self, optimizer):
+        if self._thread == threading.get_ident() and not self._busy:
+            with Quietly(self.troubled):
+                self.optimizer_built(optimizer)
 
     def _step_begins(self, optimizer, args, kwargs):
         if self._may_look_at(optimizer):
@@ -202,23 +209,11 @@ def _clearing(original, active):
     return zero_grad
 
 
-def _building(original, active):
-    @functools.wraps(original)
-    def build(optimizer, *args, **kwargs):
-        original(optimizer, *args, **kwargs)
-        for each in _of_this_thread()[-1:] if active else ():
-            with Quietly(each.troubled):
-                each.optimizer_built(optimizer)
-
-    return build
-
-
 PATCHES = Patches(
     (torch.Tensor, "backward", _watched),
     (torch.autograd, "backward", _watched),
     (torch.nn.utils, "clip_grad_norm_", _clipping),
     (torch.nn.utils, "clip_grad_value_", _clipping),
-    (Optimizer, "__init__", _building),
     (Optimizer, "zero_grad", _clearing),
     (torch.nn.Module, "zero_grad", _clearing),
 )

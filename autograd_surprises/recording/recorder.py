@@ -13,6 +13,7 @@ import torch
 from torch import nn
 from torch._C import _len_torch_function_stack
 from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
+from torch.utils._device import DeviceContext
 
 from autograd_surprises.operations import LIKE_ANOTHER, SHAPE_ONLY, SPOILS
 from autograd_surprises.recording.forgetting import living_nodes, needed
@@ -96,7 +97,7 @@ class Recorder(TorchFunctionMode):
                 undo.enter_context(_before_compiled_code(self._end))
             elif "torch._dynamo" in sys.modules:  # else nothing can be compiled yet
                 undo.enter_context(torch.compiler.set_stance("force_eager"))
-            super().__enter__()
+            _put_below(self)
             undo.callback(_pop, self)
             self._undo = undo.pop_all()
         return self
@@ -214,7 +215,8 @@ class Recorder(TorchFunctionMode):
     def _note_quietly(self, note, *facts):
         """What goes wrong in here is not to end what the user's code does."""
         try:
-            note(*facts)
+            with torch._C.DisableTorchFunction():  # modes of the user's may be below this one
+                note(*facts)
         except Exception as error:
             self.trouble = self.trouble or f"{type(error).__name__}: {error}"
 
@@ -400,6 +402,18 @@ def _active_now(recorder: Recorder) -> Iterator[None]:
             yield
         finally:
             _active.remove(recorder)
+
+
+def _put_below(recorder):
+    """Put this mode under the user's, which take themselves off from the top.
+
+    Except for a device, which has to stay at the bottom.
+    """
+    above = [_pop_mode() for _ in range(_len_torch_function_stack())]
+    if above and isinstance(above[-1], DeviceContext):
+        _push_mode(above.pop())
+    for mode in [recorder, *reversed(above)]:
+        _push_mode(mode)
 
 
 def _pop(recorder):

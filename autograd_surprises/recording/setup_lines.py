@@ -2,7 +2,7 @@
 
 import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from weakref import WeakKeyDictionary
@@ -25,6 +25,7 @@ HOLDERS = (list, tuple, dict, torch.Tensor, functools.partial)
 FLAG = "requires_grad"  # an attribute that a module does not have
 
 _built: WeakKeyDictionary[torch.optim.Optimizer, Where] = WeakKeyDictionary()
+_told: list[Callable[[torch.optim.Optimizer], object]] = []
 _stored: WeakKeyDictionary[nn.Module, dict[str, Where]] = WeakKeyDictionary()
 _layers: WeakKeyDictionary[nn.Module, Where] = WeakKeyDictionary()
 _hooked: WeakKeyDictionary[nn.Module, Where] = WeakKeyDictionary()
@@ -40,10 +41,21 @@ def noting_setup() -> Iterator[None]:
     >>> built_at(optimizer).line
     2
     """
-    with PATCHES as first:
+    with BUILDS, PATCHES as first:
         if first:
             _inference.clear()
         yield
+
+
+@contextmanager
+def noting_builds(tell: Callable[[torch.optim.Optimizer], object]) -> Iterator[None]:
+    """While this is active, `tell` is called with each optimizer that the user builds."""
+    with BUILDS:
+        _told.append(tell)
+        try:
+            yield
+        finally:
+            _told.remove(tell)
 
 
 def built_at(optimizer: torch.optim.Optimizer | None) -> Where | None:
@@ -93,6 +105,8 @@ def _noting_builds(original, active):
         caller = sys._getframe(1)
         if active and not _is_ours(caller):
             _built[optimizer] = where_is(user_frame(caller))
+            for tell in list(_told):
+                tell(optimizer)
 
     return build
 
@@ -155,8 +169,8 @@ def _noting_inference(original, active):
     return enter
 
 
+BUILDS = Patches((torch.optim.Optimizer, "__init__", _noting_builds))
 PATCHES = Patches(
-    (torch.optim.Optimizer, "__init__", _noting_builds),
     (nn.Module, "__init__", _noting_layers),
     (nn.Module, "__setattr__", _noting_tensors),
     (nn.Module, "register_full_backward_hook", _noting_hooks),

@@ -178,7 +178,7 @@ def test_after_an_error_in_a_module_the_trace_goes_on_and_ends():
 
 PATCHED = [
     (owner, name)
-    for patches in (recorder.PATCHES, setup_lines.PATCHES, interception.PATCHES)
+    for patches in (recorder.PATCHES, setup_lines.BUILDS, setup_lines.PATCHES, interception.PATCHES)
     for owner, name, _ in patches.replacements
 ]
 PATCHED.append((torch._dynamo.eval_frame, "_callback_from_stance"))
@@ -335,7 +335,7 @@ def test_a_trace_that_cannot_begin_leaves_nothing_behind(monkeypatch):
 
     before, t = switches(), trace()
     with monkeypatch.context() as patch:
-        patch.setattr(torch.overrides.TorchFunctionMode, "__enter__", refuse)
+        patch.setattr(recorder, "_put_below", refuse)
         with pytest.raises(RuntimeError, match="no mode"):
             t.__enter__()
     assert switches() == before

@@ -124,7 +124,9 @@ def test_a_script_ends_as_without_the_doctor(results):
     code, said, reported = results[0]["script"]
     assert (code, said) == (5, f"{plain}\n")
     assert reported.startswith("autograd_surprises: rank 0, step 3 (the loss is nan)")
-    assert "autograd_surprises: rank 0 of 2: none of 4 steps examined in full, 4 by sizes" in reported
+    assert (
+        "autograd_surprises: rank 0 of 2: none of 4 steps examined in full, 4 by sizes" in reported
+    )
     assert reported.endswith(f"step 1 could not be examined: {SPREAD}{SIZES}\n")
 
 
