@@ -28,6 +28,9 @@ SYMPTOMS = {
 }
 
 
+FEW_DIGITS = 16  # rounding errors that a sum of a few contributions may have, in its last digit
+
+
 def _like(tensor):
     return tensor.shape, tensor.dtype, tensor.device
 
@@ -279,11 +282,36 @@ class Backward:
                 found.update(dict.fromkeys([step] if inherited is None else inherited))
         return sorted(found, key=lambda origin: getattr(origin, "order", 0))[:3]
 
+    @cached_property
+    def cancelled(self) -> dict[Edge, GradientSum]:
+        """The gradients that are sums of several contributions, and are 0 but for rounding errors.
+
+        Which of them is exactly 0 depends on the processor. Of narrow dtypes it cannot be told.
+        """
+        found = {}
+        for (node, nr), above in self.into.items():
+            left = [(s, s.leaving[k]) for s, k in above if k < len(s.leaving) and s.leaving[k]]
+            step = self.steps[node]
+            sums = [self.grads[id(step.leaf)].size] if id(step.leaf) in self.grads else []
+            size = (sums or step.arriving)[nr : nr + 1]
+            if len(left) < 2 or not size or not size[0] or not size[0].nonzero:
+                continue
+            digit = torch.finfo(self.like[node, nr][1]).eps if (node, nr) in self.like else 1.0
+            parts = sum(part.l1 for _, part in left)
+            if digit < 1e-6 and size[0].l1 <= FEW_DIGITS * digit * parts:
+                found[node, nr] = GradientSum(tuple(step for step, _ in left))
+        return found
+
     def ran(self) -> list[BackwardStep]:
         return [step for step in self.steps.values() if step.order is not None]
 
     def main_way(self, node: Node, nr: int) -> Iterator[tuple[BackwardStep, GradientSize]]:
         """From a tensor up to the loss, always along the largest contribution."""
+        for _, step, size in self.way_up(node, nr):
+            yield step, size
+
+    def way_up(self, node: Node, nr: int) -> Iterator[tuple[Edge, BackwardStep, GradientSize]]:
+        """The same, each step after the edge that it passed its gradient on to."""
         least = float("inf")
         while True:
             above = [
@@ -295,7 +323,7 @@ class Backward:
                 return
             size, step = max(above, key=lambda pair: pair[0].l1)
             least = min(least, size.l1)
-            yield step, size
+            yield (node, nr), step, size
             sizes = {i: a.l1 for i, a in enumerate(step.arriving) if a and a.l1}
             node = step.node  # of several gradients that arrived, go on with the most similar one
             nr = min(sizes, key=lambda i: abs(sizes[i] - least), default=0)

@@ -234,6 +234,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._record(bool(self._why or self._suspects or self._waiting or self._updates.waiting))
 
     def _record(self, on):
+        if self._recorder.trouble:
+            self._trouble(f"the recording met an error: {self._recorder.trouble}")
         if on and not self._recording:
             self._recorder.forget()
             self._recorder.__enter__()
@@ -266,15 +268,15 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     def optimizer_built(self, optimizer):
         new = ids_of(parameters_of(optimizer))
         if self.step and self._reached and self._reached.isdisjoint(new) and self._is_mine(new):
-            self._wait_for(new)
+            self._wait_for(new, WAIT)
             self._record(True)  # its first step may be the next one
 
     def _is_mine(self, ids):
         return self.model is None or not ids_of(parameters_in(self.model)).isdisjoint(ids)
 
-    def _wait_for(self, ids):
+    def _wait_for(self, ids, steps):
         self._waiting.append(ids)
-        self._patience = max(WAIT, 2 * self.step + 1)
+        self._patience = max(self._patience, self.step + steps)
 
     def before_backward(self, roots, weights, inputs, frame):
         self._count()
@@ -405,7 +407,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             mine = self._is_mine(ids)
             self._norms[optimizer] = GradientNorms() if mine else None
             if mine and self._reached and self._reached.isdisjoint(ids):
-                self._wait_for(ids)
+                self._wait_for(ids, max(WAIT, self.step + 1))
         if self._reached_now and any(ids & held for held in self._waiting):
             self._waiting = [held for held in self._waiting if not ids & held]
             self._why = self._why or ANOTHER

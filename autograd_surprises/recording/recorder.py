@@ -91,7 +91,7 @@ class Recorder(TorchFunctionMode):
         with ExitStack() as undo:
             undo.enter_context(_active_now(self))
             undo.enter_context(noting_setup())
-            undo.enter_context(self.reused.watching())
+            undo.enter_context(self.reused.watching(self._met))
             self.ended = False
             if not self.eager:
                 undo.enter_context(_before_compiled_code(self._end))
@@ -218,7 +218,10 @@ class Recorder(TorchFunctionMode):
             with torch._C.DisableTorchFunction():  # modes of the user's may be below this one
                 note(*facts)
         except Exception as error:
-            self.trouble = self.trouble or f"{type(error).__name__}: {error}"
+            self._met(error)
+
+    def _met(self, error):
+        self.trouble = self.trouble or f"{type(error).__name__}: {error}"
 
     def _note_call(self, caller, name, role, args, kwargs, before, result):
         inputs = []
@@ -476,7 +479,8 @@ def _noting_parameters(original, active):
         if active and isinstance(data, torch.Tensor):
             for recorder in _recorders_of_this_thread():
                 caller = sys._getframe(1)
-                recorder._note(caller, "Parameter", [data], [parameter], before, {})
+                facts = caller, "Parameter", [data], [parameter], before, {}
+                recorder._note_quietly(recorder._note, *facts)
         return parameter
 
     return new

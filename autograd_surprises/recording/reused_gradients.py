@@ -1,7 +1,7 @@
 """Gradients that an optimizer used twice, because nothing cleared them in between."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -10,6 +10,7 @@ from weakref import ref
 import torch
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
+from autograd_surprises.recording.guest import Quietly, who_else
 from autograd_surprises.recording.places import Where, where_from
 from autograd_surprises.several_processes import is_spread
 
@@ -38,7 +39,7 @@ class ReusedGradients:
 
     >>> weight = torch.ones(2, requires_grad=True)
     >>> optimizer, reused = torch.optim.SGD([weight], lr=0.1), ReusedGradients()
-    >>> with reused.watching():
+    >>> with reused.watching(print):
     ...     for _ in range(2):
     ...         reused.before_backward(sys._getframe())
     ...         weight.square().sum().backward()
@@ -52,9 +53,16 @@ class ReusedGradients:
         self._used: dict[int, _Used] = {}
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
+    def watching(self, tell: Callable[[Exception], object]) -> Iterator[None]:
+        """While this is active, it sees each step; an error of its own is handed to `tell`."""
+
+        def step_begins(optimizer, args, kwargs):
+            if not who_else():
+                with Quietly(tell):
+                    self.before_step(optimizer)
+
         # Before a step, not after it: watch() ends a recording there, while torch calls its hooks.
-        handle = register_optimizer_step_pre_hook(self._before_step)
+        handle = register_optimizer_step_pre_hook(step_begins)
         try:
             yield
         finally:
@@ -81,9 +89,6 @@ class ReusedGradients:
             if (id(parameter.grad), parameter.grad._version) != (used.gradient, running[0]):
                 used.added_at = used.added_at or running[1]
                 used.added, used.gradient = True, id(parameter.grad)
-
-    def _before_step(self, optimizer, args, kwargs):
-        self.before_step(optimizer)
 
     def before_step(self, optimizer: Optimizer) -> None:
         """An optimizer is about to use the gradients of what it holds."""

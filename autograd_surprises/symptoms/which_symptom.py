@@ -17,7 +17,7 @@ from autograd_surprises.symptoms.nonfinite import nonfinite
 from autograd_surprises.symptoms.partial import partial
 from autograd_surprises.symptoms.tiny import tiny
 from autograd_surprises.symptoms.wrong import accumulated
-from autograd_surprises.symptoms.zero import zero
+from autograd_surprises.symptoms.zero import cancelled, zero
 
 
 def finding_about(exam: Examination, name: str, tensor: torch.Tensor) -> Finding:
@@ -51,8 +51,8 @@ def _of_its_gradient(exam, name, tensor, edge):
         return Finding(name, "ok", node="it has no elements")
     if size.nonzero == 0:
         return zero(exam, name, tensor, edge)
-    found = None
-    if size.l1 < TINY_SHARE * exam.entered:
+    found = cancelled(exam, name, tensor, edge)
+    if found is None and size.l1 < TINY_SHARE * exam.entered:
         found = tiny(exam, name, tensor, size, edge)
     if found is None and size.nonzero < size.total:
         found = partial(exam, name, gradient, edge)

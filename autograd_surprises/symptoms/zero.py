@@ -9,7 +9,12 @@ from autograd_surprises.backward.noise import TRIES, arriving_at, leaving, lets_
 from autograd_surprises.backward.steps import BackwardStep, GradientSum, numbers_of
 from autograd_surprises.graph import Edge
 from autograd_surprises.operations import traits_of
-from autograd_surprises.symptoms.cancelling import BALANCED, cancelling_shift, others_get_more
+from autograd_surprises.symptoms.cancelling import (
+    BALANCED,
+    BEFORE_NORMALISATION,
+    cancelling_shift,
+    others_get_more,
+)
 from autograd_surprises.symptoms.examination import NEAR, Examination
 from autograd_surprises.symptoms.factors import added_at, parameter_at, zero_parameters
 from autograd_surprises.symptoms.finding import Finding, at, in_and_out
@@ -126,22 +131,38 @@ def zero(exam: Examination, name: str, tensor: torch.Tensor, edge: Edge) -> Find
     if is_rounded(exam, tensor, 0):
         return ROUNDED.finding().about(name, "zero", enters_float16(exam, edge))
     if not steps:
-        return _zero_sum(exam, name, tensor, edge[0], origins[0])
+        return _zero_sum(exam, name, tensor, edge, origins[0])
     return _zero_steps(exam, name, tensor, edge, steps)
+
+
+def cancelled(exam: Examination, name: str, tensor: torch.Tensor, edge: Edge) -> Finding | None:
+    """The finding about a gradient that is 0 but for rounding errors, as a sum above it is.
+
+    >>> x = torch.tensor([0.3, 0.7], requires_grad=True)
+    >>> explain(torch.dot(x / x.sum(), torch.ones(2)) * 1e3, {"x": x})["x"].status
+    'zero'
+    """
+    sums = exam.backward.cancelled
+    if not sums or exam.backward.hooked:
+        return None
+    way = [each for each, _, _ in exam.backward.way_up(*edge)]
+    total = next((sums[each] for each in reversed(way) if each in sums), None)
+    return None if total is None else _zero_sum(exam, name, tensor, edge, total)
 
 
 def _died_in(step):
     return f"died in {in_and_out(step)}"
 
 
-def _zero_sum(exam, name, tensor, node, total):
+def _zero_sum(exam, name, tensor, edge, total):
     """No single step did it: it was zero from the start, a hook did it, or contributions cancel."""
     rule = ZERO_SUM.first(total)
-    added = [(step, added_at(step, node)) for step in total.steps]
+    added = [(step, added_at(step, edge[0])) for step in total.steps]
     if rule is CANCELLING_PATHS and all(
         k is not None and others_get_more(exam, step, k) for step, k in added
     ):
-        rule = BALANCED
+        shifts = {cancelling_shift(exam, step, edge) for step in total.steps}
+        rule = BEFORE_NORMALISATION if shifts == {BEFORE_NORMALISATION} else BALANCED
     places = at(total.steps[0]) if total.steps else ()
     if rule is ZERO_BY_A_HOOK:
         places = _hooks_at(exam, tensor)
