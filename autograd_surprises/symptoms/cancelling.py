@@ -78,3 +78,12 @@ def others_get_more(exam: Examination, step: BackwardStep, k: int) -> bool:
 
 def _cancels(total: GradientSize, contributions: GradientSize, dtype: torch.dtype) -> bool:
     return total.l1 <= LAST_DIGITS * torch.finfo(dtype).eps * contributions.l1
+
+
+def is_rounding(share: float, like: tuple | None) -> bool:
+    """Is what is left of a gradient so small a share that it may be rounding errors alone?
+
+    >>> is_rounding(1e-7, (2, torch.float32, "cpu")), is_rounding(1e-3, (2, torch.float32, "cpu"))
+    (True, False)
+    """
+    return like is not None and share <= LAST_DIGITS * torch.finfo(like[1]).eps

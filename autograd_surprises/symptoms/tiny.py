@@ -13,7 +13,12 @@ from autograd_surprises.backward.steps import (
 )
 from autograd_surprises.graph import Edge
 from autograd_surprises.operations import traits_of
-from autograd_surprises.symptoms.cancelling import BALANCED, cancelling_shift, is_cancelling_scale
+from autograd_surprises.symptoms.cancelling import (
+    BALANCED,
+    cancelling_shift,
+    is_cancelling_scale,
+    is_rounding,
+)
 from autograd_surprises.symptoms.examination import TINY_SHARE, Examination
 from autograd_surprises.symptoms.factors import multiplied, parameter_at
 from autograd_surprises.symptoms.finding import Finding, at
@@ -35,6 +40,7 @@ from autograd_surprises.symptoms.zero_rules import (
     USE_A_SCALER,
 )
 
+ROUNDED_SUMS = {"cancel", "normalised", "constant-sum"}  # what may be exactly 0 elsewhere
 DROP, VANISHED = 1e-3, 1e-9  # of what entered a step; of what entered the graph, in many steps
 GROWS = 100  # times as large a tiny gradient has to be without the step that is blamed
 NOISE_SIZE = 0.8  # the mean of |noise|
@@ -166,7 +172,10 @@ def tiny(
     above = steps[steps.index(worst) + 1 :][:1]
     if found.cause == NORMALISED.cause and above and traits_of(above[0].kind).totals:
         places = (*at(above[0], "added up at"), *places)  # that is the line to edit
-    found = found.about(name, "tiny", places, node, also)
+    status = "tiny"
+    if found.cause in ROUNDED_SUMS and is_rounding(ratios[worst], exam.backward.like.get(edge)):
+        status, node, also = "zero", f"{node}: that is rounding", ()
+    found = found.about(name, status, places, node, also)
     exam.tiny.update(((step, kept[step]), found) for step in passed)
     return found
 

@@ -1,5 +1,6 @@
 """The gradient of a tensor is 0 everywhere: which step made it 0, and why."""
 
+from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
@@ -147,7 +148,11 @@ def cancelled(exam: Examination, name: str, tensor: torch.Tensor, edge: Edge) ->
         return None
     way = [each for each, _, _ in exam.backward.way_up(*edge)]
     total = next((sums[each] for each in reversed(way) if each in sums), None)
-    return None if total is None else _zero_sum(exam, name, tensor, edge, total)
+    if total is None:
+        return None
+    size = exam.backward.grads[id(tensor)].size
+    found = _zero_sum(exam, name, tensor, edge, total)
+    return replace(found, node=f"the sum of |g| is {size.l1:.1e}: that is rounding")
 
 
 def _died_in(step):

@@ -79,11 +79,20 @@ STATUS: dict[str, Callable[[torch.Tensor | None], bool]] = {
 }
 
 
+def _is_small(gradient, grads):
+    """Is it not exactly 0, but a ten-thousandth of the largest gradient at most?"""
+    largest = max(float(g.to_dense().abs().max()) for g in grads.values() if g is not None)
+    return bool(gradient.any()) and float(gradient.abs().max()) <= 1e-4 * largest
+
+
 def _wrong(found, loss, training, tensors, grads, blamed):
     """Why this finding is untrue, or "" if it is not known to be."""
     gradient = grads.get(found.name)
     gradient = None if gradient is None else gradient.to_dense() if gradient.is_sparse else gradient
-    if found.status in STATUS and not STATUS[found.status](gradient):
+    rounding = found.status == "zero" and found.node.endswith("rounding")
+    if rounding and not _is_small(gradient, grads):
+        return "that is not rounding"
+    if not rounding and found.status in STATUS and not STATUS[found.status](gradient):
         return "that is not its gradient"
     if found.rule == "cancel/before-normalisation":
         same = _may_be_shifted(training, tensors[found.name])

@@ -270,12 +270,12 @@ def gate_that_starts_at_zero():
     return model, lambda: F.mse_loss(model(x, condition), x.flip(1))
 
 
-@healthy(normal=[("tiny", "cancel")])
+@healthy(normal=[("zero", "cancel")])
 def bias_before_batch_norm():
     return classified(nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), nn.Tanh())
 
 
-@healthy(normal=[("tiny", "cancel")])
+@healthy(normal=[("zero", "cancel")])
 def bias_of_the_keys():
     class Attention(nn.Module):
         def __init__(self):
@@ -351,7 +351,7 @@ def bias_that_a_difference_removes():
     return critic, lambda: critic(fake).mean() - critic(real).mean()
 
 
-@healthy(normal=[("tiny", "cancel")])
+@healthy(normal=[("zero", "cancel")])
 def mean_that_data_set():
     """As ActNorm of a flow: its first batch sets the shift to the mean, which is the minimum."""
 
@@ -385,7 +385,7 @@ def residual_branch_of_small_weights():
     return block, lambda: F.mse_loss(block(x), x.flip(1))
 
 
-@healthy(normal=[("tiny", "cancel")])
+@healthy(normal=[("zero", "cancel")])
 def batch_norm_whose_scale_another_removes():
     """As in DenseNet: relu passes the scale on, and the next BatchNorm divides by it."""
     model = nn.Sequential(nn.BatchNorm1d(6), nn.ReLU(), nn.BatchNorm1d(6, eps=1e-12), nn.Tanh())
@@ -419,7 +419,7 @@ def critic_that_is_never_the_smaller():
     return model, lambda: -torch.cat([critic(x) for critic in model], 1).min(1).values.mean()
 
 
-@healthy(normal=[("tiny", "cancel")])
+@healthy(normal=[("zero", "cancel")])
 def scale_before_a_depthwise_convolution():
     model = nn.Sequential(
         nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(),
