@@ -8,11 +8,14 @@ from contextlib import contextmanager, suppress
 
 import torch
 import torch.distributed as dist
+import torch.utils.checkpoint
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from autograd_surprises.graph import Node, leaf_of
+from autograd_surprises.recording.living import living
 
 SPREAD = "FSDP or DTensors spread a model over several processes"
+SELECTIVE = "selective activation checkpointing allows a single backward"
 FREED = "the memory of a parameter is freed until its backward begins"
 STATIC = "with static_graph=True, DistributedDataParallel sets itself up in its first backward"
 WAITS = "its backward calls {}, which waits for other processes"
@@ -65,6 +68,8 @@ def why_not_alone(nodes: Iterable[Node]) -> str:
         return SPREAD
     if any(map(_is_freed, leaves)):
         return FREED
+    if _is_selective_checkpoint_in_use():
+        return SELECTIVE
     wrappers = [node.ddp_weakref() for node in nodes if hasattr(node, "ddp_weakref")]
     return STATIC if any(map(_waits_for_first_backward, wrappers)) else ""
 
@@ -75,6 +80,11 @@ def _is_fsdp_in_use():
         return False
     kinds = {type(thing) for thing in gc.get_objects() if issubclass(type(thing), torch.nn.Module)}
     return any(part.__name__.startswith(FSDP) for kind in kinds for part in kind.__mro__)
+
+
+def _is_selective_checkpoint_in_use():
+    kept = getattr(torch.utils.checkpoint, "_CachedTorchDispatchMode", None)
+    return kept is not None and any(living(kept))
 
 
 def _is_freed(leaf):

@@ -47,6 +47,9 @@ class Interception:
     def passed_by(self, why: str):
         """A backward is about to run that must not be looked at."""
 
+    def step_passed_by(self):
+        """An optimizer's step() is done that must not be looked at."""
+
     def elsewhere(self):
         """A backward is about to run in another thread."""
 
@@ -104,18 +107,22 @@ class Interception:
                 self.optimizer_built(optimizer)
 
     def _step_begins(self, optimizer, args, kwargs):
-        if self._may_look_at(optimizer):
+        if self._is_here() and not who_else(parameters_of(optimizer)):
             with Quietly(self.troubled):
                 self.before_optimizer(optimizer)
 
     def _step_done(self, optimizer, args, kwargs):
-        if self._may_look_at(optimizer) and not self._busy:
+        if not self._is_here() or self._busy:
+            return
+        why = who_else(parameters_of(optimizer))
+        if not why:
             with Quietly(self.troubled):
                 self.after_optimizer(optimizer)
+        elif why != NO_NUMBERS:
+            self.step_passed_by()
 
-    def _may_look_at(self, optimizer):
-        here = not torch.compiler.is_compiling() and self._thread == threading.get_ident()
-        return here and not who_else(parameters_of(optimizer))
+    def _is_here(self):
+        return not torch.compiler.is_compiling() and self._thread == threading.get_ident()
 
 
 _active: list[Interception] = []  # of all threads, the innermost last

@@ -252,6 +252,9 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             self._passed[why] = self._passed.get(why, 0) + 1
             self._passing = True
 
+    def step_passed_by(self):
+        self._stepped = True
+
     def elsewhere(self):
         self._elsewhere = True
 

@@ -11,7 +11,7 @@ from torch._ops import _len_torch_dispatch_stack_pre_dispatch as _pre_dispatch_m
 from torch.overrides import handle_torch_function
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack as modes
 
-from autograd_surprises.recording.places import owned_by_torch
+from autograd_surprises.recording.places import owned_by_torch, owner
 
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 _tracing_state = torch._C._get_tracing_state
@@ -108,8 +108,13 @@ def call_for(frame: FrameType, function: Callable, args: tuple, kwargs: dict) ->
     2
     """
     if frame.f_code is handle_torch_function.__code__:
-        frame = frame.f_back.f_back  # which called the function that handed the call over
-    function, args, kwargs = _nested(frame, function, args, kwargs)
+        handed = frame.f_back  # the function of torch that handed the call over
+        frame = handed.f_back
+        code = getattr(function, "__code__", handed.f_code)
+        if owner(code) != "torch" and not handed.f_code.co_freevars:
+            # A user's wrapper of that function stands under its name, and has been called already.
+            function = FunctionType(handed.f_code, handed.f_globals)
+    frame, function, args, kwargs = _nested(frame, function, args, kwargs)
     return FunctionType(_code_like(frame), frame.f_globals)(function, args, kwargs)
 
 
@@ -120,7 +125,7 @@ def _nested(frame, function, args, kwargs):
             break
         outer = FunctionType(_code_like(frame), frame.f_globals)
         function, args, kwargs, frame = outer, (function, args, kwargs), {}, frame.f_back
-    return function, args, kwargs
+    return frame, function, args, kwargs
 
 
 def _code_like(frame):
