@@ -249,6 +249,74 @@ sys.exit(5)
     assert "training step" in (folder / f"kept{kept}").read_text()
 
 
+LOOP = """
+import os, sys, threading
+import torch
+torch.manual_seed(0)
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def step(number=0, times=1):
+    optimizer.zero_grad()
+    loss = model(torch.ones(4, 2)).square().mean() * times
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def loop(folder, lines, *options):
+    (folder / "loop.py").write_text(f"{LOOP}\n{lines}")
+    return watched(folder, *options, "loop.py")
+
+
+def test_a_report_that_is_not_written_whole_leaves_what_was_there(folder, monkeypatch):
+    def full(self, data):
+        with self.open("wb") as file:
+            file.write(data[:9])
+        raise OSError(28, "No space left on device")
+
+    (folder / "there.json").write_text("an earlier one")
+    monkeypatch.setattr(Path, "write_bytes", full)
+    for name in "there.json", "new.json":
+        code, _, err = loop(folder, "step()", "--json", name)
+        assert code == 0 and f"{name} was not written: No space left on device" in err
+    assert (folder / "there.json").read_text() == "an earlier one"
+    assert not [*folder.glob("*.part"), *folder.glob("new.json")]
+
+
+def test_training_goes_on_when_nobody_reads_its_reports_any_more(folder):
+    gone = "r, w = os.pipe(); os.dup2(w, 2); os.close(r); os.close(w)"
+    code, out, _ = loop(folder, f"{gone}\nfor _ in range(3): step()\nprint('trained')")
+    assert (code, out) == (0, "trained\n")
+
+
+SWALLOWS = """
+for number in range(20):
+    try:
+        step(number, float("nan") if number == 5 else 1)
+    except:
+        print("skipped", number)
+"""
+
+
+def test_it_stops_although_the_script_swallows_that(folder):
+    code, out, err = loop(folder, SWALLOWS, "--stop", "--json", "swallowed.json")
+    assert (code, out) == (STOPPED, "skipped 5\n")
+    assert "2 of 6 steps examined in full (1, 6)" in err
+    assert json.loads((folder / "swallowed.json").read_text())["steps"] == 6
+    ends = SWALLOWS.replace("20", "6")  # nothing comes after what was swallowed
+    assert loop(folder, ends, "--stop")[0] == STOPPED
+    assert loop(folder, SWALLOWS)[0] == 0
+
+
+def test_it_tells_that_another_thread_trains(folder):
+    lines = "thread = threading.Thread(target=step); thread.start(); thread.join()"
+    _, _, err = loop(folder, lines)
+    assert "another thread called backward()" in err and "nothing called" not in err
+    assert "nothing called backward() of a tensor" in loop(folder, "")[2]
+
+
 def test_a_module_runs_as_without_and_its_traceback_is_its_own(folder):
     plain = plain_module(folder, "package.train", "2", "raise")
     code, out, err = watched(folder, "-m", "package.train", "2", "raise")
@@ -281,10 +349,11 @@ optimizer.step()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("end, left", [("SIGINT", 130), ("SIGTERM", -15)])
-def test_an_interrupted_script_ends_with_a_summary(folder, end, left):
-    code, out, err = watched(folder, "--json", f"{end}.json", "train.py", "1", end)
-    assert code == left and ("KeyboardInterrupt" in err) == (end == "SIGINT")
+@pytest.mark.parametrize("end", ["SIGINT", "SIGTERM"])
+def test_an_interrupted_script_ends_with_a_summary_and_by_the_same_signal(folder, end):
+    code, out, err = run(folder, *WATCH, "--json", f"{end}.json", "train.py", "1", end)
+    assert code == run(folder, sys.executable, "train.py", "1", end)[0] == -getattr(signal, end)
+    assert err.count("KeyboardInterrupt") == (end == "SIGINT")
     assert err.count("1 step, examined in full") == 1
     assert json.loads((folder / f"{end}.json").read_text())["steps"] == 1
 

@@ -711,3 +711,76 @@ def test_what_a_hook_prints_in_an_examined_step_is_printed_twice_as_readme_says(
             y.sum().backward()
             sgd.step()
     assert capsys.readouterr().out.split() == ["here"] * 4
+
+
+def small(*sizes):
+    torch.manual_seed(0)
+    layers = [nn.Linear(a, b) for a, b in zip(sizes, sizes[1:], strict=False)]
+    return nn.Sequential(*layers)
+
+
+def steps_of(model, optimizer, count, compute=lambda y: y.square().mean()):
+    for _ in range(count):
+        optimizer.zero_grad()
+        compute(model(torch.ones(4, model[0].in_features))).backward()
+        optimizer.step()
+
+
+def test_the_first_step_of_an_optimizer_built_later_is_examined_with_its_lines():
+    with watch() as w:
+        for _ in range(2):
+            model = small(2, 1)
+            steps_of(model, torch.optim.SGD(model.parameters(), lr=0.1), 20)
+    assert [(each.step, each.why) for each in w.reports] == [
+        (1, "the first one"), (21, "the first with another optimizer")
+    ]  # fmt: skip
+
+
+def test_an_optimizer_that_never_steps_is_waited_for_in_a_few_steps_alone():
+    model = small(2, 1)
+    with watch() as w:
+        steps_of(model, torch.optim.SGD(model.parameters(), lr=0.1), 1)
+        idle = torch.optim.SGD(small(2, 1).parameters(), lr=0.1)
+        steps_of(model, torch.optim.SGD(model.parameters(), lr=0.1), 30, torch.mean)
+    assert idle and w.step == 31 and len(w._full) <= 12
+
+
+def test_a_backward_without_an_optimizer_is_no_step_once_there_is_one():
+    model = small(2, 1)
+    with watch() as w:
+        model(torch.ones(4, 2)).mean().backward()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(12):
+            for _ in range(2):
+                (model(torch.ones(4, 2)).square().mean() / 2).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    assert w.step == 12
+
+
+@pytest.mark.parametrize("detached", [False, True])
+@pytest.mark.parametrize("steps_of_critic", [1, 5])
+def test_the_loss_of_each_optimizer_is_examined_although_another_reaches_its_parameters(
+    detached, steps_of_critic
+):
+    """The critic's loss reaches the generator, whose own loss passes round()."""
+    generator, critic = small(4, 16, 8), small(8, 16, 1)
+    of_generator = torch.optim.SGD(generator.parameters(), lr=1e-2)
+    of_critic = torch.optim.SGD(critic.parameters(), lr=1e-2)
+    with watch() as w:
+        for i in range(1, 20):
+            made = generator(torch.randn(16, 4))
+            of_critic.zero_grad()
+            (critic(made.detach() if detached else made).mean() - critic(torch.ones(16, 8)).mean()
+             ).backward()  # fmt: skip
+            of_critic.step()
+            of_generator.zero_grad()
+            if i % steps_of_critic == 0:
+                hidden = generator[0](torch.randn(16, 4)).round()
+                (-critic(generator[1](hidden)).mean()).backward()
+                of_generator.step()
+    bad = {(f.name, f.cause) for each in w.reports for f in each.report.findings if f.alarming}
+    assert bad == {("generator.0.weight", "staircase"), ("generator.0.bias", "staircase")}, str(w)
+    assert [each.why for each in w.reports if not each.healthy] == [
+        "the first with another optimizer"
+    ]
