@@ -26,6 +26,12 @@ def as_maximum(log_p, old_log_p, advantage, low, high):
     return torch.maximum(-advantage * ratio, -advantage * ratio.clip(low, high))
 
 
+def dual_clipped(log_p, old_log_p, advantage, low, high):
+    """Ye et al., 2020: what a bad answer can cost is bounded as well."""
+    loss = clipped()(log_p, old_log_p, advantage, low, high)
+    return torch.where(advantage < 0, torch.minimum(loss, -3 * advantage), loss)
+
+
 def ratio_one(log_p):
     return (log_p - log_p.detach()).exp()
 
@@ -89,6 +95,7 @@ WRONG = {
     "25.1": {
         "the objective": (clipped(sign=1.0), "the loss is its negative"),
         "the maximum": (clipped(torch.maximum), "The larger product is taken"),
+        "clipped twice": (dual_clipped, "yours 3, expected 40 … the dual clip of PPO"),
         "clamp alone": (
             clipped(product=lambda r, a, low, high: r.clamp(low, high) * a),
             "yours -0.8, expected -0.5 … cannot come back",
@@ -165,6 +172,10 @@ WRONG = {
         ),
         "twice": (lambda p, q: ratio_one(p) ** 2 * (p - q), "What the draw adds is there twice"),
         "times p": (lambda p, q: p.exp() * (p - q), "multiplied by p"),
+        "the gradient of the sum over all options": (
+            lambda p, q: with_gradient_of(p - q, (p.exp() * (p - q)).sum()),
+            "one call for each, entry [0] … the others were not drawn",
+        ),
         "detached": (lambda p, q: (p - q).detach(), "has no graph"),
         "the mean": (
             lambda p, q: (ratio_one(p) * (p - q)).mean(),
