@@ -51,7 +51,7 @@ def check_checkpointed(answer, rows, width, number, dtype):
             why = "Does forward draw the same dropout when it runs again in backward?"
             if mine is None:
                 why = "Nothing inside this checkpoint was recorded."
-            expect_close(f"gradient of {name}", mine, right, why=why)
+            expect_close(f"gradient with respect to {name}", mine, right, why=why)
     most = x.nbytes * len(blocks)
     if kept > most:
         raise Wrong(

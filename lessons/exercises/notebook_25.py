@@ -57,9 +57,12 @@ def check_clipped_loss(answer, ratios, advantages, low, high, dtype):
         "Ratios outside of the bounds have no gradient on either side: is it the minimum of both "
         "products?": expected.where((new - old).exp().clamp(low, high) == (new - old).exp(), 0.0),
     }
-    expect_close(f"{where}: gradient of log_p", of_after, expected, mistakes)
+    expect_close(f"{where}: gradient with respect to log_p", of_after, expected, mistakes)
     expect_close(
-        f"{where}: gradient of old_log_p", of_before, torch.zeros_like(old), why=f"It {CONSTANT}"
+        f"{where}: gradient with respect to old_log_p",
+        of_before,
+        torch.zeros_like(old),
+        why=f"It {CONSTANT}",
     )
 
 
@@ -152,7 +155,7 @@ def check_kl_penalty(answer, policy, reference, dtype):
         "The sign of what the draw adds is turned.": -wanted,
         "What the draw adds is there twice.": 2 * wanted,
     }
-    place = f"{where}: mean gradient of the logits"
+    place = f"{where}: mean gradient with respect to the logits"
     expect_close(place, mean_gradient(term), wanted, mistakes)
     one_by_one = [
         call_answer(answer, *each) for each in zip(log_p.split(1), log_q.split(1), strict=True)
@@ -208,7 +211,7 @@ def check_gated(answer, scores, outputs, k):
     for name, gradient, right in zip(("scores", "outputs"), found, expected, strict=True):
         if gradient is None:
             raise Wrong(f"{where}: {name} get no gradient. Leave out detach() and .item().")
-        expect_close(f"{where}: gradient of {name}", gradient, right)
+        expect_close(f"{where}: gradient with respect to {name}", gradient, right)
 
 
 def _times_the_best_shares(shares, outputs, k):

@@ -148,10 +148,10 @@ WRONG = {
             each_in(
                 lambda block, x: checkpoint(block, x, use_reentrant=False, preserve_rng_state=False)
             ),
-            "gradient of 0.down … the same dropout",
+            "gradient with respect to 0.down … the same dropout",
         ),
         "first one without": (first_without, "kept for backward … Run every block"),
-        "only the last": (only_the_last, "gradient of 0.down: yours … Nothing inside"),
+        "only the last": (only_the_last, "gradient with respect to 0.down: yours … Nothing inside"),
         "the input returned": (each_from_the_start, "the result is x itself"),
         "detached": (
             each_in(lambda block, x: checkpoint(block, x, use_reentrant=False).detach()),
@@ -159,7 +159,7 @@ WRONG = {
         ),
         "covered": (
             lambda blocks, x: each_in(reentrant)(blocks, x).requires_grad_(),
-            "gradient of 0.down … Nothing inside this checkpoint was recorded",
+            "gradient with respect to 0.down … Nothing inside this checkpoint was recorded",
         ),
         "in eval": (
             each_in(

@@ -129,7 +129,7 @@ WRONG = {
         ),
         "the old one attached": (
             clipped(old=lambda old: old),
-            "gradient of old_log_p, entry [0]: yours 0.25, expected 0 … a constant here: detach it",
+            "respect to old_log_p, entry [0]: yours 0.25, expected 0 … a constant here: detach it",
         ),
         "the new one detached": (
             lambda new, *rest: clipped(old=lambda old: old)(new.detach(), *rest),
@@ -144,7 +144,7 @@ WRONG = {
                 clipped()(new, old, a, low, high),
                 -(new - old.detach()).exp().clamp(low, high) * a,
             ),
-            "gradient of log_p, entry [0]: yours 0, expected -0.25 … the minimum of both products",
+            "respect to log_p, entry [0]: yours 0, expected -0.25 … the minimum of both products",
         ),
         "the mean": (
             lambda *args: clipped()(*args).mean(),
@@ -155,7 +155,7 @@ WRONG = {
         "k1": (lambda p, q: p - q, "the draw is missing"),
         "the ratio detached": (
             lambda p, q: ratio_one(p).detach() * (p - q),
-            "mean gradient of the logits, entry [0] … the draw is missing",
+            "mean gradient with respect to the logits, entry [0] … the draw is missing",
         ),
         "k1 in the reward": (lambda p, q: (p - q).detach() * p, "That is k1 in the reward"),
         "without exp": (lambda p, q: (p - p.detach()) * (p - q), "The factor is 0: take its exp"),
