@@ -305,7 +305,7 @@ def sheets(place, port):
                 f"{SETUP}\n\n\n{OWN_CHECK}",
             ),
             "error in cell 3: RuntimeError: done: nothing",
-            "wrong: gradient of x",
+            "wrong: gradient with respect to x",
             "error in cell 7: ImportError",
         ),
         "brute": (

@@ -105,7 +105,7 @@ def clamp(
     """Clamp to [min, max] with its true gradient, and your own choice at the two bounds.
 
     Value min(max(x, min), max); for upstream gradient g the gradient is g inside, 0 outside and
-    bound_gradient · g exactly at a bound, where every number from 0 to 1 is a subgradient.
+    bound_gradient · g exactly at a bound, where every number from 0 to 1 is a valid choice.
     `torch.clamp` makes this choice for you, and changed it with torch 2.14. Any shape, any
     floating-point dtype; other inputs raise TypeError, min > max or a bound_gradient other than
     0, 0.5 and 1 ValueError. Source: https://docs.pytorch.org/docs/stable/generated/torch.clamp.html

@@ -22,7 +22,7 @@ SMALL = 0.1  # from here on, the axis of gradients is logarithmic
 
 
 class ChoiceDrawing(Drawing):
-    """On the left the weight of each option, on the right the gradient of its score.
+    """On the left the weight of each option, on the right the gradient with respect to its score.
 
     The value is weights @ WORTH.
 
@@ -36,7 +36,10 @@ class ChoiceDrawing(Drawing):
         self.figure = Picture(8, 3.4)
         weights, gradients = self.figure.subplots(1, 2)
         names = [f"{k}: worth {worth:g}" for k, worth in enumerate(WORTH)]
-        for ax, title in ((weights, "weight of each option"), (gradients, "gradient of its score")):
+        for ax, title in (
+            (weights, "weight of each option"),
+            (gradients, "gradient with respect to its score"),
+        ):
             ax.set(title=title, ylim=(3.6, -0.9))
             ax.set_yticks(range(len(WORTH)), names)
             draw_light_grid(ax, along="x")

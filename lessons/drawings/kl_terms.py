@@ -76,7 +76,7 @@ class KLTermsDrawing(Drawing):
         self.moving = [*self._shares, *parts, *numbers, *self._says]
         self.figure.legend_below(
             [self._shares[0], grey, right.line, wrong.line],
-            ["policy", "reference", "gradient of a logit", "of the wrong sign"],
+            ["policy", "reference", "gradient with respect to a logit", "of the wrong sign"],
             columns=4,
         )
 

@@ -16,7 +16,7 @@ RATIOS = (torch.arange(600, dtype=torch.float64) + 0.5) * (LARGEST / 600)
 
 
 class RatioClipDrawing(Drawing):
-    """On the left the clipped objective of PPO, on the right the gradient of the log-probability.
+    """On the left the clipped objective of PPO, on the right its slope in log p.
 
     The objective is min(ratio · advantage, clamp(ratio, low, high) · advantage), or the second of
     the two alone. The ratio is that of the new probability to the old one.
@@ -32,7 +32,7 @@ class RatioClipDrawing(Drawing):
     def __init__(self):
         self.figure = Picture(8, 3.6)
         axes = self.figure.subplots(1, 2)
-        for ax, title in zip(axes, ("objective", "gradient of log p"), strict=True):
+        for ax, title in zip(axes, ("objective", "gradient with respect to log p"), strict=True):
             ax.set(title=title, xlim=(0, LARGEST), ylim=(-REACH, REACH), xlabel="p / p_old")
             draw_light_grid(ax)
             ax.axhline(0, color=LINE_GREY, lw=1)

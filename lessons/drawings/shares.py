@@ -30,7 +30,7 @@ class SharesDrawing(Drawing):
     def __init__(self):
         self.figure = Picture(8, 3)
         ax = self.figure.subplots()
-        ax.set(xlim=(-24, 1), ylim=(3.3, -0.6), xlabel="gradient of the weight")
+        ax.set(xlim=(-24, 1), ylim=(3.3, -0.6), xlabel="gradient with respect to the weight")
         ax.set_yticks(range(3), ["process 0", "process 1", "DDP: their mean"])
         draw_light_grid(ax, along="x")
         looks = [{"fc": "white", "ec": VALUE_COLOUR, "hatch": "////"}] * 2

@@ -92,7 +92,7 @@ class _Asked(TorchFunctionMode):
 
 @check_of(
     "01.2",
-    "You can have the gradient of a non-leaf, if you ask for it.",
+    "You can have the gradient with respect to a non-leaf, if you ask for it.",
     inputs=[([0.0, 1.0], torch.float32), ([[0.5, -1.0, 0.25], [1.5, 0.0, -2.0]], torch.float64)],
 )
 def check_middle_gradient(answer, numbers, dtype):
@@ -109,10 +109,11 @@ def check_middle_gradient(answer, numbers, dtype):
         raise Wrong(f"yours returned None, {why}")
     y = x.detach().exp()
     mistakes = {
-        "That is the gradient of x. The gradient of y is asked for, one step earlier.": 2 * y * y,
+        "That is the gradient with respect to x. The one with respect to y is asked for, one "
+        "step earlier.": 2 * y * y,
         "Those are the values of y itself, half of its gradient.": y,
     }
-    expect_close(f"gradient of y at x = {short_list(numbers)}", yours, 2 * y, mistakes)
+    expect_close(f"gradient with respect to y at x = {short_list(numbers)}", yours, 2 * y, mistakes)
     if not asked.computed and x.grad is None:
         raise Wrong(
             "the numbers are right, but they come from a formula of yours: let autograd compute "

@@ -36,7 +36,7 @@ def check_five_gradients(answer):
             raise Wrong(f"{where}: yours {yours}, expected {expected:g}: {why}.")
 
 
-@check_of("03.2", "Same values, different gradients: the spelling chooses the subgradient.")
+@check_of("03.2", "Same values, different gradients: the spelling chooses the gradient.")
 def check_point_of_difference(answer):
     x = as_number(answer)
     one = gradient_at(lambda x: F.hardtanh(x, 0.0, 1.0), x)

@@ -77,7 +77,10 @@ def check_weighted_round(answer):
     of_x, of_weight = gradients_for(UPSTREAM, y, x, weight)
     if of_x is None or of_weight is None:
         missing = "x" if of_x is None else "weight"
-        raise Wrong(f"gradient of {missing}: yours None, expected a tensor: one for each input.")
+        raise Wrong(
+            f"gradient with respect to {missing}: yours None, expected a tensor: one for each "
+            "input."
+        )
     rounded, upstream = numbers.round(), UPSTREAM[: len(X)]
     if torch.allclose(of_x, upstream * rounded) and torch.allclose(of_weight, upstream * WEIGHT):
         raise Wrong("the two gradients are swapped: return them in the order of forward's inputs.")
@@ -85,9 +88,9 @@ def check_weighted_round(answer):
         "The factor weight is missing.": torch.ones(len(X)),
         "That is round's own gradient; a straight-through estimator passes grad_output on.": 0 * X,
     }
-    expect_slope("gradient of x", numbers, of_x, WEIGHT, mistakes)
+    expect_slope("gradient with respect to x", numbers, of_x, WEIGHT, mistakes)
     mistakes = {"Yours uses x, but weight was multiplied by round(x).": numbers}
-    expect_slope("gradient of weight", numbers, of_weight, rounded, mistakes)
+    expect_slope("gradient with respect to weight", numbers, of_weight, rounded, mistakes)
     more = TABLE + 0.3, torch.stack([WEIGHT.flip(0), WEIGHT]).double()
     expect_also(answer, _weighted, *more, names=("x", "weight"))
 

@@ -46,27 +46,37 @@ def check_repaired(answer):
     expect_each("value", X, y, (X / SCALE).round().clamp(LOW, HIGH) * SCALE)
     of_x, of_step = gradients_for(UPSTREAM, y, x, step) if y.requires_grad else (None, None)
     if of_x is None:
-        raise Wrong("gradient of x: yours None, expected a tensor. Something detaches x.")
+        raise Wrong(
+            "gradient with respect to x: yours None, expected a tensor. Something detaches x."
+        )
     if not of_x.any():
-        raise Wrong("gradient of x: yours 0 everywhere. Round with a straight-through estimator.")
+        raise Wrong(
+            "gradient with respect to x: yours 0 everywhere. Round with a straight-through "
+            "estimator."
+        )
     if of_x[0] or of_x[-1]:
         raise Wrong(
-            f"gradient of x outside the range: yours {of_x[[0, -1]].tolist()}, expected 0: there "
+            f"gradient with respect to x outside the range: yours {of_x[[0, -1]].tolist()}, "
+            "expected 0: there "
             "the value does not change."
         )
     inside = slice(1, 5)
     if not of_x[inside].all():
         raise Wrong(
-            f"gradient of x in the outermost bins: yours {of_x[inside].tolist()}, expected "
+            f"gradient with respect to x in the outermost bins: yours {of_x[inside].tolist()}, "
+            "expected "
             f"{UPSTREAM[inside].tolist()}. They are at the bound of your clamp: bound_gradient=1."
         )
     if of_step is None:
-        raise Wrong("gradient of step: yours None, expected a number. The step is detached.")
+        raise Wrong(
+            "gradient with respect to step: yours None, expected a number. The step is detached."
+        )
     x, step, y = _run(_quantized)
     _, right = gradients_for(UPSTREAM, y, x, step)
     if abs(of_step - right) > 1e-4 * abs(right):
         raise Wrong(
-            f"gradient of step: yours is {(of_step / right).item():.3g} times the expected one. "
+            f"gradient with respect to step: yours is {(of_step / right).item():.3g} times the "
+            "expected one. "
             "It goes through both places where step is used, and through scale_gradient once."
         )
     more = torch.stack([2 * X, 5 * X.flip(0)]).double(), torch.tensor(0.5).double()

@@ -77,7 +77,9 @@ def check_repaired_bumps(answer):
         ]
         why = f"Finite differences say otherwise. {calls.reason or 'forward uses a copy of it.'}"
         for place, gradient in zip(places, torch.cat(flat), strict=True):
-            expect_close(f"gradient of {NAMES[place]}", gradient, slopes[place], why=why)
+            expect_close(
+                f"gradient with respect to {NAMES[place]}", gradient, slopes[place], why=why
+            )
     model, x, target = model.float(), x.float(), target.float()
     expect_close("value of forward in float32", call_answer(model, x), y.detach().float())
     single = call_answer(model.loss, x, target)

@@ -55,13 +55,15 @@ def check_length(answer, a, b, upstream):
     gradients = gradients_for(upstream, length, *leaves)
     for name, gradient, side in zip("ab", gradients, (a, b), strict=True):
         if gradient is None:
-            raise Wrong(f"gradient of {name}: yours None: nothing leads from the length to it.")
+            raise Wrong(
+                f"gradient with respect to {name}: yours None: nothing leads from the length to it."
+            )
         slope = torch.where(right == 0, 0, upstream * side / right)
         for i, mine, expected in _differences(gradient, slope, 1e-5):
             zero = "a = 0, b = 0" in at[i]
             why = _why_at_zero(mine, length) if zero else _why_there(mine, name)
             raise Wrong(
-                f"gradient of {name} at {at[i]}, upstream {upstream.flatten()[i]:g}: "
+                f"gradient with respect to {name} at {at[i]}, upstream {upstream.flatten()[i]:g}: "
                 f"yours {mine:g}, expected {expected:g}. {why}"
             )
 

@@ -73,10 +73,12 @@ def check_accumulated(answer, where, seed, shape, dtype, lengths, ignored):
     count = sum(int((labels != IGNORED).sum()) for _, labels in batches)
     expected = _weighted_gradient(start, batches, [1 / count] * len(batches))
     expect_tensor(f"gradient {where}", found, expected.shape, "Return weight.grad.")
-    if len(passes) == len(batches) and same(found, passes[-1]):
+    with_labels = sum(bool((labels != IGNORED).any()) for _, labels in batches)
+    one_each = with_labels <= len(passes) <= len(batches)
+    if one_each and with_labels > 1 and same(found, passes[-1]):
         mistakes = {"Only the last batch is left: keep .grad between the batches.": found}
     expect_close(f"gradient {where}", found, expected, mistakes)
-    if len(passes) != len(batches):
+    if not one_each:
         raise Wrong(
             f"the gradient is right, but backward reached weight {len(passes)} times for "
             f"{len(batches)} batches. One backward for each batch frees its graph before the next "

@@ -13,8 +13,9 @@ from lessons.saved_tensors import saved_tensors
 class AdaptedBlock(nn.Module):
     """A frozen layer, an adapter of rank 2 beside it, and dropout."""
 
-    def __init__(self, width, generator):
+    def __init__(self, width, generator, runs):
         super().__init__()
+        self.runs = runs  # all blocks append themselves to this list
         frozen, down, up = (
             torch.randn(shape, generator=generator) / shape[0] ** 0.5
             for shape in ((width, width), (width, 2), (2, width))
@@ -23,6 +24,7 @@ class AdaptedBlock(nn.Module):
         self.down, self.up = nn.Parameter(down), nn.Parameter(up)
 
     def forward(self, x):
+        self.runs.append(self)
         return F.dropout(torch.tanh(x @ self.frozen + x @ self.down @ self.up), 0.5)
 
 
@@ -34,9 +36,11 @@ class AdaptedBlock(nn.Module):
 def check_checkpointed(answer, rows, width, number, dtype):
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(rows, width, generator=generator).to(dtype)
-    blocks = [AdaptedBlock(width, generator).to(dtype) for _ in range(number)]
+    runs = []
+    blocks = [AdaptedBlock(width, generator, runs).to(dtype) for _ in range(number)]
     with torch.random.fork_rng():
         expected, gradients, _ = _run_once(_run_plainly, blocks, x)
+        runs.clear()
         found, yours, kept = _run_once(answer, blocks, x)
     expect_close("value", found, expected)
     for name, right in gradients.items():
@@ -47,12 +51,18 @@ def check_checkpointed(answer, rows, width, number, dtype):
             why = "Does forward draw the same dropout when it runs again in backward?"
             if mine is None:
                 why = "Nothing inside this checkpoint was recorded."
-            expect_close(f"gradient of {name}", mine, right, why=why)
+            expect_close(f"gradient with respect to {name}", mine, right, why=why)
     most = x.nbytes * len(blocks)
     if kept > most:
         raise Wrong(
             f"kept for backward: yours {kept} bytes, expected at most {most}, the inputs of "
             f"the {len(blocks)} blocks. Run every block in a checkpoint."
+        )
+    if runs != [*blocks, *reversed(blocks)]:
+        raise Wrong(
+            f"backward runs the blocks {[blocks.index(each) for each in runs[number:]]} again, "
+            "expected the last one first. Give each block a checkpoint of its own: one around "
+            "several of them keeps all of these at once while backward runs."
         )
 
 
@@ -69,8 +79,13 @@ def _run_once(answer, blocks, x):
         parameter.requires_grad_("frozen" not in name)
         parameter.grad = None
     torch.manual_seed(0)
+    given = x.clone()
     with saved_tensors() as saved:
-        y = call_answer(answer, blocks, x.clone())
+        y = call_answer(answer, blocks, given)
+    if given.requires_grad:
+        raise Wrong(
+            "x itself requires a gradient now, and belongs to the caller: detach() it first."
+        )
     expect_tensor("value", y, x.shape)
     if torch.equal(y, x):
         raise Wrong("the result is x itself: each block gets what the one before it returned.")

@@ -51,7 +51,7 @@ def check_top_two(answer, scores, temperature):
             (scores / temperature).sigmoid(), scores, upstream
         ),
     }
-    expect_close(f"{where}: gradient of scores", of_scores, wanted, mistakes)
+    expect_close(f"{where}: gradient with respect to scores", of_scores, wanted, mistakes)
     _expect_exact(answer, scores, temperature)
 
 

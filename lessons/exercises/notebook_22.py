@@ -55,14 +55,16 @@ def check_step_loss(answer, logits, baseline, chosen, cost, dtype):
             gradient * log_probability.exp()
         ),
     }
-    expect_close(f"{where}: gradient of logits", of_logits, gradient, mistakes)
+    expect_close(f"{where}: gradient with respect to logits", of_logits, gradient, mistakes)
     mistakes = {
         f"{-log_probability:.4g} of it comes through the product with log_probability: the "
         "baseline has to learn from advantage ** 2 alone.": -2 * advantage - log_probability,
         "The square is halved: keep advantage ** 2.": -advantage,
     }
     why = "Only advantage ** 2 may reach it: -2 · (cost - baseline)."
-    expect_close(f"{where}: gradient of baseline", of_baseline, -2 * advantage, mistakes, why)
+    expect_close(
+        f"{where}: gradient with respect to baseline", of_baseline, -2 * advantage, mistakes, why
+    )
 
 
 TEMPERATURES = 0.125, 0.25, 0.5, 1.0, 2.0, 4.0

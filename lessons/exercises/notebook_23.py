@@ -38,12 +38,13 @@ def _expect_y(y, z, codes):
     of_z, of_codes = _gradients((y * upstream).sum(), z, codes)
     if of_z is None:
         why = "No path leads from y back to z: let the gradient pass q, straight through."
-        raise Wrong(f"gradient of z, through y: yours None, expected that of y. {why}")
+        raise Wrong(f"gradient with respect to z, through y: yours None, expected that of y. {why}")
     turned = "The sign is turned: z is subtracted outside of detach()."
-    expect_close("gradient of z, through y", of_z, upstream, {turned: -upstream})
+    expect_close("gradient with respect to z, through y", of_z, upstream, {turned: -upstream})
     if of_codes is not None:
         raise Wrong(
-            f"gradient of codes, through y: yours {of_codes[0].tolist()} for code 0, expected "
+            f"gradient with respect to codes, through y: yours {of_codes[0].tolist()} for code "
+            "0, expected "
             "None. The decoder's loss moves the codes, too: detach the whole difference."
         )
 
@@ -73,18 +74,24 @@ def _expect_loss(loss, z, codes, beta):
     yours_z, yours_codes = _gradients(loss, z, codes)
     if yours_codes is None:
         raise Wrong(
-            "gradient of codes, through the loss: yours None, expected a tensor. The codebook "
+            "gradient with respect to codes, through the loss: yours None, expected a tensor. "
+            "The codebook "
             "loss needs q itself: neither q.detach(), nor y, where q stands behind the detach."
         )
     mistakes = {
         "There, beta multiplies the codebook loss instead of the commitment loss.": beta * of_codes,
         "The commitment loss moves the codes, too: detach q there.": (1 + beta) * of_codes,
     }
-    expect_close("gradient of codes, through the loss", yours_codes, of_codes, mistakes)
+    expect_close(
+        "gradient with respect to codes, through the loss", yours_codes, of_codes, mistakes
+    )
     if yours_z is None:
-        raise Wrong("gradient of z, through the loss: yours None. Nothing commits z to its code.")
+        raise Wrong(
+            "gradient with respect to z, through the loss: yours None. Nothing commits z to its "
+            "code."
+        )
     mistakes = {"The codebook loss moves z, too: detach z there.": (1 + beta) * of_z}
-    expect_close("gradient of z, through the loss", yours_z, beta * of_z, mistakes)
+    expect_close("gradient with respect to z, through the loss", yours_z, beta * of_z, mistakes)
 
 
 def _nearest(z, codes):

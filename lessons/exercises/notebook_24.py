@@ -45,7 +45,7 @@ def check_overlap(answer, scores):
     (of_scores,) = torch.autograd.grad(value, scores, retain_graph=True)
     (right,) = torch.autograd.grad(wanted, scores)
     half = {"One look of each pair is detached: both have to move.": right / 2}
-    expect_close(f"{where}: gradient of scores", of_scores, right, half)
+    expect_close(f"{where}: gradient with respect to scores", of_scores, right, half)
 
 
 def _of_pairs(p):

@@ -1,5 +1,7 @@
 """Checks on policy gradients: a clipped loss, a KL penalty, and a gate."""
 
+import math
+
 import torch
 
 from lessons.exercises.answers import call_answer, expect_close, expect_tensor
@@ -15,7 +17,7 @@ CONSTANT = "is a constant here: detach it."
     "Flat where a token has gone far enough, and the minimum lets the others come back.",
     inputs=[
         # no ratio is at a bound
-        ([0.5, 1.5, 1.0, 0.5, 1.5], [1.0, 1.0, 0.5, -1.0, -1.0], 0.8, 1.2, float64),
+        ([0.5, 1.5, 1.0, 0.5, 40.0], [1.0, 1.0, 0.5, -1.0, -1.0], 0.8, 1.2, float64),
         ([0.4, 0.9, 2.0, 1.35, 0.75, 1.1], [-0.5, 2.0, -1.5, 1.0, -2.0, 0.25], 0.7, 1.28, float64),
         ([1.6, 0.3, 1.25], [0.75, -1.25, -0.5], 0.8, 1.28, float32),
     ],
@@ -33,6 +35,11 @@ def check_clipped_loss(answer, ratios, advantages, low, high, dtype):
         why: of(new, old, advantage, low, high).detach() for why, of in WRONG_LOSSES.items()
     }
     wanted = _clipped_loss(new, old, advantage, low, high)
+    much_likelier = (advantage < 0) & (new - old > math.log(high))
+    mistakes[
+        "Bad answers that became much likelier are clipped, too, as in the dual clip of PPO. That "
+        "is another objective: take only the minimum."
+    ] = loss.detach().to(dtype).minimum(wanted).where(much_likelier, wanted)
     expect_close(where, loss, wanted, mistakes)
     if not loss.requires_grad:
         raise Wrong(f"{where} has no graph: log_p has to keep its own.")
@@ -50,9 +57,12 @@ def check_clipped_loss(answer, ratios, advantages, low, high, dtype):
         "Ratios outside of the bounds have no gradient on either side: is it the minimum of both "
         "products?": expected.where((new - old).exp().clamp(low, high) == (new - old).exp(), 0.0),
     }
-    expect_close(f"{where}: gradient of log_p", of_after, expected, mistakes)
+    expect_close(f"{where}: gradient with respect to log_p", of_after, expected, mistakes)
     expect_close(
-        f"{where}: gradient of old_log_p", of_before, torch.zeros_like(old), why=f"It {CONSTANT}"
+        f"{where}: gradient with respect to old_log_p",
+        of_before,
+        torch.zeros_like(old),
+        why=f"It {CONSTANT}",
     )
 
 
@@ -145,7 +155,15 @@ def check_kl_penalty(answer, policy, reference, dtype):
         "The sign of what the draw adds is turned.": -wanted,
         "What the draw adds is there twice.": 2 * wanted,
     }
-    expect_close(f"{where}: mean gradient of the logits", mean_gradient(term), wanted, mistakes)
+    place = f"{where}: mean gradient with respect to the logits"
+    expect_close(place, mean_gradient(term), wanted, mistakes)
+    one_by_one = [
+        call_answer(answer, *each) for each in zip(log_p.split(1), log_q.split(1), strict=True)
+    ]
+    why = "Each term has to do with its own option: with real answers, the others were not drawn."
+    expect_close(
+        f"{place}, one call for each", mean_gradient(torch.cat(one_by_one)), wanted, why=why
+    )
 
 
 @check_of(
@@ -193,7 +211,7 @@ def check_gated(answer, scores, outputs, k):
     for name, gradient, right in zip(("scores", "outputs"), found, expected, strict=True):
         if gradient is None:
             raise Wrong(f"{where}: {name} get no gradient. Leave out detach() and .item().")
-        expect_close(f"{where}: gradient of {name}", gradient, right)
+        expect_close(f"{where}: gradient with respect to {name}", gradient, right)
 
 
 def _times_the_best_shares(shares, outputs, k):

@@ -103,7 +103,7 @@ def expect_also(
     of_right = gradients_for(upstream, right_y, *right_leaves)
     of_answer = gradients_for(upstream, y, *leaves)
     for name, mine, expected in zip(names, of_answer, of_right, strict=True):
-        expect_close(f"gradient of {name} {among}", mine, expected)
+        expect_close(f"gradient with respect to {name} {among}", mine, expected)
 
 
 def expect_slope(what: str, x: Tensor, gradient: object, slope: Tensor, mistakes: Mistakes) -> None:

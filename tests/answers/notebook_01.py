@@ -191,7 +191,7 @@ WRONG = {
         "bias cut": (BiasCut, "bias.grad: yours None, expected 1.0"),
     },
     "01.2": {
-        "the gradient of x": (through_x, "That is the gradient of x"),
+        "the gradient with respect to x": (through_x, "That is the gradient with respect to x"),
         "no retain_grad": (without_retain_grad, "non-leaf … y.retain_grad()"),
         "retain_grad after backward": (
             retained_after_backward,

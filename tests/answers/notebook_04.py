@@ -59,7 +59,7 @@ WRONG = {
     "04.1": {
         "a large upstream gradient is cut": (
             function(clamped, lambda g, x: torch.where(inside(x), g, 0.1 * g.clamp(-8, 8))),
-            "gradient of x for x of shape (2, 7) in float64, entry [0, 0]: yours -0.8, expected",
+            "respect to x for x of shape (2, 7) in float64, entry [0, 0]: yours -0.8, expected",
         ),
         "like the page": (function(clamped, like_the_page), "Outside … a constant"),
         "ignores grad_output": (
@@ -103,24 +103,24 @@ WRONG = {
         ),
         "weight forgotten": (
             function(rounded_times, lambda g, x, w: (g * w, None)),
-            "gradient of weight: yours None",
+            "gradient with respect to weight: yours None",
         ),
         "x instead of round(x)": (
             function(rounded_times, lambda g, x, w: (g * w, g * x)),
-            "gradient of weight … multiplied by round(x)",
+            "gradient with respect to weight … multiplied by round(x)",
         ),
         "factor forgotten": (
             function(rounded_times, lambda g, x, w: (g * 1, g * x.round())),
-            "gradient of x … factor weight is missing",
+            "gradient with respect to x … factor weight is missing",
         ),
         "round's own gradient": (rounded_times, "yours 0 … round's own gradient"),
         "ignores grad_output": (
             function(rounded_times, lambda g, x, w: (w * 1, x.round())),
-            "gradient of x … ignores grad_output",
+            "gradient with respect to x … ignores grad_output",
         ),
         "ignores grad_output for weight": (
             function(rounded_times, lambda g, x, w: (g * w, x.round())),
-            "gradient of weight … ignores grad_output",
+            "gradient with respect to weight … ignores grad_output",
         ),
         "one gradient": (
             function(rounded_times, lambda g, x, w: g * w),

@@ -85,17 +85,23 @@ def default_round(x, scale, low, high, clamp):
 
 WRONG = {
     "07.1": {
-        "still broken": (broken, "gradient of x: yours None, expected a tensor"),
-        "x detached": (detached, "gradient of x: yours None … detaches x"),
-        "default round": (rounded, "gradient of x: yours 0 everywhere"),
+        "still broken": (broken, "gradient with respect to x: yours None, expected a tensor"),
+        "x detached": (detached, "gradient with respect to x: yours None … detaches x"),
+        "default round": (rounded, "gradient with respect to x: yours 0 everywhere"),
         "fixed step": (
             lambda x, step, low, high: (
                 inside(round_ste(x / step.detach()), low, high) * step.detach()
             ),
-            "gradient of step: yours None",
+            "gradient with respect to step: yours None",
         ),
-        "gradient of the step not scaled": (unscaled, "gradient of step … times the expected one"),
-        "the trick around all of it": (one_line, "gradient of x outside the range: yours"),
+        "gradient with respect to the step not scaled": (
+            unscaled,
+            "gradient with respect to step … times the expected one",
+        ),
+        "the trick around all of it": (
+            one_line,
+            "gradient with respect to x outside the range: yours",
+        ),
         "weights only": (weights_only, "held-out digits read right: yours"),
         "0 at the bound": (zero_at_bound, "bound_gradient=1"),
         "not clamped": (not_clamped, "value at x = "),

@@ -128,7 +128,7 @@ WRONG = {
         ),
         "one of them cut": (
             lambda a, b: torch.linalg.vector_norm(torch.stack([a, b.detach()]), dim=0),
-            "gradient of b: yours None",
+            "gradient with respect to b: yours None",
         ),
         "no length where either is 0": (
             lambda a, b: torch.where((a == 0) | (b == 0), 0, torch.hypot(a, b)),
@@ -136,7 +136,7 @@ WRONG = {
         ),
         "0 where either is 0": (
             either_zero,
-            "gradient of a at a = -5, b = 0, upstream 0.5: yours 0, expected -0.5. Only where both",
+            "respect to a at a = -5, b = 0, upstream 0.5: yours 0, expected -0.5. Only where both",
         ),
         "the upstream gradient": (
             lambda a, b: torch.hypot(a, b).detach() + (a + b) - (a + b).detach(),

@@ -73,11 +73,17 @@ def means_weighted(weight, batches):
     return weight.grad
 
 
+def without_padding(weight, batches):
+    """Skips what has no label at all."""
+    return accumulated(right)(weight, [each for each in batches if (each[1] != -100).any()])
+
+
 RIGHT = {
     "16.1": {
         "divided at the end": accumulated_once,
         "without .grad": accumulated_outside,
         "means, weighted": means_weighted,
+        "without padding": without_padding,
         "in float32": lambda weight, batches: accumulated_outside(weight, batches).float(),
     },
 }

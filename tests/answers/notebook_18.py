@@ -117,7 +117,6 @@ RIGHT = {
     "18.1": {
         "not reentrant": not_reentrant,
         "an input that requires": input_that_requires,
-        "all in one": lambda blocks, x: checkpoint(nn.Sequential(*blocks), x, use_reentrant=False),
     },
     "18.2": {
         "functional_call": through_functional_call,
@@ -128,6 +127,20 @@ RIGHT = {
 
 WRONG = {
     "18.1": {
+        "all in one": (
+            lambda blocks, x: checkpoint(nn.Sequential(*blocks), x, use_reentrant=False),
+            "[0, 1, 2, 3] again … a checkpoint of its own",
+        ),
+        "two in one": (
+            lambda blocks, x: not_reentrant(
+                [nn.Sequential(*blocks[:2]), nn.Sequential(*blocks[2:])], x
+            ),
+            "[2, 3, 0, 1] again … a checkpoint of its own",
+        ),
+        "the caller's own x": (
+            lambda blocks, x: not_reentrant(blocks, x.requires_grad_()),
+            "x itself requires a gradient now",
+        ),
         "as it was": (each_in(reentrant), "no grad_fn … none of its *inputs*"),
         "no checkpoint": (each_in(lambda block, x: block(x)), "kept for backward: yours"),
         "unfrozen": (each_in(unfrozen), "0.frozen: yours has a gradient"),
@@ -135,10 +148,10 @@ WRONG = {
             each_in(
                 lambda block, x: checkpoint(block, x, use_reentrant=False, preserve_rng_state=False)
             ),
-            "gradient of 0.down … the same dropout",
+            "gradient with respect to 0.down … the same dropout",
         ),
         "first one without": (first_without, "kept for backward … Run every block"),
-        "only the last": (only_the_last, "gradient of 0.down: yours … Nothing inside"),
+        "only the last": (only_the_last, "gradient with respect to 0.down: yours … Nothing inside"),
         "the input returned": (each_from_the_start, "the result is x itself"),
         "detached": (
             each_in(lambda block, x: checkpoint(block, x, use_reentrant=False).detach()),
@@ -146,7 +159,7 @@ WRONG = {
         ),
         "covered": (
             lambda blocks, x: each_in(reentrant)(blocks, x).requires_grad_(),
-            "gradient of 0.down … Nothing inside this checkpoint was recorded",
+            "gradient with respect to 0.down … Nothing inside this checkpoint was recorded",
         ),
         "in eval": (
             each_in(

@@ -91,7 +91,7 @@ WRONG = {
         "both": (step_loss(detached, detached), "baseline gets no gradient, so it never learns"),
         "the square": (
             step_loss(in_square=detached),
-            "gradient of baseline: yours 1.8 … Only advantage ** 2 may reach it",
+            "gradient with respect to baseline: yours 1.8 … Only advantage ** 2 may reach it",
         ),
         "all three": (
             step_loss(detached, detached, detached),
@@ -103,7 +103,7 @@ WRONG = {
         "divided by itself": (divided, "The advantage has become 1"),
         "the probability": (
             step_loss(detached, of_policy=torch.exp),
-            "gradient of logits, entry [0]: yours -0.1455, expected -0.9612 … keep its logarithm",
+            "respect to logits, entry [0]: yours -0.1455, expected -0.9612 … keep its logarithm",
         ),
         "two losses": (
             lambda logits, baseline, chosen, cost: (baseline * logits[chosen], baseline**2),

@@ -145,10 +145,13 @@ RIGHT = {
 
 WRONG = {
     "23.1": {
-        "as it was": (broken, "gradient of codes, through y: yours [-2.5, -1.5] … expected None"),
+        "as it was": (
+            broken,
+            "gradient with respect to codes, through y: yours [-2.5, -1.5] … expected None",
+        ),
         "no straight-through": (
             layer(right, through=lambda z, q: q),
-            "gradient of z, through y: yours None",
+            "gradient with respect to z, through y: yours None",
         ),
         "y detached": (layer(right, through=lambda z, q: q.detach()), "No path leads from y"),
         "not quantized": (
@@ -157,11 +160,11 @@ WRONG = {
         ),
         "z detached instead": (
             layer(right, through=lambda z, q: z.detach() + q - z),
-            "gradient of z, through y, entry [0, 0]: yours 2.5, expected -2.5 … The sign is turned",
+            "respect to z, through y, entry [0, 0]: yours 2.5, expected -2.5 … The sign is turned",
         ),
         "half of the gradient": (
             layer(right, through=lambda z, q: z / 2 + (q - z / 2).detach()),
-            "gradient of z, through y, entry [0, 0]: yours -1.25, expected -2.5",
+            "gradient with respect to z, through y, entry [0, 0]: yours -1.25, expected -2.5",
         ),
         "beta weighs the codebook loss": (
             layer(
@@ -173,11 +176,11 @@ WRONG = {
             layer(
                 lambda z, q, y, beta: F.mse_loss(y, z.detach()) + beta * F.mse_loss(z, q.detach())
             ),
-            "gradient of codes, through the loss: yours None … behind the detach",
+            "gradient with respect to codes, through the loss: yours None … behind the detach",
         ),
         "q detached for both": (
             layer(lambda z, q, y, beta: right(z, q.detach(), y, beta)),
-            "gradient of codes, through the loss: yours None … needs q itself: neither q.detach()",
+            "respect to codes, through the loss: yours None … needs q itself: neither q.detach()",
         ),
         "the commitment moves the codes, too": (
             layer(lambda z, q, y, beta: F.mse_loss(q, z.detach()) + beta * F.mse_loss(z, q)),

@@ -89,7 +89,7 @@ WRONG = {
         "a number": (as_a_number, "has no graph: leave out"),
         "half detached": (
             pairs(lambda scores, i, j: scores[i].softmax(-1) @ scores[j].softmax(-1).detach()),
-            "gradient of scores",
+            "gradient with respect to scores",
         ),
         "the call": (3, "needs the function itself, got int."),
     }

@@ -26,6 +26,12 @@ def as_maximum(log_p, old_log_p, advantage, low, high):
     return torch.maximum(-advantage * ratio, -advantage * ratio.clip(low, high))
 
 
+def dual_clipped(log_p, old_log_p, advantage, low, high):
+    """Ye et al., 2020: what a bad answer can cost is bounded as well."""
+    loss = clipped()(log_p, old_log_p, advantage, low, high)
+    return torch.where(advantage < 0, torch.minimum(loss, -3 * advantage), loss)
+
+
 def ratio_one(log_p):
     return (log_p - log_p.detach()).exp()
 
@@ -89,6 +95,7 @@ WRONG = {
     "25.1": {
         "the objective": (clipped(sign=1.0), "the loss is its negative"),
         "the maximum": (clipped(torch.maximum), "The larger product is taken"),
+        "clipped twice": (dual_clipped, "yours 3, expected 40 … the dual clip of PPO"),
         "clamp alone": (
             clipped(product=lambda r, a, low, high: r.clamp(low, high) * a),
             "yours -0.8, expected -0.5 … cannot come back",
@@ -122,7 +129,7 @@ WRONG = {
         ),
         "the old one attached": (
             clipped(old=lambda old: old),
-            "gradient of old_log_p, entry [0]: yours 0.25, expected 0 … a constant here: detach it",
+            "respect to old_log_p, entry [0]: yours 0.25, expected 0 … a constant here: detach it",
         ),
         "the new one detached": (
             lambda new, *rest: clipped(old=lambda old: old)(new.detach(), *rest),
@@ -137,7 +144,7 @@ WRONG = {
                 clipped()(new, old, a, low, high),
                 -(new - old.detach()).exp().clamp(low, high) * a,
             ),
-            "gradient of log_p, entry [0]: yours 0, expected -0.25 … the minimum of both products",
+            "respect to log_p, entry [0]: yours 0, expected -0.25 … the minimum of both products",
         ),
         "the mean": (
             lambda *args: clipped()(*args).mean(),
@@ -148,7 +155,7 @@ WRONG = {
         "k1": (lambda p, q: p - q, "the draw is missing"),
         "the ratio detached": (
             lambda p, q: ratio_one(p).detach() * (p - q),
-            "mean gradient of the logits, entry [0] … the draw is missing",
+            "mean gradient with respect to the logits, entry [0] … the draw is missing",
         ),
         "k1 in the reward": (lambda p, q: (p - q).detach() * p, "That is k1 in the reward"),
         "without exp": (lambda p, q: (p - p.detach()) * (p - q), "The factor is 0: take its exp"),
@@ -165,6 +172,10 @@ WRONG = {
         ),
         "twice": (lambda p, q: ratio_one(p) ** 2 * (p - q), "What the draw adds is there twice"),
         "times p": (lambda p, q: p.exp() * (p - q), "multiplied by p"),
+        "the gradient of the sum over all options": (
+            lambda p, q: with_gradient_of(p - q, (p.exp() * (p - q)).sum()),
+            "one call for each, entry [0] … the others were not drawn",
+        ),
         "detached": (lambda p, q: (p - q).detach(), "has no graph"),
         "the mean": (
             lambda p, q: (ratio_one(p) * (p - q)).mean(),
