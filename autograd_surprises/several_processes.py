@@ -12,7 +12,6 @@ import torch.utils.checkpoint
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from autograd_surprises.graph import Node, leaf_of
-from autograd_surprises.recording.living import living
 
 SPREAD = "FSDP or DTensors spread a model over several processes"
 SELECTIVE = "selective activation checkpointing allows a single backward"
@@ -84,7 +83,7 @@ def _is_fsdp_in_use():
 
 def _is_selective_checkpoint_in_use():
     kept = getattr(torch.utils.checkpoint, "_CachedTorchDispatchMode", None)
-    return kept is not None and any(living(kept))
+    return kept is not None and any(type(thing) is kept for thing in gc.get_objects())
 
 
 def _is_freed(leaf):

@@ -13,6 +13,7 @@ import torch
 from autograd_surprises.backward.gradient_norms import GradientNorms, norms, not_finite
 from autograd_surprises.backward.same_graph import SameGraph
 from autograd_surprises.backward.watched_backward import Backward
+from autograd_surprises.doctor.cleared_batches import ClearedBatches
 from autograd_surprises.doctor.diagnosis import (
     description,
     examine,
@@ -21,6 +22,8 @@ from autograd_surprises.doctor.diagnosis import (
 from autograd_surprises.doctor.errors import finding_of_error
 from autograd_surprises.doctor.first_steps import EARLY, fingerprints
 from autograd_surprises.doctor.interception import Interception
+from autograd_surprises.doctor.later_parameters import LaterParameters
+from autograd_surprises.doctor.modes import Modes
 from autograd_surprises.doctor.replicas import Replicas
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.step_reports import StepReport, StepReports
@@ -132,6 +135,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._scaled = False  # is there a GradScaler?
         self._clipped = False  # was clipping seen, of gradients other than 0?
         self._used_twice = False  # was it told that gradients were?
+        self._told_of_later = False  # and that a layer was replaced?
         self._inputs = False  # may somebody want the gradient of an input, and no step?
         self._failed = False  # did a backward raise an error?
         self._cleared: tuple[Where, set[int]] | None = None  # since backward: where, ids of what
@@ -143,6 +147,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._norms: WeakKeyDictionary = WeakKeyDictionary()  # by optimizer
         self._graphs: list[SameGraph] = []  # of the latest losses that were recorded
         self._borrowed = False  # did it name lines of a step that was not recorded?
+        self._modes, self._later, self._batches = Modes(), LaterParameters(), ClearedBatches()
         self._updates = Updates(model)
         self._reports = StepReports(self.steps, self._updates)
         self._unseen = "no step that was asked for was seen"  # why none is examined
@@ -213,6 +218,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         super().__exit__(*error)
         self._publish()
         self._report(self._reports.publish_late(at_the_end=True))
+        with self._careful():
+            self._look_for_later_parameters()
         for idle in self._updates.at_the_end():
             self._report(self._reports.publish_idle(self.step, self.loss, idle))
         if self.reports and not (self._optimized or self._by_hand or self._failed):
@@ -308,6 +315,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if self._early:
             with self._careful():  # after the doctor's own backward
                 self._recorder.reused.before_backward(frame)
+                self._batches.before_backward(where_from(frame))
 
     def backward_failed(self, error):
         self._failed = True
@@ -327,6 +335,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if self._early:
             with self._careful():
                 self._recorder.reused.after_backward()
+                self._batches.after_backward()
         if self._by_hand:
             self._end_of_step({})
 
@@ -357,6 +366,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             sizes = zip(parameters, norms(parameters), strict=True)
             had = [parameter for parameter, size in sizes if size]
             if had:
+                self._batches.before_clearing(had, where_from(frame))
                 self._cleared = where_from(frame), ids_of(had)
                 self._unused.append(self._cleared[0])
             if had and not (self._before or self._optimized):
@@ -395,6 +405,9 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
                 self._updates.before(optimizer)
                 if self._early:
                     self._recorder.reused.before_step(optimizer)
+                    cleared = self._batches.before_step(parameters_of(optimizer))
+                    if cleared is not None:
+                        self._tell("gradients were cleared before they were used", cleared)
                 if self.processes[1] > 1:
                     self.replicas.before(optimizer)
 
@@ -425,10 +438,28 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
                 self._note_clearing(optimizer, parameters)
             idle = self._updates.after(optimizer)
             self.replicas.after(optimizer, self._names)
+            self._later.after_step(optimizer, ids)
+            self._look_at_the_model(ids)
+            if self._early:
+                self._batches.after_step(parameters)
         if self._norms[optimizer] is not None:
             self._end_of_step(suspects)
         if idle is not None:
             self._report(self._reports.publish_idle(self.step, self.loss, idle))
+
+    def _look_at_the_model(self, ids):
+        """Its mode after each step; its parameters after steps 2, 4, 8, and so on, to be cheap."""
+        changed = self._modes.after_step(self.step, ids)
+        if changed is not None:
+            self._tell("the model trains in eval mode", changed)
+        if self.step & (self.step - 1) == 0:
+            self._look_for_later_parameters()
+
+    def _look_for_later_parameters(self):
+        found = self._later.look() if self.step > 1 and not self._told_of_later else []
+        self._told_of_later = self._told_of_later or bool(found)
+        if found:
+            self._tell("a layer was replaced", *found)
 
     def _end_of_step(self, suspects):
         if self._norms and not (self._stepped or self._passing or self.step in self._full):
@@ -513,6 +544,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             not isinstance(leaf, torch.nn.Parameter) and id(leaf) not in known for leaf in leaves
         )
         self._scaled = trained.scaled
+        self._modes.know(trained.model)
+        self._later.know(trained.model)
         if self.step in self.steps and self.step < self._patience:
             self._waiting = [ids_of(p for p in held if p.requires_grad) for held in trained.held]
         if not self._recording:

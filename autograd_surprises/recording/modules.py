@@ -30,3 +30,14 @@ def own_parameters(module: nn.Module) -> list[torch.Tensor]:
     []
     """
     return [parameter for parameter in module._parameters.values() if parameter is not None]
+
+
+def parts_of(model: nn.Module | None) -> list[tuple[str, nn.Module]]:
+    """A model, or several that are trained together under the names of the user's variables.
+
+    >>> [name for name, _ in parts_of(nn.ModuleDict({"actor": nn.Linear(2, 1)}))]
+    ['actor']
+    """
+    if isinstance(model, nn.ModuleDict):
+        return list(model.named_children())
+    return [] if model is None else [("model", model)]

@@ -14,6 +14,8 @@ from autograd_surprises.recording.guest import Quietly, who_else
 from autograd_surprises.recording.places import Where, where_from
 from autograd_surprises.several_processes import is_spread
 
+AGAIN = 3  # sums that were used, not in a row, are no exception
+
 
 @dataclass
 class _Used:
@@ -51,6 +53,7 @@ class ReusedGradients:
 
     def __init__(self):
         self._used: dict[int, _Used] = {}
+        self._sums: dict[int, tuple[ref, int]] = {}  # by id of a parameter: steps that used a sum
 
     @contextmanager
     def watching(self, tell: Callable[[Exception], object]) -> Iterator[None]:
@@ -103,14 +106,19 @@ class ReusedGradients:
                 where = where or where_from(sys._getframe(1))
                 used.again_at = used.again_at or where
                 used.added, used.sums = False, used.sums + 1
+                known, times = self._sums.get(id(parameter), (ref(parameter), 0))
+                times = times + 1 if known() is parameter else 1
+                self._sums[id(parameter)] = ref(parameter), times
 
     def used_again(self, tensor: torch.Tensor, times: int = 1) -> tuple[Where, Where] | None:
         """The backward that added to a used gradient, and the step that used the sum.
 
-        times  None, if fewer steps in a row used a sum
+        times  None, if fewer steps in a row used a sum, and it has not happened again and again
         """
         used = self._used.get(id(tensor))
-        if used is None or used.sums < times or used.parameter() is not tensor:
+        if used is None or used.parameter() is not tensor:
+            return None
+        if used.sums < times and (not used.sums or self._sums[id(tensor)][1] < AGAIN):
             return None
         return (used.added_at, used.again_at) if _holds(tensor) else None
 

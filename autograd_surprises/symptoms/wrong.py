@@ -11,7 +11,7 @@ import torch
 from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.graph import Node, kind_of, name_of, only_way
 from autograd_surprises.operations import ELEMENTWISE_LOSSES, traits_of
-from autograd_surprises.recording.modules import parameters_in
+from autograd_surprises.recording.modules import named_parameters_in, parameters_in
 from autograd_surprises.recording.places import Where, owner, where_defined
 from autograd_surprises.recording.setup_lines import FLAG, stored_at
 from autograd_surprises.symptoms.examination import Examination
@@ -268,6 +268,14 @@ MODULE_FLAG = Rule(
     "freezing.module",
 )
 
+MEANT = {"require_grad", "required_grad", "require_grads", "requires_grads", "requires_gradient"}
+
+TENSOR_FLAG = Rule(
+    "tensor-flag",
+    "its attribute `{name}` = False means nothing to autograd: it still gets a gradient",
+    "requires_grad = False: `requires` with an s, and `grad`",
+)
+
 
 class Meeting(NamedTuple):
     """Two tensors of different shapes in one call, of which so many require a gradient.
@@ -356,7 +364,13 @@ def probably_wrong(exam: Examination) -> list[Finding]:
         if BROADCAST.fits(meeting):
             places = (("at", call.where),)
             found.append(BROADCAST.finding(meeting).about("loss", "wrong", places))
-    return found + _used_twice(exam) + _never_called(exam) + _flags_of_modules(exam)
+    return (
+        found
+        + _used_twice(exam)
+        + _never_called(exam)
+        + _flags_of_modules(exam)
+        + _flags_of_parameters(exam)
+    )
 
 
 def _used_twice(exam):
@@ -409,6 +423,16 @@ def _flags_of_modules(exam):
             name = name or type(module).__name__
             places = (("set at", stored_at(module, FLAG)),)
             found.append(MODULE_FLAG.finding(Named(name)).about(name, "wrong", places))
+    return found
+
+
+def _flags_of_parameters(exam):
+    """Parameters that were to be frozen, with an attribute that does not exist."""
+    found = []
+    for name, parameter in named_parameters_in(exam.model) if exam.model is not None else ():
+        flags = [flag for flag in MEANT if vars(parameter).get(flag) is False]
+        if flags and exam.trains(parameter):
+            found.append(TENSOR_FLAG.finding(Named(flags[0])).about(name, "wrong"))
     return found
 
 

@@ -1,0 +1,50 @@
+"""What is wrong with a training loop, though each backward does what it should."""
+
+from typing import NamedTuple
+
+from autograd_surprises.symptoms.rule import Rule
+
+
+class Since(NamedTuple):
+    """A model that has been in eval mode since a step.
+
+    >>> STAYS_IN_EVAL_MODE.finding(Since("model", 7)).cause
+    'eval-mode'
+    """
+
+    name: str
+    step: int
+
+
+STAYS_IN_EVAL_MODE = Rule(
+    "eval-mode",
+    "{name} trained in training mode at first, and trains in eval mode since step {step}: dropout "
+    "does nothing, and BatchNorm keeps its running statistics",
+    "call {name}.train() after each validation, or leave it in eval mode from the start if that "
+    "is meant",
+)
+
+
+class Batches(NamedTuple):
+    """Steps in which gradients of the same line were cleared, and others used.
+
+    >>> CLEARED_BATCHES.finding(Batches(3)).cause
+    'cleared-batches'
+    """
+
+    steps: int
+
+
+CLEARED_BATCHES = Rule(
+    "cleared-batches",
+    "in each of {steps} steps, what this line had given to .grad was cleared, and this line then "
+    "ran again: step() used the gradients of the last batch only",
+    "to accumulate several batches, call zero_grad() once for each step(), not for each backward()",
+)
+
+NEW_AND_NOT_HELD = Rule(
+    "replaced-layer",
+    "it gets a gradient, no optimizer holds it, and it was not there in the first step: probably "
+    "a layer was replaced after the optimizer was built",
+    "replace layers before you build the optimizer, or call optimizer.add_param_group(...)",
+)

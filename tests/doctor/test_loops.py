@@ -1,0 +1,218 @@
+"""Loops that are wrong though each backward is right, and loops that only look like them."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from autograd_surprises import watch
+
+
+def net(*more):
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 8), *more, nn.Linear(8, 2))
+
+
+def batch():
+    return torch.randn(8, 4), torch.randint(2, (8,))
+
+
+def loss_of(model):
+    x, y = batch()
+    return F.cross_entropy(model(x), y)
+
+
+def each_batch_cleared(model, sgd, steps=6):
+    for _ in range(steps):
+        for _ in range(2):
+            sgd.zero_grad()
+            (loss_of(model) / 2).backward()  # guilty
+        sgd.step()
+
+
+def each_batch_cleared_and_clipped(model, sgd):
+    for _ in range(6):
+        for _ in range(3):
+            model.zero_grad(set_to_none=False)
+            loss_of(model).backward()  # guilty
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        sgd.step()
+
+
+def cleared_in_every_second_step(model, sgd):
+    for i in range(10):
+        loss_of(model).backward()  # guilty
+        sgd.step()
+        if i % 2:
+            sgd.zero_grad()
+
+
+def never_in_training_mode_again(model, sgd):
+    for i in range(12):
+        sgd.zero_grad()
+        loss_of(model).backward()
+        sgd.step()
+        if i == 4:
+            model.eval()
+            with torch.no_grad():
+                loss_of(model)
+
+
+def replaced_after_the_optimizer_was_built(model, sgd):
+    for i in range(30):
+        if i == 20:
+            model[-1] = nn.Linear(8, 2)
+        sgd.zero_grad()
+        model.zero_grad()
+        loss_of(model).backward()
+        sgd.step()
+
+
+BAD = {
+    each_batch_cleared: "cleared-batches",
+    each_batch_cleared_and_clipped: "cleared-batches",
+    cleared_in_every_second_step: "accumulated/used-twice",
+    never_in_training_mode_again: "eval-mode",
+    replaced_after_the_optimizer_was_built: "replaced-layer",
+}
+
+
+def run(loop):
+    model = net(nn.Dropout(0.5))
+    with watch() as w:
+        loop(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    return w
+
+
+def alarms(w):
+    return [f for each in w.reports for f in each.report.findings if f.alarming]
+
+
+@pytest.mark.parametrize("loop", BAD, ids=lambda loop: loop.__name__)
+def test_a_wrong_loop_is_told_once_with_its_cause_and_line(loop):
+    found = [f for f in alarms(run(loop)) if f.rule != "unused/never"]
+    assert {f.rule for f in found} == {BAD[loop]}
+    assert len({f.sentence for f in found}) == 1
+    lines = {where.source for f in found for _, where in f.places if where is not None}
+    if BAD[loop] in ("cleared-batches", "accumulated/used-twice"):
+        assert any(line.endswith("# guilty") for line in lines)
+    if BAD[loop] == "replaced-layer":
+        assert {f.name for f in found} == {"2.weight", "2.bias"} or {f.name for f in found} == {
+            "model.2.weight", "model.2.bias"
+        }  # fmt: skip
+    if BAD[loop] == "eval-mode":
+        assert "since step 6" in found[0].sentence
+
+
+def a_loss_that_is_only_measured(model, sgd):
+    """Another line clears what it has measured."""
+    for _ in range(6):
+        sgd.zero_grad()
+        loss_of(model).backward()
+        sgd.zero_grad()
+        loss_of(model).backward()
+        sgd.step()
+
+
+def sharpness_aware(model, sgd):
+    """One line gives both gradients, and the first is used by hand."""
+    for _ in range(6):
+        moved = []
+        for first in (True, False):
+            sgd.zero_grad()
+            loss_of(model).backward()
+            with torch.no_grad():
+                if first:
+                    moved = [(p, 0.05 * p.grad / p.grad.norm()) for p in model.parameters()]
+                for p, by in moved:
+                    p.add_(by if first else -by)
+        sgd.step()
+
+
+def gradients_of_each_sample(model, sgd):
+    """Their sum is written into .grad, and the cleared ones have been read."""
+    for _ in range(6):
+        each = []
+        for _ in range(3):
+            sgd.zero_grad()
+            loss_of(model).backward()
+            each.append([p.grad for p in model.parameters()])
+        for i, p in enumerate(model.parameters()):
+            p.grad = sum(gradients[i] for gradients in each)
+        sgd.step()
+
+
+def two_micro_batches(model, sgd):
+    for _ in range(6):
+        sgd.zero_grad()
+        for _ in range(2):
+            (loss_of(model) / 2).backward()
+        sgd.step()
+
+
+def validated(model, sgd):
+    for i in range(12):
+        model.train()
+        sgd.zero_grad()
+        loss_of(model).backward()
+        sgd.step()
+        if i % 2:
+            model.eval()
+
+
+def a_part_in_eval_mode(model, sgd):
+    model[1].eval()
+    for _ in range(12):
+        sgd.zero_grad()
+        loss_of(model).backward()
+        sgd.step()
+
+
+def in_eval_mode_for_two_steps(model, sgd):
+    for i in range(12):
+        model.train(i not in (5, 6))
+        sgd.zero_grad()
+        loss_of(model).backward()
+        sgd.step()
+
+
+def replaced_and_added_to_the_optimizer(model, sgd):
+    for i in range(30):
+        if i == 20:
+            model[-1] = nn.Linear(8, 2)
+            sgd.param_groups[0]["params"][-2:] = model[-1].parameters()
+        sgd.zero_grad()
+        loss_of(model).backward()
+        sgd.step()
+
+
+def frozen_from_the_start(model, sgd):
+    """A part of the model gets gradients and is in no optimizer, on purpose."""
+    sgd.param_groups[0]["params"] = list(model[-1].parameters())
+    for _ in range(12):
+        sgd.zero_grad()
+        loss_of(model).backward()
+        sgd.step()
+
+
+GOOD = [
+    a_loss_that_is_only_measured, sharpness_aware, gradients_of_each_sample, two_micro_batches,
+    validated, a_part_in_eval_mode, in_eval_mode_for_two_steps,
+    replaced_and_added_to_the_optimizer, frozen_from_the_start,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("loop", GOOD, ids=lambda loop: loop.__name__)
+def test_a_loop_that_looks_like_a_wrong_one_is_no_alarm_of_its_kind(loop):
+    rules = {found.rule for found in alarms(run(loop))}
+    assert rules.isdisjoint(BAD.values()), rules
+
+
+@pytest.mark.parametrize("flag", ["require_grad", "required_grad", "requires_gradient"])
+def test_a_flag_of_a_parameter_that_autograd_does_not_know(flag):
+    model = net()
+    setattr(model[0].weight, flag, False)
+    with watch() as w:
+        two_micro_batches(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    (found,) = alarms(w)
+    assert (found.name, found.rule) == ("0.weight", "tensor-flag") and flag in found.sentence
