@@ -61,7 +61,8 @@ UNRECORDED = "; not recorded, so no lines are known: --steps {0} or watch(steps=
 EXAMINE = "--steps {0} or watch(steps=[{0}]) examines this step with its lines"
 SIZES = "; the sizes of its gradients and updates are watched: of the part in this process"
 ELSEWHERE = ". Another process may have made them: see what the doctor says there"
-RECORD = "--steps {0} or watch(steps=[{0}]) records this step, and names its lines"
+RECORD = "--steps {0} or watch(steps=[{0}]) records what it takes to name its lines"
+SECOND_BACKWARD = "second-backward"  # its other line is in the step before
 ORDER = ": it is watch(model, optimizer)"
 NO_STEP_SEEN = "no training step was seen: nothing called backward() of a tensor"
 NO_STEP_HERE = (
@@ -322,7 +323,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         history = History(self._recorder if self._recording else None)
         found = finding_of_error(error, history)
         if not self._recording:
-            found = replace(found, also=(*found.also, RECORD.format(self.step)))
+            needed = f"{self.step - 1},{self.step}" if found.cause == SECOND_BACKWARD else self.step
+            found = replace(found, also=(*found.also, RECORD.format(needed)))
         if found.cause != "unknown-error":
             self._why = "backward raised an error"
             if found.cause == "not-connected":

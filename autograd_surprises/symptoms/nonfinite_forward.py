@@ -166,7 +166,7 @@ FORWARD.add(
 FORWARD.add(
     "forward-nonfinite/single-element",
     "the forward pass computed with inf or NaN: the {operation} of a single element is 0/0",
-    LOOK_AT_THE_DATA,
+    "correction=0 (unbiased=False), or at least two elements, as in a group of answers",
     on={"of_one": always},
 )
 
@@ -271,7 +271,8 @@ NAN_DATA = Rule(
     "nonfinite-data",
     "{name} holds inf or NaN in {bad} elements, which spread to what is computed with them. It "
     "requires no gradient: it is data, or was computed from data",
-    "repair or leave out these samples when the data are read: torch.isfinite(x).all()",
+    "torch.isfinite(x).all() of the data, and of what is computed from them, tells what made it: "
+    "samples to leave out, or a std of one element, 0/0, the log of 0",
     "nan",
 )
 

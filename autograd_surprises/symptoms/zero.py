@@ -183,8 +183,11 @@ def _hooks_at(exam, tensor):
 
 
 def _zero_steps(exam, name, tensor, edge, steps):
-    """One step made it 0, or on several paths one each: what the first did is the finding."""
-    step, *others = steps
+    """One step made it 0, or on several paths one each: what the first did is the finding.
+
+    Of a choice between paths and what stops the one that was chosen, the latter.
+    """
+    step, *others = sorted(steps, key=lambda step: NOT_PICKED.fits(step))
     factor = _zero_input(exam, step, tensor)
     if factor is not None:
         facts = FactorInFunction(exam.name(factor), step.own_name, step.whose)

@@ -477,6 +477,32 @@ def _cancels(step: BackwardStep) -> bool:
     return step.lets_through is True and not step.stopped
 
 
+def _meets_the_first_state(step: BackwardStep) -> bool:
+    """Does a gradient arrive only at the first step of a recurrent layer, whose state is 0?"""
+    node, arrived = step.node, step.sample
+    if (
+        arrived is None
+        or arrived.dim() != 3
+        or any(size.nonzero for size in step.arriving[1:] if size)
+    ):
+        return False
+    try:
+        start, backwards = node._saved_hx_, node._saved_reverse
+    except (AttributeError, RuntimeError):  # another kernel, or freed
+        return False
+    there = arrived.flatten(1).ne(0).any(1).nonzero().flatten().tolist()
+    return there == [len(arrived) - 1 if backwards else 0] and not bool(start.any())
+
+
+ZERO.add(
+    "zero-factor/first-state",
+    "the gradient arrives only at the first step of this direction, and the hidden state that "
+    "enters it is 0",
+    "with bidirectional=True, output[:, -1] has the first step of the reverse direction: use h_n, "
+    "or torch.cat([output[:, -1, :hidden], output[:, 0, hidden:]], 1)",
+    on={"MkldnnRnnLayer": _meets_the_first_state},
+)
+
 CANCEL_SHIFT = ZERO.add(
     "cancel/shift",
     "the contributions cancel when {operation} adds them up, as those of a constant that is added "
