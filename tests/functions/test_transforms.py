@@ -211,7 +211,7 @@ def same_gradients(got, names, upstreams=UPSTREAMS):
 
 
 @pytest.fixture
-def compiled():
+def compiled(inductor):
     torch.compiler.reset()
     yield lambda function, backend: torch.compile(function, fullgraph=True, backend=backend)
     torch.compiler.reset()
