@@ -73,7 +73,7 @@ def nearest_message(text: str) -> tuple[Message | None, float]:
 
     >>> message, share = nearest_message("element 0 tensors doesn't require grad, has no grad_fn")
     >>> message.id, round(share, 2)
-    ('not-connected', 0.75)
+    ('not-connected', 0.67)
     """
     said = _words_of(text)
     most, nearest = (0, 0), (None, 0.0)
