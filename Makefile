@@ -20,6 +20,8 @@ help: ## list these commands
 
 lab: ## install what is missing, then open JupyterLab on the first notebook
 	$(ENVIRONMENT) $(VENV)
+	@folder=$$($(RUN) -m jupyter_core --runtime-dir) && mkdir -p "$$folder" 2>/dev/null && test -w "$$folder" || \
+		{ echo "Jupyter cannot write to $$folder: name a folder with make lab JUPYTER_DATA_DIR=FOLDER" >&2; exit 1; }
 	$(RUN) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/$(FIRST) \
 		--ServerApp.contents_manager_class=tools.lab_files.Notebooks \
 		--LabApp.extra_labextensions_path=tools/lab_extensions \

@@ -16,8 +16,8 @@ class SymptomSearch(WithStoredOutput, ipywidgets.VBox):
 
     >>> search = SymptomSearch()
     >>> search.question.value = "NameError: name 'tensor' is not defined"
-    >>> search.answers[:14]
-    'Nothing found.'
+    >>> search.answers[:34]
+    'The search is about gradients only'
     """
 
     def __init__(self):

@@ -46,6 +46,16 @@ def patient_report_cards(monkeypatch):
         monkeypatch.setitem(asking.report_card.__kwdefaults__, "seconds", math.inf)
 
 
+@pytest.fixture
+def inductor(monkeypatch):
+    """Inductor for this processor: what it writes for ATEN_CPU_CAPABILITY=default may not compile.
+
+    torch itself reads that variable once, and keeps to it.
+    """
+    importlib.import_module("torch").backends.cpu.get_cpu_capability()
+    monkeypatch.delenv("ATEN_CPU_CAPABILITY", raising=False)
+
+
 @pytest.fixture(scope="session")
 def moved_explorers(tmp_path_factory):
     """The folder that notebook_pictures.py has written: all notebooks, and some with a fault."""

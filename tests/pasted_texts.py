@@ -5,6 +5,7 @@ import textwrap
 import traceback
 
 from autograd_surprises.messages.catalogue import all_messages
+from autograd_surprises.messages.words import COMMON
 
 EXAMPLES = [(m, text, code) for m in all_messages() for text, code in m.examples.items()]
 
@@ -60,6 +61,17 @@ def pasted(error):
         "after another": OTHER + HANDLING + whole,
         "the cause of another": whole + CAUSE + OTHER,
     }
+
+
+def retyped(message):
+    """The error without one small word, for each of them, and with "doesn't" for "does not"."""
+    words = message.split()
+    small = [k for k, word in enumerate(words) if word in {*COMMON, "no", "not"}]
+    shorter = [" ".join(words[:k] + words[k + 1 :]) for k in small]
+    apostrophe = re.sub(r"([a-z]) not\b", r"\1n't", message.replace("cannot", "can not"))
+    whole = message.replace("n't ", " not ")
+    changed = dict.fromkeys([*shorter, apostrophe, whole])
+    return [f"RuntimeError: {text}" for text in changed if text != message]
 
 
 UNKNOWN = {

@@ -22,10 +22,13 @@ case "$*" in
 *ensurepip*) exit ENSUREPIP ;;
 *samefile*) test ! "$MOVED" && echo True ;;
 "-c ") test ! "$BROKEN" ;;
+*"pip config list") printf '%s' "$CONFIGURED" ;;
+*--runtime-dir) echo "${RUNTIME-$PWD}" ;;
 *)
   echo "$*" >>"$LOG"
   case "$*" in
   *"$FAIL"*) exit 1 ;;
+  *" uv=="*) cp "$BROUGHT" "${0%/*}/uv" ;;
   "-m venv "*)
     for folder; do :; done
     case "$*" in *--clear*) rm -rf "$folder"/* ;; esac # as venv does, even through a link
@@ -33,9 +36,13 @@ case "$*" in
   esac ;;
 esac
 """
-INSTALL = "-m pip install --disable-pip-version-check -c constraints.txt -e ."
+UV = """#!/bin/sh
+echo "uv $*${SSL_CERT_FILE:+ with $SSL_CERT_FILE}" >>"$LOG"
+case "$*" in *"$FAIL"*) exit 1 ;; esac
+"""
+INSTALL = "uv pip install --python .venv/bin/python -c constraints.txt -e ."
+BY_PIP = "-m pip install --disable-pip-version-check"
 BUILD = ["-m venv .venv", f"{INSTALL}[lab]"]
-NEWER_PIP = "-m pip install --disable-pip-version-check pip>=25.1"  # knows --group
 FIRST = "/lab/tree/notebooks/00_start_here.ipynb"
 LAB = (
     f"-m jupyterlab --ServerApp.root_dir=. --LabApp.default_url={FIRST}"
@@ -47,7 +54,21 @@ LAB = (
 
 FILES = ["Makefile", "tools/environment.sh", "pyproject.toml", "constraints.txt", "tests/colab.txt"]
 PACKAGES = ["autograd_surprises", "helpers", "lessons"]
-PROGRAMS = ["awk", "cat", "cp", "find", "grep", "ls", "mkdir", "mv", "rm", "sed", "sh", "touch"]
+PROGRAMS = [
+    "awk",
+    "cat",
+    "cp",
+    "env",
+    "find",
+    "grep",
+    "ls",
+    "mkdir",
+    "mv",
+    "rm",
+    "sed",
+    "sh",
+    "touch",
+]
 
 
 class Checkout:
@@ -65,6 +86,7 @@ class Checkout:
         for name in PROGRAMS:
             (self.bin / name).symlink_to(shutil.which(name))
         self.program("id", "#!/bin/sh\necho 1000\n")
+        self.program("uv", UV)
         self.venv = self.folder / ".venv"
         self.ready = self.venv / "ready"
 
@@ -191,16 +213,67 @@ def test_an_outdated_environment_is_updated(checkout, newer):
     assert checkout.make("lab")[1] == [*BUILD, LAB]
 
 
+def test_without_uv_it_is_brought_into_the_environment_once(checkout, tmp_path):
+    checkout.python()
+    brought = (checkout.bin / "uv").rename(tmp_path / "uv")
+    asked = checkout.make("lint", BROUGHT=str(brought))[1]
+    assert asked[1].startswith(f"{BY_PIP} -q uv==")
+    assert [asked[0], *asked[2:4]] == [*BUILD, group("test")]
+
+
+@pytest.mark.parametrize("fails", ["--python", "uv=="])
+def test_pip_installs_where_uv_fails_or_cannot_be_brought(checkout, fails):
+    checkout.python()
+    if fails == "uv==":
+        (checkout.bin / "uv").unlink()
+    done, asked = checkout.make("lint", FAIL=fails)
+    assert done.returncode == 0, done.stderr
+    assert [each for each in asked if each.startswith(BY_PIP) and "uv==" not in each] == [
+        f"{BY_PIP} -c constraints.txt -e .[lab]",
+        f"{BY_PIP} pip>=25.1",
+        f"{BY_PIP} -c constraints.txt -e . --group test",
+    ]
+
+
+def test_uv_looks_where_pip_is_told_to_look(checkout):
+    checkout.python()
+    configured = r"""
+:env:.find-links='/wheels'
+global.cert='/a cert.pem'
+global.extra-index-url='https://one.example/simple\nhttps://two.example/simple'
+global.find-links='/overridden'
+global.index-url='https://main.example/simple'
+install.no-index='true'
+"""
+    (line,) = checkout.make("lab", CONFIGURED=configured)[1][1:-1]
+    assert line.endswith("-c constraints.txt -e .[lab] with /a cert.pem")
+    assert sorted(re.findall(r" (--(?!python)\S+(?: [^ -]\S+)?)", line)) == [
+        "--default-index https://main.example/simple",
+        "--find-links /wheels",
+        "--index https://one.example/simple",
+        "--index https://two.example/simple",
+        "--no-index",
+    ]
+
+
+def test_a_folder_that_jupyter_cannot_write_to_gives_one_clear_line(checkout):
+    checkout.python()
+    done, asked = checkout.make("lab", RUNTIME="/proc/x/jupyter")
+    assert done.returncode != 0 and asked == BUILD
+    line, _ = done.stderr.splitlines()  # and make's own
+    assert "/proc/x/jupyter" in line and "JUPYTER_DATA_DIR=" in line
+
+
 def group(name):
     """What installs a dependency group."""
-    return [NEWER_PIP, f"{INSTALL} --group {name}"]
+    return f"{INSTALL} --group {name}"
 
 
 def test_groups_are_installed_once(checkout):
     checkout.python()
     names = ["explorer", "backward", "doctor", "functions", "arithmetic", "operators", "cards"]
     benchmarks = [f"benchmarks/{name}.py" for name in names]
-    assert checkout.make("bench")[1] == [*BUILD, *group("test"), *group("peers"), *benchmarks]
+    assert checkout.make("bench")[1] == [*BUILD, group("test"), group("peers"), *benchmarks]
     assert checkout.make("bench")[1] == benchmarks
     assert checkout.make("lint")[1] == ["-m ruff check", "-m ruff format --check"]
 
@@ -312,7 +385,7 @@ def test_what_make_test_and_test_all_run_and_that_they_stop_at_a_failure(checkou
     checkout.python()
     everything = [
         *BUILD,
-        *group("test"),
+        group("test"),
         "-m ruff check",
         "-m ruff format --check",
         tests,
@@ -362,7 +435,7 @@ def test_another_torch_has_its_own_environment(checkout, torch, pin):
     done, asked = checkout.make("lint", f"TORCH={torch}", "TORCH_INDEX=https://example.org/cpu")
     assert done.returncode == 0, done.stderr
     assert asked[0] == f"-m venv .venv-torch-{torch}"
-    index = "--extra-index-url https://example.org/cpu"
+    index = "--index https://example.org/cpu"
     assert f"{index} -c .venv-torch-{torch}/constraints.txt -e ." in asked[1]
     ours = set((ROOT / "constraints.txt").read_text().splitlines())
     theirs = set(
@@ -370,7 +443,7 @@ def test_another_torch_has_its_own_environment(checkout, torch, pin):
     )
     assert theirs - ours == pin
     assert {line.partition("==")[0] for line in ours - theirs} == {"torch", "sympy"}
-    assert checkout.make("lint")[1][:3] == [*group("test"), "-m ruff check"]
+    assert checkout.make("lint")[1][:2] == [group("test"), "-m ruff check"]
 
 
 @pytest.mark.parametrize("torch", [[], ["TORCH=2.11.0"]], ids=["daily torch", "another"])
@@ -380,7 +453,8 @@ def test_the_notebooks_run_with_colabs_versions(checkout, torch):
     assert done.returncode == 0, done.stderr
     assert asked == [
         "-m venv .venv-colab",
-        INSTALL.replace("-c ", "-c .venv-colab/") + "[notebooks] nbval pytest pytest-xdist",
+        INSTALL.replace(".venv/", ".venv-colab/").replace("-c ", "-c .venv-colab/")
+        + "[notebooks] nbval pytest pytest-xdist",
         "-m pytest notebooks -n 2",
     ]
     daily, colab, used = (
@@ -471,7 +545,7 @@ SHELL, WHOLE = "chromium-headless-shell", "chromium"
 def test_ci_installs_chromium_and_requires_it(checkout, programs, fails, asked):
     (checkout.folder / ".ci").mkdir()
     shutil.copy(ROOT / ".ci/run", checkout.folder / ".ci")
-    for name in ["bash", "dirname", "env"]:
+    for name in ["bash", "dirname"]:
         (checkout.bin / name).symlink_to(shutil.which(name))
     for name in programs:
         checkout.program(

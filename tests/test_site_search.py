@@ -12,8 +12,9 @@ from pathlib import Path
 
 import playwright
 from asked_questions import QUESTIONS
-from pasted_texts import TWO, TYPED, UNKNOWN, pasted
+from pasted_texts import TWO, TYPED, UNKNOWN, pasted, retyped
 from test_queries import QUERIES
+from test_search import UNKNOWN_ERRORS
 
 from autograd_surprises.messages import pasted as expressions
 from autograd_surprises.messages import words
@@ -58,6 +59,7 @@ def test_a_page_finds_what_python_finds(tmp_path):
     texts += [f"RuntimeError: {a}\n\nKeyError: {b}" for a, b in ((first, last), (last, first))]
     texts += [form for said in known[::9] for form in pasted(RuntimeError(said)).values()]
     texts += [" ".join(text.split()[:5]) for text in known]  # found by words
+    texts += [text for said in known for text in retyped(said)] + [*UNKNOWN_ERRORS]
     assert len(texts) > 300
     places = {id(each): place for place, each in enumerate(documents())}
     for text, there in zip(texts, found_in_node(tmp_path, texts), strict=True):

@@ -6,8 +6,9 @@ match more characters in Python than in JavaScript. ^ and $ are the ends of a li
 
 import re
 
-from autograd_surprises.messages.catalogue import known_message
+from autograd_surprises.messages.catalogue import all_messages, known_message
 from autograd_surprises.messages.entries import Message
+from autograd_surprises.messages.words import names_in
 
 # (what may surround a message, its replacement)
 AROUND = (
@@ -63,6 +64,29 @@ def messages_in(text: str) -> list[Message]:
     else:
         known = [known_message(without_frames(text), having=" ")]
     return [message for message in dict.fromkeys(known) if message]
+
+
+def nearest_message(text: str) -> tuple[Message | None, float]:
+    """The message of whose wording a text has the most words, and the share that it has.
+
+    None if the text has no more than half of any wording.
+
+    >>> message, share = nearest_message("element 0 tensors doesn't require grad, has no grad_fn")
+    >>> message.id, round(share, 2)
+    ('not-connected', 0.67)
+    """
+    said = _words_of(text)
+    most, nearest = (0, 0), (None, 0.0)
+    for message in all_messages():
+        for words in map(_words_of, message.wordings):
+            there = len(words & said)
+            if (2 * there - len(words), there) > most:
+                most, nearest = (2 * there - len(words), there), (message, there / len(words))
+    return nearest
+
+
+def _words_of(text):
+    return {name.removeprefix(".").lower() for name in names_in(text)}
 
 
 def without_frames(text: str) -> str:

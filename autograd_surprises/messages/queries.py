@@ -8,13 +8,18 @@ import math
 import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeAlias
 
 from autograd_surprises.messages.index import IndexEntry, index_entries
 from autograd_surprises.messages.lesson_sections import Section, all_sections
-from autograd_surprises.messages.pasted import errors_in, messages_in, without_frames
+from autograd_surprises.messages.pasted import (
+    errors_in,
+    messages_in,
+    nearest_message,
+    without_frames,
+)
 from autograd_surprises.messages.ranking import Ranking
 from autograd_surprises.messages.words import names_in, negated, stem, terms, terms_of
 
@@ -31,6 +36,7 @@ SUBJECT = 0.12  # a word that so many of all documents have belongs to the subje
 # The share of a query, weighted by rarity, that an answer has to have: of one that has a word of
 # the subject, and of another.
 ENOUGH, ENOUGH_OF_ANOTHER = 0.2, 0.6
+ENOUGH_OF_A_MESSAGE = 0.8  # the share of its words that an error has to have
 FEWEST_LETTERS = 5  # of a word that may be a slip of another
 LETTERS = "abcdefghijklmnopqrstuvwxyz_"
 
@@ -41,8 +47,8 @@ NOTHING_FOUND = (
     "name of a function."
 )
 UNKNOWN_ERROR = (
-    "Nothing found. The search is about gradients only. If this error is about one, type fewer "
-    "words, such as the name of a function."
+    "The search is about gradients only, and knows no message that has enough of these words. "
+    "The nearest, as a guess:"
 )
 UNKNOWN_WORDS = "Nothing here about {words}. The nearest, as a guess:"
 NO_GOOD_MATCH = "Nothing here has enough of these words. The nearest, as a guess:"
@@ -57,7 +63,7 @@ class Answer:
     is_guess     have all of them too little of what was asked?
     unknown      words of the query that occur nowhere
     terms        those that were looked for
-    names_error  does the query name an error?
+    names_error  are they guesses about an error?
     """
 
     found: tuple[Document, ...] = ()
@@ -70,9 +76,11 @@ class Answer:
     def verdict(self) -> str:
         """How many documents are found, or that these are guesses, or what to do."""
         if not self.found:
-            return UNKNOWN_ERROR if self.names_error else NOTHING_FOUND
+            return NOTHING_FOUND
         if not self.is_guess:
             return f"found: {len(self.found)}"
+        if self.names_error:
+            return UNKNOWN_ERROR
         words = ", ".join(self.unknown)
         return UNKNOWN_WORDS.format(words=words) if words else NO_GOOD_MATCH
 
@@ -92,7 +100,7 @@ def find(text: str) -> Answer:
     """What a text is about: a traceback, a part of a message, or a question in one's own words.
 
     The last error of a traceback comes first, and a message that stands in the text as a whole
-    comes before one of which it has a part.
+    comes before one of which it has a part. An error that is retyped is found by its words.
 
     >>> find("ImportError: No module named 'pytorch'").found[0].id
     'no-module-pytorch'
@@ -106,9 +114,17 @@ def find(text: str) -> Answer:
     parts = [each for each in entries.values() if asked and asked.lower() in each.searched]
     if known and (errors or len(parts) < 2):
         return Answer(tuple(known))
-    if errors or (parts and " " in asked):  # one is being typed
-        return Answer(tuple(parts), names_error=bool(errors))
-    return _by_words(asked)
+    if parts and (errors or " " in asked):  # one is being typed
+        return Answer(tuple(parts))
+    if not errors:
+        return _by_words(asked)
+    message, share = nearest_message(asked)
+    nearest = (entries[message.id],) if message else ()
+    if share >= ENOUGH_OF_A_MESSAGE:
+        return Answer(nearest)
+    guesses = _by_words(asked)
+    found = (*nearest, *(each for each in guesses.found if each not in nearest))[:GUESSES]
+    return replace(guesses, found=found, is_guess=True, names_error=True)
 
 
 @cache

@@ -152,7 +152,9 @@ def _is_masked(subject):
     """Does the gradient jump to exactly 0, and not just fade into it by rounding?"""
     if not len(subject.samples.jumps):
         return False
-    left, right = subject.gradient_on(subject.samples.jumps).abs().chunk(2)
+    left, right = subject.samples.jumps.chunk(2)
+    width = right - left  # beyond the jump: at it, sign is 0, and no mask
+    left, right = subject.gradient_on(torch.cat([left - width, right + width])).abs().chunk(2)
     steepest = size(subject.gradient_on(subject.grid)).max()
     ends = torch.minimum(left, right) == 0
     return (ends & (torch.maximum(left, right) > 1e-6 * steepest)).any()

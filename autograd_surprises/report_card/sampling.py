@@ -52,7 +52,9 @@ def elementwise_grid(example: Example) -> torch.Tensor | None:
 
 
 def _evenly(start, stop, count):
-    return torch.linspace(start, stop, count, dtype=torch.float64)
+    steps = torch.arange(count, dtype=torch.float64)
+    # torch.linspace rounds in another way on another processor
+    return (start * steps.flip(0) + stop * steps) / (count - 1)
 
 
 def _is_elementwise(example, grid):

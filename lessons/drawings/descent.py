@@ -53,7 +53,7 @@ class DescentDrawing(Drawing):
         self.parameters = {"x1": float(start[0]), "x2": float(start[1]), "steps": None}
         self.figure = Picture(8, 4.2)
         plane, self._height_ax = self.figure.subplots(1, 2, width_ratios=[1.25, 1])
-        self._draw_landscape(plane, torch.linspace(-REACH, REACH, 121))
+        self._draw_landscape(plane, torch.arange(-60, 61) / 60 * REACH)
         styles = STYLES[: len(methods)]
         self._paths = [plane.plot([], [], **style)[0] for style in styles]
         self._heights = [self._height_ax.plot([], [], **style)[0] for style in styles]

@@ -9,7 +9,7 @@ from packaging.version import Version
 from torch.autograd import forward_ad
 from torch.func import grad, jvp, vjp, vmap
 
-from autograd_surprises.report_card import pair, report_card
+from autograd_surprises.report_card import report_card
 from autograd_surprises.report_card.questions import PROCESSES, ask
 from autograd_surprises.report_card.subject import Subject
 from helpers.functions import fake_quantize, lsq_quantize
@@ -174,9 +174,8 @@ def test_linearize():
 
 
 @pytest.mark.slow
-def test_two_processes(monkeypatch):
+def test_two_processes():
     """Both have the mean of their gradients. All operators in one pair, which takes seconds."""
-    monkeypatch.setattr(pair, "SECONDS", 1200)  # on a busy machine
     row = ask(Subject(all_at_once, (X,)), "two processes", PROCESSES["two processes"])
     assert row.status == "works", row
 
@@ -211,7 +210,7 @@ def same_gradients(got, names, upstreams=UPSTREAMS):
 
 
 @pytest.fixture
-def compiled():
+def compiled(inductor):
     torch.compiler.reset()
     yield lambda function, backend: torch.compile(function, fullgraph=True, backend=backend)
     torch.compiler.reset()

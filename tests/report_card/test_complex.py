@@ -143,6 +143,7 @@ def test_what_is_right_passes(name):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("inductor")
 @each("name", ["abs", "square", "matmul", "from real"])
 def test_what_is_right_passes_when_compiled(name):
     assert report_card(*RIGHT[name], compile=True).passed

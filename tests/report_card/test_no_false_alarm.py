@@ -220,6 +220,7 @@ def test_matmul_on_random_numbers(data, rows, inner, columns):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("inductor")
 def test_compiled():
     card = report_card(torch.matmul, a, b.T, compile=True)
     require_passed(card)

@@ -44,6 +44,7 @@ def search_data() -> dict:
         "subject": queries.SUBJECT,
         "enough": queries.ENOUGH,
         "enoughOfAnother": queries.ENOUGH_OF_ANOTHER,
+        "enoughOfAMessage": queries.ENOUGH_OF_A_MESSAGE,
         "most": queries.MOST,
         "boosts": queries.BOOSTS,
         "around": pasted.AROUND,

@@ -1,7 +1,7 @@
 // The one search: in PyTorch's messages, plain questions, and the text of all lessons. It finds what
 // autograd_surprises/messages/queries.py finds, with the data of tools/website/search_index.py.
 
-/** A function that takes a text and returns {found, isGuess, unknown, terms}, as `find` does. */
+/** A function that takes a text and returns {found, isGuess, unknown, terms, namesError}, as `find` does. */
 function finder(data) {
   const {common, endings, negation, name: aName, parts: theParts, letters, documents} = data;
   const boring = new Set(common);
@@ -133,6 +133,24 @@ function finder(data) {
   const knownMessage = (said, having = '') => data.messages.find(message => message.patterns.some(
     pattern => pattern.includes(having) && new RegExp(pattern, 'iu').test(said)));
 
+  const wordsOf = text => new Set(namesIn(text).map(name => name.replace(/^[.]/, '').toLowerCase()));
+  const wordings = data.messages.flatMap(
+    ({place}) => documents[place].searched.split('\n').map(text => [documents[place], wordsOf(text)]));
+
+  /** The message of whose wording a text has the most words, and the share that it has. */
+  function nearestMessage(asked) {
+    const said = wordsOf(asked);
+    let most = [0, 0], nearest = [null, 0];
+    for (const [message, words] of wordings) {
+      const there = [...words].filter(word => said.has(word)).length;
+      const more = 2 * there - words.size;
+      if (more > most[0] || more === most[0] && there > most[1]) {
+        [most, nearest] = [[more, there], [message, there / words.size]];
+      }
+    }
+    return nearest;
+  }
+
   return text => {
     for (const [around, instead] of data.around) text = text.replace(expression(around), instead);
     const errorNames = [...text.matchAll(expression(data.errorName))];
@@ -145,18 +163,23 @@ function finder(data) {
       ? errors.reverse().map(error => knownMessage(error)) : [knownMessage(asked, ' ')];
     const found = [...new Set(known.filter(message => message))].map(({place}) => documents[place]);
     const parts = entries.filter(({searched}) => asked && searched.includes(asked.toLowerCase()));
-    const namesError = errors.length > 0;
-    const answer = found => ({found, isGuess: false, unknown: [], terms: [], namesError});
+    const answer = found => ({found, isGuess: false, unknown: [], terms: []});
     if (found.length && (errors.length || parts.length < 2)) return answer(found);
-    if (errors.length || parts.length && asked.includes(' ')) return answer(parts);
-    return byWords(asked);
+    if (parts.length && (errors.length || asked.includes(' '))) return answer(parts);
+    const guesses = byWords(asked);
+    if (!errors.length) return guesses;
+    const [nearest, share] = nearestMessage(asked);
+    if (share >= data.enoughOfAMessage) return answer([nearest]);
+    const all = new Set(nearest ? [nearest, ...guesses.found] : guesses.found);
+    return {...guesses, found: [...all].slice(0, data.guesses), isGuess: true, namesError: true};
   };
 }
 
 /** How many documents are found, or that these are guesses, or what to do. */
 function verdict({found, isGuess, unknown, namesError}, data) {
-  if (!found.length) return namesError ? data.unknownError : data.nothingFound;
+  if (!found.length) return data.nothingFound;
   if (!isGuess) return `found: ${found.length}`;
+  if (namesError) return data.unknownError;
   return unknown.length ? data.unknownWords.replace('{words}', unknown.join(', ')) : data.noGoodMatch;
 }
 
