@@ -24,9 +24,10 @@ DESCRIPTION = """\
 Run a training script unchanged, and say which gradients are bad and which line made them so.
 
 It examines the first training step, and each step in which something turns bad: the loss or a
-gradient is not finite, a gradient that was there is None or zero for two steps in a row, or the
-gradients are 1,000 times their usual size. It also reports what the first two steps of an optimizer
-do not move. Reports go to stderr, with a summary at the end. The output and the exit code are the
+gradient is not finite, a gradient that was there in every step is None or zero for two steps in a
+row (for ten, if its parameter was not used), or the gradients are 1,000 times their usual size. It
+also reports what the first two steps of an optimizer do not move, and some mistakes of the loop.
+Reports go to stderr, with a summary at the end. The output and the exit code are the
 script's own.
 """
 EXAMPLES = """\

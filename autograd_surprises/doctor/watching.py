@@ -76,12 +76,14 @@ FEW = 3  # optimizers for which one loss is examined
 class watch(Interception):  # noqa: N801  a context manager, written like no_grad
     """Watch a training loop: examine its first step, and each step in which something turns bad.
 
-    A step is bad if the loss or a gradient is not finite, if a gradient that was there is None or
-    zero for the second step in a row, or if the gradients are 1,000 times their usual size. It is
+    A step is bad if the loss or a gradient is not finite, if a gradient that was there in every
+    step is None or zero for the second step in a row (the tenth, if its parameter was not used), or
+    if the gradients are 1,000 times their usual size. It is
     also bad if the first two steps of an optimizer did nothing: no loss reached what it holds, or
     not one element of a parameter changed; or if 16 steps changed few elements of a weight in 16
     bits, because the updates are rounded away; or if two steps in a row, among the first ten, used
-    gradients that were not cleared. Each step ends with an optimizer's step(), in this thread.
+    gradients that were not cleared; see also symptoms/loops.py. Each step ends with an optimizer's
+    step(), in this thread. While somebody else records, traces or counts, steps pass unseen.
     Steps are recorded until a loss of each optimizer has been examined, and if they are asked for;
     of the others, the loss and the norm of each gradient are read.
 

@@ -9,6 +9,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from autograd_surprises.doctor import explain, trace
+from autograd_surprises.graph import reachable
 
 INF, HALF = torch.inf, torch.float16
 
@@ -273,3 +274,21 @@ def test_a_rule_about_the_loss_is_reached_and_without_a_trace_nothing_else_is_sa
     assert t.explain(loss, {"x": x})["loss"].rule == rule
     alone = {found.rule for found in explain(loss, {"x": x}).findings if found.name == "loss"}
     assert alone <= {rule, "forward-nonfinite/unknown"}
+
+
+@pytest.mark.parametrize("start, last, rule", [
+    (0.0, lambda y: y[:, -1], "zero-factor/first-state"),
+    (0.1, lambda y: y[:, -1], None),  # the state is not 0
+    (0.0, lambda y: y[:, 0], None),  # the reverse direction has been through all steps there
+])  # fmt: skip
+def test_the_first_step_of_the_reverse_direction_is_told_from_contributions_that_cancel(
+    start, last, rule
+):
+    torch.manual_seed(0)
+    lstm = nn.LSTM(4, 8, batch_first=True, bidirectional=True)
+    output, _ = lstm(torch.rand(16, 5, 4), (torch.full((2, 16, 8), start), torch.zeros(2, 16, 8)))
+    names = {node.name() for node in reachable([output.grad_fn])}
+    found = explain(last(output).square().sum(), lstm)["weight_hh_l0_reverse"]
+    assert (found.status == "zero") == (rule is not None)
+    assert rule is None or found.rule == rule or "MkldnnRnnLayerBackward0" not in names
+    assert not found.rule.startswith("cancel")
