@@ -13,7 +13,7 @@ ENVIRONMENT := @sh tools/environment.sh
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help lab test test-all lint unit nb browser test-colab notebooks site student score publish-as atlas bench real cards clean
+.PHONY: help lab test test-all test-processor lint unit nb browser test-colab notebooks site student score publish-as atlas bench real cards clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -30,8 +30,8 @@ lab: ## install what is missing, then open JupyterLab on the first notebook
 
 # Workers share the cores: threads inside each would wait for one another. Bytecode that pytest
 # rewrites (tests, plugins) is kept, or every process would rewrite it.
-test test-all unit nb browser test-colab: export OMP_NUM_THREADS = 1
-test test-all unit nb browser test-colab: export PYTHONDONTWRITEBYTECODE =
+test test-all test-processor unit nb browser test-colab: export OMP_NUM_THREADS = 1
+test test-all test-processor unit nb browser test-colab: export PYTHONDONTWRITEBYTECODE =
 
 # Three workers for two cores: now and then one waits for JupyterLab or another process.
 test: lint ## check the style, then run the unit tests, every notebook, and a slider in a browser
@@ -39,6 +39,10 @@ test: lint ## check the style, then run the unit tests, every notebook, and a sl
 
 test-all: lint ## run every test: those of `make test`, and the slow ones, most of them in a browser
 	$(RUN) -m pytest -n 3 --durations=10
+
+# Without vector instructions, sums end in other last bits.
+test-processor: lint ## test the doctor once more, as if on another processor
+	ATEN_CPU_CAPABILITY=default $(RUN) -m pytest tests/doctor -n 3 -m "not slow"
 
 lint: ## check the style of Python files and notebooks
 	$(ENVIRONMENT) $(VENV) test

@@ -87,6 +87,8 @@ def test_ddp_does_not_divide_the_batch():
             self.rows = len(x)
             return super().forward(x)
 
+    if torch.distributed.is_initialized():  # by another test in this process
+        torch.distributed.destroy_process_group()
     torch.distributed.init_process_group("fake", rank=0, world_size=2, store=FakeStore())
     try:
         model = nn.parallel.DistributedDataParallel(Counting(1, 1))

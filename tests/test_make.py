@@ -528,17 +528,17 @@ SHELL, WHOLE = "chromium-headless-shell", "chromium"
 @pytest.mark.parametrize(
     ("programs", "fails", "asked"),
     [
-        (["make", WHOLE], "", ["make test 1", "make test-all 1"]),
+        (["make", WHOLE], "", ["make test 1", "make test-all 1", "make test-processor 1"]),
         (
             ["make", "apt-get"],
             SHELL,
             [
                 *("apt-get update", f"{APT} {SHELL}", f"{APT} {WHOLE}"),
                 *("apt-get update", f"{APT} bubblewrap"),
-                *("make test 1", "make test-all 1"),
+                *("make test 1", "make test-all 1", "make test-processor 1"),
             ],
         ),
-        (["make"], "", ["make test 1", "make test-all 1"]),
+        (["make"], "", ["make test 1", "make test-all 1", "make test-processor 1"]),
     ],
     ids=["Chromium is there", "installed, of two the second", "no apt-get"],
 )

@@ -45,8 +45,8 @@ class Modes:
                 self._since.pop(name, None)
             elif step >= self._since.setdefault(name, step) + STEPS - 1:
                 del self._models[name]
-                found = STAYS_IN_EVAL_MODE.finding(Since(name, self._since[name]))
-                return found.about(name, "wrong")
+                found = STAYS_IN_EVAL_MODE.finding(Since(name or "model", self._since[name]))
+                return found.about(name or "model", "wrong")
         return None
 
 

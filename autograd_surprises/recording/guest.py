@@ -31,7 +31,7 @@ def who_else(tensors: Iterable[torch.Tensor] = ()) -> str:
         return "torch.compile or torch.export"
     if any(map(_has_no_numbers, tensors)):
         return NO_NUMBERS
-    if (_dispatch_modes() and not all(map(_is_ours, modes()))) or _pre_dispatch_modes():
+    if (_dispatch_modes() and not all(map(is_ours, modes()))) or _pre_dispatch_modes():
         return "a dispatch mode"
     if _tracing_state() is not None:
         return "torch.jit.trace"
@@ -45,7 +45,8 @@ def who_else(tensors: Iterable[torch.Tensor] = ()) -> str:
 NO_NUMBERS = "tensors without numbers"
 
 
-def _is_ours(mode):
+def is_ours(mode: object) -> bool:
+    """Is this mode of torch one of the doctor's own?"""
     return type(mode).__module__.startswith("autograd_surprises.")
 
 

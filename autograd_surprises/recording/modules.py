@@ -33,11 +33,11 @@ def own_parameters(module: nn.Module) -> list[torch.Tensor]:
 
 
 def parts_of(model: nn.Module | None) -> list[tuple[str, nn.Module]]:
-    """A model, or several that are trained together under the names of the user's variables.
+    """A model, under no name, or several that are trained together under those of the variables.
 
     >>> [name for name, _ in parts_of(nn.ModuleDict({"actor": nn.Linear(2, 1)}))]
     ['actor']
     """
     if isinstance(model, nn.ModuleDict):
         return list(model.named_children())
-    return [] if model is None else [("model", model)]
+    return [] if model is None else [("", model)]

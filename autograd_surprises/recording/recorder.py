@@ -25,7 +25,7 @@ from autograd_surprises.recording.forward_calls import (
     is_finite,
     name_and_role,
 )
-from autograd_surprises.recording.guest import call_for, who_else
+from autograd_surprises.recording.guest import call_for, is_ours, who_else
 from autograd_surprises.recording.lost_history import LostHistory, SwitchedOff
 from autograd_surprises.recording.patches import Patches
 from autograd_surprises.recording.places import (
@@ -412,9 +412,13 @@ def _put_below(recorder):
 
     Except for a device, which has to stay at the bottom.
     """
-    above = [_pop_mode() for _ in range(_len_torch_function_stack())]
-    if above and isinstance(above[-1], DeviceContext):
-        _push_mode(above.pop())
+    above = []
+    while _len_torch_function_stack():
+        mode = _pop_mode()
+        if isinstance(mode, DeviceContext) or is_ours(mode):
+            _push_mode(mode)
+            break
+        above.append(mode)
     for mode in [recorder, *reversed(above)]:
         _push_mode(mode)
 
