@@ -9,7 +9,7 @@ class Since(NamedTuple):
     """A model that has been in eval mode since a step.
 
     >>> STAYS_IN_EVAL_MODE.finding(Since("model", 7)).cause
-    'eval-mode'
+    'left-in-eval-mode'
     """
 
     name: str
@@ -17,7 +17,7 @@ class Since(NamedTuple):
 
 
 STAYS_IN_EVAL_MODE = Rule(
-    "eval-mode",
+    "left-in-eval-mode",
     "{name} trained in training mode at first, and trains in eval mode since step {step}: dropout "
     "does nothing, and BatchNorm keeps its running statistics",
     "call {name}.train() after each validation, or leave it in eval mode from the start if that "

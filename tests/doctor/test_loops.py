@@ -72,7 +72,7 @@ BAD = {
     each_batch_cleared: "cleared-batches",
     each_batch_cleared_and_clipped: "cleared-batches",
     cleared_in_every_second_step: "accumulated/used-twice",
-    never_in_training_mode_again: "eval-mode",
+    never_in_training_mode_again: "left-in-eval-mode",
     replaced_after_the_optimizer_was_built: "replaced-layer",
 }
 
@@ -98,7 +98,7 @@ def test_a_wrong_loop_is_told_once_with_its_cause_and_line(loop):
         assert any(line.endswith("# guilty") for line in lines)
     if BAD[loop] == "replaced-layer":
         assert {f.name for f in found} == {"2.weight", "2.bias"}
-    if BAD[loop] == "eval-mode":
+    if BAD[loop] == "left-in-eval-mode":
         assert "since step 6" in found[0].sentence
 
 
