@@ -1,6 +1,7 @@
 """While somebody else records, traces, fakes or counts, the doctor is not there."""
 
 import gc
+import pickle
 import sys
 import warnings
 from collections import Counter
@@ -282,6 +283,12 @@ def test_what_others_record_and_warn_of_is_as_without_the_doctor(name, doctor):
     troubles = [seen.trouble] if doctor is trace else seen._troubles
     assert not "".join(troubles) or all(SELECTIVE in each for each in troubles)
     assert not torch.overrides._get_current_function_mode_stack()
+
+
+def test_what_is_replaced_can_be_pickled():
+    with watch():
+        for function in nn.utils.clip_grad_norm_, nn.utils.clip_grad_value_:
+            assert pickle.loads(pickle.dumps(function)) is function
 
 
 MODES = {
