@@ -1,5 +1,6 @@
 """One backward, watched: what arrived at each node of the graph, and what left it."""
 
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
@@ -20,6 +21,7 @@ from autograd_surprises.backward.steps import (
 from autograd_surprises.graph import Edge, Node, reachable
 from autograd_surprises.operations import traits_of
 from autograd_surprises.recording.forward_values import numbers_in
+from autograd_surprises.recording.living import living
 
 # symptom: (is a size bad?, is a gradient of several parts bad if all of them are, or if any is?)
 SYMPTOMS = {
@@ -146,16 +148,32 @@ class Backward:
 
     @contextmanager
     def unnoticed(self) -> Iterator[None]:
-        """Run the graph: random numbers, and what retain_grad() adds to .grad, are put back."""
-        kept = [(tensor, tensor.grad) for tensor in self.retained]
+        """Run the graph: random numbers, what is added to .grad, and what a Function of the user's
+        keeps in its ctx, are put back. Nobody is warned.
+        """
+        own = [(s.node, dict(vars(s.node))) for s in self.steps.values() if s.is_users]
+        (alive,) = living(torch.Tensor) if own else ([],)  # it may call backward() by itself
+        # Of a view that was changed in place, is_leaf may raise.
+        leaves = [t for t in alive if t.requires_grad and not t._is_view() and t.is_leaf]
+        kept = [(tensor, tensor.grad) for tensor in [*self.retained, *leaves]]
+        for leaf in leaves:
+            leaf.grad = None if leaf.grad is None else leaf.grad.clone()
+        # catch_warnings() would forget what has been shown once.
+        filters, silence = warnings.filters, ("ignore", None, Warning, None, 0)
         on_gpu = any(device.type == "cuda" for _, _, device in self.like.values())
         devices = range(torch.cuda.device_count()) if on_gpu else []
+        filters.insert(0, silence)
         try:
             with torch.random.fork_rng(devices), torch.autograd.set_detect_anomaly(False):
                 yield
         finally:
+            if silence in filters:  # else a hook of the user has called resetwarnings()
+                filters.remove(silence)
             for tensor, grad in kept:
                 tensor.grad = grad
+            for ctx, state in own:
+                vars(ctx).clear()
+                vars(ctx).update(state)
 
     def forget(self) -> None:
         """Release every tensor; numbers and the nodes of the graph stay."""

@@ -201,6 +201,7 @@ def _clipping(original, active):
                     mine[-1].before_clipping(parameters, sys._getframe(1))
         return original(parameters, *args, **kwargs)
 
+    clip.__module__ = torch.nn.utils.__name__  # where pickle finds this one
     return clip
 
 

@@ -1,6 +1,7 @@
 """While somebody else records, traces, fakes or counts, the doctor is not there."""
 
 import gc
+import pickle
 import sys
 import warnings
 from collections import Counter
@@ -242,6 +243,44 @@ def warned_in_a_loop():
             train(around=lambda step: (torch.tensor(torch.ones(1, requires_grad=True)), step()))
 
 
+class Recomputing(torch.autograd.Function):
+    """A checkpoint as users write it: its backward runs once, and writes into .grad."""
+
+    @staticmethod
+    def forward(ctx, layer, x):
+        ctx.layer, ctx.x = layer, x.detach()
+        with torch.no_grad():
+            return layer(x)
+
+    @staticmethod
+    def backward(ctx, arrived):
+        x = ctx.x.detach().requires_grad_()
+        del ctx.x
+        with torch.enable_grad():
+            torch.autograd.backward(ctx.layer(x), arrived)
+        return None, x.grad
+
+
+class Recomputed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4), net()
+
+    def forward(self, x):
+        return Recomputing.apply(self.second, self.first(x))
+
+
+def recomputed():
+    torch.manual_seed(0)
+    return train(Recomputed())
+
+
+def hooks_that_warn():
+    model = net()
+    model[0].weight.register_hook(lambda gradient: warnings.warn("of the user's", stacklevel=1))
+    return train(model)
+
+
 WORK = {
     work.__name__: work
     for work in (
@@ -249,6 +288,7 @@ WORK = {
         functions_on_a_device, profiled, profiled_by_autograd, exported, exported_for_any_batch,
         made_by_make_fx, traced_by_jit, fx_traced, rehearsed_on_meta, rehearsed_with_fake_tensors,
         transforms, selective_checkpoints, compiled_loop, warned, warned_in_a_loop,
+        recomputed, hooks_that_warn,
     )
 }  # fmt: skip
 WORK |= {
@@ -282,6 +322,12 @@ def test_what_others_record_and_warn_of_is_as_without_the_doctor(name, doctor):
     troubles = [seen.trouble] if doctor is trace else seen._troubles
     assert not "".join(troubles) or all(SELECTIVE in each for each in troubles)
     assert not torch.overrides._get_current_function_mode_stack()
+
+
+def test_what_is_replaced_can_be_pickled():
+    with watch():
+        for function in nn.utils.clip_grad_norm_, nn.utils.clip_grad_value_:
+            assert pickle.loads(pickle.dumps(function)) is function
 
 
 MODES = {
