@@ -107,12 +107,15 @@ class Interception:
                 self.optimizer_built(optimizer)
 
     def _step_begins(self, optimizer, args, kwargs):
-        if self._is_here() and not who_else(parameters_of(optimizer)):
+        if torch.compiler.is_compiling():  # it would become a part of what is compiled
+            return
+        here = self._thread == threading.get_ident()
+        if here and not who_else(parameters_of(optimizer)):
             with Quietly(self.troubled):
                 self.before_optimizer(optimizer)
 
     def _step_done(self, optimizer, args, kwargs):
-        if not self._is_here() or self._busy:
+        if self._thread != threading.get_ident() or self._busy:
             return
         why = who_else(parameters_of(optimizer))
         if not why:
@@ -120,9 +123,6 @@ class Interception:
                 self.after_optimizer(optimizer)
         elif why != NO_NUMBERS:
             self.step_passed_by()
-
-    def _is_here(self):
-        return not torch.compiler.is_compiling() and self._thread == threading.get_ident()
 
 
 _active: list[Interception] = []  # of all threads, the innermost last

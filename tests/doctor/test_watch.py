@@ -730,7 +730,7 @@ def test_the_first_step_of_an_optimizer_built_later_is_examined_with_its_lines()
     with watch() as w:
         for _ in range(2):
             model = small(2, 1)
-            steps_of(model, torch.optim.SGD(model.parameters(), lr=0.1), 20)
+            steps_of(model, torch.optim.SGD(model.parameters(), lr=0.1), 20, torch.mean)
     assert [(each.step, each.why) for each in w.reports] == [
         (1, "the first one"), (21, "the first with another optimizer")
     ]  # fmt: skip
