@@ -115,6 +115,8 @@ class Interception:
                 self.before_optimizer(optimizer)
 
     def _step_done(self, optimizer, args, kwargs):
+        if torch.compiler.is_compiling():
+            return
         if self._thread != threading.get_ident() or self._busy:
             return
         why = who_else(parameters_of(optimizer))
