@@ -167,8 +167,7 @@ def main(words: list[str]) -> int | str | None:
             watched.say(watched.summary)
         write(options.json, write_json)
         if options.json and rank == 0 and size > 1:
-            weights, patience = watched.replicas.weights, watched.seconds
-            for line in of_other_ranks(options.json, size, weights, start, patience):
+            for line in of_other_ranks(options.json, size, start, watched.seconds):
                 watched.say(line)
         title = f"Gradients of {os.path.basename(target[0])}"
         write(options.html, write_html, watched.graphs, title)

@@ -5,15 +5,6 @@ import os
 import time
 from collections.abc import Iterator
 
-from autograd_surprises.doctor.replicas import Weights, diverged
-from autograd_surprises.show.findings import listed
-
-DIVERGED = (
-    "rank {rank}: {names} had the same numbers here and there before step 1, and other numbers "
-    "after step 2. Unless that is intended, their gradients are not averaged: "
-    "DistributedDataParallel does that"
-)
-
 
 def file_of_rank(file: str | None, rank: int) -> str | None:
     """The file in which a process writes its report.
@@ -27,15 +18,13 @@ def file_of_rank(file: str | None, rank: int) -> str | None:
     return f"{stem}.rank{rank}{ending}"
 
 
-def of_other_ranks(
-    file: str, size: int, weights: Weights, since: float, patience: float
-) -> Iterator[str]:
-    """A line for each other rank: what its file says, and whether its weights are others.
+def of_other_ranks(file: str, size: int, since: float, patience: float) -> Iterator[str]:
+    """A line for each other rank: what its file says, if that is bad.
 
     since     older files belong to an earlier run: seconds, as time.time() counts them
     patience  for so many seconds, files that are not there yet are waited for
 
-    >>> list(of_other_ranks("no/report.json", 2, {}, 0.0, 0.0))
+    >>> list(of_other_ranks("no/report.json", 2, 0.0, 0.0))
     ['rank 1: no report so far']
     """
     end = time.monotonic() + patience
@@ -46,12 +35,8 @@ def of_other_ranks(
             found = _read(file_of_rank(file, rank), since)
         if found is None:
             yield f"rank {rank}: no report so far"
-            continue
-        if not found["healthy"]:
+        elif not found["healthy"]:
             yield found["summary"]
-        others = diverged(weights, found["weights"])
-        if others:
-            yield DIVERGED.format(rank=rank, names=listed(others, most=3))
 
 
 def _read(file, since):

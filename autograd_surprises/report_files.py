@@ -65,7 +65,6 @@ def write_json(file: str | Path, watched: watch) -> None:
         "steps": watched.step,
         "healthy": watched.healthy,
         "summary": watched.summary,
-        "weights": watched.replicas.weights,
         "reports": [as_data(report) for report in watched.reports],
     }
     _write_whole(file, json.dumps(data, indent=1) + "\n")

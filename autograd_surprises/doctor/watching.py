@@ -156,7 +156,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._unseen = "no step that was asked for was seen"  # why none is examined
         self._names: dict[int, str] = {}  # of parameters, by id
         self.processes = (0, 1)  # the rank of this one, and how many train together
-        self.replicas = Replicas()
+        self._replicas = Replicas()
         self.seconds = 0.0  # that examinations took
 
     @property
@@ -413,7 +413,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
                     if cleared is not None:
                         self._tell("gradients were cleared before they were used", cleared)
                 if self.processes[1] > 1:
-                    self.replicas.before(optimizer)
+                    self._replicas.before(optimizer)
 
     def after_optimizer(self, optimizer):
         self._optimized = True
@@ -441,7 +441,9 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             if self._cleared is not None or optimizer in self._updates.cleared:
                 self._note_clearing(optimizer, parameters)
             idle = self._updates.after(optimizer)
-            self.replicas.after(optimizer, self._names)
+            apart = self._replicas.after(optimizer, self._names)
+            if apart is not None:
+                self._tell("the processes have different weights", apart)
             self._later.after_step(optimizer, ids)
             self._look_at_the_model(ids)
             if self._early:

@@ -48,3 +48,33 @@ NEW_AND_NOT_HELD = Rule(
     "a layer was replaced after the optimizer was built",
     "replace layers before you build the optimizer, or call optimizer.add_param_group(...)",
 )
+
+
+class Apart(NamedTuple):
+    """Another process, of which the weights were the same, and are not any more.
+
+    >>> DIVERGED[True].finding(Apart(1)).cause
+    'diverged'
+    """
+
+    rank: int
+
+
+APART = (
+    "rank 0 and rank {rank} had the same weights before step 1, and have different ones after "
+    "step 2: their gradients are not averaged"
+)
+DIVERGED = {  # is DistributedDataParallel in use?
+    False: Rule(
+        "diverged/alone",
+        APART,
+        "wrap the model in DistributedDataParallel, unless different weights are intended",
+    ),
+    True: Rule(
+        "diverged/beside-the-wrapper",
+        APART,
+        "DistributedDataParallel averages what backward() computes through the output of the "
+        "wrapper: call the wrapper and not its .module, use backward() and not "
+        "torch.autograd.grad, and leave no_sync() for the last batch of a step",
+    ),
+}

@@ -9,7 +9,6 @@ import torch
 import torch.distributed as dist
 
 from autograd_surprises import explain, ranks, watch
-from autograd_surprises.doctor.replicas import diverged
 from autograd_surprises.doctor.watching import SIZES
 from autograd_surprises.ranks import file_of_rank, of_other_ranks
 from autograd_surprises.report_card import pair
@@ -37,14 +36,12 @@ def results(tmp_path_factory):
     if not (dist.is_available() and dist.is_gloo_available()):
         pytest.skip("this torch has no gloo")
     folder = tmp_path_factory.mktemp("two")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pair, "SECONDS", 600)  # if one waits in vain, gloo raises an error before
-        try:
-            return pair.results_of_two(lambda rank: [SCRIPT, str(rank), str(folder)], folder)
-        except RuntimeError as error:
-            if "record_event" not in str(error):
-                raise
-            pytest.skip("this torch (2.6) has no fully_shard on the CPU")
+    try:
+        return pair.results_of_two(lambda rank: [SCRIPT, str(rank), str(folder)], folder)
+    except RuntimeError as error:
+        if "record_event" not in str(error):
+            raise
+        pytest.skip("this torch (2.6) has no fully_shard on the CPU")
 
 
 def compared(result, case):
@@ -131,69 +128,80 @@ def test_a_script_ends_as_without_the_doctor(results):
 
 
 BY_HAND = """
-import sys, time
+import sys
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 
-rank, meeting, averaged = int(sys.argv[1]), sys.argv[2], sys.argv[3] == "averaged"
+rank, meeting, kind = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 dist.init_process_group("gloo", f"file://{meeting}", rank=rank, world_size=2)
-torch.manual_seed(0)
+torch.manual_seed(rank if kind == "others" else 0)
 model = nn.Linear(4, 1)
+parallel = DistributedDataParallel(model) if kind in ("beside", "wrapped") else model
+forward = model if kind == "beside" else parallel
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 torch.manual_seed(rank)
-for step in range(4):
-    loss = model(torch.randn(8, 4)).square().mean()
+for step in range(6):
+    loss = forward(torch.randn(8, 4)).square().mean()
     optimizer.zero_grad()
     loss.backward()
-    for p in model.parameters() if averaged else ():
+    for p in model.parameters() if kind == "averaged" else ():
         dist.all_reduce(p.grad)
         p.grad /= 2
     optimizer.step()
-dist.barrier()
+    dist.barrier()
 dist.destroy_process_group()
 """
+RULES = {
+    "averaged": "",
+    "wrapped": "",
+    "others": "",
+    "apart": "diverged/alone",
+    "beside": "diverged/beside-the-wrapper",
+}
 
 
-@pytest.mark.parametrize("averaged", ["averaged", "apart"])
-def test_each_process_reports_and_rank_0_says_what_the_other_found(averaged, tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", RULES)
+def test_each_process_reports_and_rank_0_compares_their_weights(kind, tmp_path, monkeypatch):
     (tmp_path / "by_hand.py").write_text(BY_HAND)
     monkeypatch.setenv("WORLD_SIZE", "2")
     running, logs = [], [tmp_path / f"log{rank}" for rank in range(2)]
     for rank, log in enumerate(logs):
         monkeypatch.setenv("RANK", str(rank))
         words = f"-m autograd_surprises --json {tmp_path}/found.json {tmp_path}/by_hand.py"
-        arguments = [*words.split(), str(rank), f"{tmp_path}/meeting", averaged]
-        running.append(pair.start(arguments, log))
-    assert [process.wait(timeout=120) for process in running] == [0, 0]
+        running.append(pair.start([*words.split(), str(rank), f"{tmp_path}/meeting", kind], log))
+    assert [process.wait(timeout=600) for process in running] == [0, 0]
     said, other = (log.read_text() for log in logs)
-    assert "rank 0 of 2: 1 of 4 steps examined in full (1), 3 by sizes; no alarm" in said
     assert "no alarm" not in other, "the others speak only if something is bad"
-    found = [
-        json.loads((tmp_path / name).read_text()) for name in ("found.json", "found.rank1.json")
-    ]
-    assert [each["healthy"] for each in found] == [True, True]
-    names = diverged(*(each["weights"] for each in found))
-    assert names == ([] if averaged == "averaged" else ["weight", "bias"])
+    files = [tmp_path / "found.json", tmp_path / "found.rank1.json"]
+    found = [json.loads(file.read_text()) for file in files]
+    assert [each["healthy"] for each in found] == [not RULES[kind], True]
+    looked_at = "rank 0 of 2: 1 of 6 steps examined in full (1), 5 by sizes"
+    if RULES[kind]:
+        (bad,) = [f for report in found[0]["reports"][1:] for f in report["findings"]]
+        assert (bad["name"], bad["rule"]) == ("weight, bias", RULES[kind])
+        assert f"{looked_at}\nfirst bad step: " in said
+    else:
+        assert f"{looked_at}; no alarm" in said
 
 
 def test_what_other_ranks_wrote_is_read_and_what_is_old_or_broken_is_not(tmp_path):
     file = tmp_path / "found.json"
-    bad = {"healthy": False, "summary": "rank 1 of 4: 3 steps", "weights": {"w": [1, 2]}}
+    bad = {"healthy": False, "summary": "rank 1 of 4: 3 steps"}
     for rank, text in enumerate([json.dumps(bad), '{"healthy": ', json.dumps(bad)], 1):
         Path(file_of_rank(str(file), rank)).write_text(text)
     os.utime(file_of_rank(str(file), 3), (1, 1))
     start = file.with_name("found.rank1.json").stat().st_mtime
-    lines = [*of_other_ranks(str(file), 4, {"w": [1, 3]}, start, 0.0)]
-    assert lines[0] == "rank 1 of 4: 3 steps" and lines[1].startswith("rank 1: w had the same")
-    assert lines[2:] == ["rank 2: no report so far", "rank 3: no report so far"]
+    lines = [*of_other_ranks(str(file), 4, start, 0.0)]
+    assert lines == ["rank 1 of 4: 3 steps", "rank 2: no report so far", "rank 3: no report so far"]
 
 
 def test_who_never_writes_is_not_waited_for_longer_than_the_doctor_took(tmp_path, monkeypatch):
     slept = []
     monkeypatch.setattr(ranks.time, "monotonic", lambda: sum(slept))
     monkeypatch.setattr(ranks.time, "sleep", slept.append)
-    assert len([*of_other_ranks(str(tmp_path / "found.json"), 5, {}, 0.0, 1.0)]) == 4
+    assert len([*of_other_ranks(str(tmp_path / "found.json"), 5, 0.0, 1.0)]) == 4
     assert 0.9 < sum(slept) < 1.1, "for all of them together"
 
 
