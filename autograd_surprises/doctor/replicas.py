@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from weakref import ref
 
+import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
@@ -28,6 +29,11 @@ class Replicas:
     Each process puts them into the store through which the processes have met, and rank 0 compares
     them as soon as all have. Nothing waits. A DTensor, of which each process may hold another part,
     is left out.
+
+    >>> sgd = torch.optim.SGD(torch.nn.Linear(2, 1).parameters(), lr=0.1)
+    >>> alone = Replicas()
+    >>> alone.before(sgd); alone.after(sgd, {}) is None
+    True
     """
 
     def __init__(self):

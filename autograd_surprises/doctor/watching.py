@@ -33,6 +33,7 @@ from autograd_surprises.doctor.trained import (
     scale_of,
     trained_by,
 )
+from autograd_surprises.doctor.unused_terms import UnusedTerms
 from autograd_surprises.doctor.updates import Updates
 from autograd_surprises.recording.forward_calls import is_finite
 from autograd_surprises.recording.history import History
@@ -42,6 +43,7 @@ from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.recording.setup_lines import built_at
 from autograd_surprises.several_processes import alone, rank_and_size, why_not_alone
 from autograd_surprises.show.findings import listed
+from autograd_surprises.symptoms.detached_terms import detached_terms
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.untrained import ALL_FROZEN, NO_STEP, Held, Unused
 from autograd_surprises.symptoms.wrong import (
@@ -151,6 +153,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._graphs: list[SameGraph] = []  # of the latest losses that were recorded
         self._borrowed = False  # did it name lines of a step that was not recorded?
         self._modes, self._later, self._batches = Modes(), LaterParameters(), ClearedBatches()
+        self._terms = UnusedTerms()
         self._updates = Updates(model)
         self._reports = StepReports(self.steps, self._updates)
         self._unseen = "no step that was asked for was seen"  # why none is examined
@@ -296,6 +299,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self.processes = rank_and_size()
         self._unexamined, self._cleared = "", None
         self.loss = roots[0].detach()
+        if self._terms.followed:
+            self._terms.before_backward(where_from(frame))
         finite = self._finite = all(map(is_finite, roots))
         turned, self._bad = not finite and not self._bad, self._bad or not finite
         if len(roots) > 1:
@@ -362,11 +367,15 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
                 self._tell("the gradients were clipped while they were scaled", found)
 
     def before_clearing(self, owner, frame):
-        if self._stepped or self.step > WAIT:
+        late = self._stepped or self.step > WAIT
+        if late and not self._terms.followed:
             return
         with self._careful():
             is_module = isinstance(owner, torch.nn.Module)
             parameters = parameters_in(owner) if is_module else parameters_of(owner)
+            self._terms.before_clearing(ids_of(parameters))
+            if late:
+                return
             sizes = zip(parameters, norms(parameters), strict=True)
             had = [parameter for parameter, size in sizes if size]
             if had:
@@ -444,6 +453,9 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             apart = self._replicas.after(optimizer, self._names)
             if apart is not None:
                 self._tell("the processes have different weights", apart)
+            unused = self._terms.after_step(ids, self._names)
+            if unused is not None:
+                self._tell("a term of the loss is not used", unused)
             self._later.after_step(optimizer, ids)
             self._look_at_the_model(ids)
             if self._early:
@@ -569,6 +581,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             return self._only_sizes(refused[0])
         if self._recording and loss.grad_fn is not None:
             self._graphs = [SameGraph(loss.grad_fn, report.history), *self._graphs[:WAIT]]
+            terms = detached_terms(report.backward, report.history, leaves)
+            self._terms.know(where_from(frame), terms if self.optimizer is None else ())
         held = parameters_of(trained.optimizer) if trained.optimizer is not None else []
         self._reports.held |= ids_of(held)
         tensors = [*(parameters_in(trained.model) if trained.model is not None else ()), *held]

@@ -1,11 +1,11 @@
 """Terms of the loss that have no history: they change its value, and train nothing."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 from autograd_surprises.backward.steps import BackwardStep
+from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.operations import ARITHMETIC, traits_of
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.lost_history import LEAVES_TORCH
@@ -57,7 +57,8 @@ def constant_terms(exam: Examination) -> list[Finding]:
     'integer'
     """
     found = []
-    for step in _sums(exam) if exam.backward is not None else ():
+    sums, _ = sums_and_terms(exam.backward) if exam.backward is not None else ((), ())
+    for step in sums:
         call = exam.history.call_of(step.node)
         if call is None or call.function or all(node is not None for node, _ in step.edges):
             continue
@@ -81,17 +82,20 @@ def _finding(term, added):
     return replace(found, cause=lost.cause, section=lost.section).about("loss", "wrong", places)
 
 
-def _sums(exam) -> Iterator[BackwardStep]:
-    """The sums of single numbers that make the loss."""
-    waiting = [exam.backward.root]
+def sums_and_terms(backward: Backward) -> tuple[list[BackwardStep], list[BackwardStep]]:
+    """The steps that add single numbers to make the loss, and the steps that made these numbers."""
+    sums, terms, waiting = [], [], [backward.root]
     while waiting:
         step = waiting.pop()
         traits = traits_of(step.kind)
         passes = traits.only_adds or traits.scales or traits.arranges
-        if passes and all(a and a.total == 1 for a in step.arriving):
-            if traits.only_adds:
-                yield step
-            waiting += [exam.backward.steps[node] for node, _ in step.edges if node is not None]
+        if not (passes and all(a and a.total == 1 for a in step.arriving)):
+            terms.append(step)
+            continue
+        if traits.only_adds:
+            sums.append(step)
+        waiting += [backward.steps[node] for node, _ in step.edges if node is not None]
+    return sums, terms
 
 
 def _number_added(history, call):

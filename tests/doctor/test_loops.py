@@ -214,3 +214,46 @@ def test_a_flag_of_a_parameter_that_autograd_does_not_know(flag):
         two_micro_batches(model, torch.optim.SGD(model.parameters(), lr=0.1))
     (found,) = alarms(w)
     assert (found.name, found.rule) == ("0.weight", "tensor-flag") and flag in found.sentence
+
+
+def adversarial(detach=(), used=""):
+    """A generator and a discriminator; which loss detaches what the generator made?"""
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(4, 4), nn.Linear(4, 1)
+    of_generator = torch.optim.Adam(generator.parameters(), 1e-2)
+    of_critic = torch.optim.Adam(critic.parameters(), 1e-2)
+    with watch() as w:
+        for i in range(20):
+            x = torch.randn(8, 4)
+            fake = generator(x)
+            judged = critic(fake.detach() if "critic" in detach else fake)
+            right = F.softplus(judged).mean() + F.softplus(-critic(2 * x)).mean()
+            if used != "together":
+                of_critic.zero_grad()
+                right.backward(retain_graph=True)
+                of_critic.step()
+                right = critic(fake.detach() if "generator" in detach else fake).square().mean()
+            if used != "sometimes" or i % 4 == 3:
+                critic.zero_grad()
+            of_generator.zero_grad()
+            (right + 100 * F.l1_loss(fake, 2 * x)).backward()
+            of_generator.step()
+            if used == "together" or (used == "sometimes" and i % 4 == 2):
+                of_critic.step()
+    return w
+
+
+def test_a_term_that_is_cut_off_from_what_its_loss_trains_is_told():
+    (found,) = [f for f in alarms(adversarial(["critic", "generator"])) if f.status == "wrong"]
+    assert (found.rule, found.name) == ("unused-term", "loss")
+    assert "critic.bias, critic.weight" in found.sentence and "detach" in found.where.source
+    assert "right + 100" not in found.where.source
+
+
+@pytest.mark.parametrize(
+    "detach, used",
+    [("critic", ""), (["critic", "generator"], "together"), ("generator", "sometimes")],
+)
+def test_a_term_that_reaches_its_optimizer_or_is_used_is_not(detach, used):
+    w = adversarial(detach, used)
+    assert not [f for f in alarms(w) if f.rule == "unused-term"]
