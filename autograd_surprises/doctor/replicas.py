@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping
 from weakref import ref
 
-import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
