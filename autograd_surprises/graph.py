@@ -114,10 +114,11 @@ def kind_of(name: str) -> str:
 def readable(kind: str) -> str:
     """The kind of a node as the operation is written in Python.
 
-    >>> readable("LinalgVectorNorm"), readable("LogSoftmax")
-    ('linalg_vector_norm', 'log_softmax')
+    >>> readable("LinalgVectorNorm"), readable("MaxPool2DWithIndices")
+    ('linalg_vector_norm', 'max_pool2d_with_indices')
     """
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.removeprefix("Native")).lower()
+    words = r"(?<=[a-z])(?=[A-Z])|(?<=\dD)(?=[A-Z])|(?<=\d)(?=Loss)"
+    return re.sub(words, "_", kind.removeprefix("Native")).lower()
 
 
 def autograd_graph(result: torch.Tensor) -> list[GraphNode]:

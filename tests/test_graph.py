@@ -1,9 +1,11 @@
 """The nodes behind a result, as data."""
 
+import re
+
 import pytest
 import torch
 
-from autograd_surprises.graph import autograd_graph, leaf_of, nodes, only_way, reachable
+from autograd_surprises.graph import autograd_graph, leaf_of, nodes, only_way, reachable, readable
 
 
 def residual(blocks):
@@ -68,3 +70,24 @@ def test_what_has_no_graph_is_refused():
         autograd_graph(1.0)
     with pytest.raises(ValueError, match="no grad_fn"):
         autograd_graph(torch.ones(2))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "max_pool2d_with_indices",
+        "avg_pool3d",
+        "nll_loss2d",
+        "smooth_l1_loss",
+        "log1p",
+        "atan2",
+        "reflection_pad1d",
+        "upsample_bicubic2d_aa",
+        "log_softmax",
+        "im2col",
+        "linalg_lu_factor_ex",
+    ],
+)
+def test_a_kind_of_node_is_spelled_as_in_python(name):
+    words = re.sub(r"(?<=\d)[a-z]", lambda letter: letter[0].upper(), name).split("_")
+    assert readable("".join(word[0].upper() + word[1:] for word in words)) == name

@@ -393,8 +393,11 @@ def _source(tensor):
 
 
 def _made_in_forward(exam, leaf):
-    """A recorded Parameter that no variable of the user holds."""
+    """A Parameter that was made in the forward of a module, and that no variable holds.
+
+    One that was made elsewhere, as copies for an inner loop are, may have its own optimizer.
+    """
     made = exam.history.made_at(leaf)
-    if made is None or not isinstance(leaf, nn.Parameter) or id(leaf) in exam.names:
+    if not (made and made.kind and isinstance(leaf, nn.Parameter)) or id(leaf) in exam.names:
         return None
     return MADE_IN_FORWARD.finding().about(exam.name(leaf), "not trained", (("made at", made),))

@@ -1,5 +1,7 @@
 """Loops that are wrong though each backward is right, and loops that only look like them."""
 
+import copy
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -257,3 +259,21 @@ def test_a_term_that_is_cut_off_from_what_its_loss_trains_is_told():
 def test_a_term_that_reaches_its_optimizer_or_is_used_is_not(detach, used):
     w = adversarial(detach, used)
     assert not [f for f in alarms(w) if f.rule == "unused-term"]
+
+
+def test_copies_for_an_inner_loop_are_no_parameters_made_in_forward():
+    """Meta-learning: the outer loss is that of copies, which their own optimizers have trained."""
+    model = net()
+    outer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with watch() as w:
+        for _ in range(4):
+            losses = []
+            for _ in range(3):
+                clone = copy.deepcopy(model)
+                inner = torch.optim.SGD(clone.parameters(), lr=0.1)
+                loss_of(clone).backward()
+                inner.step()
+                losses.append(loss_of(clone))
+            sum(losses).backward()
+            outer.step()
+    assert {f.rule for f in alarms(w)} == {"deepcopy"}
