@@ -32,7 +32,8 @@ class ClearedBatches:
         ] = {}  # in this step: the line of a backward(), of clearing
         self._again: set[Where] = set()  # lines that ran again after that
         self._seen: list[ref] = []  # whose gradients were cleared
-        self._gave: dict[int, int] = {}  # ids of weights: of the gradients that they got then
+        self._gave: dict[int, tuple[int, int]] = {}  # by id of a weight: its gradient, as given
+        self._clipped_as_given: bool | None = None  # None: not clipped since
         self._steps = 0
 
     def before_backward(self, where: Where | None) -> None:
@@ -44,7 +45,13 @@ class ClearedBatches:
     def after_backward(self) -> None:
         """It is done."""
         alive = [p for p in (known() for known in self._seen) if p is not None]
-        self._gave = {id(p): id(p.grad) for p in alive}
+        self._gave = {id(p): _state(p.grad) for p in alive}
+        self._clipped_as_given = None
+
+    def before_clipping(self, parameters: Sequence[torch.Tensor]) -> None:
+        """The gradients of these are about to be clipped, in place."""
+        if self._clipped_as_given is None:
+            self._clipped_as_given = self._are_as_given(parameters)
 
     def before_clearing(self, parameters: Sequence[torch.Tensor], where: Where | None) -> None:
         """The gradients of these, which are not 0, are about to be cleared."""
@@ -58,9 +65,9 @@ class ClearedBatches:
     def before_step(self, parameters: Sequence[torch.Tensor]) -> Finding | None:
         """The gradients of these are about to be used."""
         line, cleared = self._line, self._cleared.get(self._line)
-        as_given = all(
-            id(p.grad) == self._gave.get(id(p)) for p in parameters if p.grad is not None
-        )
+        as_given = self._clipped_as_given
+        if as_given is None:
+            as_given = self._are_as_given(parameters)
         self._steps = self._steps + 1 if line in self._again and as_given else 0
         if self._steps != STEPS:
             return None
@@ -71,3 +78,12 @@ class ClearedBatches:
         """It is done."""
         self._versions = {id(p): p._version for p in parameters}
         self._cleared, self._again = {}, set()
+
+    def _are_as_given(self, parameters):
+        """Does each hold what backward() gave to it, and nobody has written there?"""
+        held = [p for p in parameters if p.grad is not None]
+        return all(_state(p.grad) == self._gave.get(id(p)) for p in held)
+
+
+def _state(gradient):
+    return None if gradient is None else (id(gradient), gradient._version)

@@ -73,6 +73,7 @@ NO_STEP_HERE = (
 )
 ANOTHER = "the first with another optimizer"
 FEW = 3  # optimizers for which one loss is examined
+MANY = 10  # optimizers that begin later and are examined: each is kept, and takes its time
 
 
 class watch(Interception):  # noqa: N801  a context manager, written like no_grad
@@ -128,6 +129,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._reached: set[int] = set()  # ids of leaves whose gradients were examined
         self._reached_now: set[int] = set()  # in this step
         self._waiting: list[set[int]] = []  # ids of what optimizers hold, before their first step
+        self._later_ones = 0  # optimizers that were built, or made a step, later
         self._full: set[int] = set()  # steps that were examined in full
         self._by_sizes = 0  # others, of which the sizes of gradients and updates are known
         self._passing = False  # is this a step that must not be looked at?
@@ -285,14 +287,16 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         new = ids_of(parameters_of(optimizer))
         if self.step and self._reached and self._reached.isdisjoint(new) and self._is_mine(new):
             self._wait_for(new, WAIT)
-            self._record(True)  # its first step may be the next one
+            self._record(bool(self._recording or self._waiting))  # its first step may be the next
 
     def _is_mine(self, ids):
         return self.model is None or not ids_of(parameters_in(self.model)).isdisjoint(ids)
 
     def _wait_for(self, ids, steps):
-        self._waiting.append(ids)
-        self._patience = max(self._patience, self.step + steps)
+        self._later_ones += 1
+        if self._later_ones <= MANY:
+            self._waiting.append(ids)
+            self._patience = max(self._patience, self.step + steps)
 
     def before_backward(self, roots, weights, inputs, frame):
         self._count()
@@ -349,6 +353,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             self._end_of_step({})
 
     def before_clipping(self, parameters, frame):
+        if self._early:
+            self._batches.before_clipping(parameters)
         if self._clipped:
             return
         places = (("clipped at", where_from(frame)),)

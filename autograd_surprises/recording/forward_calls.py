@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import torch
 
+from autograd_surprises.recording.guest import runs_its_own_code
 from autograd_surprises.recording.lost_history import DECIDES, LEAVES_TORCH, LostHistory
 from autograd_surprises.recording.places import CodeLine, Where, place_of, where_from
 from autograd_surprises.several_processes import is_spread
@@ -103,6 +104,8 @@ def name_and_role(func) -> tuple[str, str]:
 def is_finite(tensor: torch.Tensor) -> bool:
     """Is it free of inf and NaN, as far as can be seen?"""
     if not tensor.is_floating_point() or tensor.is_sparse or is_spread(tensor):
+        return True
+    if runs_its_own_code(tensor):
         return True
     try:
         with torch._C.DisableTorchFunction():  # another recorder is not to see this

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from types import CodeType, FrameType, FunctionType
 
 import torch
@@ -19,7 +19,7 @@ _transform = torch._C._functorch.peek_interpreter_stack
 _is_profiled = torch.autograd._profiler_enabled
 
 
-def who_else(tensors: Iterable[torch.Tensor] = ()) -> str:
+def who_else(tensors: Sequence[torch.Tensor] = ()) -> str:
     """Who records, traces, fakes or counts what runs in this thread; "" if nobody does.
 
     tensors  that are about to be read: these may have no numbers
@@ -31,6 +31,8 @@ def who_else(tensors: Iterable[torch.Tensor] = ()) -> str:
         return "torch.compile or torch.export"
     if any(map(_has_no_numbers, tensors)):
         return NO_NUMBERS
+    if any(runs_its_own_code(tensor) and tensor.requires_grad for tensor in tensors):
+        return "a tensor subclass with its own __torch_dispatch__"
     if (_dispatch_modes() and not all(map(is_ours, modes()))) or _pre_dispatch_modes():
         return "a dispatch mode"
     if _tracing_state() is not None:
@@ -54,6 +56,17 @@ def _has_no_numbers(tensor):
     fake = getattr(sys.modules.get("torch._subclasses.fake_tensor"), "FakeTensor", ())
     with torch._C.DisableTorchFunction():  # a user's mode may count what is asked of a tensor
         return isinstance(tensor, fake) or tensor.is_meta
+
+
+def runs_its_own_code(tensor: torch.Tensor) -> bool:
+    """Would a class outside of torch see what the doctor computes with this tensor?
+
+    >>> runs_its_own_code(torch.ones(1))
+    False
+    """
+    kind = type(tensor)
+    own = kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
+    return own and not kind.__module__.startswith("torch.")
 
 
 class Active:

@@ -14,6 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map_only
 from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -243,6 +244,37 @@ def warned_in_a_loop():
             train(around=lambda step: (torch.tensor(torch.ones(1, requires_grad=True)), step()))
 
 
+class Logging(torch.Tensor):
+    """A wrapper without numbers of its own."""
+
+    seen: list[str] = []
+
+    @staticmethod
+    def __new__(cls, inner):
+        like = dict(dtype=inner.dtype, requires_grad=inner.requires_grad)
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, **like)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        cls.seen.append(str(func))
+        plain = tree_map_only(cls, lambda each: each.inner, (args, kwargs or {}))
+        return tree_map_only(torch.Tensor, cls, func(*plain[0], **plain[1]))
+
+
+def logged_by_a_subclass():
+    Logging.seen.clear()
+    w = nn.Parameter(Logging(torch.ones(4, 1)))
+    sgd = torch.optim.SGD([w], lr=0.1, foreach=False)
+    for _ in range(3):
+        sgd.zero_grad()
+        (Logging(torch.ones(2, 4)) @ w).square().mean().backward()
+        sgd.step()
+    return [*Logging.seen], w.inner.tolist()
+
+
 class Recomputing(torch.autograd.Function):
     """A checkpoint as users write it: its backward runs once, and writes into .grad."""
 
@@ -288,7 +320,7 @@ WORK = {
         functions_on_a_device, profiled, profiled_by_autograd, exported, exported_for_any_batch,
         made_by_make_fx, traced_by_jit, fx_traced, rehearsed_on_meta, rehearsed_with_fake_tensors,
         transforms, selective_checkpoints, compiled_loop, warned, warned_in_a_loop,
-        recomputed, hooks_that_warn,
+        recomputed, hooks_that_warn, logged_by_a_subclass,
     )
 }  # fmt: skip
 WORK |= {

@@ -1,6 +1,8 @@
 """Loops that are wrong though each backward is right, and loops that only look like them."""
 
 import copy
+import gc
+import weakref
 
 import pytest
 import torch
@@ -142,6 +144,20 @@ def gradients_of_each_sample(model, sgd):
         sgd.step()
 
 
+def gradients_of_each_sample_written_in_place(model, sgd):
+    for step in range(6):
+        each = []
+        for _ in range(3):
+            model.zero_grad()
+            loss_of(model).backward()
+            each.append([p.grad.clone() for p in model.parameters()])
+        for i, p in enumerate(model.parameters()):
+            p.grad.copy_(sum(gradients[i] for gradients in each) / 3)
+        if step % 2:
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        sgd.step()
+
+
 def two_micro_batches(model, sgd):
     for _ in range(6):
         sgd.zero_grad()
@@ -196,9 +212,10 @@ def frozen_from_the_start(model, sgd):
 
 
 GOOD = [
-    a_loss_that_is_only_measured, sharpness_aware, gradients_of_each_sample, two_micro_batches,
-    validated, a_part_in_eval_mode, in_eval_mode_for_two_steps,
-    replaced_and_added_to_the_optimizer, frozen_from_the_start,
+    a_loss_that_is_only_measured, sharpness_aware, gradients_of_each_sample,
+    gradients_of_each_sample_written_in_place, two_micro_batches, validated,
+    a_part_in_eval_mode, in_eval_mode_for_two_steps, replaced_and_added_to_the_optimizer,
+    frozen_from_the_start,
 ]  # fmt: skip
 
 
@@ -277,3 +294,20 @@ def test_copies_for_an_inner_loop_are_no_parameters_made_in_forward():
             sum(losses).backward()
             outer.step()
     assert {f.rule for f in alarms(w)} == {"deepcopy"}
+
+
+def test_of_many_models_the_first_are_examined_and_the_others_released():
+    seen = []
+    with watch() as w:
+        for _ in range(30):
+            model = net()
+            sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+            seen.append(weakref.ref(model[0].weight))
+            for _ in range(2):
+                sgd.zero_grad()
+                loss_of(model).backward()
+                sgd.step()
+    del model, sgd
+    gc.collect()
+    assert sum(each() is None for each in seen) > 15
+    assert w.healthy and w.summary.startswith("11 of 60 steps examined in full")
