@@ -23,8 +23,7 @@ def gradients_by_backward(
     >>> gradients_by_backward((x * 3).sum(), None)[id(x)], x.grad
     (tensor([3., 3.]), None)
     """
-    (alive,) = living(torch.Tensor)
-    leaves = [tensor for tensor in alive if tensor.is_leaf and tensor.requires_grad]
+    leaves = living_leaves()
     if any(getattr(leaf, "_post_accumulate_grad_hooks", None) for leaf in leaves):
         raise RuntimeError(f"{REFUSED}, and a hook of a parameter runs as soon as .grad is written")
     if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
@@ -43,6 +42,18 @@ def gradients_by_backward(
         for handle in handles:
             handle.remove()
     return found
+
+
+def living_leaves() -> list[torch.Tensor]:
+    """All leaves that exist and require a gradient.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> any(leaf is x for leaf in living_leaves())
+    True
+    """
+    (alive,) = living(torch.Tensor)
+    # Of a view that was changed in place, is_leaf may raise.
+    return [t for t in alive if t.requires_grad and not t._is_view() and t.is_leaf]
 
 
 REFUSED = "torch.utils.checkpoint is incompatible with .grad(): explain would have to call backward"

@@ -10,7 +10,7 @@ import torch
 from torch.autograd import grad as gradients  # as it was before a user wrapped it
 
 from autograd_surprises.backward.arrived_gradients import Arrived, arrived_at
-from autograd_surprises.backward.by_backward import gradients_by_backward
+from autograd_surprises.backward.by_backward import gradients_by_backward, living_leaves
 from autograd_surprises.backward.steps import (
     BackwardStep,
     GradientSize,
@@ -21,7 +21,6 @@ from autograd_surprises.backward.steps import (
 from autograd_surprises.graph import Edge, Node, reachable
 from autograd_surprises.operations import traits_of
 from autograd_surprises.recording.forward_values import numbers_in
-from autograd_surprises.recording.living import living
 
 # symptom: (is a size bad?, is a gradient of several parts bad if all of them are, or if any is?)
 SYMPTOMS = {
@@ -152,9 +151,7 @@ class Backward:
         keeps in its ctx, are put back. Nobody is warned.
         """
         own = [(s.node, dict(vars(s.node))) for s in self.steps.values() if s.is_users]
-        (alive,) = living(torch.Tensor) if own else ([],)  # it may call backward() by itself
-        # Of a view that was changed in place, is_leaf may raise.
-        leaves = [t for t in alive if t.requires_grad and not t._is_view() and t.is_leaf]
+        leaves = living_leaves() if own else []  # it may call backward() by itself
         kept = [(tensor, tensor.grad) for tensor in [*self.retained, *leaves]]
         for leaf in leaves:
             leaf.grad = None if leaf.grad is None else leaf.grad.clone()

@@ -85,7 +85,7 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recorder, frame) -> Repor
     weights = _weights(loss, grad_outputs)
     history = recorder if isinstance(recorder, History) else History(recorder)
     backward = Backward(loss.grad_fn) if loss.grad_fn is not None else None
-    harm = why_not_alone(backward.steps) if backward is not None else ""
+    harm = why_not_again(backward, history.recorder)
     if harm:
         raise ValueError(f"explain would need a backward of its own, but {harm}")
     asked = wrt is not None and not isinstance(wrt, (nn.Module, torch.optim.Optimizer))
@@ -111,6 +111,20 @@ def examine(loss, wrt, model, optimizer, grad_outputs, recorder, frame) -> Repor
     if backward is not None:
         backward.forget()
     return Report(description(loss), tuple(findings), exam.backward, history, names)
+
+
+PACKED = "hooks on saved tensors run, which may allow a single backward"
+
+
+def why_not_again(backward: Backward | None, recorder: Recorder) -> str:
+    """Why a backward of the doctor's own would do harm; "" if nothing is known.
+
+    >>> why_not_again(None, Recorder())
+    ''
+    """
+    if backward is None:
+        return ""
+    return PACKED if recorder.packed else why_not_alone(backward.steps)
 
 
 def _with_its_layer(found, history):

@@ -18,6 +18,7 @@ from autograd_surprises.doctor.diagnosis import (
     description,
     examine,
     expect_model_and_optimizer,
+    why_not_again,
 )
 from autograd_surprises.doctor.errors import finding_of_error
 from autograd_surprises.doctor.first_steps import EARLY, fingerprints
@@ -41,7 +42,7 @@ from autograd_surprises.recording.modules import parameters_in
 from autograd_surprises.recording.places import Where, where_from
 from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.recording.setup_lines import built_at
-from autograd_surprises.several_processes import alone, rank_and_size, why_not_alone
+from autograd_surprises.several_processes import alone, rank_and_size
 from autograd_surprises.show.findings import listed
 from autograd_surprises.symptoms.detached_terms import detached_terms
 from autograd_surprises.symptoms.finding import Finding
@@ -547,7 +548,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     def _examine(self, loss, weights, inputs, frame, finite):
         backward = Backward(loss.grad_fn) if loss.grad_fn is not None else None
         leaves = backward.leaves if backward is not None else []
-        harm = why_not_alone(backward.steps if backward is not None else ())
+        harm = why_not_again(backward, self._recorder)
         if harm:
             return self._only_sizes(harm)
         # Another leaf may be new in each forward: embeddings that require a gradient.
@@ -610,7 +611,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     def _look_for_what_is_missed(self, loss, weights, frame):
         """What this loss should reach, since the first step of its optimizer came to nothing."""
         backward = Backward(loss.grad_fn) if loss.grad_fn is not None else None
-        if backward is not None and why_not_alone(backward.steps):  # as _examine will say
+        if why_not_again(backward, self._recorder):  # as _examine will say
             return
         leaves = backward.leaves if backward is not None else []
         source = History(self._recorder) if self._recorder.ended else self._recorder

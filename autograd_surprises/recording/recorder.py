@@ -60,6 +60,7 @@ class Recorder(TorchFunctionMode):
     spoiled  the first calls that turned finite numbers into inf or NaN
     failed   states of the tensors passed to the last backward that raised
     ended    did it end because compiled code began?
+    packed   did hooks on saved tensors run that are not torch's? They may allow a single backward
     trouble  the first error of its own that it met, and that the user's code has not seen; or ""
 
     >>> with Recorder() as recorder:
@@ -70,7 +71,7 @@ class Recorder(TorchFunctionMode):
 
     def __init__(self, eager: bool = True):
         super().__init__()
-        self.eager, self.ended, self.trouble = eager, False, ""
+        self.eager, self.ended, self.packed, self.trouble = eager, False, False, ""
         self.calls: list[ForwardCall] = []
         self.hooks: list[tuple[int, Where | None]] = []
         self.spoiled: list[ForwardCall] = []
@@ -224,6 +225,7 @@ class Recorder(TorchFunctionMode):
         self.trouble = self.trouble or f"{type(error).__name__}: {error}"
 
     def _note_call(self, caller, name, role, args, kwargs, before, result):
+        self.packed = self.packed or _are_saved_tensors_packed()
         inputs = []
         for part in args:  # tensors_in((args, kwargs)) would make each call 15 % slower
             if isinstance(part, torch.Tensor):
@@ -379,6 +381,12 @@ class Recorder(TorchFunctionMode):
 
 def _can_carry_a_gradient(tensor):
     return tensor.is_floating_point() or tensor.is_complex()
+
+
+def _are_saved_tensors_packed():
+    hooks = torch._C._autograd._top_saved_tensors_default_hooks(True)
+    code = getattr(hooks and hooks[1], "__code__", None)
+    return bool(hooks) and (code is None or owner(code) != "torch")
 
 
 def _is_by_product(name, output, outputs):
