@@ -69,8 +69,8 @@ SECOND_BACKWARD = "second-backward"  # its other line is in the step before
 ORDER = ": it is watch(model, optimizer)"
 NO_STEP_SEEN = "no training step was seen: nothing called backward() of a tensor"
 NO_STEP_HERE = (
-    "no training step was seen: another thread called backward(), and only the one is watched "
-    "that began to watch; with watch(): in the function that trains there does it"
+    "no training step was seen: another thread called backward(), and watch() sees only the thread "
+    "that it was called in. Write `with watch():` inside the function that trains"
 )
 ANOTHER = "the first with another optimizer"
 FEW = 3  # optimizers for which one loss is examined

@@ -271,8 +271,9 @@ NAN_DATA = Rule(
     "nonfinite-data",
     "{name} holds inf or NaN in {bad} elements, which spread to what is computed with them. It "
     "requires no gradient: it is data, or was computed from data",
-    "torch.isfinite(x).all() of the data, and of what is computed from them, tells what made it: "
-    "samples to leave out, or a std of one element, 0/0, the log of 0",
+    "check torch.isfinite(x).all() of the data, and of each result computed from them. If the data "
+    "are finite, look for the std of one element, 0/0 or the log of 0; if not, leave out these "
+    "samples",
     "nan",
 )
 
