@@ -106,7 +106,6 @@ bench: ## time a slider move, backward, doctor and functions, beside others
 real: ## examine training steps and bugs of other libraries, and write docs/real_models.md
 	$(ENVIRONMENT) .venv-real real
 	PYTHONPATH=benchmarks:tests/doctor OMP_NUM_THREADS=1 .venv-real/bin/python -m real --write docs/real_models.md
-	PYTHONPATH=benchmarks:tests/doctor OMP_NUM_THREADS=1 .venv-real/bin/python -m real.in_trainers
 
 cards: ## make report cards of other libraries' functions, and write docs/report_cards.md
 	$(ENVIRONMENT) .venv-real real

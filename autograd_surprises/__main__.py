@@ -9,7 +9,7 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 
-from autograd_surprises import __version__, compare_runs, explained, upgrading
+from autograd_surprises import __version__, compare_runs, explained
 from autograd_surprises.doctor.step_reports import StepReport
 from autograd_surprises.doctor.watching import watch
 from autograd_surprises.ranks import file_of_rank, of_other_ranks
@@ -36,7 +36,6 @@ examples:
   python -m autograd_surprises --steps 1,100 --stop --html report.html -m package.train
   python -m autograd_surprises card package.module:function --shape 4,3
   python -m autograd_surprises compare --compiled train.py
-  python -m autograd_surprises upgrade --from 2.13 --to 2.15 train.py
   python -m autograd_surprises explain "element 0 of tensors does not require grad"
   python -m autograd_surprises explain zero-factor/number
 """
@@ -136,8 +135,6 @@ def main(words: list[str]) -> int | str | None:
         return compare_runs.main(words[1:])
     if words[:1] == ["explain"]:
         return explained.main(words[1:])
-    if words[:1] == ["upgrade"]:
-        return upgrading.main(words[1:])
     parser = arguments()
     options = parser.parse_args(words)
     run, target = chosen_script(parser, options)

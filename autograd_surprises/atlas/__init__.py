@@ -13,4 +13,3 @@ from autograd_surprises.atlas.measuring import measure
 from autograd_surprises.atlas.probe import Probe
 from autograd_surprises.atlas.record import Atlas, versions
 from autograd_surprises.atlas.search import atlas_table, select
-from autograd_surprises.atlas.upgrade import UpgradeReport, upgrade_report
