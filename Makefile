@@ -13,7 +13,7 @@ ENVIRONMENT := @sh tools/environment.sh
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help lab test test-all test-processor lint unit nb browser test-colab notebooks site student score publish-as atlas bench real cards clean
+.PHONY: help lab test test-all test-processor lint unit nb browser test-colab notebooks site student score atlas bench real cards clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -23,7 +23,6 @@ lab: ## install what is missing, then open JupyterLab on the first notebook
 	@folder=$$($(RUN) -m jupyter_core --runtime-dir) && mkdir -p "$$folder" 2>/dev/null && test -w "$$folder" || \
 		{ echo "Jupyter cannot write to $$folder: name a folder with make lab JUPYTER_DATA_DIR=FOLDER" >&2; exit 1; }
 	$(RUN) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/$(FIRST) \
-		--ServerApp.contents_manager_class=tools.lab_files.Notebooks \
 		--LabApp.extra_labextensions_path=tools/lab_extensions \
 		--LabApp.app_settings_dir=tools/lab_settings \
 		$(if $(filter 0,$(shell id -u)),--allow-root) $(if $(PORT),--port=$(PORT)) $(ARGS)
@@ -66,7 +65,7 @@ test-colab: ## test the notebooks with the versions that Google Colab has
 
 notebooks: ## run every notebook, and store its outputs and its text for the search
 	$(ENVIRONMENT) $(VENV) test
-	$(RUN) tools/notebooks.py
+	$(RUN) -m tools.notebooks
 	$(RUN) -m tools.lesson_texts
 
 site: ## build site/: every notebook as a page that needs no kernel and no network
@@ -80,13 +79,6 @@ student: ## write student/: the notebooks without solutions and outputs, for a c
 score: ## run returned sheets (FILES=a folder or files), and write scores.csv
 	$(ENVIRONMENT) $(VENV)
 	$(RUN) -m tools.classroom score $(ARGS) $(FILES)
-
-publish-as: ## write the GitHub address OWNER/REPO wherever it is needed
-	$(ENVIRONMENT) $(VENV)
-	$(RUN) -m tools.publish $(filter-out $@,$(MAKECMDGOALS))
-ifeq ($(firstword $(MAKECMDGOALS)),publish-as)
-.DEFAULT: ; @: # the address that follows is not a target
-endif
 
 atlas: ## measure the default gradients of torch (TORCH=2.8.0: of that one), and write ATLAS.md
 	$(ENVIRONMENT) $(VENV)

@@ -7,7 +7,7 @@ PACKAGE = "autograd-surprises"
 
 
 def more_about(id: str) -> str:
-    """The address of its page, or, before `make publish-as`, the command that says the same.
+    """The address of its page, or, before it is published, the command that says the same.
 
     >>> more_about("hook/zero").split()[-1].removesuffix(".html").endswith("hook/zero")
     True
@@ -16,7 +16,7 @@ def more_about(id: str) -> str:
 
 
 def page_about(id: str) -> str:
-    """The address of its page, or "" before `make publish-as`.
+    """The address of its page, or "" before it is published.
 
     >>> page_about("hook/zero").endswith(("m/hook/zero.html", ""))
     True
@@ -27,7 +27,7 @@ def page_about(id: str) -> str:
 
 @cache
 def published_pages() -> str:
-    """The address of the site, which publish-as writes into pyproject.toml; "" if it has none.
+    """The address of the site, if [project.urls] of pyproject.toml had a Repository; else "".
 
     >>> published_pages().endswith(("/", ""))
     True
@@ -37,4 +37,14 @@ def published_pages() -> str:
     except PackageNotFoundError:  # a folder on the path, without an installation
         return ""
     found = dict(link.split(", ", 1) for link in links)
-    return found.get("Documentation", "")
+    return site(found["Repository"]) if "Repository" in found else ""
+
+
+def site(repository: str) -> str:
+    """Where GitHub Pages has the site of a repository.
+
+    >>> site("https://github.com/Owner/repo")
+    'https://owner.github.io/repo/'
+    """
+    owner, name = repository.rstrip("/").split("/")[-2:]
+    return f"https://{owner.lower()}.github.io/{name}/"

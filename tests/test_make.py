@@ -46,7 +46,6 @@ BUILD = ["-m venv .venv", f"{INSTALL}[lab]"]
 FIRST = "/lab/tree/notebooks/00_start_here.ipynb"
 LAB = (
     f"-m jupyterlab --ServerApp.root_dir=. --LabApp.default_url={FIRST}"
-    " --ServerApp.contents_manager_class=tools.lab_files.Notebooks"
     " --LabApp.extra_labextensions_path=tools/lab_extensions"
     " --LabApp.app_settings_dir=tools/lab_settings"
 )
@@ -469,13 +468,6 @@ def test_the_notebooks_run_with_colabs_versions(checkout, torch):
     kept = [line for line in daily if line.partition("==")[0] not in fixed]
     assert used == [*kept, *colab, *(choice.replace("TORCH=", "torch==") for choice in torch)]
     assert checkout.make("test-colab", *torch)[1] == asked[2:], "installed once"
-
-
-def test_publish_as_takes_an_address(checkout):
-    checkout.python()
-    done, asked = checkout.make("publish-as", "Owner/repo.name")
-    assert (done.returncode, asked) == (0, [*BUILD, "-m tools.publish Owner/repo.name"])
-    assert checkout.make("no-such-target")[0].returncode != 0
 
 
 def test_clean_leaves_only_the_source(checkout):

@@ -11,9 +11,7 @@ from autograd_surprises.__main__ import main
 from autograd_surprises.doctor.step_reports import StepReport
 from autograd_surprises.report_files import as_data, more_lines, said_by_rank, write_html
 from autograd_surprises.symptoms.all_rules import all_rules
-from autograd_surprises.toml_data import tomllib
-from tools import publish
-from tools.notebooks import ROOT
+from tools.address import links
 
 PAGES = "https://owner.github.io/repo/"
 
@@ -79,11 +77,13 @@ def test_explain_names_the_page_of_an_id(id, published, capsys):
     assert "\n\n" not in said, "something else was found, too"
 
 
-def test_the_address_comes_from_what_publish_as_has_written(monkeypatch):
-    project = ROOT / "pyproject.toml"
-    links = tomllib.loads(publish.project(project.read_text(encoding="utf-8"), "Owner/repo"))
-    written = [f"{name}, {link}" for name, link in links["project"]["urls"].items()]
+def test_the_address_comes_from_the_one_place_that_has_it(monkeypatch):
+    home = "https://github.com/Owner/repo"
+    written = ["Changelog, https://example.org/", f"Repository, {home}"]
     monkeypatch.setattr(
         more, "metadata", lambda package: SimpleNamespace(get_all=lambda _: written)
     )
     assert more.published_pages.__wrapped__() == PAGES
+    found = links(f'[project.urls]\nRepository = "{home}"\n')
+    assert found["site"] == PAGES and "Owner/repo/" in found["colab"] and found["home"] == home
+    assert links("[project]\n") == {}

@@ -1,6 +1,6 @@
 """Run the notebooks and store them in the one form that we commit.
 
-    python tools/notebooks.py [NOTEBOOK ...]     without arguments: all of notebooks/
+    python -m tools.notebooks [NOTEBOOK ...]     without arguments: all of notebooks/
 
 Running it a second time changes nothing. tests/test_notebook_rules.py enforces the form.
 """
@@ -18,6 +18,8 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, DeadKernelError
+
+from tools.address import links
 
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS_PER_CELL = 1200  # the same that nbval gets
@@ -157,6 +159,22 @@ def seal(outputs):
     return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()[:16]
 
 
+def install_source(archive=None):
+    """A cell that does nothing if the packages are there, and else installs them or says how to."""
+    missing = """# @title Install
+from importlib.util import find_spec
+
+if not find_spec("autograd_surprises"):
+"""
+    if archive:
+        return f'{missing}    %pip install --quiet "autograd-surprises[notebooks] @ {archive}"'
+    return (
+        f"{missing}    remedy = 'run `make lab` in the folder of the project, "
+        'or `%pip install "FOLDER[notebooks]"`\'\n'
+        '    raise ModuleNotFoundError(f"Autograd Surprises is missing in this Jupyter: {remedy}")'
+    )
+
+
 def normalise(notebook):
     """Bring a notebook into the stored form, in place, and return it."""
     notebook.nbformat, notebook.nbformat_minor = 4, 5
@@ -164,6 +182,8 @@ def normalise(notebook):
     notebook.cells = [c for c in notebook.cells if c.cell_type != "code" or c.source.strip()]
     name_cells(notebook.cells)
     for cell in notebook.cells:
+        if cell.id == INSTALL:
+            cell.source = install_source(links().get("archive"))
         kept = {"tags": cell.metadata.get("tags")}
         kept["jupyter"] = {
             part: True for part in (SOURCE_HIDDEN, OUTPUTS_HIDDEN) if is_folded(cell, part)

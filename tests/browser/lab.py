@@ -128,7 +128,6 @@ def running_lab(home: Path, notebooks: Path | None = None) -> Iterator[Lab]:
         f"--ServerApp.root_dir={folder}",
         "--ServerApp.terminals_enabled=False",
         # As `make lab` does.
-        "--ServerApp.contents_manager_class=tools.lab_files.Notebooks",
         f"--LabApp.extra_labextensions_path={ROOT / 'tools' / 'lab_extensions'}",
         f"--LabApp.app_settings_dir={ROOT / 'tools' / 'lab_settings'}",
         "--LabApp.expose_app_in_browser=True",  # window.jupyterapp, as JupyterLab's own tests use

@@ -15,8 +15,8 @@ import matplotlib
 import torch
 
 from autograd_surprises.show import live_picture
+from tools.address import links
 from tools.notebooks import ROOT
-from tools.publish import address, site
 from tools.website.atlas_pages import atlas_pages, numbers
 from tools.website.entry_pages import entry_pages, missing_page, redirections
 from tools.website.links import page_files
@@ -82,7 +82,7 @@ def build(target: Path, frozen: dict[Path, dict]) -> list[Page]:
     notebooks = [page for path, page in made.items() if path.suffix == ".ipynb"]
     others = [*entry_pages(), *atlas_pages(), missing_page()]
     pages = [front_page(notebooks), *made.values(), *others]
-    published = site(address()) if address() else ""
+    published = links().get("site", "")
     for page in pages:
         place = notebooks.index(page) if page in notebooks else None
         before = notebooks[place - 1] if place else None

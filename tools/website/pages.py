@@ -13,8 +13,8 @@ from bs4 import BeautifulSoup
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from nbconvert.filters import markdown2html
 
+from tools.address import links
 from tools.notebooks import INSTALL, ROOT
-from tools.publish import address, links_to
 from tools.website.cells import cell_html, name_of_question, picture_html
 from tools.website.links import FRONT, GET_A_KERNEL, page_url
 
@@ -116,7 +116,7 @@ def front_page(notebooks: list[Page]) -> Page:
         first=first,
         slider=picture_html(name, picture),
         table=str(soup),
-        published=links_to(address()),
+        published=links(),
     )
     sections = sections_of(BeautifulSoup(body, "html.parser"))
     return Page(FRONT, "Autograd Surprises", body, sections, {name: picture})
