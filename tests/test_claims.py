@@ -339,6 +339,14 @@ def test_lbfgs_goes_on_moving_what_it_has_moved(trained_for, moves):
     assert torch.equal(frozen, before) != moves
 
 
+@pytest.mark.parametrize(("kept", "moves"), [(torch.zeros(1), True), (None, False)])
+def test_a_new_optimizer_may_move_a_frozen_weight(kept, moves):
+    frozen = torch.ones(1)
+    frozen.grad = kept
+    torch.optim.AdamW([frozen], lr=0.1).step()
+    assert (frozen.item() != 1) == moves
+
+
 # ---- notebook 19: hooks
 
 
