@@ -690,3 +690,22 @@ def test_short_integers_are_no_indices():
     for index in (torch.tensor([1], dtype=torch.int8), torch.tensor([1], dtype=torch.int16)):
         with pytest.raises(IndexError, match="must be long, int, byte or bool"):
             table[index]
+
+
+def test_the_derivative_of_det_at_and_near_a_singular_matrix():
+    """The true one is the adjugate, which has a 1 here."""
+    for pivot, gradient in ((0.0, 0), (1e-40, math.inf)):
+        x = torch.diag(torch.tensor([1.0, pivot])).requires_grad_()
+        torch.linalg.det(x).backward()
+        assert x.grad[1, 1] == gradient
+
+
+def test_the_distance_of_two_equal_points_has_the_gradient_0_in_cdist():
+    x = torch.ones(1, 3, requires_grad=True)
+    torch.cdist(x, x.detach()).sum().backward()
+    assert not x.grad.any()
+
+
+def test_a_power_of_a_negative_base_is_real_for_whole_exponents():
+    base = torch.tensor(-2.0)
+    assert base**3 == -8 and base**-1 == -0.5 and (base**0.5).isnan()
