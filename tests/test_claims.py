@@ -204,6 +204,23 @@ def test_once_differentiable_is_silent_only_beside_another_path():
         slope.backward()
 
 
+def test_numpy_without_detach_does_not_pass_unseen_in_a_second_derivative():
+    class Square(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**2
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return torch.from_numpy(2 * ctx.saved_tensors[0].numpy() * gradient.numpy())
+
+    x = torch.ones(1, requires_grad=True)
+    assert torch.autograd.grad(Square.apply(x), x)[0] == 2
+    with pytest.raises(RuntimeError, match="numpy"):
+        torch.autograd.grad(Square.apply(x), x, create_graph=True)
+
+
 def test_ddp_does_not_divide_the_batch():
     from torch.testing._internal.distributed.fake_pg import FakeStore
 
