@@ -72,8 +72,8 @@ DIVERGED = Rule(
 
 DIVERGED_BESIDE_WRAPPER = Rule(
     "diverged/beside-the-wrapper",
-    APART,
-    "DistributedDataParallel averages what backward() computes through the output of the wrapper: "
+    f"{APART}, though DistributedDataParallel is in use",
+    "it averages what backward() computes through the output of the wrapper: "
     "call the wrapper and not its .module, use backward() and not torch.autograd.grad, and leave "
     "no_sync() for the last batch of a step",
 )
