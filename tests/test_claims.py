@@ -217,6 +217,7 @@ def test_forward_mode_of_an_operator_is_silent_in_torch_func_only():
 
 
 @USES_JIT
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
 def test_forward_mode_can_be_registered_for_an_operator():
     with _scoped_library("claims", "DEF") as library:
         library.define("square(Tensor x) -> Tensor")
