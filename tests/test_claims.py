@@ -466,6 +466,7 @@ def test_forward_mode_of_an_operator_is_silent_unless_the_input_requires_a_gradi
 
 
 @USES_JIT
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
 def test_forward_mode_can_be_registered_for_an_operator():
     with _scoped_library("claims", "DEF") as library:
         library.define("square(Tensor x) -> Tensor")

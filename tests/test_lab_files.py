@@ -5,7 +5,7 @@ import copy
 
 import nbformat
 import pytest
-from nbformat.sign import NotebookNotary
+from nbformat.sign import MemorySignatureStore, NotebookNotary
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from repository import changed, commit_all, git
 from traitlets.config import Configurable
@@ -43,7 +43,7 @@ class Reader:
 
     def __init__(self, root):
         self.folder, self.file, self.server = root, root / NAME, Server()
-        notary = NotebookNotary(db_file=":memory:", secret=b"secret")
+        notary = NotebookNotary(store_factory=MemorySignatureStore, secret=b"secret")
         self.files = Notebooks(parent=self.server, root_dir=str(root), notary=notary)
 
     def start_kernel(self):

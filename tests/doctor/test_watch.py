@@ -677,7 +677,7 @@ CALLS = {
     "keyword": lambda x: torch.autograd.backward(tensors=[(x * 2).sum()]),
     "generator": lambda x: torch.autograd.backward(loss for loss in [(x * 2).sum()]),
     "named generator": lambda x: torch.autograd.backward(tensors=(y.sum() for y in [x * 2])),
-    "edge": lambda x: torch.autograd.backward(edge(x), torch.tensor(1.0)),
+    "edge": lambda x: torch.autograd.backward([edge(x)], [torch.tensor(1.0)]),
     "positional": lambda x: (x * 2).sum().backward(None, True, False, [x]),
     "one input": lambda x: (x * 2).sum().backward(inputs=x),
     "weights": lambda x: torch.autograd.backward([x * 2], [torch.ones(2)]),
