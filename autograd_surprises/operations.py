@@ -188,7 +188,8 @@ TABLE = {
     "Pow": Traits(
         stationary_at_0=True,
         overflows=True,
-        edge="an exponent below 1 is infinitely steep at 0, and a negative base has no real power",
+        edge="an exponent below 1 is infinitely steep at 0, and a power of a negative base is real "
+        "for whole exponents only",
     ),
     "Sqrt": Traits(edge="sqrt has the derivative 1/(2·sqrt(x)), infinite at 0"),
     "Rsqrt": Traits(edge="rsqrt is infinite at 0"),
@@ -214,17 +215,14 @@ TABLE = {
     "LinalgVectorNorm Norm": Traits(
         edge="a norm has no derivative at the zero vector", stationary_at_0=True, grows=True
     ),
-    "Cdist": Traits(
-        edge="the distance of two equal points is sqrt(0), with an infinite derivative",
-        stationary=True,
-        grows=True,
-    ),
+    "Cdist": Traits(stationary=True, grows=True),
     "LinalgSvd": Traits(edge="singular values that are equal or 0 divide by 0"),
     "LinalgEigh": Traits(edge="eigenvalues that are equal divide by 0"),
     "LinalgInvEx": Traits(edge="a singular matrix has no inverse"),
     "LinalgSlogdet": Traits(edge="log|det| has an infinite derivative at a singular matrix"),
     "LinalgDet": Traits(
-        edge="the derivative of det uses the inverse, which is infinite at a singular matrix"
+        edge="torch computes the derivative of det with the inverse, which is infinite near a "
+        "singular matrix"
     ),
     "SpecialEntr": Traits(edge="entr has the derivative -log(x) - 1, infinite at 0"),
     "Xlogy": Traits(edge="xlogy(x, y) has the derivative log(y), infinite at y = 0"),

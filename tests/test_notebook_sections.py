@@ -42,11 +42,13 @@ def inner_names(code):
 def borrowed(setup, sources):
     """The names that a section uses and neither it nor the setup cell makes, or a syntax error."""
     known, later = set(KNOWN), []
-    for source in (setup, *sources):
-        try:
-            code = compile(source, "cell", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-        except SyntaxError as error:
-            return [f"SyntaxError: {error}"]
+    try:
+        statements = [each for source in (setup, *sources) for each in ast.parse(source).body]
+    except SyntaxError as error:
+        return [f"SyntaxError: {error}"]
+    for statement in statements:  # one by one, as instructions of an `except` come last
+        module = ast.Module([statement], [])
+        code = compile(module, "cell", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         used, made = names(code)
         if missing := sorted(set(used) - known):
             return missing

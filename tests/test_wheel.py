@@ -91,7 +91,7 @@ def sdist(tmp_path_factory):
     left = shutil.ignore_patterns(".*", "build", "__pycache__", "*.egg-info")
     build("sdist", shutil.copytree(ROOT, folder / "source", ignore=left), folder)
     (file,) = folder.glob("*.tar.gz")
-    shutil.unpack_archive(file, folder / "unpacked")
+    shutil.unpack_archive(file, folder / "unpacked", filter="data")
     (unpacked,) = (folder / "unpacked").iterdir()
     return unpacked
 

@@ -31,17 +31,19 @@ def fingerprints(tensors: Sequence[torch.Tensor]) -> list[int | None]:
     False
     """
     factors: dict[torch.device, torch.Tensor] = {}
-    return [_fingerprint(tensor, factors) for tensor in tensors]
+    # No longer than needed: a small tensor is not to start threads, which hang in a forked process.
+    length = min(BLOCK, max((2 * tensor.numel() for tensor in tensors), default=0))
+    return [_fingerprint(tensor, factors, length) for tensor in tensors]
 
 
-def _fingerprint(tensor, factors):
+def _fingerprint(tensor, factors, length):
     tensor = own_part(tensor.detach())
     # The numbers of a subclass are elsewhere, perhaps in other processes.
     if tensor.is_meta or type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
         return None
     if tensor.device not in factors:
         own = torch.Generator("cpu").manual_seed(0)
-        made = torch.randint(-(2**63), 2**63 - 1, (BLOCK,), generator=own, device="cpu") | 1
+        made = torch.randint(-(2**63), 2**63 - 1, (length,), generator=own, device="cpu") | 1
         factors[tensor.device] = made.to(tensor.device)
     with suppress(RuntimeError):  # a layout without a storage, or without a view of its bits
         if tensor.untyped_storage().nbytes() == 0 < tensor.numel():  # freed, as FSDP does

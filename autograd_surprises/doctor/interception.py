@@ -10,7 +10,6 @@ from contextlib import ExitStack, suppress
 from types import FrameType
 
 import torch
-from torch.autograd.graph import GradientEdge
 from torch.optim.optimizer import (
     Optimizer,
     register_optimizer_step_post_hook,
@@ -156,7 +155,7 @@ def _watched(original, active):
         except TypeError:  # which torch is to tell
             return original(*args, **kwargs)
         roots = given.get(first, ())
-        if isinstance(roots, (torch.Tensor, GradientEdge)):
+        if isinstance(roots, torch.Tensor):
             roots = (roots,)
         elif isinstance(roots, Iterator):  # it can be read only once
             roots = tuple(roots)

@@ -17,7 +17,7 @@ from autograd_surprises.recording.living import living
 from autograd_surprises.several_processes import is_spread
 from autograd_surprises.show.findings import listed
 from autograd_surprises.symptoms.finding import Finding
-from autograd_surprises.symptoms.loops import DIVERGED, Apart
+from autograd_surprises.symptoms.loops import DIVERGED, DIVERGED_BESIDE_WRAPPER, Apart
 
 _count = itertools.count()  # of those that began to compare, the same in each process
 
@@ -70,7 +70,8 @@ class Replicas:
                 pairs = zip(held, last, there[1], strict=True)
                 apart = [names.get(id(p), "a parameter") for p, mine, its in pairs if mine != its]
                 (wrapped,) = living(DistributedDataParallel)
-                found = DIVERGED[bool(wrapped)].finding(Apart(other))
+                rule = DIVERGED_BESIDE_WRAPPER if wrapped else DIVERGED
+                found = rule.finding(Apart(other))
                 return found.about(listed(apart, most=3), "wrong")
         return None
 

@@ -78,8 +78,8 @@ DETACHED = Rulebook(DetachedRule)
 
 REENTRANT_CHECKPOINT = DETACHED.add(
     "reentrant-checkpoint/no-input",
-    "checkpoint(..., use_reentrant=True) records nothing unless one of its inputs requires a "
-    "gradient, and none does: the parameters inside do not count",
+    "checkpoint(..., use_reentrant=True) records nothing unless one of its inputs is a tensor that "
+    "requires a gradient, and none is: the parameters inside do not count",
     "checkpoint(..., use_reentrant=False); or let its input require a gradient: x.requires_grad_()",
     "checkpoint.frozen",
     when=lambda lost: lost.inside == "CheckpointFunction",
@@ -212,8 +212,9 @@ DETACHED.add(
 DETACHED.add(
     "constant-gradient",
     "this gradient has no history, despite create_graph=True. Either the function is linear there, "
-    "or a Function on the path is once_differentiable or keeps tensors outside ctx",
-    "write the backward of that Function in differentiable operations, with save_for_backward",
+    "or the backward of a Function on the path is once_differentiable, leaves autograd, or uses "
+    "what forward computed",
+    "write the backward of that Function in differentiable operations of its saved inputs",
     "second.function",
     when=lambda lost: lost.call == "grad" and lost.create_graph,
 )

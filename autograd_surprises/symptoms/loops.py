@@ -53,7 +53,7 @@ NEW_AND_NOT_HELD = Rule(
 class Apart(NamedTuple):
     """Another process, of which the weights were the same, and are not any more.
 
-    >>> DIVERGED[True].finding(Apart(1)).cause
+    >>> DIVERGED.finding(Apart(1)).cause
     'diverged'
     """
 
@@ -64,17 +64,16 @@ APART = (
     "rank 0 and rank {rank} had the same weights before step 1, and have different ones after "
     "step 2: their gradients are not averaged"
 )
-DIVERGED = {  # is DistributedDataParallel in use?
-    False: Rule(
-        "diverged/alone",
-        APART,
-        "wrap the model in DistributedDataParallel, unless different weights are intended",
-    ),
-    True: Rule(
-        "diverged/beside-the-wrapper",
-        APART,
-        "DistributedDataParallel averages what backward() computes through the output of the "
-        "wrapper: call the wrapper and not its .module, use backward() and not "
-        "torch.autograd.grad, and leave no_sync() for the last batch of a step",
-    ),
-}
+DIVERGED = Rule(
+    "diverged/alone",
+    APART,
+    "wrap the model in DistributedDataParallel, unless different weights are intended",
+)
+
+DIVERGED_BESIDE_WRAPPER = Rule(
+    "diverged/beside-the-wrapper",
+    f"{APART}, though DistributedDataParallel is in use",
+    "it averages what backward() computes through the output of the wrapper: "
+    "call the wrapper and not its .module, use backward() and not torch.autograd.grad, and leave "
+    "no_sync() for the last batch of a step",
+)

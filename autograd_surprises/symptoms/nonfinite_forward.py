@@ -174,7 +174,7 @@ FORWARD.add(
     "infinite-derivative/forward",
     "{operation} returned inf or NaN in the forward pass: its input is at or beyond the edge of "
     "its domain",
-    "keep the input inside: x.clamp_min(1e-8) before a log; for the logarithm of a softmax, "
+    "keep the input inside: x.clamp_min(1e-7) before a log; for the logarithm of a softmax, "
     "log_softmax",
     "nan.entropy",
     on={"edge": lambda origin: not traits_of(origin.kind).grows and origin.kind != "Pow"},

@@ -363,7 +363,7 @@ def _normalises_two_values(step: BackwardStep) -> bool:
 
 TWO_VALUES = ZERO.add(
     "normalised/two-values",
-    "{operation} normalises over only two values, and turns any two into -1 and 1",
+    "{operation} normalises over only two values, and turns two that clearly differ into -1 and 1",
     "a larger batch, or normalisation over more values",
     on={"normalises": _normalises_two_values},
 )

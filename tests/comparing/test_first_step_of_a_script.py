@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from autograd_surprises.__main__ import main
+from autograd_surprises.comparing import first_backward
 from autograd_surprises.comparing.compiled_model import CompiledRun
 from autograd_surprises.comparing.recorded_run import RecordedRun
 from autograd_surprises.comparing.run_files import compare_runs, read_run
@@ -83,6 +84,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", [*sys.argv])
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     torch.compiler.reset()
+    vars(first_backward).pop("__import___main__", None)  # torch 2.6 keeps the last test's script
     with torch.random.fork_rng():
         yield tmp_path
     torch.compiler.reset()

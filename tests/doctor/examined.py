@@ -17,7 +17,6 @@ SYMPTOMS = {
     "partial": lambda grad: grad.any() and not grad.all(),
     "tiny": lambda grad: 0 < grad.abs().max() < 1e-20,
     "nan": lambda grad: grad.isnan().any(),
-    "inf": lambda grad: grad.isinf().any() and not grad.isnan().any(),
 }
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import fields
+from inspect import getdoc
 
 import pytest
 import torch
@@ -36,7 +37,7 @@ def test_no_kind_has_two_rows_and_no_two_rows_are_the_same():
 
 def test_each_trait_is_documented_and_some_kind_has_it():
     for field in fields(Traits):
-        assert f"\n    {field.name} " in Traits.__doc__
+        assert f"\n{field.name} " in getdoc(Traits)
         assert any(getattr(traits, field.name) != field.default for traits in KINDS.values())
 
 

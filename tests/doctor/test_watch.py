@@ -4,6 +4,7 @@ import gc
 import multiprocessing
 import random
 import re
+import signal
 import sys
 import threading
 from contextlib import nullcontext
@@ -526,6 +527,33 @@ def test_a_forked_child_is_not_watched():
         child.join()
 
 
+def in_a_child_that_may_start_no_threads(queue):
+    signal.alarm(60)  # else it would wait for ever
+    model = nn.Linear(2, 1)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    with watch() as w:
+        model(torch.ones(2)).sum().backward()
+        sgd.step()
+    queue.put(len(w.reports))
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+def test_a_small_model_can_be_watched_in_a_forked_child():
+    """OpenMP of GNU hangs in a child if it starts threads there, after its parent has had some."""
+    threads = torch.get_num_threads()
+    context = multiprocessing.get_context("fork")
+    try:
+        torch.set_num_threads(4)
+        torch.ones(2**22).exp()
+        queue = context.SimpleQueue()
+        child = context.Process(target=in_a_child_that_may_start_no_threads, args=(queue,))
+        child.start()
+        child.join()
+    finally:
+        torch.set_num_threads(threads)
+    assert child.exitcode == 0 and queue.get() > 0
+
+
 def test_what_cannot_be_examined_is_said_and_ends_nothing(monkeypatch):
     def broken(*args):
         raise KeyError("here")
@@ -649,7 +677,7 @@ CALLS = {
     "keyword": lambda x: torch.autograd.backward(tensors=[(x * 2).sum()]),
     "generator": lambda x: torch.autograd.backward(loss for loss in [(x * 2).sum()]),
     "named generator": lambda x: torch.autograd.backward(tensors=(y.sum() for y in [x * 2])),
-    "edge": lambda x: torch.autograd.backward(edge(x), torch.tensor(1.0)),
+    "edge": lambda x: torch.autograd.backward([edge(x)], [torch.tensor(1.0)]),
     "positional": lambda x: (x * 2).sum().backward(None, True, False, [x]),
     "one input": lambda x: (x * 2).sum().backward(inputs=x),
     "weights": lambda x: torch.autograd.backward([x * 2], [torch.ones(2)]),
