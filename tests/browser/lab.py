@@ -329,7 +329,7 @@ ANY, EXPLORER, QUESTION, WIDGET = (
     re.compile(""),
     re.compile(r"\bexplore(_backward)?\("),
     re.compile(r"\bpredict\("),
-    re.compile(r"\b(explore|explore_backward|Playground|Laboratory|AtlasBrowser|Quiz)\("),
+    re.compile(r"\b(explore|explore_backward|Laboratory|AtlasBrowser)\("),
 )
 
 
