@@ -18,7 +18,7 @@ from tools.website.links import GET_A_KERNEL
 
 # What only a kernel can do: '<span class="kernel">Run the next cell.</span>' in a Markdown cell.
 FOR_A_KERNEL = re.compile(r' ?<span class="kernel">.*?</span>', re.DOTALL)
-WIDGETS = re.compile(r"\b(AtlasBrowser|Laboratory)\(")  # shown here as a picture
+WIDGETS = re.compile(r"\b(AtlasBrowser)\(")  # shown here as a picture
 WITH_A_KERNEL = f'<a href="{GET_A_KERNEL}">open this notebook with a kernel</a>'
 highlight = Highlight2HTML(pygments_lexer="python")
 
