@@ -1,7 +1,7 @@
 """One short turn of each benchmark. Nothing is said about speed: `make bench` has the real run.
 
 Libraries that are not installed here are left out by name. What explorer.py measures in a browser
-is tried in tests/browser. classroom.py needs a JupyterHub.
+is tried in tests/browser.
 """
 
 import itertools
@@ -37,7 +37,7 @@ def check_tables(said):
 
 def test_no_benchmark_is_forgotten():
     scripts = {path.stem for path in BENCHMARKS.glob("*.py") if "__main__" in path.read_text()}
-    assert scripts == SHORT.keys() | {"steps", "explorer", "classroom", "website"}
+    assert scripts == SHORT.keys() | {"steps", "explorer", "website"}
 
 
 @pytest.mark.slow
