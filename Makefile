@@ -80,13 +80,11 @@ atlas: ## measure the default gradients of torch (TORCH=2.8.0: of that one), and
 	$(RUN) tools/atlas.py
 	$(if $(TORCH),rm -rf $(VENV))
 
-bench: ## time a slider move, backward, doctor and functions, beside others
+bench: ## time a slider move, the doctor and the functions, beside others
 	$(ENVIRONMENT) $(VENV) test peers
 	$(RUN) benchmarks/explorer.py
-	$(RUN) benchmarks/backward.py
 	$(RUN) benchmarks/doctor.py
 	$(RUN) benchmarks/functions.py
-	$(RUN) benchmarks/arithmetic.py
 	$(RUN) benchmarks/operators.py
 	$(RUN) benchmarks/cards.py
 

@@ -12,9 +12,14 @@ from contextlib import contextmanager, suppress
 from autograd_surprises import __version__, compare_runs, explained
 from autograd_surprises.doctor.step_reports import StepReport
 from autograd_surprises.doctor.watching import watch
-from autograd_surprises.ranks import file_of_rank, of_other_ranks
 from autograd_surprises.report_card import terminal
-from autograd_surprises.report_files import cannot_write, said_by_rank, write_html, write_json
+from autograd_surprises.report_files import (
+    cannot_write,
+    file_of_rank,
+    said_by_rank,
+    write_html,
+    write_json,
+)
 from autograd_surprises.script import add_script, add_steps, chosen_script, exit_code
 from autograd_surprises.several_processes import is_spread, rank_and_size
 
@@ -138,7 +143,7 @@ def main(words: list[str]) -> int | str | None:
     parser = arguments()
     options = parser.parse_args(words)
     run, target = chosen_script(parser, options)
-    rank, size = rank_and_size()
+    rank, _ = rank_and_size()
     options.json, options.html = (file_of_rank(f, rank) for f in (options.json, options.html))
     for option in "json", "html":
         trouble = cannot_write(getattr(options, option))
@@ -157,15 +162,10 @@ def main(words: list[str]) -> int | str | None:
             except Exception as error:  # the other report, and the exit code, are not lost
                 watched.say(f"{file} was not written: {getattr(error, 'strerror', '') or error}")
 
-    start = time.time()
-
     def finish():
         if rank == 0 or not watched.healthy:
             watched.say(watched.summary)
         write(options.json, write_json)
-        if options.json and rank == 0 and size > 1:
-            for line in of_other_ranks(options.json, size, start, watched.seconds):
-                watched.say(line)
         title = f"Gradients of {os.path.basename(target[0])}"
         write(options.html, write_html, watched.graphs, title)
 

@@ -59,6 +59,18 @@ def cannot_write(file: str | None) -> str:
     return ""
 
 
+def file_of_rank(file: str | None, rank: int) -> str | None:
+    """The file in which a process writes its report.
+
+    >>> file_of_rank("report.json", 0), file_of_rank("report.json", 2)
+    ('report.json', 'report.rank2.json')
+    """
+    if not file or not rank:
+        return file
+    stem, ending = os.path.splitext(file)
+    return f"{stem}.rank{rank}{ending}"
+
+
 def write_json(file: str | Path, watched: watch) -> None:
     """Write the reports as data."""
     data = {

@@ -44,7 +44,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-EXPLORER = re.compile(r"\b(explore|explore_backward|Playground)\(")
+EXPLORER = re.compile(r"\b(explore|explore_backward)\(")
 # Random settings of each explorer, besides the first, the lowest and the highest. A menu with more
 # choices gets more of them.
 RANDOM = 6

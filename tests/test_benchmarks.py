@@ -5,17 +5,13 @@ is tried in tests/browser.
 """
 
 import itertools
-import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 FEW = {100: 1, 200: 1, 300: 1}  # elements: calls
 SHORT = {
-    "arithmetic": {"visits": 1, "calls": FEW},
-    "backward": {"rounds": 2, "turns": 1},
     "cards": {"compile": False},
     "doctor": {"turns": 1, "chains": {2: 1, 4: 1}, "layers": 1},
     "functions": {"arguments": [], "rounds": 2, "calls": FEW},
@@ -37,7 +33,7 @@ def check_tables(said):
 
 def test_no_benchmark_is_forgotten():
     scripts = {path.stem for path in BENCHMARKS.glob("*.py") if "__main__" in path.read_text()}
-    assert scripts == SHORT.keys() | {"steps", "explorer", "website"}
+    assert scripts == SHORT.keys() | {"explorer"}
 
 
 @pytest.mark.slow
@@ -50,19 +46,6 @@ def test_a_short_turn(benchmark, capsys, name):
         assert "lsq_quantize, ours\nreport card of" in said
     else:
         check_tables(said)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="reads memory from /proc")
-@pytest.mark.filterwarnings("default")
-def test_a_short_turn_of_steps(benchmark, capsys, monkeypatch):
-    steps = benchmark("steps")
-    small = torch.nn.Linear(8, 8), (torch.ones(1, 8),)
-    monkeypatch.setattr(steps, "CASES", {"small": lambda: small})
-    # not in a process of its own, where it would take seconds to import torch
-    monkeypatch.setattr(steps, "memory_of_a_process", lambda *asked: 1 + steps.memory(*asked))
-    steps.main([], turns=1)
-    check_tables(capsys.readouterr().out)
 
 
 @pytest.mark.slow

@@ -135,7 +135,28 @@ def test_the_mean_of_a_batch_contains_the_sample_itself(of_others, part):
     torch.testing.assert_close(found, part * exact_gradient())
 
 
-# ---- the trainings of many seeds, which notebooks 23 and 24 read from a file
+# ---- trainings that notebooks 07, 23 and 24 read from a file
+
+
+def test_trainings_in_few_bits_are_stored_as_the_tool_makes_them():
+    assert len(STORED["digits"]) == len(
+        list(itertools.product((8, 4, 2), (0.03, 0.2, 1.0), range(3)))
+    )
+    made, stored = next(trainings.in_few_bits()), STORED["digits"][0]
+    assert made.keys() == stored.keys() and made["method"] == stored["method"]
+    assert all(len(row["losses"]) == len(row["gradients"]) == 15 for row in STORED["digits"])
+
+
+def test_what_notebook_07_says_of_trainings_in_few_bits():
+    def rows(method, rate):
+        found = [r for r in STORED["digits"] if (r["method"], r["learning rate"]) == (method, rate)]
+        return {row["bits"]: row for row in found}
+
+    for rate in (0.03, 0.2, 1.0):
+        for row in rows("default gradient", rate).values():
+            assert not any(map(any, row["gradients"])) and 2.2 < row["losses"][-1] < 2.5
+    assert [bits for bits, r in rows("straight-through", 1.0).items() if r["read"] > 20] == [4, 2]
+    assert not [r for r in rows("learned step", 1.0).values() if r["read"] > 20]
 
 
 def test_all_trainings_are_stored_as_the_tool_makes_them():

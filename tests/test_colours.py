@@ -19,6 +19,7 @@ from autograd_surprises.show.colours import (
     SLOPE_COLOUR,
     VALUE_COLOUR,
 )
+from helpers.curves.axes import SHADES
 from helpers.curves.figures import plot_gallery, plot_gradient_curve
 from helpers.functions import round_ste
 from lessons.drawings import (
@@ -29,7 +30,6 @@ from lessons.drawings import (
     StaircaseDrawing,
     SurrogateDrawing,
 )
-from lessons.drawings.training_chart import SHADES
 
 COLOURS = {
     "value": VALUE_COLOUR,
@@ -138,7 +138,7 @@ def test_the_tiny_pictures_of_the_atlas_stand_out_on_light_and_dark_pages(colour
     assert contrast(colour, paper) >= 3
 
 
-def test_the_numbers_on_the_training_chart_can_be_read_on_every_shade():
+def test_numbers_can_be_read_on_every_shade():
     """On dark pages, too: there each shade keeps its contrast to the page."""
     dark = contrast("#111111", "#e8e8e8")
     for shade in torch.linspace(0, 1, 101).tolist():

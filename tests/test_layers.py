@@ -15,7 +15,7 @@ ORDER = {
     "autograd_surprises": [
         *("numerics", "graph", "operations", "toml_data", "sections", "more", "several_processes"),
         *("recording", "backward", "messages", "show", "symptoms", "doctor", "report_card"),
-        *("comparing", "atlas", "__init__", "script", "report_files", "ranks"),
+        *("comparing", "atlas", "__init__", "script", "report_files"),
         *("explained", "compare_runs", "__main__"),
     ],
     "helpers": ["functions", "curves", "explore", "__init__"],

@@ -128,7 +128,7 @@ def test_a_question_is_stored_for_a_page_without_a_kernel():
 
 
 def stored_questions():
-    """Those of the cells that ask one; the quiz makes its own explanations."""
+    """Those of the cells that ask one."""
     for path in notebook_files():
         for cell in nbformat.read(path, 4).cells:
             asked = [

@@ -270,7 +270,7 @@ def group(name):
 
 def test_groups_are_installed_once(checkout):
     checkout.python()
-    names = ["explorer", "backward", "doctor", "functions", "arithmetic", "operators", "cards"]
+    names = ["explorer", "doctor", "functions", "operators", "cards"]
     benchmarks = [f"benchmarks/{name}.py" for name in names]
     assert checkout.make("bench")[1] == [*BUILD, group("test"), group("peers"), *benchmarks]
     assert checkout.make("bench")[1] == benchmarks

@@ -14,8 +14,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from helpers.curves import plot_gradient_curve
 from helpers.explore import explore, explore_backward, freeze, freezing
 from lessons import predict
-from lessons.playground import Playground
 from tools import lesson_texts
+from tools.address import links
 from tools.notebooks import ROOT
 from tools.website import __main__ as command
 from tools.website import building, pages, recording
@@ -107,7 +107,8 @@ def test_a_folded_output_is_behind_a_click_and_not_in_the_search(tmp_path):
 
 @pytest.mark.parametrize("repository", [None, "owner/repo"])
 def test_the_front_page_links_to_the_repository_if_there_is_one(monkeypatch, slider, repository):
-    monkeypatch.setattr(pages, "address", lambda: repository)
+    stored = f'Repository = "https://github.com/{repository}"\n' if repository else ""
+    monkeypatch.setattr(pages, "links", lambda: links(stored))
     notebook = Page("00_start_here.html", "Why?", "", frozen={"slider": slider})
     page = front_page([notebook])
     body = page.body
@@ -169,20 +170,6 @@ def test_no_page_tells_a_reader_to_do_what_only_a_kernel_can():
             texts = BeautifulSoup(file_page(path, url, {}).body, "html.parser").select("p, li")
             said = [str(text) for text in texts if not text.find_parent(class_="output")]
             assert [text for text in said if needed.search(text)] == [], path.name
-
-
-@pytest.mark.slow
-def test_of_a_playground_a_page_gets_the_examples_and_says_how_to_type():
-    shown = Playground()
-    data, metadata = shown._repr_mimebundle_()
-    output = new_output("execute_result", data=data, metadata=metadata)
-    setup = new_code_cell("from lessons.playground import Playground", id="setup")
-    cell = new_code_cell("Playground()", id="a", outputs=[output])
-    notebook = new_notebook(cells=[setup, new_markdown_cell("## Play"), cell])
-    ((found, explorer),) = recording.shown_by(notebook, recording.has_picture)
-    assert found is cell and explorer.summary == metadata["image/png"]["alt"] == shown.summary
-    assert list(explorer.sliders) == ["y =", "a"]
-    assert "To type a formula of your own, <a href=" in cell_html(cell, {})
 
 
 def test_a_picture_that_is_not_the_stored_one_is_refused(tmp_path, monkeypatch):

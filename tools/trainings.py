@@ -1,4 +1,4 @@
-"""Train again what notebooks 23 and 24 show of many seeds, and store it: some minutes.
+"""Train again what notebooks 07, 23 and 24 show of many trainings, and store it: some minutes.
 
     python tools/trainings.py
 
@@ -8,7 +8,9 @@ notebook says follows from those that are stored.
 
 import json
 import sys
+from dataclasses import replace
 from datetime import date
+from itertools import product
 from pathlib import Path
 
 import torch
@@ -16,6 +18,7 @@ import torch
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
+from lessons import digits  # noqa: E402
 from lessons.digits.autoencoder import TRAININGS, measure_codebook  # noqa: E402
 from lessons.digits.looks import WAYS, measure_reader  # noqa: E402
 
@@ -36,6 +39,24 @@ def codebooks(seeds=12):
             yield {"way": way, "seed": seed, **measure_codebook(train(seed))}
 
 
+def in_few_bits(parts=15):
+    """Networks that round: means over parts of the training, as one batch is noise."""
+    for bits, rate in product((8, 4, 2), (0.03, 0.2, 1.0)):
+        for method in ("default gradient", "straight-through", "learned step"):
+            run = replace(digits.WAYS[method], bits=bits, learning_rate=rate)
+            batches = [
+                (model, [loss.item(), *digits.mean_gradients(model)])
+                for model, _, loss in digits.training_steps(run)
+            ]
+            means = torch.tensor([numbers for _, numbers in batches]).view(parts, -1, 4).mean(1)
+            rounded = [[float(f"{x:.3g}") for x in row] for row in means.tolist()]
+            yield {
+                **{"bits": bits, "method": method, "learning rate": rate},
+                **{"losses": [row[0] for row in rounded], "gradients": [r[1:] for r in rounded]},
+                "read": round(digits.accuracy(batches[-1][0]), 1),
+            }
+
+
 def as_text(found):
     """JSON with a line for each training."""
     parts = [f'"date": "{date.today()}"', f'"torch": "{torch.__version__}"']
@@ -45,4 +66,5 @@ def as_text(found):
 
 
 if __name__ == "__main__":
-    STORED.write_text(as_text({"readers": readers(), "codebooks": codebooks()}), encoding="utf-8")
+    found = {"digits": in_few_bits(), "readers": readers(), "codebooks": codebooks()}
+    STORED.write_text(as_text(found), encoding="utf-8")

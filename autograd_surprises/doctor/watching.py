@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterable
 from contextlib import contextmanager
 from dataclasses import replace
@@ -163,7 +162,6 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._names: dict[int, str] = {}  # of parameters, by id
         self.processes = (0, 1)  # the rank of this one, and how many train together
         self._replicas = Replicas()
-        self.seconds = 0.0  # that examinations took
 
     @property
     def reports(self) -> list[StepReport]:
@@ -650,12 +648,10 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     @contextmanager
     def _careful(self):
         """What goes wrong in here must not end the training."""
-        start = time.perf_counter()
         try:
             yield
         except Exception as error:
             self._trouble(f"{type(error).__name__}: {error}")
-        self.seconds += time.perf_counter() - start
 
     def _only_sizes(self, why):
         self._unexamined = why

@@ -227,14 +227,6 @@ FORWARD.add(
 )
 
 FORWARD.add(
-    "forward-nonfinite/kl-div",
-    "kl_div returned inf or NaN for finite numbers: probably the target is not a probability, but "
-    "negative (or large, with log_target=True)",
-    "pass a target that sums to 1: target.softmax(-1); or its log_softmax, with log_target=True",
-    on={"KlDiv": lambda origin: origin.finite},
-)
-
-FORWARD.add(
     "forward-nonfinite/made-here",
     "{operation} returned inf or NaN in the forward pass, for finite numbers",
     "look at the numbers that enter it: are they too large, or outside its domain?",

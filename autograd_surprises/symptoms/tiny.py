@@ -34,7 +34,6 @@ from autograd_surprises.symptoms.zero_rules import (
     CONSTANT_SUM,
     NORMALISED,
     OWN_BACKWARD,
-    PROBABLY_NORMALISED,
     SMALLER_INPUTS,
     TWO_VALUES,
     USE_A_SCALER,
@@ -59,7 +58,7 @@ TINY.add(
     },
 )
 
-TINY += [TWO_VALUES, NORMALISED, PROBABLY_NORMALISED]
+TINY += [TWO_VALUES, NORMALISED]
 
 TINY.add(
     "underflow/tiny",

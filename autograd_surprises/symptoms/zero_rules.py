@@ -135,17 +135,6 @@ def _has_slope_0(step: BackwardStep) -> bool:
     return step.saved["lower"] + step.saved["upper"] == 0
 
 
-def _has_no_input_on_the_left(step: BackwardStep) -> bool:
-    return bool(step.saved["self"].min() >= 0 and step.saved["self"].any())
-
-
-ZERO.add(
-    "empty-selection/prelu",
-    "no input of PReLU is negative, so its slope on the left is not used",
-    "do nothing if other batches have negative inputs",
-    on={"PreluKernel": _has_no_input_on_the_left},
-)
-
 DEAD_RELU = ZERO.add(
     "dead-relu",
     "{detail}{operation} is flat there, so its gradient is 0",
@@ -376,13 +365,6 @@ NORMALISED = ZERO.add(
     on={"normalises": lambda step: step.lets_through is True},
 )
 
-PROBABLY_NORMALISED = ZERO.add(
-    "normalised/probably",
-    "normalised values have a fixed mean and size, and the loss probably depends on these only",
-    "use a loss other than the sum or mean (or mean square) of normalised values",
-    on={"normalises": lambda step: step.lets_through is None},
-)
-
 OTHER_BRANCH = ZERO.add(
     "other-branch",
     "the condition or mask of {operation} covers the elements whose gradient is 0",
@@ -434,14 +416,6 @@ OVERWRITTEN = ZERO.add(
     "{operation} replaced the values, and the replaced values get no gradient",
     "write into another tensor, or only where the old values are not needed",
     on={"overwrites": always},
-)
-
-ZERO.add(
-    "part-is-zero",
-    "{operation} joined this tensor with others, and only zeros came back for its part; the reason "
-    "is not known here",
-    "call explain() for the tensors that the joined one is split into, and look at each part",
-    on={"joins": always},
 )
 
 ZERO.add(

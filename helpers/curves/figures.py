@@ -224,8 +224,8 @@ class CurveArtists:
                 markers.set_data(curve.x[places].numpy(), values[places].numpy())
                 markers.set_visible(bool(places))  # to draw nothing takes time, too
         self.slope.set_data(*_slope_line(curve))
-        self.value_marks.show(curve.x, curve.y, [self.value])
-        self.gradient_marks.show(curve.x, curve.grad, [self.gradient, self.slope])
+        self.value_marks.show(curve.x, curve.y)
+        self.gradient_marks.show(curve.x, curve.grad)
         places = curve.disagreement()
         self.mismatch.set_visible(bool(places))
         point = 0.003 * (curve.x[-1] - curve.x[0]).item()  # a single point has to be seen, too

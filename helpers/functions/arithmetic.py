@@ -1,6 +1,6 @@
 """Fast and exact pieces of a forward or backward.
 
-benchmarks/arithmetic.py measures what a plainer spelling would cost.
+A plainer spelling costs more time or memory.
 """
 
 import functools

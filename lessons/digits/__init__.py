@@ -13,6 +13,5 @@ from lessons.digits.networks import (
     three_seeds,
     train,
     training_steps,
-    weights_on_grid,
     with_spread,
 )

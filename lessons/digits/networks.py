@@ -212,16 +212,6 @@ def accuracy(model: nn.Module) -> float:
     return 100 * right.double().mean().item()
 
 
-@torch.no_grad()
-def weights_on_grid(model: nn.Sequential) -> torch.Tensor:
-    """All weights of a network, each divided by the scale of its layer: what its bits round.
-
-    >>> weights_on_grid(network(WAYS["straight-through"], torch.Generator())).shape
-    torch.Size([3392])
-    """
-    return torch.cat([(layer.weight / layer.weight_scale).flatten() for layer in model[::2]])
-
-
 def mean_gradients(model: nn.Sequential) -> list[float]:
     """The mean size of the gradient of each layer's weight; 0 where there is none.
 

@@ -27,4 +27,4 @@ from lessons.drawings.step_verdict import VerdictDrawing
 from lessons.drawings.surrogate import SurrogateDrawing
 from lessons.drawings.tangent import TangentDrawing
 from lessons.drawings.traced_nodes import TracedNodesDrawing
-from lessons.drawings.typed_curve import TypedDrawing
+from lessons.drawings.training import TrainingDrawing

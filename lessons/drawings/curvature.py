@@ -74,7 +74,7 @@ class CurvatureDrawing(Drawing):
         self.ranges = _ranges(everywhere)
         for curve, marks, numbers in zip(self._curves, self._marks, everywhere, strict=True):
             curve.set_data(self._x.numpy(), numbers.numpy())
-            marks.show(self._x, numbers, [curve])
+            marks.show(self._x, numbers)
         value, slope, curvature = here = derivatives(self._with(values), at)
         for dot, line, number in zip(self._dots[::2], self._dots[1::2], here, strict=True):
             dot.set_data([at.item()], [number.item()])

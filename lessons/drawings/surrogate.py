@@ -73,7 +73,7 @@ class SurrogateDrawing(Drawing):
         self._surrogate.set_data(curve.x, surrogate_values(curve))
         jumps = curve.jumps(curve.grad)
         self._gradient.set_data(with_gaps(curve.x, jumps), with_gaps(curve.grad, jumps))
-        self._marks.show(curve.x, curve.grad, [self._gradient])
+        self._marks.show(curve.x, curve.grad)
         self._fill_bell(curve)
         inputs = INPUTS.clone().requires_grad_()
         (grad,) = torch.autograd.grad(function(inputs).sum(), inputs)

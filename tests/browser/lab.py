@@ -324,12 +324,12 @@ DRAG = """async ([x, y, distance]) => {
   }
   return (performance.now() - start) / 1000;
 }"""
-# What makes something that lives in the browser: an explorer, a question, the laboratory.
+# What makes something that lives in the browser: an explorer, a question.
 ANY, EXPLORER, QUESTION, WIDGET = (
     re.compile(""),
     re.compile(r"\bexplore(_backward)?\("),
     re.compile(r"\bpredict\("),
-    re.compile(r"\b(explore|explore_backward|Playground|Laboratory|AtlasBrowser|Quiz)\("),
+    re.compile(r"\b(explore|explore_backward|AtlasBrowser)\("),
 )
 
 

@@ -103,7 +103,6 @@ REST = leaf([1.0])
 
 # (status, rule, x, a function of it whose sum is the loss, what the sentence says)
 REACHED = [
-    ("zero", "empty-selection/prelu", [0.25], lambda a: F.prelu(torch.ones(3), a)),
     ("zero", "reentrant-checkpoint/hidden", [1.0, 1.0],
      lambda w: checkpoint(lambda v: v * w, leaf([1.0, 2.0]), use_reentrant=True) * 0),
     ("zero", "cancel/shift", torch.rand(4, 1),
@@ -112,8 +111,6 @@ REACHED = [
      lambda x: F.batch_norm(x, None, None, training=True, eps=1e-12).pow(3)),
     ("zero", "normalised/two-values", [[1.0, 2, 4, 8], [1, 3, 5, 9]],
      lambda x: F.group_norm(x.double(), 2, eps=1e-12).pow(3)),
-    ("zero", "normalised/probably", [[1.0, 2, 4, 8]],
-     lambda x: (y := hooked(F.layer_norm(x, (4,))), holds(y))),
     ("tiny", "small-factor/probably", [1.0, 2.0],
      lambda x: ((y := hooked(x * 1e-8)).sum() + REST.sum(), holds(y))),
     ("tiny", "small-factor/proven", [1.0, 2.0], lambda x: (x * 1e-8).sum() + REST.sum()),
@@ -166,7 +163,6 @@ REACHED = [
     ("inf", "nonfinite-start", [1.0, 2.0],
      lambda x: (x * 2, {"grad_outputs": torch.full((2,), INF)})),
     ("zero", "compiled", [0.2, 1.7], compiled),
-    ("zero", "part-is-zero", torch.ones(1, 3, 4), sequence),
     ("tiny", "shrinks", torch.ones(1, 3, 4), lambda x: sequence(x, 59, 0.5),
      "60 TanhBackward0"),
     ("zero", "empty-selection/no-elements", [1.0, 2.0],
@@ -247,8 +243,6 @@ ABOUT_THE_LOSS = [
     ("overflow/forward", [1e30, 1e30], torch.norm),
     ("masked-class", [[1.0, -INF, 2.0]], lambda x: F.cross_entropy(x, rows(1)) * 2),
     ("constant-term/certain", [1.0, 2.0], lambda x: (x.exp().sum() + (x > 1).sum()).double()),
-    ("forward-nonfinite/kl-div", [1.0, 2.0],
-     lambda x: F.kl_div(x, -torch.ones(2), reduction="sum")),
     ("forward-nonfinite/made-here", [1e30, 1e30], lambda x: x.cumprod(0)),
     ("empty-selection/all-ignored", torch.zeros(2, 3),
      lambda x: F.cross_entropy(x, rows(-100, -100))),

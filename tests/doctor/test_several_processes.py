@@ -1,16 +1,14 @@
 """Where processes work together in a backward, the doctor stands back before it communicates."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 import torch
 import torch.distributed as dist
 
-from autograd_surprises import explain, ranks, watch
+from autograd_surprises import explain, watch
 from autograd_surprises.doctor.watching import SIZES
-from autograd_surprises.ranks import file_of_rank, of_other_ranks
 from autograd_surprises.report_card import pair
 from autograd_surprises.several_processes import FREED, SPREAD, STATIC, WAITS
 
@@ -184,25 +182,6 @@ def test_each_process_reports_and_rank_0_compares_their_weights(kind, tmp_path, 
         assert f"{looked_at}\nfirst bad step: " in said
     else:
         assert f"{looked_at}; no alarm" in said
-
-
-def test_what_other_ranks_wrote_is_read_and_what_is_old_or_broken_is_not(tmp_path):
-    file = tmp_path / "found.json"
-    bad = {"healthy": False, "summary": "rank 1 of 4: 3 steps"}
-    for rank, text in enumerate([json.dumps(bad), '{"healthy": ', json.dumps(bad)], 1):
-        Path(file_of_rank(str(file), rank)).write_text(text)
-    os.utime(file_of_rank(str(file), 3), (1, 1))
-    start = file.with_name("found.rank1.json").stat().st_mtime
-    lines = [*of_other_ranks(str(file), 4, start, 0.0)]
-    assert lines == ["rank 1 of 4: 3 steps", "rank 2: no report so far", "rank 3: no report so far"]
-
-
-def test_who_never_writes_is_not_waited_for_longer_than_the_doctor_took(tmp_path, monkeypatch):
-    slept = []
-    monkeypatch.setattr(ranks.time, "monotonic", lambda: sum(slept))
-    monkeypatch.setattr(ranks.time, "sleep", slept.append)
-    assert len([*of_other_ranks(str(tmp_path / "found.json"), 5, 0.0, 1.0)]) == 4
-    assert 0.9 < sum(slept) < 1.1, "for all of them together"
 
 
 def test_a_parameter_whose_memory_is_freed_is_not_read():

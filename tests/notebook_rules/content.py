@@ -106,7 +106,7 @@ def buttons_say_what_they_show(notebook):
     ]
 
 
-WIDGETS = (*EXPLORERS, "Laboratory", "AtlasBrowser", "Quiz")
+WIDGETS = (*EXPLORERS, "AtlasBrowser")
 
 
 @rule

@@ -18,8 +18,7 @@ from tools.website.links import GET_A_KERNEL
 
 # What only a kernel can do: '<span class="kernel">Run the next cell.</span>' in a Markdown cell.
 FOR_A_KERNEL = re.compile(r' ?<span class="kernel">.*?</span>', re.DOTALL)
-WIDGETS = re.compile(r"\b(AtlasBrowser|Laboratory)\(")  # shown here as a picture
-PLAYGROUND = "Playground()"  # here, only its examples move
+WIDGETS = re.compile(r"\b(AtlasBrowser)\(")  # shown here as a picture
 WITH_A_KERNEL = f'<a href="{GET_A_KERNEL}">open this notebook with a kernel</a>'
 highlight = Highlight2HTML(pygments_lexer="python")
 
@@ -39,8 +38,6 @@ def cell_html(cell, frozen: dict, asked: str = "") -> str:
         shown += (
             f'<p class="needs-kernel">This picture does not move. To use it, {WITH_A_KERNEL}.</p>'
         )
-    elif PLAYGROUND in cell.source:
-        shown += f'<p class="needs-kernel">To type a formula of your own, {WITH_A_KERNEL}.</p>'
     code = highlight(cell.source)
     if is_solution(cell):
         return folded("Solution", code + shown)

@@ -22,7 +22,6 @@ from IPython.core.interactiveshell import InteractiveShell
 from autograd_surprises.show.picture import Picture
 from helpers.explore import Explorer, freeze
 from helpers.explore.freezing import freeze_picture
-from lessons.playground import Playground
 from tools.notebooks import IGNORED, has_picture, sections, setup_cell
 
 
@@ -33,28 +32,22 @@ class SectionError(Exception):
 def shown_by(notebook, wanted: Callable, to_its_end: bool = False) -> Iterator[tuple]:
     """(cell, Explorer or Picture) of the wanted cells, while their section's variables exist.
 
-    Of a playground, it is the Explorer of its examples. A section runs after the setup cell, down
-    to its last wanted cell, or `to_its_end`. Raises SectionError if it fails.
+    A section runs after the setup cell, down to its last wanted cell, or `to_its_end`. Raises
+    SectionError if it fails.
     """
     # With a kernel's compiler, reports name the lines of a cell as they do in JupyterLab.
     shell = InteractiveShell.instance(compiler_class=XCachingCompiler)
     made, init, bundle = [], Explorer.__init__, Picture.bundle
-    playground_init = Playground.__init__
 
     def watched_init(self, *args, **kwargs):
         init(self, *args, **kwargs)
         made.append(self)
-
-    def watched_playground_init(self):
-        playground_init(self)
-        self.with_examples()
 
     def watched_bundle(self):  # called each time a picture is shown
         made.append(self)
         return bundle(self)
 
     Explorer.__init__, Picture.bundle = watched_init, watched_bundle
-    Playground.__init__ = watched_playground_init
     setup = setup_cell(notebook)
     for heading, cells in sections(notebook):
         code = [cell for cell in cells if cell.cell_type == "code" and cell is not setup]
@@ -73,7 +66,6 @@ def shown_by(notebook, wanted: Callable, to_its_end: bool = False) -> Iterator[t
             if wanted(cell):
                 yield cell, made[0]  # an explorer is made before its own picture
     Explorer.__init__, Picture.bundle = init, bundle
-    Playground.__init__ = playground_init
 
 
 def frozen(path: Path) -> dict:
