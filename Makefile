@@ -3,7 +3,6 @@
 #   TORCH=2.15.0        work in a separate environment, with this torch (or TORCH=newest)
 #   TORCH_INDEX=URL     look for torch there too; small CPU-only builds for Linux: see docs/installing.md
 #   PORT=8899, ARGS=…   passed to JupyterLab, for example ARGS=--no-browser
-#   FILES=FOLDER        the sheets to score, for `make score`; write a space as "\ "
 # tools/environment.sh builds the environment.
 
 FIRST := notebooks/00_start_here.ipynb
@@ -13,7 +12,7 @@ ENVIRONMENT := @sh tools/environment.sh
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help lab test test-all test-processor lint unit nb browser test-colab notebooks site student score atlas bench real cards clean
+.PHONY: help lab test test-all test-processor lint unit nb browser test-colab notebooks site student atlas bench real cards clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -74,11 +73,7 @@ site: ## build site/: every notebook as a page that needs no kernel and no netwo
 
 student: ## write student/: the notebooks without solutions and outputs, for a class
 	$(ENVIRONMENT) $(VENV)
-	$(RUN) -m tools.classroom student
-
-score: ## run returned sheets (FILES=a folder or files), and write scores.csv
-	$(ENVIRONMENT) $(VENV)
-	$(RUN) -m tools.classroom score $(ARGS) $(FILES)
+	$(RUN) -m tools.sheets
 
 atlas: ## measure the default gradients of torch (TORCH=2.8.0: of that one), and write ATLAS.md
 	$(ENVIRONMENT) $(VENV)

@@ -16,6 +16,8 @@ from lessons.exercises.registry import NotDone, Wrong
 NOT_DONE = "is not done yet: write your answer and run this cell again."
 COLOURS = {"✓": GREEN, "✗": RED, "…": GREY}
 
+passed: set[str] = set()  # exercises that have passed once: a class's sheets give points for them
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -46,6 +48,8 @@ def check(number: str, answer: object) -> None:
     from IPython.display import display  # here, because it takes long to import
 
     verdict = judge(number, answer)
+    if verdict.sign == "✓":
+        passed.add(number)
     display(verdict)  # prints it where there is no notebook
     if verdict.picture:
         display(verdict.picture)
@@ -84,8 +88,7 @@ def _drawn(draw, answer):
 def _what_was_raised(error):
     """The error, and the line of the learner's code that raised it; or what the code returned."""
     first = str(error).partition("\n")[0]
-    # In a class, the answer runs in a process of its own, and the place comes from there.
-    place = error.raised_at if hasattr(error, "raised_at") else raised_at(error.__traceback__)
+    place = raised_at(error.__traceback__)
     kind = type(error).__name__
     if place is None and not came_through_answer(error.__traceback__):
         return f"the check cannot use what your code returned, {last_returned()}: {kind}: {first}"

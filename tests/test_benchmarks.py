@@ -1,7 +1,7 @@
 """One short turn of each benchmark. Nothing is said about speed: `make bench` has the real run.
 
 Libraries that are not installed here are left out by name. What explorer.py measures in a browser
-is tried in tests/browser. classroom.py needs a JupyterHub.
+is tried in tests/browser.
 """
 
 import itertools
@@ -33,7 +33,7 @@ def check_tables(said):
 
 def test_no_benchmark_is_forgotten():
     scripts = {path.stem for path in BENCHMARKS.glob("*.py") if "__main__" in path.read_text()}
-    assert scripts == SHORT.keys() | {"explorer", "classroom"}
+    assert scripts == SHORT.keys() | {"explorer"}
 
 
 @pytest.mark.slow

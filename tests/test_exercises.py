@@ -7,7 +7,7 @@ import pytest
 import torch
 from answers import RIGHT, WRONG, solutions
 
-from lessons.checking import check, judge
+from lessons.checking import check, judge, passed
 from lessons.exercises import CHECKS, notebook_07
 from tools.notebooks import notebook_files, sections, setup_cell
 
@@ -42,6 +42,13 @@ def test_a_wrong_answer_is_rejected_with_its_reason(number, name, capsys):
 @each_of(RIGHT)
 def test_a_right_answer_is_accepted(number, name):
     assert repr(judge(number, RIGHT[number][name])).startswith(f"✓ {number} ")
+
+
+def test_an_exercise_that_passed_once_has_passed(capsys):
+    passed.clear()
+    for answer, expected in [(2, set()), (1, {"03.2"}), (2, {"03.2"}), (..., {"03.2"})]:
+        check("03.2", answer)
+        assert passed == expected
 
 
 @pytest.fixture

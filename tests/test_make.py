@@ -526,7 +526,6 @@ SHELL, WHOLE = "chromium-headless-shell", "chromium"
             SHELL,
             [
                 *("apt-get update", f"{APT} {SHELL}", f"{APT} {WHOLE}"),
-                *("apt-get update", f"{APT} bubblewrap"),
                 *("make test 1", "make test-all 1", "make test-processor 1"),
             ],
         ),

@@ -121,9 +121,7 @@ def own_functions(y: Tensor) -> list[str]:
     """The names of the learner's own Functions in the graph of y."""
     found = nodes(y.grad_fn) if y.grad_fn else []
     own = [node for node in found if isinstance(node, BackwardCFunction)]
-    # In a class, one node stands for all that the answer computed elsewhere.
-    names = [name for node in own for name in getattr(node, "stands_for", [type(node).__name__])]
-    return [name.removesuffix("Backward") for name in names]
+    return [type(node).__name__.removesuffix("Backward") for node in own]
 
 
 def bytes_kept(answer: Callable) -> tuple[float, bool]:

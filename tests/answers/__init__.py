@@ -11,8 +11,9 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-from tools.classroom.solutions import solutions_of
-from tools.notebooks import notebook_files
+import nbformat
+
+from tools.notebooks import notebook_files, sections, setup_cell
 
 NOTEBOOKS = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
 WRONG = {number: wrong for notebook in NOTEBOOKS for number, wrong in notebook.WRONG.items()}
@@ -27,5 +28,17 @@ RIGHT = {
 def solutions():
     found = {}
     for path in notebook_files():
-        found |= solutions_of(path.stem)
+        notebook = nbformat.read(path, as_version=4)
+        for _, cells in sections(notebook):
+            if any(cell.id.endswith("-solution") for cell in cells):
+                _collect(setup_cell(notebook), cells, found)
     return found
+
+
+def _collect(setup, cells, found):
+    names = {}
+    exec(setup.source, names)
+    names["check"] = found.__setitem__
+    for cell in cells:
+        if cell.cell_type == "code" and "exercise-" in cell.id:
+            exec(cell.source, names)

@@ -1,4 +1,9 @@
-"""The notebooks without solutions and without outputs, for a class."""
+"""Write student/: the notebooks for a class, without solutions and outputs.
+
+    python -m tools.sheets
+
+nbgrader takes the sheets as they are: a locked cell below each answer is worth one point.
+"""
 
 import re
 import shutil
@@ -10,6 +15,13 @@ from tools.notebooks import OUTPUTS_HIDDEN, ROOT, is_solution, notebook_files, s
 
 PAGE = re.compile(r"\]\(\.\./([\w./]+\.md)")  # a link from notebooks/ to a page outside
 OFFER = re.compile(r"[^.!?\n<>]*(?:folded solution|solution is folded)[^.!?\n<>]*[.!?]")
+CHECK = re.compile(r'^check\("(\d\d\.\d+)"', re.MULTILINE)
+POINT = """\
+# For nbgrader: one point if the check above has passed.
+from lessons.checking import passed
+
+assert "{number}" in passed, "the check of {number} has not passed"\
+"""
 
 
 def write_sheets(folder: Path) -> list[Path]:
@@ -31,17 +43,35 @@ def write_sheets(folder: Path) -> list[Path]:
 
 
 def make_sheet(notebook):
-    """The notebook without solutions and without outputs, in place.
+    """The notebook without solutions and without outputs, in place, with a point for each answer.
 
     All outputs are removed, not only those of exercises: any cell may answer the question above
     it, and a learner who runs the cell gets the output back.
     """
-    notebook.cells = [cell for cell in notebook.cells if not is_solution(cell)]
-    for cell in notebook.cells:
+    cells, notebook.cells = notebook.cells, []
+    for cell in cells:
+        if is_solution(cell):
+            continue
+        notebook.cells.append(cell)
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
             cell.metadata.pop("seal", None)  # the hash of an output
             cell.metadata.get("jupyter", {}).pop(OUTPUTS_HIDDEN, None)
+            notebook.cells += map(point_for, CHECK.findall(cell.source))
         else:
             cell.source = OFFER.sub("", cell.source)
     return notebook
+
+
+def point_for(number: str):
+    """A cell that fails unless the exercise has passed; the learner's Run All goes on after it."""
+    name = f"exercise-{number.replace('.', '-')}-point"
+    about = {"grade": True, "locked": True, "solution": False, "points": 1, "cell_type": "code"}
+    nbgrader = {"schema_version": 3, "grade_id": name, **about}
+    metadata = {"tags": ["raises-exception"], "editable": False, "deletable": False}
+    metadata["nbgrader"] = nbgrader
+    return nbformat.v4.new_code_cell(POINT.format(number=number), id=name, metadata=metadata)
+
+
+if __name__ == "__main__":
+    print(f"{len(write_sheets(Path('student')))} sheets in student/notebooks")
