@@ -1,15 +1,13 @@
 """JupyterLab as a reader has it: opening, links, and what stays when page or kernel are new."""
 
 import re
-import shutil
 import time
 
 import pytest
 from nbformat import read, write
 from nbformat.v4 import new_markdown_cell
-from repository import changed, commit_all
 
-from tools.notebooks import SETUP, sections
+from tools.notebooks import sections
 
 from .lab import IS_OPEN, ROOT, TRACKER, wait_until
 
@@ -21,7 +19,6 @@ IS_READY = """() => {
   return sessionContext.kernelDisplayStatus === 'idle'
     && sessionContext.session.kernel.info.then(() => new Promise(done => setTimeout(done, 200, 1)));
 }"""
-LIVE, NOT_RUN = "shapes-explorer", "exercise-1-answer"  # ids of cells of notebook 06
 MESSAGE = ".Toastify__toast"
 IS_CHANGED = "() => window.jupyterapp.shell.currentWidget.context.model.dirty"
 # Where a reader sees a heading: from 0 at the upper edge of the notebook to 1.
@@ -50,12 +47,6 @@ def open_as_reader(lab, browser):
         yield open_as_reader
     context.close()
     lab.end_kernels()
-
-
-def test_opening_a_notebook_does_not_change_it(open_as_reader):
-    page = open_as_reader("03_round_and_clamp.ipynb")
-    page.wait_for_function(IS_READY, polling=50)
-    assert not page.evaluate(IS_CHANGED)
 
 
 def far_section(texts):
@@ -133,51 +124,3 @@ def test_the_file_browser_leaves_a_narrow_window_to_the_notebook(open_as_reader,
     page = open_as_reader("00_start_here.ipynb", width)
     page.wait_for_function(IS_READY, polling=50)
     assert page.locator(".jp-FileBrowser").is_hidden() == is_folded
-
-
-@pytest.fixture
-def in_git(lab):
-    """Writes a notebook of these cells of ours, and commits it."""
-
-    def in_git(*ids):
-        name = lab.shorten("06_surrogate_gradients.ipynb", ids)
-        commit_all(lab.folder)
-        return name
-
-    yield in_git
-    shutil.rmtree(lab.folder / ".git")
-
-
-def test_a_walk_leaves_the_file_and_the_sliders_as_they_are(lab, open_notebook, in_git):
-    # JupyterLab comes to trust what has run, so one cell does not
-    opened = open_notebook(in_git(SETUP, NOT_RUN, LIVE), alone=True)
-    opened.start([0, 2])
-    (explorer,) = opened.explorers()
-    name = explorer.first_slider()
-    assert explorer.press(name, "End")
-    seen = explorer.text
-    for come_back in (opened.reload, opened.reopen):
-        come_back()
-        (explorer,) = opened.explorers()
-        assert explorer.text == seen
-        assert explorer.press(name, "Home") and explorer.text != seen, "the slider is a picture"
-        assert explorer.press(name, "End")
-    opened.reopen(meanwhile=lambda: lab.end_kernels(shared=True))
-    assert_picture(opened)
-    assert changed(lab.folder) == []
-
-
-def test_after_a_restart_a_copy_shows_pictures_and_no_error(lab, open_notebook):
-    opened = open_notebook(lab.shorten("06_surrogate_gradients.ipynb", [SETUP, LIVE]), alone=True)
-    opened.run()
-    opened.explorers()
-    lab.restart_kernel()
-    opened.reload()
-    assert_picture(opened)
-
-
-def assert_picture(opened):
-    """In place of the explorer, there is its stored picture."""
-    cell = opened.panel.locator(".jp-Cell").last
-    assert wait_until(cell.locator("img").is_visible, seconds=60), cell.inner_text()
-    assert opened.complaints() == []
