@@ -11,7 +11,7 @@ import pytest
 import torch
 from answers import solutions
 
-from helpers.explore.drawings.drawing import parameters_of
+from helpers.explore.drawings.drawing import arguments_of
 from lessons.checking import judge
 from lessons.exercises import CHECKS
 from lessons.exercises.registry import NotDone, Wrong
@@ -94,7 +94,7 @@ def test_an_answer_with_a_fixed_argument_is_refused(number):
     """A number, or the function f, that is that of the first call in all others."""
     first = []
     judge(number, lambda *args: first or first.extend(args))
-    names, _ = parameters_of(solutions()[number])
+    names, _ = arguments_of(solutions()[number])
     for place, name in enumerate(names):
         if name == "f" or (place < len(first) and isinstance(first[place], Real)):
 

@@ -9,7 +9,7 @@ import torch
 from answers import solutions
 from torch.nn import functional as F
 
-from helpers.explore.drawings.drawing import parameters_of
+from helpers.explore.drawings.drawing import arguments_of
 from lessons.checking import judge
 from lessons.exercises import CHECKS, notebook_03, notebook_06, notebook_07, notebook_22
 from lessons.stairs import EDGES
@@ -51,7 +51,7 @@ def test_the_stub_has_the_name_and_the_arguments_of_the_task(number):
     if arguments := re.search(rf"^def {name}(\(.*\)):$", stub, re.MULTILINE):
         called = re.findall(rf"`{name}(\(.*?\))?`", task)
         assert called[:1] in ([arguments[1]], [""]), f"the task calls {name} in another way"
-        wanted, or_any = parameters_of(solutions()[number])
+        wanted, or_any = arguments_of(solutions()[number])
         assert or_any or list(wanted) == re.findall(r"\w+", arguments[1])
 
 

@@ -32,10 +32,10 @@ class LateSteps:
         """Its step() is about to run."""
         self._step += 1
         if self._step == 1:
-            self._rate = _rate(optimizer)
+            self._rate = _largest_rate(optimizer)
         late = max(FIRST, 1 << self._step.bit_length() - 1)
         turn = self._step in (late, late + 1) and not self._over
-        fallen = turn and _rate(optimizer) < FALLEN * self._rate
+        fallen = turn and _largest_rate(optimizer) < FALLEN * self._rate
         self._before = fingerprints(parameters_of(optimizer)) if fallen else None
 
     def after(self, optimizer: Optimizer) -> Fallen | None:
@@ -46,8 +46,8 @@ class LateSteps:
             unmoved = any(norms(held)) and before == fingerprints(held)
         again, self._unmoved = unmoved and self._unmoved, unmoved
         self._over = self._over or again
-        return Fallen(self._rate, _rate(optimizer), self._step) if again else None
+        return Fallen(self._rate, _largest_rate(optimizer), self._step) if again else None
 
 
-def _rate(optimizer):
+def _largest_rate(optimizer):
     return max((float(group.get("lr", 0.0)) for group in optimizer.param_groups), default=0.0)

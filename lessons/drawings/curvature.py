@@ -15,7 +15,7 @@ from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import draw_light_grid, limits_with_margin, usual_range
 from helpers.curves.marks import FrameMarks
 from helpers.curves.numbers import fn_name
-from helpers.explore.drawings.drawing import Drawing, parameters_of
+from helpers.explore.drawings.drawing import Drawing, arguments_of
 from lessons.derivatives import derivatives
 
 TITLES = "value", "slope", "curvature"
@@ -36,7 +36,7 @@ class CurvatureDrawing(Drawing):
         if not x[0] <= at <= x[1] or x[0] == x[1]:
             raise ValueError(f"needs an interval x = (low, high) with at in it, got x={x}, at={at}")
         self.fn, self.name = fn, fn_name(fn)
-        self.parameters, self.takes_any = parameters_of(fn)
+        self.parameters, self.takes_any = arguments_of(fn)
         if "at" in self.parameters:
             raise ValueError("at is the point on the curve: give fn's parameter another name")
         self.parameters["at"] = at

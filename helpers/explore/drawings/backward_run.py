@@ -32,7 +32,7 @@ from helpers.explore.drawings.backward_words import (
     passed_on,
     seen,
 )
-from helpers.explore.drawings.drawing import Drawing, parameters_of
+from helpers.explore.drawings.drawing import Drawing, arguments_of
 
 WIDTH, HEAD, FOOT = 6.0, 0.45, 0.4  # inches: of the figure, of its title, of the key below
 ROW_GAP, PAD, LINE = 0.17, 0.08, 0.17  # inches: between rows, around a text, from line to line
@@ -68,7 +68,7 @@ class BackwardDrawing(Drawing):
 
     def __init__(self, fn: Callable, tensors: Mapping[str, torch.Tensor]):
         self.fn, self.tensors = fn, dict(tensors)
-        own, _ = parameters_of(fn)
+        own, _ = arguments_of(fn)
         steps = BackwardSteps(fn, self.tensors, **own)
         count = steps.loss.numel()
         self.weights = {f"v{i + 1}": float(i == 0) for i in range(count)} if count > 1 else {}

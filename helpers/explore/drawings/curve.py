@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from helpers.curves.figures import curve_figure, curve_ranges
 from helpers.curves.numbers import fn_name, gradient_curve
-from helpers.explore.drawings.drawing import Drawing, parameters_of
+from helpers.explore.drawings.drawing import Drawing, arguments_of
 
 
 class CurveDrawing(Drawing):
@@ -18,7 +18,7 @@ class CurveDrawing(Drawing):
 
     def __init__(self, fn: Callable, x: tuple[float, float]):
         self.fn, self.x, self.name = fn, x, fn_name(fn)
-        self.parameters, self.takes_any = parameters_of(fn)
+        self.parameters, self.takes_any = arguments_of(fn)
         self.parameters.setdefault("grad_output", 1.0)
         self.figure, self._artists = curve_figure(fn)
         self.moving = self._artists.moving

@@ -49,7 +49,7 @@ class Drawing:
 
     @cached_property
     def parameters(self) -> Mapping[str, object]:
-        names, _ = parameters_of(self.show)
+        names, _ = arguments_of(self.show)
         return names
 
     def show(self, **values) -> str:
@@ -75,10 +75,10 @@ class Drawing:
         return {**self.parameters, **values}
 
 
-def parameters_of(fn: Callable) -> tuple[dict[str, object], bool]:
+def arguments_of(fn: Callable) -> tuple[dict[str, object], bool]:
     """{name: default} of what fn takes, None for no default; and whether it takes other names.
 
-    >>> parameters_of(lambda x, width=2.0: x)
+    >>> arguments_of(lambda x, width=2.0: x)
     ({'x': None, 'width': 2.0}, False)
     """
     try:

@@ -12,7 +12,7 @@ from helpers.curves.agreement import describe_differences, measure_together
 from helpers.curves.axes import union
 from helpers.curves.figures import add_legend, curve_ranges, draw_columns
 from helpers.explore.drawings.curve import CurveDrawing
-from helpers.explore.drawings.drawing import Drawing, parameters_of
+from helpers.explore.drawings.drawing import Drawing, arguments_of
 
 
 class SideBySideDrawing(Drawing):
@@ -35,7 +35,7 @@ class SideBySideDrawing(Drawing):
         self.x, self.name = x, _enumerated(list(functions))
         self.parameters, self.takes_any = {}, False
         for fn in functions.values():
-            parameters, takes_any = parameters_of(fn)
+            parameters, takes_any = arguments_of(fn)
             for parameter, default in parameters.items():
                 if self.parameters.get(parameter) is None:
                     self.parameters[parameter] = default
@@ -106,7 +106,7 @@ def _named(fn, name):
 
 
 def _taken_by(fn, values):
-    names, takes_any = parameters_of(fn)
+    names, takes_any = arguments_of(fn)
     if not takes_any:
         return [name for name in values if name in names]
     # A builtin or a module hides its signature, so it is called, with the most names first.
