@@ -9,7 +9,8 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 
-from autograd_surprises import __version__, compare_runs, explained
+from autograd_surprises import __version__, explained
+from autograd_surprises.comparing import compiled_step
 from autograd_surprises.doctor.step_reports import StepReport
 from autograd_surprises.doctor.watching import watch
 from autograd_surprises.report_card import terminal
@@ -137,7 +138,7 @@ def main(words: list[str]) -> int | str | None:
     if words[:1] == ["card"]:
         return terminal.main(words[1:])
     if words[:1] == ["compare"]:
-        return compare_runs.main(words[1:])
+        return compiled_step.main(words[1:])
     if words[:1] == ["explain"]:
         return explained.main(words[1:])
     parser = arguments()

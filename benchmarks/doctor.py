@@ -1,4 +1,4 @@
-"""What do explain(), trace() and recorded steps cost, beside torch's own set_detect_anomaly?
+"""What do explain() and trace() cost, beside torch's own set_detect_anomaly?
 
     python benchmarks/doctor.py             under a minute, on a machine that does nothing else
 
@@ -7,22 +7,16 @@ and holds the last result.
 """
 
 import gc
-import json
 import os
 import platform
 import random
 import statistics
-import tempfile
 import time
-from contextlib import suppress
 from datetime import date
-from pathlib import Path
 
 import torch
 from torch import nn
 
-from autograd_surprises.comparing.recorded_run import RecordedRun
-from autograd_surprises.comparing.run_files import compare_runs, read_run
 from autograd_surprises.doctor import explain, trace
 
 TURNS = 25
@@ -30,7 +24,6 @@ LAYERS = 6  # of the transformer
 CHAINS = {250: 25, 4000: 5}  # the rounds of each, and its turns
 PLAIN, ANOMALY, EXPLAIN = "forward + backward", "with set_detect_anomaly", "with explain()"
 FORWARD, TRACED = "forward", "forward in trace()"
-STEP, RECORDED, FILES = "plain step", "with --record", "compare of two files"
 
 
 def chain(rounds):
@@ -90,22 +83,6 @@ def ways(loss, wrt):
     return {PLAIN: plain, ANOMALY: anomaly, EXPLAIN: explained, FORWARD: loss, TRACED: traced}
 
 
-def ways_of_compare(loss, model, folder):
-    a, b = (Path(folder, name) for name in ("a.json", "b.json"))
-
-    def step():
-        model.zero_grad()
-        loss().backward()
-
-    def recorded(file=a):
-        with suppress(SystemExit), RecordedRun() as run:
-            step()
-        file.write_text(json.dumps(run.data))
-
-    recorded(b)
-    return {STEP: step, RECORDED: recorded, FILES: lambda: compare_runs(read_run(a), read_run(b))}
-
-
 def measure(ways, turns):
     """Median milliseconds of each way."""
     times = {name: [] for name in ways}
@@ -138,13 +115,6 @@ def main(turns=TURNS, chains=CHAINS, layers=LAYERS):
         of_chains[nodes] = row(f"chain, {nodes:,} nodes", chain(rounds), chain_turns)
     print()
     judge(mlp, model, of_chains)
-    print(f"\n| median ms | {STEP} | {RECORDED} | {FILES} | kB of a file |\n|---|---|---|---|---|")
-    for name, case in models.items():
-        with tempfile.TemporaryDirectory() as folder:
-            times = measure(ways_of_compare(*case, folder), turns)
-            size = Path(folder, "a.json").stat().st_size / 1000
-        cells = " | ".join(f"{times[column]:.2f}" for column in (STEP, RECORDED, FILES))
-        print(f"| {name} | {cells} | {size:.0f} |")
 
 
 def judge(mlp, model, chains):

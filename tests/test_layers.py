@@ -15,8 +15,8 @@ ORDER = {
     "autograd_surprises": [
         *("numerics", "graph", "operations", "toml_data", "sections", "more", "several_processes"),
         *("recording", "backward", "messages", "show", "symptoms", "doctor", "report_card"),
-        *("comparing", "atlas", "__init__", "script", "report_files"),
-        *("explained", "compare_runs", "__main__"),
+        *("script", "comparing", "atlas", "__init__", "report_files"),
+        *("explained", "__main__"),
     ],
     "helpers": ["functions", "curves", "explore", "__init__"],
 }

@@ -1,214 +1,145 @@
-"""Where two steps part, and why: the lines of a comparison that found a difference."""
+"""Where two watched steps part: the first value, the first operation of backward, and why."""
 
-from collections.abc import Sequence
+from difflib import SequenceMatcher
+from itertools import zip_longest
 
 import torch
 
-from autograd_surprises.comparing.alignment import agreed_before
-from autograd_surprises.comparing.causes import Cause, cause_of
-from autograd_surprises.comparing.compared import (
-    DIFFER,
-    SAME,
-    Compared,
-    ParameterDifference,
-    who_differs,
-)
-from autograd_surprises.comparing.distance import distance, rounding_floor, together
-from autograd_surprises.comparing.first_operation import first_operation, partners
-from autograd_surprises.comparing.measured import NAMES, Runs, largest_difference
-from autograd_surprises.comparing.watched_step import WatchedStep, watch_step
-from autograd_surprises.doctor.tracing import trace
+from autograd_surprises.comparing.running import Run, beyond, difference, distance, rounding
 from autograd_surprises.graph import edge_of
 from autograd_surprises.numerics import distinct_digits, few_digits
-from autograd_surprises.show.findings import Sentence, first_line, listed
-
-DIGITS = torch.finfo(torch.float32).eps ** 0.5  # the half of those of float32
+from autograd_surprises.show.findings import Sentence, listed
 
 
-def where_they_part(
-    runs: Runs, found: Sequence[ParameterDifference], beyond: Sequence[ParameterDifference]
-) -> Compared:
-    """What is to be said of these differences; `beyond` are those that are more than rounding.
+def where_they_part(a: Run, b: Run, relative: float, name: str) -> tuple[str, str, list[Sentence]]:
+    """Why two runs part on the way to the gradient of a parameter: (slug, in words, lines).
 
-    >>> from autograd_surprises.comparing import compare
-    >>> layer, x = torch.nn.Linear(2, 1), torch.ones(3, 2)
-    >>> compare(lambda: layer(x).relu().sum(), lambda: layer(x).tanh().sum(), layer).status
-    'differ'
+    relative  the usual relative rounding error of a gradient
+
+    >>> w, x = torch.nn.Linear(2, 1), torch.ones(3, 2)
+    >>> steps = lambda: w(x).relu().sum(), lambda: w(x).sigmoid().sum()
+    >>> a, b = (Run(step, "", dict(w.named_parameters()), w) for step in steps)
+    >>> where_they_part(a, b, 1e-7, "weight")[:2]
+    ('operations', 'other operations: relu in a, sigmoid in b')
     """
-    first = beyond[0]
-    a, b, relative, why_not = _watch_both(runs, exactly=not first.only_rounded)
-    rounded = not why_not and all(each.only_rounded for each in beyond)
-    lower = _lower_precision(a, b) if rounded else None
-    apart = together(each.apart for each in beyond)
-    if rounded and not lower and apart <= DIGITS * together(each.size for each in found):
-        sentence = (
-            f"the gradients of all {len(found)} parameters are the same up to rounding: in float64 "
-            f"they differ by {first.share(first.exact)}"
-        )
-        return Compared(SAME, sentence, found, also=against_float64(first))
-    also = [(first.name, f"{_numbers(runs, first.name)}; {first.in_words()}")]
-    also += against_float64(first)
-    if why_not:
-        cause, places = Cause(), _nearest(a, b, first.name)
-        also += [("not watched", why_not), *_own_functions(a or b)]
-    elif lower:
-        cause, places = lower
-    else:
-        cause, places, more = _operation(a, b, relative, first.name)
-        also += more
-        if rounded:
-            cause = Cause("rounding", "in float64 both steps compute the same: one loses digits")
-        if first.size.norm and not _arrives(runs.once[1].gradients[first.name]):
-            cause, places = _no_gradient(runs, first.name, cause, places)
-    said = []
-    if runs.losses_differ:
-        said.append(("losses", f"they differ by more than rounding: {losses(runs)}"))
-        said += [] if why_not else _first_values(a.recorder.values, b.recorder.values, relative)
-    return Compared(DIFFER, who_differs(beyond), found, first, said, *cause, places, also)
+    kind, steps, left = _first_operation(a, b, relative, name)
+    rows = [(f"in {x}", str(ran[0].where)) for x, ran in zip("ab", steps, strict=True)
+            if ran and ran[0].where]  # fmt: skip
+    rows += _first_values(a.values, b.values, relative)
+    if kind != "shape" and None not in left:
+        rows.append(("gradient there", in_numbers(*left)))
+    return *_by_kind(kind, steps, left), rows
 
 
-def losses(runs: Runs) -> str:
-    """Both losses, with as many digits as tell them apart."""
-    a, b = distinct_digits(*(float(run.loss.double()) for run in runs.once))
-    return f"{a} in a, {b} in b"
+def in_numbers(a: torch.Tensor | None, b: torch.Tensor | None) -> str:
+    """Both numbers where they differ most.
 
-
-# In numbers.
-
-
-def _numbers(runs, name):
-    """Both numbers of a gradient where they differ most."""
-    place, numbers = largest_difference(*(run.gradients[name] for run in runs.once))
+    >>> in_numbers(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 5.0]))
+    '2 in a, 5 in b at [1]'
+    """
+    apart = difference(a, b).abs().nan_to_num(torch.inf)
+    place = [int(i) for i in torch.unravel_index(apart.argmax(), apart.shape)]
+    numbers = [t if t is None else t[tuple(place)] for t in (a, b)]
+    numbers = [n if n is None else n.abs().item() if n.is_complex() else n.item() for n in numbers]
     if None in numbers:
-        a, b = ("None" if number is None else few_digits(number) for number in numbers)
+        here, there = ("None" if n is None else few_digits(n) for n in numbers)
     else:
-        a, b = distinct_digits(*numbers)
-    return f"{a} in a, {b} in b" + (f" at {list(place)}" if place else "")
-
-
-def against_float64(one: ParameterDifference) -> list[Sentence]:
-    """Do both differ in float64, too? Else which of them is nearer to it, if that is known."""
-    if one.error_a is None or one.error_b is None:
-        return []
-    if one.exact is not None and one.differs and not one.only_rounded:
-        apart = one.share(one.exact)
-        return [("float64", f"there they differ, too, by {apart}, so this is not rounding")]
-    nearer = f"{one.nearer} is nearer to it" if one.nearer else "both are as near to it"
-    errors = f"the error of a is {one.share(one.error_a)}, of b {one.share(one.error_b)}"
-    return [("float64", f"{nearer}: {errors}")]
-
-
-# Where.
-
-
-def _watch_both(runs, exactly):
-    """Both steps, watched; the usual rounding errors of their gradients; why one is not watched.
-
-    Where they differ in float64, too, it tells best where: rounding hides nothing.
-    """
-    for in_float64 in [True, False] if exactly and runs.in_float64 else [False]:
-        (a, why_a), (b, why_b) = (_watch(runs, k, in_float64) for k in (0, 1))
-        if not (why_a or why_b):
-            break
-    return a, b, runs.relative_error * (2.0**-29 if in_float64 else 1.0), why_a or why_b
-
-
-def _watch(runs, k, exactly) -> tuple[WatchedStep | None, str]:
-    """A step, watched, or why it is not."""
-    try:
-        return runs.do(watch_step, k, runs.model, exactly=exactly), ""
-    except Exception as error:  # it is compiled, or an operation does not run so
-        return None, f"{NAMES[k]} {first_line(error)}"
-
-
-def _operation(a, b, relative, name):
-    """(cause, places, sentences) of the first operation at which two watched steps part."""
-    found = first_operation(a, b, relative, name)
-    cause = cause_of(found, b.recorder.inputs_of_relu | a.recorder.inputs_of_relu)
-    names = [listed([step.name for step in steps], most=4) for steps in (found.in_a, found.in_b)]
-    rows = []
-    if any(names):
-        rows.append(("operation", f"{names[0] or 'nothing'} in a, {names[1] or 'nothing'} in b"))
-    mine, theirs, _ = found.after
-    if found.kind != "shape" and mine is not None and theirs is not None:
-        place, numbers = largest_difference(mine, theirs)
         here, there = distinct_digits(*numbers)
-        rows.append(("gradient there", f"{here} in a, {there} in b at {list(place)}"))
-    return cause, _places(*(next(iter(s), None) for s in (found.in_a, found.in_b))), rows
+    return f"{here} in a, {there} in b" + (f" at {place}" if place else "")
 
 
-def _places(step, other):
-    """The lines of one operation of each step."""
-    both = (("a", step), ("b", other))
-    return [(f"in {name}", each.where) for name, each in both if each and each.where]
+def _differ(mine, theirs, relative):
+    if mine is None or theirs is None:
+        return mine is not theirs and bool((theirs if mine is None else mine).any())
+    if mine.shape != theirs.shape:
+        return True
+    return beyond(distance(mine, theirs), rounding(mine, relative))
 
 
-def _lower_precision(a, b):
-    """The first operation whose gradient has another dtype in both, as cause and places."""
-    for step, other in partners(a, b).items():
-        dtypes = [_dtype(each) for each in (step, other)]
-        if dtypes[0] != dtypes[1] and all(dtypes):
-            sentence = (
-                f"precision: the gradient of {step.operation} is {' in a and '.join(dtypes)} in b, "
-                "and in float64 both steps compute the same"
-            )
-            return Cause("precision", sentence), _places(step, other)
-    return None
-
-
-def _dtype(step):
-    known = (gradient.dtype for gradient in step.gradients_in if gradient is not None)
-    return str(next(known, "")).removeprefix("torch.")
-
-
-def _nearest(a, b, parameter):
-    """Where the parameter is used in the step that is watched."""
-    name, watched = ("b", b) if a is None else ("a", a)
-    if watched is None:
-        return []
-    users = watched.backward.into.get(edge_of(watched.parameters[parameter]), ())
-    return [(f"nearest, in {name}", step.where) for step, _ in users if step.where][:1]
-
-
-def _own_functions(watched):
-    """Custom backwards in a step: torch.compile traces them under assumptions of its own."""
-    own = {step.own: step for step in watched.ran if step.is_users} if watched is not None else {}
-    text = "the custom backward of {}, which torch.compile traces in its own way: {}"
-    return [("maybe", text.format(step.own_name, step.where)) for step in [*own.values()][:3]]
-
-
-def _arrives(gradient):
-    return gradient is not None and bool(gradient.any())
-
-
-def _no_gradient(runs, name, cause, places):
-    """The same for a parameter that has a gradient in step a only: what the doctor says of b."""
-    found = runs.do(_explained, 1, name, runs.model)
-    if cause.slug in ("custom-backward", "kink") and found.status != "none":
-        return cause, places
-    of_b = [(f"{label} in b", at) for label, at in found.places]
-    return Cause("none", f"in b its gradient is {found.status}: {found.sentence}"), of_b
-
-
-def _explained(step, _, parameters, name, model):
-    with trace() as recording:
-        loss = step()
-    return recording.explain(loss, {name: parameters[name]}, model=model)[name]
+def _aligned(a, b):
+    """Pairs of positions with equal elements, in order; each position at most once."""
+    blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
+    return [(block.a + k, block.b + k) for block in blocks for k in range(block.size)]
 
 
 def _first_values(a, b, relative):
-    """The first calls of the forward pass whose results differ by more than rounding.
+    """The first calls of the forward pass whose results differ, or what one alone calls before."""
+    agreed = (-1, -1)
+    for i, j in _aligned(*([name for name, _, _ in values] for values in (a, b))):
+        if _differ(a[i][2], b[j][2], relative):
+            both = (("a", *a[agreed[0] + 1]), ("b", *b[agreed[1] + 1]))
+            return [(f"first value, in {x}", f"{name}: {at}") for x, name, at, _ in both if at]
+        agreed = (i, j)
+    return []
 
-    What only one of the steps computes before them may be the reason.
+
+def _first_operation(a, b, relative, name):
+    """(kind, operations of both, gradients behind them), up from the parameter.
+
+    "operation": the same gradient arrives at both, and another one leaves; "shape": their results
+    have other shapes; "graph": one of both alone has these, or others; "hook": what arrives there
+    is not what was sent; or "unknown".
     """
+    pairs = {a.ran[i]: b.ran[j] for i, j in _aligned(a.keys, b.keys)}
+    edges = [edge_of(each.parameters[name]) for each in (a, b)]
+    arrived, behind = (a.gradients[name], b.gradients[name]), ([], [])
+    while True:
+        mine, above = _above(a, edges[0], pairs)
+        theirs, other_above = _above(b, edges[1], {*pairs.values()})
+        for step, k in above:
+            left = step.gradients_out[k], pairs[step].gradients_out[k]
+            if (pairs[step], k) in other_above and _differ(*left, relative):
+                break
+        else:
+            if mine or theirs:
+                return "graph", (mine, theirs), arrived
+            sent = zip((_sum(above), _sum(other_above)), arrived, strict=True)
+            is_hook = any(_differ(*pair, relative) for pair in sent)
+            return "hook" if is_hook else "unknown", behind, arrived
+        behind = [step], [pairs[step]]
+        arriving = [*zip_longest(step.gradients_in, pairs[step].gradients_in)]
+        i = next((i for i, pair in enumerate(arriving) if _differ(*pair, relative)), None)
+        if i is None:
+            return "operation", behind, left
+        arrived, edges = arriving[i], [(step.node, i), (pairs[step].node, i)]
+        if None not in arrived and arrived[0].shape != arrived[1].shape:
+            return "shape", behind, arrived
 
-    def differ(i, j):
-        mine, theirs = a[i].numbers, b[j].numbers
-        floor = rounding_floor(mine, relative)
-        return mine.shape != theirs.shape or distance(mine, theirs).beyond(floor)
 
-    (i, j), found = agreed_before([v.name for v in a], [v.name for v in b], differ)
-    if found == (len(a), len(b)):
-        return []
-    both = (("a", a[i + 1]), ("b", b[j + 1]))
-    return [(f"first value, in {name}", f"{v.name}: {v.where}") for name, v in both if v.where]
+def _above(run, edge, paired):
+    """What leads to an edge: operations without a partner; and edges of those with one."""
+    waiting, alone, tops = [edge], {}, {}
+    for end in waiting:
+        for step, k in run.backward.into.get(end, ()):
+            if step in paired:
+                tops[step, k] = None
+            elif step not in alone and step.order is not None:
+                alone[step] = None
+                waiting += [(step.node, i) for i in range(len(step.arriving))]
+    return sorted(alone, key=lambda step: step.order), sorted(tops, key=lambda p: p[0].order)
+
+
+def _sum(above):
+    known = [s.gradients_out[k] for s, k in above if s.gradients_out[k] is not None]
+    return sum(known) if known else None
+
+
+def _by_kind(kind, steps, left):
+    name = steps[0][0].operation if steps[0] else ""
+    if kind == "hook":
+        return "hook", "a hook changed the gradient that arrives here"
+    if kind == "shape":
+        in_a, in_b = (tuple(each.shape) for each in left)
+        return "shape", f"the result of {name} has the shape {in_a} in a and {in_b} in b"
+    if kind == "operation" and steps[0][0].own is None:
+        return "forward", (
+            f"the same gradient arrives at {name} in both, and another one leaves, so the forward "
+            "pass gave it other numbers or arguments"
+        )
+    if kind == "graph":
+        names = (
+            listed([s.own_name if s.is_users else s.operation for s in each], most=6) or "nothing"
+            for each in steps
+        )
+        return "operations", f"other operations: {' in a, '.join(names)} in b"
+    return "", ""

@@ -1,4 +1,4 @@
-"""A step in another precision: float64, to measure how large its rounding errors are."""
+"""A step in float64, which measures how large its rounding errors are."""
 
 import sys
 from collections.abc import Iterator
@@ -17,12 +17,9 @@ from autograd_surprises.recording.stack import tensors_in
 def in_precision(model: nn.Module, dtype: torch.dtype) -> Iterator[dict[int, nn.Parameter]]:
     """Inside, every floating-point number is computed with this dtype, also under autocast.
 
-    The modules get copies of their parameters and buffers for this while, and each other tensor
-    that an operation uses is replaced by its copy; all of them stay as they are, and so do graphs
-    that lead to them. Code that torch.compile has compiled runs eagerly. Random numbers are drawn
-    in the dtype in which the step asks for them, and so are the same.
-
-    Yields the copies of the parameters, by id of the parameter.
+    Parameters, buffers and each other tensor are replaced by copies, which a step may write into.
+    What torch.compile has compiled runs eagerly. Random numbers are drawn in the dtype in which the
+    step asks for them, and so are the same. Yields the copies, by id of the parameter.
 
     >>> layer, x = nn.Linear(2, 1), torch.ones(2)
     >>> with in_precision(layer, torch.float64): y = layer(x)
@@ -31,23 +28,18 @@ def in_precision(model: nn.Module, dtype: torch.dtype) -> Iterator[dict[int, nn.
     """
     usual, copies = torch.get_default_dtype(), _Copies(dtype)
     parameters = {id(p): copies.of_parameter(p) for p in model.parameters()}
-    held = [part._parameters for part in model.modules()]
-    held += [part._buffers for part in model.modules()]
-    kept = [(tensors, dict(tensors)) for tensors in held]
-    try:
-        for tensors, before in kept:
-            tensors.update((name, copies.of(tensor)) for name, tensor in before.items())
-        with ExitStack() as undo:
-            if "torch._dynamo" in sys.modules:  # else nothing can be compiled
-                undo.enter_context(torch.compiler.set_stance("force_eager"))
-            undo.enter_context(_EachFunction(copies))
-            undo.enter_context(_EachOperation(copies, usual))
-            torch.set_default_dtype(dtype)
-            yield parameters
-    finally:
-        torch.set_default_dtype(usual)
-        for tensors, before in kept:
-            tensors.update(before)
+    held = [d for part in model.modules() for d in (part._parameters, part._buffers)]
+    with ExitStack() as undo:
+        undo.callback(torch.set_default_dtype, usual)
+        for tensors in held:
+            undo.callback(tensors.update, dict(tensors))
+            tensors.update((name, copies.of(tensor)) for name, tensor in tensors.items())
+        if "torch._dynamo" in sys.modules:  # else nothing can be compiled
+            undo.enter_context(torch.compiler.set_stance("force_eager"))
+        undo.enter_context(_EachFunction(copies))
+        undo.enter_context(_EachOperation(copies, usual))
+        torch.set_default_dtype(dtype)
+        yield parameters
 
 
 class _Copies:
@@ -58,11 +50,10 @@ class _Copies:
         self._made: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
     def of(self, value):
-        if not isinstance(value, torch.Tensor):
-            return value
         if id(value) in self._made:
             return self._made[id(value)][1]
-        if not value.is_floating_point() or value.dtype is self.dtype:
+        is_float = isinstance(value, torch.Tensor) and value.is_floating_point()
+        if not is_float or value.dtype is self.dtype:
             return value
         with torch._C.DisableTorchFunction(), torch.set_grad_enabled(value.requires_grad):
             self._made[id(value)] = value, value.to(self.dtype)

@@ -1,0 +1,347 @@
+"""compare --compiled: is the gradient of a script's first step the same through torch.compile?"""
+
+import argparse
+import copy
+import io
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr
+from dataclasses import replace
+from functools import partial
+
+import torch
+from torch import nn
+from torch.utils._pytree import tree_map
+
+from autograd_surprises.comparing.running import Run, distance, moved, put_back
+from autograd_surprises.comparing.two_steps import DIFFER, KINK, ROUNDING, SAME, Compared, compare
+from autograd_surprises.doctor.interception import Interception
+from autograd_surprises.graph import leaf_of, name_of, reachable
+from autograd_surprises.recording.patches import Patches
+from autograd_surprises.recording.places import Where, where_from
+from autograd_surprises.recording.stack import tensors_in
+from autograd_surprises.script import add_script, chosen_script, exit_code
+from autograd_surprises.several_processes import why_not_alone
+from autograd_surprises.show.findings import first_line
+
+INDUCTOR, WITHOUT_KERNELS = "inductor", "aot_eager"
+STAGES = {"eager": "tracing (dynamo)", WITHOUT_KERNELS: "making the backward (AOTAutograd)"}
+USAGE = "python -m autograd_surprises compare"
+DESCRIPTION = """\
+Run a script up to its first backward(), call its model once more eagerly and once through
+torch.compile, and say whether the gradients are the same, and if not, whose differs first.
+
+The exit code is 0 if they are the same up to rounding, 1 if they differ, and 2 if that cannot be
+told.
+"""
+
+
+def main(words: list[str]) -> int:
+    """Print the comparison. Returns 0, 1 or 2."""
+    parser = argparse.ArgumentParser(
+        prog=USAGE,
+        usage="%(prog)s --compiled [--backend NAME] (train.py | -m module) [arguments]",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add_script(parser)
+    parser.add_argument("--compiled", action="store_true", required=True,
+                        help="compare eager and compiled")  # fmt: skip
+    parser.add_argument(
+        "--backend", default="", metavar="NAME",
+        help="of torch.compile (default: inductor, or aot_eager where inductor does not work)",
+    )  # fmt: skip
+    options = parser.parse_args(words)
+    run, target = chosen_script(parser, options)
+    with CompiledRun(options.backend) as compared:
+        exit_code(run, target)
+    if compared.found is None:
+        print(f"{USAGE}: {target[0]}: {compared.trouble}", file=sys.stderr)
+        return 2
+    print(f"a is eager, b is compiled by {compared.backend}")
+    if compared.why:
+        print(f"inductor does not work here, so its kernels are not compared: {compared.why}")
+    print(compared.found)
+    return {SAME: 0, DIFFER: 1}.get(compared.found.status, 2)
+
+
+class CompiledRun(Interception):
+    """A context that compares the model's part of the first training step; then the script ends.
+
+    The first backward whose loss reaches a module is caught. The largest such module is called
+    once more eagerly and once compiled, and gets the gradient of the script's own backward.
+
+    found    the comparison, step a eager and step b compiled; or None, and `trouble` says why
+    backend  of torch.compile: the given one, or inductor, or aot_eager where inductor does not work
+    why      why that is not inductor, or ""
+
+    >>> layer, compiled = torch.nn.Linear(2, 1), CompiledRun("eager")
+    >>> try:
+    ...     with compiled: layer(torch.ones(3, 2)).sum().backward()
+    ... except SystemExit: print(compiled.found.status, layer.weight.grad)
+    same None
+    """
+
+    def __init__(self, backend: str = ""):
+        self.backend, self.why, self.found = backend, "", None
+        self.trouble = "nothing called backward() of a loss that reaches a module which was called"
+        self._calls: dict[int, ModelCall] = {}  # the last one of each module
+        self._inside = False
+
+    def __enter__(self):
+        super().__enter__()
+        self._undo.enter_context(Patches((nn.Module, "__call__", self._noting_calls)))
+        return self
+
+    def _noting_calls(self, original, active):
+        def call(module, *args, **kwargs):
+            another = self._inside or self._busy or threading.get_ident() != self._thread
+            if not active or another or not torch.is_grad_enabled():
+                return original(module, *args, **kwargs)
+            self._inside = True
+            try:
+                noted = ModelCall(module, args, kwargs)
+                noted.result = original(module, *args, **kwargs)
+            finally:
+                self._inside = False
+            self._calls[id(module)] = noted
+            return noted.result
+
+        return call
+
+    def before_backward(self, roots, weights, inputs, frame):
+        nodes = list(reachable(root.grad_fn for root in roots))
+        leaves = {id(leaf_of(node)) for node in nodes}
+
+        def count(call):
+            return sum(p.numel() for p in call.module.parameters() if id(p) in leaves)
+
+        call = max(self._calls.values(), key=count, default=None)
+        if call is None or not count(call):
+            return
+        self._inside = True  # what is called from here on is no step of the script
+        try:
+            if harm := why_not_alone(nodes):
+                raise ValueError(f"a backward of its own is needed, but {harm}")
+            with torch._C._EnableTorchFunction(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # torch's compiler has some of its own
+                call.keep_gradients(roots, weights)
+                self.found = self._compared(call)
+        except Exception as error:  # the script might catch it and go on
+            self.troubled(error)
+        raise SystemExit
+
+    def troubled(self, error):
+        expected = isinstance(error, (TypeError, ValueError))
+        self.trouble = str(error) if expected else f"{type(error).__name__}: {error}"
+
+    def _compared(self, call):
+        if not self.backend:
+            self.why = why_no_inductor()
+            self.backend = WITHOUT_KERNELS if self.why else INDUCTOR
+        compiled = compile_(call.module, self.backend)
+        losses = [call.again(each) for each in (call.module, compiled)]
+        names = [[*map(name_of, reachable([loss.grad_fn]))] for loss in losses]
+        if self.backend in (INDUCTOR, WITHOUT_KERNELS) and names[0] == names[1]:
+            raise ValueError(f"torch.compile left {type(call.module).__name__} to eager code")
+        both = (partial(call.again, each) for each in (call.module, compiled))
+        found = compare(*both, call.module)
+        return found if found.first is None else Fault(found, call, self.backend).explained()
+
+
+class ModelCall:
+    """A call of a module that is no part of another module's call, to be repeated."""
+
+    def __init__(self, module: nn.Module, args: tuple, kwargs: dict):
+        self.module = getattr(module, "_orig_mod", module)  # of what the script compiled
+        with torch._C.DisableTorchFunction():
+            self._given = tree_map(_copy, (args, kwargs))
+        devices = filter(torch.is_autocast_enabled, ("cpu", "cuda"))
+        self._autocast = {device: torch.get_autocast_dtype(device) for device in devices}
+        self.result: object = None
+
+    def keep_gradients(self, roots, weights) -> None:
+        """Keep the gradient that arrives at each tensor of the result."""
+        results = tensors_in(self.result)
+        needed = [tensor for tensor in results if tensor.requires_grad]
+        if not needed:
+            raise ValueError(
+                f"{type(self.module).__name__} returned {type(self.result).__name__}, in which no "
+                "tensor was found: only tensors, lists, tuples and dicts can be read"
+            )
+        weights = None if weights is None else [weights]
+        found = torch.autograd.grad(roots, needed, weights, retain_graph=True, allow_unused=True)
+        by_id = {id(tensor): gradient for tensor, gradient in zip(needed, found, strict=True)}
+        self._gradients = [by_id.get(id(tensor)) for tensor in results]
+
+    def again(self, module: Callable, dtype: torch.dtype | None = None) -> torch.Tensor:
+        """A loss whose gradient at the result of this call is the one that was kept."""
+        args, kwargs = tree_map(partial(_copy, dtype=dtype), self._given)
+        with ExitStack() as contexts:
+            for device, narrow in self._autocast.items():
+                contexts.enter_context(torch.autocast(device, narrow))
+            results = tensors_in(module(*args, **kwargs))
+        pairs = zip(results, self._gradients, strict=True)
+        loss = sum((result * g.detach()).sum() for result, g in pairs if g is not None)
+        parameters = [p for p in self.module.parameters() if p.requires_grad]
+        leaves = {id(leaf_of(node)) for node in reachable([loss.grad_fn])}
+        # Compiled code may lose the whole graph: then each gradient is 0.
+        return loss if leaves & {*map(id, parameters)} else loss + 0 * parameters[0].sum()
+
+
+def _copy(value, dtype=None):
+    """A tensor without history, for no other's changes to reach it; anything else as it is."""
+    if not isinstance(value, torch.Tensor) or isinstance(value, nn.Parameter):
+        return value
+    new = value.detach().to(dtype if value.is_floating_point() else None, copy=True)
+    return new.requires_grad_(value.requires_grad)
+
+
+def compile_(module: nn.Module, backend: str) -> nn.Module:
+    """The module compiled anew; it draws the random numbers of the eager one."""
+    torch.compiler.reset()
+    options = {"fallback_random": True} if backend == INDUCTOR else None
+    return torch.compile(module, backend=backend, options=options)
+
+
+def why_no_inductor() -> str:
+    """Why torch.compile's own backend does not work here; "" if it does."""
+    try:
+        with redirect_stderr(io.StringIO()):  # where torch 2.6 says that it found no GPU
+            torch.compile(lambda x: x + 1, backend=INDUCTOR)(torch.ones(2))
+    except Exception as error:
+        return first_line(error)
+    return ""
+
+
+class Fault:
+    """Why a compiled module has another gradient, found by what makes it go away, or keeps it."""
+
+    def __init__(self, found: Compared, call: ModelCall, backend: str):
+        self.found, self.call, self.module, self.backend = found, call, call.module, backend
+        self.right, self.wrong = self._gradient(self.module), self._gradient(self._compiled())
+
+    def explained(self) -> Compared:
+        rounded, differ = self._is_rounding(), self.found.status == DIFFER
+        if not differ and rounded:
+            return replace(self.found, status=SAME, first=None, rows=[("float64", ROUNDING)])
+        if not differ and rounded is None:
+            return self.found
+        cause, *rows = ("rounding", ("cause", ROUNDING)) if rounded else self._cause()
+        return replace(self.found, status=DIFFER, cause=cause, rows=[*rows, *self.found.rows])
+
+    def _cause(self):
+        stage = next((name for name in STAGES if self._stays(compile_(self.module, name))), "")
+        functions = self._functions_without_which_it_goes() if stage == "eager" else {}
+        if functions:
+            names = " and ".join(own.__name__ for own in functions)
+            reason = (
+                f"torch.compile does not keep the backward of {names}: outside of compiled code "
+                "(torch.compiler.disable) the gradients are the same"
+            )
+            return (
+                "custom-backward",
+                ("cause", reason),
+                *(("called", str(w)) for w in functions.values()),
+            )
+        with moved(self.module):
+            if self._near(self._gradient(self.module), self._gradient(self._compiled())):
+                return "kink", ("cause", KINK)
+        part, lines = self._part()
+        reason = (
+            f"{STAGES.get(stage, self.backend)} changes the gradient, also where only {part} is "
+            "compiled; which operation of it does, cannot be told"
+        )
+        return "compiler", ("cause", reason), *(("in it", line) for line in lines)
+
+    def _compiled(self):
+        return compile_(self.module, self.backend)
+
+    def _stays(self, function):
+        return self._near(self._gradient(function), self.wrong)
+
+    def _near(self, one, other):
+        if one is None or other is None:
+            return False
+        return bool(distance(one, other)[0] < distance(self.right, self.wrong)[0] / 100)
+
+    def _gradient(self, function, owner=None, dtype=None):
+        """Of the first parameter that differs; None if this does not run."""
+        owner, name = owner or self.module, self.found.first.name
+        try:
+            run = self._run(function, owner, {name: owner.get_parameter(name)}, dtype)
+        except Exception:
+            return None
+        gradient = run.gradients[name]
+        return torch.zeros_like(owner.get_parameter(name)) if gradient is None else gradient
+
+    def _run(self, function, owner, parameters, dtype=None):
+        with put_back(owner):
+            return Run(partial(self.call.again, function, dtype), "", parameters, owner)
+
+    def _is_rounding(self):
+        """Are both the same with a model in float64? None if that does not run."""
+        try:
+            double = copy.deepcopy(self.module).double()
+        except Exception:
+            return None
+        functions = double, compile_(double, self.backend)
+        both = [self._gradient(each, double, torch.float64) for each in functions]
+        return None if any(g is None for g in both) else self._near(*both)
+
+    def _functions_without_which_it_goes(self):
+        """The user's Functions, each with a line, if running them eagerly repairs the gradient."""
+        called: dict[type, Where | None] = {}
+        every = [torch.autograd.Function]
+        for own in every:
+            every += own.__subclasses__()
+
+        def noting(forward, own):
+            @torch.compiler.disable
+            def call(*args):
+                called.setdefault(own, where_from(sys._getframe(1)))
+                return forward(*args)
+
+            return call
+
+        with ExitStack() as undo:
+            for own in every:
+                if not own.__module__.startswith("torch."):
+                    undo.enter_context(_patched(own, partial(noting, own=own)))
+            return called if self._near(self._gradient(self._compiled()), self.right) else {}
+
+    def _part(self):
+        """The smallest part that shows it if nothing else is compiled; and lines of it."""
+        part, path = self.module, ""
+        while True:
+            for name, child in part.named_children():
+                if self._stays(partial(self._with_compiled, child)):
+                    part, path = child, f"{path}.{name}".lstrip(".")
+                    break
+            else:
+                break
+        run = self._run(self.module, self.module, dict(self.module.named_parameters()))
+        name = path or type(self.module).__name__
+        lines = dict.fromkeys(str(call.where) for call in run.calls if call.module == name)
+        return name, [*lines][:4]
+
+    def _with_compiled(self, child, *args, **kwargs):
+        torch.compiler.reset()
+        child.forward = torch.compile(child.forward, backend=self.backend)  # until it is put back
+        return self.module(*args, **kwargs)
+
+
+@contextmanager
+def _patched(own: type, wrap: Callable) -> Iterator[None]:
+    """Wrap the forward of a Function; torch.compile does not look at another apply."""
+    before = vars(own).get("forward")
+    own.forward = staticmethod(wrap(own.forward))
+    try:
+        yield
+    finally:
+        del own.forward
+        if before is not None:
+            own.forward = before

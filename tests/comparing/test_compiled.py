@@ -1,0 +1,385 @@
+"""compare --compiled: nine kinds of faults of torch.compile, and what is no fault."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from functorch.compile import make_boxed_func
+from torch import nn
+from torch._dynamo.backends.common import aot_autograd
+
+from autograd_surprises import compare
+from autograd_surprises.__main__ import main
+from autograd_surprises.comparing.compiled_step import CompiledRun
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # torch's compiler has some of its own
+ROOT = Path(__file__).parent.parent.parent
+TRAIN = """
+import sys
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class TakesNone(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.set_materialize_grads(False)
+        return x * 1, y * 1
+
+    @staticmethod
+    def backward(ctx, gradient, other):
+        return (2 * gradient if other is None else gradient), other
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm, self.last = nn.Linear(8, 16), nn.BatchNorm1d(16), nn.Linear(16, 4)
+
+    def forward(self, x):
+        hidden = self.norm(self.first(x))
+        if "function" in sys.argv:
+            hidden, _ = TakesNone.apply(hidden, self.first(x))
+        return {"scores": self.last(F.dropout(F.relu(hidden), 0.1))}
+
+
+model = Net()
+head = nn.Linear(4, 4)
+for step in range(3):
+    x, target = torch.randn(32, 8), torch.randint(4, (32,))
+    if "stop" in sys.argv:
+        raise ValueError("the script's own")
+    F.cross_entropy(head(model(x)["scores"]), target).backward()
+    print("step", step)
+"""
+
+
+@pytest.fixture(autouse=True)
+def nothing_compiled():
+    torch.compiler.reset()
+    with torch.random.fork_rng():
+        yield
+    torch.compiler.reset()
+
+
+def first_step(model, *args, backend="aot_eager", loss=torch.Tensor.square):
+    """What the first step of a script with this model gets to hear."""
+    run = CompiledRun(backend)
+    with pytest.raises(SystemExit), run:
+        loss(model(*args)).sum().backward()
+    assert run.found is not None, run.trouble
+    return run.found
+
+
+class Net(nn.Module):
+    """Its parameters are used in a part of their own; what comes after is the faulty part."""
+
+    def __init__(self, part):
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.part = nn.Linear(6, 6), part
+
+    def forward(self, x):
+        return self.part(self.first(x))
+
+
+X = torch.arange(36.0).view(6, 6) % 5 - 2
+WHERE = Path(__file__).name
+
+
+def line_of(found, label):
+    return next(text for name, text in found.rows if name == label)
+
+
+# What is no fault, and what cannot be told.
+
+
+def test_code_that_torch_compile_leaves_alone_is_not_called_the_same():
+    model = nn.Linear(2, 1)
+    model.forward = torch.compiler.disable(model.forward)
+    run = CompiledRun("aot_eager")
+    with pytest.raises(SystemExit), run:
+        model(torch.ones(3, 2)).sum().backward()
+    assert run.found is None and "left Linear to eager code" in run.trouble
+
+
+def test_a_step_that_draws_other_numbers_is_not_judged():
+    model = Net(nn.Identity())
+    fast = torch.compile(lambda: F.dropout(model(X)).sum(), backend="aot_eager")
+
+    def other():
+        torch.rand(1)
+        return fast()
+
+    found = compare(lambda: F.dropout(model(X)).sum(), other, model)
+    assert found.status == "undecided" and "random" in found.sentence
+
+
+def test_a_small_difference_in_compiled_code_may_be_rounding():
+    """In float64, which tells it, the same small factor is a fault."""
+    model = Net(nn.Tanh())
+    fast = torch.compile(model, backend=planted("tanh", lambda result, *_: result * (1 + 2e-5)))
+    pair = (lambda f=f: f(X).square().sum() for f in (model, fast))
+    assert compare(*pair, model).status == "undecided"
+    found = first_step(model, X, backend="planted_tanh")
+    assert (found.status, found.cause) == ("differ", "compiler")
+
+
+class WritesIntoItsInput(nn.Module):
+    """It writes into what it is called with."""
+
+    def __init__(self):
+        super().__init__()
+        self.convolution = nn.Conv1d(1, 2, 3)
+
+    def forward(self, x):
+        return self.convolution(x.mul_(2))
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+def test_the_call_is_repeated_as_the_script_made_it(autocast):
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        found = first_step(WritesIntoItsInput(), X[:, None] / 7, loss=torch.Tensor.sin)
+    assert found.same
+    share = max(each.floor / each.size for each in found.parameters)
+    assert share > 1e-4 if autocast else share < 1e-5
+
+
+# Faults that torch 2.13 has: later versions repair them.
+
+
+class TakesNone(torch.autograd.Function):
+    """Its backward asks whether a gradient is None; torch.compile passes zeros instead."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.set_materialize_grads(False)
+        return x * 1, y * 1
+
+    @staticmethod
+    def backward(ctx, gradient, other):
+        return (2 * gradient if other is None else gradient), other
+
+
+class AsksForNone(nn.Module):
+    """https://github.com/pytorch/pytorch/issues/118396"""
+
+    def forward(self, x):
+        return TakesNone.apply(2 * x, 3 * x)[0]
+
+
+class Fivefold(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.sin()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return 5 * gradient
+
+
+class InsideFuncGrad(nn.Module):
+    """https://github.com/pytorch/pytorch/issues/193279"""
+
+    def forward(self, x):
+        return torch.func.grad(lambda x: Fivefold.apply(x).sum())(x) * x
+
+
+class ReturnsItsBase(nn.Module):
+    """https://github.com/pytorch/pytorch/pull/194479"""
+
+    def forward(self, x):
+        y = torch.sin(x)
+        return y[:3], y[3:], y.detach()
+
+
+class InnerAutocast(nn.Module):
+    """https://github.com/pytorch/pytorch/issues/179804"""
+
+    def forward(self, x):
+        with torch.autocast("cpu", torch.bfloat16):
+            return F.gelu(x @ x.T).float() @ x
+
+
+@pytest.mark.parametrize("part, call", [
+    (AsksForNone, "TakesNone.apply"), (InsideFuncGrad, "Fivefold.apply"),
+])  # fmt: skip
+def test_a_custom_backward_that_is_not_kept(part, call):
+    model = Net(part())
+    right, wrong = (torch.autograd.grad(f(X).square().sum(), model.first.bias)[0]
+                    for f in (model, torch.compile(model, backend="aot_eager")))  # fmt: skip
+    found = first_step(model, X)
+    if torch.equal(right, wrong):  # it is repaired
+        assert found.same
+        return
+    assert (found.status, found.cause) == ("differ", "custom-backward")
+    assert call in line_of(found, "called") and WHERE in line_of(found, "called")
+
+
+@pytest.mark.slow
+def test_a_graph_that_inductor_loses():
+    def loss(results):
+        return results[0] + 2 * results[1]
+
+    model = Net(ReturnsItsBase())
+    lost = not loss(torch.compile(model)(X)).sum().grad_fn.next_functions[0][0].next_functions
+    found = first_step(model, X, backend="inductor", loss=loss)
+    assert found.status == "differ" or found.same and not lost
+    assert not found.same and "None in b" in line_of(found, found.first.name) or not lost
+
+
+@pytest.mark.slow
+def test_fewer_digits_are_no_fault():
+    """inductor keeps bfloat16 where eager code rounds, or rounds elsewhere."""
+    found = first_step(Net(InnerAutocast()), X / 4, backend="inductor")
+    assert found.same or found.cause == "rounding"
+
+
+# Faults of earlier versions, planted into the backward that AOTAutograd makes.
+
+
+class Pads(nn.Module):
+    def forward(self, x):
+        return F.pad(x, (2, 2), mode="reflect") * 3
+
+
+class TakesTwice(nn.Module):
+    def forward(self, x):
+        y = x.cos()
+        return y * y
+
+
+class Scatters(nn.Module):
+    def forward(self, x):
+        return torch.slice_scatter(x, torch.ones(6, 2), dim=1, start=0, end=2) * 2
+
+
+class Multiplies(nn.Module):
+    def forward(self, x):
+        y = 1 * x
+        y.mul_(2)
+        return y
+
+
+class TakesAbs(nn.Module):
+    def forward(self, x):
+        return x.abs()
+
+
+def planted(operation, change):
+    """The name of a backend in which a result of an operation of backward is another one."""
+
+    def backward(graph, inputs):
+        for node in list(graph.graph.nodes):
+            if operation in str(node.target):
+                with graph.graph.inserting_after(node):
+                    new = graph.graph.call_function(change, (node, *node.args))
+                node.replace_all_uses_with(
+                    new, delete_user_cb=lambda user, new=new: user is not new
+                )
+        graph.recompile()
+        return make_boxed_func(graph.forward)
+
+    def backend(graph, inputs):
+        both = aot_autograd(
+            fw_compiler=lambda graph, _: make_boxed_func(graph.forward), bw_compiler=backward
+        )
+        return both(graph, inputs)
+
+    name = f"planted_{operation}"
+    torch._dynamo.register_backend(backend, name=name)
+    return name
+
+
+def zero_in_part(result, *_):
+    return result * (torch.arange(result.shape[-1]) < 3)
+
+
+PLANTED = {
+    "https://github.com/pytorch/pytorch/issues/100793": (
+        Pads, "reflection_pad1d_backward", lambda result, *_: result.roll(1, -1), "F.pad("),
+    "https://github.com/pytorch/pytorch/issues/183604": (
+        TakesTwice, "sin", lambda result, *_: result / 2, "x.cos("),
+    "https://github.com/pytorch/pytorch/issues/182012": (
+        Scatters, "slice_scatter", zero_in_part, "slice_scatter("),
+    "https://github.com/pytorch/pytorch/issues/128035": (
+        Multiplies, "mul", lambda result, *_: result * 0, "mul_("),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("thread", PLANTED)
+def test_a_planted_fault(thread):
+    part, operation, change, code = PLANTED[thread]
+    found = first_step(Net(part()), X, backend=planted(operation, change))
+    assert (found.status, found.cause) == ("differ", "compiler")
+    cause = line_of(found, "cause")
+    assert "planted_" in cause and "only part is compiled" in cause and "cannot be told" in cause
+    assert any(code in text and WHERE in text for label, text in found.rows if label == "in it")
+
+
+def test_another_convention_at_a_kink():
+    model = Net(TakesAbs())
+    with torch.no_grad():
+        model.first.weight.copy_(torch.eye(6))
+        model.first.bias.zero_()
+    backend = planted("sgn", lambda result, x: torch.where(x == 0, 1.0, result))
+    found = first_step(model, X, backend=backend, loss=lambda y: y * torch.ones(6, 6))
+    assert (found.status, found.cause) == ("differ", "kink")
+
+
+# The command.
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "train.py").write_text(TRAIN)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "argv", [*sys.argv])
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "words, code, part",
+    [
+        (["--backend", "aot_eager", "train.py"], 0, "SAME"),
+        (["--backend", "aot_eager", "train.py", "function"], 1, "TakesNone"),
+        (["train.py", "stop"], 2, "the script's own"),
+    ],
+)
+def test_a_script(words, code, part, folder, capsys):
+    assert main(["compare", "--compiled", *words]) == code
+    out, err = capsys.readouterr()
+    assert part in out + err and "step 0" not in out  # it ends before its first step
+
+
+@pytest.mark.parametrize(
+    "words, part",
+    [
+        (["train.py"], "--compiled"),
+        (["--compiled", "gone.py"], "no file gone.py"),
+        (["--compiled"], "which script"),
+    ],
+)
+def test_words_that_make_no_sense(words, part, folder, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["compare", *words])
+    assert left.value.code == 2 and part in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_inductor_draws_the_same_dropout(folder):
+    words = sys.executable, "-m", "autograd_surprises", "compare", "--compiled", "train.py"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(words, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0 and "SAME" in done.stdout, done.stderr
