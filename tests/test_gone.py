@@ -11,6 +11,7 @@ GONE = [
     "TransformersDoctor", "Playground", "Laboratory", "Quiz(", "lab_files", "jupyterhub_config",
     "tools/record", "tools.classroom", "bubblewrap", "benchmarks/arithmetic", "benchmarks/backward",
     "benchmarks/classroom", "benchmarks/steps", "benchmarks/website", "of_other_ranks",
+    "compare --record", "compare_runs", "ranks.py",
 ]  # fmt: skip
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "benchmarks/README.md"]
 OTHERS = [ROOT / "Makefile", ROOT / "pyproject.toml", ROOT / ".ci/run", *notebook_files()]
