@@ -6,8 +6,8 @@ import io
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, redirect_stderr
+from collections.abc import Callable
+from contextlib import ExitStack, redirect_stderr
 from dataclasses import replace
 from functools import partial
 
@@ -20,7 +20,7 @@ from autograd_surprises.comparing.two_steps import DIFFER, KINK, ROUNDING, SAME,
 from autograd_surprises.doctor.interception import Interception
 from autograd_surprises.graph import leaf_of, name_of, reachable
 from autograd_surprises.recording.patches import Patches
-from autograd_surprises.recording.places import Where, where_from
+from autograd_surprises.recording.places import where_from
 from autograd_surprises.recording.stack import tensors_in
 from autograd_surprises.script import add_script, chosen_script, exit_code
 from autograd_surprises.several_processes import why_not_alone
@@ -225,37 +225,35 @@ class Fault:
         self.right, self.wrong = self._gradient(self.module), self._gradient(self._compiled())
 
     def explained(self) -> Compared:
-        rounded, differ = self._is_rounding(), self.found.status == DIFFER
-        if not differ and rounded:
-            return replace(self.found, status=SAME, first=None, rows=[("float64", ROUNDING)])
-        if not differ and rounded is None:
-            return self.found
-        cause, *rows = ("rounding", ("cause", ROUNDING)) if rounded else self._cause()
-        return replace(self.found, status=DIFFER, cause=cause, rows=[*rows, *self.found.rows])
+        found, rounded = self.found, self._is_rounding()
+        if found.status != DIFFER and rounded:
+            return replace(found, status=SAME, first=None, rows=[("float64", ROUNDING)])
+        if found.status != DIFFER and rounded is None:
+            return found
+        rounded = rounded and found.first.apart < found.first.size / 10
+        cause, reason, rows = ("rounding", ROUNDING, []) if rounded else self._cause()
+        rows = [("cause", reason), *rows, *found.rows]
+        return replace(found, status=DIFFER, cause=cause, rows=rows)
 
     def _cause(self):
         stage = next((name for name in STAGES if self._stays(compile_(self.module, name))), "")
-        functions = self._functions_without_which_it_goes() if stage == "eager" else {}
+        functions = self._functions_to_blame() if stage == "eager" else {}
         if functions:
             names = " and ".join(own.__name__ for own in functions)
             reason = (
                 f"torch.compile does not keep the backward of {names}: outside of compiled code "
                 "(torch.compiler.disable) the gradients are the same"
             )
-            return (
-                "custom-backward",
-                ("cause", reason),
-                *(("called", str(w)) for w in functions.values()),
-            )
+            return "custom-backward", reason, [("called", str(w)) for w in functions.values()]
         with moved(self.module):
             if self._near(self._gradient(self.module), self._gradient(self._compiled())):
-                return "kink", ("cause", KINK)
+                return "kink", KINK, []
         part, lines = self._part()
         reason = (
-            f"{STAGES.get(stage, self.backend)} changes the gradient, also where only {part} is "
-            "compiled; which operation of it does, cannot be told"
+            f"{STAGES.get(stage, self.backend)} changes the gradient in {part}; which operation "
+            "there is at fault cannot be told"
         )
-        return "compiler", ("cause", reason), *(("in it", line) for line in lines)
+        return "compiler", reason, [("in it", line) for line in lines]
 
     def _compiled(self):
         return compile_(self.module, self.backend)
@@ -292,37 +290,40 @@ class Fault:
         both = [self._gradient(each, double, torch.float64) for each in functions]
         return None if any(g is None for g in both) else self._near(*both)
 
-    def _functions_without_which_it_goes(self):
+    def _functions_to_blame(self):
         """The user's Functions, each with a line, if running them eagerly repairs the gradient."""
-        called: dict[type, Where | None] = {}
-        every = [torch.autograd.Function]
+        called, every = {}, [torch.autograd.Function]
         for own in every:
             every += own.__subclasses__()
+        # torch.compile looks at forward, and never calls another apply.
+        theirs = [(own, vars(own).get("forward"), own.forward)
+                  for own in every if not own.__module__.startswith("torch.")]  # fmt: skip
 
-        def noting(forward, own):
+        def eagerly(own, forward):
             @torch.compiler.disable
             def call(*args):
                 called.setdefault(own, where_from(sys._getframe(1)))
                 return forward(*args)
 
-            return call
+            return staticmethod(call)
 
-        with ExitStack() as undo:
-            for own in every:
-                if not own.__module__.startswith("torch."):
-                    undo.enter_context(_patched(own, partial(noting, own=own)))
+        for own, _, forward in theirs:
+            own.forward = eagerly(own, forward)
+        try:
             return called if self._near(self._gradient(self._compiled()), self.right) else {}
+        finally:
+            for own, before, _ in theirs:
+                del own.forward
+                if before is not None:
+                    own.forward = before
 
     def _part(self):
         """The smallest part that shows it if nothing else is compiled; and lines of it."""
-        part, path = self.module, ""
-        while True:
-            for name, child in part.named_children():
-                if self._stays(partial(self._with_compiled, child)):
-                    part, path = child, f"{path}.{name}".lstrip(".")
-                    break
-            else:
-                break
+        path, waiting = "", [*self.module.named_children()]
+        while waiting:
+            name, child = waiting.pop()
+            if self._stays(partial(self._with_compiled, child)):
+                path, waiting = f"{path}.{name}".lstrip("."), [*child.named_children()]
         run = self._run(self.module, self.module, dict(self.module.named_parameters()))
         name = path or type(self.module).__name__
         lines = dict.fromkeys(str(call.where) for call in run.calls if call.module == name)
@@ -332,16 +333,3 @@ class Fault:
         torch.compiler.reset()
         child.forward = torch.compile(child.forward, backend=self.backend)  # until it is put back
         return self.module(*args, **kwargs)
-
-
-@contextmanager
-def _patched(own: type, wrap: Callable) -> Iterator[None]:
-    """Wrap the forward of a Function; torch.compile does not look at another apply."""
-    before = vars(own).get("forward")
-    own.forward = staticmethod(wrap(own.forward))
-    try:
-        yield
-    finally:
-        del own.forward
-        if before is not None:
-            own.forward = before

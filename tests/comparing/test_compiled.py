@@ -1,5 +1,6 @@
 """compare --compiled: nine kinds of faults of torch.compile, and what is no fault."""
 
+import inspect
 import os
 import subprocess
 import sys
@@ -18,14 +19,11 @@ from autograd_surprises.comparing.compiled_step import CompiledRun
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch's compiler has some of its own
 ROOT = Path(__file__).parent.parent.parent
-TRAIN = """
-import sys
-import torch
-import torch.nn.functional as F
-from torch import nn
 
 
 class TakesNone(torch.autograd.Function):
+    """Its backward asks whether a gradient is None; torch.compile passes zeros instead."""
+
     @staticmethod
     def forward(ctx, x, y):
         ctx.set_materialize_grads(False)
@@ -36,6 +34,13 @@ class TakesNone(torch.autograd.Function):
         return (2 * gradient if other is None else gradient), other
 
 
+TRAIN = f"""
+import sys
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+{inspect.getsource(TakesNone)}
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
@@ -45,11 +50,10 @@ class Net(nn.Module):
         hidden = self.norm(self.first(x))
         if "function" in sys.argv:
             hidden, _ = TakesNone.apply(hidden, self.first(x))
-        return {"scores": self.last(F.dropout(F.relu(hidden), 0.1))}
+        return dict(scores=self.last(F.dropout(F.relu(hidden), 0.1)))
 
 
-model = Net()
-head = nn.Linear(4, 4)
+model, head = Net(), nn.Linear(4, 4)
 for step in range(3):
     x, target = torch.randn(32, 8), torch.randint(4, (32,))
     if "stop" in sys.argv:
@@ -67,25 +71,34 @@ def nothing_compiled():
     torch.compiler.reset()
 
 
-def first_step(model, *args, backend="aot_eager", loss=torch.Tensor.square):
-    """What the first step of a script with this model gets to hear."""
-    run = CompiledRun(backend)
-    with pytest.raises(SystemExit), run:
-        loss(model(*args)).sum().backward()
-    assert run.found is not None, run.trouble
-    return run.found
+class Part(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
 
 
 class Net(nn.Module):
     """Its parameters are used in a part of their own; what comes after is the faulty part."""
 
-    def __init__(self, part):
+    def __init__(self, function):
         super().__init__()
         torch.manual_seed(0)
-        self.first, self.part = nn.Linear(6, 6), part
+        self.first, self.part = nn.Linear(6, 6), Part(function)
 
     def forward(self, x):
         return self.part(self.first(x))
+
+
+def first_step(model, x, backend="aot_eager", loss=torch.Tensor.square):
+    """What is found in the first step of a script with this model."""
+    run = CompiledRun(backend)
+    with pytest.raises(SystemExit), run:
+        loss(model(x)).sum().backward()
+    assert run.found is not None, run.trouble
+    return run.found
 
 
 X = torch.arange(36.0).view(6, 6) % 5 - 2
@@ -109,20 +122,19 @@ def test_code_that_torch_compile_leaves_alone_is_not_called_the_same():
 
 
 def test_a_step_that_draws_other_numbers_is_not_judged():
-    model = Net(nn.Identity())
-    fast = torch.compile(lambda: F.dropout(model(X)).sum(), backend="aot_eager")
+    model = Net(F.dropout)
+    fast = torch.compile(model, backend="aot_eager")
 
     def other():
         torch.rand(1)
-        return fast()
+        return fast(X).sum()
 
-    found = compare(lambda: F.dropout(model(X)).sum(), other, model)
+    found = compare(lambda: model(X).sum(), other, model)
     assert found.status == "undecided" and "random" in found.sentence
 
 
-def test_a_small_difference_in_compiled_code_may_be_rounding():
-    """In float64, which tells it, the same small factor is a fault."""
-    model = Net(nn.Tanh())
+def test_a_small_difference_may_be_rounding_unless_float64_tells():
+    model = Net(torch.tanh)
     fast = torch.compile(model, backend=planted("tanh", lambda result, *_: result * (1 + 2e-5)))
     pair = (lambda f=f: f(X).square().sum() for f in (model, fast))
     assert compare(*pair, model).status == "undecided"
@@ -130,47 +142,17 @@ def test_a_small_difference_in_compiled_code_may_be_rounding():
     assert (found.status, found.cause) == ("differ", "compiler")
 
 
-class WritesIntoItsInput(nn.Module):
-    """It writes into what it is called with."""
-
-    def __init__(self):
-        super().__init__()
-        self.convolution = nn.Conv1d(1, 2, 3)
-
-    def forward(self, x):
-        return self.convolution(x.mul_(2))
-
-
 @pytest.mark.parametrize("autocast", [False, True])
 def test_the_call_is_repeated_as_the_script_made_it(autocast):
+    model = nn.Sequential(Part(lambda x: x.mul_(2)), nn.Conv1d(1, 2, 3))
     with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
-        found = first_step(WritesIntoItsInput(), X[:, None] / 7, loss=torch.Tensor.sin)
+        found = first_step(model, X[:, None] / 7, loss=torch.Tensor.sin)
     assert found.same
     share = max(each.floor / each.size for each in found.parameters)
     assert share > 1e-4 if autocast else share < 1e-5
 
 
 # Faults that torch 2.13 has: later versions repair them.
-
-
-class TakesNone(torch.autograd.Function):
-    """Its backward asks whether a gradient is None; torch.compile passes zeros instead."""
-
-    @staticmethod
-    def forward(ctx, x, y):
-        ctx.set_materialize_grads(False)
-        return x * 1, y * 1
-
-    @staticmethod
-    def backward(ctx, gradient, other):
-        return (2 * gradient if other is None else gradient), other
-
-
-class AsksForNone(nn.Module):
-    """https://github.com/pytorch/pytorch/issues/118396"""
-
-    def forward(self, x):
-        return TakesNone.apply(2 * x, 3 * x)[0]
 
 
 class Fivefold(torch.autograd.Function):
@@ -187,92 +169,58 @@ class Fivefold(torch.autograd.Function):
         return 5 * gradient
 
 
-class InsideFuncGrad(nn.Module):
-    """https://github.com/pytorch/pytorch/issues/193279"""
-
-    def forward(self, x):
-        return torch.func.grad(lambda x: Fivefold.apply(x).sum())(x) * x
-
-
-class ReturnsItsBase(nn.Module):
-    """https://github.com/pytorch/pytorch/pull/194479"""
-
-    def forward(self, x):
-        y = torch.sin(x)
-        return y[:3], y[3:], y.detach()
+LOST = {
+    "https://github.com/pytorch/pytorch/issues/118396": (
+        lambda x: TakesNone.apply(2 * x, 3 * x)[0], "TakesNone.apply"),
+    "https://github.com/pytorch/pytorch/issues/193279": (
+        lambda x: torch.func.grad(lambda x: Fivefold.apply(x).sum())(x) * x, "Fivefold.apply"),
+}  # fmt: skip
 
 
-class InnerAutocast(nn.Module):
-    """https://github.com/pytorch/pytorch/issues/179804"""
-
-    def forward(self, x):
-        with torch.autocast("cpu", torch.bfloat16):
-            return F.gelu(x @ x.T).float() @ x
-
-
-@pytest.mark.parametrize("part, call", [
-    (AsksForNone, "TakesNone.apply"), (InsideFuncGrad, "Fivefold.apply"),
-])  # fmt: skip
-def test_a_custom_backward_that_is_not_kept(part, call):
-    model = Net(part())
+@pytest.mark.parametrize("thread", LOST)
+def test_a_custom_backward_that_is_not_kept(thread):
+    function, call = LOST[thread]
+    model = Net(function)
     right, wrong = (torch.autograd.grad(f(X).square().sum(), model.first.bias)[0]
                     for f in (model, torch.compile(model, backend="aot_eager")))  # fmt: skip
-    found = first_step(model, X)
-    if torch.equal(right, wrong):  # it is repaired
-        assert found.same
-        return
-    assert (found.status, found.cause) == ("differ", "custom-backward")
-    assert call in line_of(found, "called") and WHERE in line_of(found, "called")
+    found, is_repaired = first_step(model, X), torch.allclose(right, wrong)
+    assert found.cause == ("" if is_repaired else "custom-backward")
+    assert found.same if is_repaired else call in line_of(found, "called")
+    assert is_repaired or WHERE in line_of(found, "called")
 
 
 @pytest.mark.slow
 def test_a_graph_that_inductor_loses():
+    """https://github.com/pytorch/pytorch/pull/194479"""
+
+    def views_and_base(x):
+        y = torch.sin(x)
+        return y[:3], y[3:], y.detach()
+
     def loss(results):
         return results[0] + 2 * results[1]
 
-    model = Net(ReturnsItsBase())
-    lost = not loss(torch.compile(model)(X)).sum().grad_fn.next_functions[0][0].next_functions
+    model = Net(views_and_base)
+    loss(torch.compile(model)(X)).sum().backward()
+    is_repaired = model.first.bias.grad is not None
     found = first_step(model, X, backend="inductor", loss=loss)
-    assert found.status == "differ" or found.same and not lost
-    assert not found.same and "None in b" in line_of(found, found.first.name) or not lost
+    assert found.cause == ("" if is_repaired else "compiler")
+    assert is_repaired or "None in b" in line_of(found, found.first.name)
 
 
 @pytest.mark.slow
 def test_fewer_digits_are_no_fault():
-    """inductor keeps bfloat16 where eager code rounds, or rounds elsewhere."""
-    found = first_step(Net(InnerAutocast()), X / 4, backend="inductor")
+    """inductor rounds elsewhere: https://github.com/pytorch/pytorch/issues/179804"""
+
+    def inner(x):
+        with torch.autocast("cpu", torch.bfloat16):
+            return F.gelu(x @ x.T).float() @ x
+
+    found = first_step(Net(inner), X / 4, backend="inductor")
     assert found.same or found.cause == "rounding"
 
 
 # Faults of earlier versions, planted into the backward that AOTAutograd makes.
-
-
-class Pads(nn.Module):
-    def forward(self, x):
-        return F.pad(x, (2, 2), mode="reflect") * 3
-
-
-class TakesTwice(nn.Module):
-    def forward(self, x):
-        y = x.cos()
-        return y * y
-
-
-class Scatters(nn.Module):
-    def forward(self, x):
-        return torch.slice_scatter(x, torch.ones(6, 2), dim=1, start=0, end=2) * 2
-
-
-class Multiplies(nn.Module):
-    def forward(self, x):
-        y = 1 * x
-        y.mul_(2)
-        return y
-
-
-class TakesAbs(nn.Module):
-    def forward(self, x):
-        return x.abs()
 
 
 def planted(operation, change):
@@ -304,30 +252,38 @@ def zero_in_part(result, *_):
     return result * (torch.arange(result.shape[-1]) < 3)
 
 
+def written(x):
+    y = 1 * x
+    y.mul_(2)
+    return y
+
+
 PLANTED = {
     "https://github.com/pytorch/pytorch/issues/100793": (
-        Pads, "reflection_pad1d_backward", lambda result, *_: result.roll(1, -1), "F.pad("),
+        lambda x: F.pad(x, (2, 2), mode="reflect") * 3,
+        *("reflection_pad1d_backward", lambda result, *_: result.roll(1, -1), "F.pad(")),
     "https://github.com/pytorch/pytorch/issues/183604": (
-        TakesTwice, "sin", lambda result, *_: result / 2, "x.cos("),
+        lambda x: x.cos() * x, "sin", lambda result, *_: result / 2, "x.cos("),
     "https://github.com/pytorch/pytorch/issues/182012": (
-        Scatters, "slice_scatter", zero_in_part, "slice_scatter("),
+        lambda x: torch.slice_scatter(x, torch.ones(6, 2), dim=1, start=0, end=2) * 2,
+        *("slice_scatter", zero_in_part, "slice_scatter(")),
     "https://github.com/pytorch/pytorch/issues/128035": (
-        Multiplies, "mul", lambda result, *_: result * 0, "mul_("),
+        written, "mul", lambda result, *_: result * 0, "mul_("),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("thread", PLANTED)
 def test_a_planted_fault(thread):
-    part, operation, change, code = PLANTED[thread]
-    found = first_step(Net(part()), X, backend=planted(operation, change))
-    assert (found.status, found.cause) == ("differ", "compiler")
+    function, operation, change, code = PLANTED[thread]
+    found = first_step(Net(function), X, backend=planted(operation, change))
     cause = line_of(found, "cause")
-    assert "planted_" in cause and "only part is compiled" in cause and "cannot be told" in cause
+    assert (found.status, found.cause) == ("differ", "compiler")
+    assert "planted_" in cause and "in part;" in cause and "cannot be told" in cause
     assert any(code in text and WHERE in text for label, text in found.rows if label == "in it")
 
 
 def test_another_convention_at_a_kink():
-    model = Net(TakesAbs())
+    model = Net(torch.abs)
     with torch.no_grad():
         model.first.weight.copy_(torch.eye(6))
         model.first.bias.zero_()
