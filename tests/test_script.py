@@ -117,8 +117,10 @@ def environment(folder):
 
 
 def run(folder, *command):
+    # In the background of a shell, the script would otherwise ignore an interrupt.
+    options = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
     done = subprocess.run(
-        command, cwd=folder, env=environment(folder), capture_output=True, text=True
+        command, cwd=folder, env=environment(folder), capture_output=True, text=True, **options
     )
     return done.returncode, done.stdout, done.stderr
 

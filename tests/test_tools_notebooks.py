@@ -35,10 +35,9 @@ def make_notebooks(*paths):
     """In a separate process, because nbclient leaves event loops open."""
     # Some servers set this; pictures are wanted all the same.
     environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONUTF8": "1"}
-    command = [sys.executable, ROOT / "tools" / "notebooks.py", *paths]
-    return subprocess.run(
-        command, env=environment, capture_output=True, text=True, encoding="utf-8", timeout=1200
-    )
+    command = [sys.executable, "-m", "tools.notebooks", *paths]
+    options = {"cwd": ROOT, "env": environment, "encoding": "utf-8", "timeout": 1200}
+    return subprocess.run(command, capture_output=True, text=True, **options)
 
 
 @pytest.mark.slow
