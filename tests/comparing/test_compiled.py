@@ -1,6 +1,7 @@
 """compare --compiled: nine kinds of faults of torch.compile, and what is no fault."""
 
 import inspect
+import itertools
 import os
 import subprocess
 import sys
@@ -101,6 +102,7 @@ def first_step(model, x, backend="aot_eager", loss=torch.Tensor.square):
     return run.found
 
 
+COUNT = itertools.count()
 X = torch.arange(36.0).view(6, 6) % 5 - 2
 WHERE = Path(__file__).name
 
@@ -135,21 +137,33 @@ def test_a_step_that_draws_other_numbers_is_not_judged():
 
 def test_a_small_difference_may_be_rounding_unless_float64_tells():
     model = Net(torch.tanh)
-    fast = torch.compile(model, backend=planted("tanh", lambda result, *_: result * (1 + 2e-5)))
+    backend = planted("tanh", lambda result, *_: result * (1 + 2e-5))
+    fast = torch.compile(model, backend=backend)
     pair = (lambda f=f: f(X).square().sum() for f in (model, fast))
     assert compare(*pair, model).status == "undecided"
-    found = first_step(model, X, backend="planted_tanh")
+    found = first_step(model, X, backend=backend)
     assert (found.status, found.cause) == ("differ", "compiler")
 
 
 @pytest.mark.parametrize("autocast", [False, True])
 def test_the_call_is_repeated_as_the_script_made_it(autocast):
-    model = nn.Sequential(Part(lambda x: x.mul_(2)), nn.Conv1d(1, 2, 3))
-    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
-        found = first_step(model, X[:, None] / 7, loss=torch.Tensor.sin)
-    assert found.same
-    share = max(each.floor / each.size for each in found.parameters)
-    assert share > 1e-4 if autocast else share < 1e-5
+    model, x = nn.Sequential(Part(lambda x: x.mul_(2)), nn.Conv1d(1, 2, 3)), X[:, None] / 7
+    right = torch.autograd.grad(model(x.clone()).float().sin().sum(), model[1].weight)[0]
+    run = CompiledRun("aot_eager")
+    with pytest.raises(SystemExit), run:
+        with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+            result = model(x)
+        result.float().sin().sum().backward()
+    weight = next(each for each in run.found.parameters if each.name == "1.weight")
+    assert run.found.same and weight.size == pytest.approx(right.norm().item(), rel=0.05)
+    assert weight.floor > 1e-4 * weight.size if autocast else weight.floor < 1e-5 * weight.size
+
+
+def test_rounding_errors_are_a_share_of_the_gradient():
+    model = Net(torch.cos)
+    fast = torch.compile(model, backend=planted("sin", lambda result, *_: result / 2))
+    pair = (lambda f=f: 2.0**30 * f(X).sum() for f in (model, fast))
+    assert compare(*pair, model).status == "differ"
 
 
 # Faults that torch 2.13 has: later versions repair them.
@@ -249,7 +263,7 @@ def planted(operation, change):
         )
         return both(graph, inputs)
 
-    name = f"planted_{operation}"
+    name = f"planted_{operation}_{next(COUNT)}"
     torch._dynamo.register_backend(backend, name=name)
     return name
 
@@ -286,6 +300,14 @@ def test_a_planted_fault(thread):
     assert (found.status, found.cause) == ("differ", "compiler")
     assert "planted_" in cause and "in part;" in cause and "cannot be told" in cause
     assert any(code in text and WHERE in text for label, text in found.rows if label == "in it")
+
+
+def test_a_fault_of_float32_alone_is_not_called_rounding():
+    def halved(result, *_):
+        return result / 2 if result.dtype is torch.float32 else result
+
+    found = first_step(Net(torch.cos), X, backend=planted("sin", halved))
+    assert (found.status, found.cause) == ("differ", "compiler")
 
 
 def test_another_convention_at_a_kink():
