@@ -17,6 +17,7 @@ from helpers.functions import clamp, round_ste, sign_ste
 from lessons import digits
 from lessons.digits import IMAGES, LABELS
 from lessons.digits.networks import WAYS
+from lessons.plain_function import PlainRoundSTE
 from lessons.saved_tensors import saved_tensors
 from lessons.square_operator import square
 
@@ -94,20 +95,8 @@ def compiled_pieces(function, x):
     return pieces
 
 
-class RoundWithJvp(Function):
-    @staticmethod
-    def forward(x):
-        return x.round()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        pass
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return gradient
-
-    jvp = backward
+class RoundWithJvp(PlainRoundSTE):
+    jvp = PlainRoundSTE.backward
 
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute")

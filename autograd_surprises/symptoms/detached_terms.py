@@ -44,7 +44,7 @@ UNUSED_TERM = Rule(
     "unused-term",
     "a term that is added to the loss reaches only {reached}, and in {steps} steps no optimizer "
     "used these gradients: the term trains nothing. What it was computed from was cut off: {cut}",
-    "leave out what cuts it off in this term; it belongs only into the loss of the other optimizer",
+    "remove what cuts it off from this term; it belongs only in the loss of the other optimizer",
 )
 
 
