@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import overload
 
 import torch
 from matplotlib.artist import Artist
@@ -28,6 +29,18 @@ from helpers.curves.numbers import GradientCurve, fn_name, gradient_curve, input
 SURROGATE = {"color": GRADIENT_COLOUR, "lw": 1.5, "ls": "-.", "label": "surrogate function"}
 MEASURE_OPTIONS = {"x", "points", "kinks", "grad_output"}
 MANY_JUMPS = 24  # more dots than this hide the curve
+
+
+@overload
+def plot_gradient_curve(
+    curve_or_fn: GradientCurve | Callable, ax: None = None, **options: object
+) -> Picture: ...
+
+
+@overload
+def plot_gradient_curve(
+    curve_or_fn: GradientCurve | Callable, ax: tuple[Axes, Axes], **options: object
+) -> None: ...
 
 
 def plot_gradient_curve(
