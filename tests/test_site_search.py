@@ -22,10 +22,9 @@ from autograd_surprises.messages.catalogue import all_messages
 from autograd_surprises.messages.queries import documents, find
 from tools.website.entry_pages import entries_by_id
 from tools.website.links import entry_url, page_files
-from tools.website.search_index import MINISEARCH, STATIC, search_data, search_script
+from tools.website.search_index import STATIC, search_data, search_script
 
 NODE = Path(playwright.__file__).parent / "driver" / "node"  # needs no browser
-LIBRARY = "module = exports = undefined; globalThis.window = globalThis;"
 SLIPS = ("retian_graph", "detatch", "requries_grad", "jacobain", "gradeint is nna", "opti")
 
 
@@ -43,7 +42,6 @@ def in_node(tmp_path, *sources):
 def found_in_node(tmp_path, texts):
     """For each text, the places of what is found, whether it is a guess, and unknown words."""
     scripts = [(STATIC / "find.js").read_text(encoding="utf-8")]
-    scripts.insert(0, f"{LIBRARY}\n{MINISEARCH.read_text(encoding='utf-8')}")
     data = f"const texts = {json.dumps(texts)}, data = {json.dumps(search_data())};"
     asked = """((find, place) => texts.map(find).map(({found, isGuess, unknown, terms}) =>
       [found.map(each => data.documents.indexOf(each)), isGuess, unknown, terms]))(finder(data))"""

@@ -8,38 +8,9 @@ from typing import NamedTuple
 from autograd_surprises.messages.catalogue import all_messages, all_questions
 from autograd_surprises.messages.entries import Cause, Message, Question
 from autograd_surprises.sections import address
+from autograd_surprises.toml_data import read_toml
 
-# Ids of messages and questions. The others are listed in between, by notebook.
-FREQUENT = (
-    "grad-is-none",
-    "not-connected",
-    "overwritten",
-    "second-backward",
-    "vector-backward/several",
-    "vector-backward/complex",
-    "gradient-is-nan",
-    "gradient-is-zero",
-    "weight-never-moves",
-    "frozen-layer",
-    "moved-tensor",
-    "what-is-gradient",
-    "gradient-grows",
-    "not-a-leaf",
-    "leaf",
-    "optimizer-of-result",
-    "kink",
-    "accumulation",
-    "clipping",
-    "checkpointing",
-    "loss-of-grpo",
-)
-OF_WEB_PAGES = (
-    "no-module-pytorch",
-    "shape-for-values",
-    "renamed-initializer",
-    "missing-outputs",
-    "no-such-function",
-)
+FREQUENT, OF_WEB_PAGES = map(tuple, read_toml("messages/index.toml").values())
 
 
 class Link(NamedTuple):

@@ -3,11 +3,11 @@
 The website searches in JavaScript by the same rules: tools/website/static/find.js.
 """
 
-import itertools
 import math
 import re
 import textwrap
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeAlias
@@ -20,8 +20,7 @@ from autograd_surprises.messages.pasted import (
     nearest_message,
     without_frames,
 )
-from autograd_surprises.messages.ranking import Ranking
-from autograd_surprises.messages.words import names_in, negated, stem, terms, terms_of
+from autograd_surprises.messages.words import names_in, terms, terms_of
 
 Document: TypeAlias = IndexEntry | Section
 
@@ -30,15 +29,12 @@ MOST = 6  # documents that are found by words
 BOOSTS = {"name": 4.0, "other": 2.5, "text": 1.0}  # how much a word counts in each field
 # How much counts what is asked most often, an exercise, and a page beside the lessons.
 FREQUENT, EXERCISE, BESIDE = 1.2, 0.7, 0.2
-# How much a part of a name counts, a word that may be meant, and "not".
-PART, CORRECTED, NEGATED = 0.5, 0.7, 0.5
 SUBJECT = 0.12  # a word that so many of all documents have belongs to the subject
 # The share of a query, weighted by rarity, that an answer has to have: of one that has a word of
 # the subject, and of another.
 ENOUGH, ENOUGH_OF_ANOTHER = 0.2, 0.6
 ENOUGH_OF_A_MESSAGE = 0.8  # the share of its words that an error has to have
-FEWEST_LETTERS = 5  # of a word that may be a slip of another
-LETTERS = "abcdefghijklmnopqrstuvwxyz_"
+FEWEST_LETTERS, ALIKE = 5, 0.55  # of a word that may be a slip of another; their pairs of letters
 
 
 NOTHING_FOUND = (
@@ -156,87 +152,62 @@ def weight_of(document: Document) -> float:
 
 
 @cache
-def _ranking():
-    split = [{name: terms(text) for name, text in fields_of(each).items()} for each in documents()]
-    return Ranking(split, BOOSTS, [weight_of(each) for each in documents()])
+def _index():
+    """({term: how much it counts in a document} for each, {term: how many documents have it})."""
+    boosts = [Counter() for _ in documents()]
+    for document, counts in zip(documents(), boosts, strict=True):
+        for name, text in fields_of(document).items():
+            counts.update(dict.fromkeys(terms(text), BOOSTS[name]))
+    return boosts, Counter(term for counts in boosts for term in counts)
 
 
 def _by_words(asked):
     """Those first that have many of the words, rare ones above all, and in their headings."""
-    words, joined, unknown = _meant(asked)
-    weighed = {term: weight * _rarity(term) for term, weight in words.items()}
-
-    def covered(match):
-        return sum(weighed.get(term, 0.0) for term in match.terms)
-
-    matches = _ranking().find(words | joined)
-    ranked = sorted((-round(match.score * covered(match), 6), match) for match in matches)
-    total = sum(weighed.values()) + len(unknown) * _rarity("")
-    often = SUBJECT * len(documents())
-    is_subject = any(_ranking().having(term) > often for term in words if term != "not")
+    boosts, having = _index()
+    words, unknown = _meant(asked)
+    rarity = {term: _rarity(term) for term in words}
+    ranked = []
+    for place, (document, counts) in enumerate(zip(documents(), boosts, strict=True)):
+        there = [term for term in rarity if term in counts]
+        covered = sum(rarity[term] for term in there)
+        score = sum(rarity[term] * counts[term] for term in there)
+        ranked.append((-round(score * covered * weight_of(document), 6), place, covered))
+    ranked = sorted(each for each in ranked if each[0])
+    total = sum(rarity.values()) + len(unknown) * _rarity("")
+    is_subject = any(having[term] > SUBJECT * len(documents()) for term in words)
     enough = ENOUGH if is_subject else ENOUGH_OF_ANOTHER
-    is_guess = not ranked or covered(ranked[0][1]) < enough * total
-    found = [documents()[match.document] for _, match in ranked[: GUESSES if is_guess else MOST]]
-    return Answer(tuple(found), is_guess, tuple(unknown), (*words, *joined))
+    is_guess = not ranked or ranked[0][2] < enough * total
+    found = [documents()[place] for _, place, _ in ranked[: GUESSES if is_guess else MOST]]
+    return Answer(tuple(found), is_guess, tuple(unknown), tuple(words))
 
 
 def _meant(asked):
-    """({term: how much it counts}, the same for names made of two words, words that are unknown).
-
-    A part of a name counts less than a whole one. Of a word that no document has, one that
-    differs by a slip counts, or one that begins so. Two words may be one name: retain graph.
-    """
-    words, unknown = {}, []
-    names = names_in(asked)
-    for name in names:
-        meant = {}
-        for k, term in enumerate(terms_of(name)):
-            weight = NEGATED if term == "not" else PART if k else 1.0
-            if not _ranking().having(term):
-                term = _corrected(term if k else name.removeprefix(".").lower())
-                weight *= CORRECTED
-            meant[term] = weight
-        if meant and not any(meant):
+    """The terms that are meant, a slip as the word that is like it, and words that are unknown."""
+    _, having = _index()
+    words, unknown = [], []
+    for name in names_in(asked):
+        some = terms_of(name)
+        if some and not any(term in having for term in some):
             unknown.append(name.removeprefix("."))
-        for term in filter(None, meant):
-            words[term] = max(meant[term], words.get(term, 0.0))
-    both = [
-        term
-        for one, other in itertools.pairwise(names)
-        for term in (
-            stem(f"{one}_{other}".lower()),
-            stem(f"{one}{other}".lower()),
-            *negated(one, terms_of(other)),
-        )
-    ]
-    joined = {term: 1.0 for term in both if term not in words and _ranking().having(term)}
-    return words, joined, unknown
+        words += [term if term in having else _corrected(term, having) for term in some]
+    return [*dict.fromkeys(filter(None, words))], unknown
 
 
-def _corrected(word):
-    """The most frequent term that differs by one slip, or else that begins so, or ""."""
+def _corrected(word: str, known: Iterable[str]) -> str:
+    """The known term with the same first letter that has the most pairs of letters of it, or ""."""
     if len(word) < FEWEST_LETTERS:
         return ""
-    near = _most_frequent(map(stem, _with_a_slip(word)))
-    return near or _most_frequent(_ranking().known(stem(word)))
+    alike = {term: _alike(word, term) for term in known if term[0] == word[0]}
+    nearest = max(alike, key=lambda term: (alike[term], term), default="")
+    return nearest if alike.get(nearest, 0.0) > ALIKE else ""
 
 
-def _most_frequent(some):
-    count, term = max(((_ranking().having(term), term) for term in some), default=(0, ""))
-    return term if count else ""
-
-
-def _with_a_slip(word) -> Iterator[str]:
-    """A letter left out, two swapped, one added, or another one."""
-    for k in range(len(word) + 1):
-        before, after = word[:k], word[k:]
-        yield before + after[1:]
-        yield before + after[1:2] + after[:1] + after[2:]
-        for letter in LETTERS:
-            yield before + letter + after
-            yield before + letter + after[1:]
+def _alike(one, other):
+    """The coefficient of Dice, of their pairs of neighbouring letters."""
+    some, others = ({word[k : k + 2] for k in range(len(word) - 1)} for word in (one, other))
+    return 2 * len(some & others) / (len(some) + len(others))
 
 
 def _rarity(term):
-    having = _ranking().having(term)
-    return math.log(1 + (len(documents()) - having + 0.5) / (having + 0.5))
+    _, having = _index()
+    return math.log(1 + (len(documents()) - having[term] + 0.5) / (having[term] + 0.5))

@@ -44,22 +44,10 @@ PARTS = "[A-Z]+(?![a-z])|[A-Z]?[a-z]+"
 def terms(text: str) -> list[str]:
     """The words of a text that may say something about a gradient, each without its ending.
 
-    A name counts as a whole, and so does each word that it is made of. A member, such as
-    torch.where, counts though its word is common. A word after "not" counts twice.
-
-    >>> terms("zero_grad() doesn't clear BatchNorm")
-    ['zero_grad', 'zero', 'grad', 'not', 'clear', 'not_clear', 'batchnorm', 'batch', 'norm']
+    >>> terms("zero_grad() clears BatchNorm")
+    ['zero_grad', 'zero', 'grad', 'clear', 'batchnorm', 'batch', 'norm']
     """
-    names = names_in(text)
-    found = [[*terms_of(name)] for name in names]
-    for before, its_terms in zip(names, found[1:], strict=False):
-        its_terms += negated(before, its_terms)
-    return [term for its_terms in found for term in its_terms]
-
-
-def negated(before: str, its_terms: list[str]) -> list[str]:
-    """The term for a name that stands after "not", if there is one."""
-    return [f"not_{its_terms[0]}"] if before == "not" and its_terms else []
+    return [term for name in names_in(text) for term in terms_of(name)]
 
 
 def names_in(text: str) -> list[str]:
@@ -68,7 +56,10 @@ def names_in(text: str) -> list[str]:
 
 
 def terms_of(name: str) -> list[str]:
-    """The terms of one name: first itself, then its parts."""
+    """The terms of one name: first itself, then its parts.
+
+    A member, such as torch.where, counts though its word is common.
+    """
     is_member, name = name.startswith("."), name.removeprefix(".")
     parts = [part for part in re.findall(PARTS, name) if len(part) > 1]
     joined = [] if "_" in name or len(parts) < 2 else ["".join(parts)]

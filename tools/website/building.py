@@ -21,7 +21,7 @@ from tools.website.atlas_pages import atlas_pages, numbers
 from tools.website.entry_pages import entry_pages, missing_page, redirections
 from tools.website.links import page_files
 from tools.website.pages import HERE, Page, file_page, front_page, frozen_script
-from tools.website.search_index import MINISEARCH, search_script
+from tools.website.search_index import search_script
 
 STROKES = Path(live_picture.__file__).with_name("strokes.js")
 KEPT = ROOT / "build" / "site"  # the pictures, until their notebook changes
@@ -74,7 +74,7 @@ def _seal(notebook):
 def build(target: Path, frozen: dict[Path, dict]) -> list[Page]:
     """Write the site into an empty folder; `frozen` has the pictures of each notebook."""
     static = target / "static"
-    shutil.copytree(HERE / "static", static, ignore=shutil.ignore_patterns(MINISEARCH.name))
+    shutil.copytree(HERE / "static", static)
     for folder in "frozen", "atlas":
         (target / folder).mkdir()
     (static / "strokes.js").write_text(_classic(STROKES), encoding="utf-8")

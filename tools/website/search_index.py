@@ -16,14 +16,12 @@ from lessons.index_text import SECTION, explanation, name_of, section_name
 from tools.website.links import NOTEBOOKS, entry_url, page_url
 
 STATIC = Path(__file__).parent / "static"
-MINISEARCH = STATIC / "minisearch.js"
 
 
 def search_script() -> str:
-    """The script that static/find.js loads: the library MiniSearch, and the packed `searchData`."""
+    """The script that static/find.js loads: the packed `searchData`."""
     packed = gzip.compress(json.dumps(search_data(), ensure_ascii=False).encode(), mtime=0)
-    library = MINISEARCH.read_text(encoding="utf-8")
-    return f'{library}\nwindow.searchData = "{base64.b64encode(packed).decode()}";\n'
+    return f'window.searchData = "{base64.b64encode(packed).decode()}";\n'
 
 
 def search_data() -> dict:
@@ -36,11 +34,8 @@ def search_data() -> dict:
         "negation": words.NEGATION,
         "name": words.NAME,
         "parts": words.PARTS,
-        "letters": queries.LETTERS,
         "fewestLetters": queries.FEWEST_LETTERS,
-        "part": queries.PART,
-        "corrected": queries.CORRECTED,
-        "negated": queries.NEGATED,
+        "alike": queries.ALIKE,
         "subject": queries.SUBJECT,
         "enough": queries.ENOUGH,
         "enoughOfAnother": queries.ENOUGH_OF_ANOTHER,

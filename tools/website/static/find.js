@@ -3,7 +3,7 @@
 
 /** A function that takes a text and returns {found, isGuess, unknown, terms, namesError}, as `find` does. */
 function finder(data) {
-  const {common, endings, negation, name: aName, parts: theParts, letters, documents} = data;
+  const {common, endings, negation, name: aName, parts: theParts, documents} = data;
   const boring = new Set(common);
   const shortened = endings.map(([ending, instead]) => [new RegExp(ending, 'g'), instead]);
   const expression = source => new RegExp(source, 'gmu');
@@ -21,11 +21,7 @@ function finder(data) {
     return word;
   }
 
-  const negated = (before, [first]) => before === 'not' && first ? [`not_${first}`] : [];
-  const terms = text => namesIn(text).flatMap((name, k, names) => {
-    const some = termsOf(name);
-    return [...some, ...negated(names[k - 1], some)];
-  });
+  const terms = text => namesIn(text).flatMap(termsOf);
 
   function termsOf(name) {
     const isMember = name.startsWith('.');
@@ -39,66 +35,42 @@ function finder(data) {
   }
 
   const having = new Map();
-  const index = new MiniSearch({
-    fields: Object.keys(data.boosts),
-    tokenize: text => text ? text.split(' ') : [],
-    processTerm: term => term,
-    searchOptions: {
-      boost: data.boosts,
-      boostDocument: id => documents[id].weight,
-      combineWith: 'OR',
-    },
-  });
-  index.addAll(documents.map(({fields}, id) => {
-    const split = Object.entries(fields).map(([name, text]) => [name, terms(text)]);
-    for (const term of new Set(split.flatMap(([, some]) => some))) {
-      having.set(term, (having.get(term) ?? 0) + 1);
-    }
-    return {id, ...Object.fromEntries(split.map(([name, some]) => [name, some.join(' ')]))};
-  }));
-
-  function* withASlip(word) {
-    for (let k = 0; k <= word.length; k++) {
-      const [start, end] = [word.slice(0, k), word.slice(k)];
-      yield start + end.slice(1);
-      yield start + end.slice(1, 2) + end.slice(0, 1) + end.slice(2);
-      for (const letter of letters) {
-        yield start + letter + end;
-        yield start + letter + end.slice(1);
+  const boosts = documents.map(({fields}) => {
+    const counts = new Map();
+    for (const [name, text] of Object.entries(fields)) {
+      for (const term of new Set(terms(text))) {
+        counts.set(term, (counts.get(term) ?? 0) + data.boosts[name]);
       }
     }
+    for (const term of counts.keys()) having.set(term, (having.get(term) ?? 0) + 1);
+    return counts;
+  });
+
+  function alike(one, other) {
+    const [some, others] = [one, other].map(
+      word => new Set([...word.slice(1)].map((_, k) => word.slice(k, k + 2))));
+    return 2 * [...some].filter(pair => others.has(pair)).length / (some.size + others.size);
   }
 
   function corrected(word) {
     if (word.length < data.fewestLetters) return '';
-    const count = term => having.get(term) ?? 0;
-    const mostFrequent = some => some.filter(count).sort(
-      (one, other) => count(other) - count(one) || (one < other ? 1 : -1))[0] ?? '';
-    return mostFrequent([...withASlip(word)].map(stem))
-      || mostFrequent([...having.keys()].filter(term => term.startsWith(stem(word))));
+    let [nearest, most] = ['', data.alike];
+    for (const term of having.keys()) {
+      const now = term[0] === word[0] ? alike(word, term) : 0;
+      if (now > most || now === most && nearest && term > nearest) [nearest, most] = [term, now];
+    }
+    return nearest;
   }
 
-  /** [{term: how much it counts}, names made of two words, words that are unknown]. */
+  /** [The terms that are meant, a slip as the word that is like it; words that are unknown]. */
   function meant(asked) {
-    const words = new Map(), unknown = [], names = namesIn(asked);
-    for (const name of names) {
-      const ofName = termsOf(name).map((term, k) => {
-        const weight = term === 'not' ? data.negated : k ? data.part : 1;
-        if (having.has(term)) return [term, weight];
-        return [corrected(k ? term : name.replace(/^[.]/, '').toLowerCase()), data.corrected * weight];
-      });
-      if (ofName.length && ofName.every(([term]) => !term)) unknown.push(name.replace(/^[.]/, ''));
-      for (const [term, weight] of new Map(ofName)) {
-        if (term) words.set(term, Math.max(weight, words.get(term) ?? 0));
-      }
+    const words = [], unknown = [];
+    for (const name of namesIn(asked)) {
+      const some = termsOf(name);
+      if (some.length && !some.some(term => having.has(term))) unknown.push(name.replace(/^[.]/, ''));
+      words.push(...some.map(term => having.has(term) ? term : corrected(term)));
     }
-    const both = names.slice(1).flatMap((other, k) => [
-      stem(`${names[k]}_${other}`.toLowerCase()),
-      stem(`${names[k]}${other}`.toLowerCase()),
-      ...negated(names[k], termsOf(other)),
-    ]);
-    const joined = [...new Set(both)].filter(term => !words.has(term) && having.has(term));
-    return [words, joined, unknown];
+    return [[...new Set(words)].filter(word => word), unknown];
   }
 
   function rarity(term) {
@@ -108,24 +80,23 @@ function finder(data) {
 
   /** Those first that have many of the words, rare ones above all, and in their headings. */
   function byWords(asked) {
-    const [words, joined, unknown] = meant(asked), all = [...words.keys(), ...joined];
-    const weighed = term => words.has(term) ? words.get(term) * rarity(term) : 0;
-    const sum = some => some.map(weighed).reduce((one, other) => one + other, 0);
-    const found = index.search(all.join(' '), {boostTerm: term => words.get(term) ?? 1});
-    const ranked = found.map(({id, score, queryTerms}) => {
-      const covered = sum(queryTerms);  // MiniSearch multiplies a score by the number of terms
-      return {id, covered, score: Math.round(1e6 * covered * score / queryTerms.length) / 1e6};
-    }).sort((one, other) => other.score - one.score || one.id - other.id);
-    const total = sum([...words.keys()]) + unknown.length * rarity('');
-    const often = data.subject * documents.length;
-    const isSubject = [...words.keys()].some(term => term !== 'not' && having.get(term) > often);
+    const [words, unknown] = meant(asked);
+    const sum = some => some.reduce((one, other) => one + other, 0);
+    const ranked = boosts.map((counts, id) => {
+      const there = words.filter(term => counts.has(term)), {weight} = documents[id];
+      const covered = sum(there.map(rarity));
+      const score = sum(there.map(term => rarity(term) * counts.get(term)));
+      return {id, covered, score: Math.round(1e6 * score * covered * weight) / 1e6};
+    }).filter(({score}) => score).sort((one, other) => other.score - one.score || one.id - other.id);
+    const total = sum(words.map(rarity)) + unknown.length * rarity('');
+    const isSubject = words.some(term => having.get(term) > data.subject * documents.length);
     const enough = isSubject ? data.enough : data.enoughOfAnother;
     const isGuess = !ranked.length || ranked[0].covered < enough * total;
     return {
       found: ranked.slice(0, isGuess ? data.guesses : data.most).map(({id}) => documents[id]),
       isGuess,
       unknown,
-      terms: all,
+      terms: words,
     };
   }
 
