@@ -94,7 +94,7 @@ real: ## examine training steps and bugs of other libraries, and write docs/real
 
 cards: ## make report cards of other libraries' functions, and write docs/report_cards.md
 	$(ENVIRONMENT) .venv-real real
-	OMP_NUM_THREADS=1 .venv-real/bin/python tools/library_cards.py --store
+	OMP_NUM_THREADS=1 .venv-real/bin/python -m cases.library_cards --store
 
 clean: ## remove the environments and all that tests leave behind
 	@for each in .venv .venv-torch-* .venv-real .venv-colab; do \

@@ -64,7 +64,7 @@ def test_every_public_function_is_described():
 
 
 def test_the_first_line_of_every_file_says_what_it_is_for():
-    folders = ("autograd_surprises", "helpers", "lessons", "tools", "tests", "benchmarks", "docs")
+    folders = ("autograd_surprises", "helpers", "lessons", "cases", "tools", "tests", "benchmarks")
     files = [
         ROOT / "conftest.py",
         *(file for name in folders for file in (ROOT / name).rglob("*.py")),

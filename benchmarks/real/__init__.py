@@ -9,4 +9,4 @@ The decorators and the judge are those of tests/doctor, whose own steps are a pa
 where they follow an example or a thread.
 """
 
-import tools.library_imports  # noqa: F401  comes before a library that needs it
+import cases.library_imports  # noqa: F401  comes before a library that needs it

@@ -1,7 +1,6 @@
 """Functions with a custom backward in released libraries, and what each of them documents.
 
-Each is text, as a user would type it: docs/report_cards.md prints it, and tools/library_cards.py
-runs it. `x` is torch.linspace(-2, 2, 9).
+Each is text, as a user would type it, which library_cards.py runs. `x` is torch.linspace(-2, 2, 9).
 """
 
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ class Entry:
     """A function of a library.
 
     package  as it is installed
-    name     as the page calls it
+    name     as the page calls it; the package has no other of that name
     imports  a line that imports what fn needs
     fn       what is examined: a function of the inputs
     inputs   the example

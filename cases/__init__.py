@@ -1,0 +1,1 @@
+"""What the report card is tried on, beside the tests: functions of other libraries."""
