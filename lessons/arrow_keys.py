@@ -1,4 +1,4 @@
-"""The arrow keys in the questions of a page."""
+"""The arrow keys in the questions and lists of a page."""
 
 import anywidget
 
@@ -6,6 +6,7 @@ import anywidget
 # JupyterLab goes to the next cell when an arrow key is pressed.
 SCRIPT = """
 function together(event) {
+  if (event.target.localName === 'select') event.target.dataset.lmSuppressShortcuts = '';
   const radio = event.target, question = radio.closest?.('.prediction');
   if (!question || radio.type !== 'radio') return;
   question.dataset.group ??= 'prediction-' + Math.random();
@@ -19,7 +20,7 @@ export default {render: () => {}};
 
 
 class ArrowKeys(anywidget.AnyWidget):
-    """Lets the arrow keys move within each question of its page; invisible.
+    """Lets the arrow keys move within each question and each list of its page; invisible.
 
     >>> ArrowKeys().layout.display
     'none'

@@ -132,12 +132,6 @@ def test_the_lines_in_one_pair_of_axes_differ_without_colour(name):
             assert len(colours) == 1, f"{colours} are drawn alike: {look}"
 
 
-@pytest.mark.parametrize("paper", ["#ffffff", "#111111"])
-@pytest.mark.parametrize("colour", [VALUE_COLOUR, GRADIENT_COLOUR])
-def test_the_tiny_pictures_of_the_atlas_stand_out_on_light_and_dark_pages(colour, paper):
-    assert contrast(colour, paper) >= 3
-
-
 def test_numbers_can_be_read_on_every_shade():
     """On dark pages, too: there each shade keeps its contrast to the page."""
     dark = contrast("#111111", "#e8e8e8")
