@@ -17,8 +17,8 @@ from helpers.curves.figures import CurveArtists
 def round_to(x, step=0.5):
     return step * torch.round(x / step)
 
-def curve(step, fn=round_to):
-    return gradient_curve(fn, (-3, 3), step=step)
+def curve(step):
+    return gradient_curve(round_to, (-3, 3), step=step)
 
 def empty_figure():
     figure = plt.figure(figsize=(8, 3.4), dpi=100)
@@ -55,24 +55,20 @@ if not BROWSER:  # what a browser says to a canvas that it has opened
 INLINE = """
 %matplotlib inline
 %config InlineBackend.figure_format = "retina"
-def drawing(fn):
-    def draw(step):
-        figure, artists = empty_figure()
-        artists.show(curve(step, fn))
-        plt.show()
-    return draw
+def draw(step):
+    figure, artists = empty_figure()
+    artists.show(curve(step))
+    plt.show()
+
+ipywidgets.interact(draw, step=(slider := new_slider()))
 """
-CALLS = {
-    OURS: "explorer = explore({fn}, step=(0.1, 2.0, 0.01))",
-    INTERACT: "ipywidgets.interact(drawing({fn}), step=(slider := new_slider()))",
-}
 CONTENDERS = {
-    OURS: CALLS[OURS].format(fn="round_to")
-    + """
+    OURS: """
+explorer = explore(round_to, step=(0.1, 2.0, 0.01))
 slider = explorer.sliders["step"]
 display(explorer)
 """,
-    INTERACT: INLINE + CALLS[INTERACT].format(fn="round_to"),
+    INTERACT: INLINE,
     IDLE: IPYMPL
     + """
 def update(step):
@@ -100,23 +96,4 @@ def update(step):
     canvas.blit(figure.bbox)
 """
     + SHOW_IPYMPL,
-}
-# Before the picture of a function that takes its time: imports, and what is drawn only once.
-WARM = (
-    COMMON
-    + INLINE
-    + """
-def slow(x, step=0.5):
-    time.sleep(SECONDS)
-    return round_to(x, step)
-
-curve(0.5)
-figure, artists = empty_figure()
-figure.canvas.draw()
-plt.close()
-"""
-)
-SLOW = {
-    OURS: CALLS[OURS].format(fn="slow") + "\ndisplay(explorer)",
-    INTERACT: CALLS[INTERACT].format(fn="slow"),
 }

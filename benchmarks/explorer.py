@@ -26,10 +26,9 @@ from jupyter_client.manager import start_new_kernel
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from contenders import BLIT, CALLS, COMMON, CONTENDERS, INTERACT, OURS, SLOW, WARM
+from contenders import BLIT, COMMON, CONTENDERS, INTERACT, OURS
 
 TURNS, PRESSES = 2, 15  # contenders take turns: a busy moment should hit them all
-SECONDS = 0.3  # of each call of a slow function
 STEPS = [round(0.1 + 0.01 * i, 2) for i in range(191)]  # all values of the slider
 BETAS = [round(0.2 + 0.01 * i, 2) for i in range(381)]
 # Its minimum lies between two of the settings that the search for the axes has measured.
@@ -70,13 +69,6 @@ for step in {steps}:
     sent.append(0)
     slider.value = step
 session.send = send
-"""
-MAKE = """
-kept = slider
-start = time.perf_counter()
-{call}
-taken = 1000 * (time.perf_counter() - start)
-slider = kept
 """
 
 
@@ -119,7 +111,6 @@ def kernel_side(turns, moves):
     move   one move of its slider
     curve  computing the curve that this move shows
     bytes  what a move sends
-    made   explore(…) or interact(…), until it returns
     """
     kernels = {name: Kernel() for name in CONTENDERS}
     found = {name: defaultdict(list) for name in CONTENDERS}
@@ -129,7 +120,7 @@ def kernel_side(turns, moves):
         for turn in range(turns + 1):
             for name, kernel in kernels.items():
                 steps = random.Random(turn).sample(STEPS, moves)
-                for what, values in measure(kernel, name, steps).items():
+                for what, values in measure(kernel, steps).items():
                     found[name][what] += values if turn else []  # the first turn warms up
     finally:
         for kernel in kernels.values():
@@ -148,19 +139,15 @@ def through_all_of_swish(values):
         kernel.end()
 
 
-def measure(kernel, name, steps):
+def measure(kernel, steps):
     """One turn of a contender in its kernel."""
     kernel.run(MOVE.format(steps=steps))
     kernel.run(COUNT.format(steps=steps))
-    found = {
+    return {
         "move": kernel.get("moves"),
         "curve": kernel.get("curves"),
         "bytes": kernel.get("sent"),
     }
-    if name in CALLS:
-        kernel.run(MAKE.format(call=CALLS[name].format(fn="round_to")))
-        found["made"] = kernel.get("[taken]")
-    return found
 
 
 # At each frame: has the picture that is now on the page changed? Half of its numbers of pixels.
@@ -226,25 +213,6 @@ def presses_and_drags(opened, presses, drags):
     return times, late
 
 
-def first_picture(opened):
-    """Milliseconds from the start of the second cell until there is a picture below it."""
-    opened.start([0])
-    opened.page.wait_for_function("window.ran.length === 1")
-    opened.page.evaluate(WATCH)
-    opened.page.evaluate("window.pressed = performance.now()")
-    opened.start([1])
-    opened.page.wait_for_function("window.changed > window.pressed", timeout=180_000)
-    milliseconds = opened.page.evaluate("window.changed - window.pressed")
-    opened.page.wait_for_function("window.ran.length === 2", timeout=180_000)
-    check(opened)
-    return milliseconds
-
-
-def slow_cells(name, seconds):
-    """Cells for first_picture: each call of the function takes so many seconds."""
-    return f"SECONDS = {seconds}\n{WARM}", SLOW[name]
-
-
 def check(opened):
     if complaints := opened.complaints():
         raise RuntimeError(complaints)
@@ -252,7 +220,7 @@ def check(opened):
 
 @contextmanager
 def opener():
-    """Opens a notebook of these cells in a page and a kernel of its own."""
+    """Opens a notebook of a contender in a page and a kernel of its own."""
     from browser.lab import CHROMIUM_FLAGS, NotebookPage, running_lab
     from playwright.sync_api import sync_playwright
 
@@ -267,8 +235,8 @@ def opener():
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
 
         @contextmanager
-        def opened(*cells):
-            lab.write("contender.ipynb", *cells)
+        def opened(name):
+            lab.write("contender.ipynb", cell(name, browser=True))
             page = browser.new_page(viewport={"width": 1300, "height": 900}, device_scale_factor=2)
             yield NotebookPage(page, lab, "contender.ipynb")
             page.close()
@@ -279,19 +247,16 @@ def opener():
 
 
 def browser_side():
-    """Milliseconds from key press to pixels, after a drag on ours, and until a first picture."""
-    presses, drags, first = {name: [] for name in CONTENDERS}, [], {name: [] for name in SLOW}
+    """Milliseconds from key press to pixels of each, and after a drag on ours."""
+    presses, drags = {name: [] for name in CONTENDERS}, []
     with opener() as opened:
         for _ in range(TURNS):
             for name in CONTENDERS:
-                with opened(cell(name, browser=True)) as notebook:
+                with opened(name) as notebook:
                     times, late = presses_and_drags(notebook, PRESSES + 3, 3 * (name == OURS))
                 presses[name] += times[3:]  # the first few warm up
                 drags += late
-            for name in SLOW:
-                with opened(*slow_cells(name, SECONDS)) as notebook:
-                    first[name].append(first_picture(notebook))
-    return presses, drags, first
+    return presses, drags
 
 
 def p95(times):
@@ -312,16 +277,12 @@ def target(text, reached, seen):
 
 
 def show_kernel_side(found, swish):
-    moves, sent, made = (
-        {name: what[key] for name, what in found.items() if key in what}
-        for key in ("move", "bytes", "made")
-    )
+    moves, sent = ({name: what[key] for name, what in found.items()} for key in ("move", "bytes"))
     table(f"kernel: one slider move (n = {len(moves[OURS])})", "ms", moves)
     curve = statistics.median(found[OURS]["curve"])
     share = curve / statistics.median(moves[OURS])
     print(f"\nComputing the curve: {curve:.1f} ms, {share:.0%} of ours.")
     table(f"kernel: sent by one slider move (n = {len(sent[OURS])})", "bytes", sent)
-    table(f"kernel: from the call to its return (n = {len(made[OURS])})", "ms", made)
 
     gain = statistics.median(moves[INTERACT]) / statistics.median(moves[OURS])
     print()
@@ -334,19 +295,16 @@ def show_kernel_side(found, swish):
     target("no move sends more than 5 kB", most <= 5000, f"at most {most:,} bytes")
 
 
-def show_browser_side(presses, drags, first):
+def show_browser_side(presses, drags):
     table(f"browser: key press to pixels (n = {len(presses[OURS])})", "ms", presses)
-    title = f"browser: first picture of a function of {SECONDS} s"
-    table(f"{title} (n = {len(first[OURS])})", "ms", first)
     print("\nAfter a drag of 100 events, ms until the last value shows, and the drag's seconds:")
     print(", ".join(f"{late:.0f} ({seconds:.2f} s)" for late, seconds in drags) + "\n")
 
     for other, most in [(INTERACT, 0.18), (BLIT, 0.5)]:
         for what, summary in [("median", statistics.median), ("p95", p95)]:
-            if other in presses:
-                share = summary(presses[OURS]) / summary(presses[other])
-                text = f"key press to pixels, {what}: at most {most:g} × {other}"
-                target(text, share <= most, f"{share:.2f}")
+            share = summary(presses[OURS]) / summary(presses[other])
+            text = f"key press to pixels, {what}: at most {most:g} × {other}"
+            target(text, share <= most, f"{share:.2f}")
     worst = max(late for late, _ in drags)
     target("last value within 100 ms after a drag", worst <= 100, f"worst {worst:.0f} ms")
 

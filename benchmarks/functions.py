@@ -24,8 +24,7 @@ from timeit import repeat
 
 import torch
 from installed import installed, left_out, need
-from peers import CONTENDERS, KINKS, OURS, PEERS, SCALE, Contender
-from traffic import traffic
+from peers import CONTENDERS, KINKS, OURS, PEERS, SCALE
 
 import lessons
 from lessons.saved_tensors import saved_tensors
@@ -51,27 +50,7 @@ TARGETS = [
 ]
 SAVED = {"round_ste": 0, "sign_ste": 4, "argmax_ste": 4}  # bytes per element
 
-# What memory allows. These take x and the upstream gradient, and autograd has no part in them.
-PLAIN, FLOOR, MEMORY = "x upstream", "floor", "memory"
-CLONE, COPY = "clone into fresh memory", "copy_ into old memory"
-
-
-def one_pass(x, upstream):
-    return x.clone()
-
-
-def two_passes(x, upstream):
-    return x.clone(), x + upstream
-
-
 OPERATORS = list(dict.fromkeys(contender.operator for contender in CONTENDERS))
-FLOORS = {operator: two_passes for operator in OPERATORS} | {"round_ste": one_pass}
-ALL = [
-    *CONTENDERS,
-    *(Contender(operator, FLOOR, passes, PLAIN) for operator, passes in FLOORS.items()),
-    Contender(MEMORY, CLONE, one_pass, PLAIN),
-    Contender(MEMORY, COPY, lambda x, y: y.copy_(x), PLAIN),
-]
 
 
 @lru_cache
@@ -93,28 +72,26 @@ class Way:
     def __init__(self, contender, n):
         x, self.upstream = numbers(n)
         step = torch.full((1,), SCALE, requires_grad=True)
-        inputs = {"x": [x], "x step": [x, step], PLAIN: [x.detach(), self.upstream.clone()]}
+        inputs = {"x": [x], "x step": [x, step]}
         self.contender, self.inputs = contender, inputs[contender.takes]
-        self.run = self.forward if contender.takes == PLAIN else self.forward_and_backward
 
     def forward(self):
         return self.contender.function(*self.inputs)
 
-    def forward_and_backward(self):
-        y = self.contender.function(*self.inputs)
+    def run(self):
+        y = self.forward()
         return y, torch.autograd.grad(y, self.inputs, self.upstream)
 
 
 def prepare(operator, n):
     """The ways to compute an operator, each compared with the first, which is ours."""
-    ways = [Way(contender, n) for contender in ALL if contender.operator == operator]
+    ways = [Way(contender, n) for contender in CONTENDERS if contender.operator == operator]
     for way in ways:
-        if way.contender.takes != PLAIN:
-            (our_y, our_gradients), (y, gradients) = ways[0].run(), way.run()
-            name = f"{operator}, {way.contender.name}"
-            same(y, our_y, f"{name}: value", VALUE)
-            if not way.contender.differs:
-                same(gradients, our_gradients, f"{name}: gradient", 1e-4)
+        (our_y, our_gradients), (y, gradients) = ways[0].run(), way.run()
+        name = f"{operator}, {way.contender.name}"
+        same(y, our_y, f"{name}: value", VALUE)
+        if not way.contender.differs:
+            same(gradients, our_gradients, f"{name}: gradient", 1e-4)
     return ways
 
 
@@ -124,12 +101,11 @@ def same(found, ours, name, tolerance):
     )
 
 
-def bytes_per_element(way, n):
-    """The bytes of a way with n elements, divided by n."""
+def bytes_saved(way, n):
+    """What the graph keeps for backward, for each of n elements."""
     with saved_tensors() as saved:
         y = way.forward()  # noqa: F841 (it holds the graph)
-    counts = {"saved": saved.bytes, **traffic(way.run)}
-    return {f"{kind}_bytes_per_element": round(count / n, 1) for kind, count in counts.items()}
+    return round(saved.bytes / n, 1)
 
 
 def microseconds(run, calls):
@@ -155,7 +131,7 @@ def rows(cells, taken):
     torch.set_num_threads(1)
     middle = sorted({n for _, n in cells})[MIDDLE]  # per element, the bytes of any number agree
     counts = {
-        way.contender: bytes_per_element(way, n)
+        way.contender: bytes_saved(way, n)
         for (_, n), ways in cells.items()
         if n == middle
         for way in ways
@@ -175,13 +151,13 @@ def rows(cells, taken):
                     "ratio": round(statistics.median(ratios), 3),
                     "ratio_low": round(deciles[0], 3),
                     "ratio_high": round(deciles[-1], 3),
-                    **counts[way.contender],
+                    "saved_bytes_per_element": counts[way.contender],
                 }
 
 
 def show(found):
     """Tables: times on each number of threads, and bytes."""
-    names = [name for name in dict.fromkeys(key[:2] for key in found) if name[0] != MEMORY]
+    names = list(dict.fromkeys(key[:2] for key in found))
     sizes = list(dict.fromkeys(key[2] for key in found))
     for threads in THREADS:
         print(
@@ -197,19 +173,10 @@ def show(found):
                 print(f" {row['ratio_low']:.2f} to {row['ratio_high']:.2f} |", end="")
             print()
         print()
-    print("| bytes per element | | saved for backward | moved | of fresh memory | time / floor |")
-    print("|---|---|---|---|---|---|")
+    print("| bytes per element | | saved for backward |\n|---|---|---|")
     for operator, name in names:
-        row, floor = (found[operator, way, sizes[LARGE], 1] for way in (name, FLOOR))
-        kinds = [f"{row[f'{kind}_bytes_per_element']:g}" for kind in ("saved", "moved", "fresh")]
-        times = row["microseconds"] / floor["microseconds"]
-        print(f"| {operator} | {name} | {' | '.join(kinds)} | {times:.2f} |")
-    print()
-    for threads in THREADS:
-        for name in (CLONE, COPY):
-            row = found[MEMORY, name, sizes[LARGE], threads]
-            speed = row["moved_bytes_per_element"] * sizes[LARGE] / row["microseconds"] / 1000
-            print(f"- memory, {count(threads)}: {name}, {speed:.1f} GB/s")
+        saved = found[operator, name, sizes[MIDDLE], 1]["saved_bytes_per_element"]
+        print(f"| {operator} | {name} | {saved:g} |")
 
 
 def count(threads):
@@ -260,7 +227,7 @@ def main(arguments=None, rounds=ROUNDS, calls=CALLS):
     named = ", ".join(f"{name} {number}" for name, number in versions.items())
     print(f"{about['date']}, {named}, {about['cores']} cores{left_out(PEERS)}\n")
 
-    operators = [*(asked.operators or OPERATORS), MEMORY]
+    operators = asked.operators or OPERATORS
     torch.set_num_threads(1)
     cells = {(operator, n): prepare(operator, n) for operator in operators for n in calls}
     gc.disable()

@@ -123,10 +123,7 @@ def microseconds(function, numbers, calls):
 def main(store=False, cpp=True, calls=CALLS):
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    found = ways(cpp)
-    print(f"{date.today()}, torch {torch.__version__}\n")
-    print(f"| | {' | '.join(found)} |\n|{'---|' * (len(found) + 1)}")
-    cards = {}
+    cards, found = {}, ways(cpp)
     for name, function in found.items():
         card = report_card(function, X, like=lambda x: x, compile=True, seconds=600)
         cards[name] = {row: card[row].status for row in ROWS}
@@ -137,16 +134,11 @@ def main(store=False, cpp=True, calls=CALLS):
         }
         for numbers, times in calls.items()
     }
-    for row in ROWS:
-        print(f"| {row} | {' | '.join(card[row] for card in cards.values())} |")
-    print(f"\n| µs for | {' | '.join(next(iter(costs.values())))} |")
-    print(f"|{'---|' * (len(found) + 2)}")
-    for numbers, row in costs.items():
-        print(f"| {int(numbers):,} numbers | {' | '.join(map(str, row.values()))} |")
+    measured = {"date": str(date.today()), "cards": cards, "microseconds": costs}
+    print(json.dumps(measured, indent=1))
     if store:
         stored = json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
-        version = torch.__version__.partition("+")[0]
-        stored[version] = {"date": str(date.today()), "cards": cards, "microseconds": costs}
+        stored[torch.__version__.partition("+")[0]] = measured
         text = json.dumps(dict(sorted(stored.items(), key=_number)), indent=1)
         STORED.write_text(text + "\n", encoding="utf-8")
 

@@ -5,6 +5,7 @@ is tried in tests/browser.
 """
 
 import itertools
+import json
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,8 @@ def test_a_short_turn(benchmark, capsys, name):
     said = capsys.readouterr().out
     if name == "cards":
         assert "lsq_quantize, ours\nreport card of" in said
+    elif name == "operators":
+        assert {*json.loads(said)["cards"]} == {"Function", "Function with jvp", "custom_op"}
     else:
         check_tables(said)
 
@@ -56,7 +59,7 @@ def test_a_short_turn_of_explorer_in_a_kernel(benchmark, capsys):
     try:
         for name in explorer.CONTENDERS:
             kernel.run(explorer.cell(name, browser=False))
-            found[name] = explorer.measure(kernel, name, [0.5, 0.7])
+            found[name] = explorer.measure(kernel, [0.5, 0.7])
     finally:
         kernel.end()
     explorer.show_kernel_side(found, explorer.through_all_of_swish([1.0, 0.2]))

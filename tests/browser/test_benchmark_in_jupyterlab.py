@@ -29,10 +29,3 @@ def test_a_press_and_a_drag(benchmark, open_contender, name):
     (milliseconds,), drags = explorer.presses_and_drags(opened, 1, int(name == explorer.OURS))
     assert milliseconds > 0
     assert all(late > 0 for late, _ in drags)
-
-
-@pytest.mark.parametrize("name", ["ours", "interact, inline"])
-def test_the_first_picture(benchmark, open_contender, name):
-    explorer = benchmark("explorer")
-    opened = open_contender(*explorer.slow_cells(name, 0.001))
-    assert explorer.first_picture(opened) > 1
