@@ -7,7 +7,7 @@ import torch
 
 from autograd_surprises.recording.places import Where
 from autograd_surprises.symptoms.finding import Finding
-from autograd_surprises.symptoms.loops import CLEARED_BATCHES, Batches
+from autograd_surprises.symptoms.loops import CLEARED_BATCHES
 
 STEPS = 3  # in a row
 
@@ -72,7 +72,7 @@ class ClearedBatches:
         if self._steps != STEPS:
             return None
         places = (("backward at", line), ("cleared at", cleared))
-        return CLEARED_BATCHES.finding(Batches(STEPS)).about("gradients", "wrong", places)
+        return CLEARED_BATCHES.finding(steps=STEPS).about("gradients", "wrong", places)
 
     def after_step(self, parameters: Sequence[torch.Tensor]) -> None:
         """It is done."""

@@ -6,7 +6,7 @@ from torch import nn
 
 from autograd_surprises.recording.modules import parameters_in, parts_of
 from autograd_surprises.symptoms.finding import Finding
-from autograd_surprises.symptoms.loops import STAYS_IN_EVAL_MODE, Since
+from autograd_surprises.symptoms.loops import STAYS_IN_EVAL_MODE
 
 STEPS = 3  # in a row, after which a change of mode is no accident of one step
 
@@ -45,7 +45,7 @@ class Modes:
                 self._since.pop(name, None)
             elif step >= self._since.setdefault(name, step) + STEPS - 1:
                 del self._models[name]
-                found = STAYS_IN_EVAL_MODE.finding(Since(name or "model", self._since[name]))
+                found = STAYS_IN_EVAL_MODE.finding(name=name or "model", step=self._since[name])
                 return found.about(name or "model", "wrong")
         return None
 

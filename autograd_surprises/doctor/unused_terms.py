@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from autograd_surprises.recording.places import Where
 from autograd_surprises.show.findings import listed
-from autograd_surprises.symptoms.detached_terms import UNUSED_TERM, DetachedTerm, Unused
+from autograd_surprises.symptoms.detached_terms import UNUSED_TERM, DetachedTerm
 from autograd_surprises.symptoms.finding import Finding
 
 STEPS = 5  # in which the rest of the loss was used, and a term was not
@@ -68,7 +68,7 @@ class UnusedTerms:
                     self.followed.remove(each)
                     reached = sorted(names.get(i, "what it holds") for i in each.term.reached)
                     found = UNUSED_TERM.finding(
-                        Unused(listed(reached, most=3), STEPS, each.term.cut)
+                        reached=listed(reached, most=3), steps=STEPS, cut=each.term.cut
                     )
                     return found.about("loss", "wrong", each.term.places)
         return None

@@ -25,8 +25,6 @@ from autograd_surprises.symptoms.untrained import (
     SKIPPED,
     UNMOVED,
     UPDATES_LOST,
-    Held,
-    Idle,
 )
 
 
@@ -148,7 +146,7 @@ class Updates:
         missed = self.missed.pop(optimizer, None)
         if optimizer in self.cleared:
             where, ids = self.cleared[optimizer]
-            pairs = [(p, CLEARED.finding(Held(kind, len(ids)))) for p in held if id(p) in ids]
+            pairs = [(p, CLEARED.finding(optimizer=kind)) for p in held if id(p) in ids]
             places = (("cleared at", where),)
             return self._named(optimizer, pairs, "not trained", places)
         if first.unreached:
@@ -156,7 +154,8 @@ class Updates:
             if any(each.alarming for each in found):
                 named = {missed.names[id(p)]: p for p in held if id(p) in missed.names}
                 return [replace(each, name=called(each.name, named)) for each in found]
-            no_loss = NO_LOSS.finding(Idle(kind, first.steps))
+            often = "1 step" if first.steps == 1 else f"{first.steps} steps"
+            no_loss = NO_LOSS.finding(optimizer=kind, often=often)
             pairs = [(p, no_loss) for p in held if p.requires_grad]
         else:
             unmoved = first.unmoved(optimizer)
@@ -164,7 +163,7 @@ class Updates:
             facts = [(p, fact._replace(waiting=waiting)) for p, fact in unmoved]
             pairs = [(p, UNMOVED.first(fact).finding(fact)) for p, fact in facts]
             frozen = [parameter for parameter in held if not parameter.requires_grad]
-            pairs += [(p, HELD_FROZEN.finding(Held(kind, len(frozen)))) for p in frozen]
+            pairs += [(p, HELD_FROZEN.finding(optimizer=kind, count=len(frozen))) for p in frozen]
         return self._named(optimizer, pairs, "none" if first.unreached else "not trained")
 
     def _named(self, optimizer, pairs, status, places=()):

@@ -45,12 +45,12 @@ from autograd_surprises.several_processes import alone, rank_and_size
 from autograd_surprises.show.findings import listed
 from autograd_surprises.symptoms.detached_terms import detached_terms
 from autograd_surprises.symptoms.finding import Finding
-from autograd_surprises.symptoms.untrained import ALL_FROZEN, NO_STEP, Held, Unused
+from autograd_surprises.symptoms.untrained import ALL_FROZEN, NO_STEP
 from autograd_surprises.symptoms.wrong import (
     CLIPPED_NOTHING,
     CLIPPED_WHILE_SCALED,
-    Scaled,
-    Unclipped,
+    NO_GRADIENTS_YET,
+    USED_UP,
     used_twice,
 )
 
@@ -360,14 +360,14 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         with self._careful():
             self._clipped = any(norms(parameters))
             if not self._clipped:
-                why = Unclipped(bool(parameters))
-                found = CLIPPED_NOTHING.finding(why).about("gradients", "wrong", places)
+                found = CLIPPED_NOTHING.finding(why=NO_GRADIENTS_YET if parameters else USED_UP)
+                found = found.about("gradients", "wrong", places)
                 self._in_vain = found, ids_of(parameters)
                 return
             self._in_vain = None
             scale = scale_of(parameters) if self._scaled else 1
             if scale > 1:
-                found = CLIPPED_WHILE_SCALED.finding(Scaled(scale))
+                found = CLIPPED_WHILE_SCALED.finding(scale=scale)
                 found = found.about("gradients", "wrong", places)
                 self._tell("the gradients were clipped while they were scaled", found)
 
@@ -403,7 +403,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         held, before = list(self._before), list(self._before.values())
         if None not in before and fingerprints(held) == before:
             names = self._named(range(len(held)), held)
-            found = NO_STEP.finding(Unused(len(self._unused)))
+            found = NO_STEP.finding(times=len(self._unused))
             places = (("cleared at", self._unused[-1]),)
             self._tell("no step was made", found.about(names, "not trained", places))
 
@@ -666,9 +666,10 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
 def _about_frozen(found):
     """What is known instead, if all that an optimizer holds is frozen."""
     for optimizer in frozen_optimizers():
-        facts = Held(type(optimizer).__name__, len(parameters_of(optimizer)))
+        kind, count = type(optimizer).__name__, len(parameters_of(optimizer))
         places = (("the optimizer was built at", built_at(optimizer)), *found.places)
-        return ALL_FROZEN.finding(facts).about(found.name, found.status, places, also=found.also)
+        frozen = ALL_FROZEN.finding(optimizer=kind, count=count)
+        return frozen.about(found.name, found.status, places, also=found.also)
     return found
 
 

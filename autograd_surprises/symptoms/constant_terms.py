@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from typing import NamedTuple
 
 from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.backward.watched_backward import Backward
@@ -22,13 +21,6 @@ BY_ACCIDENT = {
     "escape",
 }  # a term of the loss is never meant so
 MAYBE_MEANT = {"detach", "data", "no-grad"}
-
-
-class ConstantTerm(NamedTuple):
-    """A term of the loss that has no history, with what the rule about its cut says."""
-
-    sentence: str
-    fix: str
 
 
 CONSTANT_TERM = Rule(
@@ -78,7 +70,7 @@ def _finding(term, added):
     places = (("cut at", term.where), ("added at", added.where))
     lost = term.rule.finding(term.lost)
     rule = MAYBE_CONSTANT_TERM if term.rule.cause in MAYBE_MEANT else CONSTANT_TERM
-    found = rule.finding(ConstantTerm(lost.sentence, lost.fix))
+    found = rule.finding(sentence=lost.sentence, fix=lost.fix)
     return replace(found, cause=lost.cause, section=lost.section).about("loss", "wrong", places)
 
 

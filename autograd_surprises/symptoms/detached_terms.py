@@ -28,18 +28,6 @@ class DetachedTerm(NamedTuple):
     places: tuple[tuple[str, Where], ...]
 
 
-class Unused(NamedTuple):
-    """What a term reaches, in how many steps its gradients were not used, and what cut it off.
-
-    >>> UNUSED_TERM.finding(Unused("critic.weight", 5, "")).cause
-    'unused-term'
-    """
-
-    reached: str
-    steps: int
-    cut: str
-
-
 UNUSED_TERM = Rule(
     "unused-term",
     "a term that is added to the loss reaches only {reached}, and in {steps} steps no optimizer "

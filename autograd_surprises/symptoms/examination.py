@@ -19,7 +19,7 @@ from autograd_surprises.recording.history import History
 from autograd_surprises.recording.modules import own_parameters, parameters_in
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.nonfinite_forward import NAN_LEAF, first_nonfinite
-from autograd_surprises.symptoms.rule import Named, Rulebook
+from autograd_surprises.symptoms.rule import Rulebook
 from autograd_surprises.symptoms.where_it_went import Destinations
 
 NEAR = 20  # how many steps above a tensor are searched for what blocks a part of its gradient
@@ -152,7 +152,7 @@ class Examination:
         """The finding about the first inf or NaN of the forward pass, if there is one."""
         for i, leaf in enumerate(self.leaves):
             if bool(numbers_of(leaf).isnan().any()):
-                found = NAN_LEAF.finding(Named(self.name(leaf, i)))
+                found = NAN_LEAF.finding(name=self.name(leaf, i))
                 return found.about("", "", (("written at", self.history.written_at(leaf)),))
         return first_nonfinite(self.loss, self.backward, self.history, self.named)
 

@@ -3,7 +3,7 @@
 import re
 
 from autograd_surprises.symptoms.finding import Finding
-from autograd_surprises.symptoms.rule import Named, Rule
+from autograd_surprises.symptoms.rule import Rule
 
 NO_TOKEN = Rule(
     "empty-selection/expert",
@@ -38,7 +38,7 @@ def _without_sample(found, targets, trained):
     sibling = trained.get(_place(found.name, targets))
     if sibling is None:
         return found
-    normal = NO_TOKEN.finding(Named(sibling))
+    normal = NO_TOKEN.finding(name=sibling)
     return normal.about(found.name, found.status, found.places, found.node)
 
 

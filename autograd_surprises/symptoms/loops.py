@@ -4,18 +4,6 @@ from typing import NamedTuple
 
 from autograd_surprises.symptoms.rule import Rule
 
-
-class Since(NamedTuple):
-    """A model that has been in eval mode since a step.
-
-    >>> STAYS_IN_EVAL_MODE.finding(Since("model", 7)).cause
-    'left-in-eval-mode'
-    """
-
-    name: str
-    step: int
-
-
 STAYS_IN_EVAL_MODE = Rule(
     "left-in-eval-mode",
     "{name} trained in training mode at first, and trains in eval mode since step {step}: dropout "
@@ -23,16 +11,6 @@ STAYS_IN_EVAL_MODE = Rule(
     "call {name}.train() after each validation, or leave it in eval mode from the start if that "
     "is meant",
 )
-
-
-class Batches(NamedTuple):
-    """Steps in which gradients of the same line were cleared, and others used.
-
-    >>> CLEARED_BATCHES.finding(Batches(3)).cause
-    'cleared-batches'
-    """
-
-    steps: int
 
 
 CLEARED_BATCHES = Rule(

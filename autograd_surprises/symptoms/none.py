@@ -20,7 +20,7 @@ from autograd_surprises.symptoms.detached import (
 )
 from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding, at
-from autograd_surprises.symptoms.rule import Named, Rule, Rulebook
+from autograd_surprises.symptoms.rule import Rule, Rulebook
 
 
 @dataclass(frozen=True)
@@ -355,7 +355,7 @@ def returned_none(exam: Examination, name: str, edge: Edge) -> Finding:
     """The finding where a path leads to the tensor, and a backward on it returned None."""
     origins = exam.backward.origins(*edge, "lost")
     step = next((o for o in origins if isinstance(o, BackwardStep)), None)
-    found = RETURNED_NONE.finding(step or Named("a backward on the way"))
+    found = RETURNED_NONE.finding(name=step.name if step else "a backward on the way")
     return found.about(name, "none", at(step) if step else ())
 
 
@@ -373,7 +373,7 @@ def not_kept(exam: Examination, found: Finding, tensor: torch.Tensor) -> Finding
     step = exam.backward.steps.get(tensor.grad_fn) if exam.backward else None
     node = f"{found.node}, but not kept" if found.node else ""
     places = at(step, "made at") if step else ()
-    not_a_leaf = NOT_A_LEAF.finding(Named(found.name)).about(found.name, "none", places, node)
+    not_a_leaf = NOT_A_LEAF.finding(name=found.name).about(found.name, "none", places, node)
     if found.status in ("ok", "partial"):
         return not_a_leaf
     return replace(found, also=(not_a_leaf.sentence, *found.also))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import torch
 
@@ -248,17 +247,6 @@ NAN_LEAF = Rule(
 )
 
 
-class Data(NamedTuple):
-    """Data that hold inf or NaN, and how many of their elements do.
-
-    >>> NAN_DATA.finding(Data("target", "1 of 6")).sentence.partition(",")[0]
-    'target holds inf or NaN in 1 of 6 elements'
-    """
-
-    name: str
-    bad: str
-
-
 NAN_DATA = Rule(
     "nonfinite-data",
     "{name} holds inf or NaN in {bad} elements, which spread to what is computed with them. It "
@@ -436,6 +424,5 @@ def _is_data(tensor):
 
 
 def _data(name, tensor, *places):
-    bad = int((~tensor.isfinite()).sum())
-    facts = Data(name, f"{bad} of {tensor.numel()}")
-    return NAN_DATA.finding(facts).about("", "", places)
+    bad = f"{int((~tensor.isfinite()).sum())} of {tensor.numel()}"
+    return NAN_DATA.finding(name=name, bad=bad).about("", "", places)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from string import Formatter
-from typing import NamedTuple
 
 from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.operations import is_one_of
@@ -26,7 +25,7 @@ class Rule:
     """When a cause applies, what happened, what helps, and where it is taught.
 
     id        a slug; the variants of one cause are rules of one family: "zero-factor/number"
-    sentence  what happened; {names} in it, and in the fix, are attributes of the facts
+    sentence  what happened; {names} in it, and in the fix, are facts, or attributes of the facts
     fix       what helps
     section   the id of a section, or "" if no notebook teaches it
     when      does it fit these facts?
@@ -55,22 +54,20 @@ class Rule:
     def fits(self, facts) -> bool:
         return self.when(facts)
 
-    def finding(self, facts=None) -> Finding:
-        """The finding for these facts; `.about(name, ...)` adds which tensor it concerns."""
+    def finding(self, facts=None, **named) -> Finding:
+        """The finding for these facts, or for facts that are named one by one.
+
+        `.about(name, ...)` adds which tensor it concerns.
+        """
         text = self.sentence + self.fix
-        names = {name for _, name, _, _ in Formatter().parse(text) if name} - {"detail"}
-        names = {name: getattr(facts, name) for name in names} | {"detail": self.detail(facts)}
+        names = {name for _, name, _, _ in Formatter().parse(text) if name} - {"detail"} - {*named}
+        names = {name: getattr(facts, name) for name in names} | named
+        names["detail"] = self.detail(facts)
         sentence, fix = self.sentence.format(**names), self.fix.format(**names)
         section = address(self.section)
         return Finding(
             "", "", self.cause, sentence, fix=fix, section=section, alarm=self.alarm, rule=self.id
         )
-
-
-class Named(NamedTuple):
-    """Facts of a rule that needs only a name."""
-
-    name: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,6 @@
 """A tiny gradient: one step lost most of it, or each of many steps a part."""
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import torch
 
@@ -85,16 +84,6 @@ TINY.add(
 )
 
 
-class Shrinking(NamedTuple):
-    """A gradient that gets smaller in many steps: which kinds, and how much, in words.
-
-    >>> SHRINKS.finding(Shrinking("30 SigmoidBackward0 together to 1e-18")).cause
-    'shrinks'
-    """
-
-    steps: str
-
-
 SHRINKS = Rule(
     "shrinks",
     "it shrinks a little in each of many steps: {steps}",
@@ -103,17 +92,6 @@ SHRINKS = Rule(
 )
 
 # There is nothing to repair.
-
-
-class Factor(NamedTuple):
-    """A parameter that the gradient of another tensor is multiplied by.
-
-    >>> STARTS_SMALL.finding(Factor("gamma", 1e-6)).alarm
-    False
-    """
-
-    name: str
-    largest: float
 
 
 STARTS_SMALL = Rule(
@@ -230,7 +208,7 @@ def _many_drops(ratios):
         shares[step.name] = product * ratio, count + 1
     smallest = sorted(shares, key=lambda name: shares[name][0])[:2]
     parts = [f"{shares[n][1]} {n} together to {shares[n][0]:.0e}" for n in smallest]
-    return SHRINKS.finding(Shrinking(", ".join(parts)))
+    return SHRINKS.finding(steps=", ".join(parts))
 
 
 def _shrinks_less(exam, step, below, ratio):
@@ -255,5 +233,5 @@ def _small_parameter(exam, step, without, tensor):
         if factor is not None and factor is not tensor and exam.trains(factor):
             largest = float(numbers_of(factor).abs().max())
             if largest <= DROP:
-                return STARTS_SMALL.finding(Factor(exam.name(factor), largest))
+                return STARTS_SMALL.finding(name=exam.name(factor), largest=largest)
     return None

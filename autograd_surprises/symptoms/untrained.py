@@ -41,16 +41,6 @@ MADE_IN_FORWARD = Rule(
 )
 
 
-class Strangers(NamedTuple):
-    """Tensors of the optimizer that are not parameters of the model.
-
-    >>> STALE_OPTIMIZER.finding(Strangers(2)).fix
-    'build the optimizer last, from model.parameters()'
-    """
-
-    count: int
-
-
 STALE_OPTIMIZER = Rule(
     "stale-optimizer",
     "it holds {count} tensors that are not parameters of the model: probably they were replaced "
@@ -83,17 +73,6 @@ HOLDS_FROZEN = Rule(
 )
 
 
-class Held(NamedTuple):
-    """An optimizer, and how many parameters it holds.
-
-    >>> ALL_FROZEN.finding(Held("SGD", 2)).cause
-    'frozen'
-    """
-
-    optimizer: str
-    count: int
-
-
 ALL_FROZEN = Rule(
     "frozen/all",
     "{optimizer} holds {count} parameters, and none of them requires a gradient: all are frozen",
@@ -108,16 +87,6 @@ CLEARED = Rule(
     "call zero_grad() before backward(), or after step()",
     "wrong.accumulated",
 )
-
-
-class Unused(NamedTuple):
-    """How many times gradients were cleared that no optimizer had used.
-
-    >>> NO_STEP.finding(Unused(3)).cause
-    'no-step'
-    """
-
-    times: int
 
 
 NO_STEP = Rule(
@@ -141,21 +110,6 @@ SKIPPED = Rule(
     "half.skipped",
     alarm=False,
 )
-
-
-class Idle(NamedTuple):
-    """An optimizer with what no loss has reached, and how many steps it has made.
-
-    >>> NO_LOSS.finding(Idle("SGD", 2)).sentence
-    'no backward() has given it a gradient, and SGD has made 2 steps'
-    """
-
-    optimizer: str
-    steps: int
-
-    @property
-    def often(self) -> str:
-        return "1 step" if self.steps == 1 else f"{self.steps} steps"
 
 
 class Unmoved(NamedTuple):
@@ -329,7 +283,7 @@ def not_trained(exam: Examination, targets: dict) -> list[Finding]:
     stale = exam.held - {id(p) for p in (*mine.values(), *exam.leaves)} - exam.names.keys()
     if missing and stale:
         places = (built, ("new ones made at", made[next(iter(missing))]))
-        finding = STALE_OPTIMIZER.finding(Strangers(len(stale)))
+        finding = STALE_OPTIMIZER.finding(count=len(stale))
         found.append(finding.about("optimizer", "not trained", places))
     for name in missing:
         places = (built, ("made at", made[name]))

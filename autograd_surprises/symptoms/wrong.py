@@ -16,14 +16,7 @@ from autograd_surprises.recording.places import Where, owner, where_defined
 from autograd_surprises.recording.setup_lines import FLAG, stored_at
 from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding, at
-from autograd_surprises.symptoms.rule import Named, Rule, Rulebook, StepRule
-
-
-class OldGradient(NamedTuple):
-    """How many times .grad already held this gradient."""
-
-    times: int
-
+from autograd_surprises.symptoms.rule import Rule, Rulebook, StepRule
 
 ACCUMULATED = Rule(
     "accumulated/held",
@@ -32,16 +25,6 @@ ACCUMULATED = Rule(
     "optimizer.zero_grad(), or .grad = None, before each backward()",
     "wrong.accumulated",
 )
-
-
-class Scaled(NamedTuple):
-    """By what the gradients are multiplied.
-
-    >>> CLIPPED_WHILE_SCALED.finding(Scaled(65536.0)).cause
-    'clipped-while-scaled'
-    """
-
-    scale: float
 
 
 CLIPPED_WHILE_SCALED = Rule(
@@ -53,22 +36,8 @@ CLIPPED_WHILE_SCALED = Rule(
 )
 
 
-class Unclipped(NamedTuple):
-    """What was given to be clipped: tensors without a gradient, or none.
-
-    >>> CLIPPED_NOTHING.finding(Unclipped(tensors=True)).cause
-    'clipped-nothing'
-    """
-
-    tensors: bool
-
-    @property
-    def why(self) -> str:
-        if self.tensors:
-            return "when the gradients were clipped, all of them were still None or 0"
-        return "the generator of the parameters to clip had been used up before"
-
-
+NO_GRADIENTS_YET = "when the gradients were clipped, all of them were still None or 0"
+USED_UP = "the generator of the parameters to clip had been used up before"
 CLIPPED_NOTHING = Rule(
     "clipped-nothing",
     "{why}: nothing was clipped, and the optimizer used the gradients of this step as they were",
@@ -327,7 +296,7 @@ def accumulated(exam: Examination, found: Finding, leaf: torch.Tensor) -> Findin
         return found
     calls = [call for call in exam.history.calls if call.name == "backward"]
     places = (("backward at", calls[-1].where),) if calls else ()
-    wrong = ACCUMULATED.finding(OldGradient(times))
+    wrong = ACCUMULATED.finding(times=times)
     return wrong.about(found.name, "wrong", places, found.node)
 
 
@@ -406,7 +375,7 @@ def _never_called(exam):
         code = getattr(getattr(kind, "backward", None), "__code__", None)
         if code is not None and owner(code) == "user" and _gets_gradient(code):
             places = (("at", where_defined(code)),)
-            finding = MODULE_BACKWARD.finding(Named(kind.__name__))
+            finding = MODULE_BACKWARD.finding(name=kind.__name__)
             found.append(finding.about(kind.__name__, "wrong", places))
     return found
 
@@ -422,7 +391,7 @@ def _flags_of_modules(exam):
         ):
             name = name or type(module).__name__
             places = (("set at", stored_at(module, FLAG)),)
-            found.append(MODULE_FLAG.finding(Named(name)).about(name, "wrong", places))
+            found.append(MODULE_FLAG.finding(name=name).about(name, "wrong", places))
     return found
 
 
@@ -432,7 +401,7 @@ def _flags_of_parameters(exam):
     for name, parameter in named_parameters_in(exam.model) if exam.model is not None else ():
         flags = [flag for flag in MEANT if vars(parameter).get(flag) is False]
         if flags and exam.trains(parameter):
-            found.append(TENSOR_FLAG.finding(Named(flags[0])).about(name, "wrong"))
+            found.append(TENSOR_FLAG.finding(name=flags[0]).about(name, "wrong"))
     return found
 
 

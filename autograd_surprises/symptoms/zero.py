@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from itertools import islice
-from typing import NamedTuple
 
 import torch
 
@@ -20,7 +19,7 @@ from autograd_surprises.symptoms.examination import NEAR, Examination
 from autograd_surprises.symptoms.factors import added_at, parameter_at, zero_parameters
 from autograd_surprises.symptoms.finding import Finding, at, in_and_out
 from autograd_surprises.symptoms.rounded_by_float16 import ROUNDED, enters_float16, is_rounded
-from autograd_surprises.symptoms.rule import Named, Rule, Rulebook, StepRule, always
+from autograd_surprises.symptoms.rule import Rule, Rulebook, StepRule, always
 from autograd_surprises.symptoms.zero_rules import NOT_PICKED, ZERO
 
 # The gradient is multiplied by a parameter that starts at 0, and there is nothing to repair.
@@ -34,18 +33,6 @@ STARTS_AT_ZERO = Rule(
     "zero.start",
     alarm=False,
 )
-
-
-class FactorInFunction(NamedTuple):
-    """The same, if a Function probably multiplies by it.
-
-    >>> STARTS_AT_ZERO_IN_FUNCTION.finding(FactorInFunction("b", "LoHa", "your own")).cause
-    'zero-factor'
-    """
-
-    name: str
-    own_name: str
-    whose: str
 
 
 STARTS_AT_ZERO_IN_FUNCTION = Rule(
@@ -190,8 +177,7 @@ def _zero_steps(exam, name, tensor, edge, steps):
     step, *others = sorted(steps, key=lambda step: NOT_PICKED.fits(step))
     factor = _zero_input(exam, step, tensor)
     if factor is not None:
-        facts = FactorInFunction(exam.name(factor), step.own_name, step.whose)
-        found = STARTS_AT_ZERO_IN_FUNCTION.finding(facts)
+        found = STARTS_AT_ZERO_IN_FUNCTION.finding(step, name=exam.name(factor))
         return found.about(name, "zero", at(step), _died_in(step))
     places, also = at(step), []
     factors = [next((p for p in zero_parameters(s) if p is not tensor), None) for s in steps]
@@ -199,7 +185,7 @@ def _zero_steps(exam, name, tensor, edge, steps):
         places = (("set at", exam.history.written_at(factors[0])), *at(step))
         parameter = exam.name(factors[0])
         if all(factor is not None and exam.trains(factor) for factor in factors):
-            found = STARTS_AT_ZERO.finding(Named(parameter))
+            found = STARTS_AT_ZERO.finding(name=parameter)
             return found.about(name, "zero", places, _died_in(step))
         itself = any(parameter_at(edge) is factors[0] for edge in step.edges)
         is_it = f"is `{parameter}`" if itself else f"is 0 because `{parameter}` is"

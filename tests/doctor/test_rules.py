@@ -17,7 +17,7 @@ from autograd_surprises.backward.steps import GradientSum
 from autograd_surprises.doctor import explain, trace
 from autograd_surprises.symptoms import loss, partial, wrong, zero_rules
 from autograd_surprises.symptoms.all_rules import all_rules
-from autograd_surprises.symptoms.rule import Named, Rule, Rulebook, always
+from autograd_surprises.symptoms.rule import Rule, Rulebook, always
 
 ROOT = Path(__file__).parent.parent.parent
 MODULES = [
@@ -59,7 +59,7 @@ def test_the_last_rule_of_a_book_always_fits():
 
 def test_a_name_that_the_facts_do_not_have_is_an_error():
     with pytest.raises(AttributeError, match="operation"):
-        Rule("flat", "{operation} is flat", "").finding(Named("x"))
+        Rule("flat", "{operation} is flat", "").finding(name="x")
 
 
 def test_the_first_rule_that_fits_is_used():
