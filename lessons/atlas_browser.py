@@ -22,6 +22,11 @@ class AtlasBrowser(WithStoredOutput, ipywidgets.VBox):
     version   a measured torch version; by default the installed one
     found     the operations that the search finds, as Measured
     explorer  the operation that is open, or None
+
+    >>> browser = AtlasBrowser("2.13")
+    >>> browser.search.value = "hardtanh"
+    >>> browser.operations.options
+    ('F.hardtanh(x)',)
     """
 
     def __init__(self, version: str | None = None):
