@@ -5,9 +5,9 @@ from math import isnan
 
 from autograd_surprises.atlas.classes import Measured
 from autograd_surprises.atlas.measuring import ELSEWHERE
-from autograd_surprises.atlas.notes import NOTES
 from autograd_surprises.atlas.point import Point
 from autograd_surprises.atlas.probe import Probe, close
+from autograd_surprises.atlas.rows import NOTES
 from autograd_surprises.numerics import few_digits
 from autograd_surprises.show.findings import grouped, listed
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from autograd_surprises.atlas.expressions import EXPRESSIONS
+from autograd_surprises.atlas.rows import EXPRESSIONS
 from autograd_surprises.numerics import is_elementwise
 
 SPACES = {"torch": torch, "F": F, "special": torch.special}
@@ -65,7 +65,7 @@ class Operation:
 
 
 def all_operations() -> list[Operation]:
-    """Those that need nothing but x, and those of expressions.py that this torch has.
+    """Those that need nothing but x, and those of rows.toml that this torch has.
 
     >>> Operation("torch.sin(x)") in all_operations()
     True

@@ -10,7 +10,8 @@ from autograd_surprises.atlas.classes import Measured
 from autograd_surprises.atlas.elementwise_operations import all_operations
 from autograd_surprises.atlas.measuring import measure, measure_tie
 from autograd_surprises.atlas.record import Atlas, stored, versions
-from autograd_surprises.atlas.ties import TIES
+from autograd_surprises.atlas.rows import TIES
+from autograd_surprises.atlas.ties import Tie
 from autograd_surprises.numerics import one_thread
 
 
@@ -42,7 +43,7 @@ def survey() -> Atlas:
     with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # functions that torch is about to remove warn
         measured = [measure(operation) for operation in all_operations()]
-        ties = {tie.name: measure_tie(tie) for tie in TIES}
+        ties = {name: measure_tie(Tie(name)) for name in TIES}
     measured, aliases = without_aliases(measured)
     operations = {each.expression: each for each in sorted(measured, key=lambda m: m.expression)}
     return Atlas(installed_version(), processor(), operations, ties, aliases)

@@ -9,9 +9,9 @@ import torch
 
 from autograd_surprises.atlas.classes import Measured
 from autograd_surprises.atlas.elementwise_operations import Operation
-from autograd_surprises.atlas.expressions import KINKS
 from autograd_surprises.atlas.measuring_points import GRID, points_to_measure, without_idle
 from autograd_surprises.atlas.probe import close, probe_at, rounded
+from autograd_surprises.atlas.rows import KINKS
 from autograd_surprises.atlas.ties import Tie
 from autograd_surprises.numerics import is_elementwise
 
@@ -83,7 +83,7 @@ def _differences(value, gradient, probes, dtype, count):
 def measure_tie(tie: Tie) -> Measured:
     """Measure a tie: each input moves while the others stay; then all move together.
 
-    >>> probes = measure_tie(Tie("torch.amax(x, 0)", {"x": (1, 1)})).probes
+    >>> probes = measure_tie(Tie("torch.amax(x, 0) at x = (1, 1)")).probes
     >>> [(name, probe.gradient) for name, probe in probes.items()]
     [('x[0]', 0.5), ('x[1]', 0.5), ('together', 1.0)]
     """

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from autograd_surprises.atlas.classes import Measured
 from autograd_surprises.atlas.measuring import ELSEWHERE
-from autograd_surprises.atlas.notes import NOTES
 from autograd_surprises.atlas.point import Point
 from autograd_surprises.atlas.probe import Probe
+from autograd_surprises.atlas.rows import NOTES
 
 FOLDER = Path(__file__).with_name("measured")
 

@@ -10,8 +10,8 @@ from autograd_surprises.atlas.elementwise_operations import (
     is_unary,
     unary_operations,
 )
-from autograd_surprises.atlas.expressions import EXPRESSIONS
 from autograd_surprises.atlas.installed import without_aliases
+from autograd_surprises.atlas.rows import EXPRESSIONS
 
 
 @pytest.fixture(scope="module")

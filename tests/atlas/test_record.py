@@ -21,9 +21,9 @@ from autograd_surprises.atlas import (
 )
 from autograd_surprises.atlas.installed import installed_version, survey
 from autograd_surprises.atlas.measuring import ELSEWHERE
-from autograd_surprises.atlas.notes import NOTES
 from autograd_surprises.atlas.point import Point
 from autograd_surprises.atlas.record import FOLDER, as_text, from_text, stored
+from autograd_surprises.atlas.rows import NOTES
 from autograd_surprises.numerics import few_digits
 from tools.atlas import PAGE, checksum, main, page
 
