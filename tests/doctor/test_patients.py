@@ -8,6 +8,7 @@ import torch
 from examined import HARMLESS, SYMPTOMS, complaints, names_a_guilty_line, right
 from judging import seed
 from patients import CURED, PATIENTS
+from patients.patient import cured_source
 from patients.patient import patient as register
 from rule_ids import FILE, ids_of_patient, visits
 
@@ -175,6 +176,12 @@ def test_the_judge_complains(other, complaint):
     assert complaint in "\n".join(complaints(said, replace(patient, **other)))
     about_another = replace(said, asked=frozenset({"bias"}))
     assert "not about" in "\n".join(complaints(about_another, patient))
+
+
+def test_a_cure_is_put_in_place_of_its_line_or_of_what_is_behind_the_equals_sign():
+    sick = "  y = x.detach()  #! x * 2\n  return y.data  #! y\n  f(y)  #! -\n  z += 1  #! z = 2"
+    assert cured_source(sick) == "  y = x * 2\n  return y\n  pass\n  z = 2"
+    assert cured_source("    y = x.sign()  #!") == "    y = x.sign()  #!", "it has a twin"
 
 
 def test_two_patients_of_one_name_are_refused():

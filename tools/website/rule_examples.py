@@ -7,6 +7,7 @@ import inspect
 import io
 import linecache
 import os
+import re
 import runpy
 import sys
 import tempfile
@@ -47,9 +48,14 @@ def rule_examples() -> dict[str, tuple[Example, Example]]:
     found: dict[str, tuple[Example, Example]] = {}
     patients = _patients()
     for name, patient in patients.PATIENTS.items():
-        healed = patients.CURED.get(name)
-        codes = [script_of(function) for function in (patient.function, healed) if function]
-        if patient.thread or patient.status == "error" or len(codes) < 2 or not all(codes):
+        if patient.thread or patient.status == "error":
+            continue
+        sick = inspect.getsource(patient.function)
+        cured = patients.patient.cured_source(sick)
+        codes = [script_of(patient.function, re.sub("  #!.*", "", sick))]
+        twin = patients.CURED[name]
+        codes += [script_of(patient.function, cured) if cured != sick else script_of(twin)]
+        if not all(codes):
             continue
         (broken, report), (cured, healthy) = map(_run, codes)
         if healthy.healthy:
@@ -59,29 +65,29 @@ def rule_examples() -> dict[str, tuple[Example, Example]]:
     return found
 
 
-def script_of(function: Callable) -> str:
+def script_of(function: Callable, source: str = "") -> str:
     """A script that does what a patient does, and prints what the doctor says; "" if it needs more.
 
     The patient ends with `return Visit(...)`: the arguments of explain().
     """
-    lines = inspect.getsource(function).replace("  #!", "").splitlines()
+    source = source or inspect.getsource(function)
+    lines, needed = source.splitlines(), _needed(function, source)
     (tree,) = ast.parse(textwrap.dedent("\n".join(lines))).body
     *body, last = tree.body
     asked = ast.get_source_segment("\n".join(lines), last.value)
-    if not asked.startswith("Visit(") or _needed(function) - IMPORTS.keys():
+    if not asked.startswith("Visit(") or needed - IMPORTS.keys():
         return ""
     first = body[0].lineno - 1
-    imports = [line for name, line in IMPORTS.items() if name in _needed(function)]
+    imports = [line for name, line in IMPORTS.items() if name in needed]
     steps = textwrap.indent(textwrap.dedent("\n".join(lines[first : last.lineno - 1])), "    ")
     asked = asked.replace("Visit(", "t.explain(", 1)
     head = "\n".join([*imports, TRACE])
     return f"{head}\n\nwith trace() as t:\n{steps}\nreport = {asked}\nprint(report)"
 
 
-def _needed(function):
-    """The names that it takes from its module."""
-    source = textwrap.dedent(inspect.getsource(function))
-    body = ast.parse(source).body[0].body  # without its decorators
+def _needed(function, source):
+    """The names that its text takes from its module."""
+    body = ast.parse(textwrap.dedent(source)).body[0].body  # without its decorators
     nodes = (node for statement in body for node in ast.walk(statement))
     names = [node for node in nodes if isinstance(node, ast.Name)]
     made = {name.id for name in names if isinstance(name.ctx, ast.Store)}

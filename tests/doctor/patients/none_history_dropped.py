@@ -14,16 +14,7 @@ from patients.patient import CUT, Visit, cured, patient
 def detach():
     weight = torch.ones(3, requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
-    hidden = (weight * 2).detach()  #!
-    loss = (hidden + bias).sum()
-    return Visit(loss, {"weight": weight})
-
-
-@cured("detach")
-def no_detach():
-    weight = torch.ones(3, requires_grad=True)
-    bias = torch.zeros(1, requires_grad=True)
-    hidden = weight * 2
+    hidden = (weight * 2).detach()  #! weight * 2
     loss = (hidden + bias).sum()
     return Visit(loss, {"weight": weight})
 
@@ -32,15 +23,7 @@ def no_detach():
 def data():
     weight = torch.ones(3, requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
-    loss = (weight.data * 2 + bias).sum()  #!
-    return Visit(loss, {"weight": weight})
-
-
-@cured("data")
-def the_tensor_itself():
-    weight = torch.ones(3, requires_grad=True)
-    bias = torch.zeros(1, requires_grad=True)
-    loss = (weight * 2 + bias).sum()
+    loss = (weight.data * 2 + bias).sum()  #! (weight * 2 + bias).sum()
     return Visit(loss, {"weight": weight})
 
 
@@ -49,49 +32,25 @@ def write_through_data():
     weight = torch.ones(3, requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
     buffer = torch.zeros(3)
-    buffer.data[:] = weight.data * 2  #!
+    buffer.data[:] = weight.data * 2  #! buffer[:] = weight * 2
     loss = (buffer + bias).sum()
     return Visit(loss, {"weight": weight})
-
-
-@cured("write_through_data")
-def write_to_the_buffer():
-    weight = torch.ones(3, requires_grad=True)
-    buffer = torch.zeros(3)
-    buffer[:] = weight * 2
-    return Visit(buffer.sum(), {"weight": weight})
 
 
 @patient("`loss.requires_grad_()` hides a cut", status="none", cause=("detach", "loss-is-leaf"))
 def loss_made_a_leaf():
     weight = torch.ones(3, requires_grad=True)
-    hidden = (weight * 2).detach()  #!
+    hidden = (weight * 2).detach()  #! weight * 2
     loss = hidden.sum()
     loss.requires_grad_()
     return Visit(loss, {"weight": weight})
-
-
-@cured("loss_made_a_leaf")
-def loss_with_its_history():
-    weight = torch.ones(3, requires_grad=True)
-    hidden = weight * 2
-    return Visit(hidden.sum(), {"weight": weight})
 
 
 @patient("`.item()`, and back into a tensor", status="none", cause="escape", missed_alone=CUT)
 def item():
     weight = torch.tensor(3.0, requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
-    scale = (weight * 2).item()  #!
-    loss = (torch.ones(2) * scale + bias).sum()
-    return Visit(loss, {"weight": weight})
-
-
-@cured("item")
-def scale_stays_a_tensor():
-    weight = torch.tensor(3.0, requires_grad=True)
-    bias = torch.zeros(1, requires_grad=True)
-    scale = weight * 2
+    scale = (weight * 2).item()  #! weight * 2
     loss = (torch.ones(2) * scale + bias).sum()
     return Visit(loss, {"weight": weight})
 
@@ -117,16 +76,7 @@ def sine_of_torch():
 def torch_tensor():
     weight = torch.ones(3, requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
-    hidden = torch.tensor(weight * 2)  #!
-    loss = (hidden + bias).sum()
-    return Visit(loss, {"weight": weight})
-
-
-@cured("torch_tensor")
-def clone():
-    weight = torch.ones(3, requires_grad=True)
-    bias = torch.zeros(1, requires_grad=True)
-    hidden = (weight * 2).clone()
+    hidden = torch.tensor(weight * 2)  #! (weight * 2).clone()
     loss = (hidden + bias).sum()
     return Visit(loss, {"weight": weight})
 
@@ -135,15 +85,7 @@ def clone():
 def torch_tensor_of_losses():
     weight = torch.ones(3, requires_grad=True)
     losses = [(weight * k).sum() for k in (1.0, 2.0)]
-    loss = torch.tensor(losses, requires_grad=True).mean()  #!
-    return Visit(loss, {"weight": weight})
-
-
-@cured("torch_tensor_of_losses")
-def stack():
-    weight = torch.ones(3, requires_grad=True)
-    losses = [(weight * k).sum() for k in (1.0, 2.0)]
-    loss = torch.stack(losses).mean()
+    loss = torch.tensor(losses, requires_grad=True).mean()  #! torch.stack(losses).mean()
     return Visit(loss, {"weight": weight})
 
 
@@ -170,21 +112,13 @@ def outside_no_grad():
     "a function decorated with `@torch.no_grad()`", status="none", cause="no-grad", missed_alone=CUT
 )
 def no_grad_decorator():
-    @torch.no_grad()  #!
+    @torch.no_grad()  #! weight = torch.ones(3, requires_grad=True)
     def doubled(x):
         return x * 2
 
     weight = torch.ones(3, requires_grad=True)
     bias = torch.zeros(1, requires_grad=True)
     loss = (doubled(weight) + bias).sum()
-    return Visit(loss, {"weight": weight})
-
-
-@cured("no_grad_decorator")
-def no_decorator():
-    weight = torch.ones(3, requires_grad=True)
-    bias = torch.zeros(1, requires_grad=True)
-    loss = (weight * 2 + bias).sum()
     return Visit(loss, {"weight": weight})
 
 

@@ -8,43 +8,21 @@ from patients.patient import Visit, cured, patient
 @patient("`sqrt` at 0", status="inf", cause="infinite-derivative")
 def sqrt_at_zero():
     x = torch.tensor([0.0, 4.0], requires_grad=True)
-    loss = x.sqrt().sum()  #!
-    return Visit(loss, {"x": x})
-
-
-@cured("sqrt_at_zero")
-def sqrt_beside_zero():
-    x = torch.tensor([0.0, 4.0], requires_grad=True)
-    loss = (x + 1e-8).sqrt().sum()
+    loss = x.sqrt().sum()  #! (x + 1e-8).sqrt().sum()
     return Visit(loss, {"x": x})
 
 
 @patient("two infinite slopes that cancel", status="nan", cause="infinite-derivative")
 def inf_minus_inf():
     x = torch.tensor([0.0, 4.0], requires_grad=True)
-    loss = (x.sqrt() - x.sqrt()).sum()  #!
-    return Visit(loss, {"x": x})
-
-
-@cured("inf_minus_inf")
-def differences_beside_zero():
-    x = torch.tensor([0.0, 4.0], requires_grad=True)
-    loss = (2 * (x + 1e-8).sqrt() - (x + 1e-8).sqrt()).sum()
+    loss = (x.sqrt() - x.sqrt()).sum()  #! (2 * (x + 1e-8).sqrt() - (x + 1e-8).sqrt()).sum()
     return Visit(loss, {"x": x})
 
 
 @patient("`torch.where` after the dangerous step", status="nan", cause="masked-too-late")
 def where_trap():
     x = torch.tensor([0.0, 4.0], requires_grad=True)
-    root = x.sqrt()  #!
-    loss = torch.where(x > 0, root, torch.zeros(2)).sum()
-    return Visit(loss, {"x": x})
-
-
-@cured("where_trap")
-def where_before_and_after():
-    x = torch.tensor([0.0, 4.0], requires_grad=True)
-    root = torch.where(x > 0, x, torch.ones(2)).sqrt()
+    root = x.sqrt()  #! torch.where(x > 0, x, torch.ones(2)).sqrt()
     loss = torch.where(x > 0, root, torch.zeros(2)).sum()
     return Visit(loss, {"x": x})
 
@@ -53,16 +31,7 @@ def where_before_and_after():
 def division_masked_later():
     x = torch.tensor([1.0, 1.0], requires_grad=True)
     divisor = torch.tensor([0.0, 2.0])
-    ratio = x / divisor  #!
-    loss = ratio[divisor != 0].sum() + (ratio * (divisor != 0)).nansum()
-    return Visit(loss, {"x": x})
-
-
-@cured("division_masked_later")
-def safe_divisor():
-    x = torch.tensor([1.0, 1.0], requires_grad=True)
-    divisor = torch.tensor([0.0, 2.0])
-    ratio = x / torch.where(divisor == 0, torch.ones(2), divisor)
+    ratio = x / divisor  #! x / torch.where(divisor == 0, torch.ones(2), divisor)
     loss = ratio[divisor != 0].sum() + (ratio * (divisor != 0)).nansum()
     return Visit(loss, {"x": x})
 
@@ -91,28 +60,14 @@ def squared_distance_plus_epsilon():
 )
 def entropy_at_zero():
     p = torch.tensor([0.0, 1.0], requires_grad=True)
-    loss = -(p * p.log()).sum()  #!
-    return Visit(loss, {"p": p})
-
-
-@cured("entropy_at_zero")
-def entropy_of_clamped():
-    p = torch.tensor([0.0, 1.0], requires_grad=True)
-    loss = -(p * p.clamp_min(1e-6).log()).sum()
+    loss = -(p * p.log()).sum()  #! -(p * p.clamp_min(1e-6).log()).sum()
     return Visit(loss, {"p": p})
 
 
 @patient("`x**0.3` at 0", status="inf", cause="infinite-derivative")
 def power_at_zero():
     x = torch.tensor([0.0, 1.0], requires_grad=True)
-    loss = (x**0.3).sum()  #!
-    return Visit(loss, {"x": x})
-
-
-@cured("power_at_zero")
-def power_beside_zero():
-    x = torch.tensor([0.0, 1.0], requires_grad=True)
-    loss = ((x + 1e-6) ** 0.3).sum()
+    loss = (x**0.3).sum()  #! ((x + 1e-6) ** 0.3).sum()
     return Visit(loss, {"x": x})
 
 
@@ -137,14 +92,7 @@ def finite_mask():
 @patient("`acos` at 1", status="inf", cause="infinite-derivative")
 def acos_at_one():
     cosine = torch.tensor([1.0, 0.5], requires_grad=True)
-    loss = torch.acos(cosine).sum()  #!
-    return Visit(loss, {"cosine": cosine})
-
-
-@cured("acos_at_one")
-def acos_beside_one():
-    cosine = torch.tensor([1.0, 0.5], requires_grad=True)
-    loss = torch.acos(cosine * 0.999).sum()
+    loss = torch.acos(cosine).sum()  #! torch.acos(cosine * 0.999).sum()
     return Visit(loss, {"cosine": cosine})
 
 

@@ -49,24 +49,7 @@ def moved_parameter():
             super().__init__()
             self.head = nn.Linear(3, 1)
             scale = nn.Parameter(torch.ones(3, dtype=torch.float64))
-            self.scale = scale.to(torch.float32)  #!
-
-        def forward(self, x):
-            return self.head(x * self.scale)
-
-    model = Scaled()
-    loss = model(torch.ones(4, 3)).sum()
-    return Visit(loss, model, model=model)
-
-
-@cured("moved_parameter")
-def moved_values():
-    class Scaled(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.head = nn.Linear(3, 1)
-            scale = torch.ones(3, dtype=torch.float64)
-            self.scale = nn.Parameter(scale.to(torch.float32))
+            self.scale = scale.to(torch.float32)  #! nn.Parameter(scale.to(torch.float32))
 
         def forward(self, x):
             return self.head(x * self.scale)

@@ -12,32 +12,15 @@ from patients.patient import Visit, cured, patient
 def vector_of_wrong_shape():
     x = torch.ones(3, requires_grad=True)
     y = torch.stack([x.sum(), (x**2).sum()])
-    y.backward(torch.ones(3))  #!
+    y.backward(torch.ones(3))  #! return Visit(y, {"x": x}, grad_outputs=torch.ones(2))
     return Visit(y, {"x": x})
-
-
-@cured("vector_of_wrong_shape")
-def vector_of_the_output():
-    x = torch.ones(3, requires_grad=True)
-    y = torch.stack([x.sum(), (x**2).sum()])
-    return Visit(y, {"x": x}, grad_outputs=torch.ones(2))
 
 
 @patient("a leaf is updated without `no_grad`", status="error", cause="leaf-in-place")
 def update_is_tracked():
     weight = torch.ones(3, requires_grad=True)
     (weight * 2).sum().backward()
-    weight -= 0.1 * weight.grad  #!
-    return Visit(weight.sum(), {"weight": weight})
-
-
-@cured("update_is_tracked")
-def update_without_tracking():
-    weight = torch.ones(3, requires_grad=True)
-    (weight * 2).sum().backward()
-    with torch.no_grad():
-        weight -= 0.1 * weight.grad
-    weight.grad = None
+    weight -= 0.1 * weight.grad  #! weight = torch.ones(3, requires_grad=True)
     return Visit(weight.sum(), {"weight": weight})
 
 
@@ -57,14 +40,7 @@ def floats():
 def flag_of_a_result():
     x = torch.ones(3, requires_grad=True)
     hidden = x * 2
-    hidden.requires_grad = False  #!
-    return Visit(hidden.sum(), {"x": x})
-
-
-@cured("flag_of_a_result")
-def flag_left_alone():
-    x = torch.ones(3, requires_grad=True)
-    hidden = x * 2
+    hidden.requires_grad = False  #! hidden = x * 2
     return Visit(hidden.sum(), {"x": x})
 
 
@@ -73,30 +49,15 @@ def unused_input():
     x = torch.ones(3, requires_grad=True)
     y = torch.ones(3, requires_grad=True)
     loss = (x * 2).sum()
-    torch.autograd.grad(loss, [x, y])  #!
-    return Visit(loss, {"y": y})
-
-
-@cured("unused_input")
-def used_input():
-    x = torch.ones(3, requires_grad=True)
-    y = torch.ones(3, requires_grad=True)
-    loss = (x * y).sum()
-    torch.autograd.grad(loss, [x, y], retain_graph=True)
+    torch.autograd.grad(loss, [x, y])  #! loss = (x * y).sum()
     return Visit(loss, {"y": y})
 
 
 @patient("`.numpy()` of a tracked tensor", status="error", cause="numpy-of-tracked")
 def numpy_of_tracked():
     x = torch.ones(3, requires_grad=True)
-    values = (x * 2).numpy()  #!
+    values = (x * 2).numpy()  #! return Visit((x * 2).sum(), {"x": x})
     return Visit(torch.from_numpy(values).sum(), {"x": x})
-
-
-@cured("numpy_of_tracked")
-def no_numpy():
-    x = torch.ones(3, requires_grad=True)
-    return Visit((x * 2).sum(), {"x": x})
 
 
 @patient("a result assigned to a parameter", status="error", cause="assigned-parameter")
@@ -140,30 +101,14 @@ def registered_parameters():
 @patient("an optimizer of a result", status="error", cause="optimizer-of-result")
 def optimizer_of_a_result():
     weight = torch.ones(3, requires_grad=True) * 0.1
-    torch.optim.SGD([weight], lr=0.1)  #!
-    return Visit(weight.sum(), {"weight": weight})
-
-
-@cured("optimizer_of_a_result")
-def optimizer_of_a_leaf():
-    weight = (torch.ones(3) * 0.1).requires_grad_()
-    torch.optim.SGD([weight], lr=0.1)
+    torch.optim.SGD([weight], lr=0.1)  #! weight = (torch.ones(3) * 0.1).requires_grad_()
     return Visit(weight.sum(), {"weight": weight})
 
 
 @patient("an inference tensor in training", status="error", cause="inference-tensor")
 def inference_tensor():
     weight = torch.ones(3, requires_grad=True)
-    with torch.inference_mode():  #!
-        constant = torch.ones(3) * 2
-    loss = (weight * constant).sum()
-    return Visit(loss, {"weight": weight})
-
-
-@cured("inference_tensor")
-def no_grad_tensor():
-    weight = torch.ones(3, requires_grad=True)
-    with torch.no_grad():
+    with torch.inference_mode():  #! with torch.no_grad():
         constant = torch.ones(3) * 2
     loss = (weight * constant).sum()
     return Visit(loss, {"weight": weight})
@@ -190,14 +135,7 @@ class Double(torch.autograd.Function):
 @patient("a Function called as an object", status="error", cause="not-static")
 def methods_not_static():
     x = torch.ones(3, requires_grad=True)
-    loss = DoubleNotStatic()(x).sum()  #!
-    return Visit(loss, {"x": x})
-
-
-@cured("methods_not_static")
-def static_methods():
-    x = torch.ones(3, requires_grad=True)
-    loss = Double.apply(x).sum()
+    loss = DoubleNotStatic()(x).sum()  #! Double.apply(x).sum()
     return Visit(loss, {"x": x})
 
 

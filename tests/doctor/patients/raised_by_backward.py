@@ -11,14 +11,7 @@ from patients.patient import Visit, cured, patient
     "nothing requires grad", status="error", cause=("no-history", "not-connected"), also=("frozen",)
 )
 def nothing_requires_grad():
-    x = torch.ones(3)  #!
-    loss = (x * 2).sum()
-    return Visit(loss, {"x": x})
-
-
-@cured("nothing_requires_grad")
-def input_requires_grad():
-    x = torch.ones(3, requires_grad=True)
+    x = torch.ones(3)  #! torch.ones(3, requires_grad=True)
     loss = (x * 2).sum()
     return Visit(loss, {"x": x})
 
@@ -26,29 +19,14 @@ def input_requires_grad():
 @patient("backward of a vector", status="error", cause=("vector-loss", "vector-backward"))
 def loss_is_a_vector():
     x = torch.ones(3, requires_grad=True)
-    loss = x * 2  #!
-    return Visit(loss, {"x": x})
-
-
-@cured("loss_is_a_vector")
-def loss_is_a_sum():
-    x = torch.ones(3, requires_grad=True)
-    loss = (x * 2).sum()
+    loss = x * 2  #! (x * 2).sum()
     return Visit(loss, {"x": x})
 
 
 @patient("`x // 2` has no derivative", status="error", cause="no-derivative")
 def floor_division():
     x = torch.tensor([3.0, 5.0], requires_grad=True)
-    halves = x // 2  #!
-    loss = halves.sum()
-    return Visit(loss, {"x": x})
-
-
-@cured("floor_division")
-def true_division():
-    x = torch.tensor([3.0, 5.0], requires_grad=True)
-    halves = x / 2
+    halves = x // 2  #! x / 2
     loss = halves.sum()
     return Visit(loss, {"x": x})
 
@@ -57,15 +35,7 @@ def true_division():
 def backward_twice():
     weight = torch.tensor([1.0, 2.0], requires_grad=True)
     loss = (weight**2).sum()
-    loss.backward()  #!
-    return Visit(loss, {"weight": weight})
-
-
-@cured("backward_twice")
-def graph_retained():
-    weight = torch.tensor([1.0, 2.0], requires_grad=True)
-    loss = (weight**2).sum()
-    loss.backward(retain_graph=True)
+    loss.backward()  #! loss.backward(retain_graph=True)
     return Visit(loss, {"weight": weight})
 
 
@@ -94,16 +64,7 @@ def step_before_backward():
     score = model(torch.ones(1, 2))
     first, second = score.sum(), (score**2).sum()
     first.backward(retain_graph=True)
-    optimizer.step()  #!
-    return Visit(second, {"0.weight": model[0].weight}, model=model)
-
-
-@cured("step_before_backward")
-def step_last():
-    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
-    score = model(torch.ones(1, 2))
-    first, second = score.sum(), (score**2).sum()
-    first.backward(retain_graph=True)
+    optimizer.step()  #! score = model(torch.ones(1, 2))
     return Visit(second, {"0.weight": model[0].weight}, model=model)
 
 
@@ -127,14 +88,7 @@ class ScaleForgetsFactor(Scale):
 @patient("a Function returns too few gradients", status="error", cause="gradient-count")
 def too_few_gradients():
     x = torch.ones(3, requires_grad=True)
-    loss = ScaleForgetsFactor.apply(x, 2.0).sum()  #!
-    return Visit(loss, {"x": x})
-
-
-@cured("too_few_gradients")
-def one_gradient_per_argument():
-    x = torch.ones(3, requires_grad=True)
-    loss = Scale.apply(x, 2.0).sum()
+    loss = ScaleForgetsFactor.apply(x, 2.0).sum()  #! Scale.apply(x, 2.0).sum()
     return Visit(loss, {"x": x})
 
 
@@ -161,15 +115,7 @@ class ProductTransposed(Product):
 def gradient_of_wrong_shape():
     x = torch.ones(4, 3, requires_grad=True)
     weight = torch.ones(3, 2, requires_grad=True)
-    loss = ProductTransposed.apply(x, weight).sum()  #!
-    return Visit(loss, {"weight": weight})
-
-
-@cured("gradient_of_wrong_shape")
-def gradient_of_right_shape():
-    x = torch.ones(4, 3, requires_grad=True)
-    weight = torch.ones(3, 2, requires_grad=True)
-    loss = Product.apply(x, weight).sum()
+    loss = ProductTransposed.apply(x, weight).sum()  #! Product.apply(x, weight).sum()
     return Visit(loss, {"weight": weight})
 
 
@@ -192,16 +138,7 @@ class SquareOnce(Square):
 @patient("`once_differentiable`, differentiated twice", status="error", cause="once-differentiable")
 def differentiated_twice():
     x = torch.ones(3, requires_grad=True)
-    y = (SquareOnce.apply(x) ** 2).sum()  #!
-    (slope,) = torch.autograd.grad(y, x, create_graph=True)
-    loss = (slope**2).sum()
-    return Visit(loss, {"x": x})
-
-
-@cured("differentiated_twice")
-def differentiable_backward():
-    x = torch.ones(3, requires_grad=True)
-    y = (Square.apply(x) ** 2).sum()
+    y = (SquareOnce.apply(x) ** 2).sum()  #! (Square.apply(x) ** 2).sum()
     (slope,) = torch.autograd.grad(y, x, create_graph=True)
     loss = (slope**2).sum()
     return Visit(loss, {"x": x})

@@ -119,16 +119,8 @@ def copy_of_the_best():
 
     net = Remembering()
     loss = F.mse_loss(net(torch.randn(6, 4)), torch.randn(6, 1))
-    best = copy.deepcopy(net)  #!
+    best = copy.deepcopy(net)  #! return Visit(loss, {"weight": net.encode.weight})
     return Visit(loss, {"weight": best.encode.weight})
-
-
-@cured("copy_of_the_best")
-def copy_of_the_weights():
-    net = Encoder()
-    loss = F.mse_loss(net(torch.randn(6, 4)), torch.randn(6, 1))
-    copy.deepcopy(net)
-    return Visit(loss, {"weight": net.encode.weight})
 
 
 def normalised(inplace):

@@ -50,15 +50,7 @@ def different_eigenvalues():
 def noisy_or():
     scores = torch.tensor([[12.0, 1.0, -1.0], [0.0, 1.0, 2.0]], requires_grad=True)
     p = scores.bfloat16().sigmoid()
-    log_none = torch.log1p(-p * (1 - 1e-6))  #!
-    some = 1 - log_none.sum(-1).exp()
-    return Visit((some.float() - 0.5).pow(2).mean(), {"scores": scores})
-
-
-@cured("noisy_or")
-def noisy_or_of_logits():
-    scores = torch.tensor([[12.0, 1.0, -1.0], [0.0, 1.0, 2.0]], requires_grad=True)
-    log_none = F.logsigmoid(-scores.bfloat16())
+    log_none = torch.log1p(-p * (1 - 1e-6))  #! F.logsigmoid(-scores.bfloat16())
     some = 1 - log_none.sum(-1).exp()
     return Visit((some.float() - 0.5).pow(2).mean(), {"scores": scores})
 
@@ -141,17 +133,7 @@ def gradient_penalty():
     nn.init.constant_(critic[0].weight, 0.3)
     nn.init.zeros_(critic[0].bias)
     slope = steepness(critic, torch.tensor([[1.0, 2.0], [-1.0, -2.0]]))
-    norm = slope.pow(2).sum(1).sqrt()  #!
-    return Visit((norm - 1).pow(2).mean(), {"0.weight": critic[0].weight})
-
-
-@cured("gradient_penalty")
-def gradient_penalty_plus_epsilon():
-    critic = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1))
-    nn.init.constant_(critic[0].weight, 0.3)
-    nn.init.zeros_(critic[0].bias)
-    slope = steepness(critic, torch.tensor([[1.0, 2.0], [-1.0, -2.0]]))
-    norm = slope.pow(2).sum(1).add(1e-12).sqrt()
+    norm = slope.pow(2).sum(1).sqrt()  #! slope.pow(2).sum(1).add(1e-12).sqrt()
     return Visit((norm - 1).pow(2).mean(), {"0.weight": critic[0].weight})
 
 

@@ -11,18 +11,7 @@ def gradients_added_up():
     weight = torch.ones(2, requires_grad=True)
     for _ in range(3):
         loss = (weight * 2).sum()
-        loss.backward()  #!
-    loss = (weight * 2).sum()
-    return Visit(loss, {"weight": weight})
-
-
-@cured("gradients_added_up")
-def grad_set_to_none():
-    weight = torch.ones(2, requires_grad=True)
-    for _ in range(3):
-        loss = (weight * 2).sum()
-        loss.backward()
-        weight.grad = None
+        loss.backward()  #! weight = torch.ones(2, requires_grad=True)
     loss = (weight * 2).sum()
     return Visit(loss, {"weight": weight})
 
@@ -48,16 +37,7 @@ class TenfoldInPlace(TenfoldGradient):
 def gradient_changed_in_place():
     x = torch.ones(3, requires_grad=True)
     hidden = x * 2
-    y = hidden + TenfoldInPlace.apply(hidden)  #!
-    loss = (y * torch.tensor([1.0, 2.0, 3.0])).sum()
-    return Visit(loss, {"x": x})
-
-
-@cured("gradient_changed_in_place")
-def gradient_left_alone():
-    x = torch.ones(3, requires_grad=True)
-    hidden = x * 2
-    y = hidden + TenfoldGradient.apply(hidden)
+    y = hidden + TenfoldInPlace.apply(hidden)  #! hidden + TenfoldGradient.apply(hidden)
     loss = (y * torch.tensor([1.0, 2.0, 3.0])).sum()
     return Visit(loss, {"x": x})
 
@@ -84,14 +64,7 @@ class CubeWithoutSquare(Cube):
 @patient("a Function with a wrong formula", status="wrong", said="ok", cause="own-function")
 def wrong_formula():
     x = torch.tensor([2.0, 3.0], requires_grad=True)
-    loss = CubeWithoutSquare.apply(x).sum()  #!
-    return Visit(loss, {"x": x})
-
-
-@cured("wrong_formula")
-def right_formula():
-    x = torch.tensor([2.0, 3.0], requires_grad=True)
-    loss = Cube.apply(x).sum()
+    loss = CubeWithoutSquare.apply(x).sum()  #! Cube.apply(x).sum()
     return Visit(loss, {"x": x})
 
 
@@ -121,16 +94,7 @@ def sigmoid_twice():
     model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
     x, label = torch.randn(6, 4), torch.tensor([0.0, 1.0, 1.0, 0.0, 1.0, 0.0])
     score = model(x)  #!
-    loss = nn.BCEWithLogitsLoss()(score.squeeze(1), label)  #!
-    return Visit(loss, {"weight": model[0].weight})
-
-
-@cured("sigmoid_twice")
-def sigmoid_once():
-    model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
-    x, label = torch.randn(6, 4), torch.tensor([0.0, 1.0, 1.0, 0.0, 1.0, 0.0])
-    score = model(x)
-    loss = nn.BCELoss()(score.squeeze(1), label)
+    loss = nn.BCEWithLogitsLoss()(score.squeeze(1), label)  #! nn.BCELoss()(score.squeeze(1), label)
     return Visit(loss, {"weight": model[0].weight})
 
 
@@ -227,16 +191,7 @@ def stacked_term():
 def counted_term():
     scores = torch.tensor([[1.0, 2.0], [0.5, 0.0]], requires_grad=True)
     target = torch.tensor([0, 0])
-    errors = (scores.argmax(1) != target).float().mean()  #!
-    loss = nn.functional.cross_entropy(scores, target) + errors
-    return Visit(loss, {"scores": scores})
-
-
-@cured("counted_term")
-def expected_errors():
-    scores = torch.tensor([[1.0, 2.0], [0.5, 0.0]], requires_grad=True)
-    target = torch.tensor([0, 0])
-    errors = 1 - scores.softmax(1)[:, 0].mean()
+    errors = (scores.argmax(1) != target).float().mean()  #! 1 - scores.softmax(1)[:, 0].mean()
     loss = nn.functional.cross_entropy(scores, target) + errors
     return Visit(loss, {"scores": scores})
 
@@ -244,15 +199,7 @@ def expected_errors():
 @patient("a term of the loss on detached scores", status="wrong", cause="detach", missed_alone=CUT)
 def detached_term():
     weight = torch.tensor([1.0, 2.0], requires_grad=True)
-    verdict = torch.tanh(weight.detach())  #!
-    loss = weight.exp().sum() + 0.1 * nn.functional.mse_loss(verdict, torch.ones(2))
-    return Visit(loss, {"weight": weight})
-
-
-@cured("detached_term")
-def attached_term():
-    weight = torch.tensor([1.0, 2.0], requires_grad=True)
-    verdict = torch.tanh(weight)
+    verdict = torch.tanh(weight.detach())  #! torch.tanh(weight)
     loss = weight.exp().sum() + 0.1 * nn.functional.mse_loss(verdict, torch.ones(2))
     return Visit(loss, {"weight": weight})
 
@@ -355,15 +302,7 @@ def slope_times_gradient():
 def term_as_a_number():
     """https://github.com/guopengf/FL-MRCM/issues/10"""
     weight = torch.tensor([1.0, 2.0], requires_grad=True)
-    penalty = weight.abs().sum().sqrt().detach().item()  #!
-    loss = weight.exp().sum() + 0.1 * penalty
-    return Visit(loss, {"weight": weight})
-
-
-@cured("term_as_a_number")
-def term_as_a_tensor():
-    weight = torch.tensor([1.0, 2.0], requires_grad=True)
-    penalty = weight.abs().sum().sqrt()
+    penalty = weight.abs().sum().sqrt().detach().item()  #! weight.abs().sum().sqrt()
     loss = weight.exp().sum() + 0.1 * penalty
     return Visit(loss, {"weight": weight})
 
@@ -388,14 +327,6 @@ def softmax_over_the_actions():
 @patient("log_softmax over the words of a sentence", status="wrong", cause="softmax-dimension")
 def log_softmax_over_the_words():
     scores = torch.randn(3, 5, 4, requires_grad=True)
-    log_probabilities = scores.log_softmax(1)  #!
-    loss = nn.functional.nll_loss(log_probabilities.flatten(0, 1), torch.randint(4, (15,)))
-    return Visit(loss, {"scores": scores})
-
-
-@cured("log_softmax_over_the_words")
-def log_softmax_over_the_classes():
-    scores = torch.randn(3, 5, 4, requires_grad=True)
-    log_probabilities = scores.log_softmax(2)
+    log_probabilities = scores.log_softmax(1)  #! scores.log_softmax(2)
     loss = nn.functional.nll_loss(log_probabilities.flatten(0, 1), torch.randint(4, (15,)))
     return Visit(loss, {"scores": scores})

@@ -10,15 +10,7 @@ from patients.patient import Visit, cured, patient
 @patient("`round()` is a staircase", status="zero", cause="staircase")
 def rounding():
     x = torch.tensor([0.2, 1.7, 2.6], requires_grad=True)
-    y = x.round()  #!
-    loss = (y**2).sum()
-    return Visit(loss, {"x": x})
-
-
-@cured("rounding")
-def straight_through():
-    x = torch.tensor([0.2, 1.7, 2.6], requires_grad=True)
-    y = x + (x.round() - x).detach()
+    y = x.round()  #! x + (x.round() - x).detach()
     loss = (y**2).sum()
     return Visit(loss, {"x": x})
 
@@ -26,15 +18,7 @@ def straight_through():
 @patient("`sign()` is a staircase", status="zero", cause="staircase")
 def sign():
     x = torch.tensor([-0.5, 0.3], requires_grad=True)
-    y = x.sign()  #!
-    loss = (y * 3).sum()
-    return Visit(loss, {"x": x})
-
-
-@cured("sign")
-def soft_sign():
-    x = torch.tensor([-0.5, 0.3], requires_grad=True)
-    y = torch.tanh(x)
+    y = x.sign()  #! torch.tanh(x)
     loss = (y * 3).sum()
     return Visit(loss, {"x": x})
 
@@ -42,15 +26,7 @@ def soft_sign():
 @patient("`clamp()` with every value out of range", status="zero", cause="outside-range")
 def clamp():
     x = torch.tensor([1.5, 2.0, -3.0], requires_grad=True)
-    y = x.clamp(0, 1)  #!
-    loss = (y**2).sum()
-    return Visit(loss, {"x": x})
-
-
-@cured("clamp")
-def sigmoid_instead():
-    x = torch.tensor([1.5, 2.0, -3.0], requires_grad=True)
-    y = torch.sigmoid(x)
+    y = x.clamp(0, 1)  #! torch.sigmoid(x)
     loss = (y**2).sum()
     return Visit(loss, {"x": x})
 
@@ -58,15 +34,7 @@ def sigmoid_instead():
 @patient("`clamp()` with some values out of range", status="partial", cause="outside-range")
 def clamp_some():
     x = torch.tensor([0.5, 2.0, -3.0], requires_grad=True)
-    y = x.clamp(0, 1)  #!
-    loss = (y * 3).sum()
-    return Visit(loss, {"x": x})
-
-
-@cured("clamp_some")
-def sigmoid_of_all():
-    x = torch.tensor([0.5, 2.0, -3.0], requires_grad=True)
-    y = torch.sigmoid(x)
+    y = x.clamp(0, 1)  #! torch.sigmoid(x)
     loss = (y * 3).sum()
     return Visit(loss, {"x": x})
 
@@ -105,14 +73,7 @@ def loss_with_logits():
 @patient("a saturated tanh", status="zero", cause="saturated")
 def saturated_tanh():
     x = torch.tensor([30.0, -40.0], requires_grad=True)
-    loss = torch.tanh(x).sum()  #!
-    return Visit(loss, {"x": x})
-
-
-@cured("saturated_tanh")
-def smaller_inputs():
-    x = torch.tensor([30.0, -40.0], requires_grad=True)
-    loss = torch.tanh(x / 30).sum()
+    loss = torch.tanh(x).sum()  #! torch.tanh(x / 30).sum()
     return Visit(loss, {"x": x})
 
 

@@ -57,15 +57,7 @@ def distance_to_a_target():
 @patient("a layer initialised with zeros", status="zero", cause="zero-factor")
 def zero_initialised():
     model = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
-    nn.init.zeros_(model[1].weight)  #!
-    loss = (model(torch.ones(4, 2)) - 1).pow(2).mean()
-    return Visit(loss, {"0.weight": model[0].weight}, model=model)
-
-
-@cured("zero_initialised")
-def randomly_initialised():
-    model = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
-    nn.init.normal_(model[1].weight)
+    nn.init.zeros_(model[1].weight)  #! nn.init.normal_(model[1].weight)
     loss = (model(torch.ones(4, 2)) - 1).pow(2).mean()
     return Visit(loss, {"0.weight": model[0].weight}, model=model)
 
@@ -103,29 +95,14 @@ def dropout_of_some():
 @patient("contributions that cancel", status="zero", cause="cancel")
 def cancelling_terms():
     x = torch.tensor([1.0, 2.0], requires_grad=True)
-    loss = ((x * 2) - (x + x)).sum()  #!
-    return Visit(loss, {"x": x})
-
-
-@cured("cancelling_terms")
-def terms_that_differ():
-    x = torch.tensor([1.0, 2.0], requires_grad=True)
-    loss = ((x * 3) - (x + x)).sum()
+    loss = ((x * 2) - (x + x)).sum()  #! ((x * 3) - (x + x)).sum()
     return Visit(loss, {"x": x})
 
 
 @patient("a forgotten hook returns zeros", status="zero", cause="hook")
 def zeroing_hook():
     x = torch.tensor([1.0, 2.0], requires_grad=True)
-    x.register_hook(lambda grad: grad * 0)  #!
-    loss = (x * 3).sum()
-    return Visit(loss, {"x": x})
-
-
-@cured("zeroing_hook")
-def clipping_hook():
-    x = torch.tensor([1.0, 2.0], requires_grad=True)
-    x.register_hook(lambda grad: grad.clamp(-1, 1))
+    x.register_hook(lambda grad: grad * 0)  #! x.register_hook(lambda grad: grad.clamp(-1, 1))
     loss = (x * 3).sum()
     return Visit(loss, {"x": x})
 
@@ -133,14 +110,7 @@ def clipping_hook():
 @patient("`max()`: only the winner gets a gradient", status="partial", cause="not-picked")
 def max_picks_one():
     x = torch.tensor([1.0, 3.0, 2.0], requires_grad=True)
-    loss = x.max(dim=0).values * 2  #!
-    return Visit(loss, {"x": x})
-
-
-@cured("max_picks_one")
-def soft_maximum():
-    x = torch.tensor([1.0, 3.0, 2.0], requires_grad=True)
-    loss = torch.logsumexp(x, 0) * 2
+    loss = x.max(dim=0).values * 2  #! torch.logsumexp(x, 0) * 2
     return Visit(loss, {"x": x})
 
 
@@ -163,14 +133,7 @@ class DoubleReturnsZeros(Double):
 @patient("a Function whose backward returns zeros", status="zero", cause="own-backward")
 def backward_returns_zeros():
     weight = torch.ones(3, requires_grad=True)
-    loss = DoubleReturnsZeros.apply(weight * 3).sum()  #!
-    return Visit(loss, {"weight": weight})
-
-
-@cured("backward_returns_zeros")
-def backward_returns_the_gradient():
-    weight = torch.ones(3, requires_grad=True)
-    loss = Double.apply(weight * 3).sum()
+    loss = DoubleReturnsZeros.apply(weight * 3).sum()  #! Double.apply(weight * 3).sum()
     return Visit(loss, {"weight": weight})
 
 
@@ -178,13 +141,5 @@ def backward_returns_the_gradient():
 def float16_unscaled():
     x = torch.ones(3, requires_grad=True)
     scores = x.half() * 1e-3
-    loss = scores.float().sum() * 1e-6  #!
-    return Visit(loss, {"x": x})
-
-
-@cured("float16_unscaled")
-def float16_with_a_scaled_loss():
-    x = torch.ones(3, requires_grad=True)
-    scores = x.half() * 1e-3
-    loss = 65536 * (scores.float().sum() * 1e-6)
+    loss = scores.float().sum() * 1e-6  #! 65536 * (scores.float().sum() * 1e-6)
     return Visit(loss, {"x": x})
