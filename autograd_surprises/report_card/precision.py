@@ -2,9 +2,9 @@
 
 import torch
 
+from autograd_surprises.report_card.example import flat, pattern
 from autograd_surprises.report_card.sampling import is_narrow
 from autograd_surprises.report_card.subject import Subject
-from autograd_surprises.report_card.vectors import flat, pattern
 from autograd_surprises.report_card.verdict import (
     NotApplicable,
     in_words,

@@ -1,7 +1,14 @@
 """What is wrong with a training loop, though each backward does what it should."""
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import torch
+from torch.nn.parallel import DistributedDataParallel
+
+from autograd_surprises.recording.living import living
+from autograd_surprises.show.findings import listed
+from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.rule import Rule
 
 
@@ -77,3 +84,15 @@ DIVERGED_BESIDE_WRAPPER = Rule(
     "call the wrapper and not its .module, use backward() and not torch.autograd.grad, and leave "
     "no_sync() for the last batch of a step",
 )
+
+
+def diverged(rank: int, apart: Sequence[torch.Tensor], names: Mapping[int, str]) -> Finding:
+    """The finding about parameters that differ from those of a rank; names are by id.
+
+    >>> diverged(1, [torch.ones(1)], {}).name
+    'a parameter'
+    """
+    (wrapped,) = living(DistributedDataParallel)
+    rule = DIVERGED_BESIDE_WRAPPER if wrapped else DIVERGED
+    found = [names.get(id(parameter), "a parameter") for parameter in apart]
+    return rule.finding(Apart(rank)).about(listed(found, most=3), "wrong")

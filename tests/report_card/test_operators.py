@@ -14,7 +14,7 @@ from autograd_surprises.report_card.operators import TESTS
 
 X = torch.linspace(-2, 2, 9)
 # without a registration for forward mode, and with one for plain backward only
-NEVER = {"jvp", "jacfwd", "jacfwd(jacfwd)", "vmap(grad)", "jacrev", "hessian"}
+NEVER = {"jvp", "jacfwd(jacfwd)", "vmap(grad)", "hessian"}
 each = pytest.mark.parametrize
 
 
@@ -98,13 +98,13 @@ FAULTS = {
     ),
     "a backward that ignores grad_output": Fault(
         operator("ignores", backward=lambda ctx, g: 2 * ctx.saved_tensors[0]),
-        "linear in grad_output", "the same gradient for every", "multiply by grad_output",
+        "linear in grad_output", "for grad_output = 0", "multiply by grad_output",
         ("slope",),
     ),
     "writes into its input": Fault(
         operator("writes", doubled_in_place),
         "opcheck: schema", "not defined as mutable", "mutates_args",
-        ("input untouched", "slope", "double backward", "gradgradcheck"),
+        ("input untouched", "slope", "double backward"),
     ),
     "no fake": Fault(
         operator("no_fake", fake=None),
@@ -127,7 +127,7 @@ FAULTS = {
     "a backward that cuts the graph": Fault(
         operator("cuts", backward=through_numpy),
         "double backward", "at x = -3", "constant",
-        ("gradgradcheck", "opcheck: traced backward", "autocast", "bfloat16"),  # of NumPy
+        ("opcheck: traced backward", "autocast", "bfloat16"),  # of NumPy
     ),
     "a wrong rule for vmap": Fault(
         operator("batches", vmap=lambda info, in_dims, x: (x + x, in_dims[0])),
@@ -144,7 +144,7 @@ def bad_rows(card):
 def test_a_right_operator_has_four_rows_more_and_lacks_what_torch_lacks(made):
     card = report_card(made, X)
     assert card.name.startswith("trial::square")
-    assert [row.name for row in card.rows[29:33]] == list(TESTS)
+    assert [row.name for row in card.rows[25:29]] == list(TESTS)
     assert bad_rows(card) == NEVER, str(card)
 
 
@@ -182,9 +182,9 @@ def test_opcheck_passes_what_the_slope_finds():
 def test_the_advice_on_transforms_is_about_the_operator():
     card = report_card(RIGHT, X, compile=True)
     assert (card["jvp"].yours, card["jvp"].expected) == ("0", "13.5")
-    for name in ("jvp", "jacfwd", "jacfwd(jacfwd)", "compile(jvp)"):
+    for name in ("jvp", "jacfwd(jacfwd)", "compile(jvp)"):
         assert card[name].remedy.startswith("trial::square returns no tangent"), name
-    for name in ("vmap(grad)", "jacrev", "hessian", "compile(grad)"):
+    for name in ("vmap(grad)", "hessian", "compile(grad)"):
         assert "registered for trial::square" in card[name].remedy, name
     assert {card[f"compile({name})"].status for name in ("aot_eager", "inductor", "vmap")} == {
         "works"
@@ -228,7 +228,7 @@ def test_a_function_beside_an_operator_keeps_its_own_advice():
     """This operator has torch's own backward, which torch.func takes."""
     assert report_card(torch.ops.trial.implicit, X).passed
     card = report_card(lambda x: WithoutSetupContext.apply(x) + torch.ops.trial.implicit(x), X)
-    assert "split forward" in card["jacrev"].remedy
+    assert "split forward" in card["hessian"].remedy
 
 
 class WrongJvp(AroundOperator):
@@ -250,11 +250,6 @@ def test_a_second_operator_that_is_wrong_is_checked():
 def test_an_operator_cannot_be_told_to_mark_its_input():
     row = report_card(FAULTS["writes into its input"].operator, X)["input untouched"]
     assert "make a new tensor" in row.remedy and "mark_dirty" not in row.remedy
-
-
-def test_an_operator_is_not_sent_to_another_process():
-    row = report_card(RIGHT, X, processes=True)["two processes"]
-    assert row.status == "not applicable" and "a function of a module" in row.message
 
 
 def test_an_operator_that_returns_its_input_says_so():
