@@ -3,7 +3,7 @@
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import torch
 from torch import nn
@@ -27,7 +27,6 @@ class Run(Recorder):
     compiled   ran a part of it as torch.compile compiled it? Then its operations are not known
     drawn      the state of torch's random generator after the forward pass
     values     (name, line, numbers) of each floating-point result of a call of torch
-    relus      what went into each relu, whose node does not keep it, by the number of the node
     ran, keys  the operations in the order of backward; and (path of the module, name) of each
 
     >>> w = nn.Linear(2, 1, bias=False)
@@ -38,7 +37,6 @@ class Run(Recorder):
     def __init__(self, step: Step, name: str, parameters: Mapping[str, nn.Parameter], model):
         super().__init__(eager="torch._dynamo" not in sys.modules)
         self.values: list[tuple[str, Where | None, torch.Tensor]] = []
-        self.relus: dict[int, torch.Tensor] = {}
         self.name_parts(model)
         with torch.inference_mode(False), torch.enable_grad(), self:
             loss = step()
@@ -59,8 +57,6 @@ class Run(Recorder):
             self.keys.append((call.module if call else "", each.name))
 
     def _note(self, caller, name, inputs, outputs, before, kwargs):
-        if name == "relu":
-            self.relus[before] = numbers_in(inputs[0])
         self._keep(caller, name, outputs)
         super()._note(caller, name, inputs, outputs, before, kwargs)
 
@@ -112,29 +108,25 @@ def put_back(model: nn.Module) -> Iterator[None]:
     kept = [(p, p.grad, p._backward_hooks is None) for p in model.parameters()]
     tensors = [*model.parameters(), *model.buffers(), *(g for _, g, _ in kept if g is not None)]
     numbers = [(tensor, tensor.detach().clone()) for tensor in tensors]
-    generators = [
-        (random.setstate, random.getstate()),
-        (torch.set_rng_state, torch.get_rng_state()),
-    ]
-    if numpy_random := sys.modules.get("numpy.random"):
-        generators.append((numpy_random.set_state, numpy_random.get_state()))
-    if torch.cuda.is_initialized():
-        generators.append((torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all()))
-    try:
-        yield
-    finally:
-        for each, before in dicts:
-            if {k: id(v) for k, v in each.items()} != {k: id(v) for k, v in before.items()}:
-                each.clear()
-                each.update(before)
-        for parameter, grad, without_hooks in kept:
-            parameter.grad = grad
-            if without_hooks:  # register_hook() leaves an empty dict
-                parameter._backward_hooks = None
-        for tensor, before in numbers:
-            tensor.data.copy_(before)  # .data: autograd need not know of it
-        for set_state, state in generators:
-            set_state(state)
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []
+    with ExitStack() as undo:
+        undo.enter_context(torch.random.fork_rng(devices))
+        undo.callback(random.setstate, random.getstate())
+        if numpy_random := sys.modules.get("numpy.random"):
+            undo.callback(numpy_random.set_state, numpy_random.get_state())
+        try:
+            yield
+        finally:
+            for each, before in dicts:
+                if {k: id(v) for k, v in each.items()} != {k: id(v) for k, v in before.items()}:
+                    each.clear()
+                    each.update(before)
+            for parameter, grad, without_hooks in kept:
+                parameter.grad = grad
+                if without_hooks:  # register_hook() leaves an empty dict
+                    parameter._backward_hooks = None
+            for tensor, before in numbers:
+                tensor.data.copy_(before)  # .data: autograd need not know of it
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,20 +21,11 @@ from autograd_surprises.comparing.running import (
     put_back,
     rounding,
 )
-from autograd_surprises.numerics import distinct_digits, few_digits
+from autograd_surprises.numerics import few_digits
 from autograd_surprises.several_processes import is_spread
-from autograd_surprises.show.badge import Badge
-from autograd_surprises.show.colours import GREEN, GREY, RED
-from autograd_surprises.show.findings import (
-    Sentence,
-    finding_html,
-    findings_text,
-    first_line,
-    listed,
-)
+from autograd_surprises.show.findings import Sentence, findings_text, first_line, listed
 
 SAME, DIFFER, UNDECIDED = "same", "differ", "undecided"
-COLOURS = {SAME: GREEN, DIFFER: RED, UNDECIDED: GREY}
 NAMES = "step_a", "step_b"
 UNSTEADY = 0.01  # of all gradients
 ROUNDING = "rounding: in float64 both steps compute the same, so one of them loses digits"
@@ -74,13 +64,13 @@ class ParameterDifference:
 
 @dataclass(frozen=True)
 class Compared:
-    """What compare() found. Shows itself: HTML in a notebook, text elsewhere.
+    """What compare() found. It shows itself as text.
 
     status      same, differ or undecided
     parameters  each with its difference, in the order in which backward reaches them
     first       the first of them that differs, or None
-    cause       why, if it is known: kink, rounding, shape, forward, operations, hook; of compiled
-                code also custom-backward or compiler; or ""
+    cause       why, if it is known: kink, rounding or operations; of compiled code also
+                custom-backward or compiler; or ""
     rows        more sentences, each with a label
 
     >>> print(Compared("same", "bit for bit", ()))
@@ -103,10 +93,6 @@ class Compared:
         return findings_text(f"{self.status.upper()}  {self.sentence}", self.rows)
 
     __repr__ = __str__
-
-    def _repr_html_(self):
-        badge = Badge(self.status.upper(), COLOURS[self.status])
-        return finding_html(badge, html.escape(self.sentence), self.rows)
 
 
 def compare(step_a: Step, step_b: Step, model: nn.Module) -> Compared:
@@ -137,7 +123,7 @@ def compare(step_a: Step, step_b: Step, model: nn.Module) -> Compared:
     if undecided := runs.why_undecided(found, differ):
         return Compared(UNDECIDED, undecided, found)
     if not differ:
-        return Compared(SAME, _reassurance(found), found, rows=runs.losses())
+        return Compared(SAME, _reassurance(found), found)
     first, small = differ[0], runs.is_small(differ)
     if small and runs.compiled:
         why = "this may be rounding, because compiled code adds up in its own order"
@@ -152,7 +138,7 @@ def compare(step_a: Step, step_b: Step, model: nn.Module) -> Compared:
         f"{first.name} is the first parameter in backward whose gradient differs by more than "
         + (f"rounding; so do {others}" if others else "rounding, and the only one")
     )
-    rows = [*rows, *runs.losses(), (first.name, f"{numbers}; {first}")]
+    rows = [*rows, (first.name, f"{numbers}; {first}")]
     return Compared(DIFFER, sentence, found, first, cause, rows)
 
 
@@ -227,17 +213,6 @@ class _Runs:
         """Are both known in a higher precision than their own?"""
         return self.scale == 1.0 and None not in self.exact
 
-    def losses(self):
-        """Both, if they differ by more than rounding."""
-        a, b = (run.loss for run in self.once)
-        floor = rounding(a, self.relative)
-        if self.exact[0] is not None:
-            floor += self.scale * distance(a, self.exact[0].loss)
-        if not beyond(distance(a, b), floor):
-            return []
-        in_a, in_b = distinct_digits(*(float(loss.double()) for loss in (a, b)))
-        return [("losses", f"they differ by more than rounding: {in_a} in a, {in_b} in b")]
-
     def is_small(self, differ):
         """Is it less than half of the digits of all gradients?"""
         digits = max(torch.finfo(p.dtype).eps ** 0.5 for p in self.parameters.values())
@@ -250,12 +225,13 @@ class _Runs:
         # In float64 it shows best where they part: rounding hides nothing.
         exactly = self._in_float64 and not rounded
         relative = self.relative * (2.0**-29 if exactly else 1.0)
-        cause, reason, rows = where_they_part(
+        reason, rows = where_they_part(
             *(self.exact if exactly else self.once), relative, first.name
         )
+        cause = "operations" if reason else ""
         if rounded:
             cause, reason = "rounding", ROUNDING
-        elif cause != "hook":
+        else:
             with moved(self.model):
                 a, b = (self.run(k).gradients[first.name] for k in (0, 1))
             if distance(a, b)[0] < first.apart / 100:
@@ -298,8 +274,6 @@ def _parameters_of(model):
     if not parameters:
         raise ValueError("the model has no parameter that requires a gradient")
     for name, parameter in parameters.items():
-        if nn.parameter.is_lazy(parameter):
-            raise ValueError(f"{name} is not initialised yet: run the model once before compare")
         if is_spread(parameter) or parameter.is_meta:
             raise ValueError(f"the numbers of {name} are not in this process")
     return parameters
