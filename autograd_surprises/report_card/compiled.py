@@ -68,17 +68,6 @@ def compiled_jvp(subject: Subject) -> None:
     require_product(subject, yours, IN_EAGER)
 
 
-def compiled_vmap(subject: Subject) -> None:
-    """torch.compile of torch.func.vmap."""
-    tensors = subject.tensors()
-    batches = [torch.stack([tensor, tensor]) for tensor in tensors]
-    with fresh_compiler() as whole:
-        yours = whole(torch.func.vmap(lambda *some: subject.apply(some)))(*batches)
-    row = subject.call(tensors).detach()
-    expected = torch.stack([row, row])
-    require_equal(yours, expected, subject.at_output(batches, expected), IN_EAGER)
-
-
 def _require_gradient(subject, tensors, grads):
     expected = flat(subject.gradients(tensors))
     require_equal(flat(grads), expected, subject.at(tensors, "gradient {}"), IN_EAGER)

@@ -74,7 +74,6 @@ COMPILED = {
     "compile(inductor)": partial(compiled.compiled_with, backend="inductor"),
     "compile(grad)": compiled.compiled_grad,
     "compile(jvp)": compiled.compiled_jvp,
-    "compile(vmap)": compiled.compiled_vmap,
 }
 OPCHECK = {name: partial(operators.opcheck, test=test) for name, test in operators.TESTS.items()}
 

@@ -48,9 +48,8 @@ def double_backward(subject: Subject) -> str | None:
     except (SilentlyWrong, NotApplicable):
         raise
     except Exception as error:
-        remedy = remedy_for(str(error))
         try:  # @once_differentiable refuses only a grad_output that requires a gradient
-            _double_backward(subject, remedy)
+            _double_backward(subject, remedy_for(str(error)))
         except SilentlyWrong:
             raise
         except Exception:

@@ -131,9 +131,8 @@ def test_what_is_right_passes(name):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("inductor")
-@each("name", ["abs", "square", "matmul", "from real"])
-def test_what_is_right_passes_when_compiled(name):
-    assert report_card(*RIGHT[name], compile=True).passed
+def test_what_is_right_passes_when_compiled():
+    assert report_card(*RIGHT["matmul"], compile=True).passed
 
 
 def test_a_right_function_lacks_what_torch_lacks():

@@ -172,12 +172,6 @@ def test_a_fault_is_found_by_its_row(name):
     assert bad_rows(card) - NEVER == {fault.row, *fault.also}, str(card)
 
 
-def test_opcheck_passes_what_the_slope_finds():
-    card = report_card(FAULTS["a backward wrong by 2"].operator, X)
-    assert {card[name].status for name in TESTS} == {"works"}
-    assert (card["slope"].yours, card["slope"].expected) == ("-2.7", "-1.35")
-
-
 @pytest.mark.usefixtures("inductor")
 def test_the_advice_on_transforms_is_about_the_operator():
     card = report_card(RIGHT, X, compile=True)
@@ -186,9 +180,7 @@ def test_the_advice_on_transforms_is_about_the_operator():
         assert card[name].remedy.startswith("trial::square returns no tangent"), name
     for name in ("vmap(grad)", "hessian", "compile(grad)"):
         assert "registered for trial::square" in card[name].remedy, name
-    assert {card[f"compile({name})"].status for name in ("aot_eager", "inductor", "vmap")} == {
-        "works"
-    }
+    assert {card[f"compile({name})"].status for name in ("aot_eager", "inductor")} == {"works"}
 
 
 class AroundOperator(Function):
