@@ -5,8 +5,8 @@ import copy
 import sys
 import threading
 import warnings
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -14,17 +14,17 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_map
 
-from autograd_surprises.comparing.running import Run, distance, moved, put_back
-from autograd_surprises.comparing.two_steps import DIFFER, KINK, ROUNDING, SAME, Compared, compare
+from autograd_surprises.comparing.two_steps import DIFFER, SAME, Runs, judged
 from autograd_surprises.doctor.interception import Interception
 from autograd_surprises.graph import leaf_of, name_of, reachable
 from autograd_surprises.recording.patches import Patches
-from autograd_surprises.recording.places import where_from
+from autograd_surprises.recording.places import Where, where_from
 from autograd_surprises.recording.stack import tensors_in
 from autograd_surprises.script import add_script, chosen_script, exit_code
 from autograd_surprises.several_processes import why_not_alone
 
 COMPILER = "{} changes the gradient; which operation is at fault cannot be told"
+CUSTOM = "without compiling {} (torch.compiler.disable), the gradients are the same"
 USAGE = "python -m autograd_surprises compare"
 DESCRIPTION = """\
 Run a script up to its first backward(), call its model once more eagerly and once through
@@ -138,9 +138,28 @@ class CompiledRun(Interception):
         names = [[*map(name_of, reachable([loss.grad_fn]))] for loss in losses]
         if self.backend != "eager" and names[0] == names[1]:
             raise ValueError(f"torch.compile left {type(call.module).__name__} to eager code")
-        both = (partial(call.again, each) for each in (call.module, compiled))
-        found = compare(*both, call.module)
-        return found if found.first is None else Fault(found, call, self.backend).explained()
+        found = self._judged(call)
+        if found.status != DIFFER or found.cause:
+            return found
+        with eager_functions() as called:
+            repaired = self._judged(call).status != DIFFER
+        cause, rows = "compiler", [("cause", COMPILER.format(self.backend))]
+        if called and repaired:
+            names = " and ".join(own.__name__ for own in called)
+            cause, rows = "custom-backward", [("cause", CUSTOM.format(names))]
+            rows += [("called", str(where)) for where in called.values()]
+        return replace(found, cause=cause, rows=[*rows, *found.rows])
+
+    def _judged(self, call):
+        def both(module, dtype=None):
+            each = module, compile_(module, self.backend)
+            return tuple(partial(call.again, function, dtype) for function in each)
+
+        def copied():
+            double = copy.deepcopy(call.module).double()
+            return double, both(double, torch.float64)
+
+        return judged(Runs(call.module, both(call.module), copied))
 
 
 class ModelCall:
@@ -198,89 +217,33 @@ def compile_(module: nn.Module, backend: str) -> nn.Module:
     return torch.compile(module, backend=backend, options=options)
 
 
-class Fault:
-    """Why a compiled module has another gradient, found by what makes it go away, or keeps it."""
+@contextmanager
+def eager_functions() -> Iterator[dict[type, Where | None]]:
+    """A context in which torch.compile leaves the user's Functions to eager code.
 
-    def __init__(self, found: Compared, call: ModelCall, backend: str):
-        self.found, self.call, self.module, self.backend = found, call, call.module, backend
-        self.right, self.wrong = self._gradient(self.module), self._gradient(self._compiled())
+    Yields a dict, which gets those that are called, each with its line.
+    """
+    called, every = {}, [torch.autograd.Function]
+    for own in every:
+        every += own.__subclasses__()
+    # torch.compile looks at forward, and never calls another apply.
+    theirs = [(own, vars(own).get("forward"), own.forward)
+              for own in every if not own.__module__.startswith("torch.")]  # fmt: skip
 
-    def explained(self) -> Compared:
-        found, rounded = self.found, self._is_rounding()
-        if found.status != DIFFER and rounded:
-            return replace(found, status=SAME, first=None, rows=[("float64", ROUNDING)])
-        if found.status != DIFFER and rounded is None:
-            return found
-        rounded = rounded and found.first.apart < found.first.size / 10
-        cause, reason, rows = ("rounding", ROUNDING, []) if rounded else self._cause()
-        rows = [("cause", reason), *rows, *found.rows]
-        return replace(found, status=DIFFER, cause=cause, rows=rows)
+    def eagerly(own, forward):
+        @torch.compiler.disable
+        def call(*args):
+            called.setdefault(own, where_from(sys._getframe(1)))
+            return forward(*args)
 
-    def _cause(self):
-        if functions := self._functions_to_blame():
-            names = " and ".join(own.__name__ for own in functions)
-            reason = (
-                f"without compiling {names} (torch.compiler.disable), the gradients are the same"
-            )
-            return "custom-backward", reason, [("called", str(w)) for w in functions.values()]
-        with moved(self.module):
-            if self._near(self._gradient(self.module), self._gradient(self._compiled())):
-                return "kink", KINK, []
-        return "compiler", COMPILER.format(self.backend), []
+        return staticmethod(call)
 
-    def _compiled(self):
-        return compile_(self.module, self.backend)
-
-    def _near(self, one, other):
-        if one is None or other is None:
-            return False
-        return bool(distance(one, other)[0] < distance(self.right, self.wrong)[0] / 100)
-
-    def _gradient(self, function, owner=None, dtype=None):
-        """Of the first parameter that differs; None if this does not run."""
-        owner, name = owner or self.module, self.found.first.name
-        parameter = owner.get_parameter(name)
-        try:
-            with put_back(owner):
-                step = partial(self.call.again, function, dtype)
-                gradient = Run(step, "", {name: parameter}, owner).gradients[name]
-        except Exception:
-            return None
-        return torch.zeros_like(parameter) if gradient is None else gradient
-
-    def _is_rounding(self):
-        """Are both the same with a model in float64? None if that does not run."""
-        try:
-            double = copy.deepcopy(self.module).double()
-        except Exception:
-            return None
-        functions = double, compile_(double, self.backend)
-        both = [self._gradient(each, double, torch.float64) for each in functions]
-        return None if any(g is None for g in both) else self._near(*both)
-
-    def _functions_to_blame(self):
-        """The user's Functions, each with a line, if running them eagerly repairs the gradient."""
-        called, every = {}, [torch.autograd.Function]
-        for own in every:
-            every += own.__subclasses__()
-        # torch.compile looks at forward, and never calls another apply.
-        theirs = [(own, vars(own).get("forward"), own.forward)
-                  for own in every if not own.__module__.startswith("torch.")]  # fmt: skip
-
-        def eagerly(own, forward):
-            @torch.compiler.disable
-            def call(*args):
-                called.setdefault(own, where_from(sys._getframe(1)))
-                return forward(*args)
-
-            return staticmethod(call)
-
-        for own, _, forward in theirs:
-            own.forward = eagerly(own, forward)
-        try:
-            return called if self._near(self._gradient(self._compiled()), self.right) else {}
-        finally:
-            for own, before, _ in theirs:
-                del own.forward
-                if before is not None:
-                    own.forward = before
+    for own, _, forward in theirs:
+        own.forward = eagerly(own, forward)
+    try:
+        yield called
+    finally:
+        for own, before, _ in theirs:
+            del own.forward
+            if before is not None:
+                own.forward = before

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -117,7 +117,11 @@ def compare(step_a: Step, step_b: Step, model: nn.Module) -> Compared:
                 f"{name} has to be a function that returns the loss, such as lambda: "
                 f"loss_fn(model(x), y), got {type(step).__name__}"
             )
-    runs = _Runs(model, (step_a, step_b))
+    return judged(Runs(model, (step_a, step_b)))
+
+
+def judged(runs: Runs) -> Compared:
+    """What the runs show."""
     found = runs.differences()
     differ = [each for each in found if each.differs]
     if undecided := runs.why_undecided(found, differ):
@@ -125,12 +129,14 @@ def compare(step_a: Step, step_b: Step, model: nn.Module) -> Compared:
     if not differ:
         return Compared(SAME, _reassurance(found), found)
     first, small = differ[0], runs.is_small(differ)
-    if small and runs.compiled:
+    if small and runs.compiled and not runs.in_float64:
         why = "this may be rounding, because compiled code adds up in its own order"
         return Compared(UNDECIDED, f"{_largest(differ)}; {why}", found, first)
     rounded = all(each.only_rounded for each in differ)
     if small and rounded:
         return Compared(SAME, _reassurance(found), found)
+    if runs.compiled:  # so much is no rounding, but a fault that float64 does not have
+        rounded = rounded and first.apart < first.size / 10
     cause, rows = runs.parting(first, rounded)
     numbers = in_numbers(*(run.gradients[first.name] for run in runs.once))
     others = listed([each.name for each in differ[1:]], most=3)
@@ -142,15 +148,16 @@ def compare(step_a: Step, step_b: Step, model: nn.Module) -> Compared:
     return Compared(DIFFER, sentence, found, first, cause, rows)
 
 
-class _Runs:
+class Runs:
     """Two steps of one model, each run twice, and once in another precision, if that is possible.
 
     scale     how much larger rounding errors are in the steps than in the other precision
     relative  the usual rounding error of a gradient of step a, as a share of it
+    doubles   both in float64, for compiled steps from a copy of the model that `copied` makes
     trouble   why there is no run of step a in another precision, or ""
     """
 
-    def __init__(self, model, steps):
+    def __init__(self, model, steps: tuple[Step, Step], copied: Callable | None = None):
         self.model, self.steps, self.trouble = model, steps, ""
         self.parameters = _parameters_of(model)
         wide = {p.dtype for p in self.parameters.values()} <= {torch.float64, torch.complex128}
@@ -163,13 +170,13 @@ class _Runs:
         self.unsteady = moving[0] if moving else ""
         # What an unsteady step keeps from run to run would now be float64.
         self.exact = [None if self.unsteady else self._exactly(k) for k in (0, 1)]
+        self.doubles = self._of_copy(copied) if copied else self.exact
         sizes = {name: distance(g)[0] for name, g in self.once[0].gradients.items()}
         errors = [self._error(name)[0] / size for name, size in sizes.items() if size]
         self.relative = float(median(errors)) if errors else 0.0
 
     def run(self, k):
-        with put_back(self.model):
-            return Run(self.steps[k], NAMES[k], self.parameters, self.model)
+        return _run(self.steps[k], NAMES[k], self.model)
 
     def _exactly(self, k):
         if self.once[k].compiled:  # it would run eagerly
@@ -185,6 +192,13 @@ class _Runs:
             why = f"{NAMES[k]} does not run in {self.precision}: {first_line(error)}"
             self.trouble = self.trouble or why
             return None
+
+    def _of_copy(self, copied):
+        try:
+            model, steps = copied()
+            return [_run(step, name, model) for step, name in zip(steps, NAMES, strict=True)]
+        except Exception:
+            return [None, None]
 
     def _error(self, name):
         if self.exact[0] is None:
@@ -202,16 +216,17 @@ class _Runs:
         floor = torch.stack([*unsteady, rounding(a, self.relative), self._error(name)]).amax(0)
         apart, exact = distance(a, b), None
         differs = beyond(apart, floor)
-        if self._in_float64:
-            both = distance(*(run.gradients[name] for run in self.exact))
-            exact, differs = float(both[0]), differs or beyond(both, rounding(a, 0.0))
+        if self.in_float64:
+            both = distance(*(run.gradients[name] for run in self.doubles))
+            exact = float(both[0])
+            differs = differs or (not self.compiled and beyond(both, rounding(a, 0.0)))
         norms = (float(each[0]) for each in (distance(a), apart, floor))
         return ParameterDifference(name, *norms, differs and bool(apart[0]), exact)
 
     @property
-    def _in_float64(self):
+    def in_float64(self) -> bool:
         """Are both known in a higher precision than their own?"""
-        return self.scale == 1.0 and None not in self.exact
+        return self.scale == 1.0 and None not in self.doubles
 
     def is_small(self, differ):
         """Is it less than half of the digits of all gradients?"""
@@ -220,14 +235,13 @@ class _Runs:
 
     def parting(self, first, rounded):
         """Why they part on the way to this parameter, and rows about it."""
-        if self.compiled:
-            return "", []
-        # In float64 it shows best where they part: rounding hides nothing.
-        exactly = self._in_float64 and not rounded
-        relative = self.relative * (2.0**-29 if exactly else 1.0)
-        reason, rows = where_they_part(
-            *(self.exact if exactly else self.once), relative, first.name
-        )
+        reason, rows = "", []
+        if not self.compiled:
+            # In float64 it shows best where they part: rounding hides nothing.
+            exactly = self.in_float64 and not rounded
+            relative = self.relative * (2.0**-29 if exactly else 1.0)
+            runs = self.exact if exactly else self.once
+            reason, rows = where_they_part(*runs, relative, first.name)
         cause = "operations" if reason else ""
         if rounded:
             cause, reason = "rounding", ROUNDING
@@ -259,6 +273,11 @@ class _Runs:
         if not differ and errors > size / 10 and any(each.apart for each in found):
             return "rounding errors hide what differs: they are more than a tenth of the gradients"
         return ""
+
+
+def _run(step, name, model):
+    with put_back(model):
+        return Run(step, name, _parameters_of(model), model)
 
 
 def _apart(run, other=None):
