@@ -6,7 +6,6 @@ from itertools import zip_longest
 import torch
 
 from autograd_surprises.comparing.running import Run, beyond, difference, distance, rounding
-from autograd_surprises.graph import edge_of
 from autograd_surprises.numerics import distinct_digits, few_digits
 from autograd_surprises.show.findings import Sentence, listed
 
@@ -80,42 +79,22 @@ def _first_values(a, b, relative):
 
 
 def _first_operation(a, b, relative, name):
-    """(operations of both, gradients behind them, is it the same one?), up from the parameter.
+    """(operations of both, gradients there, is it the same one?), in the order of backward.
 
-    The same gradient arrives at both, and another one leaves; or one run alone has these, or
-    others.
+    Another gradient arrives at it, or leaves it; or one run alone has these before it, or others.
     """
-    pairs = {a.ran[i]: b.ran[j] for i, j in _aligned(a.keys, b.keys)}
-    edges = [edge_of(each.parameters[name]) for each in (a, b)]
-    arrived, behind = (a.gradients[name], b.gradients[name]), ([], [])
-    while True:
-        mine, above = _above(a, edges[0], pairs)
-        theirs, other_above = _above(b, edges[1], {*pairs.values()})
-        for step, k in above:
-            left = step.gradients_out[k], pairs[step].gradients_out[k]
-            if (pairs[step], k) in other_above and _differ(*left, relative):
-                break
-        else:
-            alone = bool(mine or theirs)
-            return (mine, theirs) if alone else behind, arrived, not alone
-        behind = [step], [pairs[step]]
-        arriving = [*zip_longest(step.gradients_in, pairs[step].gradients_in)]
-        i = next((i for i, pair in enumerate(arriving) if _differ(*pair, relative)), None)
-        if i is None:
-            return behind, left, True
-        arrived, edges = arriving[i], [(step.node, i), (pairs[step].node, i)]
-        if None not in arrived and arrived[0].shape != arrived[1].shape:
-            return behind, arrived, True
-
-
-def _above(run, edge, paired):
-    """What leads to an edge: operations without a partner; and edges of those with one."""
-    waiting, alone, tops = [edge], {}, {}
-    for end in waiting:
-        for step, k in run.backward.into.get(end, ()):
-            if step in paired:
-                tops[step, k] = None
-            elif step not in alone and step.order is not None:
-                alone[step] = None
-                waiting += [(step.node, i) for i in range(len(step.arriving))]
-    return sorted(alone, key=lambda step: step.order), sorted(tops, key=lambda p: p[0].order)
+    agreed = -1, -1
+    for i, j in _aligned(a.keys, b.keys):
+        mine, theirs = a.ran[i], b.ran[j]
+        alone = a.ran[agreed[0] + 1 : i], b.ran[agreed[1] + 1 : j]
+        for pair in zip_longest(mine.gradients_in, theirs.gradients_in):
+            if _differ(*pair, relative):
+                return (alone, pair, False) if any(alone) else (([mine], [theirs]), pair, True)
+        for pair in zip_longest(mine.gradients_out, theirs.gradients_out):
+            # What has no gradient, or another shape, came from the operation that gets this one.
+            comparable = None not in pair and pair[0].shape == pair[1].shape
+            if comparable and _differ(*pair, relative):
+                return ([mine], [theirs]), pair, True
+        agreed = i, j
+    alone = a.ran[agreed[0] + 1 :], b.ran[agreed[1] + 1 :]
+    return alone, (a.gradients[name], b.gradients[name]), not any(alone)

@@ -52,7 +52,7 @@ def _parser():
         help="what to examine, such as ops:MyFunction (a Function: its apply)",
     )  # fmt: skip
     parser.add_argument(
-        "--shape", type=_shape, action="append", metavar="4,3",
+        "--shape", type=sizes, action="append", metavar="4,3",
         help="shape of a random input; repeat it for each input (default: one of 9 numbers)",
     )  # fmt: skip
     parser.add_argument(
@@ -92,17 +92,13 @@ def _function(text: str) -> Callable:
     return found.apply if is_class else found
 
 
-def _shape(text: str) -> tuple[int, ...]:
+def sizes(text: str) -> tuple[int, ...]:
     """The sizes; of a single number, none.
 
-    >>> _shape("4,3"), _shape("")
+    >>> sizes("4,3"), sizes("")
     ((4, 3), ())
     """
-    try:
-        shape = tuple(int(size) for size in text.split(",") if size)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} needs to be sizes, such as 4,3") from error
-    return shape
+    return tuple(int(size) for size in text.split(",") if size)
 
 
 def _messages(card: ReportCard) -> list[str]:

@@ -18,7 +18,7 @@ from autograd_surprises.report_card.terminal import main
         ("faulty:RoundStraightThrough.apply", 1, "silently wrong"),
         ("torch.nn.functional:linear --shape 2,3 --shape 4,3 --dtype float64", 0, "card of linear"),
         ("faulty:Square --shape", 2, "expected one argument"),
-        ("faulty:Square --shape 2,x", 2, "'2,x' needs to be sizes, such as 4,3"),
+        ("faulty:Square --shape 2,x", 2, "invalid sizes value: '2,x'"),
         ("faulty:Square --dtype int64", 2, "invalid choice: 'int64'"),
         ("faulty:Squire", 2, "module 'faulty' has no attribute 'Squire'"),
         ("no_such_module:f", 2, "No module named 'no_such_module'"),
