@@ -1,4 +1,4 @@
-"""One run of a step, watched: its loss, its gradients, its values and operations."""
+"""One run of a step, watched: its gradients, its values and operations."""
 
 import random
 import sys
@@ -22,7 +22,6 @@ TIMES = 8  # a difference is more than rounding beyond so many times the error o
 class Run(Recorder):
     """A run of a step and of its backward, which leaves .grad alone.
 
-    loss       the loss
     gradients  of the parameters by name, in the order in which they arrived; None: none arrived
     compiled   ran a part of it as torch.compile compiled it? Then its operations are not known
     drawn      the state of torch's random generator after the forward pass
@@ -40,13 +39,13 @@ class Run(Recorder):
         self.name_parts(model)
         with torch.inference_mode(False), torch.enable_grad(), self:
             loss = step()
-        self.drawn, self.parameters = torch.get_rng_state(), parameters
+        self.drawn = torch.get_rng_state()
         self.backward = _backward_of(loss, name, parameters)
         steps = self.backward.steps.values()
         self.compiled = self.ended or any(each.kind == "CompiledFunction" for each in steps)
         with torch._C.DisableTorchFunction(), self.backward.unnoticed():
             self.backward.run(loss, None, retain_graph=False)  # inductor may refuse to
-        self.loss, names = loss.detach(), {id(p): name for name, p in parameters.items()}
+        names = {id(p): name for name, p in parameters.items()}
         arrived = {names[key]: g for key, g in self.backward.kept.items() if key in names}
         self.gradients = arrived | dict.fromkeys(parameters.keys() - arrived.keys())
         self.ran, self.keys = sorted(self.backward.ran(), key=lambda each: each.order), []
