@@ -1,6 +1,6 @@
 """The operators of torch.library that fn calls: opcheck of them, and what they cannot do."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
@@ -28,21 +28,17 @@ TESTS = {
 }
 
 
-@dataclass(frozen=True)
-class OperatorCall:
+class OperatorCall(NamedTuple):
     """An operator, what fn gave to it, and whether autograd recorded it.
 
     It does not inside a Function, nor where no tensor requires a gradient.
     """
 
+    name: str
     operator: OpOverload | OpOverloadPacket
     args: tuple
     kwargs: dict
     recorded: bool
-
-    @property
-    def name(self) -> str:
-        return operator_name(self.operator)
 
 
 def operator_calls(subject: Subject) -> list[OperatorCall]:
@@ -67,7 +63,7 @@ class _Recorder(TorchFunctionMode):
         if name and name.partition("::")[0] not in OF_TORCH and name not in self.calls:
             given = tree_map_only(torch.Tensor, _copy, (args, kwargs or {}))
             asked = any(getattr(leaf, "requires_grad", False) for leaf in tree_leaves(given))
-            self.calls[name] = OperatorCall(func, *given, asked and torch.is_grad_enabled())
+            self.calls[name] = OperatorCall(name, func, *given, asked and torch.is_grad_enabled())
         return func(*args, **(kwargs or {}))
 
 
