@@ -100,7 +100,7 @@ def check_of(entry: Entry, row: CardRow):
         grads = f"torch.autograd.grad({f}(v), v, torch.tensor([g]))[0].item()"
         check = f"print([{grads} for g in (1.0, -1.0)])"
         return with_point(entry, "0.5", "float32", check), lambda out: sum(map(abs, eval(out))) == 1
-    if name in ("double backward", "gradgradcheck"):
+    if name == "double backward":
         return gradcheck(entry, "gradgradcheck", at if place else ""), lambda out: out == "False"
     if name == "slope" and not entry.like and "only at kinks" not in text:
         return gradcheck(entry, "gradcheck", at if place else ""), lambda out: out == "False"

@@ -77,8 +77,6 @@ OTHERS = {
     "conv1d": (F.conv1d, a[None, :2], weight.reshape(2, 2, 2)),
 }
 each = pytest.mark.parametrize
-# with like, test_transforms.py asks about every operator
-with_like = each("with_like", [False, pytest.param(True, marks=pytest.mark.slow)])
 
 
 def require_passed(card, but=()):
@@ -86,22 +84,19 @@ def require_passed(card, but=()):
 
 
 @pytest.mark.slow
-@with_like
 @each("name", ELEMENTWISE)
-def test_elementwise(name, with_like):
-    function = ELEMENTWISE[name]
-    require_passed(report_card(function, x, like=function if with_like else None))
+def test_elementwise(name):
+    require_passed(report_card(ELEMENTWISE[name], x))
 
 
 @pytest.mark.slow
-@with_like
 @each("name", OTHERS)
-def test_not_elementwise(name, with_like):
+def test_not_elementwise(name):
     function, *inputs = OTHERS[name]
     if name == "binary_cross_entropy":
         inputs[0].requires_grad_()
-    card = report_card(function, *inputs, like=function if with_like else None)
-    require_passed(card, but={NESTED} if (name, with_like) == ("layer_norm", False) else ())
+    card = report_card(function, *inputs)
+    require_passed(card, but={NESTED} if name == "layer_norm" else ())
     assert {card[row].status for row in ("empty", "0-d", "large x")} == {"not applicable"}
 
 
