@@ -218,8 +218,7 @@ class Runs:
         differs = beyond(apart, floor)
         if self.in_float64:
             both = distance(*(run.gradients[name] for run in self.doubles))
-            exact = float(both[0])
-            differs = differs or (not self.compiled and beyond(both, rounding(a, 0.0)))
+            exact, differs = float(both[0]), differs or beyond(both, rounding(a, 0.0))
         norms = (float(each[0]) for each in (distance(a), apart, floor))
         return ParameterDifference(name, *norms, differs and bool(apart[0]), exact)
 
