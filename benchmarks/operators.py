@@ -33,7 +33,6 @@ ROWS = (
     "compile(aot_eager)",
     "compile(grad)",
     "compile(jvp)",
-    "compile(vmap)",
 )
 CALLS = {100: 2000, 100_000: 200}  # numbers in a tensor: calls in a row
 SOURCE = """

@@ -3,12 +3,14 @@
 import atexit
 import marshal
 import os
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from datetime import timedelta
 from pathlib import Path
 from types import FunctionType
 
@@ -17,7 +19,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from autograd_surprises.report_card.pair import SECONDS, last_words, meet, start
+SECONDS = 600  # until they count as stuck: on a busy machine, importing torch takes minutes
 
 
 def count_exchanges(parallel: DistributedDataParallel) -> list[int]:
@@ -46,6 +48,32 @@ KNOWN = {
 HERE, NAME = str(Path(__file__).parent), Path(__file__).stem
 COMMAND = f"import sys; sys.path.append({HERE!r}); from {NAME} import work; work({{rank}})"
 GRACE = 1.0  # seconds that the other process has after an error, which is often raised in both
+
+
+def meet(rank: int, folder: str) -> None:
+    """In one of the two processes: compute in one thread, and form a group with the other one."""
+    torch.set_num_threads(1)
+    patience = timedelta(seconds=SECONDS)
+    dist.init_process_group("gloo", f"file://{folder}/meeting", patience, 2, rank)
+
+
+def start(arguments: list[str], log: Path, **options) -> subprocess.Popen:
+    """Run Python, with what this process can import. What it writes to stderr goes to `log`."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    for _, name in socket.if_nameindex():
+        if name.startswith("lo"):  # the loopback: 127.0.0.1
+            environment["GLOO_SOCKET_IFNAME"] = name
+    command = [sys.executable, *arguments]
+    with open(log, "w") as errors:
+        return subprocess.Popen(
+            command, env=environment, stdout=subprocess.DEVNULL, stderr=errors, **options
+        )
+
+
+def last_words(log: Path) -> str:
+    """The last line in this log of a process that ended without a result."""
+    errors = log.read_text().strip().splitlines()
+    return errors[-1] if errors else "a process ended without a word"
 
 
 class Pair:

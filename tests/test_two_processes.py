@@ -6,7 +6,6 @@ import time
 import psutil
 import pytest
 
-from autograd_surprises.report_card import pair
 from lessons import two_processes
 from lessons.two_processes import in_two_processes
 
@@ -87,7 +86,7 @@ def test_a_process_that_is_killed_while_it_waits_is_replaced():
 
 def test_a_process_ends_with_the_one_that_started_it(tmp_path):
     command = two_processes.COMMAND.format(rank=0)
-    alone = pair.start(["-c", command], tmp_path / "log", stdin=subprocess.DEVNULL)
+    alone = two_processes.start(["-c", command], tmp_path / "log", stdin=subprocess.DEVNULL)
     assert alone.wait(timeout=60) == 0
 
 
@@ -109,6 +108,6 @@ def test_a_machine_without_processes_is_told_to_skip(monkeypatch):
         raise PermissionError("not here")
 
     monkeypatch.setattr(two_processes, "_waiting", [])
-    monkeypatch.setattr(pair.subprocess, "Popen", refuse)
+    monkeypatch.setattr(two_processes.subprocess, "Popen", refuse)
     with pytest.raises(RuntimeError, match=r"\(not here\): skip this section"):
         in_two_processes(lambda rank: rank)

@@ -1,7 +1,7 @@
 """Plant the faults of tests/planted_faults.toml one at a time, and see which test catches each.
 
     python tools/planted_faults.py                  all of them: takes an hour or two
-    python tools/planted_faults.py fresh-07 card    these faults, or those of these rooms
+    python tools/planted_faults.py fresh-06 card    these faults, or those of these rooms
     python tools/planted_faults.py --check          does each still fit its file? A second
 
 `--tree FOLDER` plants them in another working tree. A test that catches a fault has to pass without

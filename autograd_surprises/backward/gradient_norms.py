@@ -6,7 +6,7 @@ from statistics import median
 
 import torch
 
-from autograd_surprises.several_processes import own_part
+from autograd_surprises.several_processes import is_spread
 
 USUAL, EXPLODED = 20, 1000.0  # norms that are known before one can be too large; how much is that
 
@@ -26,7 +26,9 @@ def norms(parameters: Sequence[torch.Tensor]) -> list[float | None]:
     for i, parameter in enumerate(parameters):
         if parameter.grad is None:
             continue
-        gradient = own_part(parameter.grad)
+        gradient = parameter.grad
+        if is_spread(gradient):
+            gradient = gradient.to_local()
         if gradient.layout is torch.sparse_coo:
             gradient = gradient._values()
         if gradient.numel() == 0:

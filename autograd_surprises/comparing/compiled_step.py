@@ -2,12 +2,11 @@
 
 import argparse
 import copy
-import io
 import sys
 import threading
 import warnings
-from collections.abc import Callable
-from contextlib import ExitStack, redirect_stderr
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -15,19 +14,17 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_map
 
-from autograd_surprises.comparing.running import Run, distance, moved, put_back
-from autograd_surprises.comparing.two_steps import DIFFER, KINK, ROUNDING, SAME, Compared, compare
+from autograd_surprises.comparing.two_steps import DIFFER, SAME, Runs, judged
 from autograd_surprises.doctor.interception import Interception
 from autograd_surprises.graph import leaf_of, name_of, reachable
 from autograd_surprises.recording.patches import Patches
-from autograd_surprises.recording.places import where_from
+from autograd_surprises.recording.places import Where, where_from
 from autograd_surprises.recording.stack import tensors_in
 from autograd_surprises.script import add_script, chosen_script, exit_code
 from autograd_surprises.several_processes import why_not_alone
-from autograd_surprises.show.findings import first_line
 
-INDUCTOR, WITHOUT_KERNELS = "inductor", "aot_eager"
-STAGES = {"eager": "tracing (dynamo)", WITHOUT_KERNELS: "making the backward (AOTAutograd)"}
+COMPILER = "{} changes the gradient; which operation is at fault cannot be told"
+CUSTOM = "without compiling {} (torch.compiler.disable), the gradients are the same"
 USAGE = "python -m autograd_surprises compare"
 DESCRIPTION = """\
 Run a script up to its first backward(), call its model once more eagerly and once through
@@ -51,8 +48,8 @@ def main(words: list[str]) -> int:
     parser.add_argument("--compiled", action="store_true", required=True,
                         help="compare eager and compiled")  # fmt: skip
     parser.add_argument(
-        "--backend", default="", metavar="NAME",
-        help="of torch.compile (default: inductor, or aot_eager where inductor does not work)",
+        "--backend", default="inductor", metavar="NAME",
+        help="of torch.compile (default: inductor; where that does not work, take aot_eager)",
     )  # fmt: skip
     options = parser.parse_args(words)
     run, target = chosen_script(parser, options)
@@ -62,8 +59,6 @@ def main(words: list[str]) -> int:
         print(f"{USAGE}: {target[0]}: {compared.trouble}", file=sys.stderr)
         return 2
     print(f"a is eager, b is compiled by {compared.backend}")
-    if compared.why:
-        print(f"inductor does not work here, so its kernels are not compared: {compared.why}")
     print(compared.found)
     return {SAME: 0, DIFFER: 1}.get(compared.found.status, 2)
 
@@ -75,8 +70,7 @@ class CompiledRun(Interception):
     once more eagerly and once compiled, and gets the gradient of the script's own backward.
 
     found    the comparison, step a eager and step b compiled; or None, and `trouble` says why
-    backend  of torch.compile: the given one, or inductor, or aot_eager where inductor does not work
-    why      why that is not inductor, or ""
+    backend  of torch.compile
 
     >>> layer, compiled = torch.nn.Linear(2, 1), CompiledRun("eager")
     >>> try:
@@ -85,8 +79,8 @@ class CompiledRun(Interception):
     same None
     """
 
-    def __init__(self, backend: str = ""):
-        self.backend, self.why, self.found = backend, "", None
+    def __init__(self, backend: str):
+        self.backend, self.found = backend, None
         self.trouble = "nothing called backward() of a loss that reaches a module which was called"
         self._calls: dict[int, ModelCall] = {}  # the last one of each module
         self._inside = False
@@ -139,17 +133,33 @@ class CompiledRun(Interception):
         self.trouble = str(error) if expected else f"{type(error).__name__}: {error}"
 
     def _compared(self, call):
-        if not self.backend:
-            self.why = why_no_inductor()
-            self.backend = WITHOUT_KERNELS if self.why else INDUCTOR
         compiled = compile_(call.module, self.backend)
         losses = [call.again(each) for each in (call.module, compiled)]
         names = [[*map(name_of, reachable([loss.grad_fn]))] for loss in losses]
-        if self.backend in (INDUCTOR, WITHOUT_KERNELS) and names[0] == names[1]:
+        if self.backend != "eager" and names[0] == names[1]:
             raise ValueError(f"torch.compile left {type(call.module).__name__} to eager code")
-        both = (partial(call.again, each) for each in (call.module, compiled))
-        found = compare(*both, call.module)
-        return found if found.first is None else Fault(found, call, self.backend).explained()
+        found = self._judged(call)
+        if found.status != DIFFER or found.cause:
+            return found
+        with eager_functions() as called:
+            repaired = self._judged(call).status != DIFFER
+        cause, rows = "compiler", [("cause", COMPILER.format(self.backend))]
+        if called and repaired:
+            names = " and ".join(own.__name__ for own in called)
+            cause, rows = "custom-backward", [("cause", CUSTOM.format(names))]
+            rows += [("called", str(where)) for where in called.values()]
+        return replace(found, cause=cause, rows=[*rows, *found.rows])
+
+    def _judged(self, call):
+        def both(module, dtype=None):
+            each = module, compile_(module, self.backend)
+            return tuple(partial(call.again, function, dtype) for function in each)
+
+        def copied():
+            double = copy.deepcopy(call.module).double()
+            return double, both(double, torch.float64)
+
+        return judged(Runs(call.module, both(call.module), copied))
 
 
 class ModelCall:
@@ -203,133 +213,37 @@ def _copy(value, dtype=None):
 def compile_(module: nn.Module, backend: str) -> nn.Module:
     """The module compiled anew; it draws the random numbers of the eager one."""
     torch.compiler.reset()
-    options = {"fallback_random": True} if backend == INDUCTOR else None
+    options = {"fallback_random": True} if backend == "inductor" else None
     return torch.compile(module, backend=backend, options=options)
 
 
-def why_no_inductor() -> str:
-    """Why torch.compile's own backend does not work here; "" if it does."""
+@contextmanager
+def eager_functions() -> Iterator[dict[type, Where | None]]:
+    """A context in which torch.compile leaves the user's Functions to eager code.
+
+    Yields a dict, which gets those that are called, each with its line.
+    """
+    called, every = {}, [torch.autograd.Function]
+    for own in every:
+        every += own.__subclasses__()
+    # torch.compile looks at forward, and never calls another apply.
+    theirs = [(own, vars(own).get("forward"), own.forward)
+              for own in every if not own.__module__.startswith("torch.")]  # fmt: skip
+
+    def eagerly(own, forward):
+        @torch.compiler.disable
+        def call(*args):
+            called.setdefault(own, where_from(sys._getframe(1)))
+            return forward(*args)
+
+        return staticmethod(call)
+
+    for own, _, forward in theirs:
+        own.forward = eagerly(own, forward)
     try:
-        with redirect_stderr(io.StringIO()):  # where torch 2.6 says that it found no GPU
-            torch.compile(lambda x: x + 1, backend=INDUCTOR)(torch.ones(2))
-    except Exception as error:
-        return first_line(error)
-    return ""
-
-
-class Fault:
-    """Why a compiled module has another gradient, found by what makes it go away, or keeps it."""
-
-    def __init__(self, found: Compared, call: ModelCall, backend: str):
-        self.found, self.call, self.module, self.backend = found, call, call.module, backend
-        self.right, self.wrong = self._gradient(self.module), self._gradient(self._compiled())
-
-    def explained(self) -> Compared:
-        found, rounded = self.found, self._is_rounding()
-        if found.status != DIFFER and rounded:
-            return replace(found, status=SAME, first=None, rows=[("float64", ROUNDING)])
-        if found.status != DIFFER and rounded is None:
-            return found
-        rounded = rounded and found.first.apart < found.first.size / 10
-        cause, reason, rows = ("rounding", ROUNDING, []) if rounded else self._cause()
-        rows = [("cause", reason), *rows, *found.rows]
-        return replace(found, status=DIFFER, cause=cause, rows=rows)
-
-    def _cause(self):
-        stage = next((name for name in STAGES if self._stays(compile_(self.module, name))), "")
-        functions = self._functions_to_blame() if stage == "eager" else {}
-        if functions:
-            names = " and ".join(own.__name__ for own in functions)
-            reason = (
-                f"torch.compile does not keep the backward of {names}: outside of compiled code "
-                "(torch.compiler.disable) the gradients are the same"
-            )
-            return "custom-backward", reason, [("called", str(w)) for w in functions.values()]
-        with moved(self.module):
-            if self._near(self._gradient(self.module), self._gradient(self._compiled())):
-                return "kink", KINK, []
-        part, lines = self._part()
-        reason = (
-            f"{STAGES.get(stage, self.backend)} changes the gradient in {part}; which operation "
-            "there is at fault cannot be told"
-        )
-        return "compiler", reason, [("in it", line) for line in lines]
-
-    def _compiled(self):
-        return compile_(self.module, self.backend)
-
-    def _stays(self, function):
-        return self._near(self._gradient(function), self.wrong)
-
-    def _near(self, one, other):
-        if one is None or other is None:
-            return False
-        return bool(distance(one, other)[0] < distance(self.right, self.wrong)[0] / 100)
-
-    def _gradient(self, function, owner=None, dtype=None):
-        """Of the first parameter that differs; None if this does not run."""
-        owner, name = owner or self.module, self.found.first.name
-        try:
-            run = self._run(function, owner, {name: owner.get_parameter(name)}, dtype)
-        except Exception:
-            return None
-        gradient = run.gradients[name]
-        return torch.zeros_like(owner.get_parameter(name)) if gradient is None else gradient
-
-    def _run(self, function, owner, parameters, dtype=None):
-        with put_back(owner):
-            return Run(partial(self.call.again, function, dtype), "", parameters, owner)
-
-    def _is_rounding(self):
-        """Are both the same with a model in float64? None if that does not run."""
-        try:
-            double = copy.deepcopy(self.module).double()
-        except Exception:
-            return None
-        functions = double, compile_(double, self.backend)
-        both = [self._gradient(each, double, torch.float64) for each in functions]
-        return None if any(g is None for g in both) else self._near(*both)
-
-    def _functions_to_blame(self):
-        """The user's Functions, each with a line, if running them eagerly repairs the gradient."""
-        called, every = {}, [torch.autograd.Function]
-        for own in every:
-            every += own.__subclasses__()
-        # torch.compile looks at forward, and never calls another apply.
-        theirs = [(own, vars(own).get("forward"), own.forward)
-                  for own in every if not own.__module__.startswith("torch.")]  # fmt: skip
-
-        def eagerly(own, forward):
-            @torch.compiler.disable
-            def call(*args):
-                called.setdefault(own, where_from(sys._getframe(1)))
-                return forward(*args)
-
-            return staticmethod(call)
-
-        for own, _, forward in theirs:
-            own.forward = eagerly(own, forward)
-        try:
-            return called if self._near(self._gradient(self._compiled()), self.right) else {}
-        finally:
-            for own, before, _ in theirs:
-                del own.forward
-                if before is not None:
-                    own.forward = before
-
-    def _part(self):
-        """The smallest part that shows it if nothing else is compiled; and lines of it."""
-        path, waiting = "", [*self.module.named_children()]
-        while waiting:
-            name, child = waiting.pop()
-            if self._stays(partial(self._with_compiled, child)):
-                path, waiting = f"{path}.{name}".lstrip("."), [*child.named_children()]
-        run = self._run(self.module, self.module, dict(self.module.named_parameters()))
-        name = path or type(self.module).__name__
-        lines = dict.fromkeys(str(call.where) for call in run.calls if call.module == name)
-        return name, [*lines][:4]
-
-    def _with_compiled(self, child, *args, **kwargs):
-        torch.compiler.reset()
-        child.forward = torch.compile(child.forward, backend=self.backend)  # until it is put back
-        return self.module(*args, **kwargs)
+        yield called
+    finally:
+        for own, before, _ in theirs:
+            del own.forward
+            if before is not None:
+                own.forward = before

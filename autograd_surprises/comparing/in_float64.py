@@ -6,7 +6,6 @@ from contextlib import ExitStack, contextmanager
 
 import torch
 from torch import nn
-from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
@@ -36,7 +35,6 @@ def in_precision(model: nn.Module, dtype: torch.dtype) -> Iterator[dict[int, nn.
             tensors.update((name, copies.of(tensor)) for name, tensor in tensors.items())
         if "torch._dynamo" in sys.modules:  # else nothing can be compiled
             undo.enter_context(torch.compiler.set_stance("force_eager"))
-        undo.enter_context(_EachFunction(copies))
         undo.enter_context(_EachOperation(copies, usual))
         torch.set_default_dtype(dtype)
         yield parameters
@@ -70,18 +68,6 @@ class _Copies:
     def of_dtype_too(self, value):
         is_float = isinstance(value, torch.dtype) and value.is_floating_point
         return self.dtype if is_float else self.of(value)
-
-
-class _EachFunction(TorchFunctionMode):
-    """Above autograd, where some functions compare the dtypes of what they are given."""
-
-    def __init__(self, copies):
-        super().__init__()
-        self._copies = copies
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        args, kwargs = tree_map(self._copies.of, (args, kwargs or {}))
-        return func(*args, **kwargs)
 
 
 class _EachOperation(TorchDispatchMode):

@@ -6,29 +6,34 @@ from itertools import zip_longest
 import torch
 
 from autograd_surprises.comparing.running import Run, beyond, difference, distance, rounding
-from autograd_surprises.graph import edge_of
 from autograd_surprises.numerics import distinct_digits, few_digits
 from autograd_surprises.show.findings import Sentence, listed
 
 
-def where_they_part(a: Run, b: Run, relative: float, name: str) -> tuple[str, str, list[Sentence]]:
-    """Why two runs part on the way to the gradient of a parameter: (slug, in words, lines).
+def where_they_part(a: Run, b: Run, relative: float, name: str) -> tuple[str, list[Sentence]]:
+    """Where two runs part on the way to the gradient of a parameter: a reason or "", and lines.
 
     relative  the usual relative rounding error of a gradient
 
     >>> w, x = torch.nn.Linear(2, 1), torch.ones(3, 2)
     >>> steps = lambda: w(x).relu().sum(), lambda: w(x).sigmoid().sum()
     >>> a, b = (Run(step, "", dict(w.named_parameters()), w) for step in steps)
-    >>> where_they_part(a, b, 1e-7, "weight")[:2]
-    ('operations', 'other operations: relu in a, sigmoid in b')
+    >>> where_they_part(a, b, 1e-7, "weight")[0]
+    'other operations: relu in a, sigmoid in b'
     """
-    kind, steps, left = _first_operation(a, b, relative, name)
+    steps, left, have_partners = _first_operation(a, b, relative, name)
     rows = [(f"in {x}", str(ran[0].where)) for x, ran in zip("ab", steps, strict=True)
             if ran and ran[0].where]  # fmt: skip
     rows += _first_values(a.values, b.values, relative)
-    if kind != "shape" and None not in left:
+    if None not in left and left[0].shape == left[1].shape:
         rows.append(("gradient there", in_numbers(*left)))
-    return *_by_kind(kind, steps, left), rows
+    if have_partners:
+        return "", rows
+    names = (
+        listed([s.own_name if s.is_users else s.operation for s in each], most=6) or "nothing"
+        for each in steps
+    )
+    return f"other operations: {' in a, '.join(names)} in b", rows
 
 
 def in_numbers(a: torch.Tensor | None, b: torch.Tensor | None) -> str:
@@ -74,72 +79,22 @@ def _first_values(a, b, relative):
 
 
 def _first_operation(a, b, relative, name):
-    """(kind, operations of both, gradients behind them), up from the parameter.
+    """(operations of both, gradients there, is it the same one?), in the order of backward.
 
-    "operation": the same gradient arrives at both, and another one leaves; "shape": their results
-    have other shapes; "graph": one of both alone has these, or others; "hook": what arrives there
-    is not what was sent; or "unknown".
+    Another gradient arrives at it, or leaves it; or one run alone has these before it, or others.
     """
-    pairs = {a.ran[i]: b.ran[j] for i, j in _aligned(a.keys, b.keys)}
-    edges = [edge_of(each.parameters[name]) for each in (a, b)]
-    arrived, behind = (a.gradients[name], b.gradients[name]), ([], [])
-    while True:
-        mine, above = _above(a, edges[0], pairs)
-        theirs, other_above = _above(b, edges[1], {*pairs.values()})
-        for step, k in above:
-            left = step.gradients_out[k], pairs[step].gradients_out[k]
-            if (pairs[step], k) in other_above and _differ(*left, relative):
-                break
-        else:
-            if mine or theirs:
-                return "graph", (mine, theirs), arrived
-            sent = zip((_sum(above), _sum(other_above)), arrived, strict=True)
-            is_hook = any(_differ(*pair, relative) for pair in sent)
-            return "hook" if is_hook else "unknown", behind, arrived
-        behind = [step], [pairs[step]]
-        arriving = [*zip_longest(step.gradients_in, pairs[step].gradients_in)]
-        i = next((i for i, pair in enumerate(arriving) if _differ(*pair, relative)), None)
-        if i is None:
-            return "operation", behind, left
-        arrived, edges = arriving[i], [(step.node, i), (pairs[step].node, i)]
-        if None not in arrived and arrived[0].shape != arrived[1].shape:
-            return "shape", behind, arrived
-
-
-def _above(run, edge, paired):
-    """What leads to an edge: operations without a partner; and edges of those with one."""
-    waiting, alone, tops = [edge], {}, {}
-    for end in waiting:
-        for step, k in run.backward.into.get(end, ()):
-            if step in paired:
-                tops[step, k] = None
-            elif step not in alone and step.order is not None:
-                alone[step] = None
-                waiting += [(step.node, i) for i in range(len(step.arriving))]
-    return sorted(alone, key=lambda step: step.order), sorted(tops, key=lambda p: p[0].order)
-
-
-def _sum(above):
-    known = [s.gradients_out[k] for s, k in above if s.gradients_out[k] is not None]
-    return sum(known) if known else None
-
-
-def _by_kind(kind, steps, left):
-    name = steps[0][0].operation if steps[0] else ""
-    if kind == "hook":
-        return "hook", "a hook changed the gradient that arrives here"
-    if kind == "shape":
-        in_a, in_b = (tuple(each.shape) for each in left)
-        return "shape", f"the result of {name} has the shape {in_a} in a and {in_b} in b"
-    if kind == "operation" and steps[0][0].own is None:
-        return "forward", (
-            f"the same gradient arrives at {name} in both, and another one leaves, so the forward "
-            "pass gave it other numbers or arguments"
-        )
-    if kind == "graph":
-        names = (
-            listed([s.own_name if s.is_users else s.operation for s in each], most=6) or "nothing"
-            for each in steps
-        )
-        return "operations", f"other operations: {' in a, '.join(names)} in b"
-    return "", ""
+    agreed = -1, -1
+    for i, j in _aligned(a.keys, b.keys):
+        mine, theirs = a.ran[i], b.ran[j]
+        alone = a.ran[agreed[0] + 1 : i], b.ran[agreed[1] + 1 : j]
+        for pair in zip_longest(mine.gradients_in, theirs.gradients_in):
+            if _differ(*pair, relative):
+                return (alone, pair, False) if any(alone) else (([mine], [theirs]), pair, True)
+        for pair in zip_longest(mine.gradients_out, theirs.gradients_out):
+            # What has no gradient, or another shape, came from the operation that gets this one.
+            comparable = None not in pair and pair[0].shape == pair[1].shape
+            if comparable and _differ(*pair, relative):
+                return ([mine], [theirs]), pair, True
+        agreed = i, j
+    alone = a.ran[agreed[0] + 1 :], b.ran[agreed[1] + 1 :]
+    return alone, (a.gradients[name], b.gradients[name]), not any(alone)

@@ -1,9 +1,9 @@
-"""One run of a step, watched: its loss, its gradients, its values and operations."""
+"""One run of a step, watched: its gradients, its values and operations."""
 
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import torch
 from torch import nn
@@ -22,12 +22,10 @@ TIMES = 8  # a difference is more than rounding beyond so many times the error o
 class Run(Recorder):
     """A run of a step and of its backward, which leaves .grad alone.
 
-    loss       the loss
     gradients  of the parameters by name, in the order in which they arrived; None: none arrived
     compiled   ran a part of it as torch.compile compiled it? Then its operations are not known
     drawn      the state of torch's random generator after the forward pass
     values     (name, line, numbers) of each floating-point result of a call of torch
-    relus      what went into each relu, whose node does not keep it, by the number of the node
     ran, keys  the operations in the order of backward; and (path of the module, name) of each
 
     >>> w = nn.Linear(2, 1, bias=False)
@@ -38,17 +36,16 @@ class Run(Recorder):
     def __init__(self, step: Step, name: str, parameters: Mapping[str, nn.Parameter], model):
         super().__init__(eager="torch._dynamo" not in sys.modules)
         self.values: list[tuple[str, Where | None, torch.Tensor]] = []
-        self.relus: dict[int, torch.Tensor] = {}
         self.name_parts(model)
         with torch.inference_mode(False), torch.enable_grad(), self:
             loss = step()
-        self.drawn, self.parameters = torch.get_rng_state(), parameters
+        self.drawn = torch.get_rng_state()
         self.backward = _backward_of(loss, name, parameters)
         steps = self.backward.steps.values()
         self.compiled = self.ended or any(each.kind == "CompiledFunction" for each in steps)
         with torch._C.DisableTorchFunction(), self.backward.unnoticed():
             self.backward.run(loss, None, retain_graph=False)  # inductor may refuse to
-        self.loss, names = loss.detach(), {id(p): name for name, p in parameters.items()}
+        names = {id(p): name for name, p in parameters.items()}
         arrived = {names[key]: g for key, g in self.backward.kept.items() if key in names}
         self.gradients = arrived | dict.fromkeys(parameters.keys() - arrived.keys())
         self.ran, self.keys = sorted(self.backward.ran(), key=lambda each: each.order), []
@@ -59,8 +56,6 @@ class Run(Recorder):
             self.keys.append((call.module if call else "", each.name))
 
     def _note(self, caller, name, inputs, outputs, before, kwargs):
-        if name == "relu":
-            self.relus[before] = numbers_in(inputs[0])
         self._keep(caller, name, outputs)
         super()._note(caller, name, inputs, outputs, before, kwargs)
 
@@ -112,29 +107,25 @@ def put_back(model: nn.Module) -> Iterator[None]:
     kept = [(p, p.grad, p._backward_hooks is None) for p in model.parameters()]
     tensors = [*model.parameters(), *model.buffers(), *(g for _, g, _ in kept if g is not None)]
     numbers = [(tensor, tensor.detach().clone()) for tensor in tensors]
-    generators = [
-        (random.setstate, random.getstate()),
-        (torch.set_rng_state, torch.get_rng_state()),
-    ]
-    if numpy_random := sys.modules.get("numpy.random"):
-        generators.append((numpy_random.set_state, numpy_random.get_state()))
-    if torch.cuda.is_initialized():
-        generators.append((torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all()))
-    try:
-        yield
-    finally:
-        for each, before in dicts:
-            if {k: id(v) for k, v in each.items()} != {k: id(v) for k, v in before.items()}:
-                each.clear()
-                each.update(before)
-        for parameter, grad, without_hooks in kept:
-            parameter.grad = grad
-            if without_hooks:  # register_hook() leaves an empty dict
-                parameter._backward_hooks = None
-        for tensor, before in numbers:
-            tensor.data.copy_(before)  # .data: autograd need not know of it
-        for set_state, state in generators:
-            set_state(state)
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []
+    with ExitStack() as undo:
+        undo.enter_context(torch.random.fork_rng(devices))
+        undo.callback(random.setstate, random.getstate())
+        if numpy_random := sys.modules.get("numpy.random"):
+            undo.callback(numpy_random.set_state, numpy_random.get_state())
+        try:
+            yield
+        finally:
+            for each, before in dicts:
+                if {k: id(v) for k, v in each.items()} != {k: id(v) for k, v in before.items()}:
+                    each.clear()
+                    each.update(before)
+            for parameter, grad, without_hooks in kept:
+                parameter.grad = grad
+                if without_hooks:  # register_hook() leaves an empty dict
+                    parameter._backward_hooks = None
+            for tensor, before in numbers:
+                tensor.data.copy_(before)  # .data: autograd need not know of it
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from torch.optim import Optimizer
 
 from autograd_surprises.backward.gradient_norms import norms
 from autograd_surprises.doctor.trained import parameters_of
-from autograd_surprises.several_processes import own_part
+from autograd_surprises.several_processes import is_spread
 from autograd_surprises.symptoms.untrained import Unmoved
 
 EARLY = 10  # steps in which a layer that is skipped at random gets its first gradient
@@ -37,7 +37,7 @@ def fingerprints(tensors: Sequence[torch.Tensor]) -> list[int | None]:
 
 
 def _fingerprint(tensor, factors, length):
-    tensor = own_part(tensor.detach())
+    tensor = tensor.to_local().detach() if is_spread(tensor) else tensor.detach()
     # The numbers of a subclass are elsewhere, perhaps in other processes.
     if tensor.is_meta or type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
         return None

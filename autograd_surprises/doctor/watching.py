@@ -24,7 +24,6 @@ from autograd_surprises.doctor.first_steps import EARLY, fingerprints
 from autograd_surprises.doctor.interception import Interception
 from autograd_surprises.doctor.later_parameters import LaterParameters
 from autograd_surprises.doctor.modes import Modes
-from autograd_surprises.doctor.replicas import Replicas
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.step_reports import StepReport, StepReports
 from autograd_surprises.doctor.trained import (
@@ -41,10 +40,11 @@ from autograd_surprises.recording.modules import parameters_in
 from autograd_surprises.recording.places import Where, where_from
 from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.recording.setup_lines import built_at
-from autograd_surprises.several_processes import alone, rank_and_size
+from autograd_surprises.several_processes import Replicas, alone, rank_and_size
 from autograd_surprises.show.findings import listed
 from autograd_surprises.symptoms.detached_terms import detached_terms
 from autograd_surprises.symptoms.finding import Finding
+from autograd_surprises.symptoms.loops import diverged
 from autograd_surprises.symptoms.untrained import ALL_FROZEN, NO_STEP
 from autograd_surprises.symptoms.wrong import (
     CLIPPED_NOTHING,
@@ -161,7 +161,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._unseen = "no step that was asked for was seen"  # why none is examined
         self._names: dict[int, str] = {}  # of parameters, by id
         self.processes = (0, 1)  # the rank of this one, and how many train together
-        self._replicas = Replicas()
+        self._replicas = Replicas(fingerprints)
 
     @property
     def reports(self) -> list[StepReport]:
@@ -455,9 +455,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             if self._cleared is not None or optimizer in self._updates.cleared:
                 self._note_clearing(optimizer, parameters)
             idle = self._updates.after(optimizer)
-            apart = self._replicas.after(optimizer, self._names)
-            if apart is not None:
-                self._tell("the processes have different weights", apart)
+            if apart := self._replicas.after(optimizer):
+                self._tell("the processes have different weights", diverged(*apart, self._names))
             unused = self._terms.after_step(ids, self._names)
             if unused is not None:
                 self._tell("a term of the loss is not used", unused)

@@ -2,7 +2,7 @@
 
 import html
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from autograd_surprises.show.badge import Badge
 from autograd_surprises.show.colours import GREEN, GREY, OCHRE, RED
@@ -32,7 +32,6 @@ class CardRow:
     message          torch's first line if it refused, where it is wrong, why it does not apply
     yours, expected  numbers, if silently wrong
     remedy           what to change
-    seconds          what the question took
     """
 
     name: str
@@ -41,7 +40,6 @@ class CardRow:
     yours: str = ""
     expected: str = ""
     remedy: str = ""
-    seconds: float = field(default=0.0, compare=False, repr=False)  # differs from call to call
 
     @property
     def fine(self) -> bool:
@@ -86,10 +84,9 @@ class ReportCard:
         others = [
             f"{count[s]} {s}" for s in (REFUSED, WRONG, NOT_APPLICABLE, NOT_ASKED) if count[s]
         ]
-        skipped = [row.remedy.removeprefix("pass ") for row in self.rows if row.status == SKIPPED]
-        keywords = " and ".join(dict.fromkeys(skipped))
         text = f"report card of {self.name}: {', '.join([works, *others])}"
-        return f"{text}; {len(skipped)} skipped: pass {keywords}" if skipped else text
+        skipped = [row.remedy for row in self.rows if row.status == SKIPPED]
+        return f"{text}; {len(skipped)} skipped: {skipped[0]}" if skipped else text
 
     def __getitem__(self, name: str) -> CardRow:
         for row in self.rows:

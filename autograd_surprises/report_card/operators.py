@@ -1,13 +1,11 @@
 """The operators of torch.library that fn calls: opcheck of them, and what they cannot do."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
-import torch.autograd.forward_ad as forward_mode
 from torch._ops import OpOverload, OpOverloadPacket
 from torch.overrides import TorchFunctionMode
-from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only, tree_unflatten
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from autograd_surprises.messages import known_message, remedy_for
 from autograd_surprises.report_card.example import operator_name
@@ -30,21 +28,17 @@ TESTS = {
 }
 
 
-@dataclass(frozen=True)
-class OperatorCall:
+class OperatorCall(NamedTuple):
     """An operator, what fn gave to it, and whether autograd recorded it.
 
     It does not inside a Function, nor where no tensor requires a gradient.
     """
 
+    name: str
     operator: OpOverload | OpOverloadPacket
     args: tuple
     kwargs: dict
     recorded: bool
-
-    @property
-    def name(self) -> str:
-        return operator_name(self.operator)
 
 
 def operator_calls(subject: Subject) -> list[OperatorCall]:
@@ -69,7 +63,7 @@ class _Recorder(TorchFunctionMode):
         if name and name.partition("::")[0] not in OF_TORCH and name not in self.calls:
             given = tree_map_only(torch.Tensor, _copy, (args, kwargs or {}))
             asked = any(getattr(leaf, "requires_grad", False) for leaf in tree_leaves(given))
-            self.calls[name] = OperatorCall(func, *given, asked and torch.is_grad_enabled())
+            self.calls[name] = OperatorCall(name, func, *given, asked and torch.is_grad_enabled())
         return func(*args, **(kwargs or {}))
 
 
@@ -100,62 +94,32 @@ def called_row_by_row(subject: Subject) -> str:
 
 
 def _handles_batches(name):
-    keys = "FuncTorchBatched", "CompositeImplicitAutograd"
-    return any(torch._C._dispatch_has_kernel_for_dispatch_key(name, key) for key in keys)
+    return any(_has_kernel(name, key) for key in ("FuncTorchBatched", "CompositeImplicitAutograd"))
 
 
 def no_tangent(subject: Subject) -> str:
-    """What to change if an operator's result, taken alone, has no tangent; or "".
+    """What to change in forward mode if an operator has a backward of its own; or "".
 
     >>> no_tangent(Subject(torch.exp, (torch.ones(2),)))
     ''
     """
-    return _remedy(subject, _drops_tangent, NO_TANGENT)
+    return _with_own_backward(subject, NO_TANGENT)
 
 
 def remedy_of(subject: Subject, error: Exception) -> str:
     """What to change where fn is refused: what is known about the message or the operator."""
     known = known_message(str(error))
-    of_operator = ""
-    if known and known.id == "no-setup-context":
-        of_operator = _remedy(subject, _is_refused_by_grad, NOT_IN_FUNC)
+    is_operators = known and known.id == "no-setup-context"
+    of_operator = _with_own_backward(subject, NOT_IN_FUNC) if is_operators else ""
     return of_operator or remedy_for(str(error))
 
 
-def _remedy(subject: Subject, at_fault: Callable[[OperatorCall], bool], words: str) -> str:
-    """The words about the first operator that is at fault, asked alone; or ""."""
-    for call in operator_calls(subject):
-        if call.recorded and at_fault(call):
-            return words.format(call.name)
-    return ""
+def _with_own_backward(subject, words):
+    """The words about the first operator whose registered backward autograd calls; or ""."""
+    names = [call.name for call in operator_calls(subject)
+             if call.recorded and _has_kernel(call.name, "Autograd")]  # fmt: skip
+    return words.format(names[0]) if names else ""
 
 
-def _drops_tangent(call):
-    with forward_mode.dual_level():
-        args, kwargs = tree_map_only(torch.Tensor, _dual, (call.args, call.kwargs))
-        try:
-            results = tree_leaves(call.operator(*args, **kwargs))
-        except Exception:  # it says so itself
-            return False
-        return all(forward_mode.unpack_dual(y).tangent is None for y in results)
-
-
-def _dual(tensor):
-    given = tensor.detach()
-    return forward_mode.make_dual(given, given.clone()) if tensor.requires_grad else given
-
-
-def _is_refused_by_grad(call):
-    leaves, form = tree_flatten((call.args, call.kwargs))
-    places = [i for i, leaf in enumerate(leaves) if getattr(leaf, "requires_grad", False)]
-
-    def ask(*tensors):
-        filled = dict(enumerate(leaves)) | dict(zip(places, tensors, strict=True))
-        args, kwargs = tree_unflatten(filled.values(), form)
-        return call.operator(*args, **kwargs)
-
-    try:
-        torch.func.vjp(ask, *(leaves[place].detach() for place in places))
-    except Exception:
-        return True
-    return False
+def _has_kernel(name, key):
+    return torch._C._dispatch_has_kernel_for_dispatch_key(name, key)

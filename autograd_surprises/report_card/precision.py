@@ -2,9 +2,9 @@
 
 import torch
 
+from autograd_surprises.report_card.example import flat, pattern
 from autograd_surprises.report_card.sampling import is_narrow
 from autograd_surprises.report_card.subject import Subject
-from autograd_surprises.report_card.vectors import flat, pattern
 from autograd_surprises.report_card.verdict import (
     NotApplicable,
     in_words,
@@ -41,11 +41,11 @@ def in_dtype(subject: Subject, dtype: torch.dtype) -> None:
         _require_gradient_wherever_value(subject, dtype)
     if dtype == torch.float64:
         return
-    values, gradients = _values(subject), _gradients(subject)
-    scale = _scale(subject, values, tensors)
-    _require_near(y.flatten(), values, tensors, subject.at_output(tensors, y), scale=scale)
-    scale = _scale(subject, gradients, tensors)
-    _require_near(grads, gradients, tensors, subject.at(tensors, "gradient {}"), scale=scale)
+    for yours, ask, where in (
+        (y.flatten(), _values(subject), subject.at_output(tensors, y)),
+        (grads, _gradients(subject), subject.at(tensors, "gradient {}")),
+    ):
+        _require_near(yours, ask, tensors, where, scale=_scale(subject, ask, tensors))
 
 
 def _require_gradient_wherever_value(subject, dtype):

@@ -3,14 +3,13 @@
 from functools import partial
 
 import torch
-from torch.autograd.gradcheck import GradcheckError
 
 from autograd_surprises.messages import remedy_for
 from autograd_surprises.numerics import partial_slopes
-from autograd_surprises.report_card.blame import has_own_jvp, wrong_nested_operation
+from autograd_surprises.report_card.example import flat, pattern, shaped
 from autograd_surprises.report_card.operators import no_tangent
 from autograd_surprises.report_card.subject import Subject
-from autograd_surprises.report_card.vectors import flat, pattern, shaped
+from autograd_surprises.report_card.transforms import has_own_jvp
 from autograd_surprises.report_card.verdict import (
     NotApplicable,
     SilentlyWrong,
@@ -18,7 +17,6 @@ from autograd_surprises.report_card.verdict import (
     require_between,
     size,
 )
-from autograd_surprises.show.findings import first_line
 
 CONSTANT = (
     "backward takes for a constant what depends on the input, such as a number that forward "
@@ -27,14 +25,10 @@ CONSTANT = (
 DETACHED = "backward cuts the graph: write it without detach(), .data, NumPy and torch.no_grad()"
 TOO_COARSE = "fn rounds to fewer digits than float64 has: finite differences of its gradient fail"
 NESTED = (
-    "torch does not follow an outer forward derivative into the jvp of a Function (pytorch issue "
-    "197867): leave out the jvp, and spell it without a Function in forward mode"
+    "probably pytorch issue 197867: torch does not follow an outer forward derivative into the jvp "
+    "of a Function. Leave out the jvp, and spell it without a Function in forward mode"
 )
-OF_TORCH = (
-    "{} alone is wrong, too: the fault is in torch {}, whose forward mode of this operation cannot "
-    "be differentiated forwards. Take one of the two derivatives backward, as hessian does"
-)
-MAYBE_OF_TORCH = (
+WITHOUT_JVP = (
     "fn calls no Function with a jvp. Perhaps torch's own forward mode of an operation is wrong, "
     "or fn writes under torch.no_grad(), which does not hide the write from forward mode"
 )
@@ -54,9 +48,8 @@ def double_backward(subject: Subject) -> str | None:
     except (SilentlyWrong, NotApplicable):
         raise
     except Exception as error:
-        remedy = remedy_for(str(error))
         try:  # @once_differentiable refuses only a grad_output that requires a gradient
-            _double_backward(subject, remedy)
+            _double_backward(subject, remedy_for(str(error)))
         except SilentlyWrong:
             raise
         except Exception:
@@ -94,34 +87,6 @@ def _double_backward(subject, refusal=None):
     return _require_slopes(subject, yours, slopes, of_like, where, remedy)
 
 
-def gradgradcheck(subject: Subject) -> str | None:
-    """torch.autograd.gradgradcheck, in its fast mode."""
-    tensors = subject.doubles()
-    if subject.coarse:
-        raise NotApplicable(TOO_COARSE)
-    left, right = subject.slopes_of_gradient
-    # torch takes the mean of both sides: at a kink of the gradient that is no slope
-    if outside(left, right, right, _tolerance(left, right)).any() or left.isnan().any():
-        raise NotApplicable("the example lies at a jump or kink of the gradient: move it")
-    try:
-        torch.autograd.gradgradcheck(
-            lambda *tensors: subject.call(tensors),
-            [tensor.requires_grad_() for tensor in tensors],
-            fast_mode=True,
-        )
-    except GradcheckError as error:
-        message = first_line(error).rstrip(",")
-        try:
-            remark = double_backward(subject)
-        except SilentlyWrong as wrong:  # which says more than torch
-            where = f"{message}, {wrong.where}"
-            raise SilentlyWrong(where, wrong.yours, wrong.expected, wrong.remedy) from error
-        if not remark:
-            raise SilentlyWrong(message, "its second gradient", "finite differences") from error
-        return remark
-    return None
-
-
 def hessian(subject: Subject) -> str | None:
     """torch.func.hessian: forward mode over reverse mode."""
     return _require_second(subject, torch.func.hessian, THROUGH)
@@ -129,16 +94,8 @@ def hessian(subject: Subject) -> str | None:
 
 def forward_twice(subject: Subject) -> str | None:
     """Forward mode over forward mode."""
-    try:
-        return _require_second(subject, lambda f: torch.func.jacfwd(torch.func.jacfwd(f)), NESTED)
-    except SilentlyWrong as wrong:
-        if remedy := no_tangent(subject):
-            wrong.remedy = remedy
-        elif name := wrong_nested_operation(subject):
-            wrong.remedy = OF_TORCH.format(name, torch.__version__.partition("+")[0])
-        elif not has_own_jvp(subject):
-            wrong.remedy = MAYBE_OF_TORCH
-        raise
+    remedy = no_tangent(subject) or (NESTED if has_own_jvp(subject) else WITHOUT_JVP)
+    return _require_second(subject, lambda f: torch.func.jacfwd(torch.func.jacfwd(f)), remedy)
 
 
 def _require_second(subject, derivative, remedy):

@@ -2,8 +2,8 @@
 
 import torch
 
+from autograd_surprises.report_card.example import flat, pattern
 from autograd_surprises.report_card.subject import Subject
-from autograd_surprises.report_card.vectors import flat, pattern
 from autograd_surprises.report_card.verdict import NotApplicable, require_equal
 
 

@@ -7,14 +7,13 @@ from functools import cached_property
 import torch
 
 from autograd_surprises.numerics import exact_digits, partial_slopes
-from autograd_surprises.report_card.example import Example
+from autograd_surprises.report_card.example import Example, flat, shaped
 from autograd_surprises.report_card.sampling import (
     Samples,
     elementwise_grid,
     find_samples,
     is_narrow,
 )
-from autograd_surprises.report_card.vectors import flat, shaped
 from autograd_surprises.report_card.verdict import NotApplicable
 
 OUTER = (0.0, 1.0, -1.0, 4.0, -4.0, 10.0, -10.0, 100.0, -100.0)
@@ -83,7 +82,7 @@ class Subject(Example):
     def slopes_of_gradient(self) -> tuple[torch.Tensor, torch.Tensor]:
         """By finite differences, to the left and to the right: a row for each number of doubles().
 
-        Three checks compare with them, and measuring them takes longer than the checks.
+        Two checks compare with them, and measuring them takes longer than the checks.
         """
         doubles = self.doubles()
         return partial_slopes(lambda x: flat(self.gradients(shaped(x, doubles))), flat(doubles))

@@ -3,12 +3,14 @@
 from collections.abc import Callable
 
 import torch
+from torch.autograd import Function
+from torch.autograd.function import BackwardCFunction
 
+from autograd_surprises.graph import reachable
 from autograd_surprises.numerics import exact_digits, partial_slopes
-from autograd_surprises.report_card.blame import has_own_jvp
+from autograd_surprises.report_card.example import flat, pattern, shaped
 from autograd_surprises.report_card.operators import called_row_by_row, no_tangent
 from autograd_surprises.report_card.subject import Subject
-from autograd_surprises.report_card.vectors import flat, pattern, shaped
 from autograd_surprises.report_card.verdict import SilentlyWrong, require_equal
 
 AGREE = (
@@ -53,25 +55,9 @@ def vmap_of_grad(subject: Subject) -> None:
         require_equal(flat([grad[k] for grad in yours]), expected, subject.at(tensors))
 
 
-def jacrev(subject: Subject) -> None:
-    """The Jacobian in reverse mode, against one backward for each output."""
-    tensors = subject.tensors()
-    vector, place = flat(tensors), subject.at(tensors)
-    yours = torch.func.jacrev(lambda x: subject.call(shaped(x, tensors)).flatten())(vector)
-    require_equal(yours, jacobian(subject), lambda i: place(i % len(vector)))
-
-
 def jvp(subject: Subject) -> None:
     """The derivative along a direction, in forward mode."""
     require_product(subject, func_jvp(subject)(*subject.tensors()))
-
-
-def jacfwd(subject: Subject) -> None:
-    """The Jacobian in forward mode."""
-    tensors = subject.tensors()
-    vector = flat(tensors)
-    yours = torch.func.jacfwd(lambda x: subject.call(shaped(x, tensors)).flatten())(vector)
-    require_product(subject, yours @ pattern(vector))
 
 
 def func_grad(subject: Subject, call: Callable) -> Callable:
@@ -113,6 +99,19 @@ def require_product(subject: Subject, yours: torch.Tensor, remedy: str = "") -> 
         true = _true_product(subject).to(own.dtype)
         factor = max(64, 1e-4 / torch.finfo(own.dtype).eps)
         require_equal(yours, true, where, remedy, factor)
+
+
+def has_own_jvp(subject: Subject) -> bool:
+    """Does fn call a Function with a jvp?
+
+    >>> has_own_jvp(Subject(torch.exp, (torch.ones(2),)))
+    False
+    """
+    y, _ = subject.run(subject.tensors())
+    return any(
+        isinstance(node, BackwardCFunction) and node._forward_cls.jvp is not Function.jvp
+        for node in reachable([y.grad_fn])
+    )
 
 
 def _true_product(subject):

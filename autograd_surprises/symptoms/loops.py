@@ -1,7 +1,13 @@
 """What is wrong with a training loop, though each backward does what it should."""
 
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
+import torch
+from torch.nn.parallel import DistributedDataParallel
+
+from autograd_surprises.recording.living import living
+from autograd_surprises.show.findings import listed
+from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.rule import Rule
 
 STAYS_IN_EVAL_MODE = Rule(
@@ -28,16 +34,6 @@ NEW_AND_NOT_HELD = Rule(
 )
 
 
-class Apart(NamedTuple):
-    """Another process, of which the weights were the same, and are not any more.
-
-    >>> DIVERGED.finding(Apart(1)).cause
-    'diverged'
-    """
-
-    rank: int
-
-
 APART = (
     "rank 0 and rank {rank} had the same weights before step 1, and have different ones after "
     "step 2: their gradients are not averaged"
@@ -55,3 +51,15 @@ DIVERGED_BESIDE_WRAPPER = Rule(
     "call the wrapper and not its .module, use backward() and not torch.autograd.grad, and leave "
     "no_sync() for the last batch of a step",
 )
+
+
+def diverged(rank: int, apart: Sequence[torch.Tensor], names: Mapping[int, str]) -> Finding:
+    """The finding about parameters that differ from those of a rank; names are by id.
+
+    >>> diverged(1, [torch.ones(1)], {}).name
+    'a parameter'
+    """
+    (wrapped,) = living(DistributedDataParallel)
+    rule = DIVERGED_BESIDE_WRAPPER if wrapped else DIVERGED
+    found = [names.get(id(parameter), "a parameter") for parameter in apart]
+    return rule.finding(rank=rank).about(listed(found, most=3), "wrong")

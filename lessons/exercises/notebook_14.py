@@ -24,7 +24,7 @@ MORE = torch.cat([X.flip(0), X / 2]).double()
 RANGE = -3.0, 3.0  # to draw
 LARGE = torch.tensor([300.0, -300.0, 1e8, -1e8, 1e30, -1e30])
 INFINITE = torch.tensor([torch.inf, -torch.inf])
-FORWARD_MODE = ("jvp", "jacfwd(jacfwd)", "jacfwd", "hessian")
+FORWARD_MODE = ("jvp", "jacfwd(jacfwd)", "hessian")
 REMEDIES = {  # where this exercise knows more than the card
     ("slope", "silently wrong"): "the factor of grad_output has to be the slope of the value",
     ("double backward", "silently wrong"): "let backward compute the slope from the saved x "

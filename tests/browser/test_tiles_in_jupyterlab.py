@@ -7,7 +7,7 @@ from autograd_surprises.report_card.card import COLOURS
 
 from .lab import wait_until
 
-NAMES = "one gradient per input", "gradient shape and dtype", "vmap(grad)", "memory", "0-d"
+NAMES = "one gradient per input", "grad_output untouched", "vmap(grad)", "memory", "0-d"
 ROWS = zip(NAMES, COLOURS, strict=True)
 CARD = ReportCard("f", tuple(CardRow(*row, "what happened, in words") for row in ROWS))
 # The least contrast of a text with what is behind it, texts that do not fit, colours of badges.

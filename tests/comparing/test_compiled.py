@@ -16,7 +16,7 @@ from torch._dynamo.backends.common import aot_autograd
 
 from autograd_surprises import compare
 from autograd_surprises.__main__ import main
-from autograd_surprises.comparing.compiled_step import CompiledRun, why_no_inductor
+from autograd_surprises.comparing.compiled_step import CompiledRun
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch's compiler has some of its own
 ROOT = Path(__file__).parent.parent.parent
@@ -205,12 +205,15 @@ def test_a_custom_backward_that_is_not_kept(thread):
 
 @pytest.fixture
 def inductor():
-    """The backend, or another one where it does not work."""
-    return "aot_eager" if why_no_inductor() else "inductor"
+    try:
+        torch.compile(lambda x: x + 1)(torch.ones(2))
+    except Exception as error:
+        pytest.skip(f"inductor does not work here: {error}")
 
 
 @pytest.mark.slow
-def test_a_graph_that_inductor_loses(inductor):
+@pytest.mark.usefixtures("inductor")
+def test_a_graph_that_inductor_loses():
     """https://github.com/pytorch/pytorch/pull/194479"""
 
     def views_and_base(x):
@@ -221,22 +224,23 @@ def test_a_graph_that_inductor_loses(inductor):
         return results[0] + 2 * results[1]
 
     model = Net(views_and_base)
-    loss(torch.compile(model, backend=inductor)(X)).sum().backward()
+    loss(torch.compile(model, backend="inductor")(X)).sum().backward()
     is_repaired = model.first.bias.grad is not None
-    found = first_step(model, X, backend=inductor, loss=loss)
+    found = first_step(model, X, backend="inductor", loss=loss)
     assert found.cause == ("" if is_repaired else "compiler")
     assert is_repaired or "None in b" in line_of(found, found.first.name)
 
 
 @pytest.mark.slow
-def test_fewer_digits_are_no_fault(inductor):
+@pytest.mark.usefixtures("inductor")
+def test_fewer_digits_are_no_fault():
     """inductor rounds elsewhere: https://github.com/pytorch/pytorch/issues/179804"""
 
     def inner(x):
         with torch.autocast("cpu", torch.bfloat16):
             return F.gelu(x @ x.T).float() @ x
 
-    found = first_step(Net(inner), X / 4, backend=inductor)
+    found = first_step(Net(inner), X / 4, backend="inductor")
     assert found.same or found.cause == "rounding"
 
 
@@ -281,25 +285,24 @@ def written(x):
 PLANTED = {
     "https://github.com/pytorch/pytorch/issues/100793": (
         lambda x: F.pad(x, (2, 2), mode="reflect") * 3,
-        *("reflection_pad1d_backward", lambda result, *_: result.roll(1, -1), "F.pad(")),
+        "reflection_pad1d_backward", lambda result, *_: result.roll(1, -1)),
     "https://github.com/pytorch/pytorch/issues/183604": (
-        lambda x: x.cos() * x, "sin", lambda result, *_: result / 2, "x.cos("),
+        lambda x: x.cos() * x, "sin", lambda result, *_: result / 2),
     "https://github.com/pytorch/pytorch/issues/182012": (
         lambda x: torch.slice_scatter(x, torch.ones(6, 2), dim=1, start=0, end=2) * 2,
-        *("slice_scatter", zero_in_part, "slice_scatter(")),
+        "slice_scatter", zero_in_part),
     "https://github.com/pytorch/pytorch/issues/128035": (
-        written, "mul", lambda result, *_: result * 0, "mul_("),
+        written, "mul", lambda result, *_: result * 0),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("thread", PLANTED)
 def test_a_planted_fault(thread):
-    function, operation, change, code = PLANTED[thread]
+    function, operation, change = PLANTED[thread]
     found = first_step(Net(function), X, backend=planted(operation, change))
     cause = line_of(found, "cause")
     assert (found.status, found.cause) == ("differ", "compiler")
-    assert "planted_" in cause and "in part;" in cause and "cannot be told" in cause
-    assert any(code in text and WHERE in text for label, text in found.rows if label == "in it")
+    assert "planted_" in cause and "cannot be told" in cause
 
 
 def test_a_fault_of_float32_alone_is_not_called_rounding():

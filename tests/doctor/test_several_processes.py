@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 import torch
 import torch.distributed as dist
+from two_ranks import results_of_two
 
 from autograd_surprises import explain, watch
 from autograd_surprises.doctor.watching import SIZES
-from autograd_surprises.report_card import pair
 from autograd_surprises.several_processes import FREED, SPREAD, STATIC, WAITS
+from lessons.two_processes import start
 
 pytestmark = pytest.mark.slow  # each starts processes
 
@@ -35,7 +36,7 @@ def results(tmp_path_factory):
         pytest.skip("this torch has no gloo")
     folder = tmp_path_factory.mktemp("two")
     try:
-        return pair.results_of_two(lambda rank: [SCRIPT, str(rank), str(folder)], folder)
+        return results_of_two(lambda rank: [SCRIPT, str(rank), str(folder)], folder)
     except RuntimeError as error:
         if "record_event" not in str(error):
             raise
@@ -129,6 +130,7 @@ BY_HAND = """
 import sys
 import torch
 import torch.distributed as dist
+from two_ranks import results_of_two
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -168,7 +170,7 @@ def test_each_process_reports_and_rank_0_compares_their_weights(kind, tmp_path, 
     for rank, log in enumerate(logs):
         monkeypatch.setenv("RANK", str(rank))
         words = f"-m autograd_surprises --json {tmp_path}/found.json {tmp_path}/by_hand.py"
-        running.append(pair.start([*words.split(), str(rank), f"{tmp_path}/meeting", kind], log))
+        running.append(start([*words.split(), str(rank), f"{tmp_path}/meeting", kind], log))
     assert [process.wait(timeout=600) for process in running] == [0, 0]
     said, other = (log.read_text() for log in logs)
     assert "no alarm" not in other, "the others speak only if something is bad"

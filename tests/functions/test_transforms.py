@@ -10,8 +10,6 @@ from torch.autograd import forward_ad
 from torch.func import grad, jvp, vjp, vmap
 
 from autograd_surprises.report_card import report_card
-from autograd_surprises.report_card.questions import PROCESSES, ask
-from autograd_surprises.report_card.subject import Subject
 from helpers.functions import fake_quantize, lsq_quantize
 from tests.functions.operators import OPERATORS, OTHERS, all_at_once, among_others
 from tests.functions.test_formulas import (
@@ -171,13 +169,6 @@ def test_linearize():
     tangents = forward(UPSTREAM), jvp(product, (X,), (UPSTREAM,))[1]
     for name, got, want in zip(OPERATORS, *tangents, strict=True):
         same(got, want, X.dtype, name)
-
-
-@pytest.mark.slow
-def test_two_processes():
-    """Both have the mean of their gradients. All operators in one pair, which takes seconds."""
-    row = ask(Subject(all_at_once, (X,)), "two processes", PROCESSES["two processes"])
-    assert row.status == "works", row
 
 
 # One compilation for all operators, each at its own row, is several times as fast as one for each.

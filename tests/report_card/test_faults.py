@@ -6,8 +6,6 @@ import faulty
 import pytest
 import torch
 from faulty import FAULTS, FIRST, NESTED, identity
-from torch.autograd.function import once_differentiable
-from torch.func import jacfwd, jacrev
 
 from autograd_surprises.report_card import report_card
 from autograd_surprises.report_card.questions import ALWAYS, ask
@@ -47,20 +45,6 @@ def test_what_is_silently_wrong_comes_with_numbers(name):
         assert row.yours != row.expected or not row.yours
 
 
-def test_each_card_is_about_its_own_function():
-    """Two of one name, one after the other, have their own answers, and so has the first again."""
-    right, wrong = faulty.Square, type("Square", (faulty.SlopeOfAnother,), {})
-    said = []
-    for function, passes in ((right, True), (wrong, False), (right, True)):
-        card = report_card(function.apply, X)
-        assert card.name == "Square.apply" and card["slope"].fine == passes
-        said.append(str(card))
-    assert said[0] == said[2] != said[1]
-    assert {card_of(name).name for name in FAULTS} == {
-        name if name[0].islower() else f"{name}.apply" for name in FAULTS
-    }
-
-
 def test_forward_mode_over_forward_mode_loses_what_a_jvp_depends_on():
     """A bug of torch, and so of every Function whose jvp computes anything."""
     row = report_card(faulty.Square.apply, X)[NESTED]
@@ -71,75 +55,9 @@ def test_forward_mode_over_forward_mode_loses_what_a_jvp_depends_on():
     assert handed_on[NESTED].status == report_card(torch.square, X)[NESTED].status == "works"
 
 
-def test_what_once_differentiable_hides_is_a_wrong_number():
-    """What the row says is what a user gets: 12, where x · f'(x) of a cube has the slope 36."""
-
-    def gradient_of_product(f):
-        x = torch.tensor(2.0, requires_grad=True)
-        (slope,) = torch.autograd.grad(f(x).sum(), x, create_graph=True)
-        return torch.autograd.grad(x * slope, x)[0].item()
-
-    class Cube(faulty.Square):
-        forward = staticmethod(lambda x: x**3)
-        jvp = faulty.of_saved(lambda x, t: 3 * x**2 * t)
-        backward = staticmethod(once_differentiable(jvp.__func__))
-
-    assert gradient_of_product(lambda x: x**3) == 36
-    assert gradient_of_product(Cube.apply) == 12
-    row = report_card(Cube.apply, torch.tensor([2.0]))["double backward"]
-    assert (row.status, row.yours) == (WRONG, "0") and "remove @once" in row.remedy
-
-
-nested_solve = torch.tensor([[3.0, 0.5], [-0.25, 2.0]]), torch.tensor([1.0, -2.0])
-OF_TORCH = {
-    "solve": (torch.linalg.solve, *nested_solve),
-    "det": (torch.linalg.det, nested_solve[0]),
-    "slogdet": (lambda a: torch.linalg.slogdet(a).logabsdet, nested_solve[0]),
-    "layer_norm": (lambda a: torch.nn.functional.layer_norm(a, (2,)), nested_solve[0]),
-}
-
-
-@pytest.mark.parametrize("name", OF_TORCH)
-def test_a_fault_of_torchs_own_forward_mode_is_called_so(name):
-    """solve, det and slogdet are right since torch 2.15; where they are wrong, torch is blamed."""
-    function, *inputs = OF_TORCH[name]
-    numbers = inputs[0].double()
-
-    def total(a):
-        y = function(a, *(other.double() for other in inputs[1:]))
-        return (y * torch.arange(1.0, y.numel() + 1).reshape(y.shape)).sum()
-
-    nested, twice = jacfwd(jacfwd(total))(numbers), jacrev(jacrev(total))(numbers)
-    row = report_card(lambda *some: 2 * function(*some).exp(), *inputs)[NESTED]
-    if torch.allclose(nested, twice):
-        assert row.status == "works"
-    else:
-        assert row.status == WRONG
-        assert f"{name} alone is wrong, too: the fault is in torch {torch.__version__[:3]}" in (
-            row.remedy
-        )
-        assert "jvp" not in row.remedy
-
-
 def test_what_is_not_proved_is_not_claimed():
     row = card_of("square_under_no_grad")[NESTED]
     assert row.status == WRONG and "Perhaps" in row.remedy
-
-
-def test_a_function_is_not_blamed_for_torchs_operation_beside_it():
-    a, b = (tensor.double() for tensor in nested_solve)
-    row = report_card(
-        lambda a: torch.linalg.solve(faulty.RoundStraightThrough.apply(a), b),
-        a,
-        like=lambda a: torch.linalg.solve(a.round().detach() + (a - a.detach()), b),
-    )[NESTED]
-    assert row.status == "works" or "torch.linalg.solve alone" in row.remedy
-
-
-def test_each_fault_has_a_story_of_its_own():
-    rows = [card_of(name)[found.row] for name, found in FAULTS.items()]
-    stories = {(row.name, row.message, row.yours, row.remedy) for row in rows}
-    assert len(stories) == len(FAULTS) >= 18
 
 
 def test_after_a_refused_backward_nothing_else_is_asked():
@@ -179,13 +97,6 @@ def test_an_input_that_is_not_differentiated_is_an_input_too():
 # ---- Where the slope is looked at
 
 
-def test_a_surrogate_gradient_is_asked_for_its_proxy():
-    row = report_card(faulty.RoundStraightThrough.apply, X)["slope"]
-    assert (row.status, row.expected) == (WRONG, "0")
-    assert row.remedy.startswith("repair") and "pass like=" in row.remedy
-    assert report_card(faulty.RoundStraightThrough.apply, X, like=identity).passed
-
-
 @pytest.mark.parametrize(
     "dtype, place", [(torch.float64, "1.0000000000000002"), (torch.float32, "1.0000001")]
 )
@@ -222,8 +133,8 @@ def test_a_fault_is_seen_where_fn_is_not_elementwise(function, example, like, sa
 
 @pytest.mark.parametrize(
     "transform, row",
-    [("vmap", "vmap"), ("grad", "vmap(grad)"), ("jacrev", "jacrev"), ("jvp", "jvp"),
-     ("jacfwd", "jacfwd"), ("hessian", "hessian")],
+    [("vmap", "vmap"), ("grad", "vmap(grad)"), ("jvp", "jvp"), ("hessian", "hessian"),
+     ("jacfwd", NESTED)],
 )  # fmt: skip
 def test_a_transform_is_compared_with_plain_backward(monkeypatch, transform, row):
     right = getattr(torch.func, transform)
@@ -244,21 +155,6 @@ def test_a_right_jvp_is_not_blamed_for_a_wrong_backward_in_float64_either():
     assert (card["slope"].status, card["jvp"].status) == (WRONG, "works")
 
 
-# ---- Told, and no failure
-
-
-class GradientInFloat64(faulty.Square):
-    backward = faulty.of_saved(lambda x, g: 2 * x * g.double())
-
-
-@pytest.mark.parametrize(
-    "function, inputs, says",
-    [
-        (GradientInFloat64, (), "float64 for float32"),
-        (faulty.Product, (torch.tensor(3.0),), "for input 1 backward returns shape (9,)"),
-    ],
-)
-def test_a_gradient_that_autograd_puts_right_is_told(function, inputs, says):
-    card = report_card(function.apply, X, *inputs)
-    row = card["gradient shape and dtype"]
-    assert row.status == card["slope"].status == "works" and says in row.message
+def test_a_gradient_that_autograd_sums_is_right_for_a_number():
+    card = report_card(faulty.Product.apply, X, torch.tensor(3.0))
+    assert {row.name for row in card.rows if not row.fine} == {NESTED}

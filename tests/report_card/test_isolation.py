@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from autograd_surprises.report_card import report_card
-from autograd_surprises.report_card.isolation import isolated
+from autograd_surprises.report_card.questions import isolated
 
 x = torch.linspace(-2, 2, 9)
 CPU = torch.device("cpu")
@@ -106,10 +106,10 @@ def test_inside_the_state_is_always_the_same(surroundings):
     assert inside[0] == inside[1]
     names = ("gradients", "inference mode", "autocast", "threads")
     assert [inside[0][name] for name in names] == [True, False, False, 1]
-    assert inside[0]["warnings"][0][0] == "ignore"
+    assert inside[0]["warnings"][0][0] == "ignore" and inside[0]["log"] == logging.CRITICAL
 
 
-@each("function", [torch.sigmoid, meddle, faulty.TooManyGradients.apply])
+@each("function", [meddle, faulty.TooManyGradients.apply])
 def test_a_card_leaves_the_state_as_it_was(function):
     with unusual(torch.enable_grad):
         before = state()
@@ -137,19 +137,3 @@ def test_one_question_does_not_disturb_the_next():
     names = [row.name for row in card.rows]
     assert [row.name for row in card.rows if not row.fine] == ["float16"]
     assert card[names[names.index("float16") + 1]].status == "works"  # and asks for gradients
-
-
-@pytest.mark.slow
-@each("surroundings", SURROUNDINGS[1:])
-def test_the_surroundings_do_not_matter(surroundings):
-    with surroundings():
-        inside = report_card(torch.matmul, x.reshape(3, 3), x.reshape(3, 3))
-    assert str(inside) == str(report_card(torch.matmul, x.reshape(3, 3), x.reshape(3, 3)))
-
-
-def test_warnings_of_the_function_stay_inside():
-    def warning(x):
-        warnings.warn("from fn", stacklevel=1)
-        return x * 2
-
-    assert report_card(warning, x).passed  # the tests make every warning an error

@@ -9,8 +9,7 @@ from faulty import NESTED
 from hypothesis import given, settings
 
 from autograd_surprises.report_card import report_card
-from autograd_surprises.report_card.questions import COMPILED, ask
-from autograd_surprises.report_card.subject import Subject
+from autograd_surprises.report_card.questions import COMPILED
 
 x = torch.linspace(-2, 2, 9)
 positive = torch.tensor([0.2, 0.4, 0.7, 1.3])
@@ -78,8 +77,6 @@ OTHERS = {
     "conv1d": (F.conv1d, a[None, :2], weight.reshape(2, 2, 2)),
 }
 each = pytest.mark.parametrize
-# with like, test_transforms.py asks about every operator
-with_like = each("with_like", [False, pytest.param(True, marks=pytest.mark.slow)])
 
 
 def require_passed(card, but=()):
@@ -87,22 +84,19 @@ def require_passed(card, but=()):
 
 
 @pytest.mark.slow
-@with_like
 @each("name", ELEMENTWISE)
-def test_elementwise(name, with_like):
-    function = ELEMENTWISE[name]
-    require_passed(report_card(function, x, like=function if with_like else None))
+def test_elementwise(name):
+    require_passed(report_card(ELEMENTWISE[name], x))
 
 
 @pytest.mark.slow
-@with_like
 @each("name", OTHERS)
-def test_not_elementwise(name, with_like):
+def test_not_elementwise(name):
     function, *inputs = OTHERS[name]
     if name == "binary_cross_entropy":
         inputs[0].requires_grad_()
-    card = report_card(function, *inputs, like=function if with_like else None)
-    require_passed(card, but={NESTED} if (name, with_like) == ("layer_norm", False) else ())
+    card = report_card(function, *inputs)
+    require_passed(card, but={NESTED} if name == "layer_norm" else ())
     assert {card[row].status for row in ("empty", "0-d", "large x")} == {"not applicable"}
 
 
@@ -148,7 +142,7 @@ def test_a_domain_that_is_left_is_not_judged():
     card = report_card(checked_log, positive)
     bad = {row.name for row in card.rows if not row.fine}
     # an `if` on numbers, and a check of the numbers of a tensor that has none
-    assert bad <= {"vmap", "vmap(grad)", "jacrev", "jacfwd", "hessian"}, str(card)
+    assert bad <= {"vmap", "vmap(grad)", "hessian"}, str(card)
     assert card["slope"].status == "works"
     assert "0.2013 to 1.2987" in card["large x"].message
 
@@ -195,28 +189,14 @@ def test_a_straight_through_estimator_inside_may_replace_both_gradients():
 
 
 numbers = st.lists(st.floats(-50, 50, width=32), min_size=1, max_size=6)
-few = settings(max_examples=8)
 
 
 @pytest.mark.slow
 @each("function", [torch.relu, torch.sigmoid, F.hardtanh, F.gelu])
-@few
+@settings(max_examples=8)
 @given(values=numbers)
 def test_elementwise_on_random_numbers(function, values):
     require_passed(report_card(function, torch.tensor(values)))
-
-
-@pytest.mark.slow
-@few
-@given(data=st.data(), rows=st.integers(1, 3), inner=st.integers(1, 3), columns=st.integers(1, 3))
-def test_matmul_on_random_numbers(data, rows, inner, columns):
-    def matrix(*shape):
-        count = shape[0] * shape[1]
-        values = st.lists(st.floats(-9, 9, width=16), min_size=count, max_size=count)
-        return torch.tensor(data.draw(values)).reshape(shape)
-
-    left, right = matrix(rows, inner), matrix(inner, columns)
-    require_passed(report_card(torch.matmul, left, right))
 
 
 @pytest.mark.slow
@@ -225,12 +205,6 @@ def test_compiled():
     card = report_card(torch.matmul, a, b.T, compile=True)
     require_passed(card)
     assert {card[name].status for name in COMPILED} == {"works"}
-
-
-@pytest.mark.slow
-@each("name", ["compile(aot_eager)", "compile(jvp)"])
-def test_compiled_without_inductor(name):
-    assert ask(Subject(torch.relu, (x,)), name, COMPILED[name]).status == "works"
 
 
 def test_a_gradient_is_not_judged_where_there_is_no_value():
@@ -256,16 +230,13 @@ def test_a_gradient_is_not_judged_where_there_is_no_value():
 
 @each("kink", [1.0, 2.0, 0.75])
 def test_a_second_gradient_is_not_judged_where_the_first_has_a_kink(kink):
-    """torch.autograd.gradgradcheck would take the mean of both sides for the slope."""
 
     def bends(x):  # a slope of 1 up to the kink, and of kink / x beyond it
         return torch.where(x > kink, kink * (1 + (x / kink).clamp(min=1).log()), x)
 
     example = torch.tensor([-kink, kink, 3 * kink])
     require_passed(report_card(bends, example))
-    card = report_card(lambda x, scale: bends(x) * scale, torch.full((3,), kink), x[-1])
-    require_passed(card)
-    assert card["gradgradcheck"].status == "not applicable"
+    require_passed(report_card(lambda x, scale: bends(x) * scale, torch.full((3,), kink), x[-1]))
 
 
 def test_a_surrogate_in_float32_is_compared_with_like_in_float32_too():

@@ -14,7 +14,7 @@ from autograd_surprises.report_card.operators import TESTS
 
 X = torch.linspace(-2, 2, 9)
 # without a registration for forward mode, and with one for plain backward only
-NEVER = {"jvp", "jacfwd", "jacfwd(jacfwd)", "vmap(grad)", "jacrev", "hessian"}
+NEVER = {"jvp", "jacfwd(jacfwd)", "vmap(grad)", "hessian"}
 each = pytest.mark.parametrize
 
 
@@ -34,13 +34,11 @@ def batched_square(info, in_dims, x):
     return x * x, in_dims[0]
 
 
-def operator(
-    name, forward=square, backward=of_square, save=save_input, fake=torch.empty_like, vmap=None
-):
+def operator(name, forward=square, backward=of_square, fake=torch.empty_like, vmap=None):
     """y = x² as an operator, but for one thing."""
     made = torch.library.custom_op(f"trial::{name}", forward, mutates_args=())
     if backward:
-        made.register_autograd(backward, setup_context=save)
+        made.register_autograd(backward, setup_context=save_input)
     if fake:
         made.register_fake(lambda x: fake(x))
     if vmap:
@@ -75,14 +73,6 @@ def in_float64(x: Tensor) -> Tensor:
     return (x * x).double()
 
 
-def keep_on_ctx(ctx, inputs, output):
-    ctx.x = inputs[0]
-
-
-def of_kept(ctx, grad_output):
-    return 2 * ctx.x * grad_output
-
-
 def through_numpy(ctx, grad_output):
     return 2 * torch.from_numpy(ctx.saved_tensors[0].detach().numpy()) * grad_output
 
@@ -96,15 +86,10 @@ FAULTS = {
         operator("no_backward", backward=None),
         "one gradient per input", "no autograd formula was registered", "register_autograd",
     ),
-    "a backward that ignores grad_output": Fault(
-        operator("ignores", backward=lambda ctx, g: 2 * ctx.saved_tensors[0]),
-        "linear in grad_output", "the same gradient for every", "multiply by grad_output",
-        ("slope",),
-    ),
     "writes into its input": Fault(
         operator("writes", doubled_in_place),
         "opcheck: schema", "not defined as mutable", "mutates_args",
-        ("input untouched", "slope", "double backward", "gradgradcheck"),
+        ("input untouched", "slope", "double backward"),
     ),
     "no fake": Fault(
         operator("no_fake", fake=None),
@@ -120,18 +105,10 @@ FAULTS = {
         "output dtype", "for an input of float32", "y.to(x.dtype)",
         ("opcheck: fake tensor", "non-contiguous"),
     ),
-    "kept on ctx": Fault(
-        operator("kept", backward=of_kept, save=keep_on_ctx),
-        "in-place safety", "input changed in place", "save_for_backward",
-    ),
     "a backward that cuts the graph": Fault(
         operator("cuts", backward=through_numpy),
         "double backward", "at x = -3", "constant",
-        ("gradgradcheck", "opcheck: traced backward", "autocast", "bfloat16"),  # of NumPy
-    ),
-    "a wrong rule for vmap": Fault(
-        operator("batches", vmap=lambda info, in_dims, x: (x + x, in_dims[0])),
-        "vmap", "at x = -3", "",
+        ("opcheck: traced backward", "autocast", "bfloat16"),  # of NumPy
     ),
 }  # fmt: skip
 
@@ -144,7 +121,7 @@ def bad_rows(card):
 def test_a_right_operator_has_four_rows_more_and_lacks_what_torch_lacks(made):
     card = report_card(made, X)
     assert card.name.startswith("trial::square")
-    assert [row.name for row in card.rows[29:33]] == list(TESTS)
+    assert [row.name for row in card.rows[25:29]] == list(TESTS)
     assert bad_rows(card) == NEVER, str(card)
 
 
@@ -172,23 +149,15 @@ def test_a_fault_is_found_by_its_row(name):
     assert bad_rows(card) - NEVER == {fault.row, *fault.also}, str(card)
 
 
-def test_opcheck_passes_what_the_slope_finds():
-    card = report_card(FAULTS["a backward wrong by 2"].operator, X)
-    assert {card[name].status for name in TESTS} == {"works"}
-    assert (card["slope"].yours, card["slope"].expected) == ("-2.7", "-1.35")
-
-
 @pytest.mark.usefixtures("inductor")
 def test_the_advice_on_transforms_is_about_the_operator():
     card = report_card(RIGHT, X, compile=True)
     assert (card["jvp"].yours, card["jvp"].expected) == ("0", "13.5")
-    for name in ("jvp", "jacfwd", "jacfwd(jacfwd)", "compile(jvp)"):
+    for name in ("jvp", "jacfwd(jacfwd)", "compile(jvp)"):
         assert card[name].remedy.startswith("trial::square returns no tangent"), name
-    for name in ("vmap(grad)", "jacrev", "hessian", "compile(grad)"):
+    for name in ("vmap(grad)", "hessian", "compile(grad)"):
         assert "registered for trial::square" in card[name].remedy, name
-    assert {card[f"compile({name})"].status for name in ("aot_eager", "inductor", "vmap")} == {
-        "works"
-    }
+    assert {card[f"compile({name})"].status for name in ("aot_eager", "inductor")} == {"works"}
 
 
 class AroundOperator(Function):
@@ -228,7 +197,7 @@ def test_a_function_beside_an_operator_keeps_its_own_advice():
     """This operator has torch's own backward, which torch.func takes."""
     assert report_card(torch.ops.trial.implicit, X).passed
     card = report_card(lambda x: WithoutSetupContext.apply(x) + torch.ops.trial.implicit(x), X)
-    assert "split forward" in card["jacrev"].remedy
+    assert "split forward" in card["hessian"].remedy
 
 
 class WrongJvp(AroundOperator):
@@ -250,11 +219,6 @@ def test_a_second_operator_that_is_wrong_is_checked():
 def test_an_operator_cannot_be_told_to_mark_its_input():
     row = report_card(FAULTS["writes into its input"].operator, X)["input untouched"]
     assert "make a new tensor" in row.remedy and "mark_dirty" not in row.remedy
-
-
-def test_an_operator_is_not_sent_to_another_process():
-    row = report_card(RIGHT, X, processes=True)["two processes"]
-    assert row.status == "not applicable" and "a function of a module" in row.message
 
 
 def test_an_operator_that_returns_its_input_says_so():

@@ -1,6 +1,5 @@
 """python -m autograd_surprises card, and its exit codes."""
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,12 +14,12 @@ from autograd_surprises.report_card.terminal import main
 @pytest.mark.parametrize(
     "arguments, code, says",
     [
-        ("faulty:RoundStraightThrough --like faulty:identity --shape 2,3", 0, "29 of 29 work"),
+        ("faulty:RoundStraightThrough --like faulty:identity --shape 2,3", 0, "25 of 25 work"),
         ("faulty:RoundStraightThrough.apply", 1, "silently wrong"),
         ("torch.nn.functional:linear --shape 2,3 --shape 4,3 --dtype float64", 0, "card of linear"),
         ("faulty:Square --shape", 2, "expected one argument"),
-        ("faulty:Square --shape 2,x", 2, "'2,x' needs to be sizes, such as 4,3"),
-        ("faulty:Square --dtype int64", 2, "'int64' needs to be a floating dtype"),
+        ("faulty:Square --shape 2,x", 2, "invalid sizes value: '2,x'"),
+        ("faulty:Square --dtype int64", 2, "invalid choice: 'int64'"),
         ("faulty:Squire", 2, "module 'faulty' has no attribute 'Squire'"),
         ("no_such_module:f", 2, "No module named 'no_such_module'"),
         ("faulty.py:Square", 2, "write faulty:Square"),
@@ -30,18 +29,12 @@ from autograd_surprises.report_card.terminal import main
     ],
 )
 def test_the_exit_code_says_whether_it_passed(arguments, code, says, capsys):
-    assert main(arguments.split()) == code
+    try:
+        left = main(arguments.split())
+    except SystemExit as end:  # of argparse
+        left = end.code
     printed = capsys.readouterr()
-    assert says in " ".join((printed.out + printed.err).split())
-    assert ("most of it: " in printed.out) == (code < 2)
-
-
-def test_what_took_longest_is_named(capsys):
-    main(["faulty:identity", "--shape", "3"])
-    total, most = re.search(r"([\d.e-]+) s; most of it: (.*)", capsys.readouterr().out).groups()
-    named = [float(seconds) for seconds in re.findall(r"([\d.e-]+) s", most)]
-    assert named == sorted(named, reverse=True)
-    assert sum(named) / len(named) > float(total) / 29, "not more than the mean"
+    assert left == code and says in " ".join((printed.out + printed.err).split())
 
 
 def test_each_message_of_torch_that_refused_a_row_is_named_once(capsys):
@@ -57,7 +50,7 @@ def test_the_current_folder_is_importable():
         capture_output=True, text=True, cwd=Path(__file__).parent,
     )  # fmt: skip
     assert answer.returncode == 0, answer
-    assert "report card of identity: 29 of 29 work" in answer.stdout
+    assert "report card of identity: 25 of 25 work" in answer.stdout
 
 
 @pytest.mark.parametrize(
