@@ -1,17 +1,17 @@
 """Call a function in two processes at once, as `torchrun --nproc-per-node=2` would."""
 
-import atexit
 import marshal
 import os
+import pickle
 import socket
-import subprocess
-import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import timedelta
-from pathlib import Path
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
 from types import FunctionType
 
 import torch
@@ -44,95 +44,54 @@ KNOWN = {
     "DistributedDataParallel": DistributedDataParallel,
     "count_exchanges": count_exchanges,
 }
-# Not by its whole name: that would import the widgets, too, which takes longer.
-HERE, NAME = str(Path(__file__).parent), Path(__file__).stem
-COMMAND = f"import sys; sys.path.append({HERE!r}); from {NAME} import work; work({{rank}})"
 GRACE = 1.0  # seconds that the other process has after an error, which is often raised in both
-
-
-def meet(rank: int, folder: str) -> None:
-    """In one of the two processes: compute in one thread, and form a group with the other one."""
-    torch.set_num_threads(1)
-    patience = timedelta(seconds=SECONDS)
-    dist.init_process_group("gloo", f"file://{folder}/meeting", patience, 2, rank)
-
-
-def start(arguments: list[str], log: Path, **options) -> subprocess.Popen:
-    """Run Python, with what this process can import. What it writes to stderr goes to `log`."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    for _, name in socket.if_nameindex():
-        if name.startswith("lo"):  # the loopback: 127.0.0.1
-            environment["GLOO_SOCKET_IFNAME"] = name
-    command = [sys.executable, *arguments]
-    with open(log, "w") as errors:
-        return subprocess.Popen(
-            command, env=environment, stdout=subprocess.DEVNULL, stderr=errors, **options
-        )
-
-
-def last_words(log: Path) -> str:
-    """The last line in this log of a process that ended without a result."""
-    errors = log.read_text().strip().splitlines()
-    return errors[-1] if errors else "a process ended without a word"
+SPAWN = get_context("spawn")
 
 
 class Pair:
-    """Two processes, which call one function after the other until their stdin is closed."""
+    """Two processes, which call one function after the other."""
 
     def __init__(self):
-        self._folder, self._calls = tempfile.TemporaryDirectory(), 0
-        self._logs = [Path(self._folder.name, f"{rank}.txt") for rank in range(2)]
-        self._processes = []
-        self._done = True
-        atexit.register(self.end)
-        try:
-            for rank, log in enumerate(self._logs):
-                command = ["-c", COMMAND.format(rank=rank)]
-                self._processes.append(start(command, log, stdin=subprocess.PIPE, text=True))
-        except OSError:
-            self.end()
-            raise
+        self._processes, self._ends, self._done = [], [], True
+        for rank in range(2):
+            ours, theirs = SPAWN.Pipe()
+            process = SPAWN.Process(target=_work, args=(rank, theirs), daemon=True)
+            process.start()
+            theirs.close()
+            self._processes.append(process)
+            self._ends.append(ours)
 
     def call(self, code: bytes) -> list:
         """What the function with this code returns in both processes."""
-        self._done, self._calls = False, self._calls + 1
-        folder = Path(self._folder.name, str(self._calls))
-        folder.mkdir()
-        (folder / "function").write_bytes(code)
-        for process in self._processes:
-            process.stdin.write(f"{folder}\n")
-            process.stdin.flush()
-        self._wait(folder)
-        errors = sorted(folder.glob("*.error"), key=lambda path: path.stat().st_mtime_ns)
-        if errors:
-            raise RuntimeError(errors[0].read_text())
-        if not self._done:
-            raise RuntimeError(f"the two processes did not end within {SECONDS} s")
-        return [torch.load(folder / f"{rank}.pt") for rank in range(2)]
-
-    def _wait(self, folder):
-        """Until both have handed in a result or an error, or there is no hope for it."""
-        end = time.monotonic() + SECONDS
-        while not self._done and time.monotonic() < end:
-            time.sleep(0.02)
-            self._done = len([*folder.glob("*.pt"), *folder.glob("*.error")]) == 2
-            if any(folder.glob("*.error")):
-                end = min(end, time.monotonic() + GRACE)
-            for process, log in zip(self._processes, self._logs, strict=True):
-                if process.poll() is not None:
-                    raise RuntimeError(last_words(log))
+        self._done, found, errors = False, {}, []
+        meeting = os.path.join(tempfile.gettempdir(), f"two-processes-{uuid.uuid4()}")
+        for end in self._ends:
+            end.send((code, meeting))
+        waiting, last = list(self._ends), time.monotonic() + SECONDS
+        while waiting and (patience := last - time.monotonic()) > 0:
+            for end in wait(waiting, patience):
+                waiting.remove(end)
+                try:
+                    error, found[end] = pickle.loads(end.recv())
+                except EOFError:
+                    raise RuntimeError("a process ended without a word") from None
+                errors += [error] if error else []
+                last = min(last, time.monotonic() + GRACE) if error else last
+        self._done = not waiting
+        if errors or waiting:
+            raise RuntimeError(*errors[:1] or [f"the two processes did not end in {SECONDS} s"])
+        return [found[end] for end in self._ends]
 
     @property
     def waits(self) -> bool:
         """Whether both are ready for the next function."""
-        return self._done and all(process.poll() is None for process in self._processes)
+        return self._done and not wait(self._ends, 0)  # one that has ended is ready to be read
 
     def end(self) -> None:
-        for process in self._processes:
+        for process, end in zip(self._processes, self._ends, strict=True):
             process.kill()
-            process.communicate()
-        self._folder.cleanup()
-        atexit.unregister(self.end)
+            process.join()
+            end.close()
 
 
 _waiting: list[Pair] = []
@@ -176,24 +135,34 @@ def _a_pair():
         ) from error
 
 
-def work(rank: int) -> None:
-    """What one process does: call the function of each folder that stdin names."""
-    for line in sys.stdin:
-        folder = Path(line.strip())
-        if dist.is_initialized():
-            dist.destroy_process_group()
-        meet(rank, str(folder))
-        _call(marshal.loads((folder / "function").read_bytes()), folder, rank)
-    os._exit(0)  # gloo's threads sometimes abort a process that exits normally
+def _work(rank: int, end: Connection) -> None:
+    """What one process does: call each function that it is sent, in a new group of both."""
+    silent = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):  # what gloo says would stand in the notebook
+        os.dup2(silent, stream)
+    for _, name in socket.if_nameindex():
+        if name.startswith("lo"):  # the loopback: 127.0.0.1
+            os.environ["GLOO_SOCKET_IFNAME"] = name
+    torch.set_num_threads(1)
+    try:
+        while True:
+            code, meeting = end.recv()
+            if dist.is_initialized():
+                dist.destroy_process_group()
+            dist.init_process_group(
+                "gloo", f"file://{meeting}", timedelta(seconds=SECONDS), 2, rank
+            )
+            # Else tensors would go through shared memory.
+            end.send(pickle.dumps(_called(marshal.loads(code), rank)))
+    except EOFError:  # nobody is there any more
+        os._exit(0)  # gloo's threads sometimes abort a process that exits normally
 
 
-def _call(code, folder, rank):
-    unfinished = folder / f"{rank}.saving"
+def _called(code, rank):
+    """(error, result) of the function."""
     function = FunctionType(code, {"__builtins__": __builtins__} | KNOWN)
     try:
-        torch.save(function(rank), unfinished)
-        os.rename(unfinished, folder / f"{rank}.pt")
+        return "", function(rank)
     except Exception as error:
         kind = "" if isinstance(error, RuntimeError) else f"{type(error).__name__}: "
-        unfinished.write_text(f"{kind}{error}")
-        os.rename(unfinished, folder / f"{rank}.error")
+        return f"{kind}{error}", None

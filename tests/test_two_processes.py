@@ -1,7 +1,9 @@
 """A function of a notebook runs in two processes, and an error in one of them is raised here."""
 
 import subprocess
+import sys
 import time
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -84,10 +86,16 @@ def test_a_process_that_is_killed_while_it_waits_is_replaced():
     assert not {*in_two_processes(own_number)} & {*before}
 
 
-def test_a_process_ends_with_the_one_that_started_it(tmp_path):
-    command = two_processes.COMMAND.format(rank=0)
-    alone = two_processes.start(["-c", command], tmp_path / "log", stdin=subprocess.DEVNULL)
-    assert alone.wait(timeout=60) == 0
+def test_a_process_ends_with_the_one_that_started_it():
+    code = (
+        "import os, signal\nfrom lessons.two_processes import in_two_processes\n"
+        "print(*in_two_processes(lambda rank: __import__('os').getpid()), flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    killed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    for number in map(int, killed.stdout.split()):
+        with suppress(psutil.NoSuchProcess):
+            psutil.Process(number).wait(timeout=60)
 
 
 def test_an_error_is_raised_at_once_while_the_other_process_waits():
@@ -108,6 +116,6 @@ def test_a_machine_without_processes_is_told_to_skip(monkeypatch):
         raise PermissionError("not here")
 
     monkeypatch.setattr(two_processes, "_waiting", [])
-    monkeypatch.setattr(two_processes.subprocess, "Popen", refuse)
+    monkeypatch.setattr(two_processes.SPAWN, "Process", refuse)
     with pytest.raises(RuntimeError, match=r"\(not here\): skip this section"):
         in_two_processes(lambda rank: rank)
