@@ -1,12 +1,13 @@
 """Call a function in two processes at once, as `torchrun --nproc-per-node=2` would."""
 
+import atexit
 import marshal
 import os
 import pickle
+import shutil
 import socket
 import tempfile
 import time
-import uuid
 from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import timedelta
@@ -53,6 +54,8 @@ class Pair:
 
     def __init__(self):
         self._processes, self._ends, self._done = [], [], True
+        self._folder, self._calls = tempfile.mkdtemp(), 0  # where they meet
+        atexit.register(shutil.rmtree, self._folder, ignore_errors=True)
         for rank in range(2):
             ours, theirs = SPAWN.Pipe()
             process = SPAWN.Process(target=_work, args=(rank, theirs), daemon=True)
@@ -63,10 +66,9 @@ class Pair:
 
     def call(self, code: bytes) -> list:
         """What the function with this code returns in both processes."""
-        self._done, found, errors = False, {}, []
-        meeting = os.path.join(tempfile.gettempdir(), f"two-processes-{uuid.uuid4()}")
+        self._done, self._calls, found, errors = False, self._calls + 1, {}, []
         for end in self._ends:
-            end.send((code, meeting))
+            end.send((code, f"{self._folder}/{self._calls}"))
         waiting, last = list(self._ends), time.monotonic() + SECONDS
         while waiting and (patience := last - time.monotonic()) > 0:
             for end in wait(waiting, patience):
@@ -92,6 +94,7 @@ class Pair:
             process.kill()
             process.join()
             end.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 _waiting: list[Pair] = []
