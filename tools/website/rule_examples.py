@@ -52,7 +52,7 @@ def rule_examples() -> dict[str, tuple[Example, Example]]:
             continue
         sick = inspect.getsource(patient.function)
         cured = patients.patient.cured_source(sick)
-        codes = [script_of(patient.function, re.sub("  #!.*", "", sick))]
+        codes = [script_of(patient.function, re.sub("  #[!:].*", "", sick))]
         twin = patients.CURED[name]
         codes += [script_of(patient.function, cured) if cured != sick else script_of(twin)]
         if not all(codes):

@@ -92,16 +92,7 @@ def forgotten_penalty():
     weight = torch.ones(3, requires_grad=True)
     regularised = torch.ones(3, requires_grad=True)
     penalty = (regularised**2).sum()  #!  # noqa: F841
-    loss = (weight * 2).sum()
-    return Visit(loss, {"regularised": regularised})
-
-
-@cured("forgotten_penalty")
-def penalty_added():
-    weight = torch.ones(3, requires_grad=True)
-    regularised = torch.ones(3, requires_grad=True)
-    penalty = (regularised**2).sum()
-    loss = (weight * 2).sum() + penalty
+    loss = (weight * 2).sum()  #: (weight * 2).sum() + penalty
     return Visit(loss, {"regularised": regularised})
 
 
@@ -134,13 +125,6 @@ def parameter_rewrapped():
 )
 def deep_copy():
     model = nn.Linear(2, 1)
-    copied = copy.deepcopy(model)  #!
-    loss = copied(torch.ones(4, 2)).sum()
-    return Visit(loss, {"weight": model.weight})
-
-
-@cured("deep_copy")
-def model_itself():
-    model = nn.Linear(2, 1)
-    loss = model(torch.ones(4, 2)).sum()
+    copied = copy.deepcopy(model)  #! -
+    loss = copied(torch.ones(4, 2)).sum()  #: model(torch.ones(4, 2)).sum()
     return Visit(loss, {"weight": model.weight})

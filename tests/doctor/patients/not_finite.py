@@ -99,15 +99,8 @@ def acos_at_one():
 @patient("`exp` overflows", status="nan", cause=("overflow", "forward-nonfinite"))
 def exp_overflow():
     x = torch.tensor([100.0, 1.0], requires_grad=True)
-    power = x.exp()  #!
-    loss = (power / (1 + power)).sum()
-    return Visit(loss, {"x": x})
-
-
-@cured("exp_overflow")
-def stable_sigmoid():
-    x = torch.tensor([100.0, 1.0], requires_grad=True)
-    loss = torch.sigmoid(x).sum()
+    power = x.exp()  #! -
+    loss = (power / (1 + power)).sum()  #: torch.sigmoid(x).sum()
     return Visit(loss, {"x": x})
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-CURE = re.compile(r"  #! (?=\S)")
+CURE = re.compile(r"  #[!:] (?=\S)")
 CUT = "a cut leaves nothing behind in the graph: the trace sees it"
 PATIENTS: dict[str, "Patient"] = {}
 CURED: dict[str, Callable[[], "Visit"]] = {}
@@ -66,8 +66,8 @@ def patient(
     """Register a function as a patient of its name. `cause` is a slug, or a tuple of slugs.
 
     The comment  #!  marks the line that somebody has to edit; if two are equally right, mark both.
-    Behind it stands the cure: another line, or what comes behind the = or `return` of this one, or
-    - where the line has to go. Without it, a twin is cured with @cured(name).
+    Behind it, or behind  #:  at another line, stands the cure: another line, or what comes behind
+    the = or `return` of this one, or - where the line has to go. Else a twin has @cured(name).
     What the doctor is known to miss stands here with its reason; it has to go once it is found.
     """
 

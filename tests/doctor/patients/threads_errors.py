@@ -133,17 +133,9 @@ def normalised(inplace):
 @patient("a full backward hook before `ReLU(inplace=True)`", status="error",
          cause="hooked-in-place")  # fmt: skip
 def hook_before_in_place():
-    layer, norm, relu = normalised(inplace=True)
+    layer, norm, relu = normalised(inplace=True)  #: normalised(inplace=False)
     hidden = norm(layer(torch.randn(6, 4)))  #!
     hidden = relu(hidden)  #!
-    return Visit(hidden.pow(2).mean(), {"weight": layer.weight})
-
-
-@cured("hook_before_in_place")
-def hook_before_a_new_tensor():
-    layer, norm, relu = normalised(inplace=False)
-    hidden = norm(layer(torch.randn(6, 4)))
-    hidden = relu(hidden)
     return Visit(hidden.pow(2).mean(), {"weight": layer.weight})
 
 

@@ -21,21 +21,11 @@ class Reader(nn.Module):
 
 @patient("CTC: a label longer than its input", status="nan", cause="target-too-long")
 def label_too_long():
-    model = Reader(stride=2)
+    model = Reader(stride=2)  #: Reader(stride=1)
     scores = model(torch.randn(2, 6, 12))
     labels = torch.tensor([[1, 2, 3, 4, 1, 2, 3], [1, 2, 3, 4, 0, 0, 0]])
     frames, lengths = torch.tensor([len(scores)] * 2), torch.tensor([7, 4])
     loss = F.ctc_loss(scores, labels, frames, lengths)  #!
-    return Visit(loss, {"head.weight": model.head.weight})
-
-
-@cured("label_too_long")
-def label_fits():
-    model = Reader(stride=1)
-    scores = model(torch.randn(2, 6, 12))
-    labels = torch.tensor([[1, 2, 3, 4, 1, 2, 3], [1, 2, 3, 4, 0, 0, 0]])
-    frames, lengths = torch.tensor([len(scores)] * 2), torch.tensor([7, 4])
-    loss = F.ctc_loss(scores, labels, frames, lengths)
     return Visit(loss, {"head.weight": model.head.weight})
 
 
@@ -88,18 +78,9 @@ def gap_left_out():
 @patient("`weight_norm` of a layer that starts at zero", status="nan", cause="division-by-zero")
 def weight_norm_of_zero():
     head = nn.Linear(4, 1)
-    nn.init.zeros_(head.weight)
+    nn.init.zeros_(head.weight)  #: nn.init.normal_(head.weight, std=0.01)
     head = weight_norm(head)
     loss = F.mse_loss(head(torch.randn(8, 4)), torch.randn(8, 1))  #!
-    return Visit(loss, {"bias": head.bias})
-
-
-@cured("weight_norm_of_zero")
-def weight_norm_of_small_weights():
-    head = nn.Linear(4, 1)
-    nn.init.normal_(head.weight, std=0.01)
-    head = weight_norm(head)
-    loss = F.mse_loss(head(torch.randn(8, 4)), torch.randn(8, 1))
     return Visit(loss, {"bias": head.bias})
 
 

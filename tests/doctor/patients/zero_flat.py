@@ -79,15 +79,8 @@ def saturated_tanh():
 
 @patient("started where the slope is 0", status="zero", cause="stationary")
 def square_at_zero():
-    x = torch.zeros(2, requires_grad=True)
+    x = torch.zeros(2, requires_grad=True)  #: torch.full((2,), 0.1, requires_grad=True)
     loss = (x**2).sum()  #!
-    return Visit(loss, {"x": x})
-
-
-@cured("square_at_zero")
-def square_elsewhere():
-    x = torch.full((2,), 0.1, requires_grad=True)
-    loss = (x**2).sum()
     return Visit(loss, {"x": x})
 
 

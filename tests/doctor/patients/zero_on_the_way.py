@@ -26,15 +26,8 @@ def sigmoid_of_one():
 @patient("the sum of a softmax as the loss", status="zero", cause="constant-sum")
 def sum_of_softmax():
     scores = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
-    probability = torch.softmax(scores, 0)  #!
-    loss = probability.sum()
-    return Visit(loss, {"scores": scores})
-
-
-@cured("sum_of_softmax")
-def cross_entropy():
-    scores = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
-    loss = F.cross_entropy(scores[None], torch.tensor([0]))
+    probability = torch.softmax(scores, 0)  #! -
+    loss = probability.sum()  #: F.cross_entropy(scores[None], torch.tensor([0]))
     return Visit(loss, {"scores": scores})
 
 
@@ -42,15 +35,7 @@ def cross_entropy():
 def sum_of_layer_norm():
     x = torch.tensor([[1.0, 2.0, 4.0, 8.0]], requires_grad=True)
     y = F.layer_norm(x, (4,))  #!
-    loss = y.sum()
-    return Visit(loss, {"x": x})
-
-
-@cured("sum_of_layer_norm")
-def distance_to_a_target():
-    x = torch.tensor([[1.0, 2.0, 4.0, 8.0]], requires_grad=True)
-    y = F.layer_norm(x, (4,))
-    loss = (y - torch.arange(4.0)).pow(2).sum()
+    loss = y.sum()  #: (y - torch.arange(4.0)).pow(2).sum()
     return Visit(loss, {"x": x})
 
 
@@ -65,30 +50,15 @@ def zero_initialised():
 @patient("a mask of zeros", status="zero", cause="zero-factor")
 def zero_mask():
     x = torch.tensor([1.0, 2.0], requires_grad=True)
-    mask = (torch.tensor([1, 2]) > 5).float()
+    mask = (torch.tensor([1, 2]) > 5).float()  #: (torch.tensor([1, 2]) > 0).float()
     loss = (x * mask).sum()  #!
-    return Visit(loss, {"x": x})
-
-
-@cured("zero_mask")
-def mask_of_ones():
-    x = torch.tensor([1.0, 2.0], requires_grad=True)
-    mask = (torch.tensor([1, 2]) > 0).float()
-    loss = (x * mask).sum()
     return Visit(loss, {"x": x})
 
 
 @patient("dropout drops everything", status="zero", cause=("dropout", "zero-factor"))
 def dropout_of_everything():
-    x = torch.ones(4, requires_grad=True)
-    loss = F.dropout(x, p=1.0).sum()  #!
-    return Visit(loss, {"x": x})
-
-
-@cured("dropout_of_everything")
-def dropout_of_some():
-    x = torch.ones(100, requires_grad=True)
-    loss = F.dropout(x, p=0.5).sum()
+    x = torch.ones(4, requires_grad=True)  #: torch.ones(100, requires_grad=True)
+    loss = F.dropout(x, p=1.0).sum()  #! F.dropout(x, p=0.5).sum()
     return Visit(loss, {"x": x})
 
 
