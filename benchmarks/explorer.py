@@ -40,7 +40,7 @@ def swish(x, beta=1.0):
 def curve(step):
     gradient_curve(swish, (-6, 6), beta=step)
 
-explorer = explore(swish, x=(-6, 6), beta=(0.2, 4.0, 0.01)).fit()
+explorer = explore(swish, x=(-6, 6), beta=(0.2, 4.0, 0.01))
 slider = explorer.sliders["beta"]
 display(explorer)
 """

@@ -199,7 +199,7 @@ def settings(explorer):
 @pytest.mark.parametrize("name", MADE)
 def test_no_text_leaves_its_box_and_no_boxes_overlap(name):
     """A text is in a box, or touches neither a box nor another text."""
-    explorer = MADE[name]().fit()
+    explorer = MADE[name]()
     figure, (ax,) = explorer.figure, explorer.figure.axes
     start = explorer.values
     for values in settings(explorer):

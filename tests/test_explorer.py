@@ -26,7 +26,7 @@ def round_to(x, step=0.5, rounding="round"):
 
 @pytest.fixture
 def explorer():
-    return explore(round_to, step=(0.5, 2.0, 0.5), rounding=["round", "floor"]).fit()
+    return explore(round_to, step=(0.5, 2.0, 0.5), rounding=["round", "floor"])
 
 
 def frame(explorer):
@@ -66,7 +66,7 @@ def test_a_moved_slider_moves_curve_picture_and_text(explorer):
 
 
 def test_the_axes_hold_every_curve_that_the_sliders_reach():
-    steep = explore(lambda x, k=1.0: k * x, k=(-8.0, 8.0, 0.1)).fit()
+    steep = explore(lambda x, k=1.0: k * x, k=(-8.0, 8.0, 0.1))
     low, high = steep.figure.axes[0].get_ylim()
     assert low < -24 and high > 24
     low, high = steep.figure.axes[1].get_ylim()
@@ -74,7 +74,7 @@ def test_the_axes_hold_every_curve_that_the_sliders_reach():
 
 
 def test_a_curve_that_no_tried_combination_reached_is_not_cut_off():
-    tall = explore(lambda x, k=1.0: x / k, k=(-2.0, 2.0, 0.1)).fit()
+    tall = explore(lambda x, k=1.0: x / k, k=(-2.0, 2.0, 0.1))
     before = frame(tall)
     tall.set(k=0.1)
     assert frame(tall) != before
@@ -84,7 +84,7 @@ def test_a_curve_that_no_tried_combination_reached_is_not_cut_off():
 
 @pytest.mark.slow
 def test_a_pole_that_no_limits_hold_leaves_no_curves_behind():
-    pole = explore(lambda x, k=1.0: 1 / (x - k), k=(-2.0, 2.0, 0.1)).fit()
+    pole = explore(lambda x, k=1.0: 1 / (x - k), k=(-2.0, 2.0, 0.1))
     gc.collect()
     kept = sum(isinstance(thing, GradientCurve) for thing in gc.get_objects())
     for i in range(8):
@@ -112,7 +112,7 @@ STALE = {
 def test_nothing_is_left_of_the_curve_before(name):
     """Title, limits and labels belong to the values that the controls show now."""
     fn, sliders, *moves = STALE[name]
-    explorer, fresh = (explore(fn, **sliders).fit() for _ in range(2))
+    explorer, fresh = (explore(fn, **sliders) for _ in range(2))
     for values in (moves[1], moves[0]):
         explorer.set(**values)
     before = read_strokes(explorer.picture)
@@ -158,7 +158,7 @@ def test_whatever_changes_in_a_figure_is_shown(explorer):
 @pytest.mark.slow
 @pytest.mark.parametrize("ways", [(2.0,), (2.0, 1.0)])
 def test_the_legend_on_the_page_follows_grad_output(ways):
-    explorer = explore(torch.relu, grad_output=(-2.0, 4.0)).fit()
+    explorer = explore(torch.relu, grad_output=(-2.0, 4.0))
     for grad_output in ways:
         explorer.set(grad_output=grad_output)
     assert frame(explorer) == frame_drawn_again(explorer)
@@ -387,7 +387,7 @@ def test_a_slider_reads_all_the_digits_of_its_default():
 def test_the_choices_of_a_menu_may_have_labels():
     menu = control("width", [("narrow", 0.5), ("wide", 2.0)], 2.0)
     assert positions(menu) == [0.5, 2.0] and menu.label == "wide"
-    explorer = explore(lambda x, width=2.0: x * width, width=[("narrow", 0.5), ("wide", 2.0)]).fit()
+    explorer = explore(lambda x, width=2.0: x * width, width=[("narrow", 0.5), ("wide", 2.0)])
     explorer.set(width=0.5)
     assert "width=0.5: value -1.5 to 1.5" in explorer.summary
 

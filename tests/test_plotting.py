@@ -239,7 +239,8 @@ def test_the_words_in_a_figure_are_its_own():
 def test_a_moved_picture_has_the_strokes_words_and_pixels_of_a_new_one():
     def drawn(*shown):
         drawing = CurveDrawing(shifted, (-3, 3))
-        drawing.fit(drawing.measure(by=0.25))
+        drawing.show(by=0.25)
+        drawing.fit(drawing.ranges)
         picture = LivePicture(drawing.figure, drawing.moving)
         for values in shown:
             title = drawing.show(**values)

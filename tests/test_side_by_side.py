@@ -111,7 +111,7 @@ def test_builtins_and_modules_get_what_they_take():
 @pytest.mark.slow
 def test_the_columns_have_the_same_scales_and_hold_every_curve():
     functions = {"relu": torch.relu, "scaled": scaled}
-    explorer = explore(functions, x=(-1, 1), size=(1.0, 9.0, 1.0)).fit()
+    explorer = explore(functions, x=(-1, 1), size=(1.0, 9.0, 1.0))
     values, gradients = explorer.figure.axes[:2], explorer.figure.axes[2:]
     limits = [[ax.axis() for ax in row] for row in (values, gradients)]
     for first, second in limits:

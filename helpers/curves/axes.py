@@ -1,7 +1,8 @@
 """What axes have in common: looks of lines and areas, a light grid, limits."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
 
 import torch
 from matplotlib.axes import Axes
@@ -79,6 +80,23 @@ def union(several: Iterable[Mapping[str, Range]]) -> dict[str, Range]:
             lowest, highest = whole.get(name, (low, high))
             whole[name] = min(low, lowest), max(high, highest)
     return whole
+
+
+def union_of_most(several: Sequence[Mapping[str, Range]]) -> dict[str, Range]:
+    """As `union`, but without ranges far away from all others, which would flatten them.
+
+    >>> union_of_most([{"value": (0, 1)}, {"value": (0, 2)}, {"value": (0, 900)}])
+    {'value': (0, 2)}
+    """
+    reaches = {}
+    for ranges in several:
+        for name, (low, high) in ranges.items():
+            reaches.setdefault(name, []).append(max(-low, high))
+    far = {name: max(50.0, 20 * median(found)) for name, found in reaches.items()}
+    return union(
+        {name: (low, high) for name, (low, high) in ranges.items() if max(-low, high) <= far[name]}
+        for ranges in several
+    )
 
 
 def reach_beyond(kept: Mapping[str, Range], needed: Mapping[str, Range]) -> float:

@@ -1,6 +1,5 @@
 """Sliders, menus and checkboxes from short descriptions."""
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -194,31 +193,6 @@ def move_all(controls: Mapping[str, ipywidgets.Widget], values: Mapping[str, obj
         for name, value in before.items():
             controls[name].value = value
         raise
-
-
-def reachable(controls: Mapping[str, ipywidgets.Widget]) -> list[dict]:
-    """A few dozen settings, spread over all that the controls can be set to.
-
-    Those near to what the controls are set to come first, those far from it last.
-
-    >>> [values["width"] for values in reachable({"width": control("width", (0.0, 1.0, 0.5), 1.0)})]
-    [1.0, 0.5, 0.0]
-    """
-    if not controls:
-        return []
-    most = min(17, max(2, int(65 ** (1 / len(controls)))))
-    places = [
-        [(_distance(control, value), value) for value in positions(control, most)]
-        for control in controls.values()
-    ]
-    settings = sorted(itertools.product(*places), key=lambda some: max(far for far, _ in some))
-    return [dict(zip(controls, (value for _, value in some), strict=True)) for some in settings]
-
-
-def _distance(control, value):
-    if isinstance(control, (ipywidgets.Checkbox, ipywidgets.Dropdown)):
-        return float(value != control.value)
-    return abs(value - control.value) / (control.max - control.min)
 
 
 def positions(control: ipywidgets.Widget, most: int | None = None) -> list:

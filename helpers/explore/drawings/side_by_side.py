@@ -58,9 +58,6 @@ class SideBySideDrawing(Drawing):
         differences = describe_differences(curves)
         return ". ".join([*texts, differences[0].upper() + differences[1:]])
 
-    def measure(self, **values):
-        return union(map(curve_ranges, self._measure(**values)))
-
     def fit(self, ranges):
         for column in self._columns:
             column.limit(ranges)
