@@ -32,7 +32,7 @@ TURNS, PRESSES = 2, 15  # contenders take turns: a busy moment should hit them a
 SECONDS = 0.3  # of each call of a slow function
 STEPS = [round(0.1 + 0.01 * i, 2) for i in range(191)]  # all values of the slider
 BETAS = [round(0.2 + 0.01 * i, 2) for i in range(381)]
-# Its minimum lies between two of the settings that the search for the axes has measured.
+# Its minimum lies between two of the settings that the axes were made for.
 SWISH = """
 def swish(x, beta=1.0):
     return x * torch.sigmoid(beta * x)
