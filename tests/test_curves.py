@@ -382,8 +382,6 @@ def test_input_name():
         (torch.sin, {"x": 3}, TypeError, r"two numbers \(low, high\), got 3"),
         (torch.sin, {"points": 1}, ValueError, "at least 2, got 1"),
         (torch.sin, {"kinks": (9,)}, ValueError, r"lie in x = \(-3, 3\), got \[9.0\]"),
-        (lambda x, step: x, {"stop": 1}, TypeError, "but was given x and stop=1"),
-        (lambda x, step: x, {}, TypeError, "missing a required argument: 'step'"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused(fn, arguments, error, message):

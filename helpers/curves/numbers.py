@@ -227,11 +227,7 @@ def gradient_curve(
         grid = even_grid(low, high, points)
         third = slice(points // 3, 2 * points // 3)
         # the same points backwards, fewer of them, and among others, need to give the same
-        try:
-            y = numbers(grid.flip(0))[0].flip(0)
-        except TypeError:
-            _check_params(fn, params)
-            raise
+        y = numbers(grid.flip(0))[0].flip(0)
         elementwise = same_numbers(y[third], *numbers(grid[third]))
         if elementwise:
             curve = GradientCurve(*measure_curve(numbers, grid, kinks), float(grad_output))
@@ -274,20 +270,6 @@ def interval(x: tuple[float, float]) -> tuple[float, float]:
     if high - low < 1e-7 * max(abs(low), abs(high)):
         raise ValueError(f"x = ({low}, {high}) is too short to tell a slope from rounding")
     return low, high
-
-
-def _check_params(fn, params):
-    try:
-        signature = inspect.signature(fn)
-    except ValueError:  # many torch functions are builtins without a signature
-        return
-    try:
-        signature.bind(None, **params)
-    except TypeError as error:
-        names = ", ".join(f"{name}={value!r}" for name, value in params.items()) or "nothing else"
-        raise TypeError(
-            f"{fn_name(fn)} takes {signature}, but was given x and {names}: {error}"
-        ) from None
 
 
 def _checked(fn, x, y):

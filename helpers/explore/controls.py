@@ -36,12 +36,12 @@ def control(name: str, range_: object, default: object = None):
             f"{name} needs (min, max), (min, max, step) or Playable(min, max) for a slider, a list "
             f"of choices for a menu, or True or False for a checkbox; got {range_!r}"
         )
-    if is_range and not range_[0] < range_[1]:
-        raise ValueError(f"{name}={range_} is an empty range: it needs (min, max) with min < max")
-    if is_range and not all(map(math.isfinite, range_)):
-        raise ValueError(f"{name}={range_} is an infinite range: it needs finite numbers")
-    if is_range and not all(step > 0 for step in range_[2:]):
-        raise ValueError(f"the step of {name} needs to be more than 0, got {range_}")
+    if is_range and not (
+        range_[0] < range_[1]
+        and all(map(math.isfinite, range_))
+        and all(step > 0 for step in range_[2:])
+    ):
+        raise ValueError(f"{name}={range_} needs finite numbers, min < max, and a step above 0")
     if range_ == []:
         raise ValueError(f"{name}=[] leaves nothing to choose from")
     if isinstance(range_, Playable):

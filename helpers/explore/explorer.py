@@ -14,7 +14,7 @@ import torch
 
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.widget_view import WithStoredOutput
-from helpers.curves.axes import reach_beyond, union, union_of_most
+from helpers.curves.axes import reach_beyond, union
 from helpers.curves.numbers import GradientCurve
 from helpers.explore.callbacks import Alert, in_this_thread
 from helpers.explore.controls import control, in_rows, move_all, nearest, positions, stands_beside
@@ -35,6 +35,7 @@ STILL_SHOWN = "The picture still shows the last values that worked."
 # How far a setting may reach beyond the axes, as a share of their length.
 HAIR = 0.02  # drawn into their margin: it is between two settings that were measured
 MORE = 1.0  # they grow for good; beyond, for this setting alone, or it would flatten all others
+FAR = 20.0  # beyond, a setting is left out when the axes are made
 
 
 def explore(
@@ -240,8 +241,9 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
 
     def _ranges_at_places(self):
         """What the axes have to hold at some places of each control, the others as they are."""
-        now, found, start = self.values, [self._default], perf_counter() - self._seconds
-        heavy = [name for name in now if self._default and name not in self.drawing.light]
+        now, found, start = self.values, self._default, perf_counter() - self._seconds
+        quick = self._default and self._seconds < PATIENCE
+        heavy = [name for name in now if quick and name not in self.drawing.light]
         with silence():
             for name in heavy:
                 for value in positions(self.sliders[name], PLACES):
@@ -249,10 +251,11 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
                         break
                     with suppress(Exception):  # it is raised and shown when the control gets there
                         self.drawing.show(**{**now, name: value})
-                        found.append(self.drawing.ranges)
-            if len(found) > 1:
+                        if reach_beyond(found, self.drawing.ranges) <= FAR:
+                            found = union([found, self.drawing.ranges])
+            if heavy:
                 self.drawing.show(**now)
-        return union([self._default, union_of_most(found)])
+        return found
 
     def _follow(self):
         """Show what was evaluated, in axes that hold it."""
