@@ -1,6 +1,6 @@
 """What the graph of a deep network keeps for backward, with checkpoints around some blocks each."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import nn
@@ -41,25 +41,19 @@ class CheckpointsDrawing(PanelDrawing):
         self.legend({"kept until backward": self._kept, again: self._inside})
 
     def show(self, blocks_each=1):
-        groups = list(_groups(self._blocks, blocks_each))
+        starts = range(0, len(self._blocks), blocks_each)
+        groups = [self._blocks[start : start + blocks_each] for start in starts]
         kept = _kilobytes(lambda: _run_in_checkpoints(groups, self._x))
         inside = max(_kilobytes(lambda group=group: _run(group, self._x)) for group in groups)
         self._kept.set_width(kept)
         self._inside.set(x=kept, width=inside)
         most = kept + inside
-        less = most < self._plain
-        self._says.set_text(
-            f"at most {most / self._plain:.0%} at once" if less else "no less than without any"
-        )
+        less = f"at most {most / self._plain:.0%} at once"
+        self._says.set_text(less if most < self._plain else "no less than without any")
         return (
             f"plain {self._plain:.0f} kB; checkpoints around {blocks_each} blocks: {kept:.0f} kB "
             f"kept, and {inside:.0f} kB inside one: at most {most:.0f} kB"
         )
-
-
-def _groups(blocks: Sequence, size: int) -> Iterator[Sequence]:
-    for start in range(0, len(blocks), size):
-        yield blocks[start : start + size]
 
 
 def _run(blocks, x):

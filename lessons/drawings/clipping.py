@@ -1,6 +1,7 @@
 """What clipping does to a gradient: by its norm, and by the value of each element."""
 
 import math
+from functools import partial
 
 import torch
 from matplotlib.patches import Circle, Rectangle
@@ -64,5 +65,4 @@ class ClippingDrawing(PanelDrawing):
         self._square.set_bounds(-side, -side, 2 * side, 2 * side)
 
 
-def _short(number):
-    return short_number(number, 2)
+_short = partial(short_number, decimals=2)

@@ -94,11 +94,8 @@ def _step(loss, *leaves):
     """How far a step of gradient descent moves each leaf."""
     if not loss.requires_grad:
         return [torch.zeros_like(leaf) for leaf in leaves]
-    gradients = torch.autograd.grad(loss, leaves, allow_unused=True, retain_graph=True)
-    return [
-        torch.zeros_like(leaf) if gradient is None else -STEP * gradient
-        for leaf, gradient in zip(leaves, gradients, strict=True)
-    ]
+    gradients = torch.autograd.grad(loss, leaves, materialize_grads=True, retain_graph=True)
+    return [-STEP * gradient for gradient in gradients]
 
 
 def _draw(line, start, move):

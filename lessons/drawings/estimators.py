@@ -55,7 +55,7 @@ class EstimatorsDrawing(PanelDrawing):
         self.legend({"exact": exact, "estimate": self._dots, **parts})
 
     def show(self, temperature=1.0, samples=10):
-        found = [_measured(name, temperature) for name in ESTIMATORS]
+        found = [_samples_of(name, 1.0 if name in UNBIASED else temperature) for name in ESTIMATORS]
         rows = torch.arange(len(found), dtype=torch.float64)
         apart = torch.linspace(-0.3, 0.3, REPEATS, dtype=torch.float64)
         dots = torch.stack([number[:, :samples].mean(1) for number, _, _ in found])
@@ -73,10 +73,6 @@ class EstimatorsDrawing(PanelDrawing):
             line.set_data(numbers[seen].numpy(), (rows + lower)[seen].numpy())
         errors = ", ".join(f"{e:.2g} {name}" for e, name in zip(error, ESTIMATORS, strict=True))
         return f"error {errors}; the least: {list(ESTIMATORS)[error.argmin()]}"
-
-
-def _measured(name, temperature):
-    return _samples_of(name, 1.0 if name in UNBIASED else temperature)
 
 
 @lru_cache(maxsize=128)
