@@ -4,9 +4,9 @@ import torch
 import torch.nn.functional as F
 
 from autograd_surprises.numerics import short_number
-from autograd_surprises.show.colours import LINE_GREY
+from autograd_surprises.show.colours import GRADIENT_COLOUR, LINE_GREY
 from helpers.functions import argmax_ste
-from lessons.drawings.panel import FILLED, HATCHED, PanelDrawing, set_each
+from lessons.drawings.panel import HATCHED, PanelDrawing, set_each
 
 SCORES, WORTH = (0.2, 1.5, -0.4, 1.0), (3.0, 5.0, 4.0, 2.0)
 # The weights of the options, from their scores and a sharpness.
@@ -36,7 +36,7 @@ class ChoiceDrawing(PanelDrawing):
         options = range(len(WORTH))
         weights.set_yticks(options, [f"{k}: worth {worth:g}" for k, worth in enumerate(WORTH)])
         self._weights = self.bars(weights, options, flat=True, **HATCHED)
-        self._gradients = self.bars(gradients, options, flat=True, **FILLED)
+        self._gradients = self.bars(gradients, options, flat=True, fc=GRADIENT_COLOUR, lw=0)
         weights.set(xlim=(0, 1.25), ylim=(3.6, -0.9), navigate=False)
         gradients.set_xscale("symlog", linthresh=SMALL)
         gradients.set(xlim=(-20, 20), navigate=False)

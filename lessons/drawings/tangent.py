@@ -33,7 +33,7 @@ class TangentDrawing(PanelDrawing):
         ax.plot(points, right(points), color=VALUE_COLOUR, gid="y")
         right = self.arrow(ax, GRADIENT_COLOUR)
         self._arrows = [right, self.arrow(ax, SLOPE_COLOUR, dashed=True)]
-        self._dot = self.line(ax, VALUE_COLOUR, "o", ms=9)
+        self._dot = self.line(ax, VALUE_COLOUR, "o", ms=9, mec=VALUE_COLOUR)
         self._says = self.words(ax, 0, 6.4)
         arrows = zip(functions, self._arrows, strict=True)
         self.legend({name: arrow.line for name, arrow in arrows})
