@@ -23,10 +23,6 @@ from autograd_surprises.numerics import (
 from helpers.curves.regions import describe_regions, name_places, span
 
 
-class TooFastError(ValueError):
-    """A function changes faster than the sampled points can show."""
-
-
 @dataclass(frozen=True)
 class GradientCurve:
     """What `gradient_curve` measured. All tensors are float64 of shape (n,), in the order of x.
@@ -299,7 +295,7 @@ def _check_resolved(fn, curve):
     few = 0.2 * len(excess)
     # the noise is seldom needed, and takes as long as the rest
     if (excess > 0).sum() > few and (excess > noise(curve.y)).sum() > few:
-        raise TooFastError(
+        raise ValueError(
             f"{fn_name(fn)} changes faster than {len(curve.x)} points can show: "
             "choose a shorter interval x, or more points"
         )
