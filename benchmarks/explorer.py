@@ -31,7 +31,7 @@ from contenders import BLIT, COMMON, CONTENDERS, INTERACT, OURS
 TURNS, PRESSES = 2, 15  # contenders take turns: a busy moment should hit them all
 STEPS = [round(0.1 + 0.01 * i, 2) for i in range(191)]  # all values of the slider
 BETAS = [round(0.2 + 0.01 * i, 2) for i in range(381)]
-# Its minimum lies between two of the settings that the search for the axes has measured.
+# Its minimum lies between two of the settings that the axes were made for.
 SWISH = """
 def swish(x, beta=1.0):
     return x * torch.sigmoid(beta * x)
@@ -39,7 +39,7 @@ def swish(x, beta=1.0):
 def curve(step):
     gradient_curve(swish, (-6, 6), beta=step)
 
-explorer = explore(swish, x=(-6, 6), beta=(0.2, 4.0, 0.01)).fit()
+explorer = explore(swish, x=(-6, 6), beta=(0.2, 4.0, 0.01))
 slider = explorer.sliders["beta"]
 display(explorer)
 """

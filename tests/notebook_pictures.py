@@ -173,7 +173,7 @@ def record(path, folder, expected):
         for cell, explorer in shown_by(notebook, explores, to_its_end=True):
             known = expected.pop(cell.id, {"settings": []})["settings"]
             try:
-                faults += [f"cell {cell.id} {fault}" for fault in faults_of(explorer.fit(), known)]
+                faults += [f"cell {cell.id} {fault}" for fault in faults_of(explorer, known)]
                 faults += too_tall(cell, explorer)
                 content = json.dumps(written(explorer, random.Random(0)))
             except Exception as error:

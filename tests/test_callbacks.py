@@ -32,7 +32,7 @@ def test_moves_are_made_where_cells_run_and_only_the_last_that_waits():
         return k * x
 
     def make():
-        explorer = explore(line, k=(0.0, 2.0, 0.5)).fit()
+        explorer = explore(line, k=(0.0, 2.0, 0.5))
         show = explorer.drawing.show
         explorer.drawing.show = lambda k: shown.append(k) or show(k=k)
         return explorer

@@ -21,7 +21,7 @@ from lessons.digits import (
 )
 from lessons.digits.autoencoder import VQVAE, codes_in_use, squared_error, train_vqvae
 from lessons.digits.epochs import epochs
-from lessons.digits.figure import show_codebook, show_digits, show_images, show_patches
+from lessons.digits.figure import show_codebook, show_digits, show_patches
 from lessons.digits.networks import initial_scale
 
 
@@ -112,12 +112,6 @@ def test_the_pictures_are_those_of_the_rows():
         assert (ax.images[0].get_array() == IMAGES[row].reshape(8, 8).numpy()).all()
 
 
-@pytest.mark.parametrize("rows, titles", [([], []), ([1, 2], ["one"])])
-def test_a_title_for_each_picture(rows, titles):
-    with pytest.raises(ValueError, match="some rows and a title for each, got"):
-        show_digits(rows, titles)
-
-
 def test_three_seeds_are_three_trainings(short_trainings):
     run = WAYS["floating point"]
     assert three_seeds(run) == [accuracy(train(replace(run, seed=seed))) for seed in (0, 1, 2)]
@@ -192,9 +186,3 @@ def test_a_code_that_no_vector_chooses_is_a_cross():
     assert squares.get_xydata().tolist() == [[1, 1]] and squares.get_marker() == "s"
     assert crosses.get_xydata().tolist() == [[8, 9], [7, 7]] and crosses.get_marker() == "X"
     assert figure.summary == "here: 1 of 3 codes used"
-
-
-def test_each_image_is_drawn():
-    figure = show_images(IMAGES[:9])
-    drawn = [ax.images[0].get_array() for ax in figure.axes if ax.images]
-    assert len(drawn) == 9 and (drawn[8] == IMAGES[8].reshape(8, 8).numpy()).all()

@@ -88,10 +88,6 @@ def test_it_starts_before_backward_and_stores_the_end_of_it():
     assert explorer.stored_output()[0] == {k: bundle[k] for k in ("text/plain", "image/png")}
 
 
-def test_with_sliders_it_starts_at_the_end():
-    assert weighed().values["step"] == 6
-
-
 def test_each_step_adds_what_backward_does_there():
     explorer, seen = chain(), []
     for step in range(4):
@@ -199,7 +195,7 @@ def settings(explorer):
 @pytest.mark.parametrize("name", MADE)
 def test_no_text_leaves_its_box_and_no_boxes_overlap(name):
     """A text is in a box, or touches neither a box nor another text."""
-    explorer = MADE[name]().fit()
+    explorer = MADE[name]()
     figure, (ax,) = explorer.figure, explorer.figure.axes
     start = explorer.values
     for values in settings(explorer):
@@ -234,14 +230,6 @@ def test_the_weights_v_enter_at_the_top():
             assert grads[0].endswith(f"= {each.grad.item():g}")
 
 
-def test_a_slider_changes_the_numbers():
-    explorer = scaled()
-    for factor in (1.0, -2.5):
-        explorer.set(factor=factor)
-        assert f"↑ {1.3 * factor:g}" in texts(explorer)
-        assert f".grad = {2 * 1.3 * factor**2:.4g}" in texts(explorer)
-
-
 def test_a_later_cell_may_give_a_name_to_another_tensor():
     cell = {"x": torch.tensor(2.0, requires_grad=True)}
     exec("def loss(factor=1.0, *, power=2): return (factor * x) ** power", cell)
@@ -262,13 +250,6 @@ def test_another_graph_is_an_error_below_the_picture():
         explorer.set(times=2)
     assert "the graph is another one" in explorer.message.value
     assert explorer.shown["times"] == 1
-
-
-def test_play_leaves_time_to_read():
-    explorer = chain()
-    player = explorer.children[-2].children[0]
-    assert (player.clock.interval, player.clock.min, player.clock.max) == (1500, 0, 3)
-    assert player.slider is explorer.sliders["step"]
 
 
 def test_it_works_without_a_kernel():

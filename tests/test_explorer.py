@@ -14,10 +14,9 @@ from stored_titles import width_of_title
 
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture
-from helpers.curves.numbers import GradientCurve
 from helpers.explore.controls import control, positions
 from helpers.explore.explorer import explore
-from helpers.functions import clamp, round_ste
+from helpers.functions import round_ste
 
 
 def round_to(x, step=0.5, rounding="round"):
@@ -26,7 +25,7 @@ def round_to(x, step=0.5, rounding="round"):
 
 @pytest.fixture
 def explorer():
-    return explore(round_to, step=(0.5, 2.0, 0.5), rounding=["round", "floor"]).fit()
+    return explore(round_to, step=(0.5, 2.0, 0.5), rounding=["round", "floor"])
 
 
 def frame(explorer):
@@ -65,34 +64,6 @@ def test_a_moved_slider_moves_curve_picture_and_text(explorer):
     assert read_strokes(explorer.picture) != before
 
 
-def test_the_axes_hold_every_curve_that_the_sliders_reach():
-    steep = explore(lambda x, k=1.0: k * x, k=(-8.0, 8.0, 0.1)).fit()
-    low, high = steep.figure.axes[0].get_ylim()
-    assert low < -24 and high > 24
-    low, high = steep.figure.axes[1].get_ylim()
-    assert low < -8 and high > 8
-
-
-def test_a_curve_that_no_tried_combination_reached_is_not_cut_off():
-    tall = explore(lambda x, k=1.0: x / k, k=(-2.0, 2.0, 0.1)).fit()
-    before = frame(tall)
-    tall.set(k=0.1)
-    assert frame(tall) != before
-    low, high = tall.figure.axes[0].get_ylim()
-    assert low < -30 and high > 30
-
-
-@pytest.mark.slow
-def test_a_pole_that_no_limits_hold_leaves_no_curves_behind():
-    pole = explore(lambda x, k=1.0: 1 / (x - k), k=(-2.0, 2.0, 0.1)).fit()
-    gc.collect()
-    kept = sum(isinstance(thing, GradientCurve) for thing in gc.get_objects())
-    for i in range(8):
-        pole.set(k=-1.9 + 0.1 * i)
-    gc.collect()
-    assert sum(isinstance(thing, GradientCurve) for thing in gc.get_objects()) <= kept
-
-
 def half_or_whole(x, half=False, lie=False):
     return round_ste(x) if lie else x / (1 + half)
 
@@ -112,7 +83,7 @@ STALE = {
 def test_nothing_is_left_of_the_curve_before(name):
     """Title, limits and labels belong to the values that the controls show now."""
     fn, sliders, *moves = STALE[name]
-    explorer, fresh = (explore(fn, **sliders).fit() for _ in range(2))
+    explorer, fresh = (explore(fn, **sliders) for _ in range(2))
     for values in (moves[1], moves[0]):
         explorer.set(**values)
     before = read_strokes(explorer.picture)
@@ -158,7 +129,7 @@ def test_whatever_changes_in_a_figure_is_shown(explorer):
 @pytest.mark.slow
 @pytest.mark.parametrize("ways", [(2.0,), (2.0, 1.0)])
 def test_the_legend_on_the_page_follows_grad_output(ways):
-    explorer = explore(torch.relu, grad_output=(-2.0, 4.0)).fit()
+    explorer = explore(torch.relu, grad_output=(-2.0, 4.0))
     for grad_output in ways:
         explorer.set(grad_output=grad_output)
     assert frame(explorer) == frame_drawn_again(explorer)
@@ -199,15 +170,6 @@ def test_what_moves_is_not_recorded_again_if_it_stays(explorer, monkeypatch):
     monkeypatch.setattr(Text, "draw", lambda text, renderer: drawn.append(text.get_text()))
     explorer.set(step=1.0)
     assert drawn == []  # not even the title above the gradient
-
-
-def test_min_and_max_may_pass_each_other():
-    def between(x, low=-1.0, high=0.0):
-        return clamp(x, low, high, bound_gradient=0)
-
-    window = explore(between, low=(-2.0, 2.0, 0.5), high=(-2.0, 2.0, 0.5))
-    window.set(low=1.0, high=2.0)
-    assert window.curve.y.min() == 1.0
 
 
 def test_an_error_is_shown_in_red_and_raised_and_goes_away():
@@ -275,11 +237,10 @@ def test_a_refused_value_leaves_everything_as_it_was(explorer):
             TypeError,
             "'stop' is not a parameter of round_to: choose from step",
         ),
-        ({"step": (2, 1)}, ValueError, r"step=\(2, 1\) is an empty range"),
-        ({"step": (1, 1)}, ValueError, "is an empty range"),
-        ({"step": (0.5, 2.0, 0.0)}, ValueError, "step of step needs to be more than 0, got"),
+        ({"step": (1, 1)}, ValueError, r"step=\(1, 1\) needs finite numbers, min < max"),
+        ({"step": (0.5, 2.0, 0.0)}, ValueError, "a step above 0"),
         ({"step": (1.0, 2.0)}, ValueError, "step needs to be from 1.0 to 2.0, got 0.5"),
-        ({"step": (0.5, torch.inf)}, ValueError, r"step=\(0.5, inf\) is an infinite range"),
+        ({"step": (0.5, torch.inf)}, ValueError, "needs finite numbers"),
         ({"step": (0.5, 1.0, None)}, TypeError, r"for a checkbox; got \(0.5, 1.0, None\)"),
         ({"rounding": []}, ValueError, "leaves nothing to choose from"),
         (
@@ -294,13 +255,6 @@ def test_a_refused_value_leaves_everything_as_it_was(explorer):
 def test_controls_that_cannot_be(controls, error, message):
     with pytest.raises(error, match=message):
         explore(round_to, **controls)
-
-
-def test_grad_output_can_be_slid():
-    explorer = explore(torch.sin, grad_output=(-2.0, 2.0, 0.5))
-    assert explorer.values == {"grad_output": 1.0}
-    explorer.set(grad_output=-2.0)
-    assert explorer.curve.grad.min() == pytest.approx(-2, abs=1e-3)
 
 
 def test_kinds_of_controls():
@@ -379,28 +333,6 @@ def test_a_slider_reads_all_the_digits_of_its_steps(range_, shown):
     assert control("width", range_).readout_format == shown
 
 
-def test_a_slider_reads_all_the_digits_of_its_default():
-    assert control("width", (0.0, 1.0, 0.1), 0.304).readout_format == ".3f"
-    assert control("width", (0.0, 1.0, 0.1), 0.1 + 0.2).readout_format == ".2f"
-
-
-def test_the_choices_of_a_menu_may_have_labels():
-    menu = control("width", [("narrow", 0.5), ("wide", 2.0)], 2.0)
-    assert positions(menu) == [0.5, 2.0] and menu.label == "wide"
-    explorer = explore(lambda x, width=2.0: x * width, width=[("narrow", 0.5), ("wide", 2.0)]).fit()
-    explorer.set(width=0.5)
-    assert "width=0.5: value -1.5 to 1.5" in explorer.summary
-
-
 def test_a_step_that_does_not_reach_the_end_keeps_the_end():
     assert positions(control("width", (0.0, 1.0, 0.4))) == pytest.approx([0, 0.4, 0.8, 1])
     assert positions(control("width", (0.0, 1.0, 5.0))) == [0, 1]
-
-
-def test_its_figure_can_be_shown_elsewhere(explorer):
-    explorer.figure._repr_mimebundle_()
-    before = frame(explorer)
-    explorer.figure.axes[0].set_ylim(-9, 9)
-    explorer.set(step=1.0)
-    assert frame(explorer) != before
-    assert explorer.picture.axes[0]["y"]["range"] == [-9, 9]

@@ -7,7 +7,6 @@ import zlib
 import numpy as np
 import pytest
 import torch
-from read_strokes import read_strokes
 
 from autograd_surprises.show.live_picture import LivePicture
 from helpers.curves import plot_gradient_curve
@@ -91,10 +90,9 @@ def test_a_menu_keeps_its_labels():
 
 
 def test_the_explorer_stays_as_it_is(explorer):
-    explorer.fit()
-    before = explorer.values, explorer.summary, read_strokes(explorer.picture)
+    before = explorer.values, explorer.summary
     freeze(explorer)
-    assert (explorer.values, explorer.summary, read_strokes(explorer.picture)) == before
+    assert (explorer.values, explorer.summary) == before
 
 
 @pytest.mark.slow
@@ -125,14 +123,11 @@ def test_controls_may_stand_where_the_function_raises(explorer):
     explorer.set(size=0.7)
     with pytest.raises(ValueError, match="too large"):
         explorer.set(size=2.0)
-    explorer.fit()
-    shown = explorer.summary, read_strokes(explorer.picture)
+    shown = explorer.summary
     frozen = freeze(explorer)
     # the page starts with a picture
     assert frozen["controls"][0]["values"][frozen["controls"][0]["start"]] == "0.70"
-    assert (explorer.summary, read_strokes(explorer.picture)) == shown, (
-        "the last values that worked"
-    )
+    assert explorer.summary == shown, "the last values that worked"
 
 
 @pytest.mark.slow
@@ -142,12 +137,12 @@ def test_a_curve_with_a_point_is_measured_once_for_all_its_points(monkeypatch):
         curve, "gradient_curve", lambda *args, **kw: measured.append(kw) or original(*args, **kw)
     )
     monkeypatch.setattr(freezing, "SETTINGS", 60)
-    explorer = explore(lambda x, k=1.0: k * x, point=0.5, k=[1.0, 2.0, 3.0]).fit()
+    explorer = explore(lambda x, k=1.0: k * x, point=0.5, k=[1.0, 2.0, 3.0])
     measured.clear()
     frozen = freeze(explorer)
     assert [len(control["values"]) for control in frozen["controls"]] == [5, 5, 3]
-    # and then again the one that was shown
-    assert [kw["k"] for kw in measured] == [1.0, 2.0, 3.0, 1.0]
+    # 1.0 is known; and then again the one that was shown
+    assert [kw["k"] for kw in measured] == [2.0, 3.0, 1.0]
     texts = json.loads(unpacked(frozen["texts"]))
     assert ["k=3" in text for _, text in texts[:6]] == [False, False, True] * 2
     assert all("at x = -3:" in text for _, text in texts[:15])

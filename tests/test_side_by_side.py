@@ -97,21 +97,10 @@ def test_a_control_starts_at_the_first_default():
     assert explorer.values == {"low": 0.0, "size": 2.0}
 
 
-def test_builtins_and_modules_get_what_they_take():
-    """They have no signature to look at."""
-    drawing = SideBySideDrawing(
-        {"clamp": torch.clamp, "module": torch.nn.ReLU(), "threshold": F.threshold}, (-2, 2)
-    )
-    drawing.show(min=-1.0, threshold=1.0, value=-2.0)
-    assert {name: curve.y[0] for name, curve in drawing.curves.items()} == {
-        "clamp": -1.0, "module": 0.0, "threshold": -2.0
-    }  # fmt: skip
-
-
 @pytest.mark.slow
 def test_the_columns_have_the_same_scales_and_hold_every_curve():
     functions = {"relu": torch.relu, "scaled": scaled}
-    explorer = explore(functions, x=(-1, 1), size=(1.0, 9.0, 1.0)).fit()
+    explorer = explore(functions, x=(-1, 1), size=(1.0, 9.0, 1.0))
     values, gradients = explorer.figure.axes[:2], explorer.figure.axes[2:]
     limits = [[ax.axis() for ax in row] for row in (values, gradients)]
     for first, second in limits:

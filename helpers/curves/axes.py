@@ -1,6 +1,5 @@
 """What axes have in common: looks of lines and areas, a light grid, limits."""
 
-import math
 from collections.abc import Iterable, Mapping
 
 import torch
@@ -84,6 +83,8 @@ def union(several: Iterable[Mapping[str, Range]]) -> dict[str, Range]:
 def reach_beyond(kept: Mapping[str, Range], needed: Mapping[str, Range]) -> float:
     """How far the needed ranges lie outside those kept: the largest share of a kept range's length.
 
+    Outside of a range that has no length yet, or is not kept yet, that is 1.
+
     >>> reach_beyond({"value": (0.0, 2.0)}, {"value": (-0.5, 2.0)})
     0.25
     """
@@ -92,11 +93,9 @@ def reach_beyond(kept: Mapping[str, Range], needed: Mapping[str, Range]) -> floa
 
 def _outside(kept, needed):
     if kept is None:
-        return math.inf
+        return 1.0
     beyond, length = max(kept[0] - needed[0], needed[1] - kept[1], 0.0), kept[1] - kept[0]
-    if not beyond:
-        return 0.0
-    return beyond / length if length else math.inf
+    return beyond / length if length else float(beyond > 0)
 
 
 def limits_with_margin(range_: Range | None) -> Range:

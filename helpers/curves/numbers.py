@@ -23,10 +23,6 @@ from autograd_surprises.numerics import (
 from helpers.curves.regions import describe_regions, name_places, span
 
 
-class TooFastError(ValueError):
-    """A function changes faster than the sampled points can show."""
-
-
 @dataclass(frozen=True)
 class GradientCurve:
     """What `gradient_curve` measured. All tensors are float64 of shape (n,), in the order of x.
@@ -227,11 +223,7 @@ def gradient_curve(
         grid = even_grid(low, high, points)
         third = slice(points // 3, 2 * points // 3)
         # the same points backwards, fewer of them, and among others, need to give the same
-        try:
-            y = numbers(grid.flip(0))[0].flip(0)
-        except TypeError:
-            _check_params(fn, params)
-            raise
+        y = numbers(grid.flip(0))[0].flip(0)
         elementwise = same_numbers(y[third], *numbers(grid[third]))
         if elementwise:
             curve = GradientCurve(*measure_curve(numbers, grid, kinks), float(grad_output))
@@ -276,20 +268,6 @@ def interval(x: tuple[float, float]) -> tuple[float, float]:
     return low, high
 
 
-def _check_params(fn, params):
-    try:
-        signature = inspect.signature(fn)
-    except ValueError:  # many torch functions are builtins without a signature
-        return
-    try:
-        signature.bind(None, **params)
-    except TypeError as error:
-        names = ", ".join(f"{name}={value!r}" for name, value in params.items()) or "nothing else"
-        raise TypeError(
-            f"{fn_name(fn)} takes {signature}, but was given x and {names}: {error}"
-        ) from None
-
-
 def _checked(fn, x, y):
     name = fn_name(fn)
     if not isinstance(y, torch.Tensor):
@@ -317,7 +295,7 @@ def _check_resolved(fn, curve):
     few = 0.2 * len(excess)
     # the noise is seldom needed, and takes as long as the rest
     if (excess > 0).sum() > few and (excess > noise(curve.y)).sum() > few:
-        raise TooFastError(
+        raise ValueError(
             f"{fn_name(fn)} changes faster than {len(curve.x)} points can show: "
             "choose a shorter interval x, or more points"
         )

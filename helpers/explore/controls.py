@@ -1,6 +1,5 @@
 """Sliders, menus and checkboxes from short descriptions."""
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -37,12 +36,12 @@ def control(name: str, range_: object, default: object = None):
             f"{name} needs (min, max), (min, max, step) or Playable(min, max) for a slider, a list "
             f"of choices for a menu, or True or False for a checkbox; got {range_!r}"
         )
-    if is_range and not range_[0] < range_[1]:
-        raise ValueError(f"{name}={range_} is an empty range: it needs (min, max) with min < max")
-    if is_range and not all(map(math.isfinite, range_)):
-        raise ValueError(f"{name}={range_} is an infinite range: it needs finite numbers")
-    if is_range and not all(step > 0 for step in range_[2:]):
-        raise ValueError(f"the step of {name} needs to be more than 0, got {range_}")
+    if is_range and not (
+        range_[0] < range_[1]
+        and all(map(math.isfinite, range_))
+        and all(step > 0 for step in range_[2:])
+    ):
+        raise ValueError(f"{name}={range_} needs finite numbers, min < max, and a step above 0")
     if range_ == []:
         raise ValueError(f"{name}=[] leaves nothing to choose from")
     if isinstance(range_, Playable):
@@ -194,31 +193,6 @@ def move_all(controls: Mapping[str, ipywidgets.Widget], values: Mapping[str, obj
         for name, value in before.items():
             controls[name].value = value
         raise
-
-
-def reachable(controls: Mapping[str, ipywidgets.Widget]) -> list[dict]:
-    """A few dozen settings, spread over all that the controls can be set to.
-
-    Those near to what the controls are set to come first, those far from it last.
-
-    >>> [values["width"] for values in reachable({"width": control("width", (0.0, 1.0, 0.5), 1.0)})]
-    [1.0, 0.5, 0.0]
-    """
-    if not controls:
-        return []
-    most = min(17, max(2, int(65 ** (1 / len(controls)))))
-    places = [
-        [(_distance(control, value), value) for value in positions(control, most)]
-        for control in controls.values()
-    ]
-    settings = sorted(itertools.product(*places), key=lambda some: max(far for far, _ in some))
-    return [dict(zip(controls, (value for _, value in some), strict=True)) for some in settings]
-
-
-def _distance(control, value):
-    if isinstance(control, (ipywidgets.Checkbox, ipywidgets.Dropdown)):
-        return float(value != control.value)
-    return abs(value - control.value) / (control.max - control.min)
 
 
 def positions(control: ipywidgets.Widget, most: int | None = None) -> list:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from numbers import Real
@@ -19,26 +17,25 @@ from autograd_surprises.show.widget_view import WithStoredOutput
 from helpers.curves.axes import reach_beyond, union
 from helpers.curves.numbers import GradientCurve
 from helpers.explore.callbacks import Alert, in_this_thread
-from helpers.explore.controls import control, in_rows, move_all, nearest, reachable, stands_beside
+from helpers.explore.controls import control, in_rows, move_all, nearest, positions, stands_beside
 from helpers.explore.drawings.curve import CurveDrawing
 from helpers.explore.drawings.draggable_point import PointDrawing
 from helpers.explore.drawings.drawing import Drawing
 from helpers.explore.drawings.side_by_side import SideBySideDrawing
 from helpers.explore.player import row_of
-from helpers.explore.printing import each_line_once
-from helpers.explore.range_search import RangeSearch
+from helpers.explore.printing import each_line_once, silence
 from helpers.explore.tries import read_tries, row_of_tries
 
 INTERVAL = (-3.0, 3.0)
 OURS = "autograd_surprises.", "helpers.", "lessons."
 SLOW = 0.3  # seconds after which a reader wonders what is going on
-WARM_UP = 1.0  # what the first evaluation of a quick function may take
-SEARCH = 3.0  # seconds of kernel time for the range of the axes
+PATIENCE = 1.0  # seconds for the range of the axes
+PLACES = 5  # of each slider, for the range of the axes
 STILL_SHOWN = "The picture still shows the last values that worked."
-STILL = 1.0  # seconds without a move until the axes may change
 # How far a setting may reach beyond the axes, as a share of their length.
-HAIR = 0.02  # drawn into their margin: it was between two settings that the search has measured
+HAIR = 0.02  # drawn into their margin: it is between two settings that were measured
 MORE = 1.0  # they grow for good; beyond, for this setting alone, or it would flatten all others
+FAR = 20.0  # beyond, a setting is left out when the axes are made
 
 
 def explore(
@@ -57,10 +54,10 @@ def explore(
     or moved by steps of gradient descent. A dict {name: function} in place of fn shows two to four
     functions side by side; a `Drawing` shows something else. `tries={"width": [0.5, 2.0]}` adds a
     button for each setting that is worth seeing; `{("low", "high"): {"narrow": (-1.0, 1.0)}}` adds
-    one with a caption, and it sets two controls. The axes first suit the defaults; once the cell
-    has ended, the kernel finds limits that suit all settings. Raises TypeError for a name that is
-    not a parameter of fn, ValueError for a range without values and for a value outside one, and
-    what fn raises for its defaults.
+    one with a caption, and it sets two controls. The axes suit the defaults and five places of each
+    control, and grow for what needs more. Raises TypeError for a name that is not a parameter of
+    fn, ValueError for a range without values and for a value outside one, and what fn raises for
+    its defaults.
 
     >>> e = explore(torch.nn.functional.elu, alpha=(0.0, 2.0, 0.5))
     >>> e.set(alpha=0.5); e.summary
@@ -129,6 +126,7 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
     drawing  what is shown; that of a function has the GradientCurve now shown as its `curve`
     figure   the figure that is shown
     summary  one line of text that says what the picture shows
+    kept     the ranges that the axes hold at all settings but those far away
     """
 
     def __init__(
@@ -141,8 +139,9 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
             raise ValueError("this drawing has its sliders already: make another one")
         _warm_up()
         self._evaluate(self.values)  # raises at once if the defaults cannot be shown
-        self._default = self._kept = self._fitted = drawing.ranges
-        drawing.fit(self._default)
+        self._default = drawing.ranges
+        self.kept = self._fitted = self._ranges_at_places()
+        drawing.fit(self.kept)
         self._title = self.figure.suptitle(self._caption, parse_math=False)  # a value may have a $
         self.picture, self.message = LivePicture(self.figure, drawing.moving), Alert()
         self._title.set_text(drawing.name)  # the controls show the values, and text is slow
@@ -164,21 +163,13 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
         on_try = in_this_thread(self._on_try)
         tries = [row_of_tries(label, row, on_try) for label, row in self.tries.items()]
         rows = in_rows(controls, self.picture.size[0])
-        # a page counts its views of a widget whose count is a number
-        super().__init__(
-            [*tries, self.picture, self.picture.stored, rows, self.message], _view_count=0
-        )
+        super().__init__([*tries, self.picture, self.picture.stored, rows, self.message])
         if stands_beside(self.picture.size):
             self.layout.flex_flow, self.layout.align_items = "row wrap", "center"
             for row in (*tries, self.message):
                 row.layout.flex = "1 0 100%"
             self.picture.layout.flex = f"0 1 {self.picture.size[0]}px"
             rows.layout.flex, rows.layout.max_width = "1 1 230px", "360px"
-        self.observe(self._on_views, "_view_count")
-        heavy = {name: made for name, made in self.sliders.items() if name not in drawing.light}
-        self._search, self._is_gone = RangeSearch(drawing, reachable(heavy)), False
-        self._moved_at, self._settled = -math.inf, False
-        self._soon(0, self._search_on if self._seconds < WARM_UP else self._keep_found)
 
     @property
     def values(self) -> dict[str, object]:
@@ -207,16 +198,6 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
                 slider.observe(self._moved, "value")
         self._on_move()
 
-    def fit(self) -> Explorer:
-        """Give the axes limits that suit all settings, at once: every one of them is measured.
-
-        A kernel does so by itself, between cells and moves. Returns the explorer.
-        """
-        while self._search.left:
-            self._search.step()
-        self._keep_found()
-        return self
-
     def show_at(self, **values: object) -> None:
         """Show these values without moving the controls. Raises what the drawing raises."""
         self._evaluate(values)
@@ -225,16 +206,12 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
     def _on_move(self, change=None):
         if change and change["new"] != change["owner"].value:
             return  # a later move is waiting
-        try:
-            with self.message.on_error(STILL_SHOWN):
-                slow = self._seconds > SLOW  # for quick ones, a message would cost more
-                if slow:
-                    caption = self.drawing.caption(self.values).replace("\n", " ")
-                    self.message.say(f"working on {caption} …")
-                self.show_at(**self.values)
-                self.message.value = ""
-        finally:
-            self._moved_at = perf_counter()
+        with self.message.on_error(STILL_SHOWN):
+            if self._seconds > SLOW:  # for quick ones, a message would cost more
+                caption = self.drawing.caption(self.values).replace("\n", " ")
+                self.message.say(f"working on {caption} …")
+            self.show_at(**self.values)
+            self.message.value = ""
 
     def _on_drag(self, change):
         """Move controls to the values nearest to where a handle was dragged."""
@@ -243,10 +220,6 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
         with self.message.on_error():
             places = change["new"].items()
             self.set(**{name: nearest(self.sliders[name], at) for name, at in places})
-
-    def _on_views(self, change):
-        """Nobody looks any more, for instance because the cell has run again."""
-        self._is_gone = not change["new"]
 
     def _on_step(self, button):
         with self.message.on_error():
@@ -266,18 +239,31 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
         self.shown, self._caption = dict(values), self.drawing.caption(values)
         self.figure.summary = f"{self._caption}: {text}".replace("\n", " ")
 
+    def _ranges_at_places(self):
+        """What the axes have to hold at some places of each control, the others as they are."""
+        now, found, start = self.values, self._default, perf_counter() - self._seconds
+        quick = self._default and self._seconds < PATIENCE
+        heavy = [name for name in now if quick and name not in self.drawing.light]
+        with silence():
+            for name in heavy:
+                for value in positions(self.sliders[name], PLACES):
+                    if perf_counter() - start > PATIENCE:
+                        break
+                    with suppress(Exception):  # it is raised and shown when the control gets there
+                        self.drawing.show(**{**now, name: value})
+                        if reach_beyond(found, self.drawing.ranges) <= FAR:
+                            found = union([found, self.drawing.ranges])
+            if heavy:
+                self.drawing.show(**now)
+        return found
+
     def _follow(self):
         """Show what was evaluated, in axes that hold it."""
-        needed, searching = self.drawing.ranges, self._search.left or not self._settled
-        reach = reach_beyond(self._kept, needed)
-        if reach <= HAIR:
-            self._fit(self._kept)
-        else:
-            # until the range of all settings is known, axes grow at once to all that was found
-            grown = union([self._kept, needed, self._search.ranges if searching else {}])
-            self._fit(grown)
-            if searching or reach <= MORE:
-                self._kept = grown
+        reach = reach_beyond(self.kept, self.drawing.ranges)
+        grown = union([self.kept, self.drawing.ranges]) if reach > HAIR else self.kept
+        self._fit(grown)
+        if reach <= MORE:
+            self.kept = grown
         self.picture.refresh()
 
     def _fit(self, ranges):
@@ -288,37 +274,6 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
         self.picture.lay_out()  # for labels of another length
         self._title.set_text(self.drawing.name)
         self._fitted = ranges
-
-    def _search_on(self):
-        """Measure one more setting, then let the kernel do something else for a while."""
-        if self.comm is None:
-            return  # closed
-        seconds = self._search.step() if self._search.left and not self._is_gone else math.inf
-        if self._search.left and seconds < SLOW and self._search.spent < SEARCH:
-            self._soon(seconds if seconds > 0.01 else 0, self._search_on)
-        else:
-            self._keep_when_still()
-
-    def _keep_when_still(self):
-        """Widen the axes once, but not under the hand of somebody who moves a control."""
-        still = perf_counter() - self._moved_at
-        if self.comm is None:
-            return
-        if still < STILL:
-            self._soon(STILL - still, self._keep_when_still)
-        else:
-            self._keep_found()
-
-    def _keep_found(self):
-        grown = [self._kept] if self._search.left else []  # it ended early
-        kept = union([self._default, self._search.ranges, *grown])
-        self._fit(union([kept, self.drawing.ranges]))
-        self._kept, self._settled = kept, True
-        self.picture.refresh()
-
-    def _soon(self, seconds, call):
-        with suppress(RuntimeError):  # plain Python has no loop, and no time between cells
-            asyncio.get_running_loop().call_later(seconds, call)
 
     def stored_output(self):
         """The picture of now, but with the values in `stored` of the drawing."""
@@ -333,7 +288,6 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
     def _store_shown(self):
         fitted = self._fitted
         # Such a page may show no controls, so the title has the values.
-        # The limits depend on what is shown, not on how far a search is.
         self._fit(union([self._default, self.drawing.ranges]))
         self._title.set_text(self._caption)
         output = self.picture.store()

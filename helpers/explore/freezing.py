@@ -27,8 +27,8 @@ def freeze(explorer: Explorer) -> dict[str, object]:
 
     `showFrozen` in strokes.js shows it. Sliders keep as many of their values as fit into 400 kB,
     both ends, the value that is shown and those of `tries` among them. A setting that raises keeps
-    its error. The explorer stays as it is. Raises ValueError if the controls have too many settings
-    to record.
+    its error. The explorer shows what it showed before, its axes may have grown. Raises
+    ValueError if the controls have too many settings to record.
 
     >>> from helpers.explore.explorer import explore
     >>> frozen = freeze(explore(torch.nn.functional.elu, alpha=(0.0, 2.0, 0.5)))
@@ -44,13 +44,14 @@ def freeze(explorer: Explorer) -> dict[str, object]:
                 "recorded: leave out a control, or shorten a menu"
             )
         most = max(FEWEST, int(0.9 * most))
-    explorer.fit()
     while True:
         values = {
             name: _kept(slider, [explorer.shown[name], *_tried(explorer, name)], most)
             for name, slider in explorer.sliders.items()
         }
-        frozen = _recorded(explorer, values)
+        kept = None
+        while kept != explorer.kept:  # if the axes have grown, the first pictures are others now
+            kept, frozen = explorer.kept, _recorded(explorer, values)
         size = len(json.dumps(frozen))
         if size <= LARGEST or most == FEWEST:
             return frozen

@@ -6,19 +6,9 @@ A plainer spelling costs more time or memory.
 import functools
 
 import torch
-import torch.nn.functional as F
 
 HARDTANH_BACKWARD = torch.ops.aten.hardtanh_backward.default
 THRESHOLD_BACKWARD = torch.ops.aten.threshold_backward.default
-
-
-def zero_or_one(x: torch.Tensor) -> torch.Tensor:
-    """1 where x ≥ 0, else 0, and NaN at NaN. Faster than (x >= 0).to(x.dtype).
-
-    >>> zero_or_one(torch.tensor([-0.5, 0.0, 3.0]))
-    tensor([0., 1., 1.])
-    """
-    return F.hardtanh_(x.floor().add_(1), 0, 1)
 
 
 def where_inside(g: torch.Tensor, x: torch.Tensor, low: float, high: float) -> torch.Tensor:
@@ -108,15 +98,6 @@ def sum_of_products(a: torch.Tensor, b: torch.Tensor, shape: torch.Size) -> torc
     # torch.dot of so many numbers is exact to only 3 digits.
     pieces = map(torch.dot, a.reshape(-1).split(2**17), b.reshape(-1).split(2**17))
     return sum(pieces).reshape(shape)
-
-
-def softmax_backward(g: torch.Tensor, p: torch.Tensor, dim: int) -> torch.Tensor:
-    """p · g − p · Σ p · g, the gradient of p = softmax(x): torch's own kernel, in one pass.
-
-    >>> softmax_backward(torch.tensor([3.0, 5.0]), torch.tensor([0.5, 0.5]), -1)
-    tensor([-0.5000,  0.5000])
-    """
-    return torch._softmax_backward_data(g, p, dim, p.dtype)
 
 
 def divide(x: torch.Tensor, number: float) -> torch.Tensor:

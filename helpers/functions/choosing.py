@@ -4,7 +4,7 @@ import torch
 from torch.autograd import Function
 
 from helpers.functions.anywhere import apply_anywhere
-from helpers.functions.arithmetic import at_least_float32, divide, softmax_backward
+from helpers.functions.arithmetic import at_least_float32, divide
 from helpers.functions.checks import floating, integer, real_number
 
 
@@ -28,7 +28,8 @@ class ArgmaxSTE(Function):
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
         p = softmax(x, ctx.dim, ctx.temperature)
-        grad_x = softmax_backward(at_least_float32(grad_output), p, ctx.dim)
+        # torch's own kernel, in one pass
+        grad_x = torch._softmax_backward_data(at_least_float32(grad_output), p, ctx.dim, p.dtype)
         return divide(grad_x, ctx.temperature).to(grad_output.dtype), None, None
 
 

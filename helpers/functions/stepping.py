@@ -9,12 +9,7 @@ import torch.nn.functional as F
 from torch.autograd import Function
 
 from helpers.functions.anywhere import apply_anywhere
-from helpers.functions.arithmetic import (
-    at_least_float32,
-    where_inside,
-    where_within,
-    zero_or_one,
-)
+from helpers.functions.arithmetic import at_least_float32, where_inside, where_within
 from helpers.functions.checks import floating, real_number
 
 
@@ -25,7 +20,7 @@ class Step(Function):
 
     @staticmethod
     def forward(x, surrogate, width):
-        return zero_or_one(x)
+        return F.hardtanh_(x.floor().add_(1), 0, 1)  # NaN at NaN; faster than (x >= 0).to(x.dtype)
 
     @staticmethod
     def setup_context(ctx, inputs, output):

@@ -3,11 +3,9 @@
 import torch
 
 from autograd_surprises.numerics import short_number
-from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
-from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_light_grid
-from helpers.explore.drawings.drawing import Drawing
-from lessons.drawings.arrow import Arrow, angle_between
+from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR
+from lessons.drawings.arrow import angle_between
+from lessons.drawings.panel import HATCHED, PanelDrawing, set_each
 
 # How many times the mean loss of batch 1 or 2 is counted, of lengths n1 and n2.
 DIVISORS = {
@@ -18,7 +16,7 @@ DIVISORS = {
 }
 
 
-class AccumulationDrawing(Drawing):
+class AccumulationDrawing(PanelDrawing):
     """On the left the accumulated and the true gradient, on the right how much a token counts.
 
     Each token of batch 1 has the gradient (2, 0), each one of batch 2 (0, 2). The true gradient is
@@ -31,34 +29,23 @@ class AccumulationDrawing(Drawing):
     name = "Two batches, one gradient"
 
     def __init__(self):
-        self.figure = Picture(8, 3.8)
-        plane, counts = self.figure.subplots(1, 2, width_ratios=[1, 1.1])
-        plane.set(title="gradient of the two weights", xlabel="first weight", aspect=1)
-        plane.set(ylabel="second weight", xlim=(-0.15, 2.3), ylim=(-0.15, 2.3))
-        counts.set(title="how often a token counts", ylabel="times", yscale="log")
-        counts.set(xticks=[0, 1], xticklabels=["in batch 1", "in batch 2"], xlim=(-0.6, 1.6))
-        counts.set_ylim(0.4, 80)
+        titles = "gradient of the two weights", "how often a token counts"
+        plane, counts = self.panels(8, 3.8, *titles, grid=("both", "y"), width_ratios=[1, 1.1])
+        plane.set(xlabel="first weight", ylabel="second weight", aspect=1)
+        plane.set(xlim=(-0.15, 2.3), ylim=(-0.15, 2.3))
+        counts.set(ylabel="times", yscale="log", xlim=(-0.6, 1.6), ylim=(0.4, 80))
+        counts.set(xticks=[0, 1], xticklabels=["in batch 1", "in batch 2"])
         powers = [2.0**k for k in range(-1, 7)]
         counts.set_yticks(powers, [f"{power:g}" for power in powers])
         counts.minorticks_off()
-        draw_light_grid(plane)
-        draw_light_grid(counts, along="y")
-        self._true = Arrow(plane, SLOPE_COLOUR, dashed=True)
-        self._accumulated = Arrow(plane, GRADIENT_COLOUR)
-        self._says = plane.text(1.1, 2.12, "", ha="center", va="center")
-        bar = {"fc": "white", "ec": VALUE_COLOUR, "hatch": "////"}
-        self._bars = counts.bar([0, 1], [1.0, 1.0], 0.6, bottom=0.01, **bar)
-        self._numbers = [counts.text(k, 1, "", ha="center", va="bottom") for k in (0, 1)]
-        once = counts.axhline(1, color=SLOPE_COLOUR, ls="--", lw=1.5)
-        self.moving = [
-            *self._accumulated.artists, *self._true.artists, *self._bars, *self._numbers, once,
-            self._says,
-        ]  # fmt: skip
-        self.figure.legend_below(
-            [self._accumulated.line, self._true.line],
-            ["accumulated", "mean over all tokens"],
-            columns=2,
-        )
+        self._accumulated = self.arrow(plane, GRADIENT_COLOUR)
+        self._true = self.arrow(plane, SLOPE_COLOUR, dashed=True)
+        self._bars = self.bars(counts, [0, 1], bottom=0.01, **HATCHED)
+        self._numbers = [self.words(counts, k, 1, va="bottom") for k in (0, 1)]
+        self.add(counts.axhline(1, color=SLOPE_COLOUR, ls="--", lw=1.5))  # above the bars
+        self._says = self.words(plane, 1.1, 2.12)
+        names = {"accumulated": self._accumulated, "mean over all tokens": self._true}
+        self.legend({name: arrow.line for name, arrow in names.items()})
 
     def show(self, batch_1=1, batch_2=3, divide_by="number of batches"):
         lengths = torch.tensor([float(batch_1), float(batch_2)])
@@ -72,10 +59,9 @@ class AccumulationDrawing(Drawing):
         aligned = "the true gradient" if ratio == "1" else f"right direction, {ratio} × as long"
         self._says.set_text(f"{angle:.0f}° off" if angle >= 0.5 else aligned)
         counts = (accumulated / true).tolist()
-        for bar, number, count in zip(self._bars, self._numbers, counts, strict=True):
-            bar.set_height(count - 0.01)
-            number.set_text(short_number(count, 2))
-            number.set_y(1.1 if 0.6 < count < 1.1 else count)  # not across the dashed line
+        set_each(self._bars, height=[count - 0.01 for count in counts])
+        heights = [1.1 if 0.6 < count < 1.1 else count for count in counts]  # not across the line
+        set_each(self._numbers, text=[short_number(count, 2) for count in counts], y=heights)
         first, second = (f"{short_number(count, 2)} times" for count in counts)
         return (
             f"{angle:.0f}° off, {ratio} times as long; a token of batch "

@@ -3,13 +3,10 @@
 import math
 
 import torch
-from matplotlib.patches import Rectangle
 
 from autograd_surprises.numerics import short_number
-from autograd_surprises.show.colours import GRADIENT_COLOUR, LINE_GREY, VALUE_COLOUR
-from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_light_grid
-from helpers.explore.drawings.drawing import Drawing
+from autograd_surprises.show.colours import LINE_GREY
+from lessons.drawings.panel import FILLED, HATCHED, PanelDrawing
 
 LENGTHS = (6, 12, 8)  # tokens of the first three answers
 LONGEST = 24  # tokens of any answer; the constant divides by it
@@ -22,7 +19,7 @@ TOKEN_SHARES = {
 }
 
 
-class GroupDrawing(Drawing):
+class GroupDrawing(PanelDrawing):
     """Each answer is a bar: as wide as it has tokens, as high as the factor of each ∇log p.
 
     Its area is the push on the whole answer. The first `right` answers have the reward 1, the
@@ -35,24 +32,15 @@ class GroupDrawing(Drawing):
     name = "A group of four answers"
 
     def __init__(self):
-        self.figure = Picture(8, 3.4)
-        ax = self.figure.subplots()
+        (ax,) = self.panels(8, 3.4, "", grid="y")
         most = sum(LENGTHS) + LONGEST + 6
-        ax.set(xlim=(-2, most), ylim=(-REACH, REACH), xticks=[])
-        ax.set(xlabel="tokens of the four answers", ylabel="factor of a token")
-        draw_light_grid(ax, along="y")
         ax.axhline(0, color=LINE_GREY, lw=1)
-        ax.set_navigate(False)
-        look = {"fc": "white", "ec": VALUE_COLOUR, "hatch": "////"}
-        self._up = [ax.add_patch(Rectangle((0, 0), 0, 0, **look)) for _ in range(4)]
-        look = {"fc": GRADIENT_COLOUR, "ec": GRADIENT_COLOUR}
-        self._down = [ax.add_patch(Rectangle((0, 0), 0, 0, **look)) for _ in range(4)]
-        self._numbers = [ax.text(0, 0, "", ha="center", va="center") for _ in range(4)]
-        self._says = ax.text(most / 2, 0.88 * REACH, "", ha="center", va="center")
-        self.moving = [*self._up, *self._down, *self._numbers, self._says]
-        self.figure.legend_below(
-            [self._up[0], self._down[0]], ["made likelier", "made less likely"], columns=2
-        )
+        self._up, self._down = (self.bars(ax, range(4), **look) for look in (HATCHED, FILLED))
+        self._numbers = [self.words(ax, 0, 0) for _ in range(4)]
+        self._says = self.words(ax, most / 2, 0.88 * REACH)
+        ax.set(xlim=(-2, most), ylim=(-REACH, REACH), xticks=[], navigate=False)
+        ax.set(xlabel="tokens of the four answers", ylabel="factor of a token")
+        self.legend({"made likelier": self._up[0], "made less likely": self._down[0]})
 
     def show(self, right=2, last=24, divide_by="each answer"):
         lengths = torch.tensor([*LENGTHS, last], dtype=torch.float64)

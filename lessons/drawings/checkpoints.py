@@ -1,19 +1,17 @@
 """What the graph of a deep network keeps for backward, with checkpoints around some blocks each."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
-from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_light_grid
-from helpers.explore.drawings.drawing import Drawing
+from lessons.drawings.panel import HATCHED, PanelDrawing
 from lessons.saved_tensors import saved_tensors
 
 
-class CheckpointsDrawing(Drawing):
+class CheckpointsDrawing(PanelDrawing):
     """Bars of the kilobytes that the graph keeps: without checkpoints, and with one around so many
     blocks. Those of the blocks that backward computes again are added, because they are there, too,
     while it is inside them.
@@ -31,40 +29,31 @@ class CheckpointsDrawing(Drawing):
     def __init__(self, blocks: Sequence[nn.Module], x: torch.Tensor):
         self._blocks, self._x = list(blocks), x
         self._plain = _kilobytes(lambda: _run(self._blocks, x))
-        self.figure = Picture(8, 2.8)
-        ax = self.figure.subplots()
+        (ax,) = self.panels(8, 2.8, "", grid="x")
         ax.set(xlim=(0, 1.15 * self._plain), ylim=(1.75, -0.9), xlabel="kB")
         ax.set_yticks([0, 1], ["plain", "checkpoints"])
-        draw_light_grid(ax, along="x")
-        (plain,) = ax.barh([0], [self._plain], 0.6, fc=VALUE_COLOUR, ec=VALUE_COLOUR)
-        (self._kept,) = ax.barh([1], [1.0], 0.6, fc=VALUE_COLOUR, ec=VALUE_COLOUR)
-        hatched = {"fc": "white", "ec": GRADIENT_COLOUR, "hatch": "////"}
-        (self._inside,) = ax.barh([1], [1.0], 0.6, **hatched)
-        self._says = ax.text(0.5, 0.93, "", transform=ax.transAxes, ha="center", va="top")
-        self.moving = [self._kept, self._inside, self._says]
-        names = ["kept until backward", "computed again, one checkpoint at a time"]
-        self.figure.legend_below([plain, self._inside], names, columns=2)
+        solid = {"fc": VALUE_COLOUR, "ec": VALUE_COLOUR}
+        ax.barh([0], [self._plain], 0.6, **solid)
+        (self._kept,) = self.bars(ax, [1], flat=True, **solid)
+        (self._inside,) = self.bars(ax, [1], flat=True, **{**HATCHED, "ec": GRADIENT_COLOUR})
+        self._says = self.words(ax, 0.5, 0.93, transform=ax.transAxes, va="top")
+        again = "computed again, one checkpoint at a time"
+        self.legend({"kept until backward": self._kept, again: self._inside})
 
     def show(self, blocks_each=1):
-        groups = list(_groups(self._blocks, blocks_each))
+        starts = range(0, len(self._blocks), blocks_each)
+        groups = [self._blocks[start : start + blocks_each] for start in starts]
         kept = _kilobytes(lambda: _run_in_checkpoints(groups, self._x))
         inside = max(_kilobytes(lambda group=group: _run(group, self._x)) for group in groups)
         self._kept.set_width(kept)
         self._inside.set(x=kept, width=inside)
         most = kept + inside
-        less = most < self._plain
-        self._says.set_text(
-            f"at most {most / self._plain:.0%} at once" if less else "no less than without any"
-        )
+        less = f"at most {most / self._plain:.0%} at once"
+        self._says.set_text(less if most < self._plain else "no less than without any")
         return (
             f"plain {self._plain:.0f} kB; checkpoints around {blocks_each} blocks: {kept:.0f} kB "
             f"kept, and {inside:.0f} kB inside one: at most {most:.0f} kB"
         )
-
-
-def _groups(blocks: Sequence, size: int) -> Iterator[Sequence]:
-    for start in range(0, len(blocks), size):
-        yield blocks[start : start + size]
 
 
 def _run(blocks, x):

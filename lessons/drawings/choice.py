@@ -4,11 +4,9 @@ import torch
 import torch.nn.functional as F
 
 from autograd_surprises.numerics import short_number
-from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
-from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_light_grid
-from helpers.explore.drawings.drawing import Drawing
+from autograd_surprises.show.colours import GRADIENT_COLOUR, LINE_GREY
 from helpers.functions import argmax_ste
+from lessons.drawings.panel import HATCHED, PanelDrawing, set_each
 
 SCORES, WORTH = (0.2, 1.5, -0.4, 1.0), (3.0, 5.0, 4.0, 2.0)
 # The weights of the options, from their scores and a sharpness.
@@ -21,7 +19,7 @@ CHOICES = {
 SMALL = 0.1  # from here on, the axis of gradients is logarithmic
 
 
-class ChoiceDrawing(Drawing):
+class ChoiceDrawing(PanelDrawing):
     """On the left the weight of each option, on the right the gradient with respect to its score.
 
     The value is weights @ WORTH.
@@ -33,42 +31,27 @@ class ChoiceDrawing(Drawing):
     name = "A choice among four options"
 
     def __init__(self):
-        self.figure = Picture(8, 3.4)
-        weights, gradients = self.figure.subplots(1, 2)
-        names = [f"{k}: worth {worth:g}" for k, worth in enumerate(WORTH)]
-        for ax, title in (
-            (weights, "weight of each option"),
-            (gradients, "gradient with respect to its score"),
-        ):
-            ax.set(title=title, ylim=(3.6, -0.9))
-            ax.set_yticks(range(len(WORTH)), names)
-            draw_light_grid(ax, along="x")
-            ax.set_navigate(False)
-        gradients.tick_params(labelleft=False)
+        titles = "weight of each option", "gradient with respect to its score"
+        weights, gradients = self.panels(8, 3.4, *titles, grid="x", sharey=True)
+        options = range(len(WORTH))
+        weights.set_yticks(options, [f"{k}: worth {worth:g}" for k, worth in enumerate(WORTH)])
+        self._weights = self.bars(weights, options, flat=True, **HATCHED)
+        self._gradients = self.bars(gradients, options, flat=True, fc=GRADIENT_COLOUR, lw=0)
+        weights.set(xlim=(0, 1.25), ylim=(3.6, -0.9), navigate=False)
         gradients.set_xscale("symlog", linthresh=SMALL)
-        gradients.set(xlim=(-20, 20), xticks=[-10, -1, 0, 1, 10])
-        gradients.set_xticklabels(["-10", "-1", "0", "1", "10"])
+        gradients.set(xlim=(-20, 20), navigate=False)
+        gradients.set_xticks([-10, -1, 0, 1, 10], ["-10", "-1", "0", "1", "10"])
         gradients.minorticks_off()
-        gradients.axvline(0, ymax=0.84, color="#888888", lw=1)
-        weights.set_xlim(0, 1.25)
-        self._weights = self._bars(weights, {"fc": "white", "ec": VALUE_COLOUR, "hatch": "////"})
-        self._gradients = self._bars(gradients, {"fc": GRADIENT_COLOUR, "lw": 0})
-        place = {"transform": gradients.transAxes, "ha": "center", "va": "center"}
-        self._says = gradients.text(0.5, 0.92, "", **place)
-        self.moving = [*self._weights, *self._gradients, self._says]
-
-    def _bars(self, ax, look):
-        return list(ax.barh(range(len(WORTH)), [1.0] * len(WORTH), 0.6, **look))
+        gradients.axvline(0, ymax=0.84, color=LINE_GREY, lw=1)
+        self._says = self.words(gradients, 0.5, 0.92, transform=gradients.transAxes)
 
     def show(self, choose="argmax", score_0=SCORES[0], sharpness=1):
         weights, value, gradient = _measured(choose, score_0, sharpness)
         says = _says(gradient)
         self._says.set_text(says)
-        for bar, weight in zip(self._weights, weights.tolist(), strict=True):
-            bar.set_width(weight)
+        set_each(self._weights, width=weights.tolist())
         shown = torch.zeros(len(WORTH)) if gradient is None else gradient
-        for bar, each in zip(self._gradients, shown.tolist(), strict=True):
-            bar.set_width(each)
+        set_each(self._gradients, width=shown.tolist())
         texts = [", ".join(short_number(each, 2) for each in some) for some in (weights, shown)]
         start = f"weights {texts[0]}, value {short_number(value, 3)}"
         if gradient is None:

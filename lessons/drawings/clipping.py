@@ -1,6 +1,7 @@
 """What clipping does to a gradient: by its norm, and by the value of each element."""
 
 import math
+from functools import partial
 
 import torch
 from matplotlib.patches import Circle, Rectangle
@@ -8,16 +9,15 @@ from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 
 from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
-from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_handle, draw_light_grid
-from helpers.explore.drawings.drawing import Drawing
-from lessons.drawings.arrow import Arrow, angle_between
+from helpers.curves.axes import draw_handle
+from lessons.drawings.arrow import angle_between
+from lessons.drawings.panel import PanelDrawing
 
 REACH = 5.5
 CLIPS = {"norm": clip_grad_norm_, "value": clip_grad_value_}
 
 
-class ClippingDrawing(Drawing):
+class ClippingDrawing(PanelDrawing):
     """A gradient to drag, and what torch's clip_grad_norm_ or clip_grad_value_ makes of it.
 
     >>> ClippingDrawing().show(g1=3.0, g2=4.0, by="norm", limit=1.0)
@@ -28,27 +28,18 @@ class ClippingDrawing(Drawing):
     handles = ({"axes": 0, "names": ["g1", "g2"]},)
 
     def __init__(self):
-        self.figure = Picture(5.4, 4.6)
-        ax = self.figure.subplots()
+        (ax,) = self.panels(5.4, 4.6, "")
         ax.set(xlabel="first element", ylabel="second element", aspect=1)
         ax.set(xlim=(-REACH, REACH), ylim=(-REACH, REACH))
-        draw_light_grid(ax)
         edge = {"fill": False, "ec": VALUE_COLOUR, "lw": 1.5}
-        self._circle = ax.add_patch(Circle((0, 0), 1, **edge))
-        self._square = ax.add_patch(Rectangle((-1, -1), 2, 2, **edge))
-        self._before = Arrow(ax, SLOPE_COLOUR, dashed=True)
-        self._after = Arrow(ax, GRADIENT_COLOUR)
-        self._dot = draw_handle(ax)
-        self._says = ax.text(0, 0.9 * -REACH, "", ha="center", va="center")
-        self.moving = [
-            self._circle, self._square,
-            *self._before.artists, *self._after.artists, self._dot, self._says,
-        ]  # fmt: skip
-        self.figure.legend_below(
-            [self._before.line, self._after.line, self._circle],
-            ["gradient", "clipped gradient", "limit"],
-            columns=3,
-        )
+        self._circle = self.add(ax.add_patch(Circle((0, 0), 1, **edge)))
+        self._square = self.add(ax.add_patch(Rectangle((-1, -1), 2, 2, **edge)))
+        self._before = self.arrow(ax, SLOPE_COLOUR, dashed=True)
+        self._after = self.arrow(ax, GRADIENT_COLOUR)
+        self._dot = self.add(draw_handle(ax))
+        self._says = self.words(ax, 0, 0.9 * -REACH)
+        arrows = {"gradient": self._before.line, "clipped gradient": self._after.line}
+        self.legend({**arrows, "limit": self._circle})
 
     def show(self, g1=3.0, g2=0.5, by="norm", limit=1.0):
         weight = torch.zeros(2, requires_grad=True)
@@ -74,5 +65,4 @@ class ClippingDrawing(Drawing):
         self._square.set_bounds(-side, -side, 2 * side, 2 * side)
 
 
-def _short(number):
-    return short_number(number, 2)
+_short = partial(short_number, decimals=2)

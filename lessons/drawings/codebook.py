@@ -6,15 +6,14 @@ import torch
 
 from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, LINE_GREY, SLOPE_COLOUR, VALUE_COLOUR
-from autograd_surprises.show.picture import Picture
 from helpers.curves.axes import CONTOURS, draw_handle
-from helpers.explore.drawings.drawing import Drawing
+from lessons.drawings.panel import PanelDrawing
 
 STEP = 0.5  # the learning rate: along a mean squared distance, a step goes half of the way
 MARGIN = 1.0  # around the codes
 
 
-class CodebookDrawing(Drawing):
+class CodebookDrawing(PanelDrawing):
     """A vector z, which can be dragged, between the codes, and one step of gradient descent.
 
     quantize(z, codes, beta) returns what the decoder gets and the loss of the layer. The decoder's
@@ -34,27 +33,22 @@ class CodebookDrawing(Drawing):
     handles = ({"axes": 0, "names": ["z1", "z2"]},)
 
     def __init__(self, quantize: Callable, codes: torch.Tensor, target: tuple[float, float]):
-        if codes.dim() != 2 or codes.shape[1] != 2 or len(codes) < 2:
-            raise ValueError(f"codes need the shape (2 or more, 2), got {tuple(codes.shape)}")
         self.quantize, self.codes, self.target = quantize, codes, torch.tensor([target])
-        self.figure = Picture(8, 4.6)
-        plane = self.figure.subplots()
-        self._draw_plane(plane)
-        looks = {"color": VALUE_COLOUR, "marker": "^"}, {"color": GRADIENT_COLOUR, "marker": "D"}
-        by_loss = [plane.plot([], [], lw=2.5, ms=9, markevery=[1], **look)[0] for look in looks]
-        look = {"color": SLOPE_COLOUR, "marker": "s", "mfc": "white", "ls": (0, (3, 2))}
-        of_codes = [plane.plot([], [], lw=2, ms=8, markevery=[1], **look)[0] for _ in codes]
-        self._dot = draw_handle(plane)
-        self._by_loss, self._of_codes = by_loss, of_codes
-        self.moving = [*by_loss, *of_codes, self._dot]
-        self.figure.legend_below(
-            [self._dot, self._marks, self._star, *by_loss, of_codes[0]],
-            ["z", "codes", "target of the decoder", "z, moved by the decoder's loss",
-             "z, moved by the layer's loss", "a code, moved"],
-            columns=3,
-        )  # fmt: skip
+        (plane,) = self.panels(8, 4.6, "", grid="")
+        names = self._draw_plane(plane)
+        end = {"markevery": [1], "ms": 9}
+        decoder = self.line(plane, VALUE_COLOUR, marker="^", lw=2.5, **end)
+        layer = self.line(plane, GRADIENT_COLOUR, marker="D", lw=2.5, **end)
+        look = {"marker": "s", "mfc": "white", "ls": (0, (3, 2)), "lw": 2, **end, "ms": 8}
+        self._by_loss = decoder, layer
+        self._of_codes = [self.line(plane, SLOPE_COLOUR, **look) for _ in codes]
+        self._dot = self.add(draw_handle(plane))
+        moved = {"z, moved by the decoder's loss": decoder, "z, moved by the layer's loss": layer}
+        moved["a code, moved"] = self._of_codes[0]
+        self.legend({"z": self._dot, **names, **moved}, columns=3)
 
     def _draw_plane(self, plane):
+        """Draw what does not move; returns it by name."""
         low, high = (self.codes.amin(0) - MARGIN).tolist(), (self.codes.amax(0) + MARGIN).tolist()
         # an even number of points, so that none is equally near to two codes side by side
         lines = [torch.linspace(*ends, 202) for ends in zip(low, high, strict=True)]
@@ -65,15 +59,15 @@ class CodebookDrawing(Drawing):
             beyond = (distance[:, k] - others.amin(1)).reshape(202, 202).T
             plane.contour(*(line.numpy() for line in lines), beyond.numpy(), [0.0], **CONTOURS)
         looks = {"color": LINE_GREY, "mec": "white"}
-        (self._marks,) = plane.plot(*self.codes.T.numpy(), "s", ms=13, **looks)
+        (marks,) = plane.plot(*self.codes.T.numpy(), "s", ms=13, **looks)
         middle = self.codes[:, 0].mean()
         for k, place in enumerate(self.codes.tolist()):
             shift, ha = (-12, "right") if place[0] < middle else (12, "left")
             plane.annotate(f"code {k}", place, (shift, -4), textcoords="offset points", ha=ha)
-        (self._star,) = plane.plot(*self.target[0].numpy(), "*", ms=16, **looks)
-        plane.set(
-            xlabel="z1", ylabel="z2", xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect=1
-        )
+        (star,) = plane.plot(*self.target[0].numpy(), "*", ms=16, **looks)
+        plane.set(xlabel="z1", ylabel="z2", aspect=1)
+        plane.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+        return {"codes": marks, "target of the decoder": star}
 
     def show(self, z1=1.5, z2=0.5, beta=0.25):
         z = torch.tensor([[z1, z2]], requires_grad=True)
@@ -100,11 +94,8 @@ def _step(loss, *leaves):
     """How far a step of gradient descent moves each leaf."""
     if not loss.requires_grad:
         return [torch.zeros_like(leaf) for leaf in leaves]
-    gradients = torch.autograd.grad(loss, leaves, allow_unused=True, retain_graph=True)
-    return [
-        torch.zeros_like(leaf) if gradient is None else -STEP * gradient
-        for leaf, gradient in zip(leaves, gradients, strict=True)
-    ]
+    gradients = torch.autograd.grad(loss, leaves, materialize_grads=True, retain_graph=True)
+    return [-STEP * gradient for gradient in gradients]
 
 
 def _draw(line, start, move):

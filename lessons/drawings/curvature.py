@@ -11,17 +11,17 @@ from autograd_surprises.show.colours import (
     SLOPE_COLOUR,
     VALUE_COLOUR,
 )
-from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_light_grid, limits_with_margin, usual_range
+from helpers.curves.axes import limits_with_margin, usual_range
 from helpers.curves.marks import FrameMarks
 from helpers.curves.numbers import fn_name
-from helpers.explore.drawings.drawing import Drawing, arguments_of
+from helpers.explore.drawings.drawing import arguments_of
 from lessons.derivatives import derivatives
+from lessons.drawings.panel import PanelDrawing
 
 TITLES = "value", "slope", "curvature"
 
 
-class CurvatureDrawing(Drawing):
+class CurvatureDrawing(PanelDrawing):
     """fn(x), fn'(x) and fn''(x) side by side; at the point `at`, the tangent and the parabola.
 
     Slope and curvature come from autograd. The parabola has the value y, the slope and the
@@ -41,42 +41,44 @@ class CurvatureDrawing(Drawing):
             raise ValueError("at is the point on the curve: give fn's parameter another name")
         self.parameters["at"] = at
         self._x = torch.linspace(*x, 401, dtype=torch.float64)
-        self.figure = Picture(8, 3.4)
-        self._axes = self.figure.subplots(1, 3)
+        self._axes = value_ax, *_ = self.panels(8, 3.4, *TITLES)
         colours = VALUE_COLOUR, GRADIENT_COLOUR, CURVATURE_COLOUR
-        self._curves, self._dots = [], []
-        for ax, colour, title in zip(self._axes, colours, TITLES, strict=True):
-            ax.set(title=title, xlabel="x", xlim=x)
-            draw_light_grid(ax)
+        each = list(zip(self._axes, colours, TITLES, strict=True))
+        for ax in self._axes:
+            ax.set(xlabel="x", xlim=x)
             ax.axhline(0, color=SLOPE_COLOUR, lw=0.8)
-            self._curves += ax.plot([], [], color=colour, lw=2, gid=title)
-            self._dots += ax.plot([], [], "o", color=colour, mec="white", ms=9)
-            self._dots += [ax.axvline(at, color=colour, lw=0.8, ls=":")]
-        (self._tangent,) = self._axes[0].plot([], [], color=GRADIENT_COLOUR, ls="--", lw=1.6)
-        (self._parabola,) = self._axes[0].plot([], [], color=CURVATURE_COLOUR, ls=":", lw=2.4)
-        (self._vertex,) = self._axes[0].plot([], [], "D", color=CURVATURE_COLOUR, mec="white", ms=9)
-        self._marks = [
-            FrameMarks(ax, colour) for ax, colour in zip(self._axes, colours, strict=True)
+        self._curves = [self.line(ax, colour, lw=2, gid=title) for ax, colour, title in each]
+        self._tangent = self.line(value_ax, GRADIENT_COLOUR, ls="--", lw=1.6)
+        self._parabola = self.line(value_ax, CURVATURE_COLOUR, ls=":", lw=2.4)
+        self._places = [
+            self.add(ax.axvline(at, color=colour, lw=0.8, ls=":")) for ax, colour, _ in each
         ]
-        marks = [artist for mark in self._marks for artist in mark.artists]
-        self.moving = [
-            *self._curves, self._tangent, self._parabola, *self._dots, self._vertex, *marks
-        ]  # fmt: skip
-        self.figure.legend_below(
-            [self._tangent, self._parabola, self._vertex],
-            ["same slope", "same slope and curvature", "at - slope / curvature"],
-            columns=3,
+        self._dots = [self.line(ax, colour, "o", ms=9) for ax, colour, _ in each]
+        self._vertex = self.line(value_ax, CURVATURE_COLOUR, "D", ms=9)
+        self._marks = [FrameMarks(ax, colour) for ax, colour, _ in each]
+        self.moving += [artist for marks in self._marks for artist in marks.artists]
+        self.legend(
+            {
+                "same slope": self._tangent,
+                "same slope and curvature": self._parabola,
+                "at - slope / curvature": self._vertex,
+            }
         )
 
     def show(self, **values):
+        params = {name: value for name, value in values.items() if name != "at"}
         at = torch.tensor(self.with_defaults(values)["at"], dtype=torch.float64)
-        everywhere = derivatives(self._with(values), self._x)
-        self.ranges = _ranges(everywhere)
+        everywhere, here = (
+            derivatives(lambda x: self.fn(x, **params), points) for points in (self._x, at)
+        )
+        value, slope, curvature = here
+        finite = [numbers[numbers.isfinite()] for numbers in everywhere]
+        ranges = zip(TITLES, map(usual_range, finite), strict=True)
+        self.ranges = {title: range_ for title, range_ in ranges if range_}
         for curve, marks, numbers in zip(self._curves, self._marks, everywhere, strict=True):
             curve.set_data(self._x.numpy(), numbers.numpy())
             marks.show(self._x, numbers)
-        value, slope, curvature = here = derivatives(self._with(values), at)
-        for dot, line, number in zip(self._dots[::2], self._dots[1::2], here, strict=True):
+        for dot, line, number in zip(self._dots, self._places, here, strict=True):
             dot.set_data([at.item()], [number.item()])
             line.set_xdata([at.item()])
         away = self._x - at
@@ -88,19 +90,6 @@ class CurvatureDrawing(Drawing):
         value, slope, curvature = map(short_number, here)
         return f"value {value}, slope {slope}, curvature {curvature}"
 
-    def measure(self, **values):
-        return _ranges(derivatives(self._with(values), self._x))
-
     def fit(self, ranges):
         for ax, title in zip(self._axes, TITLES, strict=True):
             ax.set_ylim(limits_with_margin(ranges.get(title)))
-
-    def _with(self, values):
-        params = {name: value for name, value in values.items() if name != "at"}
-        return lambda x: self.fn(x, **params)
-
-
-def _ranges(everywhere):
-    found = zip(TITLES, everywhere, strict=True)
-    ranges = {title: usual_range(numbers[numbers.isfinite()]) for title, numbers in found}
-    return {title: range_ for title, range_ in ranges.items() if range_}

@@ -5,15 +5,13 @@ from functools import lru_cache
 import torch
 
 from autograd_surprises.show.colours import GRADIENT_COLOUR, LINE_GREY, VALUE_COLOUR
-from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_light_grid
-from helpers.explore.drawings.drawing import Drawing
+from lessons.drawings.panel import PanelDrawing
 
 VECTORS, CODES, STEPS, RATE = 60, 12, 30, 0.2
 REACH = 4.0  # of the plane
 
 
-class DeadCodesDrawing(Drawing):
+class DeadCodesDrawing(PanelDrawing):
     """Steps of gradient descent on the codebook loss, Σ |z − nearest code|², of random codes.
 
     `spread` is the standard deviation of the first codes; that of the vectors z is 0.5. A code that
@@ -26,18 +24,13 @@ class DeadCodesDrawing(Drawing):
     name = "Which codes move"
 
     def __init__(self):
-        self.figure = Picture(6.2, 4.6)
-        plane = self.figure.subplots()
+        (plane,) = self.panels(6.2, 4.6, "")
         plane.set(xlabel="z1", ylabel="z2", xlim=(-REACH, REACH), ylim=(-REACH, REACH), aspect=1)
-        draw_light_grid(plane)
-        points = plane.plot(*_vectors().T.numpy(), ".", color=LINE_GREY, ms=6)
-        look = {"ls": "", "mec": "white", "ms": 7}
-        (self._used,) = plane.plot([], [], marker="s", color=VALUE_COLOUR, **look)
-        (self._dead,) = plane.plot([], [], marker="X", color=GRADIENT_COLOUR, **look)
-        self._says = plane.text(0, REACH - 0.35, "", ha="center", va="center")
-        self.moving = [self._used, self._dead, self._says]
-        names = ["vectors z", "chosen", "never chosen"]
-        self.figure.legend_below([*points, self._used, self._dead], names, columns=3)
+        (points,) = plane.plot(*_vectors().T.numpy(), ".", color=LINE_GREY, ms=6)
+        self._used = self.line(plane, VALUE_COLOUR, "s", ms=7)
+        self._dead = self.line(plane, GRADIENT_COLOUR, "X", ms=7)
+        self._says = self.words(plane, 0, REACH - 0.35)
+        self.legend({"vectors z": points, "chosen": self._used, "never chosen": self._dead})
 
     def show(self, spread=1.5, steps=0):
         places, chosen = _descended(spread)
@@ -46,10 +39,8 @@ class DeadCodesDrawing(Drawing):
             marks.set_data(*codes[some].T.numpy())
         dead = int((~used).sum())
         self._says.set_text(f"{dead} codes were never chosen" if dead else "every code was chosen")
-        return (
-            f"spread {spread:g}, after {steps} steps: {dead} of {CODES} codes have never been "
-            "chosen"
-        )
+        start = f"spread {spread:g}, after {steps} steps"
+        return f"{start}: {dead} of {CODES} codes have never been chosen"
 
 
 def _vectors():

@@ -6,22 +6,21 @@ import torch
 
 from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
-from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import CONTOURS, draw_light_grid
-from helpers.explore.drawings.drawing import Drawing
+from helpers.curves.axes import CONTOURS
 from lessons.derivatives import kind_of_point
+from lessons.drawings.panel import PanelDrawing
 
 MARKERS = {"a minimum": "v", "a saddle point": "X", "a maximum": "^"}
-FLOOR = 1e-12  # smaller heights are drawn here
+FLOOR = 1e-12  # smaller heights, and what lies below the landscape, are drawn here
 REACH = 5.0  # the landscape is drawn from -5 to 5 in both directions
-STYLES = (  # different without colour, too
-    {"color": GRADIENT_COLOUR, "marker": "o", "ms": 4, "lw": 1.6},
-    {"color": VALUE_COLOUR, "marker": "s", "ms": 4, "lw": 1.6, "ls": "--"},
-    {"color": SLOPE_COLOUR, "marker": "D", "ms": 4, "lw": 1.6, "ls": ":"},
+LOOKS = (  # different without colour, too
+    (GRADIENT_COLOUR, {"marker": "o", "ms": 4, "lw": 1.6}),
+    (VALUE_COLOUR, {"marker": "s", "ms": 4, "lw": 1.6, "ls": "--"}),
+    (SLOPE_COLOUR, {"marker": "D", "ms": 4, "lw": 1.6, "ls": ":"}),
 )
 
 
-class DescentDrawing(Drawing):
+class DescentDrawing(PanelDrawing):
     """On the left the paths over lines of equal height, on the right the height after each step.
 
     A large marker at the end of a path shows a minimum, a maximum or a saddle point.
@@ -46,55 +45,50 @@ class DescentDrawing(Drawing):
         methods: Mapping[str, Callable],
         start: tuple[float, float] = (0.0, 0.0),
     ):
-        if not 1 <= len(methods) <= len(STYLES):
-            raise ValueError(f"needs one to {len(STYLES)} methods, got {len(methods)}")
         self.fn, self.methods, self.name = fn, dict(methods), " and ".join(methods)
         self._last = None
         self.parameters = {"x1": float(start[0]), "x2": float(start[1]), "steps": None}
-        self.figure = Picture(8, 4.2)
-        plane, self._height_ax = self.figure.subplots(1, 2, width_ratios=[1.25, 1])
+        titles = "paths and lines of equal height", "height above the lowest"
+        plane, self._height_ax = self.panels(
+            8, 4.2, *titles, grid=("", "both"), width_ratios=[1.25, 1]
+        )
         self._draw_landscape(plane, torch.arange(-60, 61) / 60 * REACH)
-        styles = STYLES[: len(methods)]
-        self._paths = [plane.plot([], [], **style)[0] for style in styles]
-        self._heights = [self._height_ax.plot([], [], **style)[0] for style in styles]
-        (self._start,) = plane.plot([], [], "*", color="black", mec="white", ms=15)
-        end = {"ls": "", "mec": "white", "ms": 13}
-        self._ends = [plane.plot([], [], color=style["color"], **end)[0] for style in styles]
-        self.moving = [*self._paths, self._start, *self._ends, *self._heights]
-        kinds = [plane.plot([], [], marker=m, color="#777777", **end)[0] for m in MARKERS.values()]
-        self.figure.legend_below(
-            [*self._paths, self._start, *kinds], [*methods, "start", *MARKERS],
-            columns=6 if len(methods) < 3 else 4, columnspacing=1.2,
-        )  # fmt: skip
+        looks = LOOKS[: len(methods)]
+        self._paths = [self.line(plane, colour, **look) for colour, look in looks]
+        self._start = self.line(plane, "black", "*", ms=15)
+        self._ends = [self.line(plane, colour, "o", ms=13) for colour, _ in looks]
+        self._heights = [self.line(self._height_ax, colour, **look) for colour, look in looks]
+        end = {"ls": "", "mec": "white", "ms": 13, "color": "#777777"}
+        kinds = {kind: plane.plot([], [], mark, **end)[0] for kind, mark in MARKERS.items()}
+        paths = dict(zip(methods, self._paths, strict=True))
+        columns = 6 if len(methods) < 3 else 4
+        self.legend({**paths, "start": self._start, **kinds}, columns, columnspacing=1.2)
 
     def _draw_landscape(self, plane, line):
         heights = self.fn(torch.cartesian_prod(line, line)).reshape(len(line), len(line)).T
-        self._landscape = self._lowest, _ = heights.min().item(), heights.max().item()
+        self._lowest = heights.min().item()
         above = heights - self._lowest
         if not above.isfinite().all() or not above.any():
             raise ValueError("fn needs finite heights that differ: it is flat or has NaN or inf")
         levels = above.max() * torch.linspace(0, 1, 14)[1:] ** 3  # closer where it is flat
         plane.contour(line.numpy(), line.numpy(), above.numpy(), levels.tolist(), **CONTOURS)
         ends = line[0].item(), line[-1].item()
-        plane.set(title="paths and lines of equal height", xlabel="x1", ylabel="x2", aspect=1)
+        plane.set(xlabel="x1", ylabel="x2", aspect=1)
         plane.set(xlim=[1.04 * end for end in ends], ylim=[1.04 * end for end in ends])
-        self._height_ax.set(title="height above the lowest", xlabel="step", yscale="log")
-        draw_light_grid(self._height_ax)
+        limits = FLOOR / 3, 30 * above.max().item()
+        self._height_ax.set(xlabel="step", yscale="log", ylim=limits)
 
     def show(self, **values):
         paths, texts = self._descend(**values), []
-        heights = [self.fn(path) for path in paths]
-        self.ranges = self._ranges(heights)
+        self.ranges = {"step": (0, max(map(len, paths)) - 1)}
         steps = values.get("steps")
         if steps is not None:
-            if steps < 0:
-                raise ValueError(f"steps needs to be at least 0, got {steps}")
-            paths, heights = ([each[: steps + 1] for each in some] for some in (paths, heights))
-        self._heights_shown = heights
-        self._place_heights()
+            paths = [path[: steps + 1] for path in paths]
         self._start.set_data(*paths[0][:1].T.numpy())
         for k, (name, path) in enumerate(zip(self.methods, paths, strict=True)):
             self._paths[k].set_data(*path.T.numpy())
+            above = (self.fn(path) - self._lowest).clamp(min=FLOOR)
+            self._heights[k].set_data(range(len(path)), above.numpy())
             kind = kind_of_point(self.fn, path[-1])
             self._ends[k].set_data(*path[-1:].T.numpy())
             self._ends[k].set_marker(MARKERS.get(kind, ""))
@@ -102,27 +96,8 @@ class DescentDrawing(Drawing):
             texts.append(f"{name}: {len(path) - 1} steps to ({end}), {kind}")
         return "; ".join(texts)
 
-    def measure(self, **values):
-        return self._ranges([self.fn(path) for path in self._descend(**values)])
-
     def fit(self, ranges):
-        (_, last), (self._lowest, highest) = ranges["step"], ranges["height"]
-        self._height_ax.set(
-            xlim=(-0.5, last + 0.5), ylim=(FLOOR / 3, 30 * (highest - self._lowest))
-        )
-        self._place_heights()
-
-    def _ranges(self, heights):
-        """The steps, and the heights of the landscape and of what lies lower on a path."""
-        lowest, highest = self._landscape
-        found = torch.cat(heights)
-        lowest = min([lowest, *found[found.isfinite()].tolist()])
-        return {"step": (0, max(map(len, heights)) - 1), "height": (lowest, highest)}
-
-    def _place_heights(self):
-        for line, heights in zip(self._heights, self._heights_shown, strict=True):
-            above = (heights - self._lowest).clamp(min=FLOOR)
-            line.set_data(range(len(heights)), above.numpy())
+        self._height_ax.set_xlim(-0.5, ranges["step"][1] + 0.5)
 
     def _descend(self, **values):
         values = self.with_defaults(values)

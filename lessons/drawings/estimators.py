@@ -5,9 +5,6 @@ from functools import lru_cache
 import torch
 
 from autograd_surprises.show.colours import INK, VALUE_COLOUR, VERMILION
-from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_light_grid
-from helpers.explore.drawings.drawing import Drawing
 from lessons.choices import (
     DETERMINISTIC,
     ESTIMATORS,
@@ -16,6 +13,7 @@ from lessons.choices import (
     estimates,
     exact_gradient,
 )
+from lessons.drawings.panel import PanelDrawing
 
 SHOWN = 3, 0  # the logit whose gradient the dots show: -1 for the last weight
 REPEATS, MOST = 20, 1000  # estimates that are shown of each estimator, samples in one of them
@@ -23,7 +21,7 @@ WINDOW = -4.0, 8.0  # dots outside of it are drawn at its ends
 TICKS = 0.03, 0.1, 0.3, 1.0, 3.0, 10.0
 
 
-class EstimatorsDrawing(Drawing):
+class EstimatorsDrawing(PanelDrawing):
     """On the left estimates of one number of the gradient, on the right the error of all twelve.
 
     Each dot on the left is the mean of `samples` samples, 20 for each estimator; the line is the
@@ -37,34 +35,27 @@ class EstimatorsDrawing(Drawing):
     name = "Six estimators of one gradient"
 
     def __init__(self):
-        self.figure = Picture(8, 3.8)
-        dots_ax, error_ax = self.figure.subplots(1, 2, sharey=True)
+        titles = "20 estimates of one number", "error of the whole gradient"
+        dots_ax, error_ax = self.panels(8, 3.8, *titles, grid="x", sharey=True)
         rows = range(len(ESTIMATORS))
-        dots_ax.set(yticks=rows, ylim=(len(rows) - 0.4, -0.6), xlim=(-4.5, 8.5))
-        dots_ax.set_yticklabels(ESTIMATORS)
-        dots_ax.set(title="20 estimates of one number", xlabel="dL/dlogit")
-        error_ax.set(title="error of the whole gradient", xlabel="part of the exact length")
-        error_ax.set(xscale="log", xlim=(0.02, 20))
+        dots_ax.set(yticks=rows, yticklabels=ESTIMATORS, ylim=(len(rows) - 0.4, -0.6))
+        dots_ax.set(xlabel="dL/dlogit", xlim=(-4.5, 8.5), navigate=False)  # y is a name here
+        error_ax.set(xlabel="part of the exact length", xscale="log", xlim=(0.02, 20))
         error_ax.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
         error_ax.set_xticks([], minor=True)
-        draw_light_grid(dots_ax, error_ax, along="x")
-        for ax in (dots_ax, error_ax):
-            ax.set_navigate(False)  # y is a name here
+        error_ax.set_navigate(False)
         exact = dots_ax.axvline(exact_gradient()[SHOWN], color=INK, ls="--", lw=1.4)
-        (self._dots,) = dots_ax.plot([], [], "o", color=VALUE_COLOUR, ms=4, alpha=0.75)
-        look = {"ls": "none", "mec": "white"}
-        (self._bias,) = error_ax.plot([], [], "s", color=VALUE_COLOUR, ms=7, **look)
-        (self._spread,) = error_ax.plot([], [], "D", color=INK, ms=7, **look)
-        (self._error,) = error_ax.plot([], [], "o", color=VERMILION, ms=9, **look)
-        self.moving = [self._dots, self._bias, self._spread, self._error]
-        self.figure.legend_below(
-            [exact, self._dots, self._bias, self._spread, self._error],
-            ["exact", "estimate", "bias", "spread / √samples", "error: both"],
-            columns=5,
-        )
+        self._dots = self.line(dots_ax, VALUE_COLOUR, "o", ms=4, alpha=0.75, mec=VALUE_COLOUR)
+        parts = {
+            "bias": self.line(error_ax, VALUE_COLOUR, "s", ms=7),
+            "spread / √samples": self.line(error_ax, INK, "D", ms=7),
+            "error: both": self.line(error_ax, VERMILION, "o", ms=9),
+        }
+        self._bias, self._spread, self._error = parts.values()
+        self.legend({"exact": exact, "estimate": self._dots, **parts})
 
     def show(self, temperature=1.0, samples=10):
-        found = [_measured(name, temperature) for name in ESTIMATORS]
+        found = [_samples_of(name, 1.0 if name in UNBIASED else temperature) for name in ESTIMATORS]
         rows = torch.arange(len(found), dtype=torch.float64)
         apart = torch.linspace(-0.3, 0.3, REPEATS, dtype=torch.float64)
         dots = torch.stack([number[:, :samples].mean(1) for number, _, _ in found])
@@ -82,10 +73,6 @@ class EstimatorsDrawing(Drawing):
             line.set_data(numbers[seen].numpy(), (rows + lower)[seen].numpy())
         errors = ", ".join(f"{e:.2g} {name}" for e, name in zip(error, ESTIMATORS, strict=True))
         return f"error {errors}; the least: {list(ESTIMATORS)[error.argmin()]}"
-
-
-def _measured(name, temperature):
-    return _samples_of(name, 1.0 if name in UNBIASED else temperature)
 
 
 @lru_cache(maxsize=128)

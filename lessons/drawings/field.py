@@ -6,15 +6,14 @@ import torch
 
 from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
-from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_handle, draw_light_grid, limits_around_zero
-from helpers.explore.drawings.drawing import Drawing
+from helpers.curves.axes import draw_handle, limits_around_zero
 from lessons.derivatives import vector_jacobian_product
+from lessons.drawings.panel import PanelDrawing
 
 REACH = 3.0  # of x1 and x2, to both sides of 0
 
 
-class FieldDrawing(Drawing):
+class FieldDrawing(PanelDrawing):
     """On the left v as an arrow, on the right what backward(v) puts into x.grad at many points.
 
     The tip of v can be dragged. fn maps x of shape (..., 2) to y of shape (..., 2). Along a solid
@@ -40,41 +39,35 @@ class FieldDrawing(Drawing):
             )
         coarse = torch.linspace(-REACH, REACH, 13)[1:-1]
         self._points = torch.cartesian_prod(coarse, coarse)
-        self.figure = Picture(8, 4)
-        weights, plane = self.figure.subplots(1, 2, width_ratios=[1, 1.35])
-        weights.set(
-            title="v: the weights", xlabel="v1, weight of y1", ylabel="v2, weight of y2", aspect=1
-        )
-        plane.set(title="-x.grad, the way down", xlabel="x1", ylabel="x2", aspect=1)
+        titles = "v: the weights", "-x.grad, the way down"
+        weights, plane = self.panels(8, 4, *titles, grid=("both", ""), width_ratios=[1, 1.35])
+        weights.set(xlabel="v1, weight of y1", ylabel="v2, weight of y2", aspect=1)
+        plane.set(xlabel="x1", ylabel="x2", aspect=1)
         looks = ((VALUE_COLOUR, "solid", "*"), (SLOPE_COLOUR, "dashed", "P"))
         for k, (colour, style, mark) in enumerate(looks):
-            plane.contour(
-                line.numpy(), line.numpy(), y[:, k].reshape(61, 61).T.numpy(), 6,
-                colors=colour, linestyles=style, linewidths=0.9,
-            )  # fmt: skip
+            look = {"colors": colour, "linestyles": style, "linewidths": 0.9}
+            plane.contour(line, line, y[:, k].reshape(61, 61).T.numpy(), 6, **look)
             plane.plot([], [], color=colour, ls=style, lw=0.9, label=f"equal y{k + 1}")
             defined = torch.where(y[:, k].isnan(), torch.inf, y[:, k])
             lowest = torch.cartesian_prod(line, line)[defined.argmin()].tolist()
             plane.plot(*lowest, mark, color=colour, mec="white", ms=15, label=f"lowest y{k + 1}")
-        flat = torch.zeros(len(self._points))
-        self._arrows = plane.quiver(
-            *self._points.T.numpy(), flat.numpy(), flat.numpy(), color=GRADIENT_COLOUR, angles="xy",
-            scale_units="xy", scale=1.6 / (coarse[1] - coarse[0]).item(), width=0.006, zorder=3,
-            label="-x.grad",
-        )  # fmt: skip
+        flat, units = torch.zeros(len(self._points)).numpy(), {"angles": "xy", "scale_units": "xy"}
+        look = {"color": GRADIENT_COLOUR, "width": 0.006, "zorder": 3, "label": "-x.grad", **units}
+        scale = 1.6 / (coarse[1] - coarse[0]).item()
+        self._arrows = self.add(
+            plane.quiver(*self._points.T.numpy(), flat, flat, scale=scale, **look)
+        )
         weights.axhline(0, color=SLOPE_COLOUR, lw=1)
         weights.axvline(0, color=SLOPE_COLOUR, lw=1)
-        draw_light_grid(weights)
-        self._v = weights.quiver(
-            0, 0, 1, 0, color=SLOPE_COLOUR, angles="xy", scale_units="xy", scale=1, width=0.02
+        self._v = self.add(
+            weights.quiver(0, 0, 1, 0, color=SLOPE_COLOUR, scale=1, width=0.02, **units)
         )
-        self._tip = draw_handle(weights)
-        self._weights_ax, self.moving = weights, [self._arrows, self._v, self._tip]
+        self._tip, self._weights_ax = self.add(draw_handle(weights)), weights
         self.figure.legend_below(columns=5)
 
     def show(self, v1=1.0, v2=0.0):
         v = torch.tensor([v1, v2], dtype=torch.float32)
-        self.ranges = self.measure(v1=v1, v2=v2)
+        self.ranges = {"v": (min(v1, v2), max(v1, v2))}
         grad = vector_jacobian_product(self.fn, self._points, v.expand_as(self._points))
         long = grad.norm(dim=1, keepdim=True).clamp(min=1.0)  # or long arrows would hide the others
         self._arrows.set_UVC(*(-grad / long).T.numpy())
@@ -82,10 +75,6 @@ class FieldDrawing(Drawing):
         self._tip.set_data([v1], [v2])
         here = vector_jacobian_product(self.fn, torch.zeros(2), v)
         return f"at x = [0, 0], x.grad = [{short_number(here[0])}, {short_number(here[1])}]"
-
-    def measure(self, **values):
-        v = self.with_defaults(values).values()
-        return {"v": (min(v), max(v))}
 
     def fit(self, ranges):
         limits = limits_around_zero(ranges["v"])

@@ -3,9 +3,7 @@
 import torch
 
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR
-from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_light_grid
-from helpers.explore.drawings.drawing import Drawing
+from lessons.drawings.panel import PanelDrawing, set_each
 
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 LOWEST, HIGHEST = -48, 28  # powers of two between which there are bins
@@ -19,7 +17,7 @@ def _percent(which: torch.Tensor) -> str:
     return "over 99 %" if rounded == 100 and not which.all() else f"{rounded} %"
 
 
-class HalfPrecisionDrawing(Drawing):
+class HalfPrecisionDrawing(PanelDrawing):
     """A histogram of the sizes of a gradient times 2**power, over what a dtype of 16 bits can hold.
 
     gradient  any tensor; its zeros are left out. ValueError if nothing is left
@@ -36,29 +34,27 @@ class HalfPrecisionDrawing(Drawing):
         self._sizes = sizes[sizes > 0]
         if not len(self._sizes):
             raise ValueError(f"all {len(sizes)} numbers of this gradient are 0: nothing to draw")
-        self.figure = Picture(8, 3.6)
-        ax = self.figure.subplots()
+        bins = torch.histc(self._sizes.log2(), HIGHEST - LOWEST, LOWEST, HIGHEST)
+        shares = (100 * bins / len(self._sizes)).tolist()
+        top = 1.3 * max(shares)
+        (ax,) = self.panels(8, 3.6, "", grid="y")
         ax.set(xlabel="size of the gradient times the scale", ylabel="share of the elements")
-        ax.set_xlim(LOWEST, HIGHEST)
         powers = range(LOWEST, HIGHEST + 1, 8)
         ax.set_xticks(powers, [f"$2^{{{k}}}$" for k in powers])
         ax.yaxis.set_major_formatter("{x:.0f} %")
-        draw_light_grid(ax, along="y")
-        bins = torch.histc(self._sizes.log2(), HIGHEST - LOWEST, LOWEST, HIGHEST)
-        shares = (100 * bins / len(self._sizes)).tolist()
-        ax.set_ylim(0, 1.3 * max(shares))
-        self._bars = ax.bar(range(LOWEST, HIGHEST), shares, 0.9, color=GRADIENT_COLOUR)
-        shade = {"color": SLOPE_COLOUR, "lw": 0}
-        self._zones = [ax.axvspan(0, 1, alpha=alpha, **shade) for alpha in (0.28, 0.12, 0.28)]
+        self._zones = [
+            self.add(ax.axvspan(0, 1, alpha=alpha, color=SLOPE_COLOUR, lw=0))
+            for alpha in (0.28, 0.12, 0.28)
+        ]
+        self._bars = self.bars(ax, range(LOWEST, HIGHEST), 0.9, color=GRADIENT_COLOUR)
+        set_each(self._bars, height=shares)
         names = ("becomes 0", "loses digits", "becomes inf")
-        top = ax.get_ylim()[1]
-        self._names = [ax.text(0, 0.97 * top, each, ha="center", va="top") for each in names]
-        self.moving = [*self._zones, *self._bars, *self._names]
+        self._names = [self.words(ax, 0, 0.97 * top, name, va="top") for name in names]
+        ax.set(xlim=(LOWEST, HIGHEST), ylim=(0, top))
 
     def show(self, dtype="float16", power=0):
         kind = DTYPES[dtype]
-        for k, bar in enumerate(self._bars):
-            bar.set_x(LOWEST + k + power + 0.05)
+        set_each(self._bars, x=[k + power + 0.05 for k in range(LOWEST, HIGHEST)])
         self._show_limits(kind)
         scaled = self._sizes * 2.0**power
         kept = scaled.to(kind)

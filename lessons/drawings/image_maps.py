@@ -5,13 +5,13 @@ from collections.abc import Mapping
 import torch
 
 from autograd_surprises.show.colours import GRID_GREY
-from autograd_surprises.show.picture import Picture
-from helpers.explore.drawings.drawing import Drawing
+from lessons.drawings.panel import PanelDrawing
 
 LEVELS = 8  # of a map: more could not be told apart
+CELLS = {"vmin": 0, "vmax": 1, "interpolation": "none"}
 
 
-class ImageMapsDrawing(Drawing):
+class ImageMapsDrawing(PanelDrawing):
     """An image beside its maps for the class that is asked for, each with its strongest pixel.
 
     images  of shape (images, height, width), from 0 (paper) to 1 (ink)
@@ -26,31 +26,20 @@ class ImageMapsDrawing(Drawing):
     name = "Which pixels speak for a class"
 
     def __init__(self, images: torch.Tensor, maps: Mapping[str, torch.Tensor]):
-        for title, each in maps.items():
-            if each.dim() != 4 or each.shape[::2] != images.shape[:2]:
-                raise ValueError(
-                    f"{title!r} needs a map for each image and class: images of shape "
-                    f"{tuple(images.shape)}, but maps of shape {tuple(each.shape)}"
-                )
         self._images, self._maps = images, dict(maps)
-        self.figure = Picture(8, 3.1)
-        image_ax, *map_axes = self.figure.subplots(1, 1 + len(maps))
-        look = {"vmin": 0, "vmax": 1, "interpolation": "none"}
-        self._image = image_ax.imshow(images[0].numpy(), cmap="gray_r", **look)
-        self._cells = [ax.imshow(images[0].numpy(), cmap="Oranges", **look) for ax in map_axes]
-        mark = {"mfc": "white", "mec": "black", "ms": 9, "mew": 1.5}
-        self._marks = [ax.plot([0], [0], "o", **mark)[0] for ax in map_axes]
-        for ax, title in zip((image_ax, *map_axes), ("the image", *maps), strict=True):
-            ax.set(title=title, xticks=[], yticks=[])
-            ax.set_navigate(False)
-            ax.spines[:].set_color(GRID_GREY)
-        self.moving = [self._image, *self._cells, *self._marks]
-        self.figure.legend_below(self._marks[:1], ["strongest pixel"], columns=1)
-        self._words = [
-            ax.text(0.5, 0.5, "", ha="center", va="center", transform=ax.transAxes)
-            for ax in map_axes
+        axes = self.panels(8, 3.1, "the image", *maps, grid="")
+        image_ax, *map_axes = axes
+        self._image = self.add(image_ax.imshow(images[0].numpy(), cmap="gray_r", **CELLS))
+        self._cells = [
+            self.add(ax.imshow(images[0].numpy(), cmap="Oranges", **CELLS)) for ax in map_axes
         ]
-        self.moving += self._words
+        mark = {"mfc": "white", "mec": "black", "ms": 9, "mew": 1.5}
+        self._marks = [self.line(ax, "white", "o", **mark) for ax in map_axes]
+        for ax in axes:
+            ax.set(xticks=[], yticks=[], navigate=False)
+            ax.spines[:].set_color(GRID_GREY)
+        self._words = [self.words(ax, 0.5, 0.5, transform=ax.transAxes) for ax in map_axes]
+        self.legend({"strongest pixel": self._marks[0]})
 
     def show(self, image=0, asked=0):
         self._image.set_data(self._images[image].numpy())

@@ -7,13 +7,12 @@ from matplotlib.colors import CenteredNorm
 
 from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
-from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import SHADES, draw_light_grid, limits_around_zero
-from helpers.explore.drawings.drawing import Drawing
+from helpers.curves.axes import SHADES, limits_around_zero
 from lessons.derivatives import vector_jacobian_product
+from lessons.drawings.panel import HATCHED, PanelDrawing, set_each
 
 
-class JacobianDrawing(Drawing):
+class JacobianDrawing(PanelDrawing):
     """From left to right: v, the Jacobian of fn at x, its rows times v, their sum beside x.grad.
 
     fn maps a vector x to a vector y. v1, v2, … are the weights of the outputs, by default 1, 0, …
@@ -27,8 +26,6 @@ class JacobianDrawing(Drawing):
     name = "v @ J is x.grad"
 
     def __init__(self, fn: Callable, x: torch.Tensor):
-        if not x.is_floating_point():
-            raise TypeError(f"x needs to hold real numbers, such as 1.0, got {x.dtype}")
         y = fn(x)
         if x.dim() != 1 or y.dim() != 1 or not len(y):
             raise ValueError(
@@ -39,69 +36,51 @@ class JacobianDrawing(Drawing):
         if not self.jacobian.isfinite().all():
             raise ValueError(f"fn has derivatives at x = {x.tolist()} that are not finite: move x")
         self.parameters = {f"v{i + 1}": float(i == 0) for i in range(len(y))}
-        self.figure = Picture(8, 3.4)
         self._draw_frame()
 
     def _draw_frame(self):
         rows, columns = self.jacobian.shape
-        axes = self.figure.subplots(1, 4, width_ratios=[1, 1.2, 1.2, 1.5])
-        weights, jacobian, weighted, result = axes
-        titles = (
-            "v: the weights",
-            "J: the derivatives",
-            "weighted rows",
-            "sum of the rows",
-        )
-        for ax, title in zip(axes, titles, strict=True):
-            ax.set_title(title)
-            ax.set_navigate(False)  # x and y are names here, not numbers
-        for ax in (weights, jacobian, weighted):
-            ax.set(yticks=range(rows), ylim=(rows - 0.5, -0.5))
-            ax.set_yticklabels([f"y{i + 1}" for i in range(rows)])
-        for ax in (jacobian, weighted, result):
-            ax.set(xticks=range(columns), xlim=(-0.5, columns - 0.5))
-            ax.set_xticklabels([f"x{i + 1}" for i in range(columns)])
-        self._bars = weights.barh(range(rows), [1.0] * rows, 0.6, color=VALUE_COLOUR)
-        result_at = torch.arange(columns) - 0.2
-        self._sums = result.bar(result_at, [0.0] * columns, 0.38, color=VALUE_COLOUR)
-        self._grads = result.bar(
-            result_at + 0.4, [0.0] * columns, 0.38, fc="white", ec=GRADIENT_COLOUR, hatch="////"
-        )
-        for ax, line in ((weights, weights.axvline), (result, result.axhline)):
-            line(0, color=SLOPE_COLOUR, lw=1)
-            draw_light_grid(ax, along="x" if ax is weights else "y")
-        self._weights_ax, self._result_ax = weights, result
+        titles = "v: the weights", "J: the derivatives", "weighted rows", "sum of the rows"
+        layout = {"grid": ("x", "", "", "y"), "width_ratios": [1, 1.2, 1.2, 1.5]}
+        weights, jacobian, weighted, result = axes = self.panels(8, 3.4, *titles, **layout)
         image = {"cmap": SHADES, "aspect": "auto", "interpolation": "none"}
         self._images = [ax.imshow(self.jacobian.numpy(), **image) for ax in (jacobian, weighted)]
-        self._numbers = []
-        for ax, keep in ((jacobian, False), (weighted, True)):
-            for i in range(rows):
-                for k in range(columns):
-                    number = short_number(self.jacobian[i, k])
-                    text = ax.text(k, i, number, ha="center", va="center")
-                    self._numbers += [text] if keep else []
-        self.moving = [self._images[1], *self._numbers, *self._bars, *self._sums, *self._grads]
-        self.figure.legend_below(
-            [self._sums, self._grads], ["v @ J", "x.grad"], columns=2, loc="outside lower right"
-        )
+        self.add(self._images[1])
+        places = [(k, i) for i in range(rows) for k in range(columns)]
+        for place, number in zip(places, self.jacobian.flatten(), strict=True):
+            jacobian.text(*place, short_number(number), ha="center", va="center")
+        self._numbers = [self.words(weighted, *place) for place in places]
+        self._bars = self.bars(weights, range(rows), flat=True, color=VALUE_COLOUR)
+        at = torch.arange(columns) - 0.2
+        self._sums = self.bars(result, at, 0.38, color=VALUE_COLOUR)
+        self._grads = self.bars(result, at + 0.4, 0.38, **{**HATCHED, "ec": GRADIENT_COLOUR})
+        for line in (weights.axvline, result.axhline):
+            line(0, color=SLOPE_COLOUR, lw=1)
+        for ax in (weights, jacobian, weighted):
+            ax.set(yticks=range(rows), yticklabels=[f"y{i + 1}" for i in range(rows)])
+            ax.set_ylim(rows - 0.5, -0.5)
+        for ax in (jacobian, weighted, result):
+            ax.set(xticks=range(columns), xticklabels=[f"x{i + 1}" for i in range(columns)])
+            ax.set_xlim(-0.5, columns - 0.5)
+        for ax in axes:
+            ax.set_navigate(False)  # x and y are names here, not numbers
+        self._weights_ax, self._result_ax = weights, result
+        names = {"v @ J": self._sums[0], "x.grad": self._grads[0]}
+        self.legend(names, loc="outside lower right")
 
     def show(self, **values):
-        v = self._weights(values)
-        self.ranges = self._ranges(v)
+        v = torch.tensor([*self.with_defaults(values).values()], dtype=self.x.dtype)
         weighted, grad = v[:, None] * self.jacobian, vector_jacobian_product(self.fn, self.x, v)
+        cells = torch.cat([self.jacobian, weighted])
+        parts = {"weight": v, "sum": weighted.sum(0), "cell": cells}
+        self.ranges = {name: (part.min().item(), part.max().item()) for name, part in parts.items()}
         self._images[1].set_data(weighted.numpy())
-        for text, number in zip(self._numbers, weighted.flatten(), strict=True):
-            text.set_text(short_number(number))
-        for bar, weight in zip(self._bars, v.tolist(), strict=True):
-            bar.set_width(weight)
-        for bars, heights in ((self._sums, weighted.sum(0)), (self._grads, grad)):
-            for bar, height in zip(bars, heights.tolist(), strict=True):
-                bar.set_height(height)
+        set_each(self._numbers, text=map(short_number, weighted.flatten()))
+        set_each(self._bars, width=v.tolist())
+        set_each(self._sums, height=weighted.sum(0).tolist())
+        set_each(self._grads, height=grad.tolist())
         sums, grads = (", ".join(map(short_number, some)) for some in (weighted.sum(0), grad))
         return f"v @ J = [{sums}], x.grad = [{grads}]"
-
-    def measure(self, **values):
-        return self._ranges(self._weights(values))
 
     def fit(self, ranges):
         self._weights_ax.set_xlim(limits_around_zero(ranges["weight"]))
@@ -109,11 +88,3 @@ class JacobianDrawing(Drawing):
         reach = max(map(abs, ranges["cell"]))
         for image in self._images:  # one scale for both
             image.set_norm(CenteredNorm(halfrange=reach or 1.0))
-
-    def _ranges(self, v):
-        cells = torch.cat([self.jacobian, v[:, None] * self.jacobian])
-        parts = {"weight": v, "sum": v @ self.jacobian, "cell": cells}
-        return {name: (part.min().item(), part.max().item()) for name, part in parts.items()}
-
-    def _weights(self, values):
-        return torch.tensor([*self.with_defaults(values).values()], dtype=self.x.dtype)

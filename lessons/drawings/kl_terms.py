@@ -6,11 +6,8 @@ import torch
 from torch import Tensor
 
 from autograd_surprises.numerics import short_number
-from autograd_surprises.show.colours import GRADIENT_COLOUR, LINE_GREY, SLOPE_COLOUR, VALUE_COLOUR
-from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_light_grid
-from helpers.explore.drawings.drawing import Drawing
-from lessons.drawings.arrow import Arrow
+from autograd_surprises.show.colours import GRADIENT_COLOUR, LINE_GREY, SLOPE_COLOUR
+from lessons.drawings.panel import HATCHED, PanelDrawing, set_each
 
 # The term of a drawn option, from r = log p − log q.
 KL_TERMS = {
@@ -22,7 +19,7 @@ REACH = 0.97  # of the arrows
 SEEN = 0.005  # a shorter arrow has no direction
 
 
-class KLTermsDrawing(Drawing):
+class KLTermsDrawing(PanelDrawing):
     """On the left the probabilities, then the gradient of KL(policy‖reference), k1, k2 and k3.
 
     policy, reference  logits of the options
@@ -40,53 +37,38 @@ class KLTermsDrawing(Drawing):
     def __init__(self, policy: Tensor, reference: Tensor):
         self._policy, self._reference = policy.double(), reference.double()
         self.parameters = {"distance": 1.0, "logit_0": policy[0].item()}
-        self.figure = Picture(8, 3.3)
-        shares, *gradients = self.figure.subplots(
-            1, 2 + len(KL_TERMS), width_ratios=[1.4] + [1] * 4
-        )
+        titles = "probability", "KL", *KL_TERMS
+        layout = {"sharey": True, "width_ratios": [1.4] + [1] * 4}
+        shares, *gradients = self.panels(8, 3.3, *titles, grid="x", **layout)
         options = range(len(policy))
-        for ax in (shares, *gradients):
-            ax.set(ylim=(len(policy) - 0.4, -1.1), yticks=options)
-            draw_light_grid(ax, along="x")
-            ax.set_navigate(False)  # y is an option here
-        shares.set(title="probability", xlim=(0, 1), xticks=[0, 0.5, 1])
-        shares.set_yticklabels([f"option {k}" for k in options])
-        look = {"fc": "white", "ec": VALUE_COLOUR, "hatch": "////"}
-        self._shares = list(shares.barh([k - 0.2 for k in options], 1, 0.36, **look))
+        shares.set_yticks(options, [f"option {k}" for k in options])
+        self._shares = self.bars(shares, [k - 0.2 for k in options], 0.36, flat=True, **HATCHED)
         beside = [k + 0.2 for k in options]
         grey = shares.barh(beside, self._reference.softmax(-1).tolist(), 0.36, fc=LINE_GREY)
-        place = {"ha": "center", "va": "center"}
-        self._says = []
-        self._arrows, self._numbers = [], []
-        for ax, name in zip(gradients, ("KL", *KL_TERMS), strict=True):
-            ax.set(title=name, xlim=(-REACH, REACH), xlabel="gradient")
+        shares.set(xlim=(0, 1), xticks=[0, 0.5, 1], ylim=(len(policy) - 0.4, -1.1))
+        shares.set_navigate(False)  # y is an option here
+        self._says, self._arrows, self._numbers = [], [], []
+        for ax in gradients:
+            ax.set(xlim=(-REACH, REACH), xlabel="gradient", navigate=False)
             ax.set_xticks([-0.5, 0, 0.5], ["", "0", ""])  # the numbers stand beside the arrows
-            ax.tick_params(labelleft=False)
             ax.axvline(0, ymax=0.86, color=LINE_GREY, lw=1)
-            self._says.append(ax.text(0, -0.78, "", **place))
-            pairs = [(GRADIENT_COLOUR, False), (SLOPE_COLOUR, True)]
+            looks = (GRADIENT_COLOUR, False), (SLOPE_COLOUR, True)
             self._arrows.append(
-                [[Arrow(ax, colour, dashed=wrong) for colour, wrong in pairs] for _ in options]
+                [[self.arrow(ax, colour, dashed=wrong) for colour, wrong in looks] for _ in options]
             )
-            self._numbers.append([ax.text(0, k, "", va="center") for k in options])
+            self._numbers.append([self.words(ax, 0, k) for k in options])
+            self._says.append(self.words(ax, 0, -0.78))
         right, wrong = self._arrows[0][0]
-        arrows = [arrow for rows in self._arrows for pair in rows for arrow in pair]
-        parts = [part for arrow in arrows for part in arrow.artists]
-        numbers = [number for row in self._numbers for number in row]
-        self.moving = [*self._shares, *parts, *numbers, *self._says]
-        self.figure.legend_below(
-            [self._shares[0], grey, right.line, wrong.line],
-            ["policy", "reference", "gradient with respect to a logit", "of the wrong sign"],
-            columns=4,
-        )
+        bars = {"policy": self._shares[0], "reference": grey}
+        arrows = {"gradient with respect to a logit": right, "of the wrong sign": wrong}
+        self.legend(bars | {name: arrow.line for name, arrow in arrows.items()})
 
     def show(self, distance=1.0, logit_0=None):
         first = self._policy[:1] if logit_0 is None else torch.tensor([logit_0]).double()
         policy = torch.cat([first, self._policy[1:]])
         logits = self._reference + distance * (policy - self._reference)
         p, found = _measured(logits, self._reference)
-        for bar, share in zip(self._shares, p.tolist(), strict=True):
-            bar.set_width(share)
+        set_each(self._shares, width=p.tolist())
         true, texts = found[0][1], []
         for k, (value, gradient) in enumerate(found):
             self._says[k].set_text(f"value {short_number(value, 3)}")

@@ -10,9 +10,8 @@ from torch.library import custom_op, opcheck
 from autograd_surprises.numerics import short_number
 from autograd_surprises.report_card.operators import TESTS
 from autograd_surprises.show.colours import GRADIENT_COLOUR, GREEN, RED, SLOPE_COLOUR
-from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import DASHED, draw_light_grid
-from helpers.explore.drawings.drawing import Drawing
+from helpers.curves.axes import DASHED
+from lessons.drawings.panel import PanelDrawing
 
 FAKES = {
     "as it returns": torch.empty_like,
@@ -48,7 +47,7 @@ OPERATORS = {
 POINTS = torch.tensor([-1.5, 0.5, 1.0], dtype=torch.float64)
 
 
-class OperatorChecksDrawing(Drawing):
+class OperatorChecksDrawing(PanelDrawing):
     """The gradient of an operator that computes x², and which checks pass.
 
     factor  what its backward multiplies by x and the upstream gradient; 2 is right
@@ -60,20 +59,16 @@ class OperatorChecksDrawing(Drawing):
     name = "Which checks notice?"
 
     def __init__(self):
-        self.figure = Picture(8, 3.4)
-        left, right = self.figure.subplots(1, 2, width_ratios=(1, 1.1))
+        left, right = self.panels(8, 3.4, "", "", width_ratios=(1, 1.1))
         left.set(xlabel="x", xlim=(-2, 2), ylim=(-8, 8))
-        draw_light_grid(left)
         self._x = torch.linspace(-2, 2, 41)
         (slope,) = left.plot(self._x, 2 * self._x, color=SLOPE_COLOUR, ls=DASHED, gid="slope")
-        (self._line,) = left.plot([], [], color=GRADIENT_COLOUR, gid="gradient")
+        self._line = self.line(left, GRADIENT_COLOUR, gid="gradient")
         right.set(xlim=(0, 1), ylim=(len(CHECKS) - 0.5, -0.5))
         right.set_axis_off()
-        self._verdicts = [
-            right.text(0.06, y, "", va="center", fontsize=11) for y in range(len(CHECKS))
-        ]
-        self.moving = [self._line, *self._verdicts]
-        self.figure.legend_below([self._line, slope], ["gradient", "slope of x²"], columns=2)
+        look = {"ha": "left", "fontsize": 11}
+        self._verdicts = [self.words(right, 0.06, y, **look) for y in range(len(CHECKS))]
+        self.legend({"gradient": self._line, "slope of x²": slope})
 
     def show(self, factor=2.0, fake="as it returns", writes="nothing"):
         made = OPERATORS[fake, writes]

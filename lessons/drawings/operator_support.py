@@ -4,8 +4,7 @@ import json
 from importlib.resources import files
 
 from autograd_surprises.show.colours import GREEN, GREY, RED
-from autograd_surprises.show.picture import Picture
-from helpers.explore.drawings.drawing import Drawing
+from lessons.drawings.panel import PanelDrawing
 
 MEASURED = json.loads(files("lessons").joinpath("measured/operators.json").read_text("utf-8"))
 NEEDS = {
@@ -24,7 +23,7 @@ MARKS = {
 }
 
 
-class SupportDrawing(Drawing):
+class SupportDrawing(PanelDrawing):
     """A mark for each way and need; the chosen need stands out.
 
     >>> SupportDrawing().show(torch="2.13.0", need="forward mode").partition(": ")[2]
@@ -36,24 +35,20 @@ class SupportDrawing(Drawing):
     def __init__(self):
         newest = list(MEASURED)[-1]
         ways = list(MEASURED[newest]["cards"])
-        self.figure = Picture(8, 3.4)
-        ax = self.figure.subplots()
-        ax.set(xlim=(-0.5, len(ways) - 0.5), ylim=(len(NEEDS) - 0.5, -0.5))
+        (ax,) = self.panels(8, 3.4, "", grid="")
+        (band,) = ax.barh(0, len(ways), 0.86, left=-0.5, fc="white", ec="black", lw=1.2)
+        self._band = self.add(band)
+        ax.set(xlim=(-0.5, len(ways) - 0.5), ylim=(len(NEEDS) - 0.5, -0.5), navigate=False)
         ax.set_yticks(range(len(NEEDS)), NEEDS.values())
         ax.set_xticks(range(len(ways)), ways)
         ax.xaxis.tick_top()
         ax.tick_params(length=0)
-        ax.set_navigate(False)
-        for side in ax.spines.values():
-            side.set_visible(False)
-        (self._band,) = ax.barh(0, len(ways), 0.86, left=-0.5, fc="white", ec="black", lw=1.2)
-        centred = {"ha": "center", "va": "center", "fontsize": 10}
+        ax.spines[:].set_visible(False)
         self._marks = {
-            (need, way): ax.text(x, y, "", **centred)
+            (need, way): self.words(ax, x, y, fontsize=10)
             for y, need in enumerate(NEEDS)
             for x, way in enumerate(ways)
         }
-        self.moving = [self._band, *self._marks.values()]
 
     def show(self, torch="2.13.0", need="forward mode"):
         cards = MEASURED[torch]["cards"]

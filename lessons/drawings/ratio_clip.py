@@ -5,9 +5,8 @@ from matplotlib.patches import Rectangle
 
 from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, LINE_GREY, SLOPE_COLOUR, VALUE_COLOUR
-from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import DASHED, draw_handle, draw_light_grid, shading
-from helpers.explore.drawings.drawing import Drawing
+from helpers.curves.axes import DASHED, draw_handle, shading
+from lessons.drawings.panel import PanelDrawing
 
 LARGEST = 2.5  # ratio that is shown
 REACH = 4.4  # of the vertical axes: an advantage of 1.5 at this ratio, and some room
@@ -15,7 +14,7 @@ REACH = 4.4  # of the vertical axes: an advantage of 1.5 at this ratio, and some
 RATIOS = (torch.arange(600, dtype=torch.float64) + 0.5) * (LARGEST / 600)
 
 
-class RatioClipDrawing(Drawing):
+class RatioClipDrawing(PanelDrawing):
     """On the left the clipped objective of PPO, on the right its slope in log p.
 
     The objective is min(ratio · advantage, clamp(ratio, low, high) · advantage), or the second of
@@ -30,31 +29,31 @@ class RatioClipDrawing(Drawing):
     light = ("ratio",)
 
     def __init__(self):
-        self.figure = Picture(8, 3.6)
-        axes = self.figure.subplots(1, 2)
-        for ax, title in zip(axes, ("objective", "gradient with respect to log p"), strict=True):
-            ax.set(title=title, xlim=(0, LARGEST), ylim=(-REACH, REACH), xlabel="p / p_old")
-            draw_light_grid(ax)
+        axes = self.panels(8, 3.6, "objective", "gradient with respect to log p")
+        for ax in axes:
+            ax.set(xlim=(0, LARGEST), ylim=(-REACH, REACH), xlabel="p / p_old")
             ax.axhline(0, color=LINE_GREY, lw=1)
         value_ax, gradient_ax = axes
-        look = shading(SLOPE_COLOUR)
-        self._flat = [[ax.add_patch(Rectangle((0, 0), 0, 0, **look)) for ax in axes] for _ in "ab"]
-        dashed = {"color": SLOPE_COLOUR, "ls": DASHED, "lw": 1.5}
-        (self._unclipped,) = value_ax.plot([], [], **dashed, gid="ratio · advantage")
-        (self._value,) = value_ax.plot([], [], color=VALUE_COLOUR, lw=3, gid="objective")
-        (self._gradient,) = gradient_ax.plot([], [], color=GRADIENT_COLOUR, lw=3, gid="gradient")
-        (self._at,) = gradient_ax.plot([], [], "o", color=SLOPE_COLOUR, mec="white", ms=9)
-        self._dot = draw_handle(value_ax)
-        self._says = gradient_ax.text(0.97 * LARGEST, 0.87 * REACH, "", ha="right", va="center")
-        self.moving = [
-            *self._flat[0], *self._flat[1], self._unclipped, self._value, self._gradient,
-            self._dot, self._at, self._says,
-        ]  # fmt: skip
-        self.figure.legend_below(
-            [self._unclipped, self._value, self._gradient, self._flat[0][0]],
-            ["ratio · advantage", "objective", "gradient", "no gradient"],
-            columns=4,
-        )
+        self._flat = [
+            [
+                self.add(ax.add_patch(Rectangle((0, 0), 0, 0, **shading(SLOPE_COLOUR))))
+                for ax in axes
+            ]
+            for _ in range(2)
+        ]
+        lines = {
+            name: self.line(ax, colour, gid=name, **look)
+            for name, ax, colour, look in (
+                ("ratio · advantage", value_ax, SLOPE_COLOUR, {"ls": DASHED, "lw": 1.5}),
+                ("objective", value_ax, VALUE_COLOUR, {"lw": 3}),
+                ("gradient", gradient_ax, GRADIENT_COLOUR, {"lw": 3}),
+            )
+        }
+        self._unclipped, self._value, self._gradient = lines.values()
+        self._dot = self.add(draw_handle(value_ax))
+        self._at = self.line(gradient_ax, SLOPE_COLOUR, "o", ms=9)
+        self._says = self.words(gradient_ax, 0.97 * LARGEST, 0.87 * REACH, ha="right")
+        self.legend({**lines, "no gradient": self._flat[0][0]})
 
     def show(self, advantage=1.0, ratio=1.0, low=0.8, high=1.2, minimum=True):
         settings = advantage, low, high, minimum

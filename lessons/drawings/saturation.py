@@ -2,11 +2,9 @@
 
 import torch
 
-from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
-from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_light_grid
-from helpers.explore.drawings.drawing import Drawing
+from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR
 from lessons.derivatives import derivatives
+from lessons.drawings.panel import HATCHED, PanelDrawing, set_each
 
 ACTIVATIONS = {"tanh": torch.tanh, "sigmoid": torch.sigmoid, "relu": torch.relu}
 LAYERS, SAMPLES, UNITS = 8, 4, 16
@@ -15,7 +13,7 @@ SMALLER_AT, ZERO_AT = LOWEST / 10, LOWEST / 100  # where smaller ones are drawn,
 FLAT_BELOW = 0.01  # a unit is flat if its slope is a smaller share of the steepest slope
 
 
-class SaturationDrawing(Drawing):
+class SaturationDrawing(PanelDrawing):
     """On the left the mean |gradient| at each layer, on the right the share of its flat units.
 
     The network is fixed: eight layers, each with its own input, as in a recurrent network,
@@ -34,17 +32,16 @@ class SaturationDrawing(Drawing):
         self._weights = weights / UNITS**0.5  # so that a layer keeps the size of its input
         self._inputs = torch.randn(LAYERS, SAMPLES, UNITS, generator=generator)
         self._upstream = torch.randn(SAMPLES, UNITS, generator=generator)
-        self.figure = Picture(8, 3.4)
         self._draw_frame()
 
     def _draw_frame(self):
         layers = range(1, LAYERS + 1)
-        gradients, flat = self.figure.subplots(1, 2, width_ratios=[1.4, 1])
+        titles = "size of the gradient (at the loss: 1)", "flat units"
+        gradients, flat = self.panels(8, 3.4, *titles, grid="y", width_ratios=[1.4, 1])
+        self._bars = self.bars(flat, layers, 0.7, **HATCHED)
         for ax in (gradients, flat):
             ax.set(xlabel="layer", xticks=layers, xlim=(0.4, LAYERS + 0.6))
-        draw_light_grid(gradients, flat, along="y")
-        gradients.set(title="size of the gradient (at the loss: 1)", yscale="log")
-        gradients.set_ylim(ZERO_AT / 3, 30)
+        gradients.set(yscale="log", ylim=(ZERO_AT / 3, 30))
         powers = range(-15, 1, 3)
         gradients.set_yticks([ZERO_AT, *(10.0**k for k in powers)])
         gradients.set_yticklabels(["0", *(f"$10^{{{k}}}$" if k else "1" for k in powers)])
@@ -52,28 +49,23 @@ class SaturationDrawing(Drawing):
         gradients.axhspan(
             ZERO_AT / 3, (SMALLER_AT * ZERO_AT) ** 0.5, color=SLOPE_COLOUR, alpha=0.12, lw=0
         )
-        flat.set(title="flat units", ylim=(0, 100), yticks=range(0, 101, 25))
+        flat.set(ylim=(0, 100), yticks=range(0, 101, 25))
         flat.yaxis.set_major_formatter("{x:.0f} %")
-        dots = {"ls": "", "color": GRADIENT_COLOUR, "mec": "white", "ms": 9}
-        (self._line,) = gradients.plot(layers, [1.0] * LAYERS, color=GRADIENT_COLOUR, lw=1.2)
-        (self._dots,) = gradients.plot([], [], "o", **dots)
-        (self._small,) = gradients.plot([], [], "v", **dots)
-        (self._zeros,) = gradients.plot([], [], "X", **{**dots, "color": SLOPE_COLOUR})
-        self._end = gradients.text(0.6, 1e-13, "", va="bottom", fontsize=10)
-        bar = {"fc": "white", "ec": VALUE_COLOUR, "hatch": "////"}
-        self._bars = flat.bar(layers, [0.0] * LAYERS, 0.7, **bar)
-        self.moving = [self._line, self._dots, self._small, self._zeros, self._end, *self._bars]
+        self._line = self.line(gradients, GRADIENT_COLOUR, lw=1.2)
+        marks = {
+            "mean |gradient|": self.line(gradients, GRADIENT_COLOUR, "o", ms=9),
+            f"less than {LOWEST:.0e}": self.line(gradients, GRADIENT_COLOUR, "v", ms=9),
+            "exactly 0": self.line(gradients, SLOPE_COLOUR, "X", ms=9),
+        }
+        self._dots, self._small, self._zeros = marks.values()
+        self._end = self.words(gradients, 0.6, 1e-13, ha="left", va="bottom", fontsize=10)
         flat_means = f"slope below {100 * FLAT_BELOW:.0f} % of the steepest"
-        self.figure.legend_below(
-            [self._dots, self._small, self._zeros, self._bars],
-            ["mean |gradient|", f"less than {LOWEST:.0e}", "exactly 0", flat_means],
-            columns=4,
-        )
+        self.legend({**marks, flat_means: self._bars[0]})
 
     def show(self, activation="tanh", scale=10.0):
         sizes, flat = self._measure(activation, scale)
         heights = [size if size >= LOWEST else SMALLER_AT if size else ZERO_AT for size in sizes]
-        self._line.set_ydata(heights)
+        self._line.set_data(range(1, LAYERS + 1), heights)
         for dots, belongs in (
             (self._dots, lambda size: size >= LOWEST),
             (self._small, lambda size: 0 < size < LOWEST),
@@ -81,15 +73,13 @@ class SaturationDrawing(Drawing):
         ):
             places = [k for k, size in enumerate(sizes) if belongs(size)]
             dots.set_data([k + 1 for k in places], [heights[k] for k in places])
-        for bar, share in zip(self._bars, flat, strict=True):
-            bar.set_height(100 * share)
+        set_each(self._bars, height=[100 * share for share in flat])
         zeros = [k for k, size in enumerate(sizes, 1) if size == 0]
         self._end.set_text("exactly 0 here" if zeros else "")
         units = f"{100 * sum(flat) / LAYERS:.0f} % of the units are flat"
         if sizes[0]:
-            return (
-                f"the gradient reaches layer 1 with {sizes[0]:.1g} of its size at the loss; {units}"
-            )
+            reached = f"{sizes[0]:.1g} of its size at the loss"
+            return f"the gradient reaches layer 1 with {reached}; {units}"
         return f"the gradient is exactly 0 from layer {zeros[-1]} down to layer 1; {units}"
 
     def _measure(self, activation, scale):

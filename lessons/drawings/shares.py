@@ -3,10 +3,9 @@
 import torch
 
 from autograd_surprises.numerics import short_number
-from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
-from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import DASHED, draw_light_grid
-from helpers.explore.drawings.drawing import Drawing
+from autograd_surprises.show.colours import SLOPE_COLOUR
+from helpers.curves.axes import DASHED
+from lessons.drawings.panel import FILLED, HATCHED, PanelDrawing, set_each
 
 # What process r divides its sum of losses by, given the numbers of samples of both.
 SHARE_DIVISORS = {
@@ -15,7 +14,7 @@ SHARE_DIVISORS = {
 }
 
 
-class SharesDrawing(Drawing):
+class SharesDrawing(PanelDrawing):
     """The gradients of two processes, their mean, and the gradient of all samples at once.
 
     The model is `weight * x`, its weight 0 and its target 3. The samples of process 0 have x = 1,
@@ -28,19 +27,15 @@ class SharesDrawing(Drawing):
     name = "Two processes, one gradient"
 
     def __init__(self):
-        self.figure = Picture(8, 3)
-        ax = self.figure.subplots()
+        (ax,) = self.panels(8, 3, "", grid="x")
+        self._bars = self.bars(ax, [0, 1], flat=True, **HATCHED)
+        self._bars += self.bars(ax, [2], flat=True, **FILLED)
+        self._true = self.line(ax, SLOPE_COLOUR, ls=DASHED, lw=2)
+        self._numbers = [self.words(ax, 0, k, ha="right") for k in (0, 1, 2, 2.65)]
+        self._says = self.words(ax, 0, 3.02, ha="right")
         ax.set(xlim=(-24, 1), ylim=(3.3, -0.6), xlabel="gradient with respect to the weight")
         ax.set_yticks(range(3), ["process 0", "process 1", "DDP: their mean"])
-        draw_light_grid(ax, along="x")
-        looks = [{"fc": "white", "ec": VALUE_COLOUR, "hatch": "////"}] * 2
-        looks.append({"fc": GRADIENT_COLOUR, "ec": GRADIENT_COLOUR})
-        self._bars = [ax.barh(k, -1.0, 0.6, **look)[0] for k, look in enumerate(looks)]
-        (self._true,) = ax.plot([], [], color=SLOPE_COLOUR, ls=DASHED, lw=2)
-        self._numbers = [ax.text(0, k, "", ha="right", va="center") for k in (0, 1, 2, 2.65)]
-        self._says = ax.text(0, 3.02, "", ha="right", va="center")
-        self.moving = [*self._bars, self._true, *self._numbers, self._says]
-        self.figure.legend_below([self._true], ["all samples at once"], columns=1)
+        self.legend({"all samples at once": self._true})
 
     def show(self, process_0=1, process_1=3, divide_by="its own samples"):
         counts = process_0, process_1
@@ -49,17 +44,15 @@ class SharesDrawing(Drawing):
         gradients = [_gradient(x, divisor) for x, divisor in zip(shares, divisors, strict=True)]
         gradients.append(sum(gradients) / len(gradients))
         true = _gradient(torch.cat(shares), sum(counts))
-        for bar, gradient in zip(self._bars, gradients, strict=True):
-            bar.set_width(gradient)
-        for number, gradient in zip(self._numbers, [*gradients, true], strict=True):
-            number.set_text(short_number(gradient, 3))
-            number.set_x(gradient - 0.3)
+        set_each(self._bars, width=gradients)
+        texts = [short_number(each, 3) for each in (*gradients, true)]
+        set_each(self._numbers, text=texts, x=[each - 0.3 for each in (*gradients, true)])
         self._true.set_data([true, true], [1.55, 2.45])
         agree = abs(true - gradients[-1]) < 1e-4
         weight = short_number(divisors[1] / divisors[0], 2)
         counting = f"a sample of process 0 counts as much as {weight} of process 1"
         self._says.set_text("the gradient of all samples" if agree else counting)
-        first, second, mean, whole = (short_number(each, 3) for each in (*gradients, true))
+        first, second, mean, whole = texts
         end = "the same" if agree else counting
         return f"{first} and {second}, their mean {mean}; all samples at once {whole}: {end}"
 

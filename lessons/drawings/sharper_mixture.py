@@ -6,14 +6,13 @@ import torch
 from torch import nn
 
 from autograd_surprises.show.colours import GRADIENT_COLOUR, GRID_GREY, INK, VALUE_COLOUR
-from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import DASHED, draw_light_grid
-from helpers.explore.drawings.drawing import Drawing
+from helpers.curves.axes import DASHED
+from lessons.drawings.panel import PanelDrawing
 
 SHARPEST = 20
 
 
-class SharperMixtureDrawing(Drawing):
+class SharperMixtureDrawing(PanelDrawing):
     """On the left the weights of the 16 patches, on the right what each network reads with them.
 
     scores        of the looks, shape (looks, 16); their weights are softmax(sharpness · scores)
@@ -37,27 +36,25 @@ class SharperMixtureDrawing(Drawing):
             name: [percent_read(network, weights) for weights in self._weights]
             for name, network in networks.items()
         }
-        self.figure = Picture(8, 3.4)
-        patches, curves = self.figure.subplots(1, 2, width_ratios=[1, 1.9])
+        titles = "weight of each patch", "% of the held-out digits that are read"
+        layout = {"grid": ("", "both"), "width_ratios": [1, 1.9]}
+        patches, curves = self.panels(8, 3.4, *titles, **layout)
         look = {"cmap": "Oranges", "vmin": 0, "vmax": 1, "interpolation": "none"}
-        self._cells = patches.imshow(torch.zeros(4, 4).numpy(), **look)
-        patches.set(title="weight of each patch", xticks=[], yticks=[])
-        patches.set_navigate(False)
+        self._cells = self.add(patches.imshow(torch.zeros(4, 4).numpy(), **look))
+        patches.set(xticks=[], yticks=[], navigate=False)
         patches.spines[:].set_color(GRID_GREY)
-        curves.set(title="% of the held-out digits that are read", xlabel="sharpness")
         curves.set(xlim=(0, SHARPEST + 1), ylim=(30, 100), xticks=[1, 5, 10, 15, 20])
-        draw_light_grid(curves)
-        looks = [{"color": GRADIENT_COLOUR}, {"color": VALUE_COLOUR, "ls": DASHED}]
+        curves.set_xlabel("sharpness")
+        looks = (GRADIENT_COLOUR, "-"), (VALUE_COLOUR, DASHED)
         self._dots, places = [], range(1, SHARPEST + 1)
-        for (name, read), style in zip(self._read.items(), looks, strict=False):
-            curves.plot(places, read, label=name, gid=name, **style)
-            self._dots += curves.plot([], [], "o", ms=9, color=style["color"])
+        for (name, read), (colour, style) in zip(self._read.items(), looks, strict=False):
+            curves.plot(places, read, label=name, gid=name, color=colour, ls=style)
+            self._dots.append(self.line(curves, colour, "o", ms=9, mec=colour))
         trained, *_ = next(iter(self._read.values()))
         arrow = {"arrowstyle": "->", "color": INK}
         place = {"xytext": (2.5, 95), "va": "center", "arrowprops": arrow}
         curves.annotate("what it was trained with", (1, trained + 2), **place)
-        self._says = curves.text(SHARPEST / 2, 36, "", ha="center", va="center")
-        self.moving = [self._cells, *self._dots, self._says]
+        self._says = self.words(curves, SHARPEST / 2, 36)
         self.figure.legend_below(columns=len(self._dots))
 
     def show(self, sharpness=1):

@@ -26,9 +26,6 @@ class StaircaseDrawing(Drawing):
         self.moving = self.figure.moving
 
     def show(self, gradient="triangle", start=4.5, width=0.75, steps=STEPS):
-        if not 0 <= steps <= STEPS:
-            raise ValueError(f"steps needs to be from 0 to {STEPS}, got {steps}")
-
         def height_there(x):
             return default_height(x) if gradient == "default" else height(x, gradient, width)
 

@@ -9,11 +9,9 @@ from torch import nn
 from autograd_surprises import trace
 from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, GREEN, RED
-from autograd_surprises.show.picture import Picture
 from autograd_surprises.symptoms.finding import COLOURS, NORMAL, STATUS_TEXTS
-from helpers.curves.axes import draw_light_grid
-from helpers.explore.drawings.drawing import Drawing
 from lessons.digits import IMAGES, LABELS, TRAINING
+from lessons.drawings.panel import PanelDrawing, set_each
 
 ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu, "sigmoid": torch.sigmoid}
 LAYERS = {"first": (64, 32), "second": (32, 32), "last": (32, 10)}
@@ -40,7 +38,7 @@ class Reader(nn.Module):
         return self.last(self.activation(self.second(hidden)))
 
 
-class VerdictDrawing(Drawing):
+class VerdictDrawing(PanelDrawing):
     """The mean |gradient| of each tensor of a network, and what the doctor says of it.
 
     The network is trained on one batch by SGD with this learning rate, for `step` steps, and the
@@ -53,25 +51,19 @@ class VerdictDrawing(Drawing):
     name = "What the doctor says of a step"
 
     def __init__(self):
-        self.figure = Picture(8, 3.6)
-        ax = self.figure.subplots()
+        (ax,) = self.panels(8, 3.6, "", grid="x")
         self._names = [f"{layer}.{part}" for layer in LAYERS for part in ("weight", "bias")]
         places = range(len(self._names))
-        ax.set(xscale="log", xlim=(LOWEST, HIGHEST), xlabel="mean |gradient|")
+        self._bars = self.bars(ax, places, 0.55, flat=True, left=LOWEST, color=GRADIENT_COLOUR)
+        ax.set(xscale="log", xlim=(LOWEST, HIGHEST), xlabel="mean |gradient|", navigate=False)
         ax.set_yticks(places, self._names)
         ax.set_ylim(len(self._names) - 0.4, -0.6)
         ax.tick_params(axis="y", length=0)
-        ax.set_navigate(False)
-        draw_light_grid(ax, along="x")
-        self._bars = ax.barh(places, LOWEST, 0.55, LOWEST, color=GRADIENT_COLOUR)
-        self._statuses = [
-            ax.text(HIGHEST / 2, y, "ZERO (normal)", ha="right", va="center", fontsize=10)
-            for y in places
-        ]
-        words = {"va": "top", "fontsize": 10, "linespacing": 1.3, "parse_math": False}
-        self._words = ax.text(2 * LOWEST, -0.2, "", **words)
+        look = {"ha": "right", "fontsize": 10}
+        self._statuses = [self.words(ax, HIGHEST / 2, y, **look) for y in places]
+        look = {"ha": "left", "va": "top", "fontsize": 10, "linespacing": 1.3, "parse_math": False}
+        self._words = self.words(ax, 2 * LOWEST, -0.2, **look)
         self._words.set_bbox({"fc": "white", "ec": RED, "boxstyle": "round,pad=0.4"})
-        self.moving = [*self._bars, *self._statuses, self._words]
 
     def show(self, activation="tanh", lr=1.0, weights=1.0, step=STEPS):
         model = Reader(activation, weights)
@@ -93,10 +85,9 @@ class VerdictDrawing(Drawing):
         return f"{start}: {_status(first)} {', '.join(bad)}: {first.sentence}"
 
     def _draw(self, sizes, report):
-        for bar, text, name, size in zip(
-            self._bars, self._statuses, self._names, sizes, strict=True
-        ):
-            bar.set_width(min(size, HIGHEST) - LOWEST if size > LOWEST else 0)
+        lengths = [min(size, HIGHEST) - LOWEST if size > LOWEST else 0 for size in sizes]
+        set_each(self._bars, width=lengths)
+        for text, name in zip(self._statuses, self._names, strict=True):
             finding = report[name]
             if finding.status in NORMAL:
                 text.set(text="ok", color=GREEN)

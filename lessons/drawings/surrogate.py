@@ -3,13 +3,11 @@
 import torch
 
 from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
-from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_light_grid
 from helpers.curves.figures import SURROGATE, surrogate_values, with_gaps
 from helpers.curves.marks import FrameMarks
 from helpers.curves.numbers import gradient_curve
-from helpers.explore.drawings.drawing import Drawing
 from helpers.functions import SURROGATES, value_with_gradient_of
+from lessons.drawings.panel import PanelDrawing
 
 REACH = 3.0  # the picture goes from -REACH to REACH
 # the value, and how far x is to the right of its nearest jump
@@ -22,7 +20,7 @@ NORMAL = torch.distributions.Normal(torch.tensor(0.0, dtype=torch.float64), 1.0)
 INPUTS = NORMAL.icdf((torch.arange(2000, dtype=torch.float64) + 0.5) / 2000)  # evenly spread
 
 
-class SurrogateDrawing(Drawing):
+class SurrogateDrawing(PanelDrawing):
     """An operator and its surrogate function on the left, its gradient over inputs on the right.
 
     At each x, the nearest jump of step, sign or round has a surrogate of `helpers.functions.step`
@@ -35,30 +33,24 @@ class SurrogateDrawing(Drawing):
     name = "What a surrogate lets through"
 
     def __init__(self):
-        self.figure = Picture(8, 3.8)
-        value_ax, gradient_ax = self.figure.subplots(1, 2)
-        value_ax.set(title="value", ylim=(-3.2, 3.2))
-        gradient_ax.set(title="gradient, and density of the inputs", ylim=(-0.06, 1.12))
-        for ax in (value_ax, gradient_ax):
-            ax.set(xlabel="x", xlim=(-REACH, REACH))
-        draw_light_grid(value_ax, gradient_ax)
-        (self._value,) = value_ax.plot([], [], color=VALUE_COLOUR, lw=2, label="value", gid="value")
-        (self._surrogate,) = value_ax.plot([], [], gid="surrogate function", **SURROGATE)
-        (self._gradient,) = gradient_ax.plot(
-            [], [], color=GRADIENT_COLOUR, lw=3, label="autograd's gradient", gid="gradient"
-        )
-        bell = {"color": VALUE_COLOUR, "lw": 1.2, "label": "density of normal inputs"}
-        x = torch.linspace(-REACH, REACH, 121, dtype=torch.float64)
-        (line,) = gradient_ax.plot(x, NORMAL.log_prob(x).exp(), ls=":", **bell)
-        self._reached = gradient_ax.fill_between(
-            [], [], color=VALUE_COLOUR, alpha=0.25, lw=0, label="inputs with a gradient"
-        )
+        value_ax, gradient_ax = self.panels(8, 3.8, "value", "gradient, and density of the inputs")
+        value_ax.set(xlabel="x", xlim=(-REACH, REACH), ylim=(-3.2, 3.2))
+        gradient_ax.set(xlabel="x", xlim=(-REACH, REACH), ylim=(-0.06, 1.12))
+        self._value = self.line(value_ax, VALUE_COLOUR, lw=2, gid="value")
+        (surrogate,) = value_ax.plot([], [], gid="surrogate function", **SURROGATE)
+        self._surrogate = self.add(surrogate)
+        bell = torch.linspace(-REACH, REACH, 121, dtype=torch.float64)
+        bell = bell, NORMAL.log_prob(bell).exp()
+        (density,) = gradient_ax.plot(*bell, ls=":", color=VALUE_COLOUR, lw=1.2)
+        fill = gradient_ax.fill_between([], [], color=VALUE_COLOUR, alpha=0.25, lw=0)
+        self._reached = self.add(fill)
+        self._gradient = self.line(gradient_ax, GRADIENT_COLOUR, lw=3, gid="gradient")
         self._marks = FrameMarks(gradient_ax, GRADIENT_COLOUR)
-        self.moving = [
-            self._value, self._surrogate, self._reached, self._gradient, *self._marks.artists
-        ]  # fmt: skip
-        handles = [self._value, self._surrogate, self._gradient, line, self._reached]
-        self.figure.legend_below(handles=handles, columns=3)
+        self.moving += self._marks.artists
+        curves = {"value": self._value, "surrogate function": surrogate}
+        curves["autograd's gradient"] = self._gradient
+        inputs = {"density of normal inputs": density, "inputs with a gradient": fill}
+        self.legend(curves | inputs, columns=3)
 
     def show(self, operator="step", surrogate="triangle", width=1.0):
         value, from_jump = OPERATORS[operator]

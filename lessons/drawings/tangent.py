@@ -7,15 +7,12 @@ from torch.func import jvp
 
 from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
-from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_light_grid
-from helpers.explore.drawings.drawing import Drawing
-from lessons.drawings.arrow import Arrow
+from lessons.drawings.panel import PanelDrawing
 
 OFF = 0.05  # from here on, two tangents of y differ on the page
 
 
-class TangentDrawing(Drawing):
+class TangentDrawing(PanelDrawing):
     """A curve, and for each function the arrow from (x, y) by (tangent of x, tangent of y).
 
     functions  {name: a function}, two of the same value; the jvp of the first is the right one
@@ -29,20 +26,17 @@ class TangentDrawing(Drawing):
 
     def __init__(self, functions: Mapping[str, Callable[[torch.Tensor], torch.Tensor]]):
         self._functions = dict(functions)
-        self.figure = Picture(8, 3.6)
-        ax = self.figure.subplots()
+        (ax,) = self.panels(8, 3.6, "")
         ax.set(xlabel="x", ylabel="y", xlim=(-2.7, 2.7), ylim=(-2.5, 7.5))
-        draw_light_grid(ax)
         points = torch.linspace(-2.7, 2.7, 271)
         right, *_ = self._functions.values()
         ax.plot(points, right(points), color=VALUE_COLOUR, gid="y")
-        self._arrows = [Arrow(ax, GRADIENT_COLOUR), Arrow(ax, SLOPE_COLOUR, dashed=True)]
-        (self._dot,) = ax.plot([], [], "o", ms=9, color=VALUE_COLOUR)
-        self._says = ax.text(0, 6.4, "", ha="center", va="center")
-        artists = [artist for arrow in self._arrows for artist in arrow.artists]
-        self.moving = [*artists, self._dot, self._says]
-        lines = [arrow.line for arrow in self._arrows]
-        self.figure.legend_below(lines, list(self._functions), columns=2)
+        right = self.arrow(ax, GRADIENT_COLOUR)
+        self._arrows = [right, self.arrow(ax, SLOPE_COLOUR, dashed=True)]
+        self._dot = self.line(ax, VALUE_COLOUR, "o", ms=9, mec=VALUE_COLOUR)
+        self._says = self.words(ax, 0, 6.4)
+        arrows = zip(functions, self._arrows, strict=True)
+        self.legend({name: arrow.line for name, arrow in arrows})
 
     def show(self, at=1.5, tangent=1.0):
         x, along = torch.tensor(at), torch.tensor(tangent)

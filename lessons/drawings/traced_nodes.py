@@ -5,8 +5,7 @@ from torch.autograd import Function
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from autograd_surprises.show.colours import GRADIENT_COLOUR, VALUE_COLOUR
-from autograd_surprises.show.picture import Picture
-from helpers.explore.drawings.drawing import Drawing
+from lessons.drawings.panel import PanelDrawing
 
 MOST = 6  # multiplications
 ALIASES = "detach", "alias"  # nodes that compute nothing
@@ -52,7 +51,7 @@ power.register_fake(lambda x, times: torch.empty_like(x))
 power.register_autograd(Power.backward, setup_context=_save)
 
 
-class TracedNodesDrawing(Drawing):
+class TracedNodesDrawing(PanelDrawing):
     """The operations of forward and backward, as a compiler gets them.
 
     >>> TracedNodesDrawing().show(multiplications=2)
@@ -62,29 +61,21 @@ class TracedNodesDrawing(Drawing):
     name = "What the compiler gets"
 
     def __init__(self):
-        self.figure = Picture(8, 3)
-        ax = self.figure.subplots()
-        ax.set(xlim=(-0.1, MOST + 4), ylim=(1.75, -0.75))
+        (ax,) = self.panels(8, 3, "", grid="")
+        places = range(MOST + 4)
+        self._boxes = [
+            [self.add(ax.barh(row, 0.8, 0.5, left=k, fc="white", lw=2)[0]) for k in places]
+            for row in (0, 1)
+        ]
+        ax.set(xlim=(-0.1, MOST + 4), ylim=(1.75, -0.75), xticks=[], navigate=False)
         ax.set_yticks([0, 1], ["Function", "operator"], fontsize=11)
         ax.tick_params(axis="y", length=0)
-        ax.set_xticks([])
-        ax.set_navigate(False)
-        for side in ax.spines.values():
-            side.set_visible(False)
-        self._boxes = [
-            [ax.barh(row, 0.8, 0.5, left=k, fc="white", lw=2)[0] for k in range(MOST + 4)]
-            for row in (0, 1)
-        ]
-        centred = {"ha": "center", "va": "center", "fontsize": 11}
+        ax.spines[:].set_visible(False)
         self._names = [
-            [ax.text(k + 0.4, row, "", **centred) for k in range(MOST + 4)] for row in (0, 1)
+            [self.words(ax, k + 0.4, row, fontsize=11) for k in places] for row in (0, 1)
         ]
-        self._counts = [ax.text(0, row + 0.45, "", va="center", fontsize=10) for row in (0, 1)]
-        self.moving = [
-            artist
-            for row in (0, 1)
-            for artist in (*self._boxes[row], *self._names[row], self._counts[row])
-        ]
+        look = {"ha": "left", "fontsize": 10}
+        self._counts = [self.words(ax, 0, row + 0.45, **look) for row in (0, 1)]
 
     def show(self, multiplications=1):
         said = []

@@ -6,16 +6,18 @@ from importlib.resources import files
 
 from autograd_surprises.numerics import few_digits
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
-from autograd_surprises.show.picture import Picture
-from helpers.curves.axes import draw_light_grid
-from helpers.explore.drawings.drawing import Drawing
+from lessons.drawings.panel import PanelDrawing
 
 STORED = json.loads(files("lessons").joinpath("measured/trainings.json").read_text("utf-8"))
-LOOKS = ((VALUE_COLOUR, "-", "o"), (GRADIENT_COLOUR, "--", "s"), (SLOPE_COLOUR, ":", "^"))
+LAYERS = {
+    "first layer": (VALUE_COLOUR, {"ls": "-", "marker": "o"}),
+    "second": (GRADIENT_COLOUR, {"ls": "--", "marker": "s"}),
+    "last": (SLOPE_COLOUR, {"ls": ":", "marker": "^"}),
+}
 SMALL = 1e-5  # gradients are drawn on a logarithmic axis above, and on a linear one down to 0
 
 
-class TrainingDrawing(Drawing):
+class TrainingDrawing(PanelDrawing):
     """On the left the loss of a training so far, on the right the mean |gradient| of each layer.
 
     >>> TrainingDrawing().show(bits=2, method="default gradient", trained=10)
@@ -27,26 +29,22 @@ class TrainingDrawing(Drawing):
     def __init__(self):
         runs = STORED["digits"]
         self._runs = {(r["bits"], r["method"], r["learning rate"]): r for r in runs}
-        self.figure = Picture(8, 3.6)
-        loss, gradients = self.figure.subplots(1, 2)
-        for ax, title in (loss, "loss"), (gradients, "mean |gradient| of a weight"):
-            ax.set(title=title, xlabel="trained, %", xlim=(0, 102))
-            draw_light_grid(ax)
+        loss, gradients = self.panels(8, 3.6, "loss", "mean |gradient| of a weight")
+        for ax in (loss, gradients):
+            ax.set(xlabel="trained, %", xlim=(0, 102))
         loss.set(yscale="log", ylim=(1e-3, 1e2))
         loss.axhline(math.log(10), color=SLOPE_COLOUR, ls="--", lw=1)
         loss.text(99, 4, "guessing: ln 10", ha="right", va="bottom")
         gradients.set_yscale("symlog", linthresh=SMALL, linscale=0.5)
         gradients.set(ylim=(-SMALL / 3, 1.0), yticks=[0, *(10.0**k for k in range(-5, 1))])
         gradients.minorticks_off()
-        (self._loss,) = loss.plot([], [], color=VALUE_COLOUR)
-        self._layers = [
-            gradients.plot([], [], color=colour, ls=style, marker=mark, ms=4, label=label)[0]
-            for (colour, style, mark), label in zip(
-                LOOKS, ("first layer", "second", "last"), strict=True
-            )
-        ]
-        self.moving = [self._loss, *self._layers]
-        self.figure.legend_below(columns=3)
+        self._loss = self.line(loss, VALUE_COLOUR)
+        layers = {
+            name: self.line(gradients, colour, ms=4, **look)
+            for name, (colour, look) in LAYERS.items()
+        }
+        self._layers = list(layers.values())
+        self.legend(layers)
 
     def show(self, bits=2, method="straight-through", learning_rate=0.2, trained=100):
         run = self._runs[bits, method, learning_rate]

@@ -22,7 +22,7 @@ def fragile(x, step=1.0):
         raise ValueError("step is too small")
     return x * step
 
-explore(fragile, step=(0.1, 2.0, 0.1)).fit()
+explore(fragile, step=(0.1, 2.0, 0.1))
 """
 STEEPER = """
 from helpers.explore.explorer import explore
@@ -30,7 +30,7 @@ from helpers.explore.explorer import explore
 def steeper(x, slope=1.0):
     return x * slope
 
-explore(steeper, slope=(0.0, 2.0, 0.05), tries={"slope": [0.25, 2.0]}).fit()
+explore(steeper, slope=(0.0, 2.0, 0.05), tries={"slope": [0.25, 2.0]})
 """
 # Settings whose place on a slider is no exact number for the page: it computes 4.500000000000002.
 AWKWARD = """
@@ -40,7 +40,7 @@ from lessons.symptom_search import SymptomSearch
 def shifted(x, start=4.5, width=1.0):
     return width * x - start
 
-awkward = explore(shifted, point=0.3, start=(-3.75, 5.75, 0.25), width=(0.125, 3.0, 0.125)).fit()
+awkward = explore(shifted, point=0.3, start=(-3.75, 5.75, 0.25), width=(0.125, 3.0, 0.125))
 awkward
 """
 SENT = """() => {
@@ -271,11 +271,11 @@ def test_each_planted_fault_is_seen(open_cells):
         "display({'application/vnd.jupyter.widget-view+json': view}, raw=True)",
         FRAGILE,
         # fitted, or the kernel would change the axes while the test looks
-        "stiff = explore(lambda x, size=1.0: size * x, size=(0.0, 2.0)).fit()\n"
+        "stiff = explore(lambda x, size=1.0: size * x, size=(0.0, 2.0))\n"
         "show = stiff.drawing.show\n"
         "stiff.drawing.show = lambda size: show(size=1.0)\n"
         "stiff",
-        "deaf = explore(lambda x, loudness=1.0: loudness * x, loudness=(0.0, 2.0)).fit()\n"
+        "deaf = explore(lambda x, loudness=1.0: loudness * x, loudness=(0.0, 2.0))\n"
         "deaf.sliders['loudness'].unobserve_all('value')\n"
         "deaf",
         "raise ValueError('planted: cell')",

@@ -105,7 +105,7 @@ def on_a_phone(open_empty, picture):
 
 
 def test_on_a_phone_panels_stand_below_one_another_and_can_be_dragged_and_read_out(open_empty):
-    explorer = explore(lambda x, k=1.0: k * x.relu(), point=0.3, k=(0.5, 2.0)).fit()
+    explorer = explore(lambda x, k=1.0: k * x.relu(), point=0.3, k=(0.5, 2.0))
     page = on_a_phone(open_empty, explorer.picture)
     assert page.evaluate(SMALLEST_TEXT) >= 11 and page.evaluate(SIDEWAYS) <= 0
     first, second = (middle_of(about) for about in explorer.picture.axes[:2])

@@ -10,7 +10,7 @@ PICTURES = [
     "from autograd_surprises.show.graph_picture import plot_graph\n"
     "from helpers.curves import plot_gallery, plot_gradient_curve\n"
     "from helpers.explore import explore",
-    "explorer = explore(lambda x, size=1.0: size * x, size=(0.0, 2.0)).fit()\nexplorer",
+    "explorer = explore(lambda x, size=1.0: size * x, size=(0.0, 2.0))\nexplorer",
     "display(explorer)",
     "plot_gradient_curve(torch.round)",
     "plot_gallery({'round': torch.round, 'relu': torch.relu})",

@@ -10,10 +10,8 @@ from torch.autograd import forward_ad
 from torch.func import grad, jvp, vjp, vmap
 
 from autograd_surprises.report_card import report_card
-from helpers.functions import fake_quantize, lsq_quantize
 from tests.functions.operators import OPERATORS, OTHERS, all_at_once, among_others
 from tests.functions.test_formulas import (
-    each_elementwise,
     expected_gradient,
     same,
     upstream_for,
@@ -66,12 +64,6 @@ def test_report_card(name):
     assert others == NOT_WORKING.get(name, {}), str(card)
 
 
-@each_elementwise  # else the inner vmap would see rows of one number
-def test_vmap_of_vmap(name):
-    function = OPERATORS[name].function
-    assert torch.equal(vmap(vmap(function, in_dims=0), in_dims=1, out_dims=1)(X), function(X))
-
-
 @each_operator
 def test_what_has_left_a_transform_still_has_its_gradient(name):
     leaf, left = X.clone().requires_grad_(), []
@@ -103,18 +95,6 @@ def test_the_gradient_of_the_gradient(name):
     mine = torch.autograd.grad(BESIDE[name](x), x, upstream, create_graph=True)[0]
     formula = operator.times(x, operator.upstream(upstream)) + OTHERS * upstream
     same(second(mine), second(formula), x.dtype)
-
-
-def test_vmap_over_step_sizes_and_scales_alone():
-    scales = torch.tensor([0.25, 0.5, 0.75])
-    for quantize in (
-        lambda scale: lsq_quantize(X, scale, -4, 3),
-        lambda scale: fake_quantize(X, scale, 1, -4, 3),
-    ):
-        want = torch.stack([quantize(scale) for scale in scales])
-        assert torch.equal(vmap(quantize)(scales), want)
-    slope = grad(lambda scale: (lsq_quantize(X, scale, -4, 3) * UPSTREAM).sum())
-    same(vmap(slope)(scales), torch.stack([slope(scale) for scale in scales]), X.dtype)
 
 
 @each_dtype
@@ -238,11 +218,3 @@ def test_compile_of_transforms(compiled):
         same_gradients(got, FEW)
     for name, x, t, got in zip(FEW, rows, upstreams, tangents[0], strict=True):
         same(got, OPERATORS[name].times(x.double(), t.double()).float(), torch.float32, name)
-
-
-@pytest.mark.skipif(CLIP_COMPILES, reason="test_compile has it")
-def test_clip_gradient_is_compiled_or_refused(compiled):
-    """Its hook needs a newer torch than the oldest that works otherwise."""
-    function = compiled(OPERATORS["clip_gradient"].function, "aot_eager")
-    with pytest.raises(Exception, match="intermediate hooks"):
-        function(X.clone().requires_grad_())

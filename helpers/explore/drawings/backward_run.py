@@ -78,7 +78,7 @@ class BackwardDrawing(Drawing):
         self._known = None  # the latest values, and what backward does with them
         self._sentence = ""
         self._make_artists(steps)
-        self.fit(self.measure())
+        self.fit(self._sizes(steps))
 
     def _make_artists(self, steps):
         """Boxes and lines without places; above the loss, and on each way, is a box without rim."""
@@ -152,9 +152,6 @@ class BackwardDrawing(Drawing):
         self._lines[link].set(**look)
         into_a_stop = link % 2 == 0
         self._tips[link].set(color=colour, visible=done and not dead and into_a_stop)
-
-    def measure(self, **values):
-        return self._sizes(self._steps(values))
 
     def _sizes(self, steps):
         """Width and height that each box needs, whichever step is shown, as ranges from 0."""

@@ -26,9 +26,6 @@ class CurveDrawing(Drawing):
     def show(self, **values):
         return self._draw(self._measure(**values))
 
-    def measure(self, **values):
-        return curve_ranges(self._measure(**values))
-
     def fit(self, ranges):
         self._artists.limit(ranges)
 

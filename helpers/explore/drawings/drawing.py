@@ -31,9 +31,8 @@ class Drawing:
     ranges      what the axes have to hold now: {name of your choice: (low, high)}
 
     Artists that are not in `moving` may change, too, but that takes longer. So axes that follow
-    the values get their limits from `fit`, and rarely: an explorer measures other settings, too,
-    and joins their ranges. A drawing whose axes never change leaves out `ranges`, `measure` and
-    `fit`.
+    the values get their limits from `fit`, and rarely: an explorer joins the ranges of several
+    settings. A drawing whose axes never change leaves out `ranges` and `fit`.
     """
 
     name: str
@@ -58,10 +57,6 @@ class Drawing:
         Returns a sentence that says what can be seen now.
         """
         raise NotImplementedError
-
-    def measure(self, **values) -> Mapping[str, Range]:
-        """The `ranges` of these values. Shows nothing."""
-        return {}
 
     def fit(self, ranges: Mapping[str, Range]):
         """Give the axes limits that hold these ranges."""

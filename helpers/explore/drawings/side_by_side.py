@@ -1,11 +1,8 @@
 """Several functions of one x side by side, as an explorer shows them."""
 
 import functools
-import itertools
 import textwrap
 from collections.abc import Callable, Mapping
-
-import torch
 
 from autograd_surprises.show.picture import Picture
 from helpers.curves.agreement import describe_differences, measure_together
@@ -18,8 +15,8 @@ from helpers.explore.drawings.drawing import Drawing, arguments_of
 class SideBySideDrawing(Drawing):
     """Two to four functions side by side on the same scales, each value above its gradient.
 
-    A slider sets the parameter of its name in each function that has one. `curves` maps the names
-    of the functions to the numbers now shown.
+    A slider sets the parameter of its name in each function whose signature has it. `curves` maps
+    the names of the functions to the numbers now shown.
 
     >>> as_maximum = lambda x: torch.maximum(x, torch.zeros_like(x))
     >>> summary = SideBySideDrawing({"relu": torch.relu, "maximum": as_maximum}, (-2, 2)).show()
@@ -33,20 +30,18 @@ class SideBySideDrawing(Drawing):
         _check(functions)
         self.functions = {name: _named(fn, name) for name, fn in functions.items()}
         self.x, self.name = x, _enumerated(list(functions))
-        self.parameters, self.takes_any = {}, False
-        for fn in functions.values():
-            parameters, takes_any = arguments_of(fn)
+        self._taken = [arguments_of(fn)[0] for fn in functions.values()]
+        self.parameters = {}
+        for parameters in self._taken:
             for parameter, default in parameters.items():
                 if self.parameters.get(parameter) is None:
                     self.parameters[parameter] = default
-            self.takes_any |= takes_any
         self.parameters.setdefault("grad_output", 1.0)
         self.figure = Picture(8, 4.6)
         titles = [textwrap.fill(name, 68 // len(functions)) for name in functions]  # or they touch
         self._columns = draw_columns(self.figure, titles, len(functions))
         add_legend(self.figure, self._columns[0])
         self.moving = [artist for column in self._columns for artist in column.moving]
-        self._taken = {}
 
     def show(self, **values):
         curves = self._measure(**values)
@@ -58,30 +53,16 @@ class SideBySideDrawing(Drawing):
         differences = describe_differences(curves)
         return ". ".join([*texts, differences[0].upper() + differences[1:]])
 
-    def measure(self, **values):
-        return union(map(curve_ranges, self._measure(**values)))
-
     def fit(self, ranges):
         for column in self._columns:
             column.limit(ranges)
 
     def _measure(self, grad_output=1.0, **values):
-        calls = [
-            (fn, {"grad_output": grad_output, **{name: values[name] for name in taken}})
-            for fn, taken in zip(self.functions.values(), self._takers(values), strict=True)
-        ]
+        calls = []
+        for fn, taken in zip(self.functions.values(), self._taken, strict=True):
+            own = {name: value for name, value in values.items() if name in taken}
+            calls.append((fn, {"grad_output": grad_output, **own}))
         return measure_together(calls, self.x)
-
-    def _takers(self, values):
-        """For each function, the names among these that it takes; found out once."""
-        names = tuple(values)
-        if names not in self._taken:
-            taken = [_taken_by(fn, values) for fn in self.functions.values()]
-            for name in values:
-                if not any(name in some for some in taken):
-                    raise TypeError(f"{name!r} is not a parameter of {self.name}")
-            self._taken[names] = taken
-        return self._taken[names]
 
 
 def _check(functions):
@@ -103,21 +84,6 @@ def _named(fn, name):
 
     named.__name__ = name
     return named
-
-
-def _taken_by(fn, values):
-    names, takes_any = arguments_of(fn)
-    if not takes_any:
-        return [name for name in values if name in names]
-    # A builtin or a module hides its signature, so it is called, with the most names first.
-    for count in range(len(values), 0, -1):
-        for some in itertools.combinations(values, count):
-            try:
-                fn(torch.zeros(1, dtype=torch.float64), **{name: values[name] for name in some})
-            except TypeError:
-                continue
-            return list(some)
-    return []
 
 
 def _enumerated(names):
