@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 import torch
 import torch.distributed as dist
-from two_ranks import results_of_two
+from two_ranks import results_of_two, start
 
 from autograd_surprises import explain, watch
 from autograd_surprises.doctor.watching import SIZES
 from autograd_surprises.several_processes import FREED, SPREAD, STATIC, WAITS
-from lessons.two_processes import start
 
 pytestmark = pytest.mark.slow  # each starts processes
 

@@ -20,11 +20,10 @@ from torch.distributed.tensor.parallel import (
     parallelize_module,
 )
 from torch.nn.parallel import DistributedDataParallel
-from two_ranks import hand_in
+from two_ranks import hand_in, meet
 
 from autograd_surprises import watch
 from autograd_surprises.__main__ import main
-from lessons.two_processes import meet
 
 STEPS = 4
 

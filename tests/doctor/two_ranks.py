@@ -1,15 +1,37 @@
 """Two new processes, each with a rank, and the result that each hands in."""
 
 import os
+import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from datetime import timedelta
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
 
-from lessons.two_processes import last_words, start
+from lessons.two_processes import SECONDS
+
+
+def start(arguments: list[str], log: Path) -> subprocess.Popen:
+    """Run Python, with what this process can import. What it writes to stderr goes to `log`."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    for _, name in socket.if_nameindex():
+        if name.startswith("lo"):  # the loopback: 127.0.0.1
+            environment["GLOO_SOCKET_IFNAME"] = name
+    command = [sys.executable, *arguments]
+    with open(log, "w") as errors:
+        return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=errors)
+
+
+def meet(rank: int, folder: str) -> None:
+    """In one of the two processes: compute in one thread, and form a group with the other one."""
+    torch.set_num_threads(1)
+    patience = timedelta(seconds=SECONDS)
+    dist.init_process_group("gloo", f"file://{folder}/meeting", patience, 2, rank)
 
 
 def hand_in(result: object, rank: int, folder: str) -> None:
@@ -34,6 +56,6 @@ def results_of_two(arguments: Callable[[int], list[str]], folder: Path) -> list:
         while not all(result.exists() for result in results):
             for process, result, log in zip(running, results, logs, strict=True):
                 if process.poll() is not None and not result.exists():
-                    raise RuntimeError(last_words(log))
+                    raise RuntimeError(log.read_text().strip().rpartition("\n")[2])
             time.sleep(0.05)
         return [torch.load(result) for result in results]
