@@ -1,14 +1,11 @@
 """Plant the faults of tests/planted_faults.toml one at a time, and see which test catches each.
 
-    python tools/planted_faults.py                  all of them: takes an hour or two
-    python tools/planted_faults.py fresh-06 card    these faults, or those of these rooms
-    python tools/planted_faults.py --check          does each still fit its file? A second
+    python -m tools.planted_faults                  all of them: takes an hour or two
+    python -m tools.planted_faults fresh-07 card    these faults, or those of these rooms
 
-`--tree FOLDER` plants them in another working tree. A test that catches a fault has to pass without
-it.
+A test that catches a fault has to pass without it.
 """
 
-import argparse
 import importlib.util
 import os
 import shutil
@@ -18,10 +15,7 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from autograd_surprises.toml_data import tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST = ROOT / "tests" / "planted_faults.toml"
@@ -37,25 +31,25 @@ def planted() -> dict[str, dict]:
     return faults
 
 
-def misfits(faults: dict[str, dict], tree: Path) -> list[str]:
+def misfits(faults: dict[str, dict]) -> list[str]:
     """What no longer fits: each text has to be in its file once, and each of its tests exist."""
     wrong = []
     for id, fault in faults.items():
-        file = tree / fault["file"]
+        file = ROOT / fault["file"]
         times = file.read_text(encoding="utf-8").count(fault["find"]) if file.exists() else 0
         if times != 1:
             wrong.append(f"{id}: {fault['file']} has its text {times} times, not once")
-        wrong += [f"there is no {path}" for path in fault["tests"] if not (tree / path).exists()]
+        wrong += [f"there is no {path}" for path in fault["tests"] if not (ROOT / path).exists()]
     return list(dict.fromkeys(wrong))
 
 
-def copy_tracked(tree: Path, target: Path) -> None:
+def copy_tracked(target: Path) -> None:
     """Copy the files that git knows, as they are now."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=tree, capture_output=True, check=True)
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
     for name in listed.stdout.decode().rstrip("\0").split("\0"):
-        if (tree / name).is_file():
+        if (ROOT / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(tree / name, target / name)
+            shutil.copy2(ROOT / name, target / name)
 
 
 def write(file: Path, text: str) -> None:
@@ -83,26 +77,19 @@ def first_red(tests: list[str], copy: Path, browser: bool) -> tuple[str, str, fl
     raise RuntimeError(f"pytest itself failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("wanted", nargs="*", metavar="ID or room")
-    parser.add_argument("--check", action="store_true", help="only check that each fits its file")
-    parser.add_argument("--tree", type=Path, default=ROOT, metavar="FOLDER")
-    options = parser.parse_args()
-    every, wanted = planted(), {*options.wanted}
-    if unknown := wanted - {*every} - {fault["room"] for fault in every.values()}:
+def main(wanted: list[str]) -> None:
+    every = planted()
+    if unknown := {*wanted} - {*every} - {fault["room"] for fault in every.values()}:
         sys.exit(f"neither a fault nor a room: {', '.join(sorted(unknown))}")
     faults = {
-        id: fault for id, fault in every.items() if not wanted or {id, fault["room"]} & wanted
+        id: fault for id, fault in every.items() if not wanted or {id, fault["room"]} & {*wanted}
     }
-    if wrong := misfits(faults, options.tree):
+    if wrong := misfits(faults):
         sys.exit("\n".join(wrong))
-    if options.check:
-        return
     times = []
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
-        copy_tracked(options.tree, copy)
+        copy_tracked(copy)
         for id, fault in faults.items():
             file = copy / fault["file"]
             right = file.read_text(encoding="utf-8")
@@ -122,4 +109,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
