@@ -10,14 +10,17 @@ from lessons.exercises.answers import Mistakes, expect_close
 BEFORE = 10.0
 
 
-def random_tensors(seed: int, *shapes: Sequence[int]) -> list[Tensor]:
-    """Normal numbers in float64, a tensor of each shape; the same in each check of an answer.
+def random_tensors(
+    seed: int, *shapes: Sequence[int], dtype: torch.dtype = torch.float64
+) -> list[Tensor]:
+    """Normal numbers, a tensor of each shape; the same in each check of an answer.
 
     >>> [each.shape for each in random_tensors(0, (2, 3), (4,))]
     [torch.Size([2, 3]), torch.Size([4])]
     """
     generator = torch.Generator().manual_seed(seed)
-    return [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
+    drawn = [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
+    return [each.to(dtype) for each in drawn]
 
 
 def preset_grad(*leaves: Tensor) -> None:
