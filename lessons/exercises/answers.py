@@ -97,7 +97,7 @@ def as_number(yours: object, where: str = "") -> float:
 
 def expect_tensor(where: str, yours: object, shape: torch.Size, why: str = "") -> None:
     """Raise Wrong unless `yours` is a tensor of this shape."""
-    if isinstance(yours, tuple):
+    if isinstance(yours, tuple) and len(yours) == 1:
         why = "torch.autograd.grad returns a tuple with a gradient in it: take [0]."
     if not isinstance(yours, Tensor):
         raise Wrong(f"{where}: yours is {type(yours).__name__}, expected a tensor. {why}")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from lessons.exercises.answers import Mistakes, expect_close
 
@@ -21,6 +21,14 @@ def random_tensors(
     generator = torch.Generator().manual_seed(seed)
     drawn = [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
     return [each.to(dtype) for each in drawn]
+
+
+def small_network(inputs: int, hidden: int, outputs: int, dtype: torch.dtype) -> nn.Sequential:
+    """Two layers with a tanh between them; the same weights in each check of an answer."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        layers = nn.Linear(inputs, hidden), nn.Tanh(), nn.Linear(hidden, outputs)
+    return nn.Sequential(*layers).to(dtype)
 
 
 def preset_grad(*leaves: Tensor) -> None:

@@ -57,7 +57,7 @@ def expect_each(
     x: Tensor,
     yours: object,
     expected: Tensor,
-    why: str | Callable[[float, float], str] = "",
+    why: str | Callable[[float], str] = "",
     *,
     mistakes: Mistakes | None = None,
     upstream: Tensor | None = None,
@@ -65,14 +65,14 @@ def expect_each(
 ) -> None:
     """Like expect_close, and the message names the place by its x, and by its upstream gradient.
 
-    why  what to say if no mistake fits; or a function of x and of the learner's number
+    why  what to say if no mistake fits; or a function of x
     at   what x is called
     """
     expect_tensor(what, yours, expected.shape)
     reason = likely_mistake(yours, mistakes or {})
     kind = "" if x.dtype == torch.float32 else f" ({x.dtype})".replace("torch.", "")
     for i, (number, mine, right) in enumerate(zip(x.tolist(), yours, expected, strict=True)):
-        other = why(number, mine.item()) if callable(why) else why
+        other = why(number) if callable(why) else why
         for_upstream = "" if upstream is None else f", grad_output {upstream[i]:g}"
         where = f"{what} at {at} = {number:g}{kind}{for_upstream}"
         expect_close(where, mine, right, why=reason or other)
