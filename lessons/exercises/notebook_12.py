@@ -8,7 +8,7 @@ from lessons.exercises.registry import Wrong, check_of
 
 STEPS = 6
 # inputs, dtype, and the step whose batch has a NaN
-LOOPS = [(2, torch.float32, 4), (3, torch.float64, 2), (2, torch.float64, None)]
+LOOPS = [(2, torch.float32, 4), (3, torch.float64, None)]
 
 
 @check_of("12.1", "The step that breaks the loop, in your own test.")
