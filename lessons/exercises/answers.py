@@ -33,9 +33,8 @@ def came_through_answer(traceback: TracebackType | None) -> bool:
 def call_answer(answer: Callable, *args, cures: Mapping | None = None, needs_result=True):
     """What the learner's function returns; NotDone if that is ... or if it is not implemented.
 
-    cures  text in a RuntimeError, or "None" for a result of None -> what to say about it
+    cures  text in a RuntimeError -> what to say about it
     """
-    cures = cures or {}
     if answer is ...:
         raise NotDone
     if not callable(answer):
@@ -45,7 +44,7 @@ def call_answer(answer: Callable, *args, cures: Mapping | None = None, needs_res
     except NotImplementedError:
         raise NotDone from None
     except RuntimeError as error:
-        for text, cure in cures.items():
+        for text, cure in (cures or {}).items():
             if text in str(error):
                 raise Wrong(cure) from None
         raise
@@ -53,7 +52,7 @@ def call_answer(answer: Callable, *args, cures: Mapping | None = None, needs_res
     if result is ...:
         raise NotDone
     if result is None and needs_result:
-        raise Wrong(cures.get("None", "returned None: end the function with `return`."))
+        raise Wrong("returned None: end the function with `return`.")
     return result
 
 

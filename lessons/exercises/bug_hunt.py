@@ -5,23 +5,18 @@ is wrong, and reveal a hook that only hides the mistake.
 """
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from autograd_surprises.numerics import partial_slopes
 from lessons.exercises.answers import call_answer, expect_close
 from lessons.exercises.registry import Wrong
-from lessons.recorded_calls import RecordedCalls
 
-HOOK = (
-    "a hook replaces the wrong gradient, but the line that makes it wrong is still there. Repair "
-    "that line."
-)
 REASONS = {  # what the learner's code calls -> why its gradient is not the right one
     "nan_to_num": "nan_to_num replaces NaN afterwards; repair the line that makes it.",
     "detach": "detach keeps the value and cuts the gradient.",
     "data": ".data keeps the value and cuts the gradient.",
     "item": "A Python number has no gradient: stay with tensors.",
     "tolist": "A Python number has no gradient: stay with tensors.",
-    "tensor": "torch.tensor copies numbers without their history: torch.stack keeps it.",
 }
 NOT_A_NUMBER = (
     "0 was multiplied by infinity or NaN: a mask after the operation comes too late. "
@@ -29,11 +24,32 @@ NOT_A_NUMBER = (
 )
 
 
-class CallRecorder(RecordedCalls):
-    """Knows why the gradient of what it has recorded may be wrong."""
+class CallRecorder(TorchFunctionMode):
+    """Records the names of what is called, and the dtypes of the tensors that are returned.
+
+    >>> with CallRecorder() as calls:
+    ...     y = torch.ones(2).detach()
+    >>> sorted(calls.called), calls.dtypes, calls.reason
+    (['detach', 'ones'], {torch.float32}, 'detach keeps the value and cuts the gradient.')
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.called, self.dtypes = set(), set()
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        name = getattr(function, "__name__", "")
+        if name in ("__get__", "__set__"):  # of an attribute, such as .data
+            name = getattr(function.__self__, "__name__", "")
+        self.called.add(name)
+        result = function(*args, **(kwargs or {}))
+        if isinstance(result, torch.Tensor):
+            self.dtypes.add(result.dtype)
+        return result
 
     @property
     def reason(self):
+        """Why the gradient of what was recorded may be wrong, or ""."""
         return next((reason for name, reason in REASONS.items() if name in self.called), "")
 
 
@@ -62,7 +78,10 @@ def gradients_of_loss(loss, leaves, calls):
             "and hides that the graph is cut before it."
         )
     if "register_hook" in calls.called:
-        raise Wrong(HOOK)
+        raise Wrong(
+            "a hook replaces the wrong gradient, but the line that makes it wrong is still there. "
+            "Repair that line."
+        )
     with calls:
         return torch.autograd.grad(loss, leaves, allow_unused=True, retain_graph=True)
 

@@ -29,8 +29,7 @@ ROW = [0.25, -1.0, 2.0], torch.float32
 SLOPE = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
 STRAIGHT = "for the straight line {} yours finds no gradient, expected zeros: f′ {}."
 GRAPH_ENDS = {NO_GRAPH: STRAIGHT.format("3 * x", "has no graph to walk through")}
-UNUSED = STRAIGHT.format("weight * x", "has a graph, but x is not in it")
-UNUSED = {"not have been used": UNUSED, "None": UNUSED}
+UNUSED = {"not have been used": STRAIGHT.format("weight * x", "has a graph, but x is not in it")}
 
 
 @check_of(

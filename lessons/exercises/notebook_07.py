@@ -129,6 +129,4 @@ def _why_bin(place):
         return "It is outside the range, where the value does not change."
     if abs(place + 1.6) < 1e-6:
         return "It rounds to -2, so it is exactly at the bound of a clamp that comes after."
-    if place in (LOW, HIGH):
-        return "It is exactly at the bound of your clamp."
     return "The outermost bin extends half a bin beyond its centre."

@@ -67,9 +67,8 @@ def check_length(answer, a, b, upstream):
 def _why_at_zero(yours, length):
     if yours == yours:
         return "There it is 0, for both."
-    unknown = "Some step of backward computes 0 / 0 or 0 · ∞."
     step = length.grad_fn.name()
-    return next((why for name, why in NAN_AFTER.items() if step.startswith(name)), unknown)
+    return next((why for name, why in NAN_AFTER.items() if step.startswith(name)), "")
 
 
 ON_THE_LINE = (-2.0, -1e12, -0.3, -1e-12, 0.0, -0.0, 1e-12, 0.5, 3.0, 1e12)
@@ -100,9 +99,7 @@ def check_flat_at_zero(answer, dtype, shape):
     slope = torch.where(given == 0, 0, LINE_UPSTREAM)
     for i, mine, expected in _differences(gradient, slope, 1e-6):
         number, upstream = given[i].item(), LINE_UPSTREAM[i].item()
-        why = "Away from 0 it is upstream, times the slope 1."
-        if not number:
-            why = AT_ZERO.get(mine / upstream, "There it is 0.")
+        why = "" if number else AT_ZERO.get(mine / upstream, "")
         if mine != mine:
             why = "Some step of backward computes 0 / 0 or ∞ · 0: both are nan."
         raise Wrong(

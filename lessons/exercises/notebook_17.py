@@ -56,8 +56,6 @@ def check_clipped_together(answer, where, gradients, limit):
     found = call_answer(answer, given, limit)
     if not all(map(torch.equal, given, gradients)):
         raise Wrong("it writes into the gradients that it was given: return new tensors.")
-    if not isinstance(found, (list, tuple)) or len(found) != len(gradients):
-        raise Wrong(f"needs a list of {len(gradients)} tensors, got {type(found).__name__}.")
     mistakes, why = {}, "0 / 0: a length of 0 is no divisor."
     if gradients is not NOTHING:
         mistakes, why = _mistakes_of_clipping(gradients, limit), ""
@@ -74,11 +72,8 @@ STEPS = (  # the true gradient of two weights and a bias; its length is 0.5, 5, 
     ("a step after the one that was skipped", (-2.4, 3.2, -3.0)),
 )
 
-NO_UPDATE = "scaler.update() is missing: it ends the step."
 CURES = {
-    "unscale_() has already": f"scaler.unscale_ is called twice for one step, or {NO_UPDATE}",
-    "unscale_() is being called after step()": NO_UPDATE,
-    "step() has already been called": NO_UPDATE,
+    "unscale_() ": "scaler.update() is missing: it ends the step.",
     "so it cannot be clipped": "error_if_nonfinite=True ends the training here. Leave it out: "
     "scaler.step(optimizer) skips such a gradient.",
 }
@@ -124,8 +119,6 @@ def check_half_step(answer, factor, shapes, scale, limit):
 
 
 def _expect_scaled(arrived, gradient, scale, where):
-    if not arrived:
-        raise Wrong(f"{where}: no backward reached the weights.")
     if not torch.allclose(_flat([arrived[k] for k in sorted(arrived)]), gradient * scale):
         raise Wrong(
             f"{where}: the loss of your backward is not multiplied by {scale:g}. In half "

@@ -99,6 +99,8 @@ def check_revive(answer, of_z, of_codes, dtype):
         if "a leaf Variable that requires grad" not in str(error):
             raise
         raise Wrong(f"{error} Write into codes while recording is off.") from None
+    if codes.grad_fn is not None:
+        raise Wrong("codes has a grad_fn now: it is not a leaf any more. Recording has to be off.")
     if not codes.requires_grad:
         raise Wrong(
             "codes.requires_grad is False now, so no gradient will train the codes any more. "

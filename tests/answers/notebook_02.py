@@ -73,6 +73,8 @@ WRONG = {
             lambda y, x, i: grad(y, x, one_hot(x, i))[0],
             "shape of y, here (3,)",
         ),
+        "no v": (lambda y, x, i: grad(y, x)[0], "no weights … pass v"),
+        "the call": (3, "needs the function itself, got int"),
         "a column": (
             lambda y, x, i: all_rows(y, x)[:, i],
             "yours has shape (3,), expected (2,). That is column 1",

@@ -52,6 +52,11 @@ def off_one(gradients):
     return ((gradients.norm(dim=1) - 1) ** 2).mean()
 
 
+def half_detached(gradients):
+    norms = gradients.norm(dim=1)
+    return ((norms - 1) * (norms.detach() - 1)).mean()
+
+
 def to_the_weights(model, x):
     gradients = grad(model(x).sum(), tuple(model.parameters()), create_graph=True)
     return (torch.cat([gradient.flatten() for gradient in gradients]).norm() - 1) ** 2
@@ -119,6 +124,7 @@ WRONG = {
             penalty(off_one, create_graph=False),
             "no grad_fn … create_graph=True",
         ),
+        "half detached": (penalty(half_detached), "with respect to 0.weight, entry [0, 0]"),
         "one norm over the batch": (
             penalty(lambda gradients: (gradients.norm() - 1) ** 2),
             "That is one norm over all samples",

@@ -90,7 +90,7 @@ WRONG = {
         ),
         "clamped last": (clamped_last, "scale = -1.6 … yours 0, expected 0.5"),
         "half a bin": (half_a_bin, "x / scale = 1.6: yours 0.5, expected 0.25"),
-        "clamped first": (clamped_first, "x / scale = 1, … exactly at the bound"),
+        "clamped first": (clamped_first, "x / scale = 1, … half a bin beyond its centre"),
         "detached": (
             lambda x, scale, low, high, clamp: (
                 round_ste(x / scale).detach().clamp(low, high) * scale + 0 * x

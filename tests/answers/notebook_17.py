@@ -175,6 +175,10 @@ WRONG = {
             "what an infinite gradient subtracts … Only scaler.step(optimizer) skips",
         ),
         "no update": (Loop(update=nothing), "scaler.update() is missing"),
+        "not scaled, not known": (
+            Loop(backward=lambda p, o, s, loss, limit: loss.backward()),
+            "_scale is None … scaler.scale(loss)",
+        ),
         "not scaled": (
             Loop(
                 backward=lambda p, o, s, loss, limit: loss.backward(),

@@ -62,6 +62,8 @@ WRONG = {
         "first": (("first", 1.0, 0.71), "'first' … its gradient is right"),
         "second": (("second", 1.0, 0.71), "'second' … opcheck finds … its gradient is right"),
         "fourth": (("fourth", 1.0, 0.71), "'fourth' … all that is registered is right"),
+        "a fifth": (("fifth", 1.0, 0.71), "one of first, second, third, fourth; got 'fifth'"),
+        "only a name": ("third", "needs three things"),
         "at 0": (("third", 0.0, 1.0), "at x = 0 the gradient of 'third' is right … another x"),
         "what it returns": (("third", 2.0, 0.33), "yours 0.33, expected 0.2 … its backward"),
         "for a grad_output of -1.25": (
