@@ -54,9 +54,8 @@ def check_step_loss(answer, logits, baseline, chosen, cost, dtype):
         "The square is halved: keep advantage ** 2.": -advantage,
     }
     why = "Only advantage ** 2 may reach it: -2 · (cost - baseline)."
-    expect_close(
-        f"{where}: gradient with respect to baseline", of_baseline, -2 * advantage, mistakes, why
-    )
+    where = f"{where}: gradient with respect to baseline"
+    expect_close(where, of_baseline, -2 * advantage, mistakes, why)
 
 
 TEMPERATURES = 0.125, 0.25, 0.5, 1.0, 2.0, 4.0

@@ -41,10 +41,10 @@ def gradients_for(upstream: Tensor, y: Tensor, *leaves: Tensor) -> tuple:
     """The gradient of each leaf for this upstream gradient; None where nothing leads to it."""
     if not y.requires_grad:
         raise Wrong("the value is right, but the result has no grad_fn: no path leads back.")
-    upstream = upstream[: len(y)] if y.dim() else upstream
-    given = upstream.to(y.dtype, copy=True)
+    upstream = upstream[: len(y)].to(y.dtype)
+    given = upstream.clone()
     gradients = torch.autograd.grad(y, leaves, given, allow_unused=True, retain_graph=True)
-    if not torch.equal(given, upstream.to(y.dtype)):
+    if not torch.equal(given, upstream):
         raise Wrong("backward writes into grad_output, which others still need: work on a copy.")
     nothing = all(gradient is None for gradient in gradients)
     if nothing and (names := functions_that_return_none(y, *leaves)):
