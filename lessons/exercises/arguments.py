@@ -3,21 +3,32 @@
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from lessons.exercises.answers import Mistakes, expect_close
 
 BEFORE = 10.0
 
 
-def random_tensors(seed: int, *shapes: Sequence[int]) -> list[Tensor]:
-    """Normal numbers in float64, a tensor of each shape; the same in each check of an answer.
+def random_tensors(
+    seed: int, *shapes: Sequence[int], dtype: torch.dtype = torch.float64
+) -> list[Tensor]:
+    """Normal numbers, a tensor of each shape; the same in each check of an answer.
 
     >>> [each.shape for each in random_tensors(0, (2, 3), (4,))]
     [torch.Size([2, 3]), torch.Size([4])]
     """
     generator = torch.Generator().manual_seed(seed)
-    return [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
+    drawn = [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
+    return [each.to(dtype) for each in drawn]
+
+
+def small_network(inputs: int, hidden: int, outputs: int, dtype: torch.dtype) -> nn.Sequential:
+    """Two layers with a tanh between them; the same weights in each check of an answer."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        layers = nn.Linear(inputs, hidden), nn.Tanh(), nn.Linear(hidden, outputs)
+    return nn.Sequential(*layers).to(dtype)
 
 
 def preset_grad(*leaves: Tensor) -> None:

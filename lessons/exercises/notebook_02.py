@@ -2,7 +2,7 @@
 
 import torch
 
-from lessons.exercises.answers import call_answer, expect_close, likely_mistake, short_list
+from lessons.exercises.answers import call_answer, expect_close, in_words, short_list
 from lessons.exercises.arguments import expect_kept, expect_new_gradient, leaf_with_old_grad
 from lessons.exercises.registry import Wrong, check_of
 
@@ -24,7 +24,7 @@ THREE = _three, "y = [x1 * x2, x1², 5 * x2 - x1]", [2.0, 3.0], torch.float64
 FIVE = _five, "y = [x1² * x3, x2 * x4, x3³, x1 - x4, x2²]", [1.0, -2.0, 0.5, 3.0], torch.float32
 
 
-@check_of("02.1", "One call, one row.", inputs=[(*THREE, 1), (*THREE, 0), (*FIVE, 2), (*FIVE, 3)])
+@check_of("02.1", "One call, one row.", inputs=[(*THREE, 1), (*FIVE, 2)])
 def check_jacobian_row(answer, fn, formula, point, dtype, i):
     x = leaf_with_old_grad(point, dtype)
     jacobian = torch.func.jacrev(fn)(x.detach())
@@ -58,7 +58,6 @@ SAMPLES = [[1.0, 2.0], [3.0, -1.0], [2.0, 1.0]]
     "Each sample counts as much as its weight says, even if y is square.",
     inputs=[  # a square first: there weights fit along the wrong dimension, too
         (SAMPLES, [2.0, -1.0, 5.0], 3, torch.float64),
-        (SAMPLES, [2.0, -1.0, 5.0], 2, torch.float64),
         ([*SAMPLES, [0.0, -3.0]], [0.5, 3.0, -2.0, 4.0], 1, torch.float32),
     ],
 )
@@ -77,21 +76,16 @@ def check_weighted_gradient(answer, samples, weights, features, dtype):
         "The weights run along the features, expected along the samples: weights[:, None].": (
             across
         ),
-        f"A sum is asked for, not the mean of {features} numbers.": expected / features,
-        f"A sum is asked for, not the mean of {y.numel()} numbers.": expected / y.numel(),
-        "Use the weights as they are: don't divide by their sum.": expected / weights.sum(),
         "That is the unweighted gradient times weights: the weights belong to y, not to x.": (
             weights[:, None] * all_alike
         ),
     }
     shape = tuple(y.shape)
     like_y = f"v needs the shape of y, {shape}: repeat each weight along its row of y."
-    cures = {"Mismatch in shape": like_y, "must match": f"For y of shape {shape}: {like_y}"}
-    yours = call_answer(answer, y, x, weights.clone(), cures={**cures, **NO_WEIGHTS})
+    cures = {"Mismatch in shape": like_y, "must match": like_y, **NO_WEIGHTS}
+    yours = call_answer(answer, y, x, weights.clone(), cures=cures)
     where = f"gradient for y of shape {shape} and weights {named}"
     expect_new_gradient(where, yours, expected, mistakes)
-    if yours.dtype != x.dtype:
-        raise Wrong(f"{where}: yours is {yours.dtype}, expected {x.dtype}, as x is.")
     expect_kept("x.grad", x)
 
 
@@ -111,12 +105,9 @@ def check_two_gradients(answer, numbers, dtype):
     )
     yours = call_answer(answer, a, b, x, cures={"a second time": freed})
     if not isinstance(yours, (tuple, list)) or len(yours) != 2:
-        several = isinstance(yours, (tuple, list))
-        got = f"{len(yours)} in a {type(yours).__name__}" if several else type(yours).__name__
-        one = yours[0] if several and yours else yours
-        why = likely_mistake(one, {"That is the sum of both: ask for each alone.": of_a + of_b})
-        raise Wrong(f"needs a tuple of two gradients, got {got}. {why}")
-    if yours[0] is yours[1] is not None:
+        why = "One call for both returns their sum: ask for each alone."
+        raise Wrong(f"needs a tuple of two gradients, got {in_words(yours)}. {why}")
+    if yours[0] is yours[1]:
         raise Wrong("the two are one tensor, x.grad: the second backward() added to it in place.")
     swapped = {"That is the gradient of b: the two are swapped.": of_b}
     both = {"The gradient of a is in it, too: backward() adds to x.grad.": of_a + of_b}

@@ -16,7 +16,7 @@ MOST_STEPS = 5
 @check_of(
     "06.1",
     "The triangle ends at the nearest edge.",
-    inputs=[(start,) for start in (4.5, 2.625, -1.875, 5.75, 0.75, -3.5)],
+    inputs=[(4.5,), (2.625,), (-1.875,)],
 )
 def check_starving_width(answer, start):
     away = (start - EDGES).abs()
@@ -27,21 +27,15 @@ def check_starving_width(answer, start):
         "You left out the wall at -2.": away[1:].min(),
         "Twice as far: a width is the distance to one side, not to both.": 2 * away.min(),
         "That is the nearest edge below. The one above is nearer, and counts, too.": below,
-        "That is for the middle of a stair only.": torch.tensor(0.5),
     }
-    why = "A width is a distance, so it is not negative."
-    if yours > 0:
-        why = f"The nearest edge is {away.min():g} away: a wider triangle reaches it."
     yours = torch.tensor(yours, dtype=away.dtype)
-    expect_close(f"start {start}", yours, away.min(), mistakes, why)
+    expect_close(f"start {start}", yours, away.min(), mistakes)
 
 
 def _slopes(answer, u):
     cures = {"is ambiguous": "u is a tensor: use torch.where, or (u > 0) & (u < 1)"}
     slopes = call_answer(answer, u.clone(), cures=cures)
     expect_tensor("my_slope(u)", slopes, u.shape, "Return one number for each u.")
-    if not slopes.isfinite().all():
-        raise Wrong(f"yours is {slopes[~slopes.isfinite()][0]:g} somewhere, expected 0 to 1.")
     return slopes.detach().to(u.dtype)
 
 
@@ -71,8 +65,15 @@ def _draw_ball(answer):
 )
 def check_slope(answer):
     u = torch.arange(-1600, 1601, dtype=torch.float64) / 200  # 0 is one of them
-    for tensor in (u, u[1:].reshape(-1, 2).float()):
-        _expect_slopes(tensor, _slopes(answer, tensor))
+    for each in (u, u[1:].reshape(-1, 2).float()):
+        slopes = _slopes(answer, each)
+        for wrong, why in (
+            (slopes > 1 + 1e-6, "is larger than 1. That only means a larger learning rate."),
+            (slopes < 0, "is negative: it points up where the stairs go down."),
+        ):
+            if wrong.any():
+                place = each[wrong][0].item()
+                raise Wrong(f"u = {place:g}: yours {slopes[wrong][0]:.7g} {why}")
     for start in STARTS:
         way = _way(answer, start)
         found = Outcome.of(way)
@@ -85,16 +86,6 @@ def check_slope(answer):
                 "The ball is slow where your slope is small: in the middle of a stair it should "
                 "be near 1."
             )
-
-
-def _expect_slopes(u, slopes):
-    for wrong, why in (
-        (slopes > 1 + 1e-6, "is larger than 1. That only means a larger learning rate."),
-        (slopes < 0, "is negative: it points up where the stairs go down."),
-    ):
-        if wrong.any():
-            place = u[wrong][0].item()
-            raise Wrong(f"u = {place:g}: yours {slopes[wrong][0]:.7g} {why}")
 
 
 def _why_no_rest(found, way):
@@ -120,6 +111,4 @@ def check_half_width(answer):
         why = "That is the whole interval; the width is the distance to one side."
     elif yours == 0.5:
         why = "Half of the inputs is not half of a unit: the density is higher in the middle."
-    elif yours < 0:
-        why = "A width is not negative: a quarter of the inputs is above it."
     raise Wrong(f"half_width: yours {yours:g}, expected 0.67. {why}")

@@ -46,8 +46,5 @@ def check_repaired_penalized_loss(answer):
         "Those are the two largest in size; -3 is smaller than 1.": (
             lambda w, x, t: error(w, x, t) + 0.1 * (w.abs().topk(2).values ** 2).sum()
         ),
-        "That is the mean of the two squares, expected their sum.": (
-            lambda w, x, t: error(w, x, t) + 0.1 * (w.topk(2).values ** 2).mean()
-        ),
     }
     hunt(answer, _penalized_loss, points, mistakes)

@@ -1,7 +1,6 @@
 """Checks on gradients of zero: dead units, and a softmax over one number."""
 
 import torch
-from torch import nn
 
 from lessons.exercises.answers import call_answer, expect_close
 from lessons.exercises.arguments import random_tensors
@@ -14,31 +13,27 @@ def _revived(weight, bias, inputs):
     return torch.where(largest <= 0, bias + 1 - largest, bias)
 
 
-@check_of("09.1", "Each dead unit is on for a row, and the others are as they were.")
-def check_revived(answer):
-    for seed, (wide, units, rows, dtype) in enumerate(
-        [(2, 4, 5, torch.float32), (3, 5, 6, torch.float64)]
-    ):
-        weight, bias, inputs = (
-            each.to(dtype) for each in random_tensors(seed, (wide, units), (units,), (rows, wide))
-        )
-        bias[0], bias[1], bias[2] = -10.0, -20.0, 10.0  # two are dead, one is on for every row
-        largest = (inputs @ weight + bias).max(dim=0).values
-        mistakes = {
-            "That resets every unit, expected the dead ones alone.": bias + 1 - largest,
-            "A bias of 0 is a guess: choose it such that the largest input of the relu is 1.": (
-                torch.where(largest <= 0, 0.0, bias)
-            ),
-            "Those are the units that are off for some row; a dead one is off for every row.": (
-                torch.where((inputs @ weight + bias <= 0).any(dim=0), bias + 1 - largest, bias)
-            ),
-            "That is what goes into the relu, expected the bias.": (
-                inputs @ weight + _revived(weight, bias, inputs)
-            ),
-            "The dead units are still dead.": bias,
-        }
-        yours = call_answer(answer, weight.clone(), bias.clone(), inputs.clone())
-        expect_close("bias", yours, _revived(weight, bias, inputs), mistakes)
+@check_of(
+    "09.1",
+    "Each dead unit is on for a row, and the others are as they were.",
+    inputs=[(2, 4, 5, torch.float32), (3, 5, 6, torch.float64)],
+)
+def check_revived(answer, wide, units, rows, dtype):
+    weight, bias, inputs = random_tensors(0, (wide, units), (units,), (rows, wide), dtype=dtype)
+    bias[0], bias[1], bias[2] = -10.0, -20.0, 10.0  # two are dead, one is on for every row
+    largest = (inputs @ weight + bias).max(dim=0).values
+    mistakes = {
+        "That resets every unit, expected the dead ones alone.": bias + 1 - largest,
+        "A bias of 0 is a guess: choose it such that the largest input of the relu is 1.": (
+            torch.where(largest <= 0, 0.0, bias)
+        ),
+        "Those are the units that are off for some row; a dead one is off for every row.": (
+            torch.where((inputs @ weight + bias <= 0).any(dim=0), bias + 1 - largest, bias)
+        ),
+        "The dead units are still dead.": bias,
+    }
+    yours = call_answer(answer, weight.clone(), bias.clone(), inputs.clone())
+    expect_close("bias", yours, _revived(weight, bias, inputs), mistakes)
 
 
 def _probability_loss(weight, x, target):
@@ -62,8 +57,5 @@ def check_repaired_probability_loss(answer):
             lambda w, x, t: (((x @ w).clamp(0, 1) - t) ** 2).mean()
         ),
         "That is the sum, expected the mean.": lambda w, x, t: len(x) * _probability_loss(w, x, t),
-        "That is the cross-entropy, expected the squared error.": (
-            lambda w, x, t: nn.functional.binary_cross_entropy_with_logits(x @ w, t)
-        ),
     }
     hunt(answer, _probability_loss, points, mistakes)

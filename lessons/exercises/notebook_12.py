@@ -4,39 +4,34 @@ import torch
 from torch import nn
 
 from lessons.exercises.answers import as_number, call_answer
+from lessons.exercises.arguments import random_tensors
 from lessons.exercises.registry import Wrong, check_of
 
 STEPS = 6
-# inputs, dtype, and the step whose batch has a NaN
-LOOPS = [(2, torch.float32, 4), (3, torch.float64, 2), (2, torch.float64, None)]
 
 
-@check_of("12.1", "The step that breaks the loop, in your own test.")
-def check_first_bad_step(answer):
-    for wide, dtype, bad in LOOPS:
-        model = nn.Linear(wide, 1, dtype=dtype)
-        loop = _Loop(wide, dtype, bad)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-        yours = call_answer(answer, model, optimizer, loop.train, needs_result=False)
-        _expect_step(yours, bad, loop.runs)
+@check_of(
+    "12.1",
+    "The step that breaks the loop, in your own test.",
+    # inputs, dtype, and the step whose batch has a NaN
+    inputs=[(2, torch.float32, 4), (3, torch.float64, None)],
+)
+def check_first_bad_step(answer, wide, dtype, bad):
+    batches = random_tensors(0, *[(8, wide)] * STEPS, dtype=dtype)
+    if bad is not None:
+        batches[bad - 1][3] = torch.nan
+    model, runs = nn.Linear(wide, 1, dtype=dtype), []
 
-
-class _Loop:
-    """A training loop whose batch has a NaN at one step, or at none."""
-
-    def __init__(self, wide, dtype, bad):
-        self.wide, self.dtype, self.bad, self.runs = wide, dtype, bad, 0
-
-    def train(self, model, optimizer):
-        self.runs += 1
-        generator = torch.Generator().manual_seed(0)
-        for step in range(1, STEPS + 1):
-            x = torch.randn(8, self.wide, generator=generator, dtype=self.dtype)
-            if step == self.bad:
-                x[3] = torch.nan
+    def train(model, optimizer):
+        runs.append(model)
+        for x in batches:
             optimizer.zero_grad()
             (model(x) ** 2).mean().backward()
             optimizer.step()
+
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    yours = call_answer(answer, model, optimizer, train, needs_result=False)
+    _expect_step(yours, bad, runs)
 
 
 def _expect_step(yours, bad, runs):

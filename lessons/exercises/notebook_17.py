@@ -19,15 +19,11 @@ def _clip_by_norm(gradients, limit):
 
 
 def _mistakes_of_clipping(gradients, limit):
-    whole, lengths = _flat(gradients).norm(), [g.norm() for g in gradients]
+    whole = _flat(gradients).norm()
     factors = {
         "It is scaled to the limit in any case: what is shorter stays as it is.": limit / whole,
         "The lengths of the tensors are added up. The length of the whole is the root of the sum "
-        "of their squares.": min(1.0, limit / sum(lengths)),
-        "The largest of the lengths is taken, expected the length of the whole.": (
-            min(1.0, limit / max(lengths))
-        ),
-        "That divides by the squared length: take the root.": min(1.0, limit / whole**2),
+        "of their squares.": min(1.0, limit / sum(g.norm() for g in gradients)),
     }
     return {
         "Each tensor is clipped by its own length: that changes the direction of the whole.": [
@@ -37,13 +33,10 @@ def _mistakes_of_clipping(gradients, limit):
             g.clamp(-limit, limit) for g in gradients
         ],
         **{why: [g * factor for g in gradients] for why, factor in factors.items()},
-        "Nothing is clipped.": gradients,
-        "That is clipped to 1, whatever the limit is.": _clip_by_norm(gradients, 1.0),
     }
 
 
 LONG = [4 * g for g in random_tensors(2, (2, 3), (4,))]
-SHORT = _clip_by_norm(LONG, 1.6)  # its squared length is above the limit
 NOTHING = [torch.zeros(2, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)]
 THREE = [3 * g.float() for g in random_tensors(3, (3,), (), (2, 1, 2))]
 
@@ -53,19 +46,16 @@ THREE = [3 * g.float() for g in random_tensors(3, (3,), (), (2, 1, 2))]
     "Shorter, and in the same direction.",
     inputs=[
         ("long", LONG, 2.0),
-        ("short", SHORT, 2.0),
+        ("short", LONG, 50.0),
         ("all 0", NOTHING, 2.0),
         ("long, with the limit 0.75, in float32", THREE, 0.75),
-        ("short, with the limit 30, in float32", THREE, 30.0),
     ],
 )
 def check_clipped_together(answer, where, gradients, limit):
     given = [g.clone() for g in gradients]
     found = call_answer(answer, given, limit)
-    if any(not torch.equal(*pair) for pair in zip(given, gradients, strict=True)):
+    if not all(map(torch.equal, given, gradients)):
         raise Wrong("it writes into the gradients that it was given: return new tensors.")
-    if not isinstance(found, (list, tuple)) or len(found) != len(gradients):
-        raise Wrong(f"needs a list of {len(gradients)} tensors, got {type(found).__name__}.")
     mistakes, why = {}, "0 / 0: a length of 0 is no divisor."
     if gradients is not NOTHING:
         mistakes, why = _mistakes_of_clipping(gradients, limit), ""
@@ -73,11 +63,6 @@ def check_clipped_together(answer, where, gradients, limit):
     for k, right in enumerate(_clip_by_norm(gradients, limit)):
         wrong = {reason: each[k] for reason, each in fitting.items()}
         expect_close(f"gradients {where}, tensor {k}", found[k], right, wrong, why)
-    if any(one.data_ptr() == other.data_ptr() for one in found for other in given):
-        raise Wrong(
-            f"gradients {where}: the numbers are right, but yours are the tensors that were "
-            "given: return new ones. Who writes into the result would change both."
-        )
 
 
 STEPS = (  # the true gradient of two weights and a bias; its length is 0.5, 5, infinite and 5
@@ -87,11 +72,8 @@ STEPS = (  # the true gradient of two weights and a bias; its length is 0.5, 5, 
     ("a step after the one that was skipped", (-2.4, 3.2, -3.0)),
 )
 
-NO_UPDATE = "scaler.update() is missing: it ends the step."
 CURES = {
-    "unscale_() has already": f"scaler.unscale_ is called twice for one step, or {NO_UPDATE}",
-    "unscale_() is being called after step()": NO_UPDATE,
-    "step() has already been called": NO_UPDATE,
+    "unscale_() ": "scaler.update() is missing: it ends the step.",
     "so it cannot be clipped": "error_if_nonfinite=True ends the training here. Leave it out: "
     "scaler.step(optimizer) skips such a gradient.",
 }
@@ -124,26 +106,19 @@ def check_half_step(answer, factor, shapes, scale, limit):
         if gradient.isfinite().all():
             _expect_scaled(arrived, gradient, scale, where)
             expected = _clip_by_norm([gradient], limit)[0]
-            mistakes = _mistakes_of_order(gradient, factor, scale, limit, shapes)
+            mistakes = _mistakes_of_order(gradient, factor, scale, limit)
             expect_close(f"what {where} subtracts", change, expected, mistakes)
-            _expect_length(where, as_number(length), gradient.norm().item(), scale)
+            true = gradient.norm().item()
+            if abs(as_number(length) - true) > 1e-4 * true:
+                yours = f"yours {short_number(length)}, expected {short_number(true)}"
+                raise Wrong(f"the length of {where} before clipping: {yours}. Clipping returns it.")
         else:
             why = "Only scaler.step(optimizer) skips an infinite gradient."
             expect_close(f"what {where} subtracts", change, 0 * before, why=why)
         arrived.clear()
 
 
-def _expect_length(where, length, true, scale):
-    if abs(length - true) > 1e-4 * true:
-        yours = f"yours {short_number(length)}, expected {short_number(true)}"
-        scaled = abs(length - true * scale) < 1e-4 * length
-        why = "It is still multiplied by the scale." if scaled else "Clipping returns it."
-        raise Wrong(f"the length of {where} before clipping: {yours}. {why}")
-
-
 def _expect_scaled(arrived, gradient, scale, where):
-    if not arrived:
-        raise Wrong(f"{where}: no backward reached the weights.")
     if not torch.allclose(_flat([arrived[k] for k in sorted(arrived)]), gradient * scale):
         raise Wrong(
             f"{where}: the loss of your backward is not multiplied by {scale:g}. In half "
@@ -151,24 +126,15 @@ def _expect_scaled(arrived, gradient, scale, where):
         )
 
 
-def _mistakes_of_order(gradient, factor, scale, limit, shapes):
+def _mistakes_of_order(gradient, factor, scale, limit):
     clipped = _clip_by_norm([gradient], limit)[0]
     of_scaled = _clip_by_norm([gradient * scale], limit)[0]
     before = factor * torch.tensor(STEPS[0][1], dtype=factor.dtype)
     kept = _clip_by_norm([gradient + before / scale], limit)[0]
-    parts = gradient.split([torch.Size(shape).numel() for shape in shapes])
     return {
         "It is clipped while it is still multiplied by the scale.": of_scaled / scale,
         "It is divided by the scale twice.": clipped / scale,
         "Nothing is clipped.": gradient,
-        "The weights stay where they are: .grad has to be there until scaler.step(optimizer).": (
-            0 * gradient
-        ),
-        "It is clipped to 1, whatever the limit is.": _clip_by_norm([gradient], 1.0)[0],
-        "Each element is clipped, expected the length.": gradient.clamp(-limit, limit),
-        "Each parameter is clipped alone, expected all together, as one long vector.": _flat(
-            _clip_by_norm([part], limit)[0] for part in parts
-        ),
         "It is never divided by the scale.": of_scaled,
         "The gradient of the step before is still in .grad: optimizer.zero_grad().": kept,
     }

@@ -13,7 +13,7 @@ from lessons.exercises.registry import Wrong, check_of
     inputs=[(0, 0.5, (6,), torch.float64), (1, 0.75, (2, 4), torch.float32)],
 )
 def check_clipped(answer, seed, limit, shape, dtype):
-    x, upstream, other = (each.to(dtype) for each in random_tensors(seed, shape, shape, shape))
+    x, upstream, other = random_tensors(seed, shape, shape, shape, dtype=dtype)
     x.requires_grad_()
     upstream = 3 * upstream  # some are above 1, some below -1: the limit has to be used
     y = call_answer(answer, x, limit)
@@ -22,8 +22,6 @@ def check_clipped(answer, seed, limit, shape, dtype):
     if not y.requires_grad:
         raise Wrong("the value is right, but it has no history: no gradient reaches x.")
     (y * upstream + x * other).sum().backward()
-    if x.grad is None:
-        raise Wrong("x.grad: yours None, expected a tensor. The path to x is cut.")
     mistakes = {
         "The hook is on x itself, so it clamps the sum of all paths.": (
             (upstream + other).clamp(-limit, limit) - other
@@ -33,18 +31,10 @@ def check_clipped(answer, seed, limit, shape, dtype):
             upstream * (limit / upstream.norm()).clamp(max=1)
         ),
         "The path through the result is cut.": 0 * upstream,
-        "Only what is too large is clamped, expected what is below -limit, too.": (
-            upstream.clamp(max=limit)
-        ),
-        "It is clamped to [-1, 1], whatever the limit is.": upstream.clamp(-1, 1),
     }
     wrong = {reason: of_result + other for reason, of_result in mistakes.items()}
     expect_close("x.grad", x.grad, upstream.clamp(-limit, limit) + other, wrong)
-    _expect_no_write(answer, x.detach().clone().requires_grad_(), upstream, limit)
-
-
-def _expect_no_write(answer, x, upstream, limit):
-    """A sum hands the same gradient to both of its terms."""
+    # A sum hands the same gradient to both of its terms.
     neighbour = torch.zeros_like(x).requires_grad_()
     term = neighbour * 1  # made first, so backward comes to it last
     ((call_answer(answer, x, limit) + term) * upstream).sum().backward()

@@ -15,9 +15,8 @@ NO_GRAPH = (
     "21.1",
     "Two options are chosen, and every score gets a gradient.",
     inputs=[
-        (torch.tensor([0.5, 2.0, -1.0, 1.25]), 1.0),
+        (torch.tensor([0.5, 2.0, -1.0, 1.25]), 2.0),
         (*random_tensors(0, (3, 5)), 0.5),
-        (torch.tensor([[1.5, -0.5, 0.75], [0.25, 0.5, 2.0]], dtype=torch.float64), 2.0),
     ],
 )
 def check_top_two(answer, scores, temperature):
@@ -42,24 +41,13 @@ def check_top_two(answer, scores, temperature):
     wanted = _gradient(soft, scores, upstream)
     mistakes = {
         "The temperature is missing.": _gradient(scores.softmax(-1), scores, upstream),
-        "The scores are multiplied by the temperature: divide them.": _gradient(
-            (scores * temperature).softmax(-1), scores, upstream
-        ),
         "The sign is turned: subtract the detached softmax, and add the other.": -wanted,
         "That passes the upstream gradient on as it is: a softmax was asked for.": upstream,
-        "That is the gradient of a sigmoid.": _gradient(
-            (scores / temperature).sigmoid(), scores, upstream
-        ),
     }
     expect_close(f"{where}: gradient with respect to scores", of_scores, wanted, mistakes)
-    _expect_exact(answer, scores, temperature)
-
-
-def _expect_exact(answer, scores, temperature):
-    """In bfloat16, the order of the terms shows."""
-    scores = scores.detach().to(torch.bfloat16).requires_grad_()
-    weights = call_answer(answer, scores, temperature)
-    different = weights != _chosen(scores, 2)
+    exact = scores.detach().bfloat16().requires_grad_()  # there, the order of the terms shows
+    weights = call_answer(answer, exact, temperature)
+    different = weights != _chosen(exact, 2)
     if different.any():
         yours = weights[different][0].item()
         raise Wrong(

@@ -6,7 +6,7 @@ import torch
 
 from autograd_surprises.numerics import short_number
 from lessons.choices import DETERMINISTIC, ESTIMATORS, UNBIASED, bias_and_spread, estimates
-from lessons.exercises.answers import call_answer, expect_close, expect_tensor
+from lessons.exercises.answers import as_number, call_answer, expect_close, expect_tensor
 from lessons.exercises.registry import NotDone, Wrong, check_of
 
 float32, float64 = torch.float32, torch.float64
@@ -17,8 +17,6 @@ float32, float64 = torch.float32, torch.float64
     "The policy learns from the product, the baseline from the square.",
     inputs=[
         ([0.5, -0.25, 1.0], 2.0, 1, 5.0, float64),
-        ([-1.0, 0.75, 0.25], 3.0, 0, 2.5, float64),
-        ([0.0, 2.0, -0.5], -1.0, 2, 1.5, float64),
         ([0.25, -1.5, 1.0, 0.5, -0.75], 0.5, 3, -2.0, float32),
     ],
 )
@@ -27,9 +25,7 @@ def check_step_loss(answer, logits, baseline, chosen, cost, dtype):
     baseline = torch.tensor(baseline, dtype=dtype, requires_grad=True)
     where = f"repaired_step_loss(logits, {baseline:g}, {chosen}, {cost:g})"
     loss = call_answer(answer, logits, baseline, chosen, cost)
-    if isinstance(loss, (tuple, list)):
-        raise Wrong(f"{where}: yours is a {type(loss).__name__}. Return the sum of both terms.")
-    expect_tensor(where, loss, torch.Size(()))
+    expect_tensor(where, loss, torch.Size(()), "Return the sum of both terms.")
     if not loss.requires_grad:
         raise Wrong(f"{where} has no graph: everything in it is detached.")
     of_logits, of_baseline = torch.autograd.grad(loss, (logits, baseline), allow_unused=True)
@@ -50,10 +46,6 @@ def check_step_loss(answer, logits, baseline, chosen, cost, dtype):
     mistakes = {
         "The sign is turned: a high cost has to make the choice less likely.": -gradient,
         "The cost itself is there: subtract the baseline.": direction * cost,
-        "The advantage has become 1: detach it, but keep its value.": direction,
-        "That is the gradient of the probability: keep its logarithm.": (
-            gradient * log_probability.exp()
-        ),
     }
     expect_close(f"{where}: gradient with respect to logits", of_logits, gradient, mistakes)
     mistakes = {
@@ -62,9 +54,8 @@ def check_step_loss(answer, logits, baseline, chosen, cost, dtype):
         "The square is halved: keep advantage ** 2.": -advantage,
     }
     why = "Only advantage ** 2 may reach it: -2 · (cost - baseline)."
-    expect_close(
-        f"{where}: gradient with respect to baseline", of_baseline, -2 * advantage, mistakes, why
-    )
+    where = f"{where}: gradient with respect to baseline"
+    expect_close(where, of_baseline, -2 * advantage, mistakes, why)
 
 
 TEMPERATURES = 0.125, 0.25, 0.5, 1.0, 2.0, 4.0
@@ -86,9 +77,9 @@ def check_choice(answer, where, samples):
     if name not in ESTIMATORS:
         names = ", ".join(map(repr, ESTIMATORS))
         raise Wrong(f"{where}: there is no {name!r}, only {names}.")
-    if not isinstance(temperature, (int, float)) or not 0.05 <= temperature <= 20:
-        raise Wrong(f"{where}: a temperature from 0.05 to 20 is expected, got {temperature!r}.")
-    temperature = float(temperature)
+    temperature = as_number(temperature, f"{where}: the temperature ")
+    if not 0.05 <= temperature <= 20:
+        raise Wrong(f"{where}: a temperature from 0.05 to 20 is expected, got {temperature:g}.")
     error = _error(name, temperature, samples)
     most = TOLERANCE * min(_error(e, t, samples) for e in ESTIMATORS for t in TEMPERATURES)
     if error > most:

@@ -1,7 +1,5 @@
 """Checks on policy gradients: a clipped loss, a KL penalty, and a gate."""
 
-import math
-
 import torch
 
 from lessons.exercises.answers import call_answer, expect_close, expect_tensor
@@ -9,7 +7,6 @@ from lessons.exercises.arguments import random_tensors
 from lessons.exercises.registry import Wrong, check_of
 
 float32, float64 = torch.float32, torch.float64
-CONSTANT = "is a constant here: detach it."
 
 
 @check_of(
@@ -18,8 +15,7 @@ CONSTANT = "is a constant here: detach it."
     inputs=[
         # no ratio is at a bound
         ([0.5, 1.5, 1.0, 0.5, 40.0], [1.0, 1.0, 0.5, -1.0, -1.0], 0.8, 1.2, float64),
-        ([0.4, 0.9, 2.0, 1.35, 0.75, 1.1], [-0.5, 2.0, -1.5, 1.0, -2.0, 0.25], 0.7, 1.28, float64),
-        ([1.6, 0.3, 1.25], [0.75, -1.25, -0.5], 0.8, 1.28, float32),
+        ([1.6, 0.3, 1.25], [0.75, -1.25, -0.5], 0.7, 1.28, float32),
     ],
 )
 def check_clipped_loss(answer, ratios, advantages, low, high, dtype):
@@ -31,15 +27,21 @@ def check_clipped_loss(answer, ratios, advantages, low, high, dtype):
     loss = call_answer(answer, after, before, advantage, low, high)
     expect_tensor(where, loss, after.shape, "Return the loss of each token, without a mean.")
     new, old = after.detach(), before.detach()
-    mistakes = {
-        why: of(new, old, advantage, low, high).detach() for why, of in WRONG_LOSSES.items()
-    }
     wanted = _clipped_loss(new, old, advantage, low, high)
-    much_likelier = (advantage < 0) & (new - old > math.log(high))
-    mistakes[
-        "Bad answers that became much likelier are clipped, too, as in the dual clip of PPO. That "
-        "is another objective: take only the minimum."
-    ] = loss.detach().to(dtype).minimum(wanted).where(much_likelier, wanted)
+    ratio = (new - old).exp()
+    plain, clamped = ratio * advantage, ratio.clamp(low, high) * advantage
+    mistakes = {
+        "That is the objective: the loss is its negative.": -wanted,
+        "The larger product is taken: of the two objectives, PPO takes the smaller.": (
+            -torch.maximum(plain, clamped)
+        ),
+        "That is the clamped product alone: a token that went the wrong way cannot come back. Take "
+        "the minimum of both products.": -clamped,
+        "Nothing is clipped: low and high are bounds, such as 0.8 and 1.2.": -plain,
+        "The ratio is upside down: p / p_old is exp(log_p - old_log_p).": (
+            _clipped_loss(old, new, advantage, low, high)
+        ),
+    }
     expect_close(where, loss, wanted, mistakes)
     if not loss.requires_grad:
         raise Wrong(f"{where} has no graph: log_p has to keep its own.")
@@ -48,22 +50,14 @@ def check_clipped_loss(answer, ratios, advantages, low, high, dtype):
     of_after, of_before = (
         torch.zeros_like(new) if gradient is None else gradient for gradient in found
     )
-    leaf = new.clone().requires_grad_()
-    expected = torch.autograd.grad(_clipped_loss(leaf, old, advantage, low, high), leaf, upstream)[
-        0
-    ]
+    right = _clipped_loss(after, old, advantage, low, high)
+    (expected,) = torch.autograd.grad(right, after, upstream)
     mistakes = {
         "log_p is detached, so nothing trains: detach old_log_p instead.": torch.zeros_like(new),
-        "Ratios outside of the bounds have no gradient on either side: is it the minimum of both "
-        "products?": expected.where((new - old).exp().clamp(low, high) == (new - old).exp(), 0.0),
     }
     expect_close(f"{where}: gradient with respect to log_p", of_after, expected, mistakes)
-    expect_close(
-        f"{where}: gradient with respect to old_log_p",
-        of_before,
-        torch.zeros_like(old),
-        why=f"It {CONSTANT}",
-    )
+    why = "It is a constant here: detach it."
+    expect_close(f"{where}: gradient with respect to old_log_p", of_before, 0 * old, why=why)
 
 
 def _clipped_loss(log_p, old, advantage, low, high):
@@ -71,47 +65,11 @@ def _clipped_loss(log_p, old, advantage, low, high):
     return -torch.minimum(ratio * advantage, ratio.clamp(low, high) * advantage)
 
 
-WRONG_LOSSES = {
-    "That is the objective: the loss is its negative.": lambda *args: -_clipped_loss(*args),
-    "The larger product is taken: of the two objectives, PPO takes the smaller.": (
-        lambda new, old, a, low, high: (
-            -torch.maximum((new - old).exp() * a, (new - old).exp().clamp(low, high) * a)
-        )
-    ),
-    "That is the clamped product alone: a token that went the wrong way cannot come back. Take the "
-    "minimum of both products.": (
-        lambda new, old, a, low, high: -(new - old).exp().clamp(low, high) * a
-    ),
-    "Nothing is clipped: low and high are bounds, such as 0.8 and 1.2.": lambda new, old, a, *_: (
-        -(new - old).exp() * a
-    ),
-    "The ratio is upside down: p / p_old is exp(log_p - old_log_p).": (
-        lambda new, old, a, low, high: _clipped_loss(old, new, a, low, high)
-    ),
-    "The ratio is the exp of the difference of the logarithms.": (
-        lambda new, old, a, low, high: (
-            -torch.minimum((new - old) * a, (new - old).clamp(low, high) * a)
-        )
-    ),
-    "The minimum is taken of the two ratios: take it of the two products.": (
-        lambda new, old, a, low, high: (
-            -torch.minimum((new - old).exp(), (new - old).exp().clamp(low, high)) * a
-        )
-    ),
-    "Bad answers are not clipped: clamp the ratio to both bounds, and then multiply.": (
-        lambda new, old, a, low, high: (
-            -torch.minimum((new - old).exp() * a, ((new - old).exp() * a).clamp(low, high))
-        )
-    ),
-}
-
-
 @check_of(
     "25.2",
     "The value of k1, and what the draw adds to its gradient.",
     inputs=[
         ([1.0, -0.5, -2.0, 0.5], [-1.0, -1.5, 0.5, 1.0], float64),
-        ([0.5, 0.0, 2.0, -1.0, -0.25, 1.25], [1.0, 0.5, -1.0, 0.0, -0.75, 0.5], float64),
         ([0.75, -1.0, 0.25], [-0.5, 1.5, 0.0], float32),
     ],
 )
@@ -131,12 +89,8 @@ def check_kl_penalty(answer, policy, reference, dtype):
         "That is k1 in the reward: its gradient is right, but its value is not.": (
             (r * log_p).detach()
         ),
-        "The factor is 0: take its exp, which is 1.": torch.zeros_like(r),
         "The terms are multiplied by p. But the options are drawn, and so counted, already.": (
             (p * r).detach()
-        ),
-        "The factor has to be 1: subtract `log_p.detach()` inside of exp.": (
-            (log_p.exp() * r).detach()
         ),
     }
     expect_close(where, term, r.detach(), mistakes)
@@ -152,18 +106,9 @@ def check_kl_penalty(answer, policy, reference, dtype):
             torch.zeros_like(wanted)
         ),
         "That is the gradient of k3, of the KL with both exchanged.": mean_gradient(k3),
-        "The sign of what the draw adds is turned.": -wanted,
-        "What the draw adds is there twice.": 2 * wanted,
     }
     place = f"{where}: mean gradient with respect to the logits"
     expect_close(place, mean_gradient(term), wanted, mistakes)
-    one_by_one = [
-        call_answer(answer, *each) for each in zip(log_p.split(1), log_q.split(1), strict=True)
-    ]
-    why = "Each term has to do with its own option: with real answers, the others were not drawn."
-    expect_close(
-        f"{place}, one call for each", mean_gradient(torch.cat(one_by_one)), wanted, why=why
-    )
 
 
 @check_of(
@@ -172,8 +117,7 @@ def check_kl_penalty(answer, policy, reference, dtype):
     inputs=[
         # first with two: with one, some mistakes have the same value
         (*random_tensors(0, (3, 4), (3, 4)), 2),
-        (*random_tensors(1, (2, 5), (2, 5)), 1),
-        (*(each.float() for each in random_tensors(2, (4, 3), (4, 3))), 1),
+        (*random_tensors(2, (4, 3), (4, 3), dtype=float32), 1),
     ],
 )
 def check_gated(answer, scores, outputs, k):
@@ -194,29 +138,17 @@ def check_gated(answer, scores, outputs, k):
         "The softmax is over the tokens: take it over the experts.": (
             (scores.softmax(0) * outputs * chosen).sum(-1)
         ),
-        "The softmax is over the tokens: take it over the experts, and then choose.": (
-            _times_the_best_shares(scores.softmax(0), outputs, k)
-        ),
         "The k largest products are taken: choose by the scores.": (
             (p * outputs).topk(k).values.sum(-1)
         ),
-        "The mean over the experts is taken: add them up.": wanted / k,
     }
     expect_close(f"{where}: value", y, wanted.detach(), mistakes)
-    if not y.requires_grad:
-        raise Wrong(f"{where} has no graph: nothing in it may be detached.")
     upstream = torch.arange(1, len(y) + 1, dtype=y.dtype) ** 2 / 2
     found = torch.autograd.grad(y, (scores, outputs), upstream, allow_unused=True)
     expected = torch.autograd.grad(wanted, (scores, outputs), upstream)
     for name, gradient, right in zip(("scores", "outputs"), found, expected, strict=True):
-        if gradient is None:
-            raise Wrong(f"{where}: {name} get no gradient. Leave out detach() and .item().")
-        expect_close(f"{where}: gradient with respect to {name}", gradient, right)
-
-
-def _times_the_best_shares(shares, outputs, k):
-    best = shares.topk(k)
-    return (best.values * outputs.gather(-1, best.indices)).sum(-1)
+        why = "Leave out detach() and .item()."
+        expect_close(f"{where}: gradient with respect to {name}", gradient, right, why=why)
 
 
 def _chosen(scores, k):

@@ -46,7 +46,6 @@ def check_softsign_operator(answer):
         "That is the gradient of x itself.": torch.ones(len(X)),
         "That is the slope at y: save the input, not the output.": 1
         / (1 + _softsign(X).abs()) ** 2,
-        "That is the value times grad_output, not the slope.": _softsign(X),
     }
     expect_slope("gradient", X, _gradient(x, y), 1 / size**2, mistakes)
     if not any(name.startswith("GeneratedBackwardFor") for name in own_functions(y)):
@@ -54,8 +53,7 @@ def check_softsign_operator(answer):
             "value and gradient are right, but they do not come from an operator. Call the "
             "operator, and register its backward."
         )
-    for more in (X.flip(0).double(), torch.cat([X, X / 2]).reshape(3, 4).double()):
-        expect_also(answer, _softsign, more)
+    expect_also(answer, _softsign, torch.cat([X, X / 2]).reshape(3, 4).double())
 
 
 def _gradient(x, y):
@@ -73,8 +71,6 @@ def _gradient(x, y):
             "the value is right, but the operator has no backward: register one with "
             "register_autograd."
         ) from None
-    if gradient is None:
-        raise Wrong("the value is right, but no path leads from the result back to x.")
     return gradient
 
 

@@ -31,13 +31,6 @@ def inside(x):
     return (x >= 0) & (x <= 1)
 
 
-def like_the_page(g, x):
-    grad = g.clone()
-    grad[x < 0] = 0
-    grad[x > 1] = 1
-    return grad
-
-
 def forgot_to_return(g, x):
     torch.where(inside(x), g, 0.1 * g)
 
@@ -57,11 +50,6 @@ def squared(x):
 
 WRONG = {
     "04.1": {
-        "a large upstream gradient is cut": (
-            function(clamped, lambda g, x: torch.where(inside(x), g, 0.1 * g.clamp(-8, 8))),
-            "respect to x for x of shape (2, 7) in float64, entry [0, 0]: yours -0.8, expected",
-        ),
-        "like the page": (function(clamped, like_the_page), "Outside … a constant"),
         "ignores grad_output": (
             function(clamped, lambda g, x: torch.where(inside(x), 1.0, 0.1)),
             "backward ignores grad_output",
@@ -85,15 +73,6 @@ WRONG = {
             function(clamped, lambda g, x: torch.where(inside(x), g, 0.1)),
             "yours 0.1, expected 0.3. Outside … 0.1 alone: you dropped grad_output",
         ),
-        "the class itself": (Function, "pass Function.apply"),
-        "a wider range": (
-            function(clamped, lambda g, x: torch.where((x >= 0) & (x <= 1.5), g, 0.1 * g)),
-            "x = 1.1 … yours -5, expected -0.5",
-        ),
-        "writes into its input": (
-            lambda x: function(lambda x: x.data.clamp_(0, 1).clone(), lambda g, x: g)(x),
-            "writes into its input",
-        ),
         "no Function": (lambda x: x.detach().clamp(0, 1), "the result has no grad_fn"),
     },
     "04.2": {
@@ -114,28 +93,14 @@ WRONG = {
             "gradient with respect to x … factor weight is missing",
         ),
         "round's own gradient": (rounded_times, "yours 0 … round's own gradient"),
-        "ignores grad_output": (
-            function(rounded_times, lambda g, x, w: (w * 1, x.round())),
-            "gradient with respect to x … ignores grad_output",
-        ),
-        "ignores grad_output for weight": (
-            function(rounded_times, lambda g, x, w: (g * w, x.round())),
-            "gradient with respect to weight … ignores grad_output",
-        ),
-        "one gradient": (
-            function(rounded_times, lambda g, x, w: g * w),
-            "returned an incorrect number of gradients (expected 2, got 1)",
-        ),
     },
     "04.3": {
         "still ignores": (function(squared, lambda g, x: 2 * x), "backward ignores grad_output"),
         "hands it on": (function(squared, lambda g, x: g * 1), "The factor 2 * x is lost"),
         "two forgotten": (function(squared, lambda g, x: x * g), "The factor 2 is lost"),
-        "two upstream only": (function(squared, lambda g, x: 2 * g), "yours 6, expected -6"),
         "detached": (
             function(squared, lambda g, x: 2 * x.detach() * g),
             "the second derivative is wrong",
         ),
-        "no Function": (lambda x: x**2, "torch's own operations: repair the backward"),
     },
 }

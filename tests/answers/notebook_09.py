@@ -1,7 +1,6 @@
 """Wrong answers on dead units, and on a softmax over one number."""
 
 import torch
-from torch.nn import functional as F
 
 
 def revived(weight, bias, inputs, dead=None, to=1.0):
@@ -20,7 +19,6 @@ RIGHT = {
     },
     "09.2": {
         "two scores": squared(lambda s: torch.softmax(torch.stack([0 * s, s]), 0)[1]),
-        "by a formula": squared(lambda s: 1 / (1 + (-s).exp())),
     },
 }
 WRONG = {
@@ -38,11 +36,6 @@ WRONG = {
             lambda w, b, x: torch.where((x @ w + b <= 0).all(dim=0), 0.0, b),
             "A bias of 0 is a guess",
         ),
-        "what goes in": (
-            lambda w, b, x: x @ w + revived(w, b, x),
-            "That is what goes into the relu",
-        ),
-        "to 2": (lambda w, b, x: revived(w, b, x, to=2.0), "bias, entry [0]: yours"),
     },
     "09.2": {
         "as it was": (
@@ -57,14 +50,6 @@ WRONG = {
         "sum": (
             lambda w, x, t: ((torch.sigmoid(x @ w) - t) ** 2).sum(),
             "That is the sum, expected the mean",
-        ),
-        "cross-entropy": (
-            lambda w, x, t: F.binary_cross_entropy(torch.sigmoid(x @ w), t),
-            "That is the cross-entropy",
-        ),
-        "straight through": (
-            squared(lambda s: s + (torch.sigmoid(s) - s).detach()),
-            "detach keeps the value and cuts the gradient",
         ),
     },
 }

@@ -40,11 +40,6 @@ class InAList(Bumps):
         self.heights = heights
 
 
-class InAListAndListed(InAList):
-    def parameters(self, recurse=True):
-        return iter([*super().parameters(recurse), *self.heights])
-
-
 class PlainTensors(Bumps):
     def __init__(self):
         super().__init__()
@@ -70,52 +65,16 @@ class Summed(Bumps):
         return ((self(x).squeeze(1) - target) ** 2).sum()
 
 
-class SummedBroadcasts(Bumps):
-    def loss(self, x, target):
-        return ((self(x) - target) ** 2).sum()
-
-
 class Random(Bumps):
     def __init__(self):
         super().__init__()
         self.heights = nn.ParameterList([torch.tensor(3.0), torch.tensor(-0.5)])
 
 
-class Frozen(Bumps):
-    def __init__(self):
-        super().__init__()
-        self.centers.requires_grad_(False)
-
-
-class Buffers(Bumps):
-    def __init__(self):
-        super().__init__()
-        del self.centers
-        self.register_buffer("centers", torch.tensor([-1.0, 2.0]))
-
-
-class Copies(Bumps):
-    """Registered, and computed with copies."""
-
-    def __init__(self):
-        super().__init__()
-        self.copies = [height.detach() for height in self.heights]
-
-    def forward(self, x):
-        bumps = torch.exp(-((x - self.centers) ** 2))
-        return bumps[:, :1] * self.copies[0] + bumps[:, 1:] * self.copies[1]
-
-
 class DataHeights(Bumps):
     def forward(self, x):
         bumps = torch.exp(-((x - self.centers) ** 2))
         return bumps[:, :1] * self.heights[0].data + bumps[:, 1:] * self.heights[1].data
-
-
-class Hooked(Bumps):
-    def __init__(self):
-        super().__init__()
-        self.centers.register_hook(lambda gradient: gradient / 6)
 
 
 RIGHT = {
@@ -131,10 +90,6 @@ WRONG = {
             shares_loss(behind_autograds_back),
             "Finite differences say otherwise. .data keeps the value and cuts the gradient",
         ),
-        "detached sum": (
-            shares_loss(lambda e: e / e.sum(dim=1, keepdim=True).detach()),
-            "detach keeps the value and cuts the gradient",
-        ),
         "over the samples": (
             shares_loss(lambda e: e / e.sum(dim=0, keepdim=True)),
             "add up to 1 over the samples",
@@ -147,18 +102,11 @@ WRONG = {
     },
     "11.2": {
         "still in a list": (InAList, "registered parameters: yours 2 numbers"),
-        "in a list, and parameters() written": (InAListAndListed, "leave parameters() alone"),
         "plain tensors": (PlainTensors, "yours 2 numbers, expected 4 … not nn.Parameters"),
         "still broadcasts": (Broadcasts, "That is the mean over 6 × 6"),
-        "still broadcasts, summed": (SummedBroadcasts, "That is the sum over 6 × 6"),
         "forward squeezed": (SqueezedForward, "The bug is in loss"),
         "sum": (Summed, "That is the sum, expected the mean"),
         "other start": (Random, "parameters at first: yours"),
-        "frozen": (Frozen, "centers: yours has requires_grad=False"),
-        "buffers": (Buffers, "Not registered … buffers"),
-        "computes with copies": (Copies, "forward uses a copy of it"),
         "heights by .data": (DataHeights, ".data keeps the value and cuts the gradient"),
-        "a hook": (Hooked, "a hook replaces"),
-        "an object": (Bumps(), "needs the class, got an object"),
     },
 }

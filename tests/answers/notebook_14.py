@@ -2,7 +2,6 @@
 
 import torch
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 
 from helpers.functions import apply_anywhere, value_with_gradient_of
 
@@ -63,22 +62,6 @@ class InputAndSigmoid(Gate):
         return grad_output * (sigmoid + 1.702 * x * sigmoid * (1 - sigmoid))
 
 
-class Attribute(Gate):
-    generate_vmap_rule = True
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        (ctx.x,) = inputs
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * slope(ctx.x)
-
-
-class Once(InputAndSigmoid):
-    backward = staticmethod(once_differentiable(InputAndSigmoid.backward))
-
-
 class OldForm(Function):
     @staticmethod
     def forward(ctx, x):
@@ -88,27 +71,6 @@ class OldForm(Function):
     @staticmethod
     def backward(ctx, grad_output):
         return grad_output * slope(*ctx.saved_tensors)
-
-
-class WrongForward(Function):
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x):
-        return gate(x)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * slope(*ctx.saved_tensors)
-
-    @staticmethod
-    def jvp(ctx, tangent):
-        return tangent * torch.sigmoid(*ctx.saved_tensors)
 
 
 def step(x):
@@ -180,25 +142,13 @@ class WithVmap(Gate):
         return WithVmap.apply(x), in_dims[0]
 
 
-class WithJvp(WrongForward):
-    @staticmethod
-    def jvp(ctx, tangent):
-        return tangent * slope(*ctx.saved_tensors)
-
-
 RIGHT = {
     "14.1": {
         "a product": repaired(lambda g, x: g * slope(x)),
-        "in place in a copy": repaired(lambda g, x: g.clone().mul_(slope(x))),
-        "a vmap of its own": WithVmap.apply,
-        "forward mode, too": WithJvp.apply,
         "as in helpers.functions": lambda x: apply_anywhere(WithVmap, x, proxy=gate),
     },
     "14.2": {
         "a clone": copied,
-        "a sum": lambda x: copied(x, lambda x: torch.relu(x) + 0),
-        "where": lambda x: copied(x, lambda x: torch.where(x > 0, x, 0)),
-        "a product": lambda x: copied(x, lambda x: x * (x > 0)),
         "from helpers.functions": lambda x: value_with_gradient_of(step(x), torch.relu(x)),
     },
 }
@@ -206,49 +156,24 @@ RIGHT = {
 WRONG = {
     "14.1": {
         "as it was": (Gate.apply, "the row 'grad_output untouched' is silently wrong"),
-        "only no longer in place": (
-            repaired(torch.mul, save=slope),
-            "the row 'double backward' is silently wrong",
-        ),
         "x and its sigmoid": (InputAndSigmoid.apply, "from the saved x itself"),
         "no vmap": (
             repaired(lambda g, x: g * slope(x), generate_vmap_rule=False),
             "the row 'vmap' is refused … generate_vmap_rule = True",
         ),
-        "plain autograd": (gate, "kept for backward beside x: yours 4 bytes for each number"),
-        "an attribute of ctx": (Attribute.apply, "the row 'in-place safety' is silently wrong"),
-        "detached": (repaired(lambda g, x: g * slope(x.detach())), "constant"),
-        "once differentiable": (
-            Once.apply,
-            "the row 'double backward' is silently wrong … without @once_differentiable",
-        ),
+        "plain autograd": (gate, "kept for backward: yours 8 bytes for each number"),
         "old form": (OldForm.apply, "What to change: split forward(ctx, ...)"),
         "factor lost": (
             repaired(lambda g, x: g * torch.sigmoid(1.702 * x)),
             "factor of grad_output",
         ),
-        "ignores grad_output": (
-            repaired(lambda g, x: slope(x)),
-            "the row 'linear in grad_output' is silently wrong",
-        ),
-        "a jvp that is wrong": (WrongForward.apply, "the row 'jvp' is silently wrong"),
         "another gate": (torch.nn.functional.silu, "The 1.702 is missing."),
-        "no gate": (lambda x: torch.sigmoid(1.702 * x), "The factor x is missing."),
         "the class itself": (Gate, "pass Gate.apply"),
-        "float32 for all": (
-            lambda x: gate(x.float()).to(x.dtype) if x.dtype != torch.float64 else gate(x.float()),
-            "the row 'output dtype' is silently wrong",
-        ),
     },
     "14.2": {
         "the one-line trick": (trick, "x = 300 (bfloat16): yours 0, expected 1 … rounded away"),
         "the trick the other way": (trick_the_other_way, "x = inf: yours nan … inf - inf"),
-        "a leaf": (
-            lambda x: step(x.detach()).requires_grad_(),
-            "no path leads from the result back to x",
-        ),
         "bools": (lambda x: x >= 0, "value: yours is bool, expected float32"),
-        "integers": (lambda x: torch.where(x >= 0, 1, 0), "yours is int64, expected float32"),
         "0 at 0": (lambda x: torch.where(x > 0, copied(x), 0.0 * x), "x = 0: yours 0, expected 1"),
         "into relu's own result": (
             lambda x: copied(x, torch.relu),
@@ -258,10 +183,6 @@ WRONG = {
             lambda x: copied_into_data(x, torch.relu),
             "x = 0 … yours 4, expected 0 … .data",
         ),
-        "gradient at 0": (
-            lambda x: copied(x, lambda x: torch.where(x >= 0, x, 0)),
-            "x = 0 … yours 4, expected 0",
-        ),
         "through .data": (copied_into_data, "allowed. Write into y.detach() instead."),
         "copied openly": (
             lambda x: torch.relu(x).clone().copy_(step(x)),
@@ -269,16 +190,7 @@ WRONG = {
         ),
         "under no_grad": (copied_without_grad, "torch.func.jvp at x = 0.3 … torch.no_grad()"),
         "gradient of x": (lambda x: copied(x, torch.clone), "That is the gradient of x itself."),
-        "gradient of the sigmoid": (
-            lambda x: copied(x, lambda x: torch.sigmoid(x).clone()),
-            "That is the gradient of the sigmoid.",
-        ),
-        "another gradient": (
-            lambda x: copied(x, lambda x: torch.tanh(x).clone()),
-            "gradient at x = -2 … yours 0.212",
-        ),
         "a class": (StepLikeRelu.apply, "they come from a class, StepLikeRelu."),
-        "the class itself": (StepLikeRelu, "pass StepLikeRelu.apply."),
         "one by one": (one_by_one, "a Tensor in some data-dependent control flow."),
     },
 }

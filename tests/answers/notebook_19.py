@@ -28,20 +28,9 @@ class ClampsGradient(Function):
         return grad_output.clamp(-ctx.limit, ctx.limit), None
 
 
-def with_a_hook(new):
-    def clipped(x, limit):
-        y = new(x)
-        y.register_hook(lambda gradient: torch.clamp(gradient, -limit, limit))
-        return y
-
-    return clipped
-
-
 RIGHT = {
     "19.1": {
-        "a clone": with_a_hook(torch.clone),
-        "times 1": with_a_hook(lambda x: x * 1),
-        "a view": with_a_hook(lambda x: x.view(x.shape)),
+        "a clone": hooked(clamp),
         "a Function": ClampsGradient.apply,
     },
 }
@@ -56,18 +45,6 @@ WRONG = {
         "the hook writes in place": (
             hooked(lambda gradient, limit: gradient.clamp_(-limit, limit)),
             "neighbour … clamp, not clamp_",
-        ),
-        "one side": (
-            hooked(lambda gradient, limit: gradient.clamp(max=limit)),
-            "below -limit, too",
-        ),
-        "to [-1, 1]": (
-            hooked(lambda gradient, limit: gradient.clamp(-1, 1)),
-            "clamped to [-1, 1], whatever the limit is",
-        ),
-        "to 0.5": (
-            hooked(lambda gradient, limit: gradient.clamp(-0.5, 0.5)),
-            "x.grad, entry [0, 0]: yours",
         ),
         "clipped by norm": (
             hooked(lambda gradient, limit: gradient * (limit / gradient.norm()).clamp(max=1)),

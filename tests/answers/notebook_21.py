@@ -65,10 +65,6 @@ WRONG = {
             through(lambda scores, temperature: scores.softmax(-1)),
             "The temperature is missing.",
         ),
-        "times the temperature": (
-            through(lambda scores, temperature: (scores * temperature).softmax(-1)),
-            "divide them",
-        ),
         "the order of the terms": (
             lambda scores, temperature: (
                 chosen(scores)
@@ -93,10 +89,5 @@ WRONG = {
             through(lambda scores, temperature: scores),
             "passes the upstream gradient on as it is",
         ),
-        "a sigmoid": (
-            through(lambda scores, temperature: (scores / temperature).sigmoid()),
-            "the gradient of a sigmoid",
-        ),
-        "the call": (3, "needs the function itself, got int."),
     }
 }

@@ -43,9 +43,6 @@ RIGHT = {
     "24.1": {
         "pair by pair": pairs(by_softmax),
         "half of both orders": lambda scores: matrix(scores.softmax(-1), off_diagonal) / 2,
-        "from the square of the sum": lambda scores: (
-            ((scores.softmax(-1).sum(0) ** 2).sum() - (scores.softmax(-1) ** 2).sum()) / 2
-        ),
     }
 }
 
@@ -55,18 +52,6 @@ WRONG = {
         "with the diagonal": (
             lambda scores: matrix(scores.softmax(-1), torch.sum),
             "Each look is compared with itself, too.",
-        ),
-        "half of all": (
-            lambda scores: matrix(scores.softmax(-1), torch.sum) / 2,
-            "compared with itself, too, and each pair",
-        ),
-        "the mean": (
-            lambda scores: (
-                pairs(by_softmax)(scores) / (len(scores) * (len(scores) - 1) / 2)
-                if len(scores) > 2
-                else 0 * scores.sum()
-            ),
-            "That is the mean over the pairs",
         ),
         "the scores": (
             pairs(lambda scores, i, j: scores[i] @ scores[j]),
@@ -82,15 +67,10 @@ WRONG = {
             ),
             "which no gradient reaches",
         ),
-        "one number a look": (
-            lambda scores: (scores.softmax(-1) @ scores.softmax(-1).mT).triu(1).sum(0),
-            "add up all pairs",
-        ),
         "a number": (as_a_number, "has no graph: leave out"),
         "half detached": (
             pairs(lambda scores, i, j: scores[i].softmax(-1) @ scores[j].softmax(-1).detach()),
             "gradient with respect to scores",
         ),
-        "the call": (3, "needs the function itself, got int."),
     }
 }
