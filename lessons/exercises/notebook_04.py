@@ -10,6 +10,7 @@ from lessons.exercises.pointwise import (
     expect_each,
     expect_slope,
     gradients_for,
+    own_functions,
     run_on_leaves,
 )
 from lessons.exercises.registry import Wrong, check_of
@@ -95,4 +96,9 @@ def check_repaired_square(answer):
         raise Wrong(
             "the second derivative is wrong: backward has to compute with the saved x itself, not "
             "with a detached copy, a number, or something computed in forward."
+        )
+    if not own_functions(y):
+        raise Wrong(
+            "the gradient is right, but it is that of torch's own operations: repair the backward "
+            "of `ForgetfulSquare`, and pass the class's `.apply`."
         )

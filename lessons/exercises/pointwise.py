@@ -30,6 +30,8 @@ def run_on_leaves(answer: object, *given: Tensor, rest: tuple = ()) -> tuple:
         raise Wrong(f"needs a function, got the class: pass {answer.__name__}.apply.")
     leaves = [tensor.clone().requires_grad_() for tensor in given]
     x, y = leaves[0], call_answer(answer, *leaves, *rest)
+    if not all(map(torch.equal, leaves, given)):
+        raise Wrong("it writes into its input, which others still need: work on a copy.")
     expect_tensor("value", y, x.shape)
     if y.dtype != x.dtype:
         kinds = f"yours is {y.dtype}, expected {x.dtype}".replace("torch.", "")

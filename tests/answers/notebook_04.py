@@ -64,6 +64,10 @@ WRONG = {
             function(lambda x: torch.where(inside(x), x, 0.1 * x), lambda g, x: g),
             "Only the gradient leaks",
         ),
+        "writes into its input": (
+            lambda x: function(lambda x: x.data.clamp_(0, 1).clone(), lambda g, x: g)(x),
+            "writes into its input",
+        ),
         "writes into grad_output": (function(clamped, in_place), "writes into grad_output"),
         "forgets to return": (
             function(clamped, forgot_to_return),
@@ -102,5 +106,6 @@ WRONG = {
             function(squared, lambda g, x: 2 * x.detach() * g),
             "the second derivative is wrong",
         ),
+        "no Function": (lambda x: x**2, "torch's own operations: repair the backward"),
     },
 }
