@@ -8,7 +8,7 @@ import nbformat
 import pytest
 import torch
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from notebook_rules import RULES, Notebook, calls, content, form, text_of
+from notebook_rules import RULES, Notebook, calls, content, form, task_of, text_of
 
 from lessons.exercises import CHECKS
 from lessons.prediction import STORED, as_stored
@@ -23,7 +23,6 @@ from tools.notebooks import (
     normalise,
     notebook_files,
     stored_text,
-    task_of,
 )
 
 load = functools.cache(Notebook.load)

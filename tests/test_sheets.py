@@ -7,9 +7,10 @@ import sys
 
 import nbformat
 import pytest
+from notebook_rules import task_of
 
 from lessons.exercises import CHECKS
-from tools.notebooks import OUTPUTS_HIDDEN, is_folded, is_solution, notebook_files, task_of
+from tools.notebooks import OUTPUTS_HIDDEN, is_folded, is_solution, notebook_files
 from tools.sheets import write_sheets
 
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")

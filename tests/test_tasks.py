@@ -7,13 +7,14 @@ import nbformat
 import pytest
 import torch
 from answers import solutions
+from notebook_rules import task_of
 from torch.nn import functional as F
 
 from helpers.explore.drawings.drawing import arguments_of
 from lessons.checking import judge
 from lessons.exercises import CHECKS, notebook_03, notebook_06, notebook_07, notebook_22
 from lessons.stairs import EDGES
-from tools.notebooks import notebook_files, task_of
+from tools.notebooks import notebook_files
 
 HINT = re.compile(r"<details><summary>Hint (\d)</summary>(.*?)</details>", re.DOTALL)
 CODE = re.compile(r"`([^`]+)`")

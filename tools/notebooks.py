@@ -12,7 +12,6 @@ import os
 import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
@@ -35,7 +34,6 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 RANDOM_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?")
 READABLE_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 CODE_BLOCK = re.compile(r"^(```|~~~).*?^\1", flags=re.MULTILINE | re.DOTALL)
-TASK = re.compile(r"\*\*Exercise (\d\d\.\d+) · (.+)\*\* · about (\d+) minutes\n")
 
 
 class NotebookError(Exception):
@@ -66,25 +64,6 @@ def sections(notebook):
             found += [(text, []) for level, text in headings(cell.source) if level == 2]
         found[-1][1].append(cell)
     return found
-
-
-@dataclass(frozen=True)
-class Task:
-    """What the Markdown cell of an exercise says of it. Its check is in `lessons/exercises/`."""
-
-    number: str
-    title: str
-    minutes: int
-    hints: int
-
-
-def task_of(cell):
-    """The exercise whose task and hints this cell shows, or None."""
-    found = TASK.match(cell.source) if cell.cell_type == "markdown" else None
-    if found:
-        number, title, minutes = found.groups()
-        return Task(number, title, int(minutes), cell.source.count("<details><summary>Hint "))
-    return None
 
 
 def setup_cell(notebook):

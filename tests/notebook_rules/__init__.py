@@ -12,14 +12,34 @@ from dataclasses import dataclass
 import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 
-from tools.notebooks import sections, task_of
+from tools.notebooks import sections
 
+TASK = re.compile(r"\*\*Exercise (\d\d\.\d+) · (.+)\*\* · about (\d+) minutes\n")
 RULES = []
 
 
 def rule(function):
     RULES.append(function)
     return function
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the Markdown cell of an exercise says of it. Its check is in `lessons/exercises/`."""
+
+    number: str
+    title: str
+    minutes: int
+    hints: int
+
+
+def task_of(cell):
+    """The exercise whose task and hints this cell shows, or None."""
+    found = TASK.match(cell.source) if cell.cell_type == "markdown" else None
+    if found:
+        number, title, minutes = found.groups()
+        return Task(number, title, int(minutes), cell.source.count("<details><summary>Hint "))
+    return None
 
 
 @dataclass

@@ -7,7 +7,7 @@ import re
 import tokenize
 
 from lessons.prediction import STORED
-from notebook_rules import calls, is_call, rule, text_of, tree
+from notebook_rules import calls, is_call, rule, task_of, text_of, tree
 from tools.notebooks import (
     CODE_BLOCK,
     INSTALL,
@@ -17,7 +17,6 @@ from tools.notebooks import (
     headings,
     is_folded,
     is_solution,
-    task_of,
 )
 
 EXPLORERS = "explore", "explore_backward"
