@@ -5,7 +5,8 @@ from torch.optim import Optimizer
 from autograd_surprises.backward.gradient_norms import norms
 from autograd_surprises.doctor.first_steps import fingerprints
 from autograd_surprises.doctor.trained import parameters_of
-from autograd_surprises.symptoms.untrained import Fallen
+from autograd_surprises.symptoms.finding import Finding
+from autograd_surprises.symptoms.untrained import RATE_HAS_FALLEN
 
 FIRST = 16  # the first step that is looked at; then 32, 64, ..., and each time the one that follows
 FALLEN = 1e-3  # of the learning rate of the first step
@@ -19,8 +20,8 @@ class LateSteps:
     >>> for step in range(17):
     ...     w.sum().backward(); late.before(sgd); sgd.step(); fallen = late.after(sgd)
     ...     sgd.param_groups[0]["lr"] /= 10
-    >>> fallen.step, f"{fallen.rate:.0e}"
-    (17, '1e-17')
+    >>> fallen.sentence[:46]
+    'its learning rate has fallen from 0.1 to 1e-17'
     """
 
     def __init__(self):
@@ -38,7 +39,7 @@ class LateSteps:
         fallen = turn and _largest_rate(optimizer) < FALLEN * self._rate
         self._before = fingerprints(parameters_of(optimizer)) if fallen else None
 
-    def after(self, optimizer: Optimizer) -> Fallen | None:
+    def after(self, optimizer: Optimizer) -> Finding | None:
         """Its step() is done: what is known, if this one and the one before moved nothing."""
         before, unmoved = self._before, False
         if before is not None:
@@ -46,7 +47,8 @@ class LateSteps:
             unmoved = any(norms(held)) and before == fingerprints(held)
         again, self._unmoved = unmoved and self._unmoved, unmoved
         self._over = self._over or again
-        return Fallen(self._rate, _largest_rate(optimizer), self._step) if again else None
+        facts = {"first": self._rate, "rate": _largest_rate(optimizer), "step": self._step}
+        return RATE_HAS_FALLEN.finding(**facts) if again else None
 
 
 def _largest_rate(optimizer):

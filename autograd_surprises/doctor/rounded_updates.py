@@ -1,24 +1,16 @@
 """How many elements of the weights in 16 bits move: small updates are rounded away."""
 
-from typing import NamedTuple
-
 import torch
 from torch.optim import Optimizer
 
 from autograd_surprises.doctor.trained import parameters_of
 from autograd_surprises.several_processes import is_spread
-from autograd_surprises.symptoms.untrained import FewMoved
+from autograd_surprises.symptoms.finding import Finding
+from autograd_surprises.symptoms.untrained import UPDATES_LOST
 
 STEPS, SAMPLE = 16, 4096  # until it is judged; elements of each weight
 FEWEST = 32  # elements with a gradient, to say anything
 MOVED = 0.1  # a smaller share is an alarm
-
-
-class _Weight(NamedTuple):
-    """A sample of a weight: as it was at first, and which elements have had a gradient."""
-
-    first: torch.Tensor
-    touched: torch.Tensor
 
 
 class RoundedUpdates:
@@ -33,13 +25,14 @@ class RoundedUpdates:
     >>> sgd, updates = torch.optim.SGD([w], lr=1e-4), RoundedUpdates()
     >>> for _ in range(STEPS):
     ...     w.sum().backward(); updates.before(sgd); sgd.step(); judged = updates.after(sgd)
-    >>> [facts.share for _, facts in updates.few_moved(sgd)]
-    [0.0]
+    >>> [found.cause for _, found in updates.few_moved(sgd)]
+    ['lost-update']
     """
 
     def __init__(self):
         self.steps, self.over = 0, False
-        self._weights: dict[int, _Weight] = {}
+        # By id, a sample of a weight as it was at first, and which elements have had a gradient.
+        self._weights: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self._rates: dict[int, float] = {}
 
     def before(self, optimizer: Optimizer) -> None:
@@ -50,11 +43,11 @@ class RoundedUpdates:
             self.over = True
             return
         for parameter in filter(_can_round, parameters_of(optimizer)):
-            known = self._weights.get(id(parameter))
-            if known is None:
+            if id(parameter) not in self._weights:
                 first = sample(parameter).clone()
-                known = self._weights[id(parameter)] = _Weight(first, torch.zeros_like(first) != 0)
-            known.touched.logical_or_(sample(parameter.grad) != 0)
+                self._weights[id(parameter)] = first, torch.zeros_like(first) != 0
+            _, touched = self._weights[id(parameter)]
+            touched.logical_or_(sample(parameter.grad) != 0)
 
     def after(self, optimizer: Optimizer) -> bool:
         """Its step() is done: is it one of those at which to judge?
@@ -71,17 +64,23 @@ class RoundedUpdates:
         self.over = self.steps == STEPS or (self.steps >= 2 and not self._weights)
         return bool(self._weights) and self.steps in (2, 4, 8, STEPS)
 
-    def few_moved(self, optimizer: Optimizer) -> list[tuple[torch.Tensor, FewMoved]]:
+    def few_moved(self, optimizer: Optimizer) -> list[tuple[torch.Tensor, Finding]]:
         """The weights of which few elements have moved, though they have a gradient."""
-        shares = {}
-        for parameter in parameters_of(optimizer):
-            known, rate = self._weights.get(id(parameter)), self._rates.get(id(parameter))
-            if known is not None and rate and int(known.touched.sum()) >= FEWEST:
-                moved = (sample(parameter) != known.first)[known.touched]
-                shares[parameter] = float(moved.float().mean())
-        few = {parameter: share for parameter, share in shares.items() if share < MOVED}
+        few = {}
+        for p in parameters_of(optimizer):
+            first, touched = self._weights.get(id(p), (None, None))
+            if first is not None and self._rates.get(id(p)) and int(touched.sum()) >= FEWEST:
+                share = float((sample(p) != first)[touched].float().mean())
+                few |= {p: share} if share < MOVED else {}
+        facts = {"steps": self.steps, "share": max(few.values(), default=0.0)}
         return [
-            (p, FewMoved(self.steps, self._rates[id(p)], p.dtype, max(few.values()))) for p in few
+            (
+                p,
+                UPDATES_LOST.finding(
+                    p, rate=self._rates[id(p)], distance=torch.finfo(p.dtype).eps, **facts
+                ),
+            )
+            for p in few
         ]
 
 

@@ -1,7 +1,6 @@
 """What the first steps of all optimizers did, as findings."""
 
 from dataclasses import replace
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
@@ -21,18 +20,12 @@ from autograd_surprises.symptoms.untrained import (
     HELD_FROZEN,
     HOLDS_FROZEN,
     NO_LOSS,
-    RATE_HAS_FALLEN,
     SKIPPED,
     UNMOVED,
-    UPDATES_LOST,
 )
 
-
-class IdleOptimizer(NamedTuple):
-    """What the first steps of an optimizer did not do, in words, and for each parameter."""
-
-    why: str
-    findings: list[Finding]
+# What the steps of an optimizer did not do, in words, and for each parameter.
+Idle = tuple[str, list[Finding]]
 
 
 class Updates:
@@ -46,7 +39,7 @@ class Updates:
     >>> sgd, updates = torch.optim.SGD([w], lr=0.1), Updates()
     >>> for _ in range(2):
     ...     updates.before(sgd); sgd.step(); idle = updates.after(sgd)
-    >>> idle.why, [finding.cause for finding in idle.findings]
+    >>> idle[0], [finding.cause for finding in idle[1]]
     ('no loss reaches what SGD holds', ['no-loss'])
     """
 
@@ -56,7 +49,7 @@ class Updates:
         self._late: WeakKeyDictionary[Optimizer, LateSteps] = WeakKeyDictionary()
         self._rounded: WeakKeyDictionary[Optimizer, RoundedUpdates] = WeakKeyDictionary()
         # The optimizer may be gone at the end.
-        self._so_far: dict[FirstSteps | RoundedUpdates, IdleOptimizer] = {}
+        self._so_far: dict[FirstSteps | RoundedUpdates, Idle] = {}
         self.missed: WeakKeyDictionary[Optimizer, Report] = WeakKeyDictionary()
         self.cleared: WeakKeyDictionary[Optimizer, tuple[Where, set[int]]] = WeakKeyDictionary()
 
@@ -69,11 +62,13 @@ class Updates:
         for steps in (self._first, self._rounded, self._late):
             steps[optimizer].before(optimizer)
 
-    def after(self, optimizer: Optimizer) -> IdleOptimizer | None:
+    def after(self, optimizer: Optimizer) -> Idle | None:
         """Its step() is done: what it did not do, once that is certain."""
         fallen = self._late[optimizer].after(optimizer) if optimizer in self._late else None
         if fallen is not None:
-            return self._stopped(optimizer, fallen)
+            kind, places = type(optimizer).__name__, _built(optimizer)
+            found = fallen.about(kind, "not trained", places)
+            return f"{kind} does not move anything any more", [found]
         rounded = self._rounded.get(optimizer)
         if rounded is not None:
             judged = rounded.after(optimizer)
@@ -89,7 +84,7 @@ class Updates:
         self._so_far[first] = self._idle(optimizer, first)
         return self._so_far.pop(first) if first.over else None
 
-    def at_the_end(self) -> list[IdleOptimizer]:
+    def at_the_end(self) -> list[Idle]:
         """What those did not do that made no second step, or whose learning rate still rose."""
         return list(self._so_far.values())
 
@@ -117,25 +112,18 @@ class Updates:
         findings = self._findings(optimizer, first)
         kind, held = type(optimizer).__name__, parameters_of(optimizer)
         if any(found.rule == CLEARED.id for found in findings):
-            return IdleOptimizer(f"the gradients are cleared before {kind}.step()", findings)
+            return f"the gradients are cleared before {kind}.step()", findings
         if first.unreached:
-            return IdleOptimizer(f"no loss reaches what {kind} holds", findings)
+            return f"no loss reaches what {kind} holds", findings
         alarms = sum(found.alarming for found in findings)
-        return IdleOptimizer(f"{kind} does not move {alarms} of {len(held)} parameters", findings)
-
-    def _stopped(self, optimizer, fallen):
-        kind = type(optimizer).__name__
-        built = (("the optimizer was built at", built_at(optimizer)),)
-        found = RATE_HAS_FALLEN.finding(fallen).about(kind, "not trained", built)
-        return IdleOptimizer(f"{kind} does not move anything any more", [found])
+        return f"{kind} does not move {alarms} of {len(held)} parameters", findings
 
     def _hardly_moved(self, optimizer, rounded):
         """Weights in 16 bits of which few elements move."""
         still = {id(parameter) for parameter, _ in self._first[optimizer].unmoved(optimizer)}
-        few = [(p, facts) for p, facts in rounded.few_moved(optimizer) if id(p) not in still]
-        pairs = [(parameter, UPDATES_LOST.finding(facts)) for parameter, facts in few]
+        few = [(p, found) for p, found in rounded.few_moved(optimizer) if id(p) not in still]
         why = f"{type(optimizer).__name__} hardly moves {len(few)} parameters"
-        return IdleOptimizer(why, self._named(optimizer, pairs, "not trained"))
+        return why, self._named(optimizer, few, "not trained")
 
     def _findings(self, optimizer, first):
         kind, held = type(optimizer).__name__, parameters_of(optimizer)
@@ -173,11 +161,14 @@ class Updates:
         names: dict[int, str] = {}  # with all names of a tensor that has several
         for name, p in named_parameters_in(model, twice=True) if model is not None else ():
             names[id(p)] = f"{names[id(p)]} = {name}" if id(p) in names else name
-        built = (("the optimizer was built at", built_at(optimizer)),)
-        places = (*places, *built)
+        places = (*places, *_built(optimizer))
         return [
             found.about(names.get(id(p), without_name(p)), status, places) for p, found in pairs
         ]
+
+
+def _built(optimizer):
+    return (("the optimizer was built at", built_at(optimizer)),)
 
 
 def called(name: str, named: dict[str, torch.Tensor]) -> str:

@@ -18,25 +18,13 @@ def _called(*names: str):
     return lambda lost: lost.call in names
 
 
-@dataclass(frozen=True, kw_only=True)
-class DetachedRule(Rule):
-    """A rule about a call of torch that returned a result without history.
-
-    avoidable         if not, another one behind the same tensor is blamed first
-    names_the_switch  does it name the line that switched recording off?
-    """
-
-    avoidable: bool = True
-    names_the_switch: bool = False
-
-
 @dataclass(frozen=True)
 class Detached:
     """A result that lost its history: the call, which state it is, and the rule that fits."""
 
     call: ForwardCall
     state: int
-    rule: DetachedRule
+    rule: Rule
 
     @property
     def lost(self) -> LostHistory:
@@ -45,7 +33,7 @@ class Detached:
     @property
     def switched_off(self) -> SwitchedOff | None:
         """Where recording was switched off, if that is the reason."""
-        return self.lost.switched_off if self.rule.names_the_switch else None
+        return self.lost.switched_off if self.rule is NO_GRAD else None
 
     @property
     def where(self) -> Where:
@@ -74,7 +62,8 @@ def detached_when_made(history: History, tensor: torch.Tensor) -> Detached | Non
     return call and detached(call, states[0])
 
 
-DETACHED = Rulebook(DetachedRule)
+DETACHED = Rulebook(Rule)
+UNAVOIDABLE = {"deepcopy", "integer", "no-derivative"}  # another cause is blamed first
 
 REENTRANT_CHECKPOINT = DETACHED.add(
     "reentrant-checkpoint/no-input",
@@ -106,7 +95,6 @@ DETACHED.add(
     "train the copy (build the optimizer from it); to compute with other weights, use "
     "torch.func.functional_call",
     when=_in_deepcopy,
-    avoidable=False,
 )
 
 DETACHED.add(
@@ -138,7 +126,7 @@ DETACHED.add(
     when=_called("detach", "detach_"),
 )
 
-STRAIGHT_THROUGH = DetachedRule(
+STRAIGHT_THROUGH = Rule(
     "straight-through",
     "a straight-through estimator, as in z + (q - z).detach(): all of the gradient goes to z, and "
     "none to what q was made from",
@@ -200,13 +188,12 @@ DETACHED.add(
     when=_by_a_distribution,
 )
 
-DETACHED.add(
+NO_GRAD = DETACHED.add(
     "no-grad/computed",
     "computed while recording was off",
     "move the computation out of the part where recording is off",
     "none.no-grad",
     when=lambda lost: not lost.recording,
-    names_the_switch=True,
 )
 
 DETACHED.add(
@@ -233,7 +220,6 @@ DETACHED.add(
     "use a soft form: softmax weights for argmax, a sigmoid for a comparison",
     "none.argmax",
     when=lambda lost: not lost.real,
-    avoidable=False,
 )
 
 DETACHED.add(
@@ -241,5 +227,4 @@ DETACHED.add(
     "{operation}() has no derivative in PyTorch",
     "use a differentiable alternative: softmax weights for argmax, / for //, a soft histogram",
     "round.no-derivative",
-    avoidable=False,
 )

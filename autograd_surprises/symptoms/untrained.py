@@ -141,8 +141,8 @@ class Unmoved(NamedTuple):
         return self.dtype in (torch.float16, torch.bfloat16)
 
     @property
-    def distance(self) -> str:
-        return f"{torch.finfo(self.dtype).eps:.2g}"
+    def distance(self) -> float:
+        return torch.finfo(self.dtype).eps
 
 
 # No step has moved it.
@@ -183,7 +183,7 @@ UNMOVED.add(
     "lost-update/half",
     "its gradient is not 0, but none of its elements changed in {steps} steps of the optimizer: "
     "probably each update, with a learning rate{known_rate}, is too small for {dtype}, whose "
-    "numbers near 1 are {distance} apart, and is rounded away",
+    "numbers near 1 are {distance:.2g} apart, and is rounded away",
     "keep the weights in float32 and compute with torch.autocast, or take a larger learning rate",
     "half.bfloat16",
     when=lambda facts: facts.half,
@@ -198,18 +198,6 @@ UNMOVED.add(
 )
 
 
-class Fallen(NamedTuple):
-    """The learning rate of the first step and of this one, which moved nothing.
-
-    >>> RATE_HAS_FALLEN.finding(Fallen(0.1, 1e-17, 17)).cause
-    'learning-rate'
-    """
-
-    first: float
-    rate: float
-    step: int
-
-
 RATE_HAS_FALLEN = Rule(
     "learning-rate/fallen",
     "its learning rate has fallen from {first:g} to {rate:.1g}: step {step} and the one before "
@@ -217,33 +205,11 @@ RATE_HAS_FALLEN = Rule(
     "look at the scheduler: is its step() called for each batch, though it counts epochs?",
 )
 
-
-class FewMoved(NamedTuple):
-    """A weight of which few elements have changed, though they have a gradient.
-
-    steps  of its optimizer
-    rate   the learning rate
-    share  of the elements with a gradient that have changed, at most
-
-    >>> UPDATES_LOST.finding(FewMoved(16, 1e-5, torch.bfloat16, 0.034)).sentence[:36]
-    'in 16 steps, at most 3.40% of its el'
-    """
-
-    steps: int
-    rate: float
-    dtype: torch.dtype
-    share: float
-
-    @property
-    def distance(self) -> str:
-        return f"{torch.finfo(self.dtype).eps:.2g}"
-
-
 UPDATES_LOST = Rule(
     "lost-update/partly",
     "in {steps} steps, at most {share:.2%} of its elements that have a gradient changed: an update "
     "with a learning rate of {rate:g} is too small for {dtype}, whose numbers near 1 are "
-    "{distance} apart, and is rounded away",
+    "{distance:.2g} apart, and is rounded away",
     "keep the weights in float32 and compute with torch.autocast, or take a larger learning rate",
     "half.bfloat16",
 )

@@ -4,7 +4,6 @@ import dis
 import inspect
 import math
 from types import CodeType
-from typing import NamedTuple
 
 import torch
 
@@ -74,7 +73,7 @@ def _ignores_its_gradient(step: BackwardStep) -> bool:
 
 
 def _reads(code, name):
-    """Does this code, or code inside it, load a variable of this name?"""
+    """Does this code, or code inside it, load something of this name, or the name itself?"""
     loads = (each.argval for each in dis.get_instructions(code) if each.opname.startswith("LOAD_"))
     inside = (each for each in code.co_consts if isinstance(each, CodeType))
     # From Python 3.13 on, one instruction may load two.
@@ -246,46 +245,12 @@ TENSOR_FLAG = Rule(
 )
 
 
-class Meeting(NamedTuple):
-    """Two tensors of different shapes in one call, of which so many require a gradient.
-
-    is_loss  does the result go, element by element, into a mean or sum of the loss?
-
-    >>> BROADCAST.fits(Meeting("mse_loss", 1, (4, 1), (4,)))
-    True
-    """
-
-    operation: str
-    tracked: int
-    first: tuple[int, ...]
-    second: tuple[int, ...]
-    is_loss: bool = False
-
-    @property
-    def result(self) -> tuple[int, ...]:
-        return tuple(torch.broadcast_shapes(self.first, self.second))
-
-
-def _crosses(meeting: Meeting) -> bool:
-    """In a loss, (N, 1) and (N,) broadcast to (N, N), and one of the two comes from data.
-
-    Elsewhere that is how all pairs are computed: distances, costs, masks.
-    """
-    operation, tracked, first, second, is_loss = meeting
-    sizes = [[n for n in shape if n != 1] for shape in (first, second)]
-    meets = (is_loss and tracked < 2) or (operation in ELEMENTWISE_LOSSES and tracked == 1)
-    if not meets or not sizes[0] == sizes[1] != []:
-        return False
-    return math.prod(meeting.result) > math.prod(first)
-
-
 BROADCAST = Rule(
     "broadcast",
     "probably unwanted: {operation} broadcasts the shapes {first} and {second} to {result}: each "
     "element of one is combined with each of the other",
     "give both the same shape: squeeze(1), or unsqueeze(1) for the other",
     "wrong.broadcast",
-    when=_crosses,
 )
 
 
@@ -310,14 +275,10 @@ def probably_wrong(exam: Examination) -> list[Finding]:
     """
     found, own = [], {}
     for step in exam.backward.ran() if exam.backward else ():
-        if CHANGED_GRADIENT.fits(step):
-            found.append(
-                CHANGED_GRADIENT.finding(step).about(step.own_name, "wrong", at(step, "applied at"))
-            )
-        if IGNORED_GRADIENT.fits(step):
-            found.append(
-                IGNORED_GRADIENT.finding(step).about(step.own_name, "wrong", at(step, "applied at"))
-            )
+        for rule in (CHANGED_GRADIENT, IGNORED_GRADIENT):
+            if rule.fits(step):
+                places = at(step, "applied at")
+                found.append(rule.finding(step).about(step.own_name, "wrong", places))
         for rule in EXPECTED:
             if rule.fits(step):
                 places = _of_probabilities(exam, step)
@@ -329,10 +290,7 @@ def probably_wrong(exam: Examination) -> list[Finding]:
     steps = exam.backward.steps.values() if exam.backward else ()
     names = {step.node._sequence_nr(): step.name for step in steps}
     for call in [call for call in exam.history.calls if call.shapes]:
-        meeting = Meeting(call.operation, *call.shapes, exam.history.is_loss(call, names))
-        if BROADCAST.fits(meeting):
-            places = (("at", call.where),)
-            found.append(BROADCAST.finding(meeting).about("loss", "wrong", places))
+        found += _broadcast(call, exam.history.is_loss(call, names))
     return (
         found
         + _used_twice(exam)
@@ -342,14 +300,28 @@ def probably_wrong(exam: Examination) -> list[Finding]:
     )
 
 
+def _broadcast(call, is_loss):
+    """In a loss, (N, 1) and (N,) broadcast to (N, N), and one of the two comes from data.
+
+    Elsewhere that is how all pairs are computed: distances, costs, masks.
+    """
+    tracked, first, second = call.shapes
+    sizes = [[n for n in shape if n != 1] for shape in (first, second)]
+    meets = (is_loss and tracked < 2) or (call.operation in ELEMENTWISE_LOSSES and tracked == 1)
+    if not meets or not sizes[0] == sizes[1] != []:
+        return []
+    result = tuple(torch.broadcast_shapes(first, second))
+    if math.prod(result) <= math.prod(first):
+        return []
+    found = BROADCAST.finding(operation=call.operation, first=first, second=second, result=result)
+    return [found.about("loss", "wrong", (("at", call.where),))]
+
+
 def _used_twice(exam):
     """Leaves whose gradients add up over several steps."""
-    found = []
-    for i, leaf in enumerate(exam.leaves):
-        again = exam.history.recorder.reused.used_again(leaf)
-        if again is not None:
-            found.append(used_twice(exam.name(leaf, i), again))
-    return found
+    reused = exam.history.recorder.reused
+    again = ((exam.name(leaf, i), reused.used_again(leaf)) for i, leaf in enumerate(exam.leaves))
+    return [used_twice(name, places) for name, places in again if places is not None]
 
 
 def used_twice(name: str, again: tuple[Where, Where]) -> Finding:
@@ -410,17 +382,10 @@ def _reads_flag(kind):
     own = [each for each in kind.__mro__ if not each.__module__.startswith("torch.")]
     for member in (member for each in own for member in vars(each).values()):
         function = inspect.unwrap(getattr(member, "fget", member))
-        if _code_reads_flag(getattr(function, "__code__", None)):
+        code = getattr(function, "__code__", None)
+        if isinstance(code, CodeType) and _reads(code, FLAG):
             return True
     return False
-
-
-def _code_reads_flag(code):
-    """Also in the functions inside it, and with getattr, where the name is a constant."""
-    if not isinstance(code, CodeType):
-        return False
-    loads = (each for each in dis.get_instructions(code) if each.opname.startswith("LOAD_"))
-    return any(each.argval == FLAG for each in loads) or any(map(_code_reads_flag, code.co_consts))
 
 
 def _gets_gradient(code):
