@@ -295,7 +295,7 @@ class Backward:
         if not above:
             return []
         if not whole(is_bad(size) for _, size in above):
-            return [GradientSum(tuple(step for step, _ in above))]
+            return [tuple(step for step, _ in above)]
         found = {}
         for step, size in above:
             if is_bad(size):
@@ -320,7 +320,7 @@ class Backward:
             digit = torch.finfo(self.like[node, nr][1]).eps if (node, nr) in self.like else 1.0
             parts = sum(part.l1 for _, part in left)
             if digit < 1e-6 and size[0].l1 <= FEW_DIGITS * digit * parts:
-                found[node, nr] = GradientSum(tuple(step for step, _ in left))
+                found[node, nr] = tuple(step for step, _ in left)
         return found
 
     def ran(self) -> list[BackwardStep]:

@@ -19,7 +19,7 @@ class Modes:
 
     >>> model = nn.Dropout()
     >>> modes = Modes(); modes.know(model)
-    >>> [modes.after_step(1, None) for _ in range(3)] == [None] * 3
+    >>> modes.after_step(1, set()) is None
     True
     """
 
@@ -33,13 +33,13 @@ class Modes:
             if part.training and any(map(_has_two_modes, part.modules())):
                 self._models.setdefault(name, ref(part))
 
-    def after_step(self, step: int, held: set[int] | None) -> Finding | None:
-        """A step was made, of an optimizer that holds these ids (None: of all)."""
+    def after_step(self, step: int, held: set[int]) -> Finding | None:
+        """A step was made, of an optimizer that holds these ids."""
         for name, known in list(self._models.items()):
             part = known()
             if part is None:
                 del self._models[name]
-            elif held is not None and held.isdisjoint(map(id, parameters_in(part))):
+            elif held.isdisjoint(map(id, parameters_in(part))):
                 continue
             elif part.training or any(m.training for m in part.modules() if _has_two_modes(m)):
                 self._since.pop(name, None)

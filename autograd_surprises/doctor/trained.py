@@ -115,22 +115,6 @@ def scale_of(parameters: Iterable[torch.Tensor]) -> float:
     return max(scales, default=1.0)
 
 
-def frozen_optimizers() -> list[Optimizer]:
-    """The optimizers that hold parameters, none of which requires a gradient.
-
-    >>> sgd = torch.optim.SGD(nn.Linear(2, 1).requires_grad_(False).parameters(), lr=0.1)
-    >>> sgd in frozen_optimizers()
-    True
-    """
-    (optimizers,) = living(Optimizer)
-    held = ((optimizer, parameters_of(optimizer)) for optimizer in optimizers)
-    return [o for o, parameters in held if parameters and not any(map(_is_trained, parameters))]
-
-
-def _is_trained(parameter):
-    return parameter.requires_grad
-
-
 def _outermost(modules, known):
     """Those that are part of no other and hold parameters that are known, the largest first."""
     parts, tops = set(), []

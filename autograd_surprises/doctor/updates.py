@@ -45,9 +45,8 @@ class Updates:
 
     def __init__(self, model: torch.nn.Module | None = None):
         self._model = model
-        self._first: WeakKeyDictionary[Optimizer, FirstSteps] = WeakKeyDictionary()
-        self._late: WeakKeyDictionary[Optimizer, LateSteps] = WeakKeyDictionary()
-        self._rounded: WeakKeyDictionary[Optimizer, RoundedUpdates] = WeakKeyDictionary()
+        self._steps: WeakKeyDictionary[Optimizer, tuple[FirstSteps, RoundedUpdates, LateSteps]]
+        self._steps = WeakKeyDictionary()
         # The optimizer may be gone at the end.
         self._so_far: dict[FirstSteps | RoundedUpdates, Idle] = {}
         self.missed: WeakKeyDictionary[Optimizer, Report] = WeakKeyDictionary()
@@ -55,31 +54,29 @@ class Updates:
 
     def before(self, optimizer: Optimizer) -> None:
         """Its step() is about to run."""
-        if optimizer not in self._first:
-            self._first[optimizer] = FirstSteps()
-            self._rounded[optimizer] = RoundedUpdates()
-            self._late[optimizer] = LateSteps()
-        for steps in (self._first, self._rounded, self._late):
-            steps[optimizer].before(optimizer)
+        if optimizer not in self._steps:
+            self._steps[optimizer] = FirstSteps(), RoundedUpdates(), LateSteps()
+        for steps in self._steps[optimizer]:
+            steps.before(optimizer)
 
     def after(self, optimizer: Optimizer) -> Idle | None:
         """Its step() is done: what it did not do, once that is certain."""
-        fallen = self._late[optimizer].after(optimizer) if optimizer in self._late else None
+        if optimizer not in self._steps:  # its step() began before this did
+            return None
+        first, rounded, late = self._steps[optimizer]
+        fallen = late.after(optimizer)
         if fallen is not None:
             kind, places = type(optimizer).__name__, _built(optimizer)
             found = fallen.about(kind, "not trained", places)
             return f"{kind} does not move anything any more", [found]
-        rounded = self._rounded.get(optimizer)
-        if rounded is not None:
-            judged = rounded.after(optimizer)
-            if not rounded.steps:
-                self._so_far.pop(rounded, None)
-            if judged:
-                self._so_far[rounded] = self._hardly_moved(optimizer, rounded)
-            if rounded.over and self._so_far.get(rounded):
-                return self._so_far.pop(rounded)
-        first = self._first.get(optimizer)
-        if first is None or not first.after(optimizer):
+        judged = rounded.after(optimizer)
+        if not rounded.steps:
+            self._so_far.pop(rounded, None)
+        if judged:
+            self._so_far[rounded] = self._hardly_moved(optimizer, first, rounded)
+        if rounded.over and self._so_far.get(rounded):
+            return self._so_far.pop(rounded)
+        if not first.after(optimizer):
             return None
         self._so_far[first] = self._idle(optimizer, first)
         return self._so_far.pop(first) if first.over else None
@@ -91,21 +88,22 @@ class Updates:
     @property
     def waiting(self) -> list[Optimizer]:
         """Those whose first step moved nothing, since no loss had reached what they hold."""
-        return [o for o, first in self._first.items() if first.unreached and not first.over]
+        each = self._steps.items()
+        return [optimizer for optimizer, (first, *_) in each if first.unreached and not first.over]
 
     @property
     def reached_any(self) -> bool:
         """Has anything that an optimizer holds got a gradient?"""
-        return any(first.reached for first in self._first.values())
+        return any(first.reached for first, *_ in self._steps.values())
 
-    def may_come(self, parameter: torch.Tensor, steps: int = 2) -> bool:
+    def may_come(self, parameter: torch.Tensor, steps: int) -> bool:
         """Has the optimizer that holds it made fewer steps than these?"""
-        holding = [first for first in self._first.values() if id(parameter) in first.held]
+        holding = [first for first, *_ in self._steps.values() if id(parameter) in first.held]
         return all(first.steps < steps for first in holding)
 
-    def has_come(self, parameter: torch.Tensor, steps: int = 2) -> bool:
+    def has_come(self, parameter: torch.Tensor, steps: int) -> bool:
         """Has it got a gradient, in the first steps of an optimizer that holds it?"""
-        early = [first for first in self._first.values() if first.steps <= steps]
+        early = [first for first, *_ in self._steps.values() if first.steps <= steps]
         return any(id(parameter) in first.reached for first in early)
 
     def _idle(self, optimizer, first):
@@ -118,9 +116,9 @@ class Updates:
         alarms = sum(found.alarming for found in findings)
         return f"{kind} does not move {alarms} of {len(held)} parameters", findings
 
-    def _hardly_moved(self, optimizer, rounded):
+    def _hardly_moved(self, optimizer, first, rounded):
         """Weights in 16 bits of which few elements move."""
-        still = {id(parameter) for parameter, _ in self._first[optimizer].unmoved(optimizer)}
+        still = {id(parameter) for parameter, _ in first.unmoved(optimizer)}
         few = [(p, found) for p, found in rounded.few_moved(optimizer) if id(p) not in still]
         why = f"{type(optimizer).__name__} hardly moves {len(few)} parameters"
         return why, self._named(optimizer, few, "not trained")

@@ -13,11 +13,6 @@ from autograd_surprises.symptoms.rule import Rule, Rulebook
 RECORD = "record the forward pass: with trace() as t: loss = ...; then t.explain(loss, ...)"
 
 
-def _called(*names: str):
-    """Is it one of these functions?"""
-    return lambda lost: lost.call in names
-
-
 @dataclass(frozen=True)
 class Detached:
     """A result that lost its history: the call, which state it is, and the rule that fits."""
@@ -83,18 +78,14 @@ DETACHED.add(
     when=lambda lost: lost.inside != "",
 )
 
-
-def _in_deepcopy(lost: LostHistory) -> bool:
-    """Parameter.__deepcopy__ uses .data."""
-    return "__deepcopy__" in (lost.call, lost.caller.co_name if lost.caller else "")
-
-
 DETACHED.add(
     "deepcopy",
     "copy.deepcopy() makes an independent tensor: no gradient of the copy reaches the original",
     "train the copy (build the optimizer from it); to compute with other weights, use "
     "torch.func.functional_call",
-    when=_in_deepcopy,
+    when=lambda lost: (
+        "__deepcopy__" in (lost.call, lost.caller.co_name if lost.caller else "")  # it uses .data
+    ),
 )
 
 DETACHED.add(
@@ -102,20 +93,19 @@ DETACHED.add(
     "nn.Parameter(...) makes a new leaf of these numbers, without their history",
     "create the Parameter once, in __init__, and compute with it in forward",
     "parameter.fails",
-    when=_called("Parameter"),
+    when=lambda lost: lost.call == "Parameter",
 )
 
 
-def _inside_torch(lost: LostHistory) -> bool:
-    file = lost.caller.co_filename if lost.caller else ""
-    return lost.call == "detach" and file.startswith(TORCH_FOLDER)
+def _called_by(lost: LostHistory, folder: str) -> bool:
+    return lost.caller is not None and lost.caller.co_filename.startswith(folder)
 
 
 DETACHED.add(
     "detach/inside-torch",
     "a function of PyTorch that is called here returns the numbers without their history",
     "train what was made of these numbers, and build the optimizer from that",
-    when=_inside_torch,
+    when=lambda lost: lost.call == "detach" and _called_by(lost, TORCH_FOLDER),
 )
 
 DETACHED.add(
@@ -123,7 +113,7 @@ DETACHED.add(
     ".detach() returns the same numbers without their history",
     "leave out .detach(), or detach only the copy that you log",
     "none.detached",
-    when=_called("detach", "detach_"),
+    when=lambda lost: lost.call in ("detach", "detach_"),
 )
 
 STRAIGHT_THROUGH = Rule(
@@ -140,7 +130,7 @@ DETACHED.add(
     "written there",
     "use the tensor itself; for an update by hand, use torch.no_grad()",
     "none.covered-up",
-    when=_called("data", "data_"),
+    when=lambda lost: lost.call in ("data", "data_"),
 )
 
 DETACHED.add(
@@ -148,7 +138,7 @@ DETACHED.add(
     "{operation}() copies the numbers into a new tensor, without their history",
     "use torch.stack or torch.cat to join tensors, .clone() to copy one",
     "none.copied",
-    when=_called(*COPIES),
+    when=lambda lost: lost.call in COPIES,
 )
 
 DETACHED.add(
@@ -174,18 +164,11 @@ INFERENCE_MODE = DETACHED.add(
     when=lambda lost: lost.inference,
 )
 
-
-def _by_a_distribution(lost: LostHistory) -> bool:
-    """Was recording off for sample() of torch.distributions?"""
-    file = lost.caller.co_filename if lost.caller else ""
-    return not lost.recording and file.startswith(f"{TORCH_FOLDER}distributions")
-
-
 DETACHED.add(
     "no-grad/sample",
     "a sample is drawn while recording is off",
     "use rsample(), which lets the gradient through; if there is none, a score-function estimator",
-    when=_by_a_distribution,
+    when=lambda lost: not lost.recording and _called_by(lost, f"{TORCH_FOLDER}distributions"),
 )
 
 NO_GRAD = DETACHED.add(
@@ -211,7 +194,7 @@ DETACHED.add(
     "torch.autograd.grad() without create_graph=True returns a gradient without history",
     "use torch.autograd.grad(..., create_graph=True)",
     "second.history",
-    when=_called("grad"),
+    when=lambda lost: lost.call == "grad",
 )
 
 DETACHED.add(

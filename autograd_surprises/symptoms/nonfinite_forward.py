@@ -97,15 +97,13 @@ def _multiplies_zero_by_infinity(factors: list[torch.Tensor | None]) -> bool:
     return bool((product.isnan() & ~one.isnan() & ~other.isnan()).any())
 
 
-def _divides_by_a_norm_of_0(step: BackwardStep) -> bool:
-    return step.kind == "WeightNormInterface" and not bool(step.saved["result1"].all())
-
-
 def _makes_nan(step: BackwardStep, operands: list[torch.Tensor | None]) -> bool:
     """Do the values that a step keeps prove that it made inf or NaN of others?"""
     if step.kind == "Mul":
         return _multiplies_zero_by_infinity(operands)
-    return _is_too_short(step) or _divides_by_a_norm_of_0(step) or _is_mean_of_ignored(step)
+    if step.kind == "WeightNormInterface":
+        return not bool(step.saved["result1"].all())
+    return _is_too_short(step) or _is_mean_of_ignored(step)
 
 
 def _is_mean_of_ignored(step: BackwardStep) -> bool:
@@ -245,7 +243,6 @@ NAN_LEAF = Rule(
     "find what was written into it: data, or an update by a gradient that was already NaN",
     "nan",
 )
-
 
 NAN_DATA = Rule(
     "nonfinite-data",

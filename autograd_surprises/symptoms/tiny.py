@@ -83,7 +83,6 @@ TINY.add(
     on={"": always},
 )
 
-
 SHRINKS = Rule(
     "shrinks",
     "it shrinks a little in each of many steps: {steps}",
@@ -92,8 +91,6 @@ SHRINKS = Rule(
 )
 
 # There is nothing to repair.
-
-
 STARTS_SMALL = Rule(
     "small-factor/parameter",
     "the gradient is multiplied by the parameter `{name}`, whose elements are at most "

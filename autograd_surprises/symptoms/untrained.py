@@ -40,7 +40,6 @@ MADE_IN_FORWARD = Rule(
     "parameter.fails",
 )
 
-
 STALE_OPTIMIZER = Rule(
     "stale-optimizer",
     "it holds {count} tensors that are not parameters of the model: probably they were replaced "
@@ -55,7 +54,6 @@ NOT_IN_OPTIMIZER = Rule(
     "build the optimizer when the model is complete, and pass it every parameter",
     "untrained.later",
 )
-
 
 NO_LOSS = Rule(
     "no-loss",
@@ -72,7 +70,6 @@ HOLDS_FROZEN = Rule(
     alarm=False,
 )
 
-
 ALL_FROZEN = Rule(
     "frozen/all",
     "{optimizer} holds {count} parameters, and none of them requires a gradient: all are frozen",
@@ -87,7 +84,6 @@ CLEARED = Rule(
     "call zero_grad() before backward(), or after step()",
     "wrong.accumulated",
 )
-
 
 NO_STEP = Rule(
     "no-step",
@@ -197,7 +193,6 @@ UNMOVED.add(
     "take a larger learning rate, or look for what makes the gradient so small",
 )
 
-
 RATE_HAS_FALLEN = Rule(
     "learning-rate/fallen",
     "its learning rate has fallen from {first:g} to {rate:.1g}: step {step} and the one before "
@@ -234,7 +229,7 @@ def not_trained(exam: Examination, targets: dict) -> list[Finding]:
     stored = _stored(exam, strangers)
     found = {id(leaf): stored.get(id(leaf)) or _made_in_forward(exam, leaf) for leaf in strangers}
     found = {key: finding for key, finding in found.items() if finding is not None}
-    by_optimizers, by_modules = holders() if found or missing else (set(), set())
+    by_optimizers, by_modules = _holders() if found or missing else (set(), set())
     found = [
         finding
         for key, finding in found.items()
@@ -257,15 +252,8 @@ def not_trained(exam: Examination, targets: dict) -> list[Finding]:
     return found
 
 
-def holders() -> tuple[set[int], set[int]]:
-    """The ids of what living optimizers hold, and of what living modules hold as parameters.
-
-    >>> layer = torch.nn.Linear(2, 1)
-    >>> optimizer = torch.optim.SGD([layer.bias], lr=0.1)
-    >>> [(id(p) in by_one, id(p) in by_other) for by_one, by_other in [holders()]
-    ...  for p in (layer.weight, layer.bias)]
-    [(False, True), (True, True)]
-    """
+def _holders():
+    """The ids of what living optimizers hold, and of what living modules hold as parameters."""
     by_optimizers, by_modules = set(), set()
     optimizers, modules = living(torch.optim.Optimizer, nn.Module)
     for optimizer in optimizers:

@@ -8,7 +8,7 @@ from types import CodeType
 import torch
 
 from autograd_surprises.backward.steps import BackwardStep
-from autograd_surprises.graph import Node, kind_of, name_of, only_way
+from autograd_surprises.graph import kind_of, name_of, only_way
 from autograd_surprises.operations import ELEMENTWISE_LOSSES, traits_of
 from autograd_surprises.recording.modules import named_parameters_in, parameters_in
 from autograd_surprises.recording.places import Where, owner, where_defined
@@ -25,7 +25,6 @@ ACCUMULATED = Rule(
     "wrong.accumulated",
 )
 
-
 CLIPPED_WHILE_SCALED = Rule(
     "clipped-while-scaled",
     "the gradients were clipped while they were {scale:g} times as large, because of the "
@@ -33,7 +32,6 @@ CLIPPED_WHILE_SCALED = Rule(
     "scaler.unscale_(optimizer) before you clip",
     "half.unscale",
 )
-
 
 NO_GRADIENTS_YET = "when the gradients were clipped, all of them were still None or 0"
 USED_UP = "the generator of the parameters to clip had been used up before"
@@ -99,18 +97,8 @@ OWN_FUNCTION = StepRule(
 )
 
 
-def probabilities_made_by(node: Node) -> Node | None:
-    """The softmax or sigmoid whose results, as they are, arrive at the input of a node.
-
-    >>> scores = torch.zeros(2, 3, requires_grad=True)
-    >>> loss = torch.log_softmax(scores.softmax(1).T, 0)
-    >>> probabilities_made_by(loss.grad_fn).name()
-    'SoftmaxBackward0'
-    """
-    return _probabilities_from(node.next_functions[0][0])
-
-
 def _probabilities_from(node):
+    """The softmax or sigmoid whose results, as they are, this node passes on."""
     for maker in only_way(node):
         kind = kind_of(name_of(maker))
         traits = traits_of(kind)
@@ -130,11 +118,7 @@ def _averages(node):
 
 
 def _gets_probabilities(step: BackwardStep) -> bool:
-    return step.own is None and probabilities_made_by(step.node) is not None
-
-
-def _kl_div_gets_probabilities(step: BackwardStep) -> bool:
-    return step.called == "kl_div" and any(_probabilities_from(node) for node, _ in step.edges)
+    return step.own is None and _probabilities_from(step.node.next_functions[0][0]) is not None
 
 
 def _are_probabilities(step: BackwardStep) -> bool:
@@ -177,13 +161,17 @@ EXPECTED.add(
     "kl_div gets probabilities, and expects their logarithms: the loss is no divergence, and may "
     "be negative",
     "use log_softmax instead of softmax, for the first argument",
-    on={"Mul Sub": _kl_div_gets_probabilities},
+    on={
+        "Mul Sub": lambda step: (
+            step.called == "kl_div" and any(_probabilities_from(node) for node, _ in step.edges)
+        )
+    },
 )
 
 
-def _softmax_before(node: Node) -> Node | None:
-    """The softmax or log_softmax whose results arrive at a node, at most arranged anew."""
-    for maker in only_way(node.next_functions[0][0]):
+def _softmax_before(node):
+    """The softmax or log_softmax whose results this node passes on, at most arranged anew."""
+    for maker in only_way(node):
         kind = kind_of(name_of(maker))
         if kind in ("Softmax", "LogSoftmax"):
             return maker
@@ -198,7 +186,7 @@ def _normalised_elsewhere(step: BackwardStep) -> bool:
 
     In a square matrix of similarities, both directions are meant.
     """
-    maker, values = _softmax_before(step.node), step.tensors().get("self")
+    maker, values = _softmax_before(step.node.next_functions[0][0]), step.tensors().get("self")
     dim, index = step.saved.get("dim", 1), step.saved.get("index")
     if maker is None or values is None or values.dim() < 2 or values.shape[0] == values.shape[dim]:
         return False
@@ -243,7 +231,6 @@ TENSOR_FLAG = Rule(
     "its attribute `{name}` = False means nothing to autograd: it still gets a gradient",
     "requires_grad = False: `requires` with an s, and `grad`",
 )
-
 
 BROADCAST = Rule(
     "broadcast",
@@ -332,7 +319,8 @@ def used_twice(name: str, again: tuple[Where, Where]) -> Finding:
 
 def _of_probabilities(exam, step):
     """The line of the softmax, unless something else needs its result: then that of the loss."""
-    made = probabilities_made_by(step.node) or _softmax_before(step.node)
+    entering = step.node.next_functions[0][0]
+    made = _probabilities_from(entering) or _softmax_before(entering)
     made = exam.backward.steps.get(made)
     if made is None:
         return at(step)
