@@ -7,9 +7,8 @@ import torch
 from torch.optim import Optimizer
 
 from autograd_surprises.doctor.first_steps import FirstSteps
-from autograd_surprises.doctor.late_steps import LateSteps
+from autograd_surprises.doctor.later_steps import LateSteps, RoundedUpdates
 from autograd_surprises.doctor.report import Report
-from autograd_surprises.doctor.rounded_updates import RoundedUpdates
 from autograd_surprises.doctor.trained import parameters_of, trained_by, waiting_scheduler
 from autograd_surprises.recording.modules import named_parameters_in
 from autograd_surprises.recording.places import Where

@@ -38,9 +38,9 @@ from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.recording.setup_lines import built_at
 from autograd_surprises.several_processes import Replicas, alone, rank_and_size
 from autograd_surprises.show.findings import listed
-from autograd_surprises.symptoms.detached_terms import detached_terms
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.loops import diverged
+from autograd_surprises.symptoms.terms import detached_terms
 from autograd_surprises.symptoms.untrained import ALL_FROZEN, NO_STEP
 from autograd_surprises.symptoms.wrong import (
     CLIPPED_NOTHING,

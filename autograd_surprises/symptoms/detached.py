@@ -6,7 +6,7 @@ import torch
 
 from autograd_surprises.recording.forward_calls import ForwardCall
 from autograd_surprises.recording.history import History
-from autograd_surprises.recording.lost_history import COPIES, LostHistory, SwitchedOff
+from autograd_surprises.recording.lost_history import COPIES, LostHistory
 from autograd_surprises.recording.places import TORCH_FOLDER, Where
 from autograd_surprises.symptoms.rule import Rule, Rulebook
 
@@ -26,14 +26,14 @@ class Detached:
         return self.call.lost[self.state]
 
     @property
-    def switched_off(self) -> SwitchedOff | None:
+    def switched_off(self) -> Where | None:
         """Where recording was switched off, if that is the reason."""
         return self.lost.switched_off if self.rule is NO_GRAD else None
 
     @property
     def where(self) -> Where:
         """The line to blame: that of the call, or the one that led to it."""
-        led_here = self.switched_off.led_here if self.switched_off else self.lost.applied_at
+        led_here = self.lost.led_here if self.switched_off else self.lost.applied_at
         return led_here or self.call.where
 
 

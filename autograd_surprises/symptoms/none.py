@@ -205,9 +205,9 @@ def untracked(exam: Examination, name: str, tensor: torch.Tensor) -> Finding:
 def _detached(name, detached, also=(), before=""):
     places = [("cut at", detached.where)]
     if detached.switched_off is not None:
-        switch = detached.switched_off.at
-        of_user = owner_of(switch.file) == "user"  # the line to edit stands first
-        places.insert(0 if of_user else 1, ("recording was switched off at", switch))
+        of_user = owner_of(detached.switched_off.file) == "user"  # the line to edit stands first
+        switch = "recording was switched off at", detached.switched_off
+        places.insert(0 if of_user else 1, switch)
     places.append(("computed at", detached.call.where))
     found = detached.rule.finding(detached.lost).about(name, "none", places, also=also)
     return replace(found, sentence=before + found.sentence, call=detached.call)
