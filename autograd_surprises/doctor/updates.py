@@ -9,7 +9,7 @@ from torch.optim import Optimizer
 from autograd_surprises.doctor.first_steps import FirstSteps
 from autograd_surprises.doctor.later_steps import LateSteps, RoundedUpdates
 from autograd_surprises.doctor.report import Report
-from autograd_surprises.doctor.trained import parameters_of, trained_by, waiting_scheduler
+from autograd_surprises.doctor.trained import parameters_of, trained_by
 from autograd_surprises.recording.modules import named_parameters_in
 from autograd_surprises.recording.places import Where
 from autograd_surprises.recording.setup_lines import built_at
@@ -20,7 +20,6 @@ from autograd_surprises.symptoms.untrained import (
     HOLDS_FROZEN,
     NO_LOSS,
     SKIPPED,
-    UNMOVED,
 )
 
 # What the steps of an optimizer did not do, in words, and for each parameter.
@@ -143,10 +142,7 @@ class Updates:
             no_loss = NO_LOSS.finding(optimizer=kind, often=often)
             pairs = [(p, no_loss) for p in held if p.requires_grad]
         else:
-            unmoved = first.unmoved(optimizer)
-            waiting = waiting_scheduler(optimizer) if unmoved else ""
-            facts = [(p, fact._replace(waiting=waiting)) for p, fact in unmoved]
-            pairs = [(p, UNMOVED.first(fact).finding(fact)) for p, fact in facts]
+            pairs = first.unmoved(optimizer)
             frozen = [parameter for parameter in held if not parameter.requires_grad]
             pairs += [(p, HELD_FROZEN.finding(optimizer=kind, count=len(frozen))) for p in frozen]
         return self._named(optimizer, pairs, "none" if first.unreached else "not trained")

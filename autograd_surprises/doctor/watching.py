@@ -12,6 +12,7 @@ import torch
 from autograd_surprises.backward.gradient_norms import GradientNorms, norms, not_finite
 from autograd_surprises.backward.same_graph import SameGraph
 from autograd_surprises.backward.watched_backward import Backward
+from autograd_surprises.doctor.changed_models import LaterParameters, Modes
 from autograd_surprises.doctor.cleared_batches import ClearedBatches
 from autograd_surprises.doctor.diagnosis import (
     description,
@@ -22,8 +23,6 @@ from autograd_surprises.doctor.diagnosis import (
 from autograd_surprises.doctor.errors import finding_of_error
 from autograd_surprises.doctor.first_steps import EARLY, fingerprints
 from autograd_surprises.doctor.interception import Interception
-from autograd_surprises.doctor.later_parameters import LaterParameters
-from autograd_surprises.doctor.modes import Modes
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.step_reports import StepReport, StepReports
 from autograd_surprises.doctor.trained import parameters_of, scale_of, trained_by
@@ -509,7 +508,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             text = f"the gradients are {times:,.0f} times their usual size; these are the largest"
             names = self._named(largest, parameters)
             self._alarm("the gradients exploded", names, "exploding", text)
-        died = dict.fromkeys(seen.died(now), 1) | dict.fromkeys(seen.dead_for(EARLY), EARLY)
+        died = seen.died(now, later=EARLY)
         return {} if self._bad else {id(parameters[i]): steps for i, steps in died.items()}
 
     @property

@@ -8,7 +8,6 @@ tiny, partial   it is nearly 0, or 0 in part
 wrong           it is probably not the intended one; terms: a term trains nothing
 untrained       nothing is done with it
 loss            the loss itself
-idle_experts    what is normal where samples go to a few experts only
 
 A search ends at the first rule that fits (rule), which makes a Finding (finding). What is known
 about the loss and its graph stands in examination.

@@ -124,7 +124,7 @@ def tiny(
         place = enters_float16(exam, edge)
         return MOSTLY_ROUNDED.finding().about(name, "tiny", place, also=also)
     ratios, kept = {}, {}
-    for step, left in exam.backward.main_way(*edge):
+    for step, left, _ in exam.backward.main_way(*edge):
         if (step, left) in exam.tiny:
             return replace(exam.tiny[step, left], name=name, also=also)
         arrived = sum(a.l1 for a in step.arriving if a)

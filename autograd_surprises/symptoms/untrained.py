@@ -1,7 +1,5 @@
 """A tensor gets a gradient, but no optimizer updates it; or an optimizer makes steps in vain."""
 
-from typing import NamedTuple
-
 import torch
 from torch import nn
 
@@ -106,39 +104,6 @@ SKIPPED = Rule(
     "half.skipped",
     alarm=False,
 )
-
-
-class Unmoved(NamedTuple):
-    """A parameter with a gradient other than 0 of which no element has changed.
-
-    steps   of its optimizer
-    rate    the learning rate, if it is known
-    others  do others move that this optimizer holds?
-    early   may a later step with a larger learning rate move it?
-    waiting the kind of a scheduler of this optimizer that has made no step, or ""
-
-    >>> UNMOVED.first(Unmoved(2, 1e-6, torch.bfloat16, others=False, early=False)).cause
-    'lost-update'
-    """
-
-    steps: int
-    rate: float | None
-    dtype: torch.dtype
-    others: bool
-    early: bool
-    waiting: str = ""
-
-    @property
-    def known_rate(self) -> str:
-        return "" if self.rate is None else f" of {self.rate:g}"
-
-    @property
-    def half(self) -> bool:
-        return self.dtype in (torch.float16, torch.bfloat16)
-
-    @property
-    def distance(self) -> float:
-        return torch.finfo(self.dtype).eps
 
 
 # No step has moved it.

@@ -132,7 +132,7 @@ def cancelled(exam: Examination, name: str, tensor: torch.Tensor, edge: Edge) ->
     sums = exam.backward.cancelled
     if not sums or exam.backward.hooked:
         return None
-    way = [each for each, _, _ in exam.backward.way_up(*edge)]
+    way = [each for _, _, each in exam.backward.main_way(*edge)]
     total = next((sums[each] for each in reversed(way) if each in sums), None)
     if total is None:
         return None
@@ -212,7 +212,7 @@ def _mask_made_at(exam, step):
     call = exam.history.call_of(step.node)
     if call is None or ZERO.first(step).id != "zero-factor/tensor":
         return None
-    above = [traits_of(after.kind) for after, _ in exam.backward.main_way(step.node, 0)]
+    above = [traits_of(after.kind) for after, _, _ in exam.backward.main_way(step.node, 0)]
     if not all(t.totals or t.scales or t.only_adds or t.arranges for t in above):
         return None
     for state in call.inputs:
@@ -234,7 +234,7 @@ def _zero_input(exam, step, tensor):
 def _picks_others(exam, joined, edge):
     """The step above a cat that picks parts, and none of the one whose gradient is 0."""
     above = islice(exam.backward.main_way(joined.node, 0), NEAR)
-    picking = [step for step, _ in above if NOT_PICKED.fits(step)]
+    picking = [step for step, _, _ in above if NOT_PICKED.fits(step)]
     for step in picking[:TRIES]:
         arrived = sent(exam.backward, arriving_at(step), edge)
         left = sent(exam.backward, leaving(step), edge)

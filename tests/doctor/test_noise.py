@@ -57,7 +57,7 @@ def filled_by(loss, leaf, node):
 
 
 def suspects(backward, leaf):
-    return [step for step, _ in backward.main_way(*edge_of(leaf))]
+    return [step for step, _, _ in backward.main_way(*edge_of(leaf))]
 
 
 def test_a_step_that_is_blamed_made_most_of_the_zeros(monkeypatch):
