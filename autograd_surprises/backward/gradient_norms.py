@@ -91,12 +91,3 @@ class GradientNorms:
         if not self._exploded:
             self._usual = [*self._usual[-2 * USUAL :], total]
         return times if self._exploded and not before else 0.0
-
-
-def not_finite(now: Sequence[float | None]) -> list[int]:
-    """The positions of the gradients that are not finite.
-
-    >>> not_finite([1.0, None, math.inf])
-    [2]
-    """
-    return [i for i, norm in enumerate(now) if norm is not None and not math.isfinite(norm)]

@@ -24,16 +24,9 @@ class SameGraph:
         steps = Backward(root).steps if root is not None else {}
         if _shape(steps) != self._shape:
             return None
-        return _Repeated(dict(zip(steps, self._calls, strict=True)))
-
-
-class _Repeated(History):
-    def __init__(self, calls):
-        super().__init__()
-        self._calls = calls
-
-    def call_of(self, node):
-        return self._calls.get(node)
+        history = History()
+        history.call_of = dict(zip(steps, self._calls, strict=True)).get
+        return history
 
 
 def _shape(steps):

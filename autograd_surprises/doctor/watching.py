@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable
 from contextlib import contextmanager
 from dataclasses import replace
@@ -9,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from autograd_surprises.backward.gradient_norms import GradientNorms, norms, not_finite
+from autograd_surprises.backward.gradient_norms import GradientNorms, norms
 from autograd_surprises.backward.same_graph import SameGraph
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.doctor.changed_models import LaterParameters, Modes
@@ -491,7 +492,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             now = norms(parameters)
         # A fused optimizer gets scaled gradients, and skips a step with inf or NaN by itself.
         skipped = getattr(optimizer, "found_inf", None) is not None
-        spoiled = [] if skipped else not_finite(now)
+        bad = [i for i, norm in enumerate(now) if norm is not None and not math.isfinite(norm)]
+        spoiled = [] if skipped else bad
         if spoiled and not self._bad and not self._reports.pending:
             of_all = f"{len(spoiled)} of {len(now)} gradients are not finite, though the loss is"
             finite = [i for i, norm in enumerate(now) if norm is not None and i not in spoiled]

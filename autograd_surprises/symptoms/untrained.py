@@ -189,7 +189,7 @@ def not_trained(exam: Examination, targets: dict) -> list[Finding]:
     mine = dict(named_parameters_in(exam.model))
     known = {id(tensor) for tensor in (*mine.values(), *targets.values())} | exam.held
     unheld = mine.items() if exam.optimizer is not None else ()
-    missing = {n: p for n, p in unheld if id(p) not in exam.held and _moves(exam, p)}
+    missing = {n: p for n, p in unheld if id(p) not in exam.held and exam.reaches(p)}
     strangers = [x for x in exam.leaves if id(x) not in known and not _is_data(exam, x)]
     stored = _stored(exam, strangers)
     found = {id(leaf): stored.get(id(leaf)) or _made_in_forward(exam, leaf) for leaf in strangers}
@@ -227,12 +227,6 @@ def _holders():
     for module in modules:
         by_modules.update(map(id, vars(module).get("_parameters", {}).values()))
     return by_optimizers, by_modules
-
-
-def _moves(exam, parameter):
-    """Does a gradient that is not 0 arrive at it?"""
-    gradient = exam.backward.grads.get(id(parameter)) if exam.backward else None
-    return gradient is not None and bool(gradient.size.nonzero)
 
 
 def _is_data(exam, leaf):
