@@ -57,7 +57,7 @@ def local_derivatives(step: BackwardStep) -> list[LocalDerivative]:
             continue
         jacobian = torch.stack([_as_sent(row[i], sent).flatten() for row in rows])
         terms = upstream.to(jacobian.dtype)[:, None] * jacobian
-        explained = _alike(_times(upstream, jacobian), sent.flatten(), terms)
+        explained = _alike(times(upstream, jacobian), sent.flatten(), terms)
         if explained and _alike(_as_sent(doubled[i], sent), 2 * sent, terms):
             found.append(LocalDerivative(jacobian, formula=_formula(step, i, jacobian)))
         elif not _alike(_as_sent(again[i], sent), sent, terms):
@@ -96,8 +96,12 @@ def elementwise(jacobian: torch.Tensor) -> torch.Tensor | None:
     return diagonal if ((beside == 0) | (beside.isnan() & ~diagonal.isfinite())).all() else None
 
 
-def _times(upstream, jacobian):
-    """The vector-Jacobian product, as torch computes it where a Jacobian is elementwise."""
+def times(upstream: torch.Tensor, jacobian: torch.Tensor) -> torch.Tensor:
+    """The vector-Jacobian product, as torch computes it where a Jacobian is elementwise.
+
+    >>> times(torch.tensor([1.0, 10.0]), torch.tensor([[2.0, 0.0], [0.0, 3.0]]))
+    tensor([ 2., 30.])
+    """
     upstream, diagonal = upstream.to(jacobian.dtype), elementwise(jacobian)
     return upstream @ jacobian if diagonal is None else upstream * diagonal
 
