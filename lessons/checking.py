@@ -5,9 +5,8 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 
 from autograd_surprises.recording.places import raised_at
-from autograd_surprises.show.badge import Badge
 from autograd_surprises.show.colours import GREEN, GREY, RED
-from autograd_surprises.show.findings import with_code
+from autograd_surprises.show.findings import badge, with_code
 from autograd_surprises.show.picture import Picture
 from lessons.exercises import CHECKS
 from lessons.exercises.answers import came_through_answer, last_returned
@@ -32,8 +31,8 @@ class Verdict:
         return f"{self.sign} {self.number} {self.why}"
 
     def _repr_html_(self):
-        badge = Badge(f"{self.sign} {self.number}", COLOURS[self.sign])
-        return f'<div role="status">{badge.html} {with_code(self.why)}</div>'
+        mark = badge(f"{self.sign} {self.number}", COLOURS[self.sign])
+        return f'<div role="status">{mark} {with_code(self.why)}</div>'
 
 
 def check(number: str, answer: object) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 
-from autograd_surprises.show.badge import Badge
 from autograd_surprises.show.colours import GREEN, RED
-from autograd_surprises.show.findings import WIDTH, with_code
+from autograd_surprises.show.findings import WIDTH, badge, with_code
 from autograd_surprises.show.widget_view import view_of
 
 
@@ -75,9 +74,9 @@ class Prediction:
         if change.new is None:
             self.explanation.value = ""
             return
-        mark = Badge("✓", GREEN) if change.new == self.right else Badge("✗", RED)
+        mark = badge("✓", GREEN) if change.new == self.right else badge("✗", RED)
         why = with_code(self.explanations[change.new])
-        self.explanation.value = f'<div role="status">{mark.html} {why}</div>'
+        self.explanation.value = f'<div role="status">{mark} {why}</div>'
 
     def __repr__(self):
         question = textwrap.fill(self.question, WIDTH)  # JupyterLab would break it inside a word

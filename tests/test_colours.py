@@ -7,7 +7,6 @@ import torch
 from contrast import contrast, linear
 from matplotlib.colors import to_hex
 
-from autograd_surprises.show.badge import Badge
 from autograd_surprises.show.colours import (
     CURVATURE_COLOUR,
     GRADIENT_COLOUR,
@@ -19,6 +18,7 @@ from autograd_surprises.show.colours import (
     SLOPE_COLOUR,
     VALUE_COLOUR,
 )
+from autograd_surprises.show.findings import badge
 from helpers.curves.axes import SHADES
 from helpers.curves.figures import plot_gallery, plot_gradient_curve
 from helpers.functions import round_ste
@@ -83,7 +83,7 @@ def test_each_eye_tells_any_two_colours_apart(one, other, eye):
 
 @pytest.mark.parametrize("name", BADGES)
 def test_the_words_of_a_badge_are_readable(name):
-    assert "color:#fff;" in Badge("word", BADGES[name]).html
+    assert "color:#fff;" in badge("word", BADGES[name])
     assert contrast(BADGES[name], "#ffffff") >= 4.5
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from autograd_surprises.show.badge import Badge
 from autograd_surprises.show.colours import GREY, RED
+from autograd_surprises.show.findings import badge
 from autograd_surprises.show.table import Table
 from helpers.curves.agreement import measure_together
 from helpers.functions import clamp
@@ -302,7 +302,7 @@ def test_a_notebook_shows_the_verdict_in_colour(answer, text, colour, monkeypatc
     monkeypatch.setattr("IPython.display.display", shown.append)
     check("04.1", answer)
     verdict = shown[0]
-    assert verdict._repr_html_().startswith(f'<div role="status">{Badge(text, colour).html} ')
+    assert verdict._repr_html_().startswith(f'<div role="status">{badge(text, colour)} ')
     assert repr(verdict).startswith(f"{text} ") and capsys.readouterr().out == ""
 
 

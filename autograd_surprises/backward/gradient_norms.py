@@ -56,12 +56,14 @@ class GradientNorms:
         self._usual: list[float] = []
         self._exploded = False
 
-    def died(self, now: Sequence[float | None]) -> list[int]:
-        """Which gradients were always there before, and are missing or zero now?
+    def died(self, now: Sequence[float | None], later: int) -> dict[int, int]:
+        """Which gradients were always there before, and are missing or zero since so many steps?
+
+        They are told after one step, and after `later` ones.
 
         >>> seen = GradientNorms()
-        >>> [seen.died([1.0, norm]) for norm in (2.0, 0.0, 3.0, 0.0)]
-        [[], [1], [], []]
+        >>> [seen.died([1.0, norm], later=2) for norm in (2.0, 0.0, 0.0, 0.0, 3.0, 0.0)]
+        [{}, {1: 1}, {1: 2}, {}, {}, {}]
         """
         alive = {i for i, norm in enumerate(now) if norm}
         died = self._alive - alive
@@ -70,16 +72,8 @@ class GradientNorms:
         self._dead = {i: steps + 1 for i, steps in self._dead.items() if i not in alive}
         self._dead |= dict.fromkeys(died, 1)
         self._alive = alive
-        return sorted(gone)
-
-    def dead_for(self, steps: int) -> list[int]:
-        """Which gradients were always there before, and are missing or zero since so many steps?
-
-        >>> seen = GradientNorms()
-        >>> [(seen.died([norm]), seen.dead_for(2)) for norm in (2.0, 0.0, 0.0, 0.0)]
-        [([], []), ([0], []), ([], [0]), ([], [])]
-        """
-        return sorted(i for i, since in self._dead.items() if since == steps)
+        found = dict.fromkeys(sorted(gone), 1)
+        return found | {i: later for i, steps in sorted(self._dead.items()) if steps == later}
 
     def exploded(self, now: Sequence[float | None]) -> float:
         """How many times the usual norm they are together, if that is new and far too much; or 0.
@@ -97,12 +91,3 @@ class GradientNorms:
         if not self._exploded:
             self._usual = [*self._usual[-2 * USUAL :], total]
         return times if self._exploded and not before else 0.0
-
-
-def not_finite(now: Sequence[float | None]) -> list[int]:
-    """The positions of the gradients that are not finite.
-
-    >>> not_finite([1.0, None, math.inf])
-    [2]
-    """
-    return [i for i, norm in enumerate(now) if norm is not None and not math.isfinite(norm)]

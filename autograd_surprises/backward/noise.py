@@ -25,6 +25,13 @@ def sent(backward: Backward, starts: Iterable[tuple], end: tuple[Node, int]) -> 
 
     It is not known where a hook or a Function of the user would see the noise, or where the graph
     does not run a second time.
+
+    >>> loss = torch.ones(2, requires_grad=True).round().sum()
+    >>> backward = Backward(loss.grad_fn)
+    >>> backward.run(loss, None)
+    >>> step = backward.steps[loss.grad_fn.next_functions[0][0]]
+    >>> sent(backward, arriving_at(step), step.edges[0]).any()
+    tensor(False)
     """
     starts = [edge for edge in dict.fromkeys(starts) if edge in backward.like]
     if not starts or not backward.may_run_again:
@@ -60,21 +67,6 @@ def arriving_at(step: BackwardStep) -> list[tuple[Node, int]]:
 def leaving(step: BackwardStep) -> list[tuple[Node, int]]:
     """The edges at which a gradient left this step."""
     return [edge for edge, size in zip(step.edges, step.leaving, strict=True) if size]
-
-
-def lets_through(backward: Backward, step: BackwardStep, end: tuple[Node, int]) -> bool | None:
-    """Would another gradient that arrives at this step reach the edge below it? None: unknown.
-
-    >>> x = torch.ones(2, requires_grad=True)
-    >>> loss = (x - x.mean()).sum()  # whose gradient is 0, but not that of another loss
-    >>> backward = Backward(loss.grad_fn)
-    >>> backward.run(loss, None)
-    >>> subtract = backward.steps[loss.grad_fn.next_functions[0][0]]
-    >>> lets_through(backward, subtract, (subtract.edges[0]))
-    True
-    """
-    arrived = sent(backward, arriving_at(step), end)
-    return None if arrived is None else bool(arrived.any())
 
 
 def maker_of_zeros(

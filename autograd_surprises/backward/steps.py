@@ -151,15 +151,8 @@ class BackwardStep:
         self.sample, self.gradients_in, self.gradients_out = None, [], []
 
 
-@dataclass(frozen=True)
-class GradientSum:
-    """Healthy contributions of these steps with a bad sum; if it is one step, a hook changed it."""
-
-    steps: tuple[BackwardStep, ...] = ()
-
-    @property
-    def ways(self) -> int:
-        return len(self.steps)
+# Healthy contributions of these steps with a bad sum; if it is one step, a hook changed it.
+GradientSum = tuple[BackwardStep, ...]
 
 
 def numbers_of(tensor: torch.Tensor) -> torch.Tensor:

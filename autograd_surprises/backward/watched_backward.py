@@ -295,7 +295,7 @@ class Backward:
         if not above:
             return []
         if not whole(is_bad(size) for _, size in above):
-            return [GradientSum(tuple(step for step, _ in above))]
+            return [tuple(step for step, _ in above)]
         found = {}
         for step, size in above:
             if is_bad(size):
@@ -320,19 +320,17 @@ class Backward:
             digit = torch.finfo(self.like[node, nr][1]).eps if (node, nr) in self.like else 1.0
             parts = sum(part.l1 for _, part in left)
             if digit < 1e-6 and size[0].l1 <= FEW_DIGITS * digit * parts:
-                found[node, nr] = GradientSum(tuple(step for step, _ in left))
+                found[node, nr] = tuple(step for step, _ in left)
         return found
 
     def ran(self) -> list[BackwardStep]:
         return [step for step in self.steps.values() if step.order is not None]
 
-    def main_way(self, node: Node, nr: int) -> Iterator[tuple[BackwardStep, GradientSize]]:
-        """From a tensor up to the loss, always along the largest contribution."""
-        for _, step, size in self.way_up(node, nr):
-            yield step, size
+    def main_way(self, node: Node, nr: int) -> Iterator[tuple[BackwardStep, GradientSize, Edge]]:
+        """From a tensor up to the loss, always along the largest contribution.
 
-    def way_up(self, node: Node, nr: int) -> Iterator[tuple[Edge, BackwardStep, GradientSize]]:
-        """The same, each step after the edge that it passed its gradient on to."""
+        Of each step: what it passed on, and along which edge.
+        """
         least = float("inf")
         while True:
             above = [
@@ -344,7 +342,7 @@ class Backward:
                 return
             size, step = max(above, key=lambda pair: pair[0].l1)
             least = min(least, size.l1)
-            yield (node, nr), step, size
+            yield step, size, (node, nr)
             sizes = {i: a.l1 for i, a in enumerate(step.arriving) if a and a.l1}
             node = step.node  # of several gradients that arrived, go on with the most similar one
             nr = min(sizes, key=lambda i: abs(sizes[i] - least), default=0)

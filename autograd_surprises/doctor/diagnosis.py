@@ -18,13 +18,12 @@ from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.recording.setup_lines import layer_made_at
 from autograd_surprises.recording.stack import modules_on_stack, tensors_on_stack
 from autograd_surprises.several_processes import why_not_alone
-from autograd_surprises.symptoms.constant_terms import constant_terms
 from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding
-from autograd_surprises.symptoms.idle_experts import without_idle_experts
 from autograd_surprises.symptoms.loss import about_loss
+from autograd_surprises.symptoms.terms import constant_terms
 from autograd_surprises.symptoms.untrained import not_trained
-from autograd_surprises.symptoms.which_symptom import finding_about
+from autograd_surprises.symptoms.which_symptom import finding_about, without_idle_experts
 from autograd_surprises.symptoms.wrong import probably_wrong
 
 # The tensors whose gradients are examined.

@@ -107,10 +107,6 @@ def _freed(history, message, needed):
     return []
 
 
-def _lost(history, message, needed):
-    return lost_behind(history, history.failed)
-
-
 def _operation(history, message, needed):
     """The first call of the operation in the message."""
     name = re.search(r"aten::(\w+)", message)
@@ -143,8 +139,8 @@ SEARCHES = {
     "inference-tensor": _inference,
     "overwritten": _overwritten,
     "second-backward": _freed,
-    "not-connected": _lost,
-    "unused-input": _lost,
+    "not-connected": lambda history, *_: lost_behind(history, history.failed),
+    "unused-input": lambda history, *_: lost_behind(history, history.failed),
     "no-derivative": _operation,
     "no-double-backward": _operation,
     "once-differentiable": _function,

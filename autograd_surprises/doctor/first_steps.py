@@ -3,14 +3,16 @@
 import math
 from collections.abc import Sequence
 from contextlib import suppress
+from types import SimpleNamespace
 
 import torch
 from torch.optim import Optimizer
 
 from autograd_surprises.backward.gradient_norms import norms
-from autograd_surprises.doctor.trained import parameters_of
+from autograd_surprises.doctor.trained import parameters_of, waiting_scheduler
 from autograd_surprises.several_processes import is_spread
-from autograd_surprises.symptoms.untrained import Unmoved
+from autograd_surprises.symptoms.finding import Finding
+from autograd_surprises.symptoms.untrained import UNMOVED
 
 EARLY = 10  # steps in which a layer that is skipped at random gets its first gradient
 BLOCK = 2**18  # elements that are read at a time
@@ -70,12 +72,9 @@ class FirstSteps:
     held     ids of what it held in the first two and is not frozen
     reached  ids of that which got a gradient in the first ten, or moved
 
-    >>> w = torch.ones(2, requires_grad=True)
-    >>> sgd, first = torch.optim.SGD([w], lr=0.0), FirstSteps()
-    >>> for _ in range(2):
-    ...     w.sum().backward(); first.before(sgd); sgd.step(); compared = first.after(sgd)
-    >>> first.over, first.unreached, [facts.rate for _, facts in first.unmoved(sgd)]
-    (True, False, [0.0])
+    >>> first = FirstSteps()
+    >>> first.steps, first.over
+    (0, False)
     """
 
     def __init__(self):
@@ -133,19 +132,29 @@ class FirstSteps:
         self.over = not still or (self.steps >= 2 and not self._rising)
         return True
 
-    def unmoved(self, optimizer: Optimizer) -> list[tuple[torch.Tensor, Unmoved]]:
+    def unmoved(self, optimizer: Optimizer) -> list[tuple[torch.Tensor, Finding]]:
         """What has a gradient other than 0, and of which no element has changed."""
-        early = self.steps < 2 or self._rising
-        found = [
-            (p, Unmoved(self.steps, self._rates[id(p)], p.dtype, self._moves, early))
-            for p in parameters_of(optimizer)
-            if id(p) in self._rates
-        ]
-        # In float32 that may be as it should be: the gradient of a bias before a batch norm is 0
-        # but for rounding errors.
-        return [
-            (p, facts) for p, facts in found if facts.half or facts.rate == 0 or not facts.others
-        ]
+        still = [p for p in parameters_of(optimizer) if id(p) in self._rates]
+        waiting, found = waiting_scheduler(optimizer) if still else "", []
+        for p in still:
+            rate, half = self._rates[id(p)], p.dtype in (torch.float16, torch.bfloat16)
+            # In float32 that may be as it should be: the gradient of a bias before a batch norm is
+            # 0 but for rounding errors.
+            if not half and rate != 0 and self._moves:
+                continue
+            facts = SimpleNamespace(
+                steps=self.steps,
+                rate=rate,
+                known_rate="" if rate is None else f" of {rate:g}",
+                dtype=p.dtype,
+                half=half,
+                distance=torch.finfo(p.dtype).eps,
+                others=self._moves,  # do others move that this optimizer holds?
+                early=self.steps < 2 or self._rising,  # may a later step move it?
+                waiting=waiting,
+            )
+            found.append((p, UNMOVED.first(facts).finding(facts)))
+        return found
 
     def _see_gradients(self, parameters):
         self.reached |= {id(p) for p in parameters if p.grad is not None}

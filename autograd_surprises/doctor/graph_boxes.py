@@ -83,7 +83,7 @@ class _Boxes:
         self.add(self.backward.root)
         links = {}
         for leaf in bad[:1] + bad[-2:] if bad else leaves[-1:]:
-            way = [leaf, *(step for step, _ in self.backward.main_way(leaf.node, 0))][::-1]
+            way = [leaf, *(step for step, _, _ in self.backward.main_way(leaf.node, 0))][::-1]
             kinds = [self.box(step).kind for step in way]
             keep = [
                 i

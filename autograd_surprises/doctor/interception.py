@@ -5,7 +5,7 @@ import inspect
 import os
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from types import FrameType
 
@@ -100,18 +100,21 @@ class Interception:
     def __exit__(self, *error):
         self._undo.close()  # nothing is left of it in a child process, which has abandoned it
 
+    def _quietly(self, act: Callable, *facts: object) -> None:
+        """Call one of these methods: no error of the doctor's own gets into what the user runs."""
+        with Quietly(self.troubled):
+            act(*facts)
+
     def _built(self, optimizer):
         if self._thread == threading.get_ident() and not self._busy:
-            with Quietly(self.troubled):
-                self.optimizer_built(optimizer)
+            self._quietly(self.optimizer_built, optimizer)
 
     def _step_begins(self, optimizer, args, kwargs):
         if torch.compiler.is_compiling():  # it would become a part of what is compiled
             return
         here = self._thread == threading.get_ident()
         if here and not who_else(parameters_of(optimizer)):
-            with Quietly(self.troubled):
-                self.before_optimizer(optimizer)
+            self._quietly(self.before_optimizer, optimizer)
 
     def _step_done(self, optimizer, args, kwargs):
         if torch.compiler.is_compiling():
@@ -120,8 +123,7 @@ class Interception:
             return
         why = who_else(parameters_of(optimizer))
         if not why:
-            with Quietly(self.troubled):
-                self.after_optimizer(optimizer)
+            self._quietly(self.after_optimizer, optimizer)
         elif why != NO_NUMBERS:
             self.step_passed_by()
 
@@ -172,19 +174,17 @@ def _watched(original, active):
         weights = given.get("gradient", given.get("grad_tensors"))
         if isinstance(weights, (list, tuple)) and len(weights) == 1:
             weights = weights[0]
-        with Quietly(watching.troubled):
-            watching.before_backward(tuple(roots), weights, given.get("inputs"), sys._getframe(1))
+        facts = tuple(roots), weights, given.get("inputs"), sys._getframe(1)
+        watching._quietly(watching.before_backward, *facts)
         watching._busy = True
         try:
             result = backward(*args, **kwargs)  # for the others
         except Exception as error:
-            with Quietly(watching.troubled):
-                watching.backward_failed(error)
+            watching._quietly(watching.backward_failed, error)
             raise
         finally:
             watching._busy = False
-        with Quietly(watching.troubled):
-            watching.after_backward()
+        watching._quietly(watching.after_backward)
         return result
 
     return backward
@@ -198,8 +198,7 @@ def _clipping(original, active):
             is_read = inspect.isgenerator(parameters) and parameters.gi_frame is None
             parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
             if (parameters or is_read) and not who_else(parameters):
-                with Quietly(mine[-1].troubled):
-                    mine[-1].before_clipping(parameters, sys._getframe(1))
+                mine[-1]._quietly(mine[-1].before_clipping, parameters, sys._getframe(1))
         return original(parameters, *args, **kwargs)
 
     clip.__module__ = torch.nn.utils.__name__  # where pickle finds this one
@@ -211,8 +210,7 @@ def _clearing(original, active):
     def zero_grad(owner, *args, **kwargs):
         mine = _of_this_thread() if active else []
         if mine:
-            with Quietly(mine[-1].troubled):
-                mine[-1].before_clearing(owner, sys._getframe(1))
+            mine[-1]._quietly(mine[-1].before_clearing, owner, sys._getframe(1))
         return original(owner, *args, **kwargs)
 
     return zero_grad

@@ -8,7 +8,7 @@ import torch
 from autograd_surprises.doctor.diagnosis import description
 from autograd_surprises.doctor.first_steps import EARLY
 from autograd_surprises.doctor.report import Report
-from autograd_surprises.doctor.updates import IdleOptimizer, Updates, called
+from autograd_surprises.doctor.updates import Idle, Updates, called
 from autograd_surprises.recording.history import History
 from autograd_surprises.show.findings import grouped, listed
 from autograd_surprises.symptoms.finding import STATUS_TEXTS
@@ -136,19 +136,20 @@ class StepReports:
                 self._late.append((report, named))
         return new
 
-    def publish_idle(self, step: int, loss: torch.Tensor, idle: IdleOptimizer) -> list[StepReport]:
+    def publish_idle(self, step: int, loss: torch.Tensor, idle: Idle) -> list[StepReport]:
         """What the first steps of an optimizer did not do, unless it is known from the first one.
 
         It is a note, if that may be as it should.
         """
+        why, found = idle
         told = {_told(found) for each in self.published for found in each.report.findings}
-        alarms = tuple(f for f in idle.findings if f.alarming and _told(f) not in told)
-        normal = [found for found in idle.findings if not found.alarming]
+        alarms = tuple(f for f in found if f.alarming and _told(f) not in told)
+        normal = [f for f in found if not f.alarming]
         for group in grouped(normal, lambda found: found.sentence):
             names = listed([found.name for found in group], most=3)
             self.notes.append(f"not trained: {names}: {group[0].sentence}")
         report = Report(description(loss), alarms, None, History(), {})
-        return self.add(StepReport(step, idle.why, report)) if alarms else []
+        return self.add(StepReport(step, why, report)) if alarms else []
 
     def add(self, report: StepReport) -> list[StepReport]:
         """Publish this one."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from types import TracebackType
 
 import torch
 from torch import nn
@@ -39,12 +38,7 @@ class trace(Recorder):  # noqa: N801  a context manager, written like no_grad
         self.error = None
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
         super().__exit__(kind, error, traceback)
         if isinstance(error, Exception):
             self.error = finding_of_error(error, History(self))

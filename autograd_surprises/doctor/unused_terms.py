@@ -5,21 +5,24 @@ from dataclasses import dataclass
 
 from autograd_surprises.recording.places import Where
 from autograd_surprises.show.findings import listed
-from autograd_surprises.symptoms.detached_terms import UNUSED_TERM, DetachedTerm
 from autograd_surprises.symptoms.finding import Finding
+from autograd_surprises.symptoms.terms import UNUSED_TERM
 
 STEPS = 5  # in which the rest of the loss was used, and a term was not
 
 
 @dataclass
 class _Followed:
-    """A term, and the line of its backward().
+    """A term, what `detached_terms` says of it, and the line of its backward().
 
     Is its latest gradient there, was the rest of the loss used, and how often was it?
     """
 
-    term: DetachedTerm
     line: Where
+    reached: frozenset[int]
+    missed: frozenset[int]
+    cut: str
+    places: tuple[tuple[str, Where], ...]
     there: bool = True
     rest_used: bool = False
     steps: int = 0
@@ -39,11 +42,11 @@ class UnusedTerms:
         self.followed: list[_Followed] = []
         self._lines: set[Where] = set()  # of backward() calls whose terms are known
 
-    def know(self, where: Where, terms: Iterable[DetachedTerm]) -> None:
+    def know(self, where: Where, terms: Iterable[tuple]) -> None:
         """The backward() of this line is about to run."""
         if where not in self._lines:
             self._lines.add(where)
-            self.followed += [_Followed(term, where) for term in terms]
+            self.followed += [_Followed(where, *term) for term in terms]
 
     def before_backward(self, where: Where) -> None:
         """It is called there."""
@@ -54,21 +57,21 @@ class UnusedTerms:
     def before_clearing(self, ids: set[int]) -> None:
         """The gradients of the parameters with these ids are about to be cleared."""
         for each in self.followed:
-            each.there = each.there and each.term.reached.isdisjoint(ids)
+            each.there = each.there and each.reached.isdisjoint(ids)
 
     def after_step(self, ids: set[int], names: Mapping[int, str]) -> Finding | None:
         """An optimizer that holds these ids has made a step."""
         self.followed = [
-            each for each in self.followed if not each.there or each.term.reached.isdisjoint(ids)
+            each for each in self.followed if not each.there or each.reached.isdisjoint(ids)
         ]
         for each in self.followed:
-            if not each.rest_used and not each.term.missed.isdisjoint(ids):
+            if not each.rest_used and not each.missed.isdisjoint(ids):
                 each.rest_used, each.steps = True, each.steps + 1
                 if each.steps == STEPS + 1:  # the latest may still be used
                     self.followed.remove(each)
-                    reached = sorted(names.get(i, "what it holds") for i in each.term.reached)
+                    reached = sorted(names.get(i, "what it holds") for i in each.reached)
                     found = UNUSED_TERM.finding(
-                        reached=listed(reached, most=3), steps=STEPS, cut=each.term.cut
+                        reached=listed(reached, most=3), steps=STEPS, cut=each.cut
                     )
-                    return found.about("loss", "wrong", each.term.places)
+                    return found.about("loss", "wrong", each.places)
         return None

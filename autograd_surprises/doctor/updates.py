@@ -1,17 +1,15 @@
 """What the first steps of all optimizers did, as findings."""
 
 from dataclasses import replace
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
 from torch.optim import Optimizer
 
 from autograd_surprises.doctor.first_steps import FirstSteps
-from autograd_surprises.doctor.late_steps import LateSteps
+from autograd_surprises.doctor.later_steps import LateSteps, RoundedUpdates
 from autograd_surprises.doctor.report import Report
-from autograd_surprises.doctor.rounded_updates import RoundedUpdates
-from autograd_surprises.doctor.trained import parameters_of, trained_by, waiting_scheduler
+from autograd_surprises.doctor.trained import parameters_of, trained_by
 from autograd_surprises.recording.modules import named_parameters_in
 from autograd_surprises.recording.places import Where
 from autograd_surprises.recording.setup_lines import built_at
@@ -21,18 +19,11 @@ from autograd_surprises.symptoms.untrained import (
     HELD_FROZEN,
     HOLDS_FROZEN,
     NO_LOSS,
-    RATE_HAS_FALLEN,
     SKIPPED,
-    UNMOVED,
-    UPDATES_LOST,
 )
 
-
-class IdleOptimizer(NamedTuple):
-    """What the first steps of an optimizer did not do, in words, and for each parameter."""
-
-    why: str
-    findings: list[Finding]
+# What the steps of an optimizer did not do, in words, and for each parameter.
+Idle = tuple[str, list[Finding]]
 
 
 class Updates:
@@ -46,96 +37,89 @@ class Updates:
     >>> sgd, updates = torch.optim.SGD([w], lr=0.1), Updates()
     >>> for _ in range(2):
     ...     updates.before(sgd); sgd.step(); idle = updates.after(sgd)
-    >>> idle.why, [finding.cause for finding in idle.findings]
+    >>> idle[0], [finding.cause for finding in idle[1]]
     ('no loss reaches what SGD holds', ['no-loss'])
     """
 
     def __init__(self, model: torch.nn.Module | None = None):
         self._model = model
-        self._first: WeakKeyDictionary[Optimizer, FirstSteps] = WeakKeyDictionary()
-        self._late: WeakKeyDictionary[Optimizer, LateSteps] = WeakKeyDictionary()
-        self._rounded: WeakKeyDictionary[Optimizer, RoundedUpdates] = WeakKeyDictionary()
+        self._steps: WeakKeyDictionary[Optimizer, tuple[FirstSteps, RoundedUpdates, LateSteps]]
+        self._steps = WeakKeyDictionary()
         # The optimizer may be gone at the end.
-        self._so_far: dict[FirstSteps | RoundedUpdates, IdleOptimizer] = {}
+        self._so_far: dict[FirstSteps | RoundedUpdates, Idle] = {}
         self.missed: WeakKeyDictionary[Optimizer, Report] = WeakKeyDictionary()
         self.cleared: WeakKeyDictionary[Optimizer, tuple[Where, set[int]]] = WeakKeyDictionary()
 
     def before(self, optimizer: Optimizer) -> None:
         """Its step() is about to run."""
-        if optimizer not in self._first:
-            self._first[optimizer] = FirstSteps()
-            self._rounded[optimizer] = RoundedUpdates()
-            self._late[optimizer] = LateSteps()
-        for steps in (self._first, self._rounded, self._late):
-            steps[optimizer].before(optimizer)
+        if optimizer not in self._steps:
+            self._steps[optimizer] = FirstSteps(), RoundedUpdates(), LateSteps()
+        for steps in self._steps[optimizer]:
+            steps.before(optimizer)
 
-    def after(self, optimizer: Optimizer) -> IdleOptimizer | None:
+    def after(self, optimizer: Optimizer) -> Idle | None:
         """Its step() is done: what it did not do, once that is certain."""
-        fallen = self._late[optimizer].after(optimizer) if optimizer in self._late else None
+        if optimizer not in self._steps:  # its step() began before this did
+            return None
+        first, rounded, late = self._steps[optimizer]
+        fallen = late.after(optimizer)
         if fallen is not None:
-            return self._stopped(optimizer, fallen)
-        rounded = self._rounded.get(optimizer)
-        if rounded is not None:
-            judged = rounded.after(optimizer)
-            if not rounded.steps:
-                self._so_far.pop(rounded, None)
-            if judged:
-                self._so_far[rounded] = self._hardly_moved(optimizer, rounded)
-            if rounded.over and self._so_far.get(rounded):
-                return self._so_far.pop(rounded)
-        first = self._first.get(optimizer)
-        if first is None or not first.after(optimizer):
+            kind, places = type(optimizer).__name__, _built(optimizer)
+            found = fallen.about(kind, "not trained", places)
+            return f"{kind} does not move anything any more", [found]
+        judged = rounded.after(optimizer)
+        if not rounded.steps:
+            self._so_far.pop(rounded, None)
+        if judged:
+            self._so_far[rounded] = self._hardly_moved(optimizer, first, rounded)
+        if rounded.over and self._so_far.get(rounded):
+            return self._so_far.pop(rounded)
+        if not first.after(optimizer):
             return None
         self._so_far[first] = self._idle(optimizer, first)
         return self._so_far.pop(first) if first.over else None
 
-    def at_the_end(self) -> list[IdleOptimizer]:
+    def at_the_end(self) -> list[Idle]:
         """What those did not do that made no second step, or whose learning rate still rose."""
         return list(self._so_far.values())
 
     @property
     def waiting(self) -> list[Optimizer]:
         """Those whose first step moved nothing, since no loss had reached what they hold."""
-        return [o for o, first in self._first.items() if first.unreached and not first.over]
+        each = self._steps.items()
+        return [optimizer for optimizer, (first, *_) in each if first.unreached and not first.over]
 
     @property
     def reached_any(self) -> bool:
         """Has anything that an optimizer holds got a gradient?"""
-        return any(first.reached for first in self._first.values())
+        return any(first.reached for first, *_ in self._steps.values())
 
-    def may_come(self, parameter: torch.Tensor, steps: int = 2) -> bool:
+    def may_come(self, parameter: torch.Tensor, steps: int) -> bool:
         """Has the optimizer that holds it made fewer steps than these?"""
-        holding = [first for first in self._first.values() if id(parameter) in first.held]
+        holding = [first for first, *_ in self._steps.values() if id(parameter) in first.held]
         return all(first.steps < steps for first in holding)
 
-    def has_come(self, parameter: torch.Tensor, steps: int = 2) -> bool:
+    def has_come(self, parameter: torch.Tensor, steps: int) -> bool:
         """Has it got a gradient, in the first steps of an optimizer that holds it?"""
-        early = [first for first in self._first.values() if first.steps <= steps]
+        early = [first for first, *_ in self._steps.values() if first.steps <= steps]
         return any(id(parameter) in first.reached for first in early)
 
     def _idle(self, optimizer, first):
         findings = self._findings(optimizer, first)
         kind, held = type(optimizer).__name__, parameters_of(optimizer)
         if any(found.rule == CLEARED.id for found in findings):
-            return IdleOptimizer(f"the gradients are cleared before {kind}.step()", findings)
+            return f"the gradients are cleared before {kind}.step()", findings
         if first.unreached:
-            return IdleOptimizer(f"no loss reaches what {kind} holds", findings)
+            return f"no loss reaches what {kind} holds", findings
         alarms = sum(found.alarming for found in findings)
-        return IdleOptimizer(f"{kind} does not move {alarms} of {len(held)} parameters", findings)
+        return f"{kind} does not move {alarms} of {len(held)} parameters", findings
 
-    def _stopped(self, optimizer, fallen):
-        kind = type(optimizer).__name__
-        built = (("the optimizer was built at", built_at(optimizer)),)
-        found = RATE_HAS_FALLEN.finding(fallen).about(kind, "not trained", built)
-        return IdleOptimizer(f"{kind} does not move anything any more", [found])
-
-    def _hardly_moved(self, optimizer, rounded):
+    def _hardly_moved(self, optimizer, first, rounded):
         """Weights in 16 bits of which few elements move."""
-        still = {id(parameter) for parameter, _ in self._first[optimizer].unmoved(optimizer)}
-        few = [(p, facts) for p, facts in rounded.few_moved(optimizer) if id(p) not in still]
-        pairs = [(parameter, UPDATES_LOST.finding(facts)) for parameter, facts in few]
+        still = {id(parameter) for parameter, _ in first.unmoved(optimizer)}
+        few = [(p, found) for p, found in rounded.few_moved(optimizer) if id(p) not in still]
         why = f"{type(optimizer).__name__} hardly moves {len(few)} parameters"
-        return IdleOptimizer(why, self._named(optimizer, pairs, "not trained"))
+        return why, self._named(optimizer, few, "not trained")
 
     def _findings(self, optimizer, first):
         kind, held = type(optimizer).__name__, parameters_of(optimizer)
@@ -158,10 +142,7 @@ class Updates:
             no_loss = NO_LOSS.finding(optimizer=kind, often=often)
             pairs = [(p, no_loss) for p in held if p.requires_grad]
         else:
-            unmoved = first.unmoved(optimizer)
-            waiting = waiting_scheduler(optimizer) if unmoved else ""
-            facts = [(p, fact._replace(waiting=waiting)) for p, fact in unmoved]
-            pairs = [(p, UNMOVED.first(fact).finding(fact)) for p, fact in facts]
+            pairs = first.unmoved(optimizer)
             frozen = [parameter for parameter in held if not parameter.requires_grad]
             pairs += [(p, HELD_FROZEN.finding(optimizer=kind, count=len(frozen))) for p in frozen]
         return self._named(optimizer, pairs, "none" if first.unreached else "not trained")
@@ -173,11 +154,14 @@ class Updates:
         names: dict[int, str] = {}  # with all names of a tensor that has several
         for name, p in named_parameters_in(model, twice=True) if model is not None else ():
             names[id(p)] = f"{names[id(p)]} = {name}" if id(p) in names else name
-        built = (("the optimizer was built at", built_at(optimizer)),)
-        places = (*places, *built)
+        places = (*places, *_built(optimizer))
         return [
             found.about(names.get(id(p), without_name(p)), status, places) for p, found in pairs
         ]
+
+
+def _built(optimizer):
+    return (("the optimizer was built at", built_at(optimizer)),)
 
 
 def called(name: str, named: dict[str, torch.Tensor]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable
 from contextlib import contextmanager
 from dataclasses import replace
@@ -9,9 +10,10 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from autograd_surprises.backward.gradient_norms import GradientNorms, norms, not_finite
+from autograd_surprises.backward.gradient_norms import GradientNorms, norms
 from autograd_surprises.backward.same_graph import SameGraph
 from autograd_surprises.backward.watched_backward import Backward
+from autograd_surprises.doctor.changed_models import LaterParameters, Modes
 from autograd_surprises.doctor.cleared_batches import ClearedBatches
 from autograd_surprises.doctor.diagnosis import (
     description,
@@ -22,29 +24,23 @@ from autograd_surprises.doctor.diagnosis import (
 from autograd_surprises.doctor.errors import finding_of_error
 from autograd_surprises.doctor.first_steps import EARLY, fingerprints
 from autograd_surprises.doctor.interception import Interception
-from autograd_surprises.doctor.later_parameters import LaterParameters
-from autograd_surprises.doctor.modes import Modes
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.step_reports import StepReport, StepReports
-from autograd_surprises.doctor.trained import (
-    frozen_optimizers,
-    parameters_of,
-    scale_of,
-    trained_by,
-)
+from autograd_surprises.doctor.trained import parameters_of, scale_of, trained_by
 from autograd_surprises.doctor.unused_terms import UnusedTerms
 from autograd_surprises.doctor.updates import Updates
 from autograd_surprises.recording.forward_calls import is_finite
 from autograd_surprises.recording.history import History
+from autograd_surprises.recording.living import living
 from autograd_surprises.recording.modules import parameters_in
 from autograd_surprises.recording.places import Where, where_from
 from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.recording.setup_lines import built_at
 from autograd_surprises.several_processes import Replicas, alone, rank_and_size
 from autograd_surprises.show.findings import listed
-from autograd_surprises.symptoms.detached_terms import detached_terms
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.loops import diverged
+from autograd_surprises.symptoms.terms import detached_terms
 from autograd_surprises.symptoms.untrained import ALL_FROZEN, NO_STEP
 from autograd_surprises.symptoms.wrong import (
     CLIPPED_NOTHING,
@@ -357,38 +353,34 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         if self._clipped:
             return
         places = (("clipped at", where_from(frame)),)
-        with self._careful():
-            self._clipped = any(norms(parameters))
-            if not self._clipped:
-                found = CLIPPED_NOTHING.finding(why=NO_GRADIENTS_YET if parameters else USED_UP)
-                found = found.about("gradients", "wrong", places)
-                self._in_vain = found, ids_of(parameters)
-                return
-            self._in_vain = None
-            scale = scale_of(parameters) if self._scaled else 1
-            if scale > 1:
-                found = CLIPPED_WHILE_SCALED.finding(scale=scale)
-                found = found.about("gradients", "wrong", places)
-                self._tell("the gradients were clipped while they were scaled", found)
+        self._clipped = any(norms(parameters))
+        if not self._clipped:
+            found = CLIPPED_NOTHING.finding(why=NO_GRADIENTS_YET if parameters else USED_UP)
+            self._in_vain = found.about("gradients", "wrong", places), ids_of(parameters)
+            return
+        self._in_vain = None
+        scale = scale_of(parameters) if self._scaled else 1
+        if scale > 1:
+            found = CLIPPED_WHILE_SCALED.finding(scale=scale).about("gradients", "wrong", places)
+            self._tell("the gradients were clipped while they were scaled", found)
 
     def before_clearing(self, owner, frame):
         late = self._stepped or self.step > WAIT
         if late and not self._terms.followed:
             return
-        with self._careful():
-            is_module = isinstance(owner, torch.nn.Module)
-            parameters = parameters_in(owner) if is_module else parameters_of(owner)
-            self._terms.before_clearing(ids_of(parameters))
-            if late:
-                return
-            sizes = zip(parameters, norms(parameters), strict=True)
-            had = [parameter for parameter, size in sizes if size]
-            if had:
-                self._batches.before_clearing(had, where_from(frame))
-                self._cleared = where_from(frame), ids_of(had)
-                self._unused.append(self._cleared[0])
-            if had and not (self._before or self._optimized):
-                self._before = dict(zip(had, fingerprints(had), strict=True))
+        is_module = isinstance(owner, torch.nn.Module)
+        parameters = parameters_in(owner) if is_module else parameters_of(owner)
+        self._terms.before_clearing(ids_of(parameters))
+        if late:
+            return
+        sizes = zip(parameters, norms(parameters), strict=True)
+        had = [parameter for parameter, size in sizes if size]
+        if had:
+            self._batches.before_clearing(had, where_from(frame))
+            self._cleared = where_from(frame), ids_of(had)
+            self._unused.append(self._cleared[0])
+        if had and not (self._before or self._optimized):
+            self._before = dict(zip(had, fingerprints(had), strict=True))
 
     def _note_clearing(self, optimizer, parameters):
         """Was what backward() gave to these cleared before the step that has just been made?"""
@@ -417,17 +409,16 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     def before_optimizer(self, optimizer):
         self._optimized = True
         if not self._busy and (self.optimizer is None or optimizer is self.optimizer):
-            with self._careful():
-                if self._in_vain is not None:
-                    self._tell_of_clipping_in_vain(parameters_of(optimizer))
-                self._updates.before(optimizer)
-                if self._early:
-                    self._recorder.reused.before_step(optimizer)
-                    cleared = self._batches.before_step(parameters_of(optimizer))
-                    if cleared is not None:
-                        self._tell("gradients were cleared before they were used", cleared)
-                if self.processes[1] > 1:
-                    self._replicas.before(optimizer)
+            if self._in_vain is not None:
+                self._tell_of_clipping_in_vain(parameters_of(optimizer))
+            self._updates.before(optimizer)
+            if self._early:
+                self._recorder.reused.before_step(optimizer)
+                cleared = self._batches.before_step(parameters_of(optimizer))
+                if cleared is not None:
+                    self._tell("gradients were cleared before they were used", cleared)
+            if self.processes[1] > 1:
+                self._replicas.before(optimizer)
 
     def after_optimizer(self, optimizer):
         self._optimized = True
@@ -501,7 +492,8 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             now = norms(parameters)
         # A fused optimizer gets scaled gradients, and skips a step with inf or NaN by itself.
         skipped = getattr(optimizer, "found_inf", None) is not None
-        spoiled = [] if skipped else not_finite(now)
+        bad = [i for i, norm in enumerate(now) if norm is not None and not math.isfinite(norm)]
+        spoiled = [] if skipped else bad
         if spoiled and not self._bad and not self._reports.pending:
             of_all = f"{len(spoiled)} of {len(now)} gradients are not finite, though the loss is"
             finite = [i for i, norm in enumerate(now) if norm is not None and i not in spoiled]
@@ -518,7 +510,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             text = f"the gradients are {times:,.0f} times their usual size; these are the largest"
             names = self._named(largest, parameters)
             self._alarm("the gradients exploded", names, "exploding", text)
-        died = dict.fromkeys(seen.died(now), 1) | dict.fromkeys(seen.dead_for(EARLY), EARLY)
+        died = seen.died(now, later=EARLY)
         return {} if self._bad else {id(parameters[i]): steps for i, steps in died.items()}
 
     @property
@@ -664,11 +656,13 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
 
 def _about_frozen(found):
     """What is known instead, if all that an optimizer holds is frozen."""
-    for optimizer in frozen_optimizers():
-        kind, count = type(optimizer).__name__, len(parameters_of(optimizer))
-        places = (("the optimizer was built at", built_at(optimizer)), *found.places)
-        frozen = ALL_FROZEN.finding(optimizer=kind, count=count)
-        return frozen.about(found.name, found.status, places, also=found.also)
+    (optimizers,) = living(torch.optim.Optimizer)
+    for optimizer in optimizers:
+        held = parameters_of(optimizer)
+        if held and not any(parameter.requires_grad for parameter in held):
+            places = (("the optimizer was built at", built_at(optimizer)), *found.places)
+            frozen = ALL_FROZEN.finding(optimizer=type(optimizer).__name__, count=len(held))
+            return frozen.about(found.name, found.status, places, also=found.also)
     return found
 
 

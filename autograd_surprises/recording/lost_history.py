@@ -2,20 +2,12 @@
 
 from dataclasses import dataclass
 from types import CodeType
-from typing import NamedTuple
 
 from autograd_surprises.recording.places import Where
 
 DECIDES = {"__bool__", "equal", "allclose", "is_nonzero"}
 LEAVES_TORCH = {"item", "tolist", "numpy", "__array__", "__float__", "__int__", "__index__"}
 COPIES = {"tensor", "as_tensor", "asarray", "scalar_tensor", "new_tensor"}
-
-
-class SwitchedOff(NamedTuple):
-    """The line that switched recording off, and the line below it that led to the call."""
-
-    at: Where
-    led_here: Where | None
 
 
 @dataclass(frozen=True)
@@ -28,6 +20,7 @@ class LostHistory:
     inference     was it made in torch.inference_mode()?
     recording     was recording on?
     switched_off  where it was switched off, if that was seen
+    led_here      the line below that one that led to the call
     create_graph  torch.autograd.grad's argument
     caller        the code that called the function: of the user, a library or torch
     inside        the autograd.Function in whose forward it was made, by name
@@ -42,7 +35,8 @@ class LostHistory:
     real: bool = True
     inference: bool = False
     recording: bool = True
-    switched_off: SwitchedOff | None = None
+    switched_off: Where | None = None
+    led_here: Where | None = None
     create_graph: bool = False
     caller: CodeType | None = None
     inside: str = ""

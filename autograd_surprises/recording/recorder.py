@@ -6,7 +6,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from types import CodeType, FrameType
+from types import CodeType
 from weakref import WeakKeyDictionary
 
 import torch
@@ -26,7 +26,7 @@ from autograd_surprises.recording.forward_calls import (
     name_and_role,
 )
 from autograd_surprises.recording.guest import call_for, is_ours, who_else
-from autograd_surprises.recording.lost_history import LostHistory, SwitchedOff
+from autograd_surprises.recording.lost_history import LostHistory
 from autograd_surprises.recording.patches import Patches
 from autograd_surprises.recording.places import (
     Where,
@@ -358,25 +358,27 @@ class Recorder(TorchFunctionMode):
 
     def _lost(self, name, result, kwargs, caller):
         recording = torch.is_grad_enabled()
+        switched_off, led_here = (None, None) if recording else self._switched_off(caller)
         return LostHistory(
             name,
             dtype=str(result.dtype).removeprefix("torch."),
             real=_can_carry_a_gradient(result),
             inference=result.is_inference() or torch.is_inference_mode_enabled(),
             recording=recording,
-            switched_off=None if recording else self._switched_off(caller),
+            switched_off=switched_off,
+            led_here=led_here,
             create_graph=bool(kwargs.get("create_graph")),
             caller=caller.f_code,
         )
 
-    def _switched_off(self, caller: FrameType) -> SwitchedOff | None:
-        """Where recording was switched off, if that was seen."""
+    def _switched_off(self, caller):
+        """Where recording was switched off, if that was seen, and what then led to the call."""
         if not self._switches or self._switches[-1] is None:
-            return None
+            return None, None
         code, at = self._switches[-1]
         frame = frame_of(code, caller)
         is_users = frame is user_frame(caller)
-        return SwitchedOff(at, where_from(caller) if is_users else where_is(frame))
+        return at, where_from(caller) if is_users else where_is(frame)
 
 
 def _can_carry_a_gradient(tensor):

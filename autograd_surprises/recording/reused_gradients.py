@@ -39,16 +39,8 @@ class _Used:
 class ReusedGradients:
     """Follows the .grad of what optimizers step, while it is watching.
 
-    >>> weight = torch.ones(2, requires_grad=True)
-    >>> optimizer, reused = torch.optim.SGD([weight], lr=0.1), ReusedGradients()
-    >>> with reused.watching(print):
-    ...     for _ in range(2):
-    ...         reused.before_backward(sys._getframe())
-    ...         weight.square().sum().backward()
-    ...         reused.after_backward()
-    ...         optimizer.step()
-    >>> reused.used_again(weight) is None
-    False
+    >>> ReusedGradients().used_again(torch.ones(2)) is None
+    True
     """
 
     def __init__(self):

@@ -4,9 +4,8 @@ import html
 from collections import Counter
 from dataclasses import dataclass
 
-from autograd_surprises.show.badge import Badge
 from autograd_surprises.show.colours import GREEN, GREY, OCHRE, RED
-from autograd_surprises.show.findings import Sentence, finding_html, findings_text, grouped
+from autograd_surprises.show.findings import Sentence, badge, finding_html, findings_text, grouped
 
 WRONG, REFUSED, WORKS = "silently wrong", "refused", "works"
 NOT_APPLICABLE, SKIPPED, NOT_ASKED = "not applicable", "skipped", "not asked"
@@ -53,7 +52,7 @@ class CardRow:
 
     def tile(self) -> str:
         """In HTML: its sign, its name and, unless it works, its status."""
-        sign, name = Badge(SIGNS[self.status], COLOURS[self.status]).html, html.escape(self.name)
+        sign, name = badge(SIGNS[self.status], COLOURS[self.status]), html.escape(self.name)
         text = "" if self.status == WORKS else f" <small>{self.status}</small>"
         style = f"border:1px solid {COLOURS[self.status]};border-radius:5px;padding-right:4px"
         return f'<span style="display:flex;gap:6px;{style}">{sign} <span>{name}{text}</span></span>'
@@ -125,6 +124,6 @@ class ReportCard:
         parts += [*(row.tile() for row in self.asked), "</div>"]
         for status, names, sentences in self.grouped():
             if sentences:  # the tiles say the rest
-                badge = Badge(SHOWN[status], COLOURS[status])
-                parts.append(finding_html(badge, html.escape(names), sentences))
+                mark = badge(SHOWN[status], COLOURS[status])
+                parts.append(finding_html(mark, html.escape(names), sentences))
         return "\n".join(parts)

@@ -5,10 +5,9 @@ none            it is None; detached: where it lost its history, where_it_went: 
 nonfinite       it is inf or NaN; nonfinite_forward: the forward pass had these before
 zero            it is 0; zero_rules: what a step of backward did to it
 tiny, partial   it is nearly 0, or 0 in part
-wrong           it is probably not the intended one; constant_terms: a term trains nothing
+wrong           it is probably not the intended one; terms: a term trains nothing
 untrained       nothing is done with it
 loss            the loss itself
-idle_experts    what is normal where samples go to a few experts only
 
 A search ends at the first rule that fits (rule), which makes a Finding (finding). What is known
 about the loss and its graph stands in examination.

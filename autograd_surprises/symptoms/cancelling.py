@@ -48,7 +48,7 @@ def cancelling_shift(exam: Examination, step: BackwardStep, edge: Edge) -> Rule 
     _, dtype, _ = exam.backward.like[step.node, 0]
     if not _cancels(step.leaving[k], arrived, dtype) or not others_get_more(exam, step, k):
         return None
-    above = [s for s, _ in islice(exam.backward.main_way(step.node, 0), NEAR)]
+    above = [s for s, _, _ in islice(exam.backward.main_way(step.node, 0), NEAR)]
     for normalising in [s for s in above if traits_of(s.kind).ignores_a_shift][:TRIES]:
         starts = arriving_at(normalising)
         arrived = sent(exam.backward, starts, (step.node, 0))

@@ -6,28 +6,11 @@ import torch
 
 from autograd_surprises.recording.forward_calls import ForwardCall
 from autograd_surprises.recording.history import History
-from autograd_surprises.recording.lost_history import COPIES, LostHistory, SwitchedOff
+from autograd_surprises.recording.lost_history import COPIES, LostHistory
 from autograd_surprises.recording.places import TORCH_FOLDER, Where
 from autograd_surprises.symptoms.rule import Rule, Rulebook
 
 RECORD = "record the forward pass: with trace() as t: loss = ...; then t.explain(loss, ...)"
-
-
-def _called(*names: str):
-    """Is it one of these functions?"""
-    return lambda lost: lost.call in names
-
-
-@dataclass(frozen=True, kw_only=True)
-class DetachedRule(Rule):
-    """A rule about a call of torch that returned a result without history.
-
-    avoidable         if not, another one behind the same tensor is blamed first
-    names_the_switch  does it name the line that switched recording off?
-    """
-
-    avoidable: bool = True
-    names_the_switch: bool = False
 
 
 @dataclass(frozen=True)
@@ -36,21 +19,21 @@ class Detached:
 
     call: ForwardCall
     state: int
-    rule: DetachedRule
+    rule: Rule
 
     @property
     def lost(self) -> LostHistory:
         return self.call.lost[self.state]
 
     @property
-    def switched_off(self) -> SwitchedOff | None:
+    def switched_off(self) -> Where | None:
         """Where recording was switched off, if that is the reason."""
-        return self.lost.switched_off if self.rule.names_the_switch else None
+        return self.lost.switched_off if self.rule is NO_GRAD else None
 
     @property
     def where(self) -> Where:
         """The line to blame: that of the call, or the one that led to it."""
-        led_here = self.switched_off.led_here if self.switched_off else self.lost.applied_at
+        led_here = self.lost.led_here if self.switched_off else self.lost.applied_at
         return led_here or self.call.where
 
 
@@ -74,7 +57,8 @@ def detached_when_made(history: History, tensor: torch.Tensor) -> Detached | Non
     return call and detached(call, states[0])
 
 
-DETACHED = Rulebook(DetachedRule)
+DETACHED = Rulebook(Rule)
+UNAVOIDABLE = {"deepcopy", "integer", "no-derivative"}  # another cause is blamed first
 
 REENTRANT_CHECKPOINT = DETACHED.add(
     "reentrant-checkpoint/no-input",
@@ -94,19 +78,14 @@ DETACHED.add(
     when=lambda lost: lost.inside != "",
 )
 
-
-def _in_deepcopy(lost: LostHistory) -> bool:
-    """Parameter.__deepcopy__ uses .data."""
-    return "__deepcopy__" in (lost.call, lost.caller.co_name if lost.caller else "")
-
-
 DETACHED.add(
     "deepcopy",
     "copy.deepcopy() makes an independent tensor: no gradient of the copy reaches the original",
     "train the copy (build the optimizer from it); to compute with other weights, use "
     "torch.func.functional_call",
-    when=_in_deepcopy,
-    avoidable=False,
+    when=lambda lost: (
+        "__deepcopy__" in (lost.call, lost.caller.co_name if lost.caller else "")  # it uses .data
+    ),
 )
 
 DETACHED.add(
@@ -114,20 +93,19 @@ DETACHED.add(
     "nn.Parameter(...) makes a new leaf of these numbers, without their history",
     "create the Parameter once, in __init__, and compute with it in forward",
     "parameter.fails",
-    when=_called("Parameter"),
+    when=lambda lost: lost.call == "Parameter",
 )
 
 
-def _inside_torch(lost: LostHistory) -> bool:
-    file = lost.caller.co_filename if lost.caller else ""
-    return lost.call == "detach" and file.startswith(TORCH_FOLDER)
+def _called_by(lost: LostHistory, folder: str) -> bool:
+    return lost.caller is not None and lost.caller.co_filename.startswith(folder)
 
 
 DETACHED.add(
     "detach/inside-torch",
     "a function of PyTorch that is called here returns the numbers without their history",
     "train what was made of these numbers, and build the optimizer from that",
-    when=_inside_torch,
+    when=lambda lost: lost.call == "detach" and _called_by(lost, TORCH_FOLDER),
 )
 
 DETACHED.add(
@@ -135,10 +113,10 @@ DETACHED.add(
     ".detach() returns the same numbers without their history",
     "leave out .detach(), or detach only the copy that you log",
     "none.detached",
-    when=_called("detach", "detach_"),
+    when=lambda lost: lost.call in ("detach", "detach_"),
 )
 
-STRAIGHT_THROUGH = DetachedRule(
+STRAIGHT_THROUGH = Rule(
     "straight-through",
     "a straight-through estimator, as in z + (q - z).detach(): all of the gradient goes to z, and "
     "none to what q was made from",
@@ -152,7 +130,7 @@ DETACHED.add(
     "written there",
     "use the tensor itself; for an update by hand, use torch.no_grad()",
     "none.covered-up",
-    when=_called("data", "data_"),
+    when=lambda lost: lost.call in ("data", "data_"),
 )
 
 DETACHED.add(
@@ -160,7 +138,7 @@ DETACHED.add(
     "{operation}() copies the numbers into a new tensor, without their history",
     "use torch.stack or torch.cat to join tensors, .clone() to copy one",
     "none.copied",
-    when=_called(*COPIES),
+    when=lambda lost: lost.call in COPIES,
 )
 
 DETACHED.add(
@@ -186,27 +164,19 @@ INFERENCE_MODE = DETACHED.add(
     when=lambda lost: lost.inference,
 )
 
-
-def _by_a_distribution(lost: LostHistory) -> bool:
-    """Was recording off for sample() of torch.distributions?"""
-    file = lost.caller.co_filename if lost.caller else ""
-    return not lost.recording and file.startswith(f"{TORCH_FOLDER}distributions")
-
-
 DETACHED.add(
     "no-grad/sample",
     "a sample is drawn while recording is off",
     "use rsample(), which lets the gradient through; if there is none, a score-function estimator",
-    when=_by_a_distribution,
+    when=lambda lost: not lost.recording and _called_by(lost, f"{TORCH_FOLDER}distributions"),
 )
 
-DETACHED.add(
+NO_GRAD = DETACHED.add(
     "no-grad/computed",
     "computed while recording was off",
     "move the computation out of the part where recording is off",
     "none.no-grad",
     when=lambda lost: not lost.recording,
-    names_the_switch=True,
 )
 
 DETACHED.add(
@@ -224,7 +194,7 @@ DETACHED.add(
     "torch.autograd.grad() without create_graph=True returns a gradient without history",
     "use torch.autograd.grad(..., create_graph=True)",
     "second.history",
-    when=_called("grad"),
+    when=lambda lost: lost.call == "grad",
 )
 
 DETACHED.add(
@@ -233,7 +203,6 @@ DETACHED.add(
     "use a soft form: softmax weights for argmax, a sigmoid for a comparison",
     "none.argmax",
     when=lambda lost: not lost.real,
-    avoidable=False,
 )
 
 DETACHED.add(
@@ -241,5 +210,4 @@ DETACHED.add(
     "{operation}() has no derivative in PyTorch",
     "use a differentiable alternative: softmax weights for argmax, / for //, a soft histogram",
     "round.no-derivative",
-    avoidable=False,
 )

@@ -105,11 +105,14 @@ class Examination:
             found |= frozen & self.held if frozen - self.held else set()
         return found
 
+    def reaches(self, leaf: torch.Tensor) -> bool:
+        """Does it get a gradient that is not 0?"""
+        gradient = self.backward.grads.get(id(leaf)) if self.backward else None
+        return gradient is not None and bool(gradient.size.nonzero)
+
     def trains(self, leaf: torch.Tensor) -> bool:
-        """Does it get a gradient that is not 0, and will the optimizer use it?"""
-        gradient = self.backward.grads.get(id(leaf))
-        held = self.optimizer is None or id(leaf) in self.held
-        return held and gradient is not None and bool(gradient.size.nonzero)
+        """The same, and will the optimizer use it?"""
+        return (self.optimizer is None or id(leaf) in self.held) and self.reaches(leaf)
 
     @property
     def leaves(self) -> list[torch.Tensor]:

@@ -38,11 +38,9 @@ def added_at(step: BackwardStep, leaf: Node) -> int | None:
 def multiplied(step: BackwardStep) -> list[Edge]:
     """The edges of a step whose numbers are multiplied with each other.
 
-    >>> w, x = (torch.ones(2, 2, requires_grad=True) for _ in range(2))
-    >>> node = torch.addmm(torch.ones(2), x, w).grad_fn
-    >>> step = BackwardStep(node)
-    >>> [parameter_at(edge) is leaf for edge, leaf in zip(multiplied(step), (x, w), strict=True)]
-    [True, True]
+    >>> w = torch.ones(2, 2, requires_grad=True)
+    >>> len(multiplied(BackwardStep(torch.addmm(torch.ones(2), w, w).grad_fn)))
+    2
     """
     return [step.edges[k] for k in traits_of(step.kind).factors if k < len(step.edges)]
 
@@ -50,11 +48,9 @@ def multiplied(step: BackwardStep) -> list[Edge]:
 def zero_parameters(step: BackwardStep) -> list[torch.Tensor]:
     """Leaves that are 0 in every element and because of which a factor of this step is 0.
 
-    >>> first, second = (torch.zeros(1, requires_grad=True) for _ in range(2))
-    >>> node = (first * second).grad_fn
-    >>> step = BackwardStep(node)
-    >>> [leaf is second for leaf in zero_parameters(step)]
-    [False, True]
+    >>> w = torch.zeros(1, requires_grad=True)
+    >>> zero_parameters(BackwardStep((w * 2).grad_fn))[0] is w
+    True
     """
     return [leaf for edge in multiplied(step) for leaf in _makes_zero(edge, DEEP)]
 

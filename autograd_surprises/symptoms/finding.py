@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.more import more_about
 from autograd_surprises.recording.places import Where
-from autograd_surprises.show.badge import Badge
 from autograd_surprises.show.colours import GREEN, GREY, OCHRE, PURPLE, RED
-from autograd_surprises.show.findings import finding_html, findings_text, with_breaks
+from autograd_surprises.show.findings import badge, finding_html, findings_text, with_breaks
 
 STATUS_TEXTS = {"none": "None", "nan": "NaN", "error": "ERROR", "zero": "ZERO", "tiny": "TINY",
         "exploding": "EXPLODING", "wrong": "WRONG", "not trained": "NOT TRAINED",
@@ -97,9 +96,9 @@ class Finding:
         return self.alarm and self.status not in NORMAL
 
     @property
-    def badge(self) -> Badge:
+    def badge(self) -> str:
         """The status on its colour, or on grey if it only looks bad."""
-        return Badge(self.status_text, GREY if self._excused else COLOURS.get(self.status, RED))
+        return badge(self.status_text, GREY if self._excused else COLOURS.get(self.status, RED))
 
     @property
     def _excused(self):

@@ -18,7 +18,6 @@ STAYS_IN_EVAL_MODE = Rule(
     "is meant",
 )
 
-
 CLEARED_BATCHES = Rule(
     "cleared-batches",
     "in each of {steps} steps, what this line had given to .grad was cleared, and this line then "
@@ -32,7 +31,6 @@ NEW_AND_NOT_HELD = Rule(
     "a layer was replaced after the optimizer was built",
     "replace layers before you build the optimizer, or call optimizer.add_param_group(...)",
 )
-
 
 APART = (
     "rank 0 and rank {rank} had the same weights before step 1, and have different ones after "

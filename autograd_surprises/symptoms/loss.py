@@ -1,7 +1,5 @@
 """The loss itself: it has no history, is not one number, or is not finite."""
 
-from dataclasses import dataclass
-
 import torch
 
 from autograd_surprises.symptoms.detached import RECORD
@@ -10,37 +8,6 @@ from autograd_surprises.symptoms.finding import Finding, at
 from autograd_surprises.symptoms.nonfinite_forward import UNKNOWN_ORIGIN
 from autograd_surprises.symptoms.rule import Rule, Rulebook
 from autograd_surprises.symptoms.where_it_went import lost_behind
-
-
-@dataclass(frozen=True)
-class LossFacts:
-    """A loss, whether its forward pass was recorded, and whether it came with grad_outputs.
-
-    >>> loss = torch.ones(3, requires_grad=True) * 2
-    >>> LOSS.first(LossFacts(loss, recorded=False, has_weights=False)).cause
-    'vector-loss'
-    """
-
-    loss: torch.Tensor
-    recorded: bool
-    has_weights: bool
-
-    @property
-    def has_history(self) -> bool:
-        return self.loss.grad_fn is not None
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(self.loss.shape)
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return self.loss.dtype
-
-    @property
-    def and_how_to_find_it(self) -> str:
-        return "" if self.recorded else f"; {RECORD}"
-
 
 # Each of these stops backward(), or makes it useless.
 LOSS = Rulebook(Rule)
@@ -51,7 +18,7 @@ LOSS_IS_LEAF = LOSS.add(
     "history was cut earlier",
     "remove requires_grad_(), and repair the cut",
     "none.covered-up",
-    when=lambda facts: not facts.has_history and facts.loss.requires_grad,
+    when=lambda loss: loss.grad_fn is None and loss.requires_grad,
 )
 
 LOSS.add(
@@ -59,7 +26,7 @@ LOSS.add(
     "the loss has no history, so backward() raises an error: it was made in torch.inference_mode()",
     "compute it outside inference_mode",
     "none.no-grad",
-    when=lambda facts: not facts.has_history and facts.loss.is_inference(),
+    when=lambda loss: loss.grad_fn is None and loss.is_inference(),
 )
 
 LOSS.add(
@@ -69,9 +36,7 @@ LOSS.add(
     "compute the loss in floating point, with operations that have a "
     "derivative{and_how_to_find_it}",
     "none.argmax",
-    when=lambda facts: (
-        not facts.has_history and not (facts.loss.is_floating_point() or facts.loss.is_complex())
-    ),
+    when=lambda loss: loss.grad_fn is None and not (loss.is_floating_point() or loss.is_complex()),
 )
 
 LOSS.add(
@@ -80,15 +45,15 @@ LOSS.add(
     "history was cut (detach, .data, .item(), torch.tensor(...), no_grad, argmax, ...)",
     "repair the cut{and_how_to_find_it}",
     "none",
-    when=lambda facts: not facts.has_history,
+    when=lambda loss: loss.grad_fn is None,
 )
 
-LOSS.add(
+VECTOR_LOSS = LOSS.add(
     "vector-loss",
     "the loss has the shape {shape} and is not one number, so backward() raises an error",
     "use loss.mean() or loss.sum(), or backward(v) and explain(..., grad_outputs=v)",
     "error.vector-loss",
-    when=lambda facts: facts.loss.numel() != 1 and not facts.has_weights,
+    when=lambda loss: loss.numel() != 1,
 )
 
 
@@ -100,11 +65,12 @@ def about_loss(
     >>> explain(torch.ones(2).sum())["loss"].rule
     'no-history/cut'
     """
-    facts = LossFacts(exam.loss, exam.recorded, grad_outputs is not None)
-    rule = next((rule for rule in LOSS if rule.fits(facts)), None)
-    if rule is not None:
+    rule = next((rule for rule in LOSS if rule.fits(exam.loss)), None)
+    if rule is not None and (rule is not VECTOR_LOSS or grad_outputs is None):
         status = "none" if rule is LOSS_IS_LEAF else "error"
-        return [rule.finding(facts).about("loss", status, _lost_at(exam, targets))]
+        how = "" if exam.recorded else f"; {RECORD}"
+        found = rule.finding(exam.loss, shape=tuple(exam.loss.shape), and_how_to_find_it=how)
+        return [found.about("loss", status, _lost_at(exam, targets))]
     if not bool(exam.loss.isfinite().all()):
         status = "nan" if bool(exam.loss.isnan().any()) else "inf"
         found = exam.first_nonfinite or UNKNOWN_ORIGIN.finding()

@@ -1,7 +1,8 @@
 """The gradient of a tensor is None: where its history was lost, or why no path leads to it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import torch
 from torch.utils.checkpoint import checkpoint
@@ -21,58 +22,6 @@ from autograd_surprises.symptoms.detached import (
 from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding, at
 from autograd_surprises.symptoms.rule import Rule, Rulebook
-
-
-@dataclass(frozen=True)
-class TensorFacts:
-    """A tensor that no gradient reaches.
-
-    is_buffer    of the model
-    recorded     was the forward pass recorded?
-    is_used      did a recorded call compute something from it?
-    is_copied    did such calls only return numbers without history?
-    constant_of  the name of a step that keeps its numbers as a constant, or ""
-    derivative_only  does the loss use only the derivative of what was computed from it?
-    function     the autograd.Function in whose forward it is used, or ""
-    is_part      was the value of the loss computed from it?
-    in_library   was the last thing that was computed from it a library's?
-    on_purpose   frozen, as a part of a model may be: others beside it are trained
-    picked       frozen, and the optimizer holds it, but not others beside it that are frozen, too
-
-    >>> UNREACHED.first(TensorFacts(torch.ones(2), recorded=True, is_used=False)).cause
-    'unused'
-    """
-
-    tensor: torch.Tensor
-    is_buffer: bool = False
-    recorded: bool = False
-    is_used: bool = False
-    is_copied: bool = False
-    constant_of: str = ""
-    derivative_only: bool = False
-    function: str = ""
-    is_part: bool = False
-    in_library: bool = False
-    on_purpose: bool = False
-    picked: bool = False
-
-    @property
-    def is_cut_unseen(self) -> bool:
-        known = self.function or self.derivative_only
-        return not self.recorded or (self.is_part and not known)
-
-    @property
-    def inference(self) -> bool:
-        return self.tensor.is_inference()
-
-    @property
-    def is_integer(self) -> bool:
-        return not (self.tensor.is_floating_point() or self.tensor.is_complex())
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return self.tensor.dtype
-
 
 # It does not require a gradient.
 UNTRACKED = Rulebook(Rule, INFERENCE_MODE)
@@ -109,7 +58,7 @@ UNTRACKED.add(
     "gradient",
     "call .float(), then .requires_grad_(), before the forward pass",
     "leaf.which",
-    when=lambda facts: facts.is_integer,
+    when=lambda facts: not (facts.dtype.is_floating_point or facts.dtype.is_complex),
 )
 
 UNTRACKED.add(
@@ -138,7 +87,7 @@ UNREACHED.add(
     "looks the same",
     RECORD,
     "none",
-    when=lambda facts: facts.is_cut_unseen,
+    when=lambda facts: not facts.recorded or facts.is_cut_unseen,
 )
 
 UNREACHED.add(
@@ -243,16 +192,22 @@ def untracked(exam: Examination, name: str, tensor: torch.Tensor) -> Finding:
     places = (("set at", switched_off),) if switched_off else (("made at", made_at),)
     picked = id(tensor) in exam.picked
     on_purpose = not (exam.asked or picked or id(tensor) in exam.only_frozen)
-    facts = TensorFacts(tensor, is_buffer=is_buffer, on_purpose=on_purpose, picked=picked)
+    facts = SimpleNamespace(
+        inference=tensor.is_inference(),
+        is_buffer=is_buffer,
+        on_purpose=on_purpose,  # as a part of a model may be frozen: others beside it are trained
+        picked=picked,
+        dtype=tensor.dtype,
+    )
     return UNTRACKED.first(facts).finding(facts).about(name, "none", places)
 
 
 def _detached(name, detached, also=(), before=""):
     places = [("cut at", detached.where)]
     if detached.switched_off is not None:
-        switch = detached.switched_off.at
-        of_user = owner_of(switch.file) == "user"  # the line to edit stands first
-        places.insert(0 if of_user else 1, ("recording was switched off at", switch))
+        of_user = owner_of(detached.switched_off.file) == "user"  # the line to edit stands first
+        switch = "recording was switched off at", detached.switched_off
+        places.insert(0 if of_user else 1, switch)
     places.append(("computed at", detached.call.where))
     found = detached.rule.finding(detached.lost).about(name, "none", places, also=also)
     return replace(found, sentence=before + found.sentence, call=detached.call)
@@ -316,15 +271,15 @@ def _never_connected(exam, name, tensor, end, also):
         also.append(
             f"{exam.name(alike[0])}, of the same shape, is used: was it copied or replaced?"
         )
-    facts = TensorFacts(
-        tensor,
+    derivative_only = lives and exam.history.only_derivatives(exam.loss, end)
+    facts = SimpleNamespace(
         recorded=exam.recorded,
         is_used=bool(uses),
-        is_copied=is_copied,
+        is_copied=is_copied,  # its uses only returned numbers without history
         constant_of=step.name if step else "",
-        derivative_only=lives and exam.history.only_derivatives(exam.loss, end),
+        derivative_only=derivative_only,
         function=inside.function[0].__name__ if inside is not None else "",
-        is_part=is_part,
+        is_cut_unseen=is_part and inside is None and not derivative_only,
         in_library=bool(ends) and ends[0][1].inside is not None,
     )
     places = ends if uses else _forward_without(exam, tensor)

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograd_surprises.backward.steps import BackwardStep, GradientSize, GradientSum
+from autograd_surprises.backward.steps import BackwardStep, GradientSize
 from autograd_surprises.graph import Edge
 from autograd_surprises.operations import traits_of
 from autograd_surprises.symptoms.examination import Examination
@@ -14,18 +14,13 @@ from autograd_surprises.symptoms.zero_rules import OWN_BACKWARD
 NAMES = {"self": "input", "other": "second input", "result": "result"}  # torch's names, ours
 
 
-def _is_masked_afterwards(step: BackwardStep) -> bool:
-    """Is it NaN only where 0 arrived, though the forward pass was finite?"""
-    return step.masked and step.kept_finite() and step.own is None
-
-
 def _is_left_out(step: BackwardStep) -> bool:
     """Is it NaN only where 0 arrived? Of an empty softmax, or data as a factor, more is known."""
     traits = traits_of(step.kind)
     return step.masked and step.own is None and not (traits.has_softmax or traits.multiplies)
 
 
-# Tried first, before the forward pass is searched.
+# Tried first, before the forward pass is searched: it is NaN only where 0 arrived.
 MASKED_TOO_LATE = StepRule(
     "masked-too-late/proven",
     "0 times an infinite derivative is NaN: a gradient of 0 arrived at {operation}, probably "
@@ -33,7 +28,7 @@ MASKED_TOO_LATE = StepRule(
     "make the INPUT safe first, then mask: torch.where(ok, f(torch.where(ok, x, 1.0)), 0.0); for a "
     "distance, add a small eps under the root",
     "nan.where",
-    on={"": _is_masked_afterwards},
+    on={"": lambda step: step.masked and step.kept_finite() and step.own is None},
 )
 
 # The same if the loss is finite, though numbers that enter or leave this step are not.
@@ -102,14 +97,14 @@ NOT_FINITE_SUM.add(
     "hook/not-finite",
     "a hook replaced the gradient by inf or NaN",
     "look for register_hook() and module hooks on the way",
-    when=lambda total: len(total.steps) == 1,
+    when=lambda steps: len(steps) == 1,
 )
 
 NOT_FINITE_SUM.add(
     "overflow/sum",
     "the sum of {ways} finite contributions is more than its dtype can hold",
     "scale the loss; a wider dtype only moves the limit",
-    when=lambda total: len(total.steps) > 1,
+    when=lambda steps: len(steps) > 1,
 )
 
 NOT_FINITE_SUM.add(
@@ -128,10 +123,10 @@ def nonfinite(exam: Examination, name: str, size: GradientSize, edge: Edge) -> F
     """
     status = "nan" if size.nan else "inf"
     count = f"{size.inf + size.nan} of {size.total} elements are not finite"
-    origins = exam.backward.origins(*edge, "not finite") or [GradientSum()]
+    origins = exam.backward.origins(*edge, "not finite") or [()]
     step = next((origin for origin in origins if isinstance(origin, BackwardStep)), None)
     if step is None:
-        found = NOT_FINITE_SUM.first(origins[0]).finding(origins[0])
+        found = NOT_FINITE_SUM.first(origins[0]).finding(ways=len(origins[0]))
         return found.about(name, status, (), count)
     node, also = f"first not finite in {in_and_out(step)}", [count]
     if step.spoiled is not None:

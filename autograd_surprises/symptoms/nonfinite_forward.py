@@ -1,7 +1,8 @@
 """The first inf or NaN of the forward pass: which operation made it, or which data have it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from types import SimpleNamespace
 
 import torch
 
@@ -33,26 +34,15 @@ READY_MADE = (
 FORWARD = Rulebook(StepRule)
 
 
-@dataclass(frozen=True)
-class Origin:
+def _origin(kind, step=None, proven=False, finite=False):
     """The first inf or NaN of the forward pass, and the kind of operation that made it.
 
     step    of backward, if the search in the graph found it
     proven  do the values that this step keeps show that it made them?
     finite  are the numbers that entered it known to be finite?
-
-    >>> FORWARD.first(Origin("Exp")).cause
-    'overflow'
     """
-
-    kind: str
-    step: BackwardStep | None = None
-    proven: bool = False
-    finite: bool = False
-
-    @property
-    def operation(self) -> str:
-        return readable(self.kind)
+    operation = readable(kind)
+    return SimpleNamespace(kind=kind, operation=operation, step=step, proven=proven, finite=finite)
 
 
 def _lengths(step: BackwardStep) -> list[tuple[int, int, int]]:
@@ -75,7 +65,7 @@ def _is_too_short(step: BackwardStep) -> bool:
     return any(needed > have for have, _, needed in _lengths(step))
 
 
-def _the_shortest(origin: Origin) -> str:
+def _the_shortest(origin: SimpleNamespace) -> str:
     lengths = _lengths(origin.step)
     short = [k for k, (have, _, needed) in enumerate(lengths) if needed > have]
     have, labels, needed = lengths[short[0]]
@@ -97,15 +87,13 @@ def _multiplies_zero_by_infinity(factors: list[torch.Tensor | None]) -> bool:
     return bool((product.isnan() & ~one.isnan() & ~other.isnan()).any())
 
 
-def _divides_by_a_norm_of_0(step: BackwardStep) -> bool:
-    return step.kind == "WeightNormInterface" and not bool(step.saved["result1"].all())
-
-
 def _makes_nan(step: BackwardStep, operands: list[torch.Tensor | None]) -> bool:
     """Do the values that a step keeps prove that it made inf or NaN of others?"""
     if step.kind == "Mul":
         return _multiplies_zero_by_infinity(operands)
-    return _is_too_short(step) or _divides_by_a_norm_of_0(step) or _is_mean_of_ignored(step)
+    if step.kind == "WeightNormInterface":
+        return not bool(step.saved["result1"].all())
+    return _is_too_short(step) or _is_mean_of_ignored(step)
 
 
 def _is_mean_of_ignored(step: BackwardStep) -> bool:
@@ -196,7 +184,7 @@ FORWARD.add(
 )
 
 
-def _is_sure(origin: Origin) -> bool:
+def _is_sure(origin: SimpleNamespace) -> bool:
     """Does a log_softmax hold -inf, but no NaN?"""
     return origin.step is not None and not bool(origin.step.saved["result"].isnan().any())
 
@@ -246,7 +234,6 @@ NAN_LEAF = Rule(
     "nan",
 )
 
-
 NAN_DATA = Rule(
     "nonfinite-data",
     "{name} holds inf or NaN in {bad} elements, which spread to what is computed with them. It "
@@ -294,7 +281,7 @@ def first_nonfinite(
         own = (step for step in own if history.call_of(step.node) is call)
         proven = next((step for step in own if _is_mean_of_ignored(step)), None)
         kind = proven.kind if proven else kind_made_by(call.name)
-        return _finding(Origin(kind, proven, proven is not None, finite=True), call.where)
+        return _finding(_origin(kind, proven, proven is not None, finite=True), call.where)
     operations = [step for step in steps.values() if step.leaf is None]
     operations.sort(key=lambda step: step.node._sequence_nr())
     for is_bad in (_is_bad, _is_infinite):  # -inf is what masks are made of: searched last
@@ -310,7 +297,7 @@ def first_nonfinite(
                 return MASKED_DATA.finding().about("", "", places)
             quotient = next((step for step in operations if _divides_by_0(step)), None)
             if data is None and quotient is not None:
-                found = _finding(Origin(quotient.kind, quotient), quotient.where)
+                found = _finding(_origin(quotient.kind, quotient), quotient.where)
             if data or found:
                 return data or found
     return None
@@ -332,7 +319,7 @@ def _made_at(steps, step, is_bad, held):
         edges = [
             m for m in makers if m is not None and traits_of(m.kind).edge
         ]  # that made the infinity
-        made = Origin(edges[0].kind if edges else step.kind, step, proven=True)
+        made = _origin(edges[0].kind if edges else step.kind, step, proven=True)
         return _finding(made, (edges[0] if edges else step).where)
     values = {k: v for k, v in step.tensors().items() if k not in NOT_VALUES}
     bad = [name for name, kept in values.items() if is_bad(kept)]
@@ -347,7 +334,7 @@ def _made_at(steps, step, is_bad, held):
         return UNKNOWN_ORIGIN.finding()
     kept = maker.tensors().get("self")  # else inf or NaN may only have come through it
     finite = kept is not None and bool(kept.isfinite().all())
-    found = _finding(Origin(maker.kind, maker, finite=finite), maker.where)
+    found = _finding(_origin(maker.kind, maker, finite=finite), maker.where)
     if finite or "probably" in found.sentence:
         return found
     return replace(found, sentence=f"probably {found.sentence}")
@@ -389,7 +376,7 @@ def _maker(steps, step):
     below = [steps.get(node) for node, _ in step.edges]
     while below:
         maker = below.pop(0)
-        if maker is not None and FORWARD.first(Origin(maker.kind, maker)) is not UNKNOWN_OPERATION:
+        if maker is not None and FORWARD.first(_origin(maker.kind, maker)) is not UNKNOWN_OPERATION:
             return maker
         if maker is not None and not maker.tensors():
             below += [steps.get(node) for node, _ in maker.edges]

@@ -128,7 +128,7 @@ def partial(exam: Examination, name: str, gradient: Arrived, edge: Edge) -> Find
 
 def _suspects(exam, edge):
     """The steps above a tensor that may have made zeros, the nearest first."""
-    for step, size in islice(exam.backward.main_way(*edge), NEAR):
+    for step, size, _ in islice(exam.backward.main_way(*edge), NEAR):
         if size.nonzero == size.total:
             return
         if step.stopped or _loses(step) or _has_empty_inputs(step):

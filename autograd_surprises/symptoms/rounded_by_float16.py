@@ -38,7 +38,7 @@ def is_rounded(exam: Examination, tensor: torch.Tensor, nonzero: int) -> bool:
 def enters_float16(exam: Examination, edge: Edge) -> tuple:
     """Where the gradient of the loss first becomes one of float16, as the place of a finding."""
     like, found = exam.backward.like, ()
-    for step, _ in exam.backward.main_way(*edge):
+    for step, _, _ in exam.backward.main_way(*edge):
         dtypes = [like[end][1] for end in ((step.node, 0), *step.edges) if end in like]
         if step.kind == "ToCopy" and dtypes[0] != torch.float16 == dtypes[-1]:
             found = at(step, "becomes float16 at")

@@ -83,7 +83,6 @@ TINY.add(
     on={"": always},
 )
 
-
 SHRINKS = Rule(
     "shrinks",
     "it shrinks a little in each of many steps: {steps}",
@@ -92,8 +91,6 @@ SHRINKS = Rule(
 )
 
 # There is nothing to repair.
-
-
 STARTS_SMALL = Rule(
     "small-factor/parameter",
     "the gradient is multiplied by the parameter `{name}`, whose elements are at most "
@@ -127,7 +124,7 @@ def tiny(
         place = enters_float16(exam, edge)
         return MOSTLY_ROUNDED.finding().about(name, "tiny", place, also=also)
     ratios, kept = {}, {}
-    for step, left in exam.backward.main_way(*edge):
+    for step, left, _ in exam.backward.main_way(*edge):
         if (step, left) in exam.tiny:
             return replace(exam.tiny[step, left], name=name, also=also)
         arrived = sum(a.l1 for a in step.arriving if a)

@@ -1,7 +1,5 @@
 """A tensor gets a gradient, but no optimizer updates it; or an optimizer makes steps in vain."""
 
-from typing import NamedTuple
-
 import torch
 from torch import nn
 
@@ -40,7 +38,6 @@ MADE_IN_FORWARD = Rule(
     "parameter.fails",
 )
 
-
 STALE_OPTIMIZER = Rule(
     "stale-optimizer",
     "it holds {count} tensors that are not parameters of the model: probably they were replaced "
@@ -55,7 +52,6 @@ NOT_IN_OPTIMIZER = Rule(
     "build the optimizer when the model is complete, and pass it every parameter",
     "untrained.later",
 )
-
 
 NO_LOSS = Rule(
     "no-loss",
@@ -72,7 +68,6 @@ HOLDS_FROZEN = Rule(
     alarm=False,
 )
 
-
 ALL_FROZEN = Rule(
     "frozen/all",
     "{optimizer} holds {count} parameters, and none of them requires a gradient: all are frozen",
@@ -87,7 +82,6 @@ CLEARED = Rule(
     "call zero_grad() before backward(), or after step()",
     "wrong.accumulated",
 )
-
 
 NO_STEP = Rule(
     "no-step",
@@ -110,39 +104,6 @@ SKIPPED = Rule(
     "half.skipped",
     alarm=False,
 )
-
-
-class Unmoved(NamedTuple):
-    """A parameter with a gradient other than 0 of which no element has changed.
-
-    steps   of its optimizer
-    rate    the learning rate, if it is known
-    others  do others move that this optimizer holds?
-    early   may a later step with a larger learning rate move it?
-    waiting the kind of a scheduler of this optimizer that has made no step, or ""
-
-    >>> UNMOVED.first(Unmoved(2, 1e-6, torch.bfloat16, others=False, early=False)).cause
-    'lost-update'
-    """
-
-    steps: int
-    rate: float | None
-    dtype: torch.dtype
-    others: bool
-    early: bool
-    waiting: str = ""
-
-    @property
-    def known_rate(self) -> str:
-        return "" if self.rate is None else f" of {self.rate:g}"
-
-    @property
-    def half(self) -> bool:
-        return self.dtype in (torch.float16, torch.bfloat16)
-
-    @property
-    def distance(self) -> str:
-        return f"{torch.finfo(self.dtype).eps:.2g}"
 
 
 # No step has moved it.
@@ -183,7 +144,7 @@ UNMOVED.add(
     "lost-update/half",
     "its gradient is not 0, but none of its elements changed in {steps} steps of the optimizer: "
     "probably each update, with a learning rate{known_rate}, is too small for {dtype}, whose "
-    "numbers near 1 are {distance} apart, and is rounded away",
+    "numbers near 1 are {distance:.2g} apart, and is rounded away",
     "keep the weights in float32 and compute with torch.autocast, or take a larger learning rate",
     "half.bfloat16",
     when=lambda facts: facts.half,
@@ -197,19 +158,6 @@ UNMOVED.add(
     "take a larger learning rate, or look for what makes the gradient so small",
 )
 
-
-class Fallen(NamedTuple):
-    """The learning rate of the first step and of this one, which moved nothing.
-
-    >>> RATE_HAS_FALLEN.finding(Fallen(0.1, 1e-17, 17)).cause
-    'learning-rate'
-    """
-
-    first: float
-    rate: float
-    step: int
-
-
 RATE_HAS_FALLEN = Rule(
     "learning-rate/fallen",
     "its learning rate has fallen from {first:g} to {rate:.1g}: step {step} and the one before "
@@ -217,33 +165,11 @@ RATE_HAS_FALLEN = Rule(
     "look at the scheduler: is its step() called for each batch, though it counts epochs?",
 )
 
-
-class FewMoved(NamedTuple):
-    """A weight of which few elements have changed, though they have a gradient.
-
-    steps  of its optimizer
-    rate   the learning rate
-    share  of the elements with a gradient that have changed, at most
-
-    >>> UPDATES_LOST.finding(FewMoved(16, 1e-5, torch.bfloat16, 0.034)).sentence[:36]
-    'in 16 steps, at most 3.40% of its el'
-    """
-
-    steps: int
-    rate: float
-    dtype: torch.dtype
-    share: float
-
-    @property
-    def distance(self) -> str:
-        return f"{torch.finfo(self.dtype).eps:.2g}"
-
-
 UPDATES_LOST = Rule(
     "lost-update/partly",
     "in {steps} steps, at most {share:.2%} of its elements that have a gradient changed: an update "
     "with a learning rate of {rate:g} is too small for {dtype}, whose numbers near 1 are "
-    "{distance} apart, and is rounded away",
+    "{distance:.2g} apart, and is rounded away",
     "keep the weights in float32 and compute with torch.autocast, or take a larger learning rate",
     "half.bfloat16",
 )
@@ -263,12 +189,12 @@ def not_trained(exam: Examination, targets: dict) -> list[Finding]:
     mine = dict(named_parameters_in(exam.model))
     known = {id(tensor) for tensor in (*mine.values(), *targets.values())} | exam.held
     unheld = mine.items() if exam.optimizer is not None else ()
-    missing = {n: p for n, p in unheld if id(p) not in exam.held and _moves(exam, p)}
+    missing = {n: p for n, p in unheld if id(p) not in exam.held and exam.reaches(p)}
     strangers = [x for x in exam.leaves if id(x) not in known and not _is_data(exam, x)]
     stored = _stored(exam, strangers)
     found = {id(leaf): stored.get(id(leaf)) or _made_in_forward(exam, leaf) for leaf in strangers}
     found = {key: finding for key, finding in found.items() if finding is not None}
-    by_optimizers, by_modules = holders() if found or missing else (set(), set())
+    by_optimizers, by_modules = _holders() if found or missing else (set(), set())
     found = [
         finding
         for key, finding in found.items()
@@ -291,15 +217,8 @@ def not_trained(exam: Examination, targets: dict) -> list[Finding]:
     return found
 
 
-def holders() -> tuple[set[int], set[int]]:
-    """The ids of what living optimizers hold, and of what living modules hold as parameters.
-
-    >>> layer = torch.nn.Linear(2, 1)
-    >>> optimizer = torch.optim.SGD([layer.bias], lr=0.1)
-    >>> [(id(p) in by_one, id(p) in by_other) for by_one, by_other in [holders()]
-    ...  for p in (layer.weight, layer.bias)]
-    [(False, True), (True, True)]
-    """
+def _holders():
+    """The ids of what living optimizers hold, and of what living modules hold as parameters."""
     by_optimizers, by_modules = set(), set()
     optimizers, modules = living(torch.optim.Optimizer, nn.Module)
     for optimizer in optimizers:
@@ -308,12 +227,6 @@ def holders() -> tuple[set[int], set[int]]:
     for module in modules:
         by_modules.update(map(id, vars(module).get("_parameters", {}).values()))
     return by_optimizers, by_modules
-
-
-def _moves(exam, parameter):
-    """Does a gradient that is not 0 arrive at it?"""
-    gradient = exam.backward.grads.get(id(parameter)) if exam.backward else None
-    return gradient is not None and bool(gradient.size.nonzero)
 
 
 def _is_data(exam, leaf):

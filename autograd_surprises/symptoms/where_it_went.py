@@ -8,7 +8,7 @@ import torch
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.places import CodeLine, Where
-from autograd_surprises.symptoms.detached import Detached, detached
+from autograd_surprises.symptoms.detached import UNAVOIDABLE, Detached, detached
 
 MOST, KEPT = 3, 12  # places of each kind that are shown, and kept on the way
 CAUSES_OF_COPIES = {"deepcopy", "detach", "data", "escape"}  # loops over all parameters have them
@@ -122,20 +122,18 @@ def _of_all_states(history, behind):
 def _joined(several, without=()):
     """One made of several; what is unavoidable, and mere decisions, are blamed last."""
 
-    def first_of(found, last):
+    def first_of(found):
         found = [each for each in found if each.state not in without]
         found.sort(key=lambda each: each.call.index, reverse=True)
         once = {(each.call.line, each.rule.id): each for each in found}  # a loop repeats its lines
         return tuple(sorted(once.values(), key=lambda each: (last(each), each.call.index))[:KEPT])
 
+    def last(each):
+        return each.lost.decides, each.rule.cause in UNAVOIDABLE
+
     return WhereItWent(
-        first_of(
-            (each for went in several for each in went.detached), lambda e: not e.rule.avoidable
-        ),
-        first_of(
-            (each for went in several for each in went.left_torch),
-            lambda e: (e.lost.decides, not e.rule.avoidable),
-        ),
+        first_of(each for went in several for each in went.detached),
+        first_of(each for went in several for each in went.left_torch),
         max((went.end for went in several), default=-1),
     )
 

@@ -4,12 +4,11 @@ import dis
 import inspect
 import math
 from types import CodeType
-from typing import NamedTuple
 
 import torch
 
 from autograd_surprises.backward.steps import BackwardStep
-from autograd_surprises.graph import Node, kind_of, name_of, only_way
+from autograd_surprises.graph import kind_of, name_of, only_way
 from autograd_surprises.operations import ELEMENTWISE_LOSSES, traits_of
 from autograd_surprises.recording.modules import named_parameters_in, parameters_in
 from autograd_surprises.recording.places import Where, owner, where_defined
@@ -26,7 +25,6 @@ ACCUMULATED = Rule(
     "wrong.accumulated",
 )
 
-
 CLIPPED_WHILE_SCALED = Rule(
     "clipped-while-scaled",
     "the gradients were clipped while they were {scale:g} times as large, because of the "
@@ -34,7 +32,6 @@ CLIPPED_WHILE_SCALED = Rule(
     "scaler.unscale_(optimizer) before you clip",
     "half.unscale",
 )
-
 
 NO_GRADIENTS_YET = "when the gradients were clipped, all of them were still None or 0"
 USED_UP = "the generator of the parameters to clip had been used up before"
@@ -74,7 +71,7 @@ def _ignores_its_gradient(step: BackwardStep) -> bool:
 
 
 def _reads(code, name):
-    """Does this code, or code inside it, load a variable of this name?"""
+    """Does this code, or code inside it, load something of this name, or the name itself?"""
     loads = (each.argval for each in dis.get_instructions(code) if each.opname.startswith("LOAD_"))
     inside = (each for each in code.co_consts if isinstance(each, CodeType))
     # From Python 3.13 on, one instruction may load two.
@@ -100,18 +97,8 @@ OWN_FUNCTION = StepRule(
 )
 
 
-def probabilities_made_by(node: Node) -> Node | None:
-    """The softmax or sigmoid whose results, as they are, arrive at the input of a node.
-
-    >>> scores = torch.zeros(2, 3, requires_grad=True)
-    >>> loss = torch.log_softmax(scores.softmax(1).T, 0)
-    >>> probabilities_made_by(loss.grad_fn).name()
-    'SoftmaxBackward0'
-    """
-    return _probabilities_from(node.next_functions[0][0])
-
-
 def _probabilities_from(node):
+    """The softmax or sigmoid whose results, as they are, this node passes on."""
     for maker in only_way(node):
         kind = kind_of(name_of(maker))
         traits = traits_of(kind)
@@ -131,11 +118,7 @@ def _averages(node):
 
 
 def _gets_probabilities(step: BackwardStep) -> bool:
-    return step.own is None and probabilities_made_by(step.node) is not None
-
-
-def _kl_div_gets_probabilities(step: BackwardStep) -> bool:
-    return step.called == "kl_div" and any(_probabilities_from(node) for node, _ in step.edges)
+    return step.own is None and _probabilities_from(step.node.next_functions[0][0]) is not None
 
 
 def _are_probabilities(step: BackwardStep) -> bool:
@@ -178,13 +161,17 @@ EXPECTED.add(
     "kl_div gets probabilities, and expects their logarithms: the loss is no divergence, and may "
     "be negative",
     "use log_softmax instead of softmax, for the first argument",
-    on={"Mul Sub": _kl_div_gets_probabilities},
+    on={
+        "Mul Sub": lambda step: (
+            step.called == "kl_div" and any(_probabilities_from(node) for node, _ in step.edges)
+        )
+    },
 )
 
 
-def _softmax_before(node: Node) -> Node | None:
-    """The softmax or log_softmax whose results arrive at a node, at most arranged anew."""
-    for maker in only_way(node.next_functions[0][0]):
+def _softmax_before(node):
+    """The softmax or log_softmax whose results this node passes on, at most arranged anew."""
+    for maker in only_way(node):
         kind = kind_of(name_of(maker))
         if kind in ("Softmax", "LogSoftmax"):
             return maker
@@ -199,7 +186,7 @@ def _normalised_elsewhere(step: BackwardStep) -> bool:
 
     In a square matrix of similarities, both directions are meant.
     """
-    maker, values = _softmax_before(step.node), step.tensors().get("self")
+    maker, values = _softmax_before(step.node.next_functions[0][0]), step.tensors().get("self")
     dim, index = step.saved.get("dim", 1), step.saved.get("index")
     if maker is None or values is None or values.dim() < 2 or values.shape[0] == values.shape[dim]:
         return False
@@ -245,47 +232,12 @@ TENSOR_FLAG = Rule(
     "requires_grad = False: `requires` with an s, and `grad`",
 )
 
-
-class Meeting(NamedTuple):
-    """Two tensors of different shapes in one call, of which so many require a gradient.
-
-    is_loss  does the result go, element by element, into a mean or sum of the loss?
-
-    >>> BROADCAST.fits(Meeting("mse_loss", 1, (4, 1), (4,)))
-    True
-    """
-
-    operation: str
-    tracked: int
-    first: tuple[int, ...]
-    second: tuple[int, ...]
-    is_loss: bool = False
-
-    @property
-    def result(self) -> tuple[int, ...]:
-        return tuple(torch.broadcast_shapes(self.first, self.second))
-
-
-def _crosses(meeting: Meeting) -> bool:
-    """In a loss, (N, 1) and (N,) broadcast to (N, N), and one of the two comes from data.
-
-    Elsewhere that is how all pairs are computed: distances, costs, masks.
-    """
-    operation, tracked, first, second, is_loss = meeting
-    sizes = [[n for n in shape if n != 1] for shape in (first, second)]
-    meets = (is_loss and tracked < 2) or (operation in ELEMENTWISE_LOSSES and tracked == 1)
-    if not meets or not sizes[0] == sizes[1] != []:
-        return False
-    return math.prod(meeting.result) > math.prod(first)
-
-
 BROADCAST = Rule(
     "broadcast",
     "probably unwanted: {operation} broadcasts the shapes {first} and {second} to {result}: each "
     "element of one is combined with each of the other",
     "give both the same shape: squeeze(1), or unsqueeze(1) for the other",
     "wrong.broadcast",
-    when=_crosses,
 )
 
 
@@ -310,14 +262,10 @@ def probably_wrong(exam: Examination) -> list[Finding]:
     """
     found, own = [], {}
     for step in exam.backward.ran() if exam.backward else ():
-        if CHANGED_GRADIENT.fits(step):
-            found.append(
-                CHANGED_GRADIENT.finding(step).about(step.own_name, "wrong", at(step, "applied at"))
-            )
-        if IGNORED_GRADIENT.fits(step):
-            found.append(
-                IGNORED_GRADIENT.finding(step).about(step.own_name, "wrong", at(step, "applied at"))
-            )
+        for rule in (CHANGED_GRADIENT, IGNORED_GRADIENT):
+            if rule.fits(step):
+                places = at(step, "applied at")
+                found.append(rule.finding(step).about(step.own_name, "wrong", places))
         for rule in EXPECTED:
             if rule.fits(step):
                 places = _of_probabilities(exam, step)
@@ -329,10 +277,7 @@ def probably_wrong(exam: Examination) -> list[Finding]:
     steps = exam.backward.steps.values() if exam.backward else ()
     names = {step.node._sequence_nr(): step.name for step in steps}
     for call in [call for call in exam.history.calls if call.shapes]:
-        meeting = Meeting(call.operation, *call.shapes, exam.history.is_loss(call, names))
-        if BROADCAST.fits(meeting):
-            places = (("at", call.where),)
-            found.append(BROADCAST.finding(meeting).about("loss", "wrong", places))
+        found += _broadcast(call, exam.history.is_loss(call, names))
     return (
         found
         + _used_twice(exam)
@@ -342,14 +287,28 @@ def probably_wrong(exam: Examination) -> list[Finding]:
     )
 
 
+def _broadcast(call, is_loss):
+    """In a loss, (N, 1) and (N,) broadcast to (N, N), and one of the two comes from data.
+
+    Elsewhere that is how all pairs are computed: distances, costs, masks.
+    """
+    tracked, first, second = call.shapes
+    sizes = [[n for n in shape if n != 1] for shape in (first, second)]
+    meets = (is_loss and tracked < 2) or (call.operation in ELEMENTWISE_LOSSES and tracked == 1)
+    if not meets or not sizes[0] == sizes[1] != []:
+        return []
+    result = tuple(torch.broadcast_shapes(first, second))
+    if math.prod(result) <= math.prod(first):
+        return []
+    found = BROADCAST.finding(operation=call.operation, first=first, second=second, result=result)
+    return [found.about("loss", "wrong", (("at", call.where),))]
+
+
 def _used_twice(exam):
     """Leaves whose gradients add up over several steps."""
-    found = []
-    for i, leaf in enumerate(exam.leaves):
-        again = exam.history.recorder.reused.used_again(leaf)
-        if again is not None:
-            found.append(used_twice(exam.name(leaf, i), again))
-    return found
+    reused = exam.history.recorder.reused
+    again = ((exam.name(leaf, i), reused.used_again(leaf)) for i, leaf in enumerate(exam.leaves))
+    return [used_twice(name, places) for name, places in again if places is not None]
 
 
 def used_twice(name: str, again: tuple[Where, Where]) -> Finding:
@@ -360,7 +319,8 @@ def used_twice(name: str, again: tuple[Where, Where]) -> Finding:
 
 def _of_probabilities(exam, step):
     """The line of the softmax, unless something else needs its result: then that of the loss."""
-    made = probabilities_made_by(step.node) or _softmax_before(step.node)
+    entering = step.node.next_functions[0][0]
+    made = _probabilities_from(entering) or _softmax_before(entering)
     made = exam.backward.steps.get(made)
     if made is None:
         return at(step)
@@ -410,17 +370,10 @@ def _reads_flag(kind):
     own = [each for each in kind.__mro__ if not each.__module__.startswith("torch.")]
     for member in (member for each in own for member in vars(each).values()):
         function = inspect.unwrap(getattr(member, "fget", member))
-        if _code_reads_flag(getattr(function, "__code__", None)):
+        code = getattr(function, "__code__", None)
+        if isinstance(code, CodeType) and _reads(code, FLAG):
             return True
     return False
-
-
-def _code_reads_flag(code):
-    """Also in the functions inside it, and with getattr, where the name is a constant."""
-    if not isinstance(code, CodeType):
-        return False
-    loads = (each for each in dis.get_instructions(code) if each.opname.startswith("LOAD_"))
-    return any(each.argval == FLAG for each in loads) or any(map(_code_reads_flag, code.co_consts))
 
 
 def _gets_gradient(code):

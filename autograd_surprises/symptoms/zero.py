@@ -5,8 +5,8 @@ from itertools import islice
 
 import torch
 
-from autograd_surprises.backward.noise import TRIES, arriving_at, leaving, lets_through, sent
-from autograd_surprises.backward.steps import BackwardStep, GradientSum, numbers_of
+from autograd_surprises.backward.noise import TRIES, arriving_at, leaving, sent
+from autograd_surprises.backward.steps import BackwardStep, numbers_of
 from autograd_surprises.graph import Edge
 from autograd_surprises.operations import traits_of
 from autograd_surprises.symptoms.cancelling import (
@@ -33,7 +33,6 @@ STARTS_AT_ZERO = Rule(
     "zero.start",
     alarm=False,
 )
-
 
 STARTS_AT_ZERO_IN_FUNCTION = Rule(
     "zero-factor/in-function",
@@ -87,14 +86,14 @@ ZERO_BY_A_HOOK = ZERO_SUM.add(
     "hook/zero",
     "a hook replaced the gradient by zeros",
     "look for register_hook() and module hooks on the way, and for clipping to 0",
-    when=lambda total: len(total.steps) == 1,
+    when=lambda steps: len(steps) == 1,
 )
 
 CANCELLING_PATHS = ZERO_SUM.add(
     "cancel/paths",
     "the contributions along {ways} paths to it cancel when they are added",
     "look for a constant or symmetric loss: a term that is added and subtracted again",
-    when=lambda total: len(total.steps) > 1,
+    when=lambda steps: len(steps) > 1,
 )
 
 ZERO_SUM.add(
@@ -111,7 +110,7 @@ def zero(exam: Examination, name: str, tensor: torch.Tensor, edge: Edge) -> Find
     >>> explain(x.round().sum(), {"x": x})["x"].rule
     'staircase'
     """
-    origins = exam.backward.origins(*edge, "lost") or [GradientSum()]
+    origins = exam.backward.origins(*edge, "lost") or [()]
     steps = [origin for origin in origins if isinstance(origin, BackwardStep)]
     shift = cancelling_shift(exam, steps[0], edge) if steps else None
     if shift is not None:
@@ -133,7 +132,7 @@ def cancelled(exam: Examination, name: str, tensor: torch.Tensor, edge: Edge) ->
     sums = exam.backward.cancelled
     if not sums or exam.backward.hooked:
         return None
-    way = [each for each, _, _ in exam.backward.way_up(*edge)]
+    way = [each for _, _, each in exam.backward.main_way(*edge)]
     total = next((sums[each] for each in reversed(way) if each in sums), None)
     if total is None:
         return None
@@ -149,16 +148,16 @@ def _died_in(step):
 def _zero_sum(exam, name, tensor, edge, total):
     """No single step did it: it was zero from the start, a hook did it, or contributions cancel."""
     rule = ZERO_SUM.first(total)
-    added = [(step, added_at(step, edge[0])) for step in total.steps]
+    added = [(step, added_at(step, edge[0])) for step in total]
     if rule is CANCELLING_PATHS and all(
         k is not None and others_get_more(exam, step, k) for step, k in added
     ):
-        shifts = {cancelling_shift(exam, step, edge) for step in total.steps}
+        shifts = {cancelling_shift(exam, step, edge) for step in total}
         rule = BEFORE_NORMALISATION if shifts == {BEFORE_NORMALISATION} else BALANCED
-    places = at(total.steps[0]) if total.steps else ()
+    places = at(total[0]) if total else ()
     if rule is ZERO_BY_A_HOOK:
         places = _hooks_at(exam, tensor)
-    return rule.finding(total).about(name, "zero", places)
+    return rule.finding(ways=len(total)).about(name, "zero", places)
 
 
 def _hooks_at(exam, tensor):
@@ -199,8 +198,9 @@ def _zero_steps(exam, name, tensor, edge, steps):
         return EMPTY_MASK.finding().about(name, "zero", places, _died_in(step))
     if step.lets_through is None:
         dead = [e for e, a in zip(step.edges, step.leaving, strict=True) if a and not a.nonzero]
-        tried = [lets_through(exam.backward, step, end) for end in dead]
-        step.lets_through = None if None in tried else any(tried)
+        tried = [sent(exam.backward, arriving_at(step), end) for end in dead]
+        known = all(arrived is not None for arrived in tried)
+        step.lets_through = any(bool(arrived.any()) for arrived in tried) if known else None
     for other in others:
         line = f", at {other.where}" if other.where else ""
         also.append(f"on another path: {exam.why(other, ZERO).sentence}{line}")
@@ -212,7 +212,7 @@ def _mask_made_at(exam, step):
     call = exam.history.call_of(step.node)
     if call is None or ZERO.first(step).id != "zero-factor/tensor":
         return None
-    above = [traits_of(after.kind) for after, _ in exam.backward.main_way(step.node, 0)]
+    above = [traits_of(after.kind) for after, _, _ in exam.backward.main_way(step.node, 0)]
     if not all(t.totals or t.scales or t.only_adds or t.arranges for t in above):
         return None
     for state in call.inputs:
@@ -234,7 +234,7 @@ def _zero_input(exam, step, tensor):
 def _picks_others(exam, joined, edge):
     """The step above a cat that picks parts, and none of the one whose gradient is 0."""
     above = islice(exam.backward.main_way(joined.node, 0), NEAR)
-    picking = [step for step, _ in above if NOT_PICKED.fits(step)]
+    picking = [step for step, _, _ in above if NOT_PICKED.fits(step)]
     for step in picking[:TRIES]:
         arrived = sent(exam.backward, arriving_at(step), edge)
         left = sent(exam.backward, leaving(step), edge)

@@ -16,25 +16,13 @@ SMALLER_INPUTS = (
 ZERO = Rulebook(StepRule)
 
 
-def _by_the_user(step: BackwardStep) -> bool:
-    return step.is_users
-
-
 OWN_BACKWARD = ZERO.add(
     "own-backward",
     "the backward of {whose} Function {own_name} returned it",
     "compare it with torch.autograd.gradcheck, in float64",
     "function.gradcheck",
-    on={"": _by_the_user},
+    on={"": lambda step: step.is_users},
 )
-
-
-def _rounds(step: BackwardStep) -> bool:
-    return isinstance(step.saved.get("rounding_mode"), str)
-
-
-def _picks_the_nearest_pixel(step: BackwardStep) -> bool:
-    return step.saved.get("interpolation_mode") == 1
 
 
 STAIRCASE = ZERO.add(
@@ -43,12 +31,12 @@ STAIRCASE = ZERO.add(
     "to train anyway, use a straight-through estimator: x + (f(x) - x).detach(), or your own "
     "Function",
     "zero.rounded",
-    on={"staircase": always, "Div": _rounds, "interpolates": _picks_the_nearest_pixel},
+    on={
+        "staircase": always,
+        "Div": lambda step: isinstance(step.saved.get("rounding_mode"), str),
+        "interpolates": lambda step: step.saved.get("interpolation_mode") == 1,  # the nearest pixel
+    },
 )
-
-
-def _without_elements(step: BackwardStep) -> bool:
-    return any(size.total == 0 for size in step.leaving if size)
 
 
 def all_targets_ignored(step: BackwardStep) -> bool:
@@ -67,7 +55,10 @@ ZERO.add(
     "empty-selection/no-elements",
     "{operation} got an empty selection, so no gradient comes back; the mean of nothing is NaN",
     "leave the term out when nothing is selected",
-    on={"": _without_elements, "picks_targets": all_targets_ignored},
+    on={
+        "": lambda step: any(size.total == 0 for size in step.leaving if size),
+        "picks_targets": all_targets_ignored,
+    },
 )
 
 
@@ -220,10 +211,6 @@ def _at_zero(step: BackwardStep) -> bool:
     return zeros == total > 0
 
 
-def _touches_zero(step: BackwardStep) -> bool:
-    return _zero_inputs(step)[0] > 0
-
-
 def _count_of_zero_inputs(step: BackwardStep) -> str:
     zeros, total = _zero_inputs(step) if step.kind == "Abs" else (0, 0)
     return f"{zeros} of {total} inputs are 0; " if zeros else ""
@@ -235,7 +222,11 @@ STATIONARY = ZERO.add(
     "and PyTorch uses 0",
     "do nothing if this is the minimum that you want; otherwise start from other values",
     "atlas.nan",
-    on={"stationary": always, "stationary_at_0": _at_zero, "Abs": _touches_zero},
+    on={
+        "stationary": always,
+        "stationary_at_0": _at_zero,
+        "Abs": lambda step: _zero_inputs(step)[0] > 0,
+    },
     detail=_count_of_zero_inputs,
 )
 
@@ -250,32 +241,27 @@ def _factors(step):
 
 
 def _has_zeros_in_a_factor(step: BackwardStep) -> bool:
-    multiplies = traits_of(step.kind).multiplies
-    return multiplies and any(bool((value == 0).any()) for value in _factors(step))
+    return _zeros_in_the_factor(step) != ""
 
 
 def _zeros_in_the_factor(step: BackwardStep) -> str:
-    if not _has_zeros_in_a_factor(step):
+    zeros = [value == 0 for value in _factors(step) if traits_of(step.kind).multiplies]
+    factor = next((each for each in zeros if bool(each.any())), None)
+    if factor is None:
         return ""
-    factor = next(value for value in _factors(step) if bool((value == 0).any()))
-    return f"{int((factor == 0).sum())} of {factor.numel()} elements of a factor are 0; "
-
-
-def _in_dropout(step: BackwardStep) -> bool:
-    return step.called == "dropout" and _has_zeros_in_a_factor(step)
+    return f"{int(factor.sum())} of {factor.numel()} elements of a factor are 0; "
 
 
 DROPOUT = ZERO.add(
     "dropout",
     "{detail}dropout dropped the elements whose gradient is 0",
     "do nothing if only a part is 0: each step drops other elements; otherwise use a lower p",
-    on={"drops": always, "Mul": _in_dropout},
+    on={
+        "drops": always,
+        "Mul": lambda step: step.called == "dropout" and _has_zeros_in_a_factor(step),
+    },
     detail=_zeros_in_the_factor,
 )
-
-
-def _has_a_factor_of_zeros(step: BackwardStep) -> bool:
-    return any(not bool(value.any()) for value in _factors(step))
 
 
 def _times_a_librarys_zero(step: BackwardStep) -> bool:
@@ -300,7 +286,7 @@ ZERO.add(
     "the gradient is multiplied by the other factor of {operation}, which is 0 in every element",
     LOOK_AT_THE_ZEROS,
     "zero.start",
-    on={"normalises multiplies": _has_a_factor_of_zeros},
+    on={"normalises multiplies": lambda step: not all(bool(v.any()) for v in _factors(step))},
 )
 
 

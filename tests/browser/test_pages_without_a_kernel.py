@@ -4,9 +4,8 @@ import re
 
 import torch
 
-from autograd_surprises.show.badge import Badge
 from autograd_surprises.show.colours import RED
-from autograd_surprises.show.findings import finding_html
+from autograd_surprises.show.findings import badge, finding_html
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture
 from helpers.curves import plot_gallery
@@ -140,7 +139,7 @@ def test_on_a_phone_a_gallery_has_fewer_columns(open_empty):
 def test_a_long_line_of_a_report_breaks_on_a_narrow_page(open_empty):
     page = open_empty()
     page.set_viewport_size({"width": 400, "height": 900})
-    page.set_content(finding_html(Badge("ZERO", RED), "weight", [("at", "y=" + "x" * 200)]))
+    page.set_content(finding_html(badge("ZERO", RED), "weight", [("at", "y=" + "x" * 200)]))
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 

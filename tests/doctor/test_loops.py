@@ -26,8 +26,17 @@ def loss_of(model):
     return F.cross_entropy(model(x), y)
 
 
-def each_batch_cleared(model, sgd, steps=6):
-    for _ in range(steps):
+def plain(model, sgd, steps=12, before=lambda i: None, after=lambda i: None):
+    for i in range(steps):
+        before(i)
+        model.zero_grad()
+        loss_of(model).backward()
+        sgd.step()
+        after(i)
+
+
+def each_batch_cleared(model, sgd):
+    for _ in range(6):
         for _ in range(2):
             sgd.zero_grad()
             (loss_of(model) / 2).backward()  # guilty
@@ -52,24 +61,13 @@ def cleared_in_every_second_step(model, sgd):
 
 
 def never_in_training_mode_again(model, sgd):
-    for i in range(12):
-        sgd.zero_grad()
-        loss_of(model).backward()
-        sgd.step()
-        if i == 4:
-            model.eval()
-            with torch.no_grad():
-                loss_of(model)
+    plain(model, sgd, after=lambda i: model.train(i < 4))
 
 
 def replaced_after_the_optimizer_was_built(model, sgd):
-    for i in range(30):
-        if i == 20:
-            model[-1] = nn.Linear(8, 2)
-        sgd.zero_grad()
-        model.zero_grad()
-        loss_of(model).backward()
-        sgd.step()
+    plain(model, sgd, 20)
+    model[-1] = nn.Linear(8, 2)
+    plain(model, sgd, 10)
 
 
 BAD = {
@@ -131,20 +129,8 @@ def sharpness_aware(model, sgd):
         sgd.step()
 
 
-def gradients_of_each_sample(model, sgd):
+def gradients_of_each_sample(model, sgd, in_place=False):
     """Their sum is written into .grad, and the cleared ones have been read."""
-    for _ in range(6):
-        each = []
-        for _ in range(3):
-            sgd.zero_grad()
-            loss_of(model).backward()
-            each.append([p.grad for p in model.parameters()])
-        for i, p in enumerate(model.parameters()):
-            p.grad = sum(gradients[i] for gradients in each)
-        sgd.step()
-
-
-def gradients_of_each_sample_written_in_place(model, sgd):
     for step in range(6):
         each = []
         for _ in range(3):
@@ -152,10 +138,15 @@ def gradients_of_each_sample_written_in_place(model, sgd):
             loss_of(model).backward()
             each.append([p.grad.clone() for p in model.parameters()])
         for i, p in enumerate(model.parameters()):
-            p.grad.copy_(sum(gradients[i] for gradients in each) / 3)
-        if step % 2:
+            total = sum(gradients[i] for gradients in each)
+            p.grad = p.grad.copy_(total) if in_place else total
+        if in_place and step % 2:
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         sgd.step()
+
+
+def gradients_of_each_sample_written_in_place(model, sgd):
+    gradients_of_each_sample(model, sgd, in_place=True)
 
 
 def two_micro_batches(model, sgd):
@@ -167,48 +158,29 @@ def two_micro_batches(model, sgd):
 
 
 def validated(model, sgd):
-    for i in range(12):
-        model.train()
-        sgd.zero_grad()
-        loss_of(model).backward()
-        sgd.step()
-        if i % 2:
-            model.eval()
+    plain(model, sgd, before=lambda i: model.train(), after=lambda i: model.train(i % 2 == 0))
 
 
 def a_part_in_eval_mode(model, sgd):
     model[1].eval()
-    for _ in range(12):
-        sgd.zero_grad()
-        loss_of(model).backward()
-        sgd.step()
+    plain(model, sgd)
 
 
 def in_eval_mode_for_two_steps(model, sgd):
-    for i in range(12):
-        model.train(i not in (5, 6))
-        sgd.zero_grad()
-        loss_of(model).backward()
-        sgd.step()
+    plain(model, sgd, before=lambda i: model.train(i not in (5, 6)))
 
 
 def replaced_and_added_to_the_optimizer(model, sgd):
-    for i in range(30):
-        if i == 20:
-            model[-1] = nn.Linear(8, 2)
-            sgd.param_groups[0]["params"][-2:] = model[-1].parameters()
-        sgd.zero_grad()
-        loss_of(model).backward()
-        sgd.step()
+    plain(model, sgd, 20)
+    model[-1] = nn.Linear(8, 2)
+    sgd.param_groups[0]["params"][-2:] = model[-1].parameters()
+    plain(model, sgd, 10)
 
 
 def frozen_from_the_start(model, sgd):
     """A part of the model gets gradients and is in no optimizer, on purpose."""
     sgd.param_groups[0]["params"] = list(model[-1].parameters())
-    for _ in range(12):
-        sgd.zero_grad()
-        loss_of(model).backward()
-        sgd.step()
+    plain(model, sgd)
 
 
 GOOD = [
@@ -303,10 +275,7 @@ def test_of_many_models_the_first_are_examined_and_the_others_released():
             model = net()
             sgd = torch.optim.SGD(model.parameters(), lr=0.1)
             seen.append(weakref.ref(model[0].weight))
-            for _ in range(2):
-                sgd.zero_grad()
-                loss_of(model).backward()
-                sgd.step()
+            plain(model, sgd, 2)
     del model, sgd
     gc.collect()
     assert sum(each() is None for each in seen) > 15

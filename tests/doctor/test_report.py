@@ -20,8 +20,8 @@ from autograd_surprises.doctor.graph_boxes import TEXTS
 from autograd_surprises.doctor.report import merged
 from autograd_surprises.doctor.step_reports import StepReport
 from autograd_surprises.report_files import as_data
-from autograd_surprises.show.badge import Badge
 from autograd_surprises.show.colours import GREEN, GREY, OCHRE, PURPLE, RED
+from autograd_surprises.show.findings import badge
 from autograd_surprises.show.graph_picture import LOOKS, Box, BoxGraph, Link, arranged, draw
 from autograd_surprises.symptoms.finding import Finding
 
@@ -167,18 +167,18 @@ def test_the_data_name_each_finding_each_line_and_each_rule(report):
 
 
 @pytest.mark.parametrize(
-    "finding, badge",
+    "finding, mark",
     [
-        (Finding("x", "zero"), Badge("ZERO", RED)),
-        (Finding("x", "none"), Badge("None", RED)),
-        (Finding("x", "nan"), Badge("NaN", PURPLE)),
-        (Finding("x", "partial"), Badge("partial", OCHRE)),
-        (Finding("x", "ok"), Badge("ok", GREEN)),
-        (Finding("x", "zero", alarm=False), Badge("ZERO (normal)", GREY)),
+        (Finding("x", "zero"), badge("ZERO", RED)),
+        (Finding("x", "none"), badge("None", RED)),
+        (Finding("x", "nan"), badge("NaN", PURPLE)),
+        (Finding("x", "partial"), badge("partial", OCHRE)),
+        (Finding("x", "ok"), badge("ok", GREEN)),
+        (Finding("x", "zero", alarm=False), badge("ZERO (normal)", GREY)),
     ],
 )
-def test_each_status_is_a_word_on_its_colour(finding, badge):
-    assert f"{badge.html} <code>x</code>" in finding._repr_html_()
+def test_each_status_is_a_word_on_its_colour(finding, mark):
+    assert f"{mark} <code>x</code>" in finding._repr_html_()
 
 
 def test_findings_of_one_story_are_told_once():
@@ -466,13 +466,6 @@ def test_what_another_optimizer_holds_is_trained():
     assert explain(loss, model, optimizer=optimizer)["critic.weight"].status == "not trained"
     of_critic = torch.optim.SGD(model["critic"].parameters(), lr=0.1)
     assert explain(loss, model, optimizer=optimizer).healthy and of_critic
-
-
-def test_an_optimizer_of_two_models_is_not_stale():
-    first, second = nn.Linear(2, 3), nn.Linear(3, 1)
-    optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
-    loss = second(first(torch.ones(4, 2)).detach()).mean()
-    assert explain(loss, second, optimizer=optimizer).healthy
 
 
 def test_an_optimizer_that_holds_more_than_the_model_is_not_stale():

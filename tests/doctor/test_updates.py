@@ -16,6 +16,7 @@ from healthy import HEALTHY as STEPS
 from test_rules import RULES
 from torch import nn
 from torch.nn import functional as F
+from torch.optim import lr_scheduler as schedulers
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from autograd_surprises import watch
@@ -23,6 +24,7 @@ from autograd_surprises.doctor import first_steps
 from autograd_surprises.doctor.first_steps import BLOCK, FirstSteps, fingerprints
 
 BUGS, HEALTHY = {}, {}
+CLEARED = "cleared before the step"
 SENTENCES = {rule.id: rule.sentence for rule in RULES}
 
 
@@ -71,7 +73,7 @@ def regression(model, optimizer, steps=4, after=()):
 
 
 def warmed_up(optimizer, steps):
-    return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, step / steps))
+    return schedulers.LambdaLR(optimizer, lambda step: min(1.0, step / steps))
 
 
 def adversarial(critics, real, rounds=4):
@@ -103,6 +105,36 @@ def two_parts(every=(1, 1), cut=False, steps=8):
                 optimizer.zero_grad()
 
 
+def batches(count, clears, steps=lambda batch: True):
+    """Which batches begin with zero_grad(), and which end with step()?"""
+    model = network(4, 1)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch in range(count):
+        if clears(batch):
+            sgd.zero_grad()
+        model(torch.rand(8, 4)).square().mean().backward()
+        if steps(batch):
+            sgd.step()
+
+
+def closures(cut=False, logged=False):
+    model, x = network(4, 1), torch.rand(8, 4)
+    lbfgs = torch.optim.LBFGS(model.parameters(), max_iter=2)
+
+    def closure():
+        lbfgs.zero_grad()
+        y = model(x)
+        loss = (y.detach().requires_grad_() if cut else y).square().mean()
+        loss.backward()
+        return loss
+
+    for _ in range(4):
+        if logged:
+            closure()
+            lbfgs.zero_grad()
+        lbfgs.step(closure)
+
+
 class Heads(nn.Module):
     def __init__(self):
         super().__init__()
@@ -112,10 +144,35 @@ class Heads(nn.Module):
         return self.heads[name](self.body(torch.rand(8, 4))).square().mean()
 
 
-def one_head(steps):
+def heads(steps, name_of):
     model = Heads()
     sgd = torch.optim.SGD(model.parameters(), lr=0.1)
-    train(sgd, lambda step: model.loss("b"), steps)
+    train(sgd, lambda step: model.loss(name_of(step)), steps)
+
+
+def words(sparse, kind, **options):
+    table, head = nn.Embedding(50, 4, sparse=sparse), nn.Linear(4, 1)
+    both = [kind(table.parameters(), **options), torch.optim.Adam(head.parameters())]
+    train(both, lambda step: head(table(torch.tensor([step]))).square().mean())
+
+
+class PlainList(nn.Module):
+    """Its parts are in lists of a list, as in https://github.com/pytorch/pytorch/issues/715"""
+
+    def __init__(self, *parts):
+        super().__init__()
+        self.parts, self.last = [[part] for part in parts], nn.Linear(4, 1)
+
+    def forward(self, x):
+        for (part,) in self.parts:
+            x = part(x)
+        return self.last(x)
+
+
+def plain_list(is_held, lr=0.1):
+    model = PlainList(nn.Linear(4, 8), nn.Sequential(nn.Tanh(), nn.Linear(8, 4)))
+    held = [p for (part,) in model.parts if is_held for p in part.parameters()]
+    regression(model, torch.optim.SGD([*held, *model.parameters()], lr=lr))
 
 
 def detached(steps):
@@ -139,6 +196,22 @@ def in_bfloat16(lr, steps=4, warm_up=0):
     adam = torch.optim.AdamW(model.parameters(), lr=lr)
     after = [warmed_up(adam, warm_up)] if warm_up else []
     train(adam, lambda step: model(x).square().mean(), steps, after)
+
+
+def in_bfloat16_for_long(lr, steps, warm_up=0, kind=torch.optim.AdamW):
+    """A layer whose weights lie between -1/8 and 1/8."""
+    model = nn.Linear(64, 64, bias=False).bfloat16()
+    optimizer = kind(model.parameters(), lr=lr, weight_decay=0.0)
+    after = [warmed_up(optimizer, warm_up)] if warm_up else []
+    x, goal = torch.rand(2, 8, 64, dtype=torch.bfloat16)
+    train(optimizer, lambda step: (model(x) - goal).square().mean(), steps, after)
+
+
+def scheduled(steps, kind, *options, each_step=True):
+    model = network(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    after = [kind(optimizer, *options)]
+    regression(model, optimizer, steps, after if each_step else ())
 
 
 def scaled(steps, scales, fused=False):
@@ -169,8 +242,51 @@ def clipped(unscaled, enabled=True, scale=2.0**16):
         scaler.update()
 
 
+def clipping_first(given, clipped_again=False):
+    model, x = network(4, 1), torch.rand(8, 4)
+    sgd, parameters = torch.optim.SGD(model.parameters(), lr=0.1), given(model)
+    for _ in range(4):
+        sgd.zero_grad()
+        nn.utils.clip_grad_norm_(parameters, 0.1)
+        model(x).square().mean().backward()
+        if clipped_again:
+            nn.utils.clip_grad_norm_(parameters, 0.1)
+        sgd.step()
+
+
+def read_before(model):
+    once = model.parameters()
+    print(sum(p.numel() for p in once))
+    return once
+
+
+def cleared_first(set_to_none, by_model=False):
+    """https://github.com/cloneofsimo/lora/issues/263"""
+    model, x = network(4, 4, 1), torch.rand(8, 4)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        model(x).square().mean().backward()
+        (model if by_model else sgd).zero_grad(set_to_none)
+        sgd.step()
+
+
+def without_step(update):
+    model, x = network(4, 4, 1), torch.rand(8, 4)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        sgd.zero_grad()
+        model(x).square().mean().backward()
+        update(sgd)
+
+
+def update_by_hand(sgd):
+    for p in sgd.param_groups[0]["params"]:
+        p.data -= 0.1 * p.grad
+
+
 HUGE = 2.0**100  # as a scale, it makes each gradient in float16 infinite
 ALWAYS = {step: HUGE for step in range(9)}
+PARTLY = "not trained", "lost-update/partly"
 DETACHED, WAITING = ("none", "detach/call"), "a generator that waits for long"
 BUGS |= {name: (loop, *found, {}) for name, loop, found in [
     ("a loss that requires a gradient again", lambda: detached(4), DETACHED),
@@ -180,8 +296,9 @@ BUGS |= {name: (loop, *found, {}) for name, loop, found in [
     ("two parts", lambda: two_parts((1, 1), cut=True), DETACHED),
     ("two parts of another rhythm", lambda: two_parts((2, 1), cut=True), DETACHED),
     ("two parts, accumulated", lambda: two_parts((4, 4), cut=True, steps=12), DETACHED),
-    ("a head that is never used", lambda: one_head(4), ("none", "unused/never")),
-    ("a head that is not used in the only step", lambda: one_head(1), ("none", "unused/never")),
+    ("a head that is never used", lambda: heads(4, lambda step: "b"), ("none", "unused/never")),
+    ("a head that is not used in the only step", lambda: heads(1, lambda step: "b"),
+     ("none", "unused/never")),
     ("a rate of 0", lambda: at_rate(0.0), ("not trained", "learning-rate/all")),
     ("a schedule that stays at 0", lambda: at_rate(1e-3, warm_up=float("inf")),
      ("not trained", "learning-rate/all")),
@@ -189,6 +306,30 @@ BUGS |= {name: (loop, *found, {}) for name, loop, found in [
     ("rounded away by half", lambda: in_bfloat16(1e-6), ("not trained", "lost-update/half")),
     ("rounded away also at the end of a warm-up", lambda: in_bfloat16(1e-6, 20, warm_up=5),
      ("not trained", "lost-update/half")),
+    ("most updates rounded away", lambda: in_bfloat16_for_long(1e-5, 20), PARTLY),
+    ("most updates rounded away in few steps", lambda: in_bfloat16_for_long(1e-5, 5), PARTLY),
+    ("most rounded away after a warm-up", lambda: in_bfloat16_for_long(1e-5, 40, 8), PARTLY),
+    ("a closure behind a detach", lambda: closures(cut=True), DETACHED),
+    ("clipping before unscaling", lambda: clipped(unscaled=False),
+     ("wrong", "clipped-while-scaled")),
+    # https://github.com/yandex-research/tabm/issues/20
+    ("clipping before backward", lambda: clipping_first(lambda model: [*model.parameters()]),
+     ("wrong", "clipped-nothing")),
+    # https://github.com/pytorch/pytorch/issues/148259
+    ("clipping what a generator gave before", lambda: clipping_first(read_before),
+     ("wrong", "clipped-nothing")),
+    (CLEARED, lambda: cleared_first(set_to_none=True), ("not trained", "cleared-gradient")),
+    ("set to 0 before the step", lambda: cleared_first(set_to_none=False, by_model=True),
+     ("not trained", "cleared-gradient")),
+    ("nobody clears", lambda: batches(6, lambda batch: False), ("wrong", "accumulated/used-twice")),
+    ("a step without parentheses", lambda: without_step(lambda sgd: sgd.step),
+     ("not trained", "no-step")),
+    ("layers in a plain list", lambda: plain_list(is_held=False),
+     ("not trained", "unregistered/attribute")),
+    ("a scheduler that makes no step", lambda: scheduled(20, warmed_up, 10, each_step=False),
+     ("not trained", "learning-rate/no-step")),
+    ("a scheduler for epochs is called for batches", lambda: scheduled(70, schedulers.StepLR, 3),
+     ("not trained", "learning-rate/fallen")),
 ]}  # fmt: skip
 BUGS["in steps that are asked for"] = *BUGS["a generator"][:3], {"steps": (1, 2, 3, 4)}
 HEALTHY |= {name: (loop, "") for name, loop in [
@@ -200,6 +341,27 @@ HEALTHY |= {name: (loop, "") for name, loop in [
     ("two parts, accumulated", lambda: two_parts((4, 4), steps=12)),
     ("float32 at a small rate", lambda: at_rate(1e-6, kind=torch.optim.AdamW)),
     ("a warm-up that begins at 0", lambda: at_rate(0.01, warm_up=100)),
+    ("many weights of bfloat16 move", lambda: in_bfloat16_for_long(1e-3, 20)),
+    ("a long warm-up in bfloat16", lambda: in_bfloat16_for_long(1e-3, 20, warm_up=1000)),
+    ("rounded at random", lambda: in_bfloat16_for_long(1e-5, 20, kind=RoundsAtRandom)),
+    ("heads that take turns", lambda: heads(5, lambda step: "ab"[step % 2])),
+    ("a closure", closures),
+    ("gradients cleared for a closure", lambda: closures(logged=True)),
+    ("clipping what is unscaled", lambda: clipped(unscaled=True)),
+    ("clipping with a scaler that is off", lambda: clipped(unscaled=False, enabled=False)),
+    ("clipping with a scale of 1", lambda: clipped(unscaled=False, scale=1.0)),
+    ("clipped again", lambda: clipping_first(lambda model: [*model.parameters()], True)),
+    ("clipping a part that has nothing to train", lambda: clipping_first(lambda model: [])),
+    ("accumulation", lambda: batches(16, lambda k: k % 4 == 0, lambda k: k % 4 == 3)),
+    ("a sum in a single step", lambda: batches(6, lambda batch: batch != 2)),
+    ("layers in a plain list that the optimizer holds", lambda: plain_list(is_held=True)),
+    ("a cosine that ends at 0", lambda: scheduled(33, schedulers.CosineAnnealingLR, 33)),
+    ("a rate of 0 in one step",
+     lambda: scheduled(40, schedulers.LambdaLR, lambda step: float(step != 31))),
+    ("a rate that falls and moves", lambda: scheduled(34, schedulers.ExponentialLR, 0.7)),
+    ("words that are not in the batch", lambda: words(False, torch.optim.SGD, lr=0.1)),
+    ("sparse gradients", lambda: words(True, torch.optim.SparseAdam)),
+    ("an input in an attribute", lambda: Collocation().train_it()),
     ("a warm-up from what is rounded away", lambda: in_bfloat16(0.1, 40, warm_up=1000)),
     *((f"a scaler that skips {which}, {fused=}", functools.partial(scaled, 8, scales, fused))
       for fused in (False, True)
@@ -207,6 +369,10 @@ HEALTHY |= {name: (loop, "") for name, loop in [
                             ("a late step", {4: HUGE, 5: 8.0}), ("the last step", {8: HUGE})]),
 ]}  # fmt: skip
 HEALTHY["one step of a warm-up"] = lambda: at_rate(0.01, 1, warm_up=100), "early"
+HEALTHY["steps by hand"] = (
+    lambda: without_step(update_by_hand),
+    "no step() of an optimizer was seen",
+)
 HEALTHY["all steps skipped, fused"] = lambda: scaled(3, ALWAYS, fused=True), "skipped-steps"
 
 
@@ -228,32 +394,11 @@ def an_optimizer_of_an_old_copy():
     regression(model, sgd)
 
 
-@bug("none", "detach/call")
-def a_closure_behind_a_detach():
-    model = network(4, 1)
-    lbfgs = torch.optim.LBFGS(model.parameters(), max_iter=2)
-
-    def closure():
-        loss = model(torch.rand(8, 4)).detach().requires_grad_().mean()
-        loss.backward()
-        return loss
-
-    for _ in range(5):
-        lbfgs.step(closure)
-
-
 @healthy
 def two_losses_that_take_turns():
     parts = network(4, 1), network(4, 1)
     optimizers = [torch.optim.SGD(part.parameters(), lr=0.1) for part in parts]
     train(optimizers, lambda step: parts[step % 2](torch.rand(8, 4)).square().mean())
-
-
-@healthy
-def heads_that_take_turns():
-    model = Heads()
-    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
-    train(sgd, lambda step: model.loss("ab"[step % 2]), steps=5)
 
 
 @healthy
@@ -277,22 +422,6 @@ def a_body_that_is_detached_in_every_second_step():
         return head(hidden.detach() if step % 2 else hidden).square().mean()
 
     train(sgd, loss_of)
-
-
-@healthy
-def a_closure():
-    model = network(4, 1)
-    lbfgs = torch.optim.LBFGS(model.parameters(), max_iter=2)
-    x = torch.rand(8, 4)
-
-    def closure():
-        lbfgs.zero_grad()
-        loss = model(x).square().mean()
-        loss.backward()
-        return loss
-
-    for _ in range(3):
-        lbfgs.step(closure)
 
 
 @noted("frozen/held")
@@ -320,44 +449,6 @@ def the_weights_of_a_norm_rounded_away_in_bfloat16():
     train(adam, lambda step: (model(x) - goal).square().mean())
 
 
-def in_bfloat16_for_long(make, steps, warm_up=0):
-    """A layer whose weights lie between -1/8 and 1/8."""
-    model = nn.Linear(64, 64, bias=False).bfloat16()
-    optimizer = make(model.parameters())
-    after = [warmed_up(optimizer, warm_up)] if warm_up else []
-    x, goal = torch.rand(2, 8, 64, dtype=torch.bfloat16)
-    train(optimizer, lambda step: (model(x) - goal).square().mean(), steps, after)
-
-
-def adam(lr):
-    return lambda parameters: torch.optim.AdamW(parameters, lr=lr, weight_decay=0.0)
-
-
-@bug("not trained", "lost-update/partly")
-def most_updates_rounded_away_in_bfloat16():
-    in_bfloat16_for_long(adam(1e-5), 20)
-
-
-@bug("not trained", "lost-update/partly")
-def most_updates_rounded_away_in_few_steps():
-    in_bfloat16_for_long(adam(1e-5), 5)
-
-
-@bug("not trained", "lost-update/partly")
-def most_updates_rounded_away_also_after_a_warm_up():
-    in_bfloat16_for_long(adam(1e-5), 40, warm_up=8)
-
-
-@healthy
-def a_learning_rate_that_moves_many_weights_of_bfloat16():
-    in_bfloat16_for_long(adam(1e-3), 20)
-
-
-@healthy
-def a_long_warm_up_in_bfloat16():
-    in_bfloat16_for_long(adam(1e-3), 20, warm_up=1000)
-
-
 class RoundsAtRandom(torch.optim.SGD):
     """Moves a weight by one number of bfloat16 now and then."""
 
@@ -365,11 +456,6 @@ class RoundsAtRandom(torch.optim.SGD):
     def step(self, closure=None):
         for p in self.param_groups[0]["params"]:
             p += p.abs() * 2**-7 * (torch.rand_like(p) < 0.001) * -p.grad.sign()
-
-
-@healthy
-def updates_that_are_rounded_at_random():
-    in_bfloat16_for_long(lambda parameters: RoundsAtRandom(parameters, lr=1e-5), 20)
 
 
 @healthy
@@ -393,95 +479,6 @@ def a_frozen_embedding_whose_weight_is_that_of_the_last_layer_too():
     model[2].weight = model[0].weight.requires_grad_(False)
     adam = torch.optim.AdamW(model.parameters())
     train(adam, lambda step: model(torch.arange(5)).square().mean())
-
-
-@bug("wrong", "clipped-while-scaled")
-def clipping_before_unscaling():
-    clipped(unscaled=False)
-
-
-@healthy
-def clipping_of_gradients_that_are_not_scaled():
-    clipped(unscaled=True)
-    clipped(unscaled=False, enabled=False)
-    clipped(unscaled=False, scale=1.0)
-
-
-def clipping_first(model, parameters, clipped_again=False):
-    sgd, x = torch.optim.SGD(model.parameters(), lr=0.1), torch.rand(8, 4)
-    for _ in range(4):
-        sgd.zero_grad()
-        nn.utils.clip_grad_norm_(parameters(), 0.1)
-        model(x).square().mean().backward()
-        if clipped_again:
-            nn.utils.clip_grad_norm_(parameters(), 0.1)
-        sgd.step()
-
-
-@bug("wrong", "clipped-nothing")
-def clipping_before_backward():
-    """https://github.com/yandex-research/tabm/issues/20"""
-    model = network(4, 1)
-    clipping_first(model, model.parameters)
-
-
-@bug("wrong", "clipped-nothing")
-@pytest.mark.filterwarnings("ignore:.parameters. is an empty generator:UserWarning")
-def clipping_what_a_generator_gave_before():
-    """https://github.com/pytorch/pytorch/issues/148259"""
-    model = network(4, 1)
-    once = model.parameters()
-    print(sum(p.numel() for p in once))
-    clipping_first(model, lambda: once)
-
-
-@healthy
-def clipping_before_and_after_backward():
-    model = network(4, 1)
-    clipping_first(model, model.parameters, clipped_again=True)
-
-
-@healthy
-def clipping_a_part_that_has_nothing_to_train():
-    model = network(4, 1)
-    clipping_first(model, lambda: [p for p in model.parameters() if not p.requires_grad])
-
-
-def cleared_first(set_to_none, by_model=False):
-    """https://github.com/cloneofsimo/lora/issues/263"""
-    model, x = network(4, 4, 1), torch.rand(8, 4)
-    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
-    for _ in range(4):
-        model(x).square().mean().backward()
-        (model if by_model else sgd).zero_grad(set_to_none)
-        sgd.step()
-
-
-@bug("not trained", "cleared-gradient")
-def gradients_cleared_before_the_step():
-    cleared_first(set_to_none=True)
-
-
-@bug("not trained", "cleared-gradient")
-def gradients_set_to_0_before_the_step():
-    cleared_first(set_to_none=False, by_model=True)
-
-
-@healthy
-def gradients_cleared_for_a_closure():
-    model, x = network(4, 1), torch.rand(8, 4)
-    lbfgs = torch.optim.LBFGS(model.parameters(), max_iter=2)
-
-    def closure():
-        lbfgs.zero_grad()
-        loss = model(x).square().mean()
-        loss.backward()
-        return loss
-
-    for _ in range(3):
-        closure()  # to log the loss
-        lbfgs.zero_grad()
-        lbfgs.step(closure)
 
 
 @healthy
@@ -523,91 +520,6 @@ def gradients_of_a_critic_cleared_before_the_step_of_the_generator():
         of_critic.zero_grad()
 
 
-def without_step(update):
-    model, x = network(4, 4, 1), torch.rand(8, 4)
-    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
-    for _ in range(4):
-        sgd.zero_grad()
-        model(x).square().mean().backward()
-        update(sgd)
-
-
-@bug("not trained", "no-step")
-def a_step_without_parentheses():
-    without_step(lambda sgd: sgd.step)
-
-
-@noted("no step() of an optimizer was seen")
-def steps_by_hand_beside_an_optimizer():
-    def update(sgd):
-        for p in sgd.param_groups[0]["params"]:
-            p.data -= 0.1 * p.grad
-
-    without_step(update)
-
-
-class Listed(nn.Module):
-    """Its first layers are in lists of a list, as in https://github.com/pytorch/pytorch/issues/715"""
-
-    def __init__(self):
-        super().__init__()
-        self.hidden = [[nn.Linear(4, 4), nn.Tanh()] for _ in range(2)]
-        self.last = nn.Linear(4, 1)
-
-    def forward(self, x):
-        for linear, act in self.hidden:
-            x = act(linear(x))
-        return self.last(x)
-
-
-@bug("not trained", "unregistered/attribute")
-def layers_in_lists_of_a_list():
-    model = Listed()
-    regression(model, torch.optim.SGD(model.parameters(), lr=0.1))
-
-
-@healthy
-def layers_in_lists_that_an_optimizer_holds():
-    model = Listed()
-    hidden = [p for linear, _ in model.hidden for p in linear.parameters()]
-    regression(model, torch.optim.SGD([*hidden, *model.parameters()], lr=0.1))
-
-
-def scheduled(scheduler, steps, each_step=True, lr=0.1):
-    model = network(4, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
-    after = [scheduler(optimizer)]
-    regression(model, optimizer, steps, after if each_step else ())
-
-
-@bug("not trained", "learning-rate/no-step")
-def a_warm_up_whose_scheduler_makes_no_step():
-    scheduled(lambda optimizer: warmed_up(optimizer, 10), 20, each_step=False)
-
-
-@bug("not trained", "learning-rate/fallen")
-def a_scheduler_for_epochs_that_is_called_for_batches():
-    scheduled(lambda optimizer: torch.optim.lr_scheduler.StepLR(optimizer, 3), 70)
-
-
-@healthy
-def a_cosine_that_ends_at_zero():
-    scheduled(lambda optimizer: torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 33), 33)
-
-
-@healthy
-def a_learning_rate_that_is_0_in_one_step():
-    def rate(step):
-        return float(step != 31)
-
-    scheduled(lambda optimizer: torch.optim.lr_scheduler.LambdaLR(optimizer, rate), 40)
-
-
-@healthy
-def a_learning_rate_that_falls_and_moves_all_the_same():
-    scheduled(lambda optimizer: torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.7), 34)
-
-
 @noted("learning-rate/one-group")
 def a_group_that_is_frozen_by_its_learning_rate():
     model = network(4, 4, 1)
@@ -624,20 +536,6 @@ def adapters_that_start_at_0():
     x, y = torch.rand(2, 8, 4)
     adam = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad])
     train(adam, lambda step: (base(x) + up(down(x)) - y).square().mean())
-
-
-@healthy
-def words_that_are_not_in_the_batch():
-    table, head = nn.Embedding(50, 4), nn.Linear(4, 1)
-    sgd = torch.optim.SGD([*table.parameters(), *head.parameters()], lr=0.1)
-    train(sgd, lambda step: head(table(torch.tensor([step]))).square().mean())
-
-
-@healthy
-def sparse_gradients():
-    table, head = nn.Embedding(50, 4, sparse=True), nn.Linear(4, 1)
-    both = [torch.optim.SparseAdam(table.parameters()), torch.optim.Adam(head.parameters())]
-    train(both, lambda step: head(table(torch.tensor([step]))).square().mean())
 
 
 @healthy
@@ -725,39 +623,9 @@ def steps_within_a_backward():
         hook.remove()
 
 
-class PlainList(nn.Module):
-    """Its parts are in a plain list."""
-
-    def __init__(self, parts):
-        super().__init__()
-        self.parts, self.last = list(parts), nn.Linear(4, 1)
-
-    def forward(self, x):
-        for part in self.parts:
-            x = part(x)
-        return self.last(x)
-
-
-@bug("not trained", "unregistered/attribute")
-def layers_in_a_plain_list():
-    model = PlainList([nn.Linear(4, 8), nn.Sequential(nn.Tanh(), nn.Linear(8, 4))])
-    regression(model, torch.optim.SGD(model.parameters(), lr=0.1))
-
-
-@healthy
-def layers_in_a_plain_list_that_the_optimizer_holds():
-    model = PlainList([nn.Linear(4, 8), nn.Linear(8, 4)])
-    held = [p for part in [*model.parts, model.last] for p in part.parameters()]
-    regression(model, torch.optim.SGD(held, lr=0.1))
-
-
 def test_a_part_in_a_plain_list_that_the_optimizer_holds_has_a_name():
-    def at_rate_0():
-        model = PlainList([nn.Linear(4, 4)])
-        held = [*model.parts[0].parameters(), *model.parameters()]
-        regression(model, torch.optim.SGD(held, lr=0.0))
-
-    names = [f.name for each in watched(at_rate_0).reports for f in each.report.findings if f.alarm]
+    w = watched(lambda: plain_list(is_held=True, lr=0.0))
+    names = [f.name for each in w.reports for f in each.report.findings if f.alarm]
     assert any(name.endswith("Linear.weight") for name in names)
     assert not any("that the optimizer holds" in name for name in names)
 
@@ -784,25 +652,13 @@ class Collocation(nn.Module):
         super().__init__()
         self.net, self.points = network(1, 4, 1), torch.rand(8, 1, requires_grad=True)
 
-    def loss(self):
+    def loss(self, step):
         y = self.net(self.points)
         (slope,) = torch.autograd.grad(y.sum(), self.points, create_graph=True)
         return (slope + y).square().mean()
 
-
-@healthy
-def an_input_in_an_attribute():
-    model = Collocation()
-    train(torch.optim.SGD(model.parameters(), lr=0.1), lambda step: model.loss())
-
-
-@bug("wrong", "accumulated/used-twice")
-def gradients_that_nobody_clears():
-    model, x = network(4, 1), torch.rand(8, 4)
-    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
-    for _ in range(6):
-        model(x).square().mean().backward()
-        sgd.step()
+    def train_it(self):
+        train(torch.optim.SGD(self.parameters(), lr=0.1), self.loss)
 
 
 @bug("wrong", "accumulated/used-twice")
@@ -830,28 +686,6 @@ def gradients_that_another_loss_adds_to_before_they_are_cleared():
 
 
 @healthy
-def accumulation_over_several_batches():
-    model = network(4, 1)
-    sgd = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    for batch in range(1, 17):
-        model(torch.rand(8, 4)).square().mean().backward()
-        if batch % 4 == 0:
-            sgd.step()
-            sgd.zero_grad()
-
-
-@healthy
-def a_sum_in_a_single_step():
-    model = network(4, 1)
-    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
-    for step in range(6):
-        if step != 2:
-            sgd.zero_grad()
-        model(torch.rand(8, 4)).square().mean().backward()
-        sgd.step()
-
-
-@healthy
 def gradients_that_are_written_by_hand():
     """No backward adds to those of the masters: they are overwritten."""
     model = network(4, 1)
@@ -870,8 +704,13 @@ def gradients_that_are_written_by_hand():
                 p.copy_(master)
 
 
+def test_the_backwards_of_a_closure_are_one_step():
+    w = watched(closures)
+    assert w.step == 4 and len(w.reports) == 1
+
+
 def test_a_gradient_that_was_cleared_is_not_called_one_that_never_came():
-    w = watched(gradients_cleared_before_the_step)
+    w = watched(BUGS[CLEARED][0])
     assert w.healthy is False and "the gradients are cleared" in str(w)
 
 

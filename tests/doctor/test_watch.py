@@ -41,13 +41,20 @@ def started(make=Net):
 
 def train(model, optimizer, steps, loss_of=None, at=None):
     """`at` is {step: what happens before it}."""
-    for step in range(1, steps + 1):
+
+    def loss(step):
         if at and step in at:
             at[step]()
         y = model(torch.rand(16, 4))
-        loss = loss_of(y, step) if loss_of else y.square().mean()
+        return loss_of(y, step) if loss_of else y.square().mean()
+
+    descend(optimizer, steps, loss)
+
+
+def descend(optimizer, steps, loss):
+    for step in range(1, steps + 1):
         optimizer.zero_grad()
-        loss.backward()
+        loss(step).backward()
         optimizer.step()
 
 
@@ -121,12 +128,12 @@ def test_a_gradient_that_dies_is_explained_also_if_no_step_follows(before, a_ste
 @pytest.mark.parametrize("steps, since", [((1,), ["4"]), ((1, 5), [])])  # 5 was asked for
 def test_a_gradient_that_is_none_from_some_step_on_is_explained(steps, since):
     model, optimizer = started()
+
+    def loss(step):
+        return model.last(hidden(model).detach() if step > 3 else hidden(model)).square().mean()
+
     with watch(model, optimizer, steps=steps) as w:
-        for step in range(1, 8):
-            y = model.last(hidden(model).detach() if step > 3 else hidden(model))
-            optimizer.zero_grad()
-            y.square().mean().backward()
-            optimizer.step()
+        descend(optimizer, 7, loss)
     assert [each.step for each in w.reports] == [1, 5]
     assert w.reports[-1].report["first.weight"].status == "none"
     assert re.findall(r"\d+", w.reports[-1].why) == since
@@ -138,11 +145,7 @@ def test_a_layer_that_is_not_used_any_more_is_reported_but_one_that_is_skipped_i
 ):
     model, optimizer = started()
     with watch(model, optimizer) as w:
-        for step in range(1, 28):
-            h = torch.rand(16, 4) @ torch.ones(4, 8) if step in skipped else hidden(model)
-            optimizer.zero_grad()
-            model.last(h).square().mean().backward()
-            optimizer.step()
+        descend(optimizer, 27, lambda step: with_or_without_hidden(model, step not in skipped))
     assert [each.step for each in w.reports] == reported
     if reported[1:]:
         assert w.reports[1].report["first.weight"].rule == "unused/never"
@@ -154,28 +157,19 @@ def test_a_layer_that_is_skipped_in_the_first_steps_may_still_come(first, report
     model, optimizer = started()
     with watch(model, optimizer) as w:
         for step in range(1, 12):
-            h = torch.rand(16, 4) @ torch.ones(4, 8) if step < first else hidden(model)
-            optimizer.zero_grad()
-            model.last(h).square().mean().backward()
-            optimizer.step()
+            descend(optimizer, 1, lambda _: with_or_without_hidden(model, step >= first))  # noqa: B023
             assert bool(w.reports) == (step >= min(first, 10))
     assert [each.step for each in w.reports] == reported
     assert w.healthy == (first == 6)
 
 
-def test_a_loss_that_reaches_nothing_of_an_optimizer_is_not_called_healthy():
-    model, optimizer = started()
-    with watch() as w:
-        for _ in range(3):
-            y = torch.tensor(model(torch.rand(16, 4)).tolist(), requires_grad=True)
-            optimizer.zero_grad()
-            y.square().mean().backward()
-            optimizer.step()
-    assert w.reports and not any(each.healthy for each in w.reports)
-
-
 def hidden(model):
     return model.norm(model.first(torch.rand(16, 4)))
+
+
+def with_or_without_hidden(model, is_used):
+    h = hidden(model) if is_used else torch.rand(16, 4) @ torch.ones(4, 8)
+    return model.last(h).square().mean()
 
 
 def test_a_gradient_that_comes_and_goes_is_no_alarm():
@@ -380,23 +374,6 @@ def test_an_alarm_about_the_first_of_two_models_has_its_names():
                 optimizer.step()
     alarm = next(each for each in w.reports if not each.healthy)
     assert alarm.report.findings[0].name == "weight, bias"
-
-
-def test_a_closure_runs_backward_inside_of_the_step():
-    model, _ = started()
-    optimizer = torch.optim.LBFGS(model.parameters(), max_iter=4)
-    x = torch.rand(16, 4)
-
-    def closure():
-        optimizer.zero_grad()
-        loss = model(x).square().mean()
-        loss.backward()
-        return loss
-
-    with watch() as w:
-        optimizer.step(closure)
-        optimizer.step(closure)
-    assert w.healthy and w.step == 2 and len(w.reports) == 1
 
 
 def test_without_an_optimizer_each_backward_is_a_step():
@@ -693,6 +670,19 @@ def test_each_way_to_call_backward_works_as_without_watch(call):
     assert w.healthy == (call is not CALLS["edge"]), "what has no loss is not examined"
 
 
+def hooked(hook):
+    """What a hook makes of a weight in three steps."""
+    w = torch.tensor(1.0, requires_grad=True)
+    sgd = torch.optim.SGD([w], lr=0.1)
+    for _ in range(3):
+        sgd.zero_grad()
+        y = 2 * w
+        y.register_hook(hook)
+        y.sum().backward()
+        sgd.step()
+    return w.item()
+
+
 LOGGED = []
 NOISES = {
     "kept in a global list": lambda: LOGGED.append(1) or len(LOGGED),
@@ -712,15 +702,7 @@ def test_what_a_hook_keeps_and_draws_is_as_without_watch(noise):
         random.seed(0)
         np.random.seed(0)
         torch.manual_seed(0)
-        w = torch.tensor(1.0, requires_grad=True)
-        sgd = torch.optim.SGD([w], lr=0.1)
-        for _ in range(3):
-            sgd.zero_grad()
-            y = 2 * w
-            y.register_hook(noisy)
-            y.sum().backward()
-            sgd.step()
-        return w.item(), len(LOGGED)
+        return hooked(noisy), len(LOGGED)
 
     plain = train()
     with watch(steps=[1, 2]) as w:
@@ -729,15 +711,8 @@ def test_what_a_hook_keeps_and_draws_is_as_without_watch(noise):
 
 
 def test_what_a_hook_prints_in_an_examined_step_is_printed_twice_as_readme_says(capsys):
-    w = torch.tensor(1.0, requires_grad=True)
-    sgd = torch.optim.SGD([w], lr=0.1)
     with watch():
-        for _ in range(3):
-            sgd.zero_grad()
-            y = 2 * w
-            y.register_hook(lambda gradient: print("here"))
-            y.sum().backward()
-            sgd.step()
+        hooked(lambda gradient: print("here"))
     assert capsys.readouterr().out.split() == ["here"] * 4
 
 
@@ -747,29 +722,23 @@ def small(*sizes):
     return nn.Sequential(*layers)
 
 
-def steps_of(model, optimizer, count, compute=lambda y: y.square().mean()):
-    for _ in range(count):
-        optimizer.zero_grad()
-        compute(model(torch.ones(4, model[0].in_features))).backward()
-        optimizer.step()
-
-
 def test_the_first_step_of_an_optimizer_built_later_is_examined_with_its_lines():
     with watch() as w:
         for _ in range(2):
             model = small(2, 1)
-            steps_of(model, torch.optim.SGD(model.parameters(), lr=0.1), 20, torch.mean)
+            sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+            descend(sgd, 20, lambda step: model(torch.ones(4, 2)).mean())  # noqa: B023
     assert [(each.step, each.why) for each in w.reports] == [
         (1, "the first one"), (21, "the first with another optimizer")
     ]  # fmt: skip
 
 
 def test_an_optimizer_that_never_steps_is_waited_for_in_a_few_steps_alone():
-    model = small(2, 1)
+    model = small(4, 1)
     with watch() as w:
-        steps_of(model, torch.optim.SGD(model.parameters(), lr=0.1), 1)
+        train(model, torch.optim.SGD(model.parameters(), lr=0.1), 1)
         idle = torch.optim.SGD(small(2, 1).parameters(), lr=0.1)
-        steps_of(model, torch.optim.SGD(model.parameters(), lr=0.1), 30, torch.mean)
+        train(model, torch.optim.SGD(model.parameters(), lr=0.1), 30)
     assert idle and w.step == 31 and len(w._full) <= 12
 
 

@@ -9,9 +9,8 @@ import zlib
 from nbconvert.filters import markdown2html
 from nbconvert.filters.highlight import Highlight2HTML
 
-from autograd_surprises.show.badge import Badge
 from autograd_surprises.show.colours import GREEN, RED
-from autograd_surprises.show.findings import with_code
+from autograd_surprises.show.findings import badge, with_code
 from lessons.prediction import STORED
 from tools.notebooks import OUTPUTS_HIDDEN, SOURCE_HIDDEN, has_picture, is_folded, is_solution
 from tools.website.links import GET_A_KERNEL
@@ -113,8 +112,8 @@ def question_html(name, question, options, right):
     """Radio buttons; page.js shows the explanation of the chosen one."""
     rows = []
     for option, why in options:
-        badge = Badge("✓", GREEN) if option == right else Badge("✗", RED)
-        explanation = html.escape(f"{badge.html} {with_code(why)}")
+        mark = badge("✓", GREEN) if option == right else badge("✗", RED)
+        explanation = html.escape(f"{mark} {with_code(why)}")
         rows.append(
             f'<label><input type="radio" name="{name}" data-why="{explanation}"> '
             f"<span>{html.escape(option)}</span></label>"

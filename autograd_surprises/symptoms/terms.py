@@ -1,10 +1,17 @@
-"""Terms of the loss that have no history: they change its value, and train nothing."""
+"""Terms of the loss that were cut off from what they were computed from.
+
+A term without any history changes the value of the loss, and trains nothing. One with a history may
+miss parameters that it was meant for.
+"""
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from autograd_surprises.backward.steps import BackwardStep
+import torch
+
 from autograd_surprises.backward.watched_backward import Backward
+from autograd_surprises.graph import leaf_of, reachable
 from autograd_surprises.operations import ARITHMETIC, traits_of
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.lost_history import LEAVES_TORCH
@@ -49,7 +56,7 @@ def constant_terms(exam: Examination) -> list[Finding]:
     'integer'
     """
     found = []
-    sums, _ = sums_and_terms(exam.backward) if exam.backward is not None else ((), ())
+    sums, _ = _sums_and_terms(exam.backward) if exam.backward is not None else ((), ())
     for step in sums:
         call = exam.history.call_of(step.node)
         if call is None or call.function or all(node is not None for node, _ in step.edges):
@@ -74,7 +81,7 @@ def _finding(term, added):
     return replace(found, cause=lost.cause, section=lost.section).about("loss", "wrong", places)
 
 
-def sums_and_terms(backward: Backward) -> tuple[list[BackwardStep], list[BackwardStep]]:
+def _sums_and_terms(backward):
     """The steps that add single numbers to make the loss, and the steps that made these numbers."""
     sums, terms, waiting = [], [], [backward.root]
     while waiting:
@@ -137,3 +144,37 @@ def _term(history: History, state: int) -> Detached | None:
     if not terms or not causes <= (BY_ACCIDENT | MAYBE_MEANT if computed else BY_ACCIDENT):
         return None
     return min(terms, key=lambda term: term.call.index)
+
+
+UNUSED_TERM = Rule(
+    "unused-term",
+    "a term that is added to the loss reaches only {reached}, and in {steps} steps no optimizer "
+    "used these gradients: the term trains nothing. What it was computed from was cut off: {cut}",
+    "remove what cuts it off from this term; it belongs only in the loss of the other optimizer",
+)
+
+
+def detached_terms(
+    backward: Backward, history: History, leaves: Sequence[torch.Tensor]
+) -> Iterator[tuple]:
+    """Terms with a history, from which what others of these leaves made was cut off.
+
+    Of each: the ids of the leaves that get a gradient from it, those of the others, how these were
+    cut off, and where.
+    """
+    states = {id(leaf): set(history.recorder.states(leaf)) for leaf in leaves}
+    _, terms = _sums_and_terms(backward)
+    for step in terms if len(terms) > 1 else ():
+        call = history.call_of(step.node)
+        found = {id(leaf_of(node)) for node in reachable([step.node])}
+        reached = frozenset(found & states.keys())
+        behind = history.values_behind(call.outputs, updates=False) if call else set()
+        for earlier in history.calls if reached else ():
+            for state in behind.intersection(earlier.lost):
+                cut = detached(earlier, state)
+                source = history.values_behind(earlier.inputs, updates=False)
+                missed = frozenset(key for key, own in states.items() if source & own) - reached
+                if missed and cut.rule.cause in MAYBE_MEANT:
+                    places = (("cut off at", cut.where), ("the term was made at", call.where))
+                    why = cut.rule.finding(cut.lost).sentence
+                    yield reached, missed, why, places
