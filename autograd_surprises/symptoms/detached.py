@@ -57,7 +57,7 @@ def detached_when_made(history: History, tensor: torch.Tensor) -> Detached | Non
     return call and detached(call, states[0])
 
 
-DETACHED = Rulebook(Rule)
+DETACHED = Rulebook()
 UNAVOIDABLE = {"deepcopy", "integer", "no-derivative"}  # another cause is blamed first
 
 REENTRANT_CHECKPOINT = DETACHED.add(

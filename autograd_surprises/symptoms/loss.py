@@ -6,11 +6,11 @@ from autograd_surprises.symptoms.detached import RECORD
 from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding, at
 from autograd_surprises.symptoms.nonfinite_forward import UNKNOWN_ORIGIN
-from autograd_surprises.symptoms.rule import Rule, Rulebook
+from autograd_surprises.symptoms.rule import Rulebook
 from autograd_surprises.symptoms.where_it_went import lost_behind
 
 # Each of these stops backward(), or makes it useless.
-LOSS = Rulebook(Rule)
+LOSS = Rulebook()
 
 LOSS_IS_LEAF = LOSS.add(
     "loss-is-leaf",

@@ -24,7 +24,7 @@ from autograd_surprises.symptoms.finding import Finding, at
 from autograd_surprises.symptoms.rule import Rule, Rulebook
 
 # It does not require a gradient.
-UNTRACKED = Rulebook(Rule, INFERENCE_MODE)
+UNTRACKED = Rulebook([INFERENCE_MODE])
 
 UNTRACKED.add(
     "frozen/buffer",
@@ -69,7 +69,7 @@ UNTRACKED.add(
 )
 
 # It requires a gradient, and no path in the graph leads to it from the loss.
-UNREACHED = Rulebook(Rule)
+UNREACHED = Rulebook()
 
 UNREACHED.add(
     "detach/constant",

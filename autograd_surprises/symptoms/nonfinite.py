@@ -8,7 +8,7 @@ from autograd_surprises.operations import traits_of
 from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding, at, in_and_out
 from autograd_surprises.symptoms.nonfinite_forward import READY_MADE, SAFE_DIVISOR
-from autograd_surprises.symptoms.rule import Rule, Rulebook, StepRule, always
+from autograd_surprises.symptoms.rule import Rulebook, StepRule, always
 from autograd_surprises.symptoms.zero_rules import OWN_BACKWARD
 
 NAMES = {"self": "input", "other": "second input", "result": "result"}  # torch's names, ours
@@ -42,7 +42,7 @@ LEFT_OUT_TOO_LATE = StepRule(
 )
 
 # A finite gradient arrived at this step, and one that is not finite left it.
-NOT_FINITE = Rulebook(StepRule, OWN_BACKWARD)
+NOT_FINITE = Rulebook([OWN_BACKWARD])
 
 
 def _has_a_base_of_0_or_less(step: BackwardStep) -> bool:
@@ -91,7 +91,7 @@ NOT_FINITE.add(
 )
 
 # No step made it: contributions of healthy steps add up to inf or NaN.
-NOT_FINITE_SUM = Rulebook(Rule)
+NOT_FINITE_SUM = Rulebook()
 
 NOT_FINITE_SUM.add(
     "hook/not-finite",

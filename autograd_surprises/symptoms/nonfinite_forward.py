@@ -12,7 +12,7 @@ from autograd_surprises.graph import readable
 from autograd_surprises.operations import is_one_of, kind_made_by, traits_of
 from autograd_surprises.recording.history import History
 from autograd_surprises.symptoms.finding import Finding
-from autograd_surprises.symptoms.rule import Rule, Rulebook, StepRule, always
+from autograd_surprises.symptoms.rule import Rule, Rulebook, always
 from autograd_surprises.symptoms.zero_rules import all_targets_ignored
 
 RESULTS = {"result", "output", "result0"}  # torch's names for the results that a node saves
@@ -31,7 +31,7 @@ READY_MADE = (
 )
 
 # An operation turned finite numbers into inf or NaN in the forward pass.
-FORWARD = Rulebook(StepRule)
+FORWARD = Rulebook()
 
 
 def _origin(kind, step=None, proven=False, finite=False):

@@ -11,7 +11,7 @@ from autograd_surprises.graph import Edge
 from autograd_surprises.operations import traits_of
 from autograd_surprises.symptoms.examination import NEAR, Examination
 from autograd_surprises.symptoms.finding import Finding, at
-from autograd_surprises.symptoms.rule import Rulebook, StepRule, always
+from autograd_surprises.symptoms.rule import Rulebook, always
 from autograd_surprises.symptoms.zero_rules import (
     DEAD_RELU,
     DROPOUT,
@@ -30,7 +30,7 @@ from autograd_surprises.symptoms.zero_rules import (
 FEW = 0.9  # if more than that is not 0, the cause is searched only for a tensor asked for by name
 
 # The first rule that fits the step that made the zeros, if any does.
-PARTIAL = Rulebook(StepRule)
+PARTIAL = Rulebook()
 
 
 def _rows_not_looked_up(step: BackwardStep) -> str:

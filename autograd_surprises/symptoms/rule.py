@@ -90,20 +90,16 @@ class StepRule(Rule):
 class Rulebook(list):
     """Rules about one kind of facts, in the order in which they are tried.
 
-    >>> book = Rulebook(Rule)
+    >>> book = Rulebook()
     >>> even = book.add("even", "{real} is even", "", when=lambda number: number % 2 == 0)
     >>> odd = book.add("odd", "{real} is odd", "")
     >>> book.first(3).finding(3).sentence
     '3 is odd'
     """
 
-    def __init__(self, kind: type[Rule], *shared: Rule):
-        super().__init__(shared)
-        self.kind = kind
-
     def add(self, *args, **kwargs) -> Rule:
-        """Make a rule of this kind and append it."""
-        self.append(self.kind(*args, **kwargs))
+        """Make a rule, about steps of backward if it says `on` which, and append it."""
+        self.append((StepRule if "on" in kwargs else Rule)(*args, **kwargs))
         return self[-1]
 
     def first(self, facts) -> Rule:

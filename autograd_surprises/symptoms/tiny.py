@@ -26,7 +26,7 @@ from autograd_surprises.symptoms.rounded_by_float16 import (
     enters_float16,
     is_rounded,
 )
-from autograd_surprises.symptoms.rule import Rule, Rulebook, StepRule, always
+from autograd_surprises.symptoms.rule import Rule, Rulebook, always
 from autograd_surprises.symptoms.zero_rules import (
     CANCEL,
     CANCEL_SHIFT,
@@ -44,7 +44,7 @@ GROWS = 100  # times as large a tiny gradient has to be without the step that is
 NOISE_SIZE = 0.8  # the mean of |noise|
 
 # The gradient is nearly 0: the first rule that fits the step where most of it was lost.
-TINY = Rulebook(StepRule, OWN_BACKWARD, CONSTANT_SUM)
+TINY = Rulebook([OWN_BACKWARD, CONSTANT_SUM])
 
 TINY.add(
     "saturated/tiny",

@@ -107,7 +107,7 @@ SKIPPED = Rule(
 
 
 # No step has moved it.
-UNMOVED = Rulebook(Rule)
+UNMOVED = Rulebook()
 
 UNMOVED.add(
     "early",

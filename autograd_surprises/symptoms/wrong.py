@@ -130,7 +130,7 @@ def _are_probabilities(step: BackwardStep) -> bool:
 
 
 # What goes into a loss is not what that loss expects.
-EXPECTED = Rulebook(StepRule)
+EXPECTED = Rulebook()
 
 EXPECTED.add(
     "double-softmax/cross-entropy",

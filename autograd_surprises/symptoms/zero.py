@@ -19,7 +19,7 @@ from autograd_surprises.symptoms.examination import NEAR, Examination
 from autograd_surprises.symptoms.factors import added_at, parameter_at, zero_parameters
 from autograd_surprises.symptoms.finding import Finding, at, in_and_out
 from autograd_surprises.symptoms.rounded_by_float16 import ROUNDED, enters_float16, is_rounded
-from autograd_surprises.symptoms.rule import Rule, Rulebook, StepRule, always
+from autograd_surprises.symptoms.rule import Rule, Rulebook, always
 from autograd_surprises.symptoms.zero_rules import NOT_PICKED, ZERO
 
 # The gradient is multiplied by a parameter that starts at 0, and there is nothing to repair.
@@ -54,7 +54,7 @@ EMPTY_MASK = Rule(
 )
 
 # Its part of what a step joined is 0, since a step above picked only from the others.
-PART_NOT_PICKED = Rulebook(StepRule)
+PART_NOT_PICKED = Rulebook()
 
 PART_NOT_PICKED.add(
     "not-picked/joined-this-time",
@@ -80,7 +80,7 @@ PART_NOT_PICKED.add(
 )
 
 # No single step made it 0: contributions of healthy steps add up to 0.
-ZERO_SUM = Rulebook(Rule)
+ZERO_SUM = Rulebook()
 
 ZERO_BY_A_HOOK = ZERO_SUM.add(
     "hook/zero",

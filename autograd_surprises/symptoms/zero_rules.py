@@ -5,7 +5,7 @@ import torch
 from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.graph import below, leaf_of
 from autograd_surprises.operations import traits_of
-from autograd_surprises.symptoms.rule import Rulebook, StepRule, always
+from autograd_surprises.symptoms.rule import Rulebook, always
 
 SMALLER_INPUTS = (
     "make the inputs smaller: scale, normalise, another initialisation; as a loss, use the form "
@@ -13,7 +13,7 @@ SMALLER_INPUTS = (
 )
 
 # The first rule that fits the step where the gradient became 0.
-ZERO = Rulebook(StepRule)
+ZERO = Rulebook()
 
 
 OWN_BACKWARD = ZERO.add(

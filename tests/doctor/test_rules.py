@@ -62,7 +62,7 @@ def test_a_name_that_the_facts_do_not_have_is_an_error():
 
 
 def test_the_first_rule_that_fits_is_used():
-    book = Rulebook(Rule)
+    book = Rulebook()
     book.add("one", "", "", when=lambda steps: len(steps) == 1)
     book.add("any", "", "")
     assert book.first(()).cause == "any"
