@@ -11,7 +11,8 @@ GONE = [
     "TransformersDoctor", "Playground", "Laboratory", "Quiz(", "lab_files", "jupyterhub_config",
     "tools/record", "tools.classroom", "bubblewrap", "benchmarks/arithmetic", "benchmarks/backward",
     "benchmarks/classroom", "benchmarks/steps", "benchmarks/website", "of_other_ranks",
-    "compare --record", "compare_runs", "ranks.py",
+    "compare --record", "compare_runs", "ranks.py", "tools/library_", "docs/training_scripts",
+    "traffic.py", "MiniSearch", "processes=True", "--processes", "explorer.fit(",
 ]  # fmt: skip
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "benchmarks/README.md"]
 OTHERS = [ROOT / "Makefile", ROOT / "pyproject.toml", ROOT / ".ci/run", *notebook_files()]
