@@ -6,6 +6,7 @@ import os
 import pickle
 import shutil
 import socket
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -53,6 +54,8 @@ class Pair:
     """Two processes, which call one function after the other."""
 
     def __init__(self):
+        # multiprocessing asks for it, and IPython's own module may have none.
+        vars(sys.modules["__main__"]).setdefault("__spec__", None)
         self._processes, self._ends, self._done = [], [], True
         self._folder, self._calls = tempfile.mkdtemp(), 0  # where they meet
         atexit.register(shutil.rmtree, self._folder, ignore_errors=True)

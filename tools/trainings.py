@@ -1,26 +1,22 @@
 """Train again what notebooks 07, 23 and 24 show of many trainings, and store it: some minutes.
 
-    python tools/trainings.py
+    python -m tools.trainings
 
 The numbers differ a little from processor to processor. tests/test_choices.py checks that what the
 notebook says follows from those that are stored.
 """
 
 import json
-import sys
 from dataclasses import replace
 from datetime import date
 from itertools import product
-from pathlib import Path
 
 import torch
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
-
-from lessons import digits  # noqa: E402
-from lessons.digits.autoencoder import TRAININGS, measure_codebook  # noqa: E402
-from lessons.digits.looks import WAYS, measure_reader  # noqa: E402
+from lessons import digits
+from lessons.digits.autoencoder import TRAININGS, measure_codebook
+from lessons.digits.looks import WAYS, measure_reader
+from tools.notebooks import ROOT
 
 STORED = ROOT / "lessons" / "measured" / "trainings.json"
 

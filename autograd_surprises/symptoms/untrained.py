@@ -260,11 +260,14 @@ def _source(tensor):
 
 
 def _made_in_forward(exam, leaf):
-    """A Parameter that was made in the forward of a module, and that no variable holds.
+    """A Parameter that was made in the forward pass, and that no variable holds.
 
-    One that was made elsewhere, as copies for an inner loop are, may have its own optimizer.
+    A copy that no module makes, as for an inner loop, may have its own optimizer.
     """
     made = exam.history.made_at(leaf)
-    if not (made and made.kind and isinstance(leaf, nn.Parameter)) or id(leaf) in exam.names:
+    if not (made and isinstance(leaf, nn.Parameter)) or id(leaf) in exam.names:
+        return None
+    behind = exam.history.values_behind(exam.history.recorder.states(leaf))
+    if not made.kind and any(behind & call.lost.keys() for call in exam.history.calls):
         return None
     return MADE_IN_FORWARD.finding().about(exam.name(leaf), "not trained", (("made at", made),))

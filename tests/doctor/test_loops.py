@@ -268,6 +268,17 @@ def test_copies_for_an_inner_loop_are_no_parameters_made_in_forward():
     assert {f.rule for f in alarms(w)} == {"deepcopy"}
 
 
+def test_a_parameter_that_a_loss_function_makes_is_new_in_each_step():
+    """https://github.com/HKUDS/GraphGPT/issues/31"""
+    model = net()
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    with watch() as w:
+        sgd.zero_grad()
+        (nn.Parameter(torch.ones([]) * 2.66).exp() * loss_of(model)).backward()
+        sgd.step()
+    assert {f.rule for f in alarms(w)} == {"new-parameter/in-forward"}
+
+
 def test_of_many_models_the_first_are_examined_and_the_others_released():
     seen = []
     with watch() as w:
