@@ -77,7 +77,7 @@ student: ## write student/: the notebooks without solutions and outputs, for a c
 
 atlas: ## measure the default gradients of torch (TORCH=2.8.0: of that one), and write ATLAS.md
 	$(ENVIRONMENT) $(VENV)
-	$(RUN) tools/atlas.py
+	$(RUN) -m tools.atlas
 	$(if $(TORCH),rm -rf $(VENV))
 
 bench: ## time a slider move, the doctor and the functions, beside others

@@ -9,6 +9,7 @@ from autograd_surprises.show.findings import with_code
 from autograd_surprises.show.widget_view import WithStoredOutput
 from helpers.explore.callbacks import Alert, in_this_thread
 from helpers.explore.explorer import Explorer, explore
+from lessons.arrow_keys import ArrowKeys
 from lessons.drawings import CloseUpDrawing
 from lessons.drawings.close_up import HALF_WIDTHS
 
@@ -49,7 +50,8 @@ class AtlasBrowser(WithStoredOutput, ipywidgets.VBox):
         wrap = ipywidgets.Layout(flex_flow="row wrap")
         fields = ipywidgets.VBox([self.search, self.of_class, self.count])
         top = ipywidgets.HBox([fields, self.operations], layout=wrap)
-        super().__init__([top, self.words, self.message, self.opened])
+        keys = ipywidgets.Box([ArrowKeys()], layout={"display": "none"})
+        super().__init__([top, self.words, self.message, self.opened, keys])
 
     @property
     def found(self) -> list[Measured]:

@@ -503,11 +503,11 @@ def test_clean_removes_a_link_but_not_what_it_leads_to_nor_what_is_not_ours(chec
 def test_make_atlas_measures_this_torch_or_another_one_and_leaves_no_gigabytes(checkout):
     checkout.python()
     done, asked = checkout.make("atlas")
-    assert (done.returncode, asked) == (0, [*BUILD, "tools/atlas.py"])
+    assert (done.returncode, asked) == (0, [*BUILD, "-m tools.atlas"])
     assert checkout.ready.exists()
 
     done, asked = checkout.make("atlas", "TORCH=2.8.0")
-    assert done.returncode == 0 and asked[-1] == "tools/atlas.py"
+    assert done.returncode == 0 and asked[-1] == "-m tools.atlas"
     assert asked[0] == "-m venv .venv-torch-2.8.0"
     assert not (checkout.folder / ".venv-torch-2.8.0").exists()
     assert checkout.ready.exists(), "the daily environment stays"

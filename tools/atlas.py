@@ -1,7 +1,7 @@
 """Measure the installed torch, and write ATLAS.md.
 
-    python tools/atlas.py            into autograd_surprises/atlas/measured/, then ATLAS.md
-    python tools/atlas.py --page     only ATLAS.md, from the stored numbers
+    python -m tools.atlas            into autograd_surprises/atlas/measured/, then ATLAS.md
+    python -m tools.atlas --page     only ATLAS.md, from the stored numbers
 
 tests/atlas/test_record.py compares both with the files.
 """
@@ -9,14 +9,11 @@ tests/atlas/test_record.py compares both with the files.
 import hashlib
 import itertools
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from autograd_surprises.atlas import CLASSES, Atlas, changes, describe, describe_tie, versions  # noqa: E402
-from autograd_surprises.atlas.installed import survey  # noqa: E402
-from autograd_surprises.atlas.record import FOLDER, as_text, stored  # noqa: E402
+from autograd_surprises.atlas import CLASSES, Atlas, changes, describe, describe_tie, versions
+from autograd_surprises.atlas.installed import survey
+from autograd_surprises.atlas.record import FOLDER, as_text, stored
+from tools.notebooks import ROOT
 
 PAGE = ROOT / "ATLAS.md"
 OPENING = """# The gradient atlas

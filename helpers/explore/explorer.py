@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from numbers import Real
-from time import perf_counter
+from time import perf_counter, thread_time
 from traceback import walk_tb
 from types import TracebackType
 
@@ -29,7 +29,7 @@ from helpers.explore.tries import read_tries, row_of_tries
 INTERVAL = (-3.0, 3.0)
 OURS = "autograd_surprises.", "helpers.", "lessons."
 SLOW = 0.3  # seconds after which a reader wonders what is going on
-PATIENCE = 1.0  # seconds for the range of the axes
+PATIENCE = 3.0  # seconds of its own for the range of the axes: a busy machine shows the same
 PLACES = 5  # of each slider, for the range of the axes
 STILL_SHOWN = "The picture still shows the last values that worked."
 # How far a setting may reach beyond the axes, as a share of their length.
@@ -241,13 +241,13 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
 
     def _ranges_at_places(self):
         """What the axes have to hold at some places of each control, the others as they are."""
-        now, found, start = self.values, self._default, perf_counter() - self._seconds
-        quick = self._default and self._seconds < PATIENCE
+        now, found, start = self.values, self._default, thread_time()
+        quick = self._default and self._seconds < 1
         heavy = [name for name in now if quick and name not in self.drawing.light]
         with silence():
             for name in heavy:
                 for value in positions(self.sliders[name], PLACES):
-                    if perf_counter() - start > PATIENCE:
+                    if thread_time() - start > PATIENCE:
                         break
                     with suppress(Exception):  # it is raised and shown when the control gets there
                         self.drawing.show(**{**now, name: value})

@@ -154,7 +154,7 @@ def test_the_two_measurements_agree_or_a_note_says_why(version):
 def test_the_page_is_current():
     text = PAGE.read_text(encoding="utf-8")
     assert page(list(map(stored, versions()))) == text, (
-        "run `.venv/bin/python tools/atlas.py --page`"
+        "run `.venv/bin/python -m tools.atlas --page`"
     )
 
 

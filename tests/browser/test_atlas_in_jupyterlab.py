@@ -5,10 +5,9 @@ import pytest
 from .lab import ExplorerView, wait_until
 
 ATLAS = """
-from lessons.arrow_keys import ArrowKeys
 from lessons.atlas_browser import AtlasBrowser
 browser = AtlasBrowser("2.13")
-display(ArrowKeys(), browser)
+browser
 """
 
 
