@@ -29,7 +29,7 @@ from helpers.explore.tries import read_tries, row_of_tries
 INTERVAL = (-3.0, 3.0)
 OURS = "autograd_surprises.", "helpers.", "lessons."
 SLOW = 0.3  # seconds after which a reader wonders what is going on
-PATIENCE = 3.0  # seconds of its own for the range of the axes: a busy machine shows the same
+PATIENCE = 3.0  # seconds of computing for the range of the axes; waiting does not count
 PLACES = 5  # of each slider, for the range of the axes
 STILL_SHOWN = "The picture still shows the last values that worked."
 # How far a setting may reach beyond the axes, as a share of their length.
