@@ -22,8 +22,8 @@ from pathlib import Path
 import torch
 
 import cases.library_imports  # noqa: F401  without it, torchvision cannot be imported
+from autograd_surprises.facts.toml_data import tomllib
 from autograd_surprises.report_card import ReportCard, report_card
-from autograd_surprises.toml_data import tomllib
 from cases.library_functions import ENTRIES, Entry
 
 ROOT = Path(__file__).parent.parent

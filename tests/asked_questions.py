@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from autograd_surprises.toml_data import tomllib
+from autograd_surprises.facts.toml_data import tomllib
 
 TEXT = Path(__file__).with_name("questions.toml").read_text(encoding="utf-8")
 QUESTIONS = [

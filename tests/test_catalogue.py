@@ -10,7 +10,9 @@ import nbformat
 import pytest
 from notebook_rules import text_of
 
-from autograd_surprises import toml_data
+from autograd_surprises.facts import toml_data
+from autograd_surprises.facts.sections import address
+from autograd_surprises.facts.toml_data import tomllib
 from autograd_surprises.messages import catalogue
 from autograd_surprises.messages.catalogue import (
     MESSAGE_FILES,
@@ -20,13 +22,11 @@ from autograd_surprises.messages.catalogue import (
 )
 from autograd_surprises.messages.lesson_sections import Section
 from autograd_surprises.messages.queries import documents
-from autograd_surprises.sections import address
-from autograd_surprises.toml_data import tomllib
 from tools.notebooks import headings, notebook_files
 
 ON_A_GPU_ONLY = {"no-double-backward-of-rnn"}  # no example prints it elsewhere
 ENTRIES = [*all_messages(), *all_questions()]
-SECTIONS = toml_data.read_toml("sections.toml")
+SECTIONS = toml_data.read_toml("facts/sections.toml")
 
 
 # ------------------------------------------------------------ what it holds
@@ -223,6 +223,6 @@ def test_an_id_of_a_section_has_the_words_of_its_heading():
 def test_a_wrong_entry_is_refused_with_its_place(monkeypatch, tmp_path, toml, complaint):
     (tmp_path / "messages").mkdir()
     (tmp_path / "messages" / "tensors.toml").write_text(f"[mine]\n{toml}")
-    monkeypatch.setattr(toml_data, "__file__", str(tmp_path / "toml_data.py"))
+    monkeypatch.setattr(toml_data, "PACKAGE", tmp_path)
     with pytest.raises(ValueError, match=complaint):
         all_messages.__wrapped__()  # without the cache

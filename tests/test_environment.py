@@ -19,8 +19,8 @@ from rattler.exceptions import InvalidMatchSpecError
 
 from autograd_surprises import __version__
 from autograd_surprises.atlas import versions
+from autograd_surprises.facts.toml_data import tomllib
 from autograd_surprises.show.notebooks_extra import PACKAGES
-from autograd_surprises.toml_data import tomllib
 from tools.notebooks import notebook_files
 
 ROOT = Path(__file__).resolve().parent.parent

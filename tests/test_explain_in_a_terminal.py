@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from autograd_surprises.__main__ import main
-from autograd_surprises.explained import text_of_rule
+from autograd_surprises.command.explained import text_of_rule
+from autograd_surprises.command.parser import main
 from autograd_surprises.messages.queries import find
 from autograd_surprises.symptoms.all_rules import all_rules
 

@@ -5,7 +5,14 @@ import re
 import pytest
 import torch
 
-from autograd_surprises.graph import autograd_graph, leaf_of, nodes, only_way, reachable, readable
+from autograd_surprises.facts.graph import (
+    autograd_graph,
+    leaf_of,
+    nodes,
+    only_way,
+    reachable,
+    readable,
+)
 
 
 def residual(blocks):

@@ -13,10 +13,8 @@ ROOT = Path(__file__).parent.parent
 ORDER = {
     "": ["autograd_surprises", "helpers", "lessons"],
     "autograd_surprises": [
-        *("numerics", "graph", "operations", "toml_data", "sections", "more", "several_processes"),
-        *("recording", "backward", "messages", "show", "symptoms", "doctor", "report_card"),
-        *("script", "comparing", "atlas", "__init__", "report_files"),
-        *("explained", "__main__"),
+        *("numerics", "facts", "recording", "backward", "messages", "show", "symptoms", "doctor"),
+        *("report_card", "comparing", "atlas", "__init__", "command", "__main__"),
     ],
     "helpers": ["functions", "curves", "explore", "__init__"],
 }
@@ -94,7 +92,7 @@ def test_imports_point_down():
 @pytest.mark.parametrize(
     ("file", "source"),
     [
-        ("autograd_surprises/graph.py", "import torch\nfrom helpers.curves import f"),
+        ("autograd_surprises/facts/graph.py", "import torch\nfrom helpers.curves import f"),
         ("helpers/curves/axes.py", "\ndef f(): import helpers.explore"),
         ("helpers/curves/axes.py", "\nfrom helpers.unlisted import f"),
         ("helpers/curves/axes.py", "\nfrom helpers.curves.figures import f"),
@@ -102,8 +100,8 @@ def test_imports_point_down():
 )
 def test_an_import_that_points_up_is_named(tmp_path, file, source):
     texts = {
-        "autograd_surprises/graph.py": "",
-        "helpers/curves/axes.py": "from autograd_surprises.graph import f",
+        "autograd_surprises/facts/graph.py": "",
+        "helpers/curves/axes.py": "from autograd_surprises.facts.graph import f",
         "helpers/curves/figures.py": "from helpers.curves.axes import f",
         "helpers/explore/__init__.py": "from helpers.curves import f",
         "helpers/unlisted.py": "",

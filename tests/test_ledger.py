@@ -12,7 +12,7 @@ import pytest
 from notebook_rules import Notebook, calls, text_of, tree
 from notebook_rules.form import OPT_OUTS
 
-from autograd_surprises.toml_data import tomllib
+from autograd_surprises.facts.toml_data import tomllib
 from tools.notebooks import ROOT, notebook_files
 
 ROWS = tomllib.loads(Path(__file__).with_name("ledger.toml").read_text(encoding="utf-8"))

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from autograd_surprises.toml_data import tomllib
+from autograd_surprises.facts.toml_data import tomllib
 from cases.library_functions import ENTRIES
 
 ROOT = Path(__file__).parent.parent

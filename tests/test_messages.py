@@ -8,6 +8,7 @@ import torch
 from pasted_texts import EXAMPLES, TWO, UNKNOWN, pasted, retyped
 
 from autograd_surprises import explain_error
+from autograd_surprises.facts.sections import address
 from autograd_surprises.messages.catalogue import (
     all_messages,
     all_questions,
@@ -17,7 +18,6 @@ from autograd_surprises.messages.catalogue import (
 )
 from autograd_surprises.messages.pasted import messages_in
 from autograd_surprises.messages.queries import find
-from autograd_surprises.sections import address
 from tools.notebooks import notebook_files
 from tools.printed_by_torch import every_warning, output_of, printed_by_torch
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from autograd_surprises.facts.sections import address
+from autograd_surprises.facts.toml_data import tomllib
 from autograd_surprises.messages.lesson_sections import Section
 from autograd_surprises.messages.queries import find
-from autograd_surprises.sections import address
-from autograd_surprises.toml_data import tomllib
 
 TEXT = Path(__file__).with_name("queries.toml").read_text(encoding="utf-8")
 QUERIES = {query: ids.split() for query, (_, ids) in tomllib.loads(TEXT).items()}

@@ -9,10 +9,10 @@ from functools import cache
 import nbformat
 from asked_questions import QUESTIONS
 
+from autograd_surprises.facts.sections import address
 from autograd_surprises.messages.index import FREQUENT
 from autograd_surprises.messages.lesson_sections import Section
 from autograd_surprises.messages.queries import find
-from autograd_surprises.sections import address
 from tools.notebooks import headings, notebook_files
 
 SEEN = 3  # of what is found, a reader looks at so many

@@ -13,13 +13,14 @@ import torch
 import torch._dynamo  # once here, and not in each fork
 
 from autograd_surprises import __version__
-from autograd_surprises.__main__ import STOPPED, WatchedScript, arguments, main
+from autograd_surprises.command.parser import main, whole_parser
+from autograd_surprises.command.report_files import as_data
+from autograd_surprises.command.script import run_module
+from autograd_surprises.command.watched_script import STOPPED, WatchedScript
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.step_reports import StepReport
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.places import Where
-from autograd_surprises.report_files import as_data
-from autograd_surprises.script import run_module
 from autograd_surprises.symptoms.finding import Finding
 
 ROOT = Path(__file__).parent.parent
@@ -377,11 +378,12 @@ print("goes on")
 
 def test_a_terminal_shows_no_loss_that_processes_would_have_to_add_up(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    shown = WatchedScript(arguments().parse_args(["train.py"]))
+    shown = WatchedScript(whole_parser().parse_args(["run", "train.py"]))
     shown.step, shown.loss = 3, torch.tensor(0.5)
     for spread, line in (False, "step 3, loss 0.5\r"), (True, "step 3\r"):
         monkeypatch.setattr(
-            "autograd_surprises.__main__.is_spread", lambda loss, spread=spread: spread
+            "autograd_surprises.command.watched_script.is_spread",
+            lambda loss, spread=spread: spread,
         )
         shown._shown = 0.0
         shown.stepped()
@@ -482,5 +484,5 @@ def test_a_module_that_is_not_there():
     ],
 )
 def test_options_end_where_the_script_begins(line, script, module, steps):
-    options = arguments().parse_args(line.split())
+    options = whole_parser().parse_args(["run", *line.split()])
     assert (options.script, options.module, options.steps) == (script, module, steps)

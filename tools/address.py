@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from autograd_surprises.more import site
+from autograd_surprises.facts.more import site
 
 PYPROJECT = (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
 FIRST = "00_start_here.ipynb"

@@ -15,7 +15,7 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from autograd_surprises.toml_data import tomllib
+from autograd_surprises.facts.toml_data import tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST = ROOT / "tests" / "planted_faults.toml"

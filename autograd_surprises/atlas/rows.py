@@ -4,7 +4,7 @@
 'one alone can move without moving the median'
 """
 
-from autograd_surprises.toml_data import read_toml
+from autograd_surprises.facts.toml_data import read_toml
 
 _rows = read_toml("atlas/rows.toml")
 EXPRESSIONS, KINKS, TIES = _rows["operations"], _rows["kinks"], _rows["ties"]

@@ -6,7 +6,7 @@ from statistics import median
 
 import torch
 
-from autograd_surprises.several_processes import is_spread
+from autograd_surprises.facts.processes import is_spread
 
 USUAL, EXPLODED = 20, 1000.0  # norms that are known before one can be too large; how much is that
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 
 from autograd_surprises.backward.steps import BackwardStep
-from autograd_surprises.graph import Node
+from autograd_surprises.facts.graph import Node
 
 # A vector-Jacobian product in other words: its text, what the node saved, and the product. It is
 # only reported if it gives what was measured.

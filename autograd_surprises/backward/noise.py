@@ -13,7 +13,7 @@ from torch.autograd.graph import GradientEdge
 
 from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.backward.watched_backward import Backward
-from autograd_surprises.graph import Node
+from autograd_surprises.facts.graph import Node
 
 SHARE = 0.5  # of the zeros have to be a step's, if it is to be blamed for them
 PERIOD = 10_007  # a prime, so that no two rows of a tensor are the same

@@ -6,7 +6,7 @@ import torch
 from torch.autograd import grad as gradients  # as it was before a user wrapped it
 from torch.autograd.function import BackwardCFunction
 
-from autograd_surprises.graph import nodes
+from autograd_surprises.facts.graph import nodes
 
 
 def functions_that_return_none(y: torch.Tensor, *leaves: torch.Tensor) -> list[str]:

@@ -1,7 +1,7 @@
 """The lines of a recorded step, for a later step that was not recorded but made the same graph."""
 
 from autograd_surprises.backward.watched_backward import Backward
-from autograd_surprises.graph import Node
+from autograd_surprises.facts.graph import Node
 from autograd_surprises.recording.history import History
 
 

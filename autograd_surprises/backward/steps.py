@@ -6,7 +6,7 @@ from functools import cached_property
 
 import torch
 
-from autograd_surprises.graph import Edge, Node, kind_of, leaf_of, name_of, readable
+from autograd_surprises.facts.graph import Edge, Node, kind_of, leaf_of, name_of, readable
 from autograd_surprises.recording.places import Where, owner
 
 

@@ -18,8 +18,8 @@ from autograd_surprises.backward.steps import (
     parts_of,
     size_of,
 )
-from autograd_surprises.graph import Edge, Node, reachable
-from autograd_surprises.operations import traits_of
+from autograd_surprises.facts.graph import Edge, Node, reachable
+from autograd_surprises.facts.operations import traits_of
 from autograd_surprises.recording.forward_values import numbers_in
 
 # symptom: (is a size bad?, is a gradient of several parts bad if all of them are, or if any is?)

@@ -1,6 +1,5 @@
-"""compare --compiled: is the gradient of a script's first step the same through torch.compile?"""
+"""Is the gradient of a script's first step the same through torch.compile?"""
 
-import argparse
 import copy
 import sys
 import threading
@@ -14,53 +13,16 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_map
 
-from autograd_surprises.comparing.two_steps import DIFFER, SAME, Runs, judged
+from autograd_surprises.comparing.two_steps import DIFFER, Runs, judged
 from autograd_surprises.doctor.interception import Interception
-from autograd_surprises.graph import leaf_of, name_of, reachable
+from autograd_surprises.facts.graph import leaf_of, name_of, reachable
+from autograd_surprises.facts.processes import why_not_alone
 from autograd_surprises.recording.patches import Patches
 from autograd_surprises.recording.places import Where, where_from
 from autograd_surprises.recording.stack import tensors_in
-from autograd_surprises.script import add_script, chosen_script, exit_code
-from autograd_surprises.several_processes import why_not_alone
 
 COMPILER = "{} changes the gradient; which operation is at fault cannot be told"
 CUSTOM = "without compiling {} (torch.compiler.disable), the gradients are the same"
-USAGE = "python -m autograd_surprises compare"
-DESCRIPTION = """\
-Run a script up to its first backward(), call its model once more eagerly and once through
-torch.compile, and say whether the gradients are the same, and if not, whose differs first.
-
-The exit code is 0 if they are the same up to rounding, 1 if they differ, and 2 if that cannot be
-told.
-"""
-
-
-def main(words: list[str]) -> int:
-    """Print the comparison. Returns 0, 1 or 2."""
-    parser = argparse.ArgumentParser(
-        prog=USAGE,
-        usage="%(prog)s --compiled [--backend NAME] (train.py | -m module) [arguments]",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    add_script(parser)
-    parser.add_argument("--compiled", action="store_true", required=True,
-                        help="compare eager and compiled")  # fmt: skip
-    parser.add_argument(
-        "--backend", default="inductor", metavar="NAME",
-        help="of torch.compile (default: inductor; where that does not work, take aot_eager)",
-    )  # fmt: skip
-    options = parser.parse_args(words)
-    run, target = chosen_script(parser, options)
-    with CompiledRun(options.backend) as compared:
-        exit_code(run, target)
-    if compared.found is None:
-        print(f"{USAGE}: {target[0]}: {compared.trouble}", file=sys.stderr)
-        return 2
-    print(f"a is eager, b is compiled by {compared.backend}")
-    print(compared.found)
-    return {SAME: 0, DIFFER: 1}.get(compared.found.status, 2)
 
 
 class CompiledRun(Interception):

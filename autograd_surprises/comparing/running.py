@@ -9,11 +9,11 @@ import torch
 from torch import nn
 
 from autograd_surprises.backward.watched_backward import Backward
+from autograd_surprises.facts.processes import why_not_alone
 from autograd_surprises.recording.forward_values import numbers_in
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.places import Where, where_from
 from autograd_surprises.recording.recorder import Recorder
-from autograd_surprises.several_processes import why_not_alone
 
 Step = Callable[[], torch.Tensor]
 TIMES = 8  # a difference is more than rounding beyond so many times the error of step a

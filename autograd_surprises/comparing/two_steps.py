@@ -21,8 +21,8 @@ from autograd_surprises.comparing.running import (
     put_back,
     rounding,
 )
+from autograd_surprises.facts.processes import is_spread
 from autograd_surprises.numerics import few_digits
-from autograd_surprises.several_processes import is_spread
 from autograd_surprises.show.findings import Sentence, findings_text, first_line, listed
 
 SAME, DIFFER, UNDECIDED = "same", "differ", "undecided"

@@ -12,12 +12,12 @@ from autograd_surprises.backward.unchanged import own_backward
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.doctor.errors import finding_of_error
 from autograd_surprises.doctor.report import Report
+from autograd_surprises.facts.processes import why_not_alone
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.modules import named_parameters_in, parameters_in
 from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.recording.setup_lines import layer_made_at
 from autograd_surprises.recording.stack import modules_on_stack, tensors_on_stack
-from autograd_surprises.several_processes import why_not_alone
 from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.loss import about_loss

@@ -3,13 +3,13 @@
 import re
 
 from autograd_surprises.backward.steps import BackwardStep
+from autograd_surprises.facts.sections import address
 from autograd_surprises.messages import known_message
 from autograd_surprises.recording.forward_calls import BACKWARDS
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.places import raised_at
 from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.recording.setup_lines import hooked_at, inference_at
-from autograd_surprises.sections import address
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.where_it_went import lost_behind
 

@@ -6,7 +6,7 @@ from torch.optim import Optimizer
 from autograd_surprises.backward.gradient_norms import norms
 from autograd_surprises.doctor.first_steps import fingerprints
 from autograd_surprises.doctor.trained import parameters_of
-from autograd_surprises.several_processes import is_spread
+from autograd_surprises.facts.processes import is_spread
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.untrained import RATE_HAS_FALLEN, UPDATES_LOST
 

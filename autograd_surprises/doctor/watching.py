@@ -29,6 +29,7 @@ from autograd_surprises.doctor.step_reports import StepReport, StepReports
 from autograd_surprises.doctor.trained import parameters_of, scale_of, trained_by
 from autograd_surprises.doctor.unused_terms import UnusedTerms
 from autograd_surprises.doctor.updates import Updates
+from autograd_surprises.facts.processes import Replicas, alone, rank_and_size
 from autograd_surprises.recording.forward_calls import is_finite
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.living import living
@@ -36,7 +37,6 @@ from autograd_surprises.recording.modules import parameters_in
 from autograd_surprises.recording.places import Where, where_from
 from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.recording.setup_lines import built_at
-from autograd_surprises.several_processes import Replicas, alone, rank_and_size
 from autograd_surprises.show.findings import listed
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.loops import diverged

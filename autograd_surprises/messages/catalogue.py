@@ -7,8 +7,8 @@ from functools import cache
 from itertools import starmap
 from typing import TypeVar
 
+from autograd_surprises.facts.toml_data import read_toml
 from autograd_surprises.messages.entries import Cause, Message, Question
-from autograd_surprises.toml_data import read_toml
 
 # The first message that matches counts, so the order of the files is part of the meaning.
 MESSAGE_FILES = (

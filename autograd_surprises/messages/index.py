@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
+from autograd_surprises.facts.sections import address
+from autograd_surprises.facts.toml_data import read_toml
 from autograd_surprises.messages.catalogue import all_messages, all_questions
 from autograd_surprises.messages.entries import Cause, Message, Question
-from autograd_surprises.sections import address
-from autograd_surprises.toml_data import read_toml
 
 FREQUENT, OF_WEB_PAGES = map(tuple, read_toml("messages/index.toml").values())
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import torch
 
-from autograd_surprises.graph import leaf_of, reachable
+from autograd_surprises.facts.graph import leaf_of, reachable
 from autograd_surprises.recording.forward_calls import BACKWARDS, ForwardCall
 
 

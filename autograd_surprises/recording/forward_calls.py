@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import torch
 
+from autograd_surprises.facts.processes import is_spread
 from autograd_surprises.recording.guest import runs_its_own_code
 from autograd_surprises.recording.lost_history import DECIDES, LEAVES_TORCH, LostHistory
 from autograd_surprises.recording.places import CodeLine, Where, place_of, where_from
-from autograd_surprises.several_processes import is_spread
 
 BACKWARDS = {"backward", "grad"}
 ROLES = {

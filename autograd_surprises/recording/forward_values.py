@@ -8,7 +8,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from autograd_surprises.graph import Edge, leaf_of
+from autograd_surprises.facts.graph import Edge, leaf_of
 from autograd_surprises.recording.places import frame_of
 from autograd_surprises.recording.stack import tensors_in
 

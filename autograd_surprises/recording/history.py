@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 import torch
 from torch import nn
 
-from autograd_surprises.operations import COMBINES, ELEMENTWISE, SHAPES_BY_HAND, is_total
+from autograd_surprises.facts.operations import COMBINES, ELEMENTWISE, SHAPES_BY_HAND, is_total
 from autograd_surprises.recording.forward_calls import BACKWARDS, ForwardCall
 from autograd_surprises.recording.places import Where
 from autograd_surprises.recording.recorder import Recorder

@@ -15,7 +15,7 @@ from torch._C import _len_torch_function_stack
 from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
 from torch.utils._device import DeviceContext
 
-from autograd_surprises.operations import LIKE_ANOTHER, SHAPE_ONLY, SPOILS
+from autograd_surprises.facts.operations import LIKE_ANOTHER, SHAPE_ONLY, SPOILS
 from autograd_surprises.recording.forgetting import living_nodes, needed
 from autograd_surprises.recording.forward_calls import (
     BACKWARDS,

@@ -10,9 +10,9 @@ from weakref import ref
 import torch
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
+from autograd_surprises.facts.processes import is_spread
 from autograd_surprises.recording.guest import Quietly, who_else
 from autograd_surprises.recording.places import Where, where_from
-from autograd_surprises.several_processes import is_spread
 
 AGAIN = 3  # sums that were used, not in a row, are no exception
 

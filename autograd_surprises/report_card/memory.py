@@ -2,7 +2,7 @@
 
 import torch
 
-from autograd_surprises.graph import nodes
+from autograd_surprises.facts.graph import nodes
 from autograd_surprises.numerics import few_digits
 from autograd_surprises.report_card.example import flat, pattern
 from autograd_surprises.report_card.operators import operator_calls

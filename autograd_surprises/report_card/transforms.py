@@ -6,7 +6,7 @@ import torch
 from torch.autograd import Function
 from torch.autograd.function import BackwardCFunction
 
-from autograd_surprises.graph import reachable
+from autograd_surprises.facts.graph import reachable
 from autograd_surprises.numerics import exact_digits, partial_slopes
 from autograd_surprises.report_card.example import flat, pattern, shaped
 from autograd_surprises.report_card.operators import called_row_by_row, no_tangent

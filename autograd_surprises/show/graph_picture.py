@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
-from autograd_surprises.graph import autograd_graph
+from autograd_surprises.facts.graph import autograd_graph
 from autograd_surprises.show.colours import (
     BLUE,
     GRAPH_OCHRE,

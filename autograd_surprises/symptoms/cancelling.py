@@ -6,8 +6,8 @@ import torch
 
 from autograd_surprises.backward.noise import TRIES, arriving_at, sent
 from autograd_surprises.backward.steps import BackwardStep, GradientSize, size_of
-from autograd_surprises.graph import Edge
-from autograd_surprises.operations import traits_of
+from autograd_surprises.facts.graph import Edge
+from autograd_surprises.facts.operations import traits_of
 from autograd_surprises.symptoms.examination import NEAR, Examination
 from autograd_surprises.symptoms.factors import added_at
 from autograd_surprises.symptoms.rule import Rule

@@ -5,8 +5,8 @@ from itertools import islice
 import torch
 
 from autograd_surprises.backward.steps import BackwardStep, numbers_of
-from autograd_surprises.graph import Edge, Node, kind_of, leaf_of, name_of, only_way
-from autograd_surprises.operations import traits_of
+from autograd_surprises.facts.graph import Edge, Node, kind_of, leaf_of, name_of, only_way
+from autograd_surprises.facts.operations import traits_of
 
 DEEP = 12  # nodes that are followed down
 

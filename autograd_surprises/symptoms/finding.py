@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from autograd_surprises.backward.steps import BackwardStep
-from autograd_surprises.more import more_about
+from autograd_surprises.facts.more import more_about
 from autograd_surprises.recording.places import Where
 from autograd_surprises.show.colours import GREEN, GREY, OCHRE, PURPLE, RED
 from autograd_surprises.show.findings import badge, finding_html, findings_text, with_breaks

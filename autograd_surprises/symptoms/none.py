@@ -8,7 +8,7 @@ import torch
 from torch.utils.checkpoint import checkpoint
 
 from autograd_surprises.backward.steps import BackwardStep, GradientSize, memory
-from autograd_surprises.graph import Edge
+from autograd_surprises.facts.graph import Edge
 from autograd_surprises.recording.modules import parameters_in
 from autograd_surprises.recording.places import owner_of
 from autograd_surprises.recording.setup_lines import stored_at

@@ -3,8 +3,8 @@
 import torch
 
 from autograd_surprises.backward.steps import BackwardStep, GradientSize
-from autograd_surprises.graph import Edge
-from autograd_surprises.operations import traits_of
+from autograd_surprises.facts.graph import Edge
+from autograd_surprises.facts.operations import traits_of
 from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding, at, in_and_out
 from autograd_surprises.symptoms.nonfinite_forward import READY_MADE, SAFE_DIVISOR

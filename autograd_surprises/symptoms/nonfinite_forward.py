@@ -8,8 +8,8 @@ import torch
 
 from autograd_surprises.backward.steps import BackwardStep, memory
 from autograd_surprises.backward.watched_backward import Backward
-from autograd_surprises.graph import readable
-from autograd_surprises.operations import is_one_of, kind_made_by, traits_of
+from autograd_surprises.facts.graph import readable
+from autograd_surprises.facts.operations import is_one_of, kind_made_by, traits_of
 from autograd_surprises.recording.history import History
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.rule import Rule, Rulebook, always

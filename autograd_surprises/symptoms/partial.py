@@ -7,8 +7,8 @@ import torch
 from autograd_surprises.backward.arrived_gradients import Arrived
 from autograd_surprises.backward.noise import maker_of_zeros
 from autograd_surprises.backward.steps import BackwardStep
-from autograd_surprises.graph import Edge
-from autograd_surprises.operations import traits_of
+from autograd_surprises.facts.graph import Edge
+from autograd_surprises.facts.operations import traits_of
 from autograd_surprises.symptoms.examination import NEAR, Examination
 from autograd_surprises.symptoms.finding import Finding, at
 from autograd_surprises.symptoms.rule import Rulebook, always

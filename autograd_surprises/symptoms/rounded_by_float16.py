@@ -2,7 +2,7 @@
 
 import torch
 
-from autograd_surprises.graph import Edge
+from autograd_surprises.facts.graph import Edge
 from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import at
 from autograd_surprises.symptoms.rule import Rule

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from string import Formatter
 
 from autograd_surprises.backward.steps import BackwardStep
-from autograd_surprises.operations import is_one_of
-from autograd_surprises.sections import address
+from autograd_surprises.facts.operations import is_one_of
+from autograd_surprises.facts.sections import address
 from autograd_surprises.symptoms.finding import Finding
 
 

@@ -10,8 +10,8 @@ from autograd_surprises.backward.steps import (
     numbers_of,
     size_of,
 )
-from autograd_surprises.graph import Edge
-from autograd_surprises.operations import traits_of
+from autograd_surprises.facts.graph import Edge
+from autograd_surprises.facts.operations import traits_of
 from autograd_surprises.symptoms.cancelling import (
     BALANCED,
     cancelling_shift,

@@ -4,7 +4,7 @@ import re
 
 import torch
 
-from autograd_surprises.graph import edge_of
+from autograd_surprises.facts.graph import edge_of
 from autograd_surprises.symptoms.examination import TINY_SHARE, Examination
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.none import (

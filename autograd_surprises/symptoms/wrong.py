@@ -8,8 +8,8 @@ from types import CodeType
 import torch
 
 from autograd_surprises.backward.steps import BackwardStep
-from autograd_surprises.graph import kind_of, name_of, only_way
-from autograd_surprises.operations import ELEMENTWISE_LOSSES, traits_of
+from autograd_surprises.facts.graph import kind_of, name_of, only_way
+from autograd_surprises.facts.operations import ELEMENTWISE_LOSSES, traits_of
 from autograd_surprises.recording.modules import named_parameters_in, parameters_in
 from autograd_surprises.recording.places import Where, owner, where_defined
 from autograd_surprises.recording.setup_lines import FLAG, stored_at

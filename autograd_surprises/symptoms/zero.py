@@ -7,8 +7,8 @@ import torch
 
 from autograd_surprises.backward.noise import TRIES, arriving_at, leaving, sent
 from autograd_surprises.backward.steps import BackwardStep, numbers_of
-from autograd_surprises.graph import Edge
-from autograd_surprises.operations import traits_of
+from autograd_surprises.facts.graph import Edge
+from autograd_surprises.facts.operations import traits_of
 from autograd_surprises.symptoms.cancelling import (
     BALANCED,
     BEFORE_NORMALISATION,

@@ -3,8 +3,8 @@
 import torch
 
 from autograd_surprises.backward.steps import BackwardStep
-from autograd_surprises.graph import below, leaf_of
-from autograd_surprises.operations import traits_of
+from autograd_surprises.facts.graph import below, leaf_of
+from autograd_surprises.facts.operations import traits_of
 from autograd_surprises.symptoms.rule import Rulebook, always
 
 SMALLER_INPUTS = (

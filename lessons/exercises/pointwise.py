@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.autograd.function import BackwardCFunction
 
 from autograd_surprises.backward.returned_none import functions_that_return_none
-from autograd_surprises.graph import nodes
+from autograd_surprises.facts.graph import nodes
 from lessons.exercises.answers import (
     Mistakes,
     call_answer,

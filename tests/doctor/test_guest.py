@@ -21,8 +21,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from autograd_surprises import watch
 from autograd_surprises.doctor import trace
 from autograd_surprises.doctor.diagnosis import PACKED
+from autograd_surprises.facts.processes import SELECTIVE
 from autograd_surprises.recording.guest import NO_NUMBERS, Quietly, who_else
-from autograd_surprises.several_processes import SELECTIVE
 
 
 def net():

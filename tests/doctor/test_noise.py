@@ -12,7 +12,7 @@ from autograd_surprises.backward import noise as doctors_noise
 from autograd_surprises.backward.noise import arriving_at, maker_of_zeros, sent
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.doctor import explain, trace
-from autograd_surprises.graph import edge_of
+from autograd_surprises.facts.graph import edge_of
 
 
 def network(seed):

@@ -12,7 +12,7 @@ from patients.patient import cured_source
 from patients.patient import patient as register
 from rule_ids import FILE, ids_of_patient, visits
 
-from autograd_surprises.graph import leaf_of, nodes
+from autograd_surprises.facts.graph import leaf_of, nodes
 
 # What the patients are warned about by torch.
 pytestmark = [

@@ -9,7 +9,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from autograd_surprises.doctor import explain, trace
-from autograd_surprises.graph import reachable
+from autograd_surprises.facts.graph import reachable
 
 INF, HALF = torch.inf, torch.float16
 

@@ -10,7 +10,7 @@ from two_ranks import results_of_two, start
 
 from autograd_surprises import explain, watch
 from autograd_surprises.doctor.watching import SIZES
-from autograd_surprises.several_processes import FREED, SPREAD, STATIC, WAITS
+from autograd_surprises.facts.processes import FREED, SPREAD, STATIC, WAITS
 
 pytestmark = pytest.mark.slow  # each starts processes
 

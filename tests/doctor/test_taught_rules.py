@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from test_rules import RULES
 
-from autograd_surprises.sections import address
+from autograd_surprises.facts.sections import address
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 # The rules whose sentence no output in their section shows.

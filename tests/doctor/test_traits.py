@@ -10,7 +10,7 @@ from test_rules import RULES
 from torch.nn.modules._functions import BackwardHookFunction
 
 from autograd_surprises.backward.steps import kind_of
-from autograd_surprises.operations import CALLS, KINDS, SPOILS, TABLE, Traits, kind_made_by
+from autograd_surprises.facts.operations import CALLS, KINDS, SPOILS, TABLE, Traits, kind_made_by
 from autograd_surprises.symptoms.rule import StepRule
 
 IN_TORCH = {kind_of(name) for name in dir(torch._C._functions)}

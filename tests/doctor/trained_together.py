@@ -23,7 +23,7 @@ from torch.nn.parallel import DistributedDataParallel
 from two_ranks import hand_in, meet
 
 from autograd_surprises import watch
-from autograd_surprises.__main__ import main
+from autograd_surprises.command.parser import main
 
 STEPS = 4
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from autograd_surprises.__main__ import main as run_package
-from autograd_surprises.more import more_about
-from autograd_surprises.report_card.terminal import main
+from autograd_surprises.command.parser import main
+from autograd_surprises.facts.more import more_about
 
 
 @pytest.mark.parametrize(
@@ -30,7 +29,7 @@ from autograd_surprises.report_card.terminal import main
 )
 def test_the_exit_code_says_whether_it_passed(arguments, code, says, capsys):
     try:
-        left = main(arguments.split())
+        left = main(["card", *arguments.split()])
     except SystemExit as end:  # of argparse
         left = end.code
     printed = capsys.readouterr()
@@ -38,7 +37,7 @@ def test_the_exit_code_says_whether_it_passed(arguments, code, says, capsys):
 
 
 def test_each_message_of_torch_that_refused_a_row_is_named_once(capsys):
-    main(["faulty:NoVmapRule", "--shape", "3"])
+    main(["card", "faulty:NoVmapRule", "--shape", "3"])
     said = capsys.readouterr().out.splitlines()
     assert [line for line in said if "more: " in line] == [f"more: {more_about('no-vmap')}"]
 
@@ -58,7 +57,7 @@ def test_the_current_folder_is_importable():
 )
 def test_without_a_function_it_says_what_it_takes(arguments, code, says, capsys):
     try:
-        left = run_package(arguments)
+        left = main(arguments)
     except SystemExit as end:
         left = end.code
     printed = capsys.readouterr()

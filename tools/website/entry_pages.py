@@ -10,9 +10,9 @@ from typing import NamedTuple
 from bs4 import BeautifulSoup
 from nbconvert.filters import markdown2html
 
+from autograd_surprises.facts.sections import address
 from autograd_surprises.messages.catalogue import all_messages, all_questions
 from autograd_surprises.messages.entries import PRELUDE, Cause, Message, Question
-from autograd_surprises.sections import address
 from autograd_surprises.show.findings import with_code
 from autograd_surprises.symptoms.all_rules import all_rules, in_general
 from autograd_surprises.symptoms.rule import Rule

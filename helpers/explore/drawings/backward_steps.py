@@ -8,7 +8,7 @@ import torch
 from autograd_surprises.backward.local_derivatives import flat, local_derivatives
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.doctor.graph_boxes import LOST_BY
-from autograd_surprises.graph import Node, edge_of, leaf_of, name_of, nodes
+from autograd_surprises.facts.graph import Node, edge_of, leaf_of, name_of, nodes
 from autograd_surprises.recording.forward_values import ForwardValues, numbers_in
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.recorder import Recorder

@@ -1,16 +1,18 @@
-"""python -m autograd_surprises explain: what a message or a traceback means, in the terminal."""
+"""What a message of PyTorch, a traceback or an id means: the command `explain`."""
 
 import argparse
 import os
 import re
 import sys
 import textwrap
+from collections.abc import Callable
 from difflib import get_close_matches
+from typing import NoReturn
 
+from autograd_surprises.facts.more import page_about
+from autograd_surprises.facts.sections import address
 from autograd_surprises.messages.lesson_sections import Section
 from autograd_surprises.messages.queries import Answer, documents, find
-from autograd_surprises.more import page_about
-from autograd_surprises.sections import address
 from autograd_surprises.symptoms.all_rules import all_rules, in_general
 from autograd_surprises.symptoms.rule import Rule
 
@@ -20,34 +22,31 @@ what helps and, for most, which section of the lessons shows it. The id of a mes
 of the doctor, which a report names, is explained, too: zero-factor/number. Without a text, it is
 read from stdin.
 """
+USAGE = "[text ...]"
 WIDTH = 96
 ID = r"[\w-]+/[\w-]+"
 NO_RULE = "There is no rule {id}; the nearest is {nearest}."
 ALIKE = 0.75  # a slip of an id, and not two words of a question
 
 
-def main(words: list[str]) -> int:
-    """Print what is found. Returns 0, or 1 if that is nothing or a guess."""
-    parser = argparse.ArgumentParser(
-        prog="python -m autograd_surprises explain",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the text."""
     parser.add_argument("text", nargs="*", help="a message, a question in your own words, or an id")
-    asked = " ".join(parser.parse_args(words).text)
+
+
+def act(options: argparse.Namespace, fail: Callable[[str], NoReturn]) -> int:
+    """Print what is found. Returns 0, or 1 if that is nothing or a guess."""
+    asked = " ".join(options.text)
     if not asked and not sys.stdin.isatty():
         asked = sys.stdin.read()
     if not asked.strip():
-        parser.error("which message? For example: explain \"No module named 'pytorch'\"")
+        fail("which message? For example: explain \"No module named 'pytorch'\"")
     said, has_answer = _with_id(asked.strip()), True
     if not said and os.path.isfile(asked):
-        parser.error(f"{asked} is a file: {parser.prog} < {asked}")
+        fail(f"{asked} is a file: {options.prog} < {asked}")
     if not said:
         said, has_answer = _searched(asked.strip())
-    try:
-        print(said, flush=True)
-    except BrokenPipeError:  # `| head` has enough; Python would complain again when it ends
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    print(said, flush=True)
     return int(not has_answer)
 
 

@@ -8,10 +8,11 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType, TracebackType
+from typing import NoReturn
 
 from autograd_surprises.recording.guest import BORROWED
 
-HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def add_script(parser: argparse.ArgumentParser) -> None:
@@ -23,35 +24,15 @@ def add_script(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def add_steps(parser: argparse.ArgumentParser) -> None:
-    """Add the steps to examine."""
-    parser.add_argument(
-        "--steps", type=_steps, default=(1,), metavar="1,100",
-        help="numbers of the steps to examine in any case (default: 1)",
-    )  # fmt: skip
-
-
-def _steps(text):
-    try:
-        steps = [int(part) for part in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"needs numbers of steps, such as 1,100, not {text!r}"
-        ) from None
-    if min(steps) < 1:
-        raise argparse.ArgumentTypeError("steps are counted from 1")
-    return steps
-
-
 def chosen_script(
-    parser: argparse.ArgumentParser, options: argparse.Namespace
+    options: argparse.Namespace, fail: Callable[[str], NoReturn]
 ) -> tuple[Callable, list[str]]:
-    """run_script or run_module, and what to give it; an error of the parser if there is none."""
+    """run_script or run_module, and what to give it; fails if there is none."""
     target = options.module or options.script
     if not target:
-        parser.error("which script? Give its file, such as train.py, or -m and its module")
+        fail("which script? Give its file, such as train.py, or -m and its module")
     if not options.module and not os.path.isfile(target[0]):
-        parser.error(f"there is no file {target[0]}")
+        fail(f"there is no file {target[0]}")
     return run_module if options.module else run_script, target
 
 

@@ -9,6 +9,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+PACKAGE = Path(__file__).parent.parent
+
 
 def read_toml(path: str) -> dict[str, Any]:
     """The content of a file of this package.
@@ -19,6 +21,6 @@ def read_toml(path: str) -> dict[str, Any]:
     'leaf.which'
     """
     try:
-        return tomllib.loads((Path(__file__).parent / path).read_text(encoding="utf-8"))
+        return tomllib.loads((PACKAGE / path).read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path}: {error}") from error

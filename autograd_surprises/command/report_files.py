@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from autograd_surprises.doctor.step_reports import StepReport
 from autograd_surprises.doctor.watching import watch
-from autograd_surprises.more import more_about
+from autograd_surprises.facts.more import more_about
 
 if TYPE_CHECKING:
     from autograd_surprises.show.graph_picture import BoxGraph

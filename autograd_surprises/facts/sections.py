@@ -2,14 +2,14 @@
 
 from functools import cache
 
-from autograd_surprises.toml_data import read_toml
+from autograd_surprises.facts.toml_data import read_toml
 
 
 @cache
 def _addresses() -> dict[str, str]:
     return {
         section: f"{notebook}.ipynb#{heading.replace(' ', '-')}"
-        for notebook, sections in read_toml("sections.toml").items()
+        for notebook, sections in read_toml("facts/sections.toml").items()
         for section, heading in sections.items()
     }
 

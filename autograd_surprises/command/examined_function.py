@@ -1,27 +1,24 @@
-"""The report card in a terminal: python -m autograd_surprises card module:function --shape 4,3."""
+"""The report card of a function: the command `card`."""
 
 import argparse
 import importlib
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import torch
 
+from autograd_surprises.facts.more import more_about
 from autograd_surprises.messages import known_message
-from autograd_surprises.more import more_about
 from autograd_surprises.report_card.card import REFUSED, ReportCard
 from autograd_surprises.report_card.questions import report_card
 
-USAGE = "python -m autograd_surprises card"
+DESCRIPTION = report_card.__doc__.partition("\n")[0]
+USAGE = "module:function [--shape 4,3] ..."
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Print the card of a function. 0 if it passed, 1 if not, 2 if it cannot be asked.
-
-    >>> main(["ops:MyFunction", "--shape", "4,3"])  # doctest: +SKIP
-    """
-    given = _parser().parse_args(arguments)
+def act(given: argparse.Namespace, fail: Callable[[str], NoReturn]) -> int:
+    """Print the card of a function. Returns 0 if it passed, or 1."""
     try:
         with torch.random.fork_rng([]):
             torch.default_generator.manual_seed(0)
@@ -37,16 +34,15 @@ def main(arguments: Sequence[str]) -> int:
             seconds=given.seconds,
         )
     except (TypeError, ValueError) as error:
-        print(f"{USAGE}: {error}", file=sys.stderr)
-        return 2
+        fail(str(error))
     print(card)
     for id in _messages(card):
         print(f"more: {more_about(id)}")
     return 0 if card.passed else 1
 
 
-def _parser():
-    parser = argparse.ArgumentParser(USAGE, description=report_card.__doc__.partition("\n")[0])
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the function, its inputs, and what else is asked about it."""
     parser.add_argument(
         "function", type=_function, metavar="module:function",
         help="what to examine, such as ops:MyFunction (a Function: its apply)",
@@ -67,7 +63,6 @@ def _parser():
     parser.add_argument(
         "--seconds", type=float, default=120.0, help="start no check after this time (default: 120)"
     )
-    return parser
 
 
 def _function(text: str) -> Callable:

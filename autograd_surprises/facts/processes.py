@@ -15,7 +15,7 @@ import torch.utils.checkpoint
 from torch.optim import Optimizer
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from autograd_surprises.graph import Node, leaf_of
+from autograd_surprises.facts.graph import Node, leaf_of
 
 SPREAD = "FSDP or DTensors spread a model over several processes"
 SELECTIVE = "selective activation checkpointing allows a single backward"

@@ -1,0 +1,1 @@
+"""python -m autograd_surprises: one parser, four commands, one way to end."""

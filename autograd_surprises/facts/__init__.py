@@ -1,0 +1,1 @@
+"""What is known before anything runs: torch's operations, the graph, processes, sections."""
