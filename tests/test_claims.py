@@ -15,11 +15,11 @@ from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 
 from helpers.functions import clamp, round_ste, sign_ste
 from lessons import digits
+from lessons.custom_operators.registered_operators import square
 from lessons.digits import IMAGES, LABELS
 from lessons.digits.networks import WAYS
 from lessons.plain_function import PlainRoundSTE
 from lessons.saved_tensors import saved_tensors
-from lessons.square_operator import square
 
 USES_JIT = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
 TWICE = replace(WAYS["learned step"], scale_factor=2.2)

@@ -121,8 +121,8 @@ def test_the_front_page_links_to_the_repository_if_there_is_one(monkeypatch, sli
 
 
 def test_who_wants_to_write_an_answer_hears_how():
-    output = new_output("display_data", data={"text/plain": "… 03.1 is not done yet"})
-    stub = new_code_cell('check("03.1", ...)', id="a", outputs=[output])
+    output = new_output("display_data", data={"text/plain": "… Exercise 1: Not done yet."})
+    stub = new_code_cell('check("round_and_clamp.1", ...)', id="a", outputs=[output])
     shown = cell_html(stub, {})
     assert page_url("index.html#kernel") == "index.html#kernel" and "not done" not in shown
     assert 'To write your answer, <a href="index.html#kernel">' in shown

@@ -49,6 +49,11 @@ def notebook_files(folder=ROOT / "notebooks"):
     return files
 
 
+def lesson_of(path):
+    """The name of a notebook's folder in lessons/: what it is about, without its number."""
+    return path.stem.partition("_")[2]
+
+
 def headings(markdown):
     """The (level, text) of each heading; a `#` inside a fenced code block is not one."""
     # Without a pattern for what ends a line: that takes quadratic time on a long line of spaces.

@@ -5,7 +5,7 @@ import pytest
 from .lab import ExplorerView, wait_until
 
 ATLAS = """
-from lessons.atlas_browser import AtlasBrowser
+from lessons.gradient_atlas.atlas_browser import AtlasBrowser
 browser = AtlasBrowser("2.13")
 browser
 """

@@ -8,13 +8,14 @@ import ast
 import functools
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 
-from tools.notebooks import sections
+from tools.notebooks import lesson_of, sections
 
-TASK = re.compile(r"\*\*Exercise (\d\d\.\d+) · (.+)\*\* · about (\d+) minutes\n")
+TASK = re.compile(r"\*\*Exercise (\d+) · (.+)\*\* · about (\d+) minutes\n")
 RULES = []
 
 
@@ -25,9 +26,9 @@ def rule(function):
 
 @dataclass(frozen=True)
 class Task:
-    """What the Markdown cell of an exercise says of it. Its check is in `lessons/exercises/`."""
+    """What the Markdown cell of an exercise says of it. Its check is in its lesson's folder."""
 
-    number: str
+    number: int
     title: str
     minutes: int
     hints: int
@@ -38,7 +39,7 @@ def task_of(cell):
     found = TASK.match(cell.source) if cell.cell_type == "markdown" else None
     if found:
         number, title, minutes = found.groups()
-        return Task(number, title, int(minutes), cell.source.count("<details><summary>Hint "))
+        return Task(int(number), title, int(minutes), cell.source.count("<details><summary>Hint "))
     return None
 
 
@@ -56,6 +57,10 @@ class Notebook:
     @property
     def number(self):
         return self.name[:2]
+
+    @property
+    def lesson(self):
+        return lesson_of(Path(self.name))
 
     @property
     def cells(self):

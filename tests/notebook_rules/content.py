@@ -6,7 +6,7 @@ import itertools
 import re
 import tokenize
 
-from lessons.prediction import STORED
+from lessons.asking.prediction import STORED
 from notebook_rules import calls, is_call, rule, task_of, text_of, tree
 from tools.notebooks import (
     CODE_BLOCK,
@@ -135,7 +135,7 @@ def has_exercises(notebook):
     if notebook.number == "00":
         return []
     found = [task.number for task in notebook.tasks]
-    wanted = [f"{notebook.number}.{k}" for k in range(1, max(1, len(found)) + 1)]
+    wanted = [*range(1, max(1, len(found)) + 1)]
     return [] if found == wanted else [f"the exercises are {found}, expected {wanted}"]
 
 
@@ -145,7 +145,9 @@ def exercises_are_whole(notebook):
     complaints = []
     for heading, cells in notebook.sections:
         code = [cell for cell in cells if cell.cell_type == "code"]
-        tasks = {task.number: task for cell in cells if (task := task_of(cell))}
+        tasks = {
+            f"{notebook.lesson}.{task.number}": task for cell in cells if (task := task_of(cell))
+        }
         checked = {(n, is_solution(cell)) for cell in code for n in calls(cell, "check")}
         for number in {number for number, _ in checked} - tasks.keys():
             complaints.append(f"{number}: no Markdown cell with the task in {heading!r}")
