@@ -308,9 +308,7 @@ def test_a_notebook_shows_the_verdict_in_colour(answer, text, colour, monkeypatc
 
 
 def test_a_verdict_is_escaped():
-    assert (
-        Verdict("✗", "zero.1", "x < 0")._repr_html_().endswith("</b> x &lt; 0</div>")
-    )
+    assert Verdict("✗", "zero.1", "x < 0")._repr_html_().endswith("</b> x &lt; 0</div>")
 
 
 def test_an_unknown_exercise_is_refused():

@@ -231,11 +231,7 @@ def good_notebook():
         cells += [
             markdown(f"## Exercise {name}", id=f"heading-{name}"),
             markdown(TASK_OF_SAMPLE.format(name), id=f"task-{name}"),
-            code(
-                f'x = ...\ncheck("sample.{name}", x)',
-                id=f"try-{name}",
-                outputs=[printed("not yet")],
-            ),
+            code(f'check("sample.{name}", x)', id=f"try-{name}", outputs=[printed("not yet")]),
             code(f'check("sample.{name}", 3)', id=f"solve-{name}", metadata=solution),
         ]
         verdict = {"text_html": "<b style='padding:7.25px'>✓</b> right", "text_plain": "✓ right"}
