@@ -17,9 +17,9 @@ from autograd_surprises.symptoms.where_it_went import WhereItWent
 class Gradient:
     """The gradient of one tensor, and the examination that it is a part of.
 
-    >>> x = torch.ones(2, requires_grad=True)
-    >>> exam = Examination(x.sum(), None, History(), False, {}, None)
-    >>> Gradient(exam, "x", x).is_connected
+    >>> from autograd_surprises.recording.history import History
+    >>> x, loss = torch.ones(2, requires_grad=True), torch.ones(1)
+    >>> Gradient(Examination(loss, None, History(), False, {}, None), "x", x).is_connected
     False
     """
 
