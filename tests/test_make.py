@@ -315,7 +315,7 @@ def test_an_environment_that_make_did_not_make_is_left_alone(checkout, tmp_path,
     target = {
         ".venv": ["lab"],
         ".venv-torch-2.8.0": ["lab", "TORCH=2.8.0"],
-        ".venv-real": ["cards"],
+        ".venv-real": ["cases"],
         ".venv-colab": ["test-colab"],
     }[name]
     if whose == "a worktree's link":  # the other checkout's environment, ready

@@ -12,7 +12,6 @@ import re
 import pytest
 import torch
 import torch._dynamo
-from healthy import HEALTHY as STEPS
 from test_rules import RULES
 from torch import nn
 from torch.nn import functional as F
@@ -22,6 +21,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from autograd_surprises import watch
 from autograd_surprises.doctor import first_steps
 from autograd_surprises.doctor.first_steps import BLOCK, FirstSteps, fingerprints
+from cases.small import HEALTHY as STEPS
 
 BUGS, HEALTHY = {}, {}
 CLEARED = "cleared before the step"
