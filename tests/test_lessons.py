@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from autograd_surprises.facts.toml_data import tomllib
 from autograd_surprises.show.colours import GREY, RED
 from autograd_surprises.show.findings import badge
 from autograd_surprises.show.table import Table
@@ -18,9 +19,9 @@ from helpers.functions import clamp
 from lessons.asking.checking import Verdict, check, judge
 from lessons.asking.difference_figure import plot_difference
 from lessons.asking.expectations import expect_error, expect_warning
-from lessons.asking.prediction import STORED, predict
+from lessons.asking.prediction import STORED, Prediction, predict
 from lessons.start_here.installation import missing_packages
-from tools.notebooks import notebook_files
+from tools.notebooks import ROOT, notebook_files
 
 
 @pytest.mark.parametrize("more", ["", "\nand its details", ". Use something else.", ". (At a.py)"])
@@ -63,14 +64,14 @@ def test_expect_warning_fails_without_one_and_passes_others_on():
         warnings.warn("old", DeprecationWarning, stacklevel=1)
 
 
-OPTIONS = {0.0: "flat, as in `round`", 1.0: "steep & <b>wrong</b>", None: "nothing"}
+OPTIONS = {"0.0": "flat, as in `round`", "1.0": "steep & <b>wrong</b>", "None": "nothing"}
 
 
 @pytest.mark.parametrize(
     "answer, right", [(0.0, "0.0"), (torch.tensor(1.0), "1.0"), (None, "None")]
 )
 def test_the_right_option_is_the_measured_one(answer, right):
-    question = predict(f"What is `x.grad` of {answer}?", OPTIONS, answer=answer)
+    question = Prediction(f"What is `x.grad` of {answer}?", OPTIONS, answer=answer)
     assert question.explanation.value == ""
     assert question.choice.value is None
     for option in ("0.0", "1.0", "None"):
@@ -81,7 +82,7 @@ def test_the_right_option_is_the_measured_one(answer, right):
 
 
 def test_each_option_has_its_own_explanation():
-    question = predict("What is `x.grad`?", OPTIONS, answer=0.0)
+    question = Prediction("What is `x.grad`?", OPTIONS, answer=0.0)
     question.choice.value = "0.0"
     assert "flat, as in <code>round</code>" in question.explanation.value
     question.choice.value = "1.0"
@@ -90,39 +91,51 @@ def test_each_option_has_its_own_explanation():
 
 def test_a_question_that_runs_again_keeps_its_answer():
     asked = "Asked twice?", {"yes": "Right.", "no": "Wrong."}, "yes"
-    predict(*asked).choice.value = "no"
-    again, other = predict(*asked), predict("Asked once?", *asked[1:])
+    Prediction(*asked).choice.value = "no"
+    again, other = Prediction(*asked), Prediction("Asked once?", *asked[1:])
     assert again.choice.value == "no" and "Wrong." in again.explanation.value
     assert other.choice.value is None and other.explanation.value == ""
-    changed = predict("Asked twice?", {"yes": "Right.", "maybe": "Wrong."}, "yes")
+    changed = Prediction("Asked twice?", {"yes": "Right.", "maybe": "Wrong."}, "yes")
     assert changed.choice.value is None
 
 
 @pytest.mark.parametrize("answer", [7, "0", [0.0]])
 def test_a_question_without_its_answer_is_refused(answer):
-    with pytest.raises(ValueError, match="one option has to equal the answer .*, but 0 of"):
-        predict("?", OPTIONS, answer=answer)
+    with pytest.raises(ValueError, match="no option reads as the answer"):
+        Prediction("?", OPTIONS, answer=answer)
 
 
-def test_a_question_with_two_right_answers_is_refused():
-    with pytest.raises(ValueError, match="but 2 of"):
-        predict("?", {0.0: "a", "0.0": "b"}, answer=0.0)
+@pytest.mark.parametrize("name", ["round_and_clamp.gone", "gone.round", "round"])
+def test_a_question_that_no_lesson_has_is_refused(name):
+    with pytest.raises(ValueError, match=f"there is no question '{name}', only (round, |none)"):
+        predict(name, answer=2.3)
+
+
+def test_each_question_is_asked_by_one_cell():
+    known = {
+        f"{file.parent.name}.{name}"
+        for file in ROOT.glob("lessons/*/questions.toml")
+        for name in tomllib.loads(file.read_text(encoding="utf-8"))
+    }
+    cells = (cell for path in notebook_files() for cell in nbformat.read(path, 4).cells)
+    asked = [name for cell in cells for name in re.findall(r'predict\(\s*"(.+?)"', cell.source)]
+    assert sorted(asked) == sorted(known)
 
 
 def test_a_question_reads_well_without_widgets():
-    data = predict("What?", {"a": "x", "b": "y"}, answer="a")._repr_mimebundle_()
-    assert data["text/plain"] == "What?\n  ( ) a\n  ( ) b"
+    data = Prediction("What?", {"a": "x", "b": "y"}, answer="a")._repr_mimebundle_()
+    assert data["text/plain"] == "What?\n  ( ) a\n  ( ) b\nRun this cell to answer."
     assert "application/vnd.jupyter.widget-view+json" in data
 
 
 def test_a_long_question_is_not_broken_inside_a_word():
     question = "Does it reach the bottom and rest there? " * 5
-    *lines, a, b = repr(predict(question, {"a": "x", "b": "y"}, answer="a")).splitlines()
+    *lines, _, _, _ = repr(Prediction(question, {"a": "x", "b": "y"}, answer="a")).splitlines()
     assert " ".join(lines) == question.strip() and max(map(len, lines)) <= 98
 
 
 def test_a_question_is_stored_for_a_page_without_a_kernel():
-    data = predict("What?", {"b": "x", "a": "y"}, answer="a")._repr_mimebundle_()
+    data = Prediction("What?", {"b": "x", "a": "y"}, answer="a")._repr_mimebundle_()
     asked = {"question": "What?", "options": [["b", "x"], ["a", "y"]], "right": "a"}
     assert json.loads(json.dumps(data[STORED], sort_keys=True)) == [asked]
 

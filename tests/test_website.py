@@ -13,7 +13,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from helpers.curves import plot_gradient_curve
 from helpers.explore import explore, explore_backward, freeze, freezing
-from lessons import predict
+from lessons.asking.prediction import Prediction
 from tools import lesson_texts
 from tools.address import links
 from tools.notebooks import ROOT
@@ -85,7 +85,7 @@ def test_the_text_of_a_section_has_code_and_outputs_once(tmp_path):
 
 
 def test_a_question_is_asked_without_its_answer_in_sight():
-    asked = predict("Is `a < b`?", {True: "Right: `a`.", False: "No."}, answer=True)
+    asked = Prediction("Is `a < b`?", {"True": "Right: `a`.", "False": "No."}, answer=True)
     output = new_output("execute_result", data=asked._repr_mimebundle_(), metadata={})
     about = {"jupyter": {"source_hidden": True}}
     shown = cell_html(new_code_cell("predict(…)", id="q", outputs=[output], metadata=about), {})
@@ -136,7 +136,7 @@ def picture_cell(id):
 
 
 def test_a_picture_opens_with_the_answer_or_at_once_where_nothing_is_asked(tmp_path):
-    data = predict("Up?", {"yes": "Right.", "no": "No."}, answer="yes")._repr_mimebundle_()
+    data = Prediction("Up?", {"yes": "Right.", "no": "No."}, answer="yes")._repr_mimebundle_()
     question = new_code_cell("predict(…)", id="q", outputs=[new_output("display_data", data=data)])
     cells = [
         new_markdown_cell("# Curves"),

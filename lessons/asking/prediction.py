@@ -4,30 +4,49 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 
+from autograd_surprises.facts.toml_data import tomllib
 from autograd_surprises.show.colours import GREEN, RED
 from autograd_surprises.show.findings import WIDTH, badge, with_code
 from autograd_surprises.show.widget_view import view_of
 
 
-def predict(question: str, options: Mapping[object, str], answer: object) -> Prediction:
+def predict(name: str, answer: object) -> Prediction:
     """Ask before showing: radio buttons, and for each option a line on why it is right or wrong.
 
-    The right option is the one equal to `answer`, which should be measured, not typed: then the
-    question cannot go stale. Tensors are compared as lists. `code` in the question and in the
-    explanations is set as code. A question asked again keeps what was chosen. Raises ValueError
-    unless exactly one option is right.
+    `name` is that of the lesson and of the question in its `questions.toml`:
 
-    >>> predict("What is 1 + 1?", {2: "Right.", 11: "That joins strings."}, answer=1 + 1)
-    What is 1 + 1?
-      ( ) 2
-      ( ) 11
+        [round]
+        question = "Where is the weight after 100 steps with `torch.round`?"
+
+        [round.options]
+        "2.3" = "Right. Its gradient was 0 in every step, so it never moved."
+        "5.0" = "The loss is lowest there."
+
+    The right option is the one that reads as `answer` does, which should be measured, not typed:
+    then the question cannot go stale. Tensors are compared as lists. `code` is set as code. A
+    question asked again keeps what was chosen. Raises ValueError unless exactly one option is
+    right.
+
+    >>> predict("round_and_clamp.round", answer=2.3)
+    Where is the weight after 100 steps with torch.round?
+      ( ) 2.3
+      ( ) 5.0
+      ( ) 2.0
+    Run this cell to answer.
     """
-    asked = Prediction(question, options, answer)
-    if _chosen.get(question) in asked.explanations:
-        asked.choice.value = _chosen[question]
-    asked.choice.observe(lambda change: _chosen.update({question: change.new}), "value")
-    return asked
+    lesson, _, question = name.partition(".")
+    if question not in (known := _questions_of(lesson)):
+        raise ValueError(f"there is no question {name!r}, only {', '.join(known) or 'none'}")
+    return Prediction(**known[question], answer=answer)
+
+
+@cache
+def _questions_of(lesson):
+    file = files("lessons") / lesson / "questions.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 
 # question: the option chosen last. A click selects the cell of the question, so Shift+Enter on the
@@ -53,14 +72,9 @@ class Prediction:
 
         if hasattr(answer, "tolist"):  # a tensor or a NumPy object
             answer = answer.tolist()
-        right = [option for option in options if option == answer or str(option) == str(answer)]
-        if len(right) != 1:
-            raise ValueError(
-                f"one option has to equal the answer {answer!r}, but {len(right)} of "
-                f"{list(options)} do"
-            )
-        self.right, self.explanations = str(right[0]), {str(o): why for o, why in options.items()}
-        self.question = question
+        self.question, self.explanations, self.right = question, options, str(answer)
+        if self.right not in options:
+            raise ValueError(f"no option reads as the answer, {self.right!r}: {list(options)}")
         self.choice = ipywidgets.RadioButtons(
             options=list(self.explanations), value=None, layout={"width": "max-content"}
         )
@@ -69,6 +83,9 @@ class Prediction:
         asked = ipywidgets.HTML(f"{STYLE}<b>{with_code(question)}</b>")
         self.box = ipywidgets.VBox([asked, self.choice, self.explanation, ArrowKeys()])
         self.box.add_class("prediction")
+        if _chosen.get(question) in options:
+            self.choice.value = _chosen[question]
+        self.choice.observe(lambda change: _chosen.update({question: change.new}), "value")
 
     def _explain(self, change):
         if change.new is None:
@@ -80,7 +97,8 @@ class Prediction:
 
     def __repr__(self):
         question = textwrap.fill(self.question, WIDTH)  # JupyterLab would break it inside a word
-        return "\n".join([question, *(f"  ( ) {option}" for option in self.explanations)])
+        options = [f"  ( ) {option}" for option in self.explanations]
+        return "\n".join([question, *options, "Run this cell to answer."])
 
     def _repr_mimebundle_(self, **kwargs):
         asked = [as_stored(self.question, self.explanations, self.right)]

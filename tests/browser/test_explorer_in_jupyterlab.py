@@ -54,9 +54,9 @@ SENT = """() => {
 SCROLLS = "box => box.scrollWidth > box.clientWidth"
 TRACK = ".widget-slider .slider"
 ASKED = """
-from lessons.asking.prediction import predict
+from lessons.asking.prediction import Prediction
 
-predict("Is it?", {"no": "It is.", "yes": "Yes.", "maybe": "Surely."}, answer="yes")
+Prediction("Is it?", {"no": "It is.", "yes": "Yes.", "maybe": "Surely."}, answer="yes")
 """
 HAS_FOCUS = "element => element === document.activeElement"
 ACTIVE = "() => window.jupyterapp.shell.currentWidget.content.activeCellIndex"
