@@ -387,30 +387,22 @@ def without_comments(code):
     return " ".join(token.string for token in tokens if token.type != tokenize.COMMENT)
 
 
-def prose_of(cell):
-    """The prose of a cell: Markdown, or what a question and its answers say."""
-    if cell.cell_type == "markdown":
-        return prose(cell.source)
-    asked = [q for output in cell.outputs for q in output.get("data", {}).get(STORED, [])]
-    return prose("\n".join(text for q in asked for text in (q["question"], *sum(q["options"], []))))
-
-
 @rule
 def numbers_come_from_cells(notebook):
     """Those of two digits or more in the prose are in the code or an output of the same passage.
 
-    A comment is no source, and neither is a question. A task asks for its numbers.
+    A comment is no source. A task asks for its numbers.
     """
     complaints = []
     for cells in passages(notebook):
         code = [cell for cell in cells if cell.cell_type == "code"]
-        questions = [cell for cell in code if calls(cell, "predict")]
-        shown = [without_comments(cell.source) for cell in code if cell not in questions]
-        shown += [text_of(out) for cell in code if cell not in questions for out in cell.outputs]
+        shown = [without_comments(cell.source) for cell in code]
+        shown += [text_of(output) for cell in code for output in cell.outputs]
         known = set(numbers_in("\n".join(shown)).values())
-        texts = [cell for cell in cells if cell.cell_type == "markdown" and not task_of(cell)]
-        for cell in texts + questions:
-            stated = numbers_in(NOT_MEASURED.sub(" ", prose_of(cell)))
+        for cell in cells:
+            if cell.cell_type == "code" or task_of(cell):
+                continue
+            stated = numbers_in(NOT_MEASURED.sub(" ", prose(cell.source)))
             for elsewhere in NUMBERS_FROM_ELSEWHERE.get(notebook.name, ()):
                 stated.pop(elsewhere, None)
             complaints += [
