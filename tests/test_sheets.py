@@ -8,9 +8,9 @@ import sys
 import nbformat
 import pytest
 from answers import CHECKS
-from notebook_rules import task_of
 
 from tools.notebooks import OUTPUTS_HIDDEN, is_folded, is_solution, notebook_files
+from tools.reading import task_of
 from tools.sheets import write_sheets
 
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
