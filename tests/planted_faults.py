@@ -1,7 +1,7 @@
 """Plant the faults of tests/planted_faults.toml one at a time, and see which test catches each.
 
-    python -m tools.planted_faults                  all of them: takes an hour or two
-    python -m tools.planted_faults fresh-07 card    these faults, or those of these rooms
+    python tests/planted_faults.py                  all of them: takes an hour or two
+    python tests/planted_faults.py fresh-07 card    these faults, or those of these rooms
 
 A test that catches a fault has to pass without it.
 """
