@@ -92,6 +92,7 @@ def test_a_question_is_asked_without_its_answer_in_sight():
     before, folded, _ = shown.partition("<details")
     assert folded and "<code>a &lt; b</code>" in before and "predict" not in before
     assert before.count('name="q-0"') == 2
+    assert "Run this cell" in output.data["text/plain"] and "Run this cell" not in shown
 
 
 def test_a_folded_output_is_behind_a_click_and_not_in_the_search(tmp_path):
