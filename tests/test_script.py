@@ -18,7 +18,7 @@ from autograd_surprises.command.report_files import as_data
 from autograd_surprises.command.script import run_module
 from autograd_surprises.command.watched_script import STOPPED, WatchedScript
 from autograd_surprises.doctor.report import Report
-from autograd_surprises.doctor.step_reports import StepReport
+from autograd_surprises.doctor.watch.step_reports import StepReport
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.places import Where
 from autograd_surprises.symptoms.finding import Finding

@@ -1,14 +1,15 @@
 """Which findings of a training step are reported, and when."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import torch
 
 from autograd_surprises.doctor.diagnosis import description
-from autograd_surprises.doctor.first_steps import EARLY
 from autograd_surprises.doctor.report import Report
-from autograd_surprises.doctor.updates import Idle, Updates, called
+from autograd_surprises.doctor.watch.idle_optimizers import IdleOptimizers, called
+from autograd_surprises.doctor.watch.step import EARLY, Step
+from autograd_surprises.doctor.watch.witness import Told
 from autograd_surprises.recording.history import History
 from autograd_surprises.show.findings import grouped, listed
 from autograd_surprises.symptoms.finding import STATUS_TEXTS
@@ -58,71 +59,79 @@ class StepReports:
 
     Each method returns the reports that it publishes.
 
-    steps    numbers of steps whose reports are published even if all is known
-    updates  what each optimizer has moved
+    steps  numbers of steps whose reports are published even if all is known
 
+    idle       the witness of what no step has moved so far
     published  a StepReport for each step that was examined
     notes      why an optimizer has not moved what it holds
+    troubles   what could not be examined
     held       ids of what the optimizers of examined losses hold
-    pending    reports of this step, each with the tensors that it names
 
-    >>> x, reports = torch.ones(2, requires_grad=True), StepReports({1}, Updates())
-    >>> reports.pending.append((explain((2 * x).sum(), {"x": x}), {"x": x}))
-    >>> reports.publish(1, "the first one")
+    >>> x, reports = torch.ones(2, requires_grad=True), StepReports({1})
+    >>> step = Step(number=1, pending=[(explain((2 * x).sum(), {"x": x}), {"x": x})])
+    >>> reports.publish(step, "the first one")
     [step 1 (the first one): healthy, loss 4, made by SumBackward0]
     """
 
-    def __init__(self, steps: Collection[int], updates: Updates):
+    def __init__(self, steps: Collection[int]):
+        self.idle = IdleOptimizers()
         self.published: list[StepReport] = []
         self.notes: list[str] = []
+        self.troubles: list[str] = []
         self.held: set[int] = set()
-        self.pending: list[tuple[Report, Named]] = []
-        self._steps, self._updates = steps, updates
+        self.steps = steps
         self._late: list[tuple[StepReport, Named]] = []  # whose alarms the next step may end
         self._known_dead: set[tuple[str, str]] = set()  # status and name of what was reported
 
-    def publish(
-        self, step: int, why: str, suspects: Mapping[int, int] | None = None, backwards: int = 1
-    ) -> list[StepReport]:
-        """The reports of this step, now that the gradients of all its losses are known.
+    @property
+    def healthy(self) -> bool:
+        """Was a step examined, and nothing bad found?"""
+        good = all(each.healthy for each in self.published) and not self.troubles
+        return good and bool(self.published)
 
-        why        it was examined; if it is "", only bad findings about `suspects` count
-        suspects   {id of a parameter: for how many steps its gradient has been dead}
-        backwards  how many there were
+    def trouble(self, step: Step, why: str) -> None:
+        """This step could not be examined; each reason once."""
+        if not any(text.endswith(f": {why}") for text in self.troubles):
+            text = f"step {step.number} could not be examined: {why}"
+            self.troubles = [*self.troubles[:4], text]
+
+    def publish(self, step: Step, why: str) -> list[StepReport]:
+        """The pending reports of this step, now that the gradients of all its losses are known.
+
+        why  it was examined; if it is "", only bad findings about its `suspects` count
         """
-        pending, self.pending, new = self.pending, [], []
+        pending, step.pending, new = step.pending, [], []
         for report, named in pending:
             findings = [f for f in report.findings if not self._came(f, named)]
-            if backwards > 1:  # another loss may train what this one does not
-                findings = [f for f in findings if f.status not in DEAD or not alive(named, f.name)]
-            if step not in self._steps:  # what was reported is not reported again
+            if step.backwards > 1:  # another loss may train what this one does not
+                findings = [
+                    f for f in findings if f.status not in DEAD or not _alive(named, f.name)
+                ]
+            if step.number not in self.steps:  # what was reported is not reported again
                 findings = [f for f in findings if (f.status, f.name) not in self._known_dead]
-            since = step - 1
+            since = step.number - 1
             if not why:
-                died = suspects or {}
-                dead_for = {f: died.get(id(named.get(f.name)), 0) for f in findings}
+                dead_for = {f: step.suspects.get(id(named.get(f.name)), 0) for f in findings}
                 # A layer that is skipped at random is unused now and then.
                 findings = [f for f, n in dead_for.items() if n > (f.rule == UNUSED)]
-                since = step - max((dead_for[f] for f in findings), default=1)
+                since = step.number - max((dead_for[f] for f in findings), default=1)
             if why or any(found.alarming for found in findings):
                 findings = tuple(replace(f, name=called(f.name, named)) for f in findings)
                 found = StepReport(
-                    step,
+                    step.number,
                     why or f"gradients have died since step {since}",
                     replace(report, findings=findings),
                 )
                 alarms = [f for f in findings if f.alarming]
-                if not alarms and any(s.step == step and not s.healthy for s in self.published):
+                if not alarms and any(
+                    s.step == step.number and not s.healthy for s in self.published
+                ):
                     continue  # one step is not both bad and healthy
                 if alarms and all(self._may_come(f, named) for f in alarms):
                     self._late.append((found, named))
                 else:
-                    new += self.add(found)
+                    new += self._add(found)
         return new
-
-    def drop_healthy(self) -> None:
-        """Forget the reports of this step that have no alarm."""
-        self.pending = [pair for pair in self.pending if any(f.alarming for f in pair[0].findings)]
 
     def publish_late(self, at_the_end: bool = False) -> list[StepReport]:
         """What the loss of an optimizer's first step did not reach, the second may have reached."""
@@ -131,40 +140,37 @@ class StepReports:
             findings = [f for f in report.report.findings if not self._came(f, named)]
             if at_the_end or not any(self._may_come(f, named) for f in findings):
                 known = replace(report.report, findings=tuple(findings))
-                new += self.add(replace(report, report=known))
+                new += self._add(replace(report, report=known))
             else:
                 self._late.append((report, named))
         return new
 
-    def publish_idle(self, step: int, loss: torch.Tensor, idle: Idle) -> list[StepReport]:
-        """What the first steps of an optimizer did not do, unless it is known from the first one.
+    def tell(self, step: Step, told: Told) -> list[StepReport]:
+        """What a witness has found."""
+        alarms = told.findings
+        if told.unless_known:
+            known = {_key(found) for each in self.published for found in each.report.findings}
+            alarms = [f for f in told.findings if f.alarming and _key(f) not in known]
+            normal = [f for f in told.findings if not f.alarming]
+            for group in grouped(normal, lambda found: found.sentence):
+                names = listed([found.name for found in group], most=3)
+                self.notes.append(f"not trained: {names}: {group[0].sentence}")
+        report = Report(description(step.loss), tuple(alarms), None, History(), {})
+        return self._add(StepReport(step.number, told.why, report)) if alarms else []
 
-        It is a note, if that may be as it should.
-        """
-        why, found = idle
-        told = {_told(found) for each in self.published for found in each.report.findings}
-        alarms = tuple(f for f in found if f.alarming and _told(f) not in told)
-        normal = [f for f in found if not f.alarming]
-        for group in grouped(normal, lambda found: found.sentence):
-            names = listed([found.name for found in group], most=3)
-            self.notes.append(f"not trained: {names}: {group[0].sentence}")
-        report = Report(description(loss), alarms, None, History(), {})
-        return self.add(StepReport(step, why, report)) if alarms else []
-
-    def add(self, report: StepReport) -> list[StepReport]:
-        """Publish this one."""
+    def _add(self, report):
         dead = [f for f in report.report.findings if f.status in DEAD]
         self._known_dead.update((found.status, found.name) for found in dead)
         self.published.append(report)
         return [report]
 
     def _may_come(self, found, named):
-        return self._missed(found, named) and self._updates.may_come(
+        return self._missed(found, named) and self.idle.may_come(
             named[found.name], _steps_to_come(found)
         )
 
     def _came(self, found, named):
-        return self._missed(found, named) and self._updates.has_come(
+        return self._missed(found, named) and self.idle.has_come(
             named[found.name], _steps_to_come(found)
         )
 
@@ -174,7 +180,7 @@ class StepReports:
         return none and id(named.get(found.name)) in self.held
 
 
-def _told(found):
+def _key(found):
     return found.status, found.sentence, found.where
 
 
@@ -183,7 +189,7 @@ def _steps_to_come(found):
     return EARLY if found.rule == UNUSED else 2
 
 
-def alive(named: dict[str, torch.Tensor], name: str) -> bool:
+def _alive(named, name):
     """Has the tensor with this name a gradient other than zero?"""
     gradient = named[name].grad if name in named else None
     return gradient is not None and bool(gradient.any())
