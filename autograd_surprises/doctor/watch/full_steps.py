@@ -20,7 +20,6 @@ from autograd_surprises.facts.processes import alone
 from autograd_surprises.recording.guest import Quietly
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.living import living
-from autograd_surprises.recording.modules import parameters_in
 from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.recording.setup_lines import built_at
 from autograd_surprises.symptoms.finding import Finding
@@ -55,7 +54,7 @@ class FullSteps:
     >>> w, step = torch.ones(2, requires_grad=True), Step()
     >>> full = FullSteps(step, StepReports({1}), None, []); full.prepare(1); loss = w.sum()
     >>> new = step.begin(); step.look_at_loss([loss])
-    >>> full.after_forward([loss], None, None, sys._getframe()); full.close(); full.numbers
+    >>> full.after_forward([loss], None, None, sys._getframe()); full.record(False); full.numbers
     []
     {1}
     """
@@ -92,15 +91,13 @@ class FullSteps:
             self._waiting = []
         asked = number in self._reports.steps
         self._why = ("the first one" if number == 1 else "asked for") if asked else ""
-        self._record(self._why or self._step.suspects or self._waiting or self._idle.waiting)
+        self.record(self._why or self._step.suspects or self._waiting or self._idle.waiting)
 
-    def close(self) -> None:
-        """Record nothing any more."""
-        self._record(False)
-
-    def _record(self, on):
+    def record(self, on: object) -> None:
+        """Record what comes, or nothing any more."""
         if self.recorder.trouble:
-            self._trouble(f"the recording met an error: {self.recorder.trouble}")
+            why = f"the recording met an error: {self.recorder.trouble}"
+            self._reports.trouble(self._step, why)
         if on and not self._recording:
             self.recorder.forget()
             self.recorder.__enter__()
@@ -114,7 +111,7 @@ class FullSteps:
         begun = self._step.number and self._reached
         if begun and self._reached.isdisjoint(new) and self._step.is_mine(new):
             self._wait_for(new, WAIT)
-            self._record(self._recording or self._waiting)
+            self.record(self._recording or self._waiting)
 
     def _wait_for(self, ids, steps):
         self._later_ones += 1
@@ -187,14 +184,11 @@ class FullSteps:
 
     def troubled(self, error: Exception) -> None:
         """This came in between."""
-        self._trouble(f"{type(error).__name__}: {error}")
-
-    def _trouble(self, why):
-        self._reports.trouble(self._step, why)
+        self._reports.trouble(self._step, f"{type(error).__name__}: {error}")
 
     def _only_sizes(self, why):
         self._unexamined = why
-        self._trouble(f"{why}{SIZES}")
+        self._reports.trouble(self._step, f"{why}{SIZES}")
 
     def _look_for_what_is_missed(self, loss, weights, frame):
         """What this loss should reach, since the first step of its optimizer came to nothing."""
@@ -206,14 +200,14 @@ class FullSteps:
             both = [*leaves, *parameters_of(optimizer)]
             trained = trained_by(both, frame, self._step.model, optimizer)
             with alone():
-                self._idle.missed[optimizer] = examine(
-                    loss, trained.wrt, trained.model, trained.optimizer, weights,
-                    self._recorded(), frame,
-                )  # fmt: skip
+                self._idle.missed[optimizer] = self._examined(
+                    loss, trained.wrt, trained, weights, frame
+                )
 
-    def _recorded(self):
-        """What the recorder has not seen may be there all the same, if it has ended."""
-        return History(self.recorder) if self.recorder.ended else self.recorder
+    def _examined(self, loss, wrt, trained, weights, frame, source=None):
+        if self._recording:  # what the recorder has not seen may be there all the same
+            source = History(self.recorder) if self.recorder.ended else self.recorder
+        return examine(loss, wrt, trained.model, trained.optimizer, weights, source, frame)
 
     def _examine(self, loss, weights, inputs, frame):
         step = self._step
@@ -234,15 +228,13 @@ class FullSteps:
         step.reached |= ids
         trained = trained_by(leaves, frame, step.model, self._optimizer)
         self._note_what_is_trained(trained, leaves)
-        if self._recording:
-            source = self._recorded()
-        else:
-            found = (graph.history_of(loss.grad_fn) for graph in self._graphs)
-            source = next((history for history in found if history is not None), None)
-        self._borrowed = not self._recording and source is not None
+        graphs = () if self._recording else self._graphs
+        found = (graph.history_of(loss.grad_fn) for graph in graphs)
+        borrowed = next((history for history in found if history is not None), None)
+        self._borrowed = borrowed is not None
         wrt = trained.wrt if inputs is None else inputs
         with alone() as refused:
-            report = examine(loss, wrt, trained.model, trained.optimizer, weights, source, frame)
+            report = self._examined(loss, wrt, trained, weights, frame, borrowed)
         terms = ()
         if self._recording and loss.grad_fn is not None and not refused:
             self._graphs = [SameGraph(loss.grad_fn, report.history), *self._graphs[:WAIT]]
@@ -258,7 +250,8 @@ class FullSteps:
             found
             for found in report.findings
             if not (trained.scaled and step.finite and found.status in ("nan", "inf"))
-            and not (source is None and found.cause == "forward-nonfinite")  # it saw no forward
+            # Without a recording, it saw no forward.
+            and (self._recording or borrowed or found.cause != "forward-nonfinite")
             # A stand-in for several optimizers may hold what belongs to other models.
             and not (found.status == "not trained" and found.name in unseen)
         ]
@@ -266,8 +259,9 @@ class FullSteps:
         self.numbers.add(step.number)
 
     def _note_what_is_trained(self, trained, leaves):
-        step, known = self._step, ids_of(parameters_of(trained.wrt))
+        step = self._step
         self._reaches = isinstance(trained.wrt, Optimizer)
+        known = ids_of(parameters_of(trained.wrt))
         step.by_hand = not self._reaches and not trained.others
         step.scaled = trained.scaled
         step.inputs = any(
@@ -278,10 +272,9 @@ class FullSteps:
 
     def _named(self, report, trained, leaves):
         """The tensors that a report names."""
-        held = parameters_of(trained.optimizer) if trained.optimizer is not None else []
+        held = parameters_of(trained.optimizer)
         self._reports.held |= ids_of(held)
-        tensors = [*(parameters_in(trained.model) if trained.model is not None else ()), *held]
-        tensors += leaves
+        tensors = [*parameters_of(trained.model), *held, *leaves]
         named = {report.names[id(each)]: each for each in tensors if id(each) in report.names}
         self._step.names.update((id(tensor), name) for name, tensor in named.items())
         return named

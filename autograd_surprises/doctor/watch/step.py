@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 import torch
+from torch import nn
 from torch.optim import Optimizer
 
 from autograd_surprises.backward.gradient_norms import norms
@@ -23,54 +24,37 @@ EARLY = 10  # steps in which a layer that is skipped at random gets its first gr
 class Step:
     """The step that runs: backward(), perhaps several, and step() of an optimizer, of several too.
 
-    model      that is watched; None: whatever the loss reaches
-    number     counted from 1; 0 before the first backward()
-    loss       the latest
-    backwards  how many there were
-    reached    ids of leaves whose gradients were examined
-    over       has an optimizer made its step()?
-    unseen     is this a step that must not be looked at?
-    pending    reports of its losses that are not published yet, with the tensors that each names
-    turned     has the latest loss turned inf or NaN?
-    finite     is it neither?
-    bad        was it, or a gradient, not finite?
-    suspects   {id of a parameter: steps since its gradient has died}: to be examined in this step
-    died       the same, for the next step
-    processes  the rank of this one, and how many train together
-    names      of parameters, by id, as far as they are known
-    scaled     is there a GradScaler?
-    by_hand    is there no optimizer?
-    inputs     may somebody want the gradient of an input, and no step?
-    stepless   has no optimizer made any step, and no backward() raised an error?
-
-    While an optimizer makes its step(): optimizer, parameters, and their ids.
+    It begins with the first backward() after a step(). What one optimizer does is known while it
+    makes its step().
 
     >>> step = Step()
-    >>> new = step.begin(); step.number, step.early, step.over
-    (1, True, False)
+    >>> step.begin(), step.number, step.early, step.over
+    (True, 1, True, False)
     """
 
-    model: torch.nn.Module | None = None
+    model: nn.Module | None = None  # that is watched; None: whatever the loss reaches
     number: int = 0
-    loss: torch.Tensor | None = None
+    loss: torch.Tensor | None = None  # the latest
     backwards: int = 0
-    reached: set[int] = field(default_factory=set)
-    over: bool = True
-    unseen: bool = False
+    reached: set[int] = field(default_factory=set)  # ids of leaves whose gradients were examined
+    over: bool = True  # has an optimizer made its step()?
+    passed: bool = False  # must it not be looked at?
+    # Reports of its losses that are not published yet, each with the tensors that it names.
     pending: list[tuple[Report, dict[str, torch.Tensor]]] = field(default_factory=list)
-    finite: bool = True
-    turned: bool = False
-    bad: bool = False
+    finite: bool = True  # is the loss?
+    turned: bool = False  # or has it just turned inf or NaN?
+    bad: bool = False  # was it, or a gradient, not finite?
+    # {id of a parameter: steps since its gradient has died}: to be examined in this step, the next
     suspects: dict[int, int] = field(default_factory=dict)
     died: dict[int, int] = field(default_factory=dict)
-    processes: tuple[int, int] = (0, 1)
-    names: dict[int, str] = field(default_factory=dict)
-    scaled: bool = False
-    by_hand: bool = False
-    inputs: bool = False
-    stepless: bool = True
+    processes: tuple[int, int] = (0, 1)  # the rank of this one, and how many train together
+    names: dict[int, str] = field(default_factory=dict)  # of parameters, by id, as far as known
+    scaled: bool = False  # is there a GradScaler?
+    by_hand: bool = False  # is there no optimizer?
+    inputs: bool = False  # may somebody want the gradient of an input, and no step?
+    stepless: bool = True  # has no optimizer made any step so far, and no backward() failed?
     optimizer: Optimizer | None = None
-    parameters: Sequence[torch.Tensor] = ()
+    parameters: Sequence[torch.Tensor] = ()  # that it holds
     _sizes: list[float | None] | None = None
     _mine: WeakKeyDictionary[Optimizer, bool] = field(default_factory=WeakKeyDictionary)
 
@@ -78,7 +62,7 @@ class Step:
         """A backward() is about to run: is it the first of a step?"""
         new = self.over
         if new:
-            self.number, self.over, self.unseen = self.number + 1, False, False
+            self.number, self.over, self.passed = self.number + 1, False, False
             self.backwards, self.reached = 0, set()
         self.backwards += 1
         return new
@@ -131,26 +115,20 @@ class Step:
         """Is one of these a parameter of the watched model?"""
         return self.model is None or not ids.isdisjoint(map(id, parameters_in(self.model)))
 
-    def cleared(self, owner: Optimizer | torch.nn.Module) -> list[torch.Tensor]:
+    def cleared(self, owner: Optimizer | nn.Module) -> list[torch.Tensor]:
         """Of which parameters zero_grad() clears a gradient other than 0 before step() uses it.
 
         Only in early steps: [] in others.
         """
         if self.over or not self.early:
             return []
-        parameters = held_by(owner)
+        parameters = parameters_of(owner)
         return [p for p, size in zip(parameters, norms(parameters), strict=True) if size]
 
     def named(self, positions: Iterable[int], parameters: Sequence[torch.Tensor]) -> str:
         """The names of these of the parameters, as one text."""
         names = [self.names.get(id(parameters[i]), f"parameter {i}") for i in positions]
         return listed(names, most=6)
-
-
-def held_by(owner: Optimizer | torch.nn.Module) -> list[torch.Tensor]:
-    """The parameters of an optimizer or of a module."""
-    is_module = isinstance(owner, torch.nn.Module)
-    return parameters_in(owner) if is_module else parameters_of(owner)
 
 
 def ids_of(tensors: Iterable[torch.Tensor]) -> set[int]:

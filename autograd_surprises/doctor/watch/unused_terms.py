@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from autograd_surprises.doctor.watch.step import Step, held_by, ids_of
+from autograd_surprises.doctor.trained import parameters_of
+from autograd_surprises.doctor.watch.step import Step, ids_of
 from autograd_surprises.doctor.watch.witness import Told, Witness
 from autograd_surprises.recording.places import Where, where_from
 from autograd_surprises.show.findings import listed
@@ -56,7 +57,7 @@ class UnusedTerms(Witness):
                 each.there, each.rest_used = True, False
 
     def before_clearing(self, step: Step, owner, frame):
-        ids = ids_of(held_by(owner)) if self._followed else ()
+        ids = ids_of(parameters_of(owner)) if self._followed else ()
         for each in self._followed:
             each.there = each.there and each.reached.isdisjoint(ids)
 

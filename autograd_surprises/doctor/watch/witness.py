@@ -5,6 +5,7 @@ from types import FrameType
 from typing import NamedTuple
 
 import torch
+from torch import nn
 from torch.optim import Optimizer
 
 from autograd_surprises.doctor.watch.step import Step
@@ -23,6 +24,9 @@ class Told(NamedTuple):
     unless_known: bool = False
 
 
+Telling = Iterable[Told] | None
+
+
 class Witness:
     """Sees one thing in a training loop. Each method returns or yields what it has to tell.
 
@@ -30,32 +34,30 @@ class Witness:
     True
     """
 
-    def examined(
-        self, step: Step, frame: FrameType, model: torch.nn.Module | None, terms: Iterable[tuple]
-    ) -> Iterable[Told] | None:
+    def examined(self, step: Step, frame: FrameType, model: nn.Module | None, terms: Iterable):
         """A loss was examined; it trains this model, and `detached_terms` names these terms."""
 
-    def after_forward(self, step: Step, frame: FrameType) -> Iterable[Told] | None:
+    def after_forward(self, step: Step, frame: FrameType) -> Telling:
         """The loss is known, and `frame` has called its backward(), which is about to run."""
 
-    def after_backward(self, step: Step) -> Iterable[Told] | None:
+    def after_backward(self, step: Step) -> Telling:
         """It is done."""
 
     def before_clipping(
         self, step: Step, parameters: Sequence[torch.Tensor], frame: FrameType
-    ) -> Iterable[Told] | None:
+    ) -> Telling:
         """The gradients of these are about to be clipped, in place; `frame` called for it."""
 
     def before_clearing(
-        self, step: Step, owner: Optimizer | torch.nn.Module, frame: FrameType
-    ) -> Iterable[Told] | None:
+        self, step: Step, owner: Optimizer | nn.Module, frame: FrameType
+    ) -> Telling:
         """zero_grad() of this is about to run; `frame` called it."""
 
-    def before_step(self, step: Step) -> Iterable[Told] | None:
+    def before_step(self, step: Step) -> Telling:
         """An optimizer's step() is about to run."""
 
-    def after_step(self, step: Step) -> Iterable[Told] | None:
+    def after_step(self, step: Step) -> Telling:
         """It is done."""
 
-    def at_the_end(self, step: Step) -> Iterable[Told] | None:
+    def at_the_end(self, step: Step) -> Telling:
         """There are no more steps."""
