@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import torch
 from torch.optim import Optimizer
@@ -14,7 +14,7 @@ from autograd_surprises.doctor.errors import finding_of_error
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.trained import parameters_of, trained_by
 from autograd_surprises.doctor.watch.step import Step, ids_of
-from autograd_surprises.doctor.watch.step_reports import StepReport, StepReports
+from autograd_surprises.doctor.watch.step_reports import StepReports
 from autograd_surprises.doctor.watch.witness import Told, Witness
 from autograd_surprises.facts.processes import alone
 from autograd_surprises.recording.guest import Quietly
@@ -45,7 +45,7 @@ class FullSteps:
 
     Steps are recorded until a loss of each optimizer has been examined, if they are asked for, and
     if a gradient has died in the one before. The lines of another step are those of a recorded one
-    with the same graph, or not known. Methods return the reports that they publish.
+    with the same graph, or not known.
 
     numbers  of the steps that were examined
     unseen   why none was
@@ -55,7 +55,6 @@ class FullSteps:
     >>> full = FullSteps(step, StepReports({1}), None, []); full.prepare(1); loss = w.sum()
     >>> new = step.begin(); step.look_at_loss([loss])
     >>> full.after_forward([loss], None, None, sys._getframe()); full.record(False); full.numbers
-    []
     {1}
     """
 
@@ -74,7 +73,8 @@ class FullSteps:
         self._recording = False
         self._why = ""  # if there is a reason, reports of this step are published even if healthy
         self._reached: set[int] = set()  # ids of leaves whose gradients were examined
-        self._known: WeakSet[Optimizer] = WeakSet()  # that have made a step
+        # Did it hold parameters of the model, when it made its first step?
+        self._mine: WeakKeyDictionary[Optimizer, bool] = WeakKeyDictionary()
         self._waiting: list[set[int]] = []  # ids of what optimizers hold, before their first step
         self._later_ones = 0  # optimizers that were built, or made a step, later
         self._patience = WAIT  # until this step
@@ -119,40 +119,34 @@ class FullSteps:
             self._waiting.append(ids)
             self._patience = max(self._patience, self._step.number + steps)
 
-    def after_forward(self, roots, weights, inputs, frame) -> list[StepReport]:
+    def after_forward(self, roots, weights, inputs, frame) -> None:
         """The loss is known, and backward() is about to run."""
-        step, new, self._unexamined = self._step, [], ""
+        step, self._unexamined = self._step, ""
         if len(roots) > 1:
             self.unseen = "a backward() of several tensors at once is not examined"
-        else:
-            if self._recording and self._idle.waiting:
-                with Quietly(self.troubled):
-                    self._look_for_what_is_missed(roots[0], weights, frame)
-            if self._recording or step.turned:
-                with Quietly(self.troubled):
-                    self._examine(roots[0], weights, inputs, frame)
+        elif self._recording or step.turned:
+            with Quietly(self.troubled):
+                self._look_at(roots[0], weights, inputs, frame)
         if not step.turned:
-            return []
+            return
         kind = "nan" if step.loss.isnan().any() else "inf"
         bad = f"the loss is {kind}"
         if self._unexamined:
             text = f"{bad}; the cause is not known, because {self._unexamined}"
-            cause, fix = bad.replace(" ", "-"), "watch the same step in one process"
-            new += self._reports.tell(
-                step, Told(bad, [Finding("loss", kind, cause, text, fix=fix)])
-            )
+            fix = "watch the same step in one process"
+            found = Finding("loss", kind, bad.replace(" ", "-"), text, fix=fix)
+            self._reports.tell(step, Told(bad, [found]))
         if step.pending:
             lines = BORROWED if self._borrowed else UNRECORDED
             self._why = bad if self._recording else bad + lines.format(step.number)
-            new += self.publish()
-        return new
+            self.publish()
 
-    def failed(self, error: Exception) -> list[StepReport]:
+    def failed(self, error: Exception) -> None:
         """backward() raised this."""
         history = History(self.recorder if self._recording else None)
         found, number = finding_of_error(error, history), self._step.number
         if found.cause == "unknown-error":
-            return []
+            return
         if not self._recording:
             needed = f"{number - 1},{number}" if found.cause == SECOND_BACKWARD else number
             found = replace(found, also=(*found.also, RECORD.format(needed)))
@@ -161,26 +155,30 @@ class FullSteps:
         self._why = "backward raised an error"
         report = Report(description(self._step.loss), (found,), None, history, {})
         self._step.pending = [(report, {})]
-        return self.publish()
+        self.publish()
 
     def after_step(self) -> None:
         """Is it the first step of another optimizer, or the one that was waited for?"""
         step, ids = self._step, self._step.ids
-        if step.optimizer not in self._known:
-            self._known.add(step.optimizer)
-            if step.mine and self._reached and self._reached.isdisjoint(ids):
+        if step.by_hand:  # so far; steps are counted from its first one now
+            step.by_hand, step.number = False, 1
+            self.numbers &= {1}
+        if step.optimizer not in self._mine:
+            self._mine[step.optimizer] = mine = step.is_mine(ids)
+            if mine and self._reached and self._reached.isdisjoint(ids):
                 self._wait_for(ids, max(WAIT, step.number + 1))
+        step.mine = self._mine[step.optimizer]
         if step.reached and any(ids & held for held in self._waiting):
             self._waiting = [held for held in self._waiting if not ids & held]
             self._why = self._why or ANOTHER
 
-    def publish(self) -> list[StepReport]:
+    def publish(self) -> None:
         """What is known of this step."""
         if not (self._reaches or self._step.by_hand or self._idle.reached_any):
             self.unseen = "the loss reaches nothing that an optimizer holds"
             pending = self._step.pending
             self._step.pending = [p for p in pending if any(f.alarming for f in p[0].findings)]
-        return self._reports.publish(self._step, self._why)
+        self._reports.publish(self._step, self._why)
 
     def troubled(self, error: Exception) -> None:
         """This came in between."""
@@ -190,32 +188,33 @@ class FullSteps:
         self._unexamined = why
         self._reports.trouble(self._step, f"{why}{SIZES}")
 
-    def _look_for_what_is_missed(self, loss, weights, frame):
-        """What this loss should reach, since the first step of its optimizer came to nothing."""
+    def _look_at(self, loss, weights, inputs, frame):
         backward = Backward(loss.grad_fn) if loss.grad_fn is not None else None
-        if why_not_again(backward, self.recorder):  # as _examine will say
-            return
+        harm = why_not_again(backward, self.recorder)
+        if harm:
+            return self._only_sizes(harm)
         leaves = backward.leaves if backward is not None else []
+        if self._recording:
+            with Quietly(self.troubled):
+                self._look_for_what_is_missed(loss, leaves, weights, frame)
+        self._examine(loss, leaves, weights, inputs, frame)
+
+    def _look_for_what_is_missed(self, loss, leaves, weights, frame):
+        """What this loss should reach, since the first step of its optimizer came to nothing."""
         for optimizer in self._idle.waiting[:FEW]:
             both = [*leaves, *parameters_of(optimizer)]
             trained = trained_by(both, frame, self._step.model, optimizer)
             with alone():
-                self._idle.missed[optimizer] = self._examined(
-                    loss, trained.wrt, trained, weights, frame
-                )
+                found = self._examined(loss, trained.wrt, trained, weights, frame)
+                self._idle.missed[optimizer] = found
 
     def _examined(self, loss, wrt, trained, weights, frame, source=None):
         if self._recording:  # what the recorder has not seen may be there all the same
             source = History(self.recorder) if self.recorder.ended else self.recorder
         return examine(loss, wrt, trained.model, trained.optimizer, weights, source, frame)
 
-    def _examine(self, loss, weights, inputs, frame):
+    def _examine(self, loss, leaves, weights, inputs, frame):
         step = self._step
-        backward = Backward(loss.grad_fn) if loss.grad_fn is not None else None
-        leaves = backward.leaves if backward is not None else []
-        harm = why_not_again(backward, self.recorder)
-        if harm:
-            return self._only_sizes(harm)
         # Another leaf may be new in each forward: embeddings that require a gradient.
         ids = ids_of(x for x in leaves if isinstance(x, torch.nn.Parameter)) or ids_of(leaves)
         if ids and not step.is_mine(ids):
@@ -251,7 +250,7 @@ class FullSteps:
             for found in report.findings
             if not (trained.scaled and step.finite and found.status in ("nan", "inf"))
             # Without a recording, it saw no forward.
-            and (self._recording or borrowed or found.cause != "forward-nonfinite")
+            and (self._recording or self._borrowed or found.cause != "forward-nonfinite")
             # A stand-in for several optimizers may hold what belongs to other models.
             and not (found.status == "not trained" and found.name in unseen)
         ]

@@ -1,4 +1,4 @@
-"""Optimizers whose first steps did nothing."""
+"""Optimizers whose first steps did nothing, or that make none."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -9,6 +9,7 @@ from torch.optim import Optimizer
 
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.trained import trained_by
+from autograd_surprises.doctor.watch.fingerprints import fingerprints
 from autograd_surprises.doctor.watch.first_steps import FirstSteps
 from autograd_surprises.doctor.watch.step import Step, ids_of
 from autograd_surprises.doctor.watch.witness import Told, Witness
@@ -21,6 +22,7 @@ from autograd_surprises.symptoms.untrained import (
     HELD_FROZEN,
     HOLDS_FROZEN,
     NO_LOSS,
+    NO_STEP,
     SKIPPED,
 )
 
@@ -29,7 +31,8 @@ class IdleOptimizers(Witness):
     """Sees what the first two steps of an optimizer did not reach, or did not move.
 
     What proves it: the .grad of all that it holds, and all bits of that before and after each step.
-    Whether that is meant cannot be seen, so a learning rate that rises has more time.
+    Whether that is meant cannot be seen, so a learning rate that rises has more time. Without any
+    step: gradients were cleared twice, and no bit of what had them has changed in the end.
 
     missed  reports of the latest losses, which did not reach what these optimizers hold
 
@@ -48,6 +51,8 @@ class IdleOptimizers(Witness):
         self._cleared: tuple[Where, set[int]] | None = None  # since backward(): where, ids of what
         # The same, if these were to use that in their latest step.
         self._unused: WeakKeyDictionary[Optimizer, tuple[Where, set[int]]] = WeakKeyDictionary()
+        self._cleared_at: list[Where | None] = []  # before a step
+        self._before: dict[torch.Tensor, int | None] = {}  # fingerprints of what was cleared first
 
     def after_forward(self, step: Step, frame):
         self._cleared = None
@@ -56,6 +61,9 @@ class IdleOptimizers(Witness):
         had = step.cleared(owner)
         if had:
             self._cleared = where_from(frame), ids_of(had)
+            self._cleared_at.append(self._cleared[0])
+        if had and step.stepless and not self._before:
+            self._before = dict(zip(had, fingerprints(had), strict=True))
 
     def before_step(self, step: Step):
         self._first.setdefault(step.optimizer, FirstSteps()).before(step.optimizer)
@@ -73,7 +81,18 @@ class IdleOptimizers(Witness):
 
     def at_the_end(self, step: Step):
         """What those did not do that made no second step, or whose learning rate still rose."""
-        return self._so_far.values()
+        yield from self._so_far.values()
+        # A GradScaler skips steps, and the gradient of an input may be what is wanted.
+        if step.stepless and not (step.scaled or step.inputs) and len(self._cleared_at) > 1:
+            yield from self._no_step(step)
+
+    def _no_step(self, step):
+        held, before = list(self._before), list(self._before.values())
+        if None not in before and fingerprints(held) == before:
+            found = NO_STEP.finding(times=len(self._cleared_at))
+            places = (("cleared at", self._cleared_at[-1]),)
+            names = step.named(range(len(held)), held)
+            yield Told("no step was made", [found.about(names, "not trained", places)])
 
     @property
     def waiting(self) -> list[Optimizer]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
@@ -55,8 +54,8 @@ class Step:
     stepless: bool = True  # has no optimizer made any step so far, and no backward() failed?
     optimizer: Optimizer | None = None
     parameters: Sequence[torch.Tensor] = ()  # that it holds
+    mine: bool = True  # is one of them, or was one at first, a parameter of the watched model?
     _sizes: list[float | None] | None = None
-    _mine: WeakKeyDictionary[Optimizer, bool] = field(default_factory=WeakKeyDictionary)
 
     def begin(self) -> bool:
         """A backward() is about to run: is it the first of a step?"""
@@ -103,13 +102,6 @@ class Step:
             with torch.no_grad():
                 self._sizes = norms(self.parameters)
         return self._sizes
-
-    @property
-    def mine(self) -> bool:
-        """Did the optimizer hold parameters of the watched model, when it was first seen?"""
-        if self.optimizer not in self._mine:
-            self._mine[self.optimizer] = self.is_mine(self.ids)
-        return self._mine[self.optimizer]
 
     def is_mine(self, ids: set[int]) -> bool:
         """Is one of these a parameter of the watched model?"""

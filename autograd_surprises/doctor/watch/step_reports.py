@@ -57,8 +57,6 @@ class StepReports:
     Another loss of this step may train what one loss does not reach, and the second step of an
     optimizer may reach what the first did not.
 
-    Each method returns the reports that it publishes.
-
     steps  numbers of steps whose reports are published even if all is known
 
     idle       the witness of what no step has moved so far
@@ -69,7 +67,7 @@ class StepReports:
 
     >>> x, reports = torch.ones(2, requires_grad=True), StepReports({1})
     >>> step = Step(number=1, pending=[(explain((2 * x).sum(), {"x": x}), {"x": x})])
-    >>> reports.publish(step, "the first one")
+    >>> reports.publish(step, "the first one"); reports.published
     [step 1 (the first one): healthy, loss 4, made by SumBackward0]
     """
 
@@ -81,6 +79,7 @@ class StepReports:
         self.held: set[int] = set()
         self.steps = steps
         self._late: list[tuple[StepReport, Named]] = []  # whose alarms the next step may end
+        self._waiting: list[Told] = []  # for the reports of this step
         self._known_dead: set[tuple[str, str]] = set()  # status and name of what was reported
 
     @property
@@ -95,18 +94,16 @@ class StepReports:
             text = f"step {step.number} could not be examined: {why}"
             self.troubles = [*self.troubles[:4], text]
 
-    def publish(self, step: Step, why: str) -> list[StepReport]:
-        """The pending reports of this step, now that the gradients of all its losses are known.
+    def publish(self, step: Step, why: str) -> None:
+        """Publish the pending reports, now that the gradients of all losses of this step are known.
 
         why  it was examined; if it is "", only bad findings about its `suspects` count
         """
-        pending, step.pending, new = step.pending, [], []
+        pending, step.pending = step.pending, []
         for report, named in pending:
             findings = [f for f in report.findings if not self._came(f, named)]
             if step.backwards > 1:  # another loss may train what this one does not
-                findings = [
-                    f for f in findings if f.status not in DEAD or not _alive(named, f.name)
-                ]
+                findings = [f for f in findings if f.status not in DEAD or not _alive(f, named)]
             if step.number not in self.steps:  # what was reported is not reported again
                 findings = [f for f in findings if (f.status, f.name) not in self._known_dead]
             since = step.number - 1
@@ -115,64 +112,67 @@ class StepReports:
                 # A layer that is skipped at random is unused now and then.
                 findings = [f for f, n in dead_for.items() if n > (f.rule == UNUSED)]
                 since = step.number - max((dead_for[f] for f in findings), default=1)
-            if why or any(found.alarming for found in findings):
-                findings = tuple(replace(f, name=called(f.name, named)) for f in findings)
-                found = StepReport(
-                    step.number,
-                    why or f"gradients have died since step {since}",
-                    replace(report, findings=findings),
-                )
-                alarms = [f for f in findings if f.alarming]
-                if not alarms and any(
-                    s.step == step.number and not s.healthy for s in self.published
-                ):
-                    continue  # one step is not both bad and healthy
-                if alarms and all(self._may_come(f, named) for f in alarms):
-                    self._late.append((found, named))
-                else:
-                    new += self._add(found)
-        return new
+            if not why and not any(found.alarming for found in findings):
+                continue
+            findings = tuple(replace(f, name=called(f.name, named)) for f in findings)
+            alarms = [f for f in findings if f.alarming]
+            told = [each for each in self.published if each.step == step.number]
+            if not alarms and not all(each.healthy for each in told):
+                continue  # one step is not both bad and healthy
+            why_now = why or f"gradients have died since step {since}"
+            found = StepReport(step.number, why_now, replace(report, findings=findings))
+            if alarms and all(self._may_come(f, named) for f in alarms):
+                self._late.append((found, named))
+            else:
+                self._add(found)
 
-    def publish_late(self, at_the_end: bool = False) -> list[StepReport]:
+    def publish_late(self, at_the_end: bool = False) -> None:
         """What the loss of an optimizer's first step did not reach, the second may have reached."""
-        late, self._late, new = self._late, [], []
+        late, self._late = self._late, []
         for report, named in late:
             findings = [f for f in report.report.findings if not self._came(f, named)]
             if at_the_end or not any(self._may_come(f, named) for f in findings):
                 known = replace(report.report, findings=tuple(findings))
-                new += self._add(replace(report, report=known))
+                self._add(replace(report, report=known))
             else:
                 self._late.append((report, named))
-        return new
 
-    def tell(self, step: Step, told: Told) -> list[StepReport]:
-        """What a witness has found."""
-        alarms = told.findings
+    def tell(self, step: Step, told: Told) -> None:
+        """Publish what a witness has found, or keep it for later."""
         if told.unless_known:
+            self._waiting.append(told)
+        else:
+            self._publish_found(step, told.why, told.findings)
+
+    def tell_the_rest(self, step: Step) -> None:
+        """Publish what a witness has found and is not known, now that the reports are out."""
+        waiting, self._waiting = self._waiting, []
+        for why, findings, _ in waiting:
             known = {_key(found) for each in self.published for found in each.report.findings}
-            alarms = [f for f in told.findings if f.alarming and _key(f) not in known]
-            normal = [f for f in told.findings if not f.alarming]
+            normal = [found for found in findings if not found.alarming]
             for group in grouped(normal, lambda found: found.sentence):
                 names = listed([found.name for found in group], most=3)
                 self.notes.append(f"not trained: {names}: {group[0].sentence}")
-        report = Report(description(step.loss), tuple(alarms), None, History(), {})
-        return self._add(StepReport(step.number, told.why, report)) if alarms else []
+            new = [f for f in findings if f.alarming and _key(f) not in known]
+            if new:
+                self._publish_found(step, why, new)
+
+    def _publish_found(self, step, why, findings):
+        report = Report(description(step.loss), tuple(findings), None, History(), {})
+        self._add(StepReport(step.number, why, report))
 
     def _add(self, report):
         dead = [f for f in report.report.findings if f.status in DEAD]
         self._known_dead.update((found.status, found.name) for found in dead)
         self.published.append(report)
-        return [report]
 
     def _may_come(self, found, named):
-        return self._missed(found, named) and self.idle.may_come(
-            named[found.name], _steps_to_come(found)
-        )
+        steps = _steps_to_come(found)
+        return self._missed(found, named) and self.idle.may_come(named[found.name], steps)
 
     def _came(self, found, named):
-        return self._missed(found, named) and self.idle.has_come(
-            named[found.name], _steps_to_come(found)
-        )
+        steps = _steps_to_come(found)
+        return self._missed(found, named) and self.idle.has_come(named[found.name], steps)
 
     def _missed(self, found, named):
         """Is it about what an optimizer holds and this loss does not reach?"""
@@ -189,7 +189,7 @@ def _steps_to_come(found):
     return EARLY if found.rule == UNUSED else 2
 
 
-def _alive(named, name):
-    """Has the tensor with this name a gradient other than zero?"""
-    gradient = named[name].grad if name in named else None
+def _alive(found, named):
+    """Has the tensor that it is about a gradient other than zero?"""
+    gradient = named[found.name].grad if found.name in named else None
     return gradient is not None and bool(gradient.any())

@@ -2,18 +2,14 @@
 
 from weakref import ref
 
-import torch
-
 from autograd_surprises.backward.gradient_norms import norms
 from autograd_surprises.doctor.trained import scale_of
-from autograd_surprises.doctor.watch.fingerprints import fingerprints
 from autograd_surprises.doctor.watch.step import Step, ids_of
 from autograd_surprises.doctor.watch.witness import Told, Witness
 from autograd_surprises.recording.places import Where, where_from
 from autograd_surprises.recording.reused_gradients import ReusedGradients
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.loops import CLEARED_BATCHES
-from autograd_surprises.symptoms.untrained import NO_STEP
 from autograd_surprises.symptoms.wrong import (
     CLIPPED_NOTHING,
     CLIPPED_WHILE_SCALED,
@@ -126,36 +122,6 @@ class ClearedBatches(Witness):
 
 def _state(gradient):
     return None if gradient is None else (id(gradient), gradient._version)
-
-
-class NoStep(Witness):
-    """Sees loops in which no optimizer makes a step, though gradients are cleared again and again.
-
-    What proves it: all bits of what had these gradients, at first and at the end. Not said with a
-    GradScaler, which skips steps, or where the gradient of an input may be what is wanted.
-    """
-
-    def __init__(self):
-        self._cleared: list[Where] = []  # where gradients were cleared before any step
-        self._before: dict[torch.Tensor, int | None] = {}  # fingerprints of what had the first
-
-    def before_clearing(self, step: Step, owner, frame):
-        had = step.cleared(owner)
-        if had:
-            self._cleared.append(where_from(frame))
-        if had and step.stepless and not self._before:
-            self._before = dict(zip(had, fingerprints(had), strict=True))
-
-    def at_the_end(self, step: Step):
-        held, before = list(self._before), list(self._before.values())
-        wanted = step.stepless and not (step.scaled or step.inputs)
-        if not wanted or len(self._cleared) < 2 or None in before:
-            return
-        if fingerprints(held) == before:
-            found = NO_STEP.finding(times=len(self._cleared))
-            places = (("cleared at", self._cleared[-1]),)
-            names = step.named(range(len(held)), held)
-            yield Told("no step was made", [found.about(names, "not trained", places)])
 
 
 class Clipping(Witness):

@@ -18,13 +18,8 @@ from autograd_surprises.doctor.watch.step import Step
 from autograd_surprises.doctor.watch.step_reports import StepReport, StepReports
 from autograd_surprises.doctor.watch.summary import Summary
 from autograd_surprises.doctor.watch.unused_terms import UnusedTerms
-from autograd_surprises.doctor.watch.used_gradients import (
-    ClearedBatches,
-    Clipping,
-    NoStep,
-    UsedTwice,
-)
-from autograd_surprises.doctor.watch.witness import Told, Witness
+from autograd_surprises.doctor.watch.used_gradients import ClearedBatches, Clipping, UsedTwice
+from autograd_surprises.doctor.watch.witness import Witness
 from autograd_surprises.recording.guest import Quietly
 
 ORDER = ": it is watch(model, optimizer)"
@@ -33,14 +28,10 @@ ORDER = ": it is watch(model, optimizer)"
 class watch(Interception):  # noqa: N801  a context manager, written like no_grad
     """Watch a training loop: examine its first step, and each step in which something turns bad.
 
-    A step is bad if the loss or a gradient is not finite, if a gradient that was there in every
-    step is None or zero for the second step in a row (the tenth, if its parameter was not used), or
-    if the gradients are 1,000 times their usual size. It is
-    also bad if the first two steps of an optimizer did nothing: no loss reached what it holds, or
-    not one element of a parameter changed; or if 16 steps changed few elements of a weight in 16
-    bits, because the updates are rounded away; or if two steps in a row, among the first ten, used
-    gradients that were not cleared; see also symptoms/loops.py. Each step ends with an optimizer's
-    step(), in this thread. While somebody else records, traces or counts, steps pass unseen.
+    A step ends with an optimizer's step(), in this thread. It is bad if the loss or a gradient is
+    not finite, if a gradient that was there in every step is None or zero for the second step in a
+    row (the tenth, if its parameter was not used), or if a witness sees something else: the list of
+    them is below. While somebody else records, traces or counts, steps pass unseen.
     Steps are recorded until a loss of each optimizer has been examined, and if they are asked for;
     of the others, the loss and the norm of each gradient are read.
 
@@ -75,10 +66,10 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._full = FullSteps(self._step, self._reports, optimizer, self._witnesses)
         self._witnesses += [
             *(Sizes(), UsedTwice(self._full.recorder.reused), Clipping(), Ranks(), UnusedTerms()),
-            *(Modes(), LaterParameters(), ClearedBatches(), NoStep(), FallenRates()),
+            *(Modes(), LaterParameters(), ClearedBatches(), FallenRates()),
             *(LostUpdates(self._reports.idle), self._reports.idle),
         ]
-        self._waiting: list[Told] = []  # for the reports of this step
+        self._told = 0  # reports
         self._summary = Summary(self._step, self._full, self._reports)
 
     @property
@@ -127,14 +118,16 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     def __exit__(self, *error: object) -> None:
         self._full.record(False)
         super().__exit__(*error)
-        self._report(self._full.publish())
-        self._report(self._reports.publish_late(at_the_end=True))
+        self._full.publish()
+        self._reports.publish_late(at_the_end=True)
+        self._report()
         self._step.stepless &= bool(self.reports) and not self._step.by_hand
         if self._step.stepless:
             why = " (a GradScaler skips those with inf or NaN)" if self._step.scaled else ""
             self._reports.notes.append(f"no step() of an optimizer was seen{why}")
         self._ask(Witness.at_the_end)
-        self._tell_the_rest()
+        self._reports.tell_the_rest(self._step)
+        self._report()
 
     def abandon(self):
         self._step.pending = []
@@ -163,12 +156,13 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     def before_backward(self, roots, weights, inputs, frame):
         self._step.begin()
         self._step.look_at_loss(roots)
-        self._report(self._full.after_forward(roots, weights, inputs, frame))
+        self._full.after_forward(roots, weights, inputs, frame)
         self._ask(Witness.after_forward, frame)  # after the doctor's own backward
 
     def backward_failed(self, error):
         self._step.stepless = False
-        self._report(self._full.failed(error))
+        self._full.failed(error)
+        self._report()
 
     def after_backward(self):
         self._ask(Witness.after_backward)
@@ -183,17 +177,14 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
 
     def before_optimizer(self, optimizer):
         self._step.stepless = False
-        if not self._busy and self._is_watched(optimizer):
+        if not self._busy and self.optimizer in (None, optimizer):
             with self._step.made_by(optimizer):
                 self._ask(Witness.before_step)
 
     def after_optimizer(self, optimizer):
         self._step.stepless = False
-        if not self.step or not self._is_watched(optimizer):
+        if not self.step or self.optimizer not in (None, optimizer):
             return
-        if self._step.by_hand:  # so far; steps are counted from its first one now
-            self._step.by_hand, self._step.number = False, 1
-            self._full.numbers &= {1}
         with self._step.made_by(optimizer):
             self._full.after_step()
             self._ask(Witness.after_step)
@@ -201,14 +192,13 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
                 if not (self._step.over or self._step.passed or self.step in self._full.numbers):
                     self._summary.by_sizes += 1
                 self._end_of_step()
-        self._tell_the_rest()
-
-    def _is_watched(self, optimizer):
-        return self.optimizer is None or optimizer is self.optimizer
+        self._reports.tell_the_rest(self._step)
+        self._report()
 
     def _end_of_step(self):
-        self._report(self._reports.publish_late())
-        self._report(self._full.publish())
+        self._reports.publish_late()
+        self._full.publish()
+        self._report()
         self._step.end()
         self._full.prepare(self.step + 1)
         self.stepped()
@@ -218,15 +208,11 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         for witness in self._witnesses:
             with Quietly(self.troubled):
                 for told in getattr(witness, event.__name__)(self._step, *facts) or ():
-                    if told.unless_known:
-                        self._waiting.append(told)
-                    else:
-                        self._report(self._reports.tell(self._step, told))
+                    self._reports.tell(self._step, told)
+                self._report()
 
-    def _tell_the_rest(self):
-        while self._waiting:
-            self._report(self._reports.tell(self._step, self._waiting.pop(0)))
-
-    def _report(self, new):
-        for each in new:
-            self.reported(each)
+    def _report(self):
+        """Hand over what is new."""
+        while self._told < len(self.reports):
+            self._told += 1
+            self.reported(self.reports[self._told - 1])
