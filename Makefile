@@ -12,7 +12,7 @@ ENVIRONMENT := @sh tools/environment.sh
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help lab test test-all test-processor lint unit nb browser test-colab notebooks site student atlas bench real cards clean
+.PHONY: help lab test test-all test-processor lint unit nb browser test-colab notebooks site student atlas bench cases clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -88,12 +88,9 @@ bench: ## time a slider move, the doctor and the functions, beside others
 	$(RUN) benchmarks/operators.py
 	$(RUN) benchmarks/cards.py
 
-real: ## examine training steps and bugs of other libraries, and write docs/real_models.md
+cases: ## examine training steps, bugs and functions of other libraries, and write their pages in docs/
 	$(ENVIRONMENT) .venv-real real
-	PYTHONPATH=benchmarks:tests/doctor OMP_NUM_THREADS=1 .venv-real/bin/python -m real --write docs/real_models.md
-
-cards: ## make report cards of other libraries' functions, and write docs/report_cards.md
-	$(ENVIRONMENT) .venv-real real
+	OMP_NUM_THREADS=1 .venv-real/bin/python -m cases --write docs/real_models.md
 	OMP_NUM_THREADS=1 .venv-real/bin/python -m cases.library_cards --store
 
 clean: ## remove the environments and all that tests leave behind

@@ -3,8 +3,8 @@
     python -m cases.library_cards            one minute
     python -m cases.library_cards --store    also writes docs/report_cards.md and notebook 14's data
 
-It needs the packages of the group `real`, which `make cards` installs. The lines and what a user
-sees stand in library_cards.toml.
+It needs the packages of the group `real`, which `make cases` installs. The functions, the lines and
+what a user sees stand in library_functions.toml.
 """
 
 import contextlib
@@ -21,20 +21,18 @@ from pathlib import Path
 
 import torch
 
-import cases.library_imports  # noqa: F401  without it, torchvision cannot be imported
 from autograd_surprises.facts.toml_data import tomllib
 from autograd_surprises.report_card import ReportCard, report_card
-from cases.library_functions import ENTRIES, Entry
 
 ROOT = Path(__file__).parent.parent
-SHOWN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+FUNCTIONS = Path(__file__).with_name("library_functions.toml")
 PAGE = ROOT / "docs" / "report_cards.md"
 STORED = ROOT / "lessons" / "measured" / "library_cards.json"
 INTRODUCTION = """\
 # Report cards of released libraries
 
 `report_card` examined {count} functions with a custom backward from {packages} released libraries,
-with torch {torch}, on {date}. `make cards` repeats this and writes this page. Below the tables,
+with torch {torch}, on {date}. `make cases` repeats this and writes this page. Below the tables,
 lines that do not use the report card show each finding, and the page is written only if they
 print what stands there.
 
@@ -46,16 +44,41 @@ need inputs that are rare in training; the text names them.
 
 
 @dataclass(frozen=True)
+class Entry:
+    """A function of a library; library_functions.toml describes the other keys."""
+
+    package: str  # as it is installed
+    name: str  # as the page calls it; the package has no other of that name
+    imports: str
+    fn: str
+    inputs: str = "x"
+    like: str = ""
+    intent: str = ""
+    sees: str = ""
+    shows: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{self.package}/{self.name}"
+
+    @property
+    def is_picture(self) -> bool:
+        return "a picture, and no gradient" in self.intent
+
+
+ENTRIES = [
+    Entry(*key.split("/"), **keys)
+    for key, keys in tomllib.loads(FUNCTIONS.read_text(encoding="utf-8")).items()
+]
+
+
+@dataclass(frozen=True)
 class Examined:
     """An entry, its card, and the names of the rows that are wrong."""
 
     entry: Entry
     card: ReportCard
     wrong: tuple[str, ...]
-
-    @property
-    def key(self) -> str:
-        return f"{self.entry.package}/{self.entry.name}"
 
     @property
     def release(self) -> str:
@@ -99,12 +122,14 @@ def _rounded(text):
 
 def problems(found: Sequence[Examined]) -> list[str]:
     """What the cards and the stored lines do not agree on."""
-    wrong = {each.key for each in found if each.wrong}
-    differs = [f"{key}: wrong, but nothing shows it" for key in wrong - SHOWN.keys()]
-    differs += [f"{key}: shown, but not found" for key in SHOWN.keys() - wrong]
-    for key, shown in SHOWN.items():
-        if text := printed_otherwise(shown["shows"]):
-            differs.append(f"{key} printed {text}")
+    differs = []
+    for each in found:
+        entry = each.entry
+        if bool(each.wrong) != bool(entry.shows):
+            how = "wrong, but nothing shows it" if each.wrong else "shown, but not found"
+            differs.append(f"{entry.key}: {how}")
+        if text := printed_otherwise(entry.shows):
+            differs.append(f"{entry.key} printed {text}")
     return differs
 
 
@@ -120,7 +145,7 @@ def page_of(found: Sequence[Examined]) -> str:
         INTRODUCTION.format(**facts, torch=torch.__version__.partition("+")[0], date=date.today()),
         f"## Silently wrong, or refused in training: {len(wrong)}\n",
         *_table("function", "version", "rows", "what a user sees"),
-        *(_row(each, ", ".join(each.wrong), SHOWN[each.key]["sees"]) for each in wrong),
+        *(_row(each, ", ".join(each.wrong), each.entry.sees) for each in wrong),
         f"\n## Intended: {len(picture)}\n",
         *_table("function", "version", "rows", "why"),
         *(_row(each, ", ".join(each.wrong), each.entry.intent) for each in picture),
@@ -134,7 +159,7 @@ def page_of(found: Sequence[Examined]) -> str:
     ]
     for each in (*wrong, *picture):
         texts.append(f"\n### {each.entry.name}, {each.release}\n")
-        texts.append(f"```python\nimport torch\n{SHOWN[each.key]['shows']}```")
+        texts.append(f"```python\nimport torch\n{each.entry.shows}```")
     return "\n".join(texts) + "\n"
 
 
@@ -168,11 +193,13 @@ def data(found: Iterable[Examined]) -> dict:
 
 def main():
     """Print each finding; returns the number of problems."""
+    import cases.library_imports  # noqa: F401  without it, torchvision cannot be imported
+
     warnings.simplefilter("ignore")
     found = [examine(entry) for entry in ENTRIES]
     for each in found:
         if each.wrong:
-            print(f"{each.key}: {', '.join(each.wrong)}")
+            print(f"{each.entry.key}: {', '.join(each.wrong)}")
     differs = problems(found)
     print(*differs, sep="\n")
     if "--store" in sys.argv and not differs:

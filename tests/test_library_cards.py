@@ -3,12 +3,10 @@
 import json
 from pathlib import Path
 
-from autograd_surprises.facts.toml_data import tomllib
-from cases.library_functions import ENTRIES
+from cases.library_cards import ENTRIES
 
 ROOT = Path(__file__).parent.parent
 STORED = json.loads((ROOT / "lessons/measured/library_cards.json").read_text("utf-8"))
-SHOWN = tomllib.loads((ROOT / "cases/library_cards.toml").read_text("utf-8"))
 PAGE = (ROOT / "docs/report_cards.md").read_text("utf-8")
 
 
@@ -29,10 +27,10 @@ def test_all_of_them_were_asked_and_are_on_the_page():
 
 def test_every_finding_has_lines_that_show_it_and_a_fault_says_what_a_user_sees():
     found = {f"{card['package']}/{card['name']}" for card in STORED["cards"] if card["found"]}
-    assert found == SHOWN.keys()
-    pictures = {f"{entry.package}/{entry.name}" for entry in ENTRIES if entry.is_picture}
-    assert {key for key, shown in SHOWN.items() if "sees" in shown} == found - pictures
-    for key, shown in SHOWN.items():
-        compile(shown["shows"], key, "exec")
-        assert shown["shows"] in PAGE and shown.get("sees", "") in PAGE, key
-        assert "\n# " in shown["shows"], f"{key}: what do the lines print?"
+    assert found == {entry.key for entry in ENTRIES if entry.shows}
+    pictures = {entry.key for entry in ENTRIES if entry.is_picture}
+    assert {entry.key for entry in ENTRIES if entry.sees} == found - pictures
+    for entry in ENTRIES:
+        compile(entry.shows, entry.key, "exec")
+        assert entry.shows in PAGE and entry.sees in PAGE, entry.key
+        assert not entry.shows or "\n# " in entry.shows, f"{entry.key}: what do the lines print?"

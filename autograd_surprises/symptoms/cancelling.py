@@ -4,14 +4,15 @@ from itertools import islice
 
 import torch
 
-from autograd_surprises.backward.noise import TRIES, arriving_at, sent
+from autograd_surprises.backward.noise import TRIES, arriving_at
 from autograd_surprises.backward.steps import BackwardStep, GradientSize, size_of
-from autograd_surprises.facts.graph import Edge
 from autograd_surprises.facts.operations import traits_of
+from autograd_surprises.symptoms.evidence import Gradient
 from autograd_surprises.symptoms.examination import NEAR, Examination
 from autograd_surprises.symptoms.factors import added_at
 from autograd_surprises.symptoms.rule import Rule
 
+ANY_LOSS, THIS_LOSS = "whatever the loss is", "for this loss"
 LAST_DIGITS = 100  # rounding errors that may add up in a sum of contributions that cancel
 
 BEFORE_NORMALISATION = Rule(
@@ -19,6 +20,7 @@ BEFORE_NORMALISATION = Rule(
     "its contributions cancel, up to rounding, when they are added: adding a constant here changes "
     "nothing, as for a bias before BatchNorm, or a bias of the keys in attention",
     "do nothing, or leave out this bias",
+    when=lambda facts: facts.cancels == ANY_LOSS,
     alarm=False,
 )
 
@@ -27,14 +29,15 @@ BALANCED = Rule(
     "its contributions cancel, up to rounding, when they are added: at these values, the loss does "
     "not depend on it to first order",
     "do nothing if another tensor of the same layer gets a gradient",
+    when=lambda facts: facts.cancels == THIS_LOSS,
     alarm=False,
 )
 
 
-def cancelling_shift(exam: Examination, step: BackwardStep, edge: Edge) -> Rule | None:
-    """The rule, if a tensor is added in many places, and their gradients cancel.
+def cancelling_shift(gradient: Gradient, step: BackwardStep) -> str:
+    """ANY_LOSS or THIS_LOSS, if a tensor is added in many places, and their gradients cancel.
 
-    They may cancel whatever the loss is, because of a normalisation above, or only here. None if
+    They may cancel whatever the loss is, because of a normalisation above, or only here. "" if
     those of other tensors cancel, too.
 
     >>> weight, bias = (torch.ones(1, requires_grad=True) for _ in range(2))
@@ -42,26 +45,27 @@ def cancelling_shift(exam: Examination, step: BackwardStep, edge: Edge) -> Rule 
     >>> explain(loss, {"bias": bias})["bias"].rule
     'cancel/before-normalisation'
     """
-    k, (arrived, *more) = added_at(step, edge[0]), step.arriving
+    exam, k, (arrived, *more) = gradient.exam, added_at(step, gradient.edge[0]), step.arriving
     if k is None or not arrived or any(more) or step.leaving[k].total >= arrived.total:
-        return None
+        return ""
     _, dtype, _ = exam.backward.like[step.node, 0]
     if not _cancels(step.leaving[k], arrived, dtype) or not others_get_more(exam, step, k):
-        return None
+        return ""
     above = [s for s, _, _ in islice(exam.backward.main_way(step.node, 0), NEAR)]
     for normalising in [s for s in above if traits_of(s.kind).ignores_a_shift][:TRIES]:
         starts = arriving_at(normalising)
-        arrived = sent(exam.backward, starts, (step.node, 0))
-        added = sent(exam.backward, starts, edge)
+        arrived = gradient.if_sent(starts, (step.node, 0))
+        added = gradient.if_sent(starts)
         if arrived is None or added is None:
             break
         if _cancels(size_of(added), size_of(arrived), arrived.dtype):
-            return BEFORE_NORMALISATION
-    return BALANCED
+            return ANY_LOSS
+    return THIS_LOSS
 
 
-def is_cancelling_scale(exam: Examination, step: BackwardStep, edge: Edge) -> bool:
+def is_cancelling_scale(gradient: Gradient, step: BackwardStep) -> bool:
     """Is it the weight of a normalisation, and do the parts of its gradient cancel?"""
+    exam, edge = gradient.exam, gradient.edge
     if not traits_of(step.kind).normalises or edge not in step.edges or not step.arriving[0]:
         return False
     _, dtype, _ = exam.backward.like[step.node, 0]

@@ -23,7 +23,6 @@ from autograd_surprises.symptoms.rule import Rulebook
 from autograd_surprises.symptoms.where_it_went import Destinations
 
 NEAR = 20  # how many steps above a tensor are searched for what blocks a part of its gradient
-TINY_SHARE = 1e-5  # of what entered at the loss: less is tiny
 SCALE = 2.0**16  # what torch.amp.GradScaler starts with
 
 

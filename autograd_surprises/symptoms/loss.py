@@ -65,7 +65,7 @@ def about_loss(
     >>> explain(torch.ones(2).sum())["loss"].rule
     'no-history/cut'
     """
-    rule = next((rule for rule in LOSS if rule.fits(exam.loss)), None)
+    rule = LOSS.first(exam.loss)
     if rule is not None and (rule is not VECTOR_LOSS or grad_outputs is None):
         status = "none" if rule is LOSS_IS_LEAF else "error"
         how = "" if exam.recorded else f"; {RECORD}"

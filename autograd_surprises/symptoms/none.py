@@ -4,11 +4,9 @@ from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
-import torch
 from torch.utils.checkpoint import checkpoint
 
-from autograd_surprises.backward.steps import BackwardStep, GradientSize, memory
-from autograd_surprises.facts.graph import Edge
+from autograd_surprises.backward.steps import BackwardStep, memory
 from autograd_surprises.recording.modules import parameters_in
 from autograd_surprises.recording.places import owner_of
 from autograd_surprises.recording.setup_lines import stored_at
@@ -19,9 +17,196 @@ from autograd_surprises.symptoms.detached import (
     STRAIGHT_THROUGH,
     detached_when_made,
 )
-from autograd_surprises.symptoms.examination import Examination
+from autograd_surprises.symptoms.evidence import Gradient
 from autograd_surprises.symptoms.finding import Finding, at
 from autograd_surprises.symptoms.rule import Rule, Rulebook
+
+
+def untracked(gradient: Gradient) -> Finding | None:
+    """The finding about a tensor that does not require a gradient.
+
+    >>> data = torch.ones(2)
+    >>> weight = torch.ones(2, requires_grad=True)
+    >>> explain((data * weight).sum(), {"data": data})["data"].rule
+    'frozen/flag'
+    """
+    exam, tensor = gradient.exam, gradient.tensor
+    if tensor.requires_grad and not tensor.is_inference():
+        return None
+    detached = detached_when_made(exam.history, tensor)
+    if detached is not None:
+        return _detached(gradient.name, detached)
+    is_buffer = exam.model is not None and any(tensor is b for b in exam.model.buffers())
+    switched_off = exam.history.written_at(tensor, "requires_grad_")
+    place = ("set at", switched_off) if switched_off else ("made at", exam.history.made_at(tensor))
+    picked = id(tensor) in exam.picked
+    on_purpose = not (exam.asked or picked or id(tensor) in exam.only_frozen)
+    facts = SimpleNamespace(
+        inference=tensor.is_inference(),
+        is_buffer=is_buffer,
+        on_purpose=on_purpose,  # as a part of a model may be frozen: others beside it are trained
+        picked=picked,
+        dtype=tensor.dtype,
+        shown=((place,), ""),
+    )
+    return gradient.finding(UNTRACKED.first(facts), facts, "none")
+
+
+def hidden(gradient: Gradient) -> Finding | None:
+    """The finding about a gradient from inside a reentrant checkpoint: its numbers are known."""
+    walked = gradient.exam.backward
+    if gradient.is_connected or walked is None or id(gradient.tensor) not in walked.hidden:
+        return None
+    size, name, node = gradient.size, gradient.name, gradient.in_words
+    if size.finite and size.nonzero:
+        return Finding(name, "ok" if size.nonzero == size.total else "partial", node=node)
+    status = "zero" if size.finite else "nan" if size.nan else "inf"
+    return HIDDEN.finding().about(name, status, node=node)
+
+
+def left_out(gradient: Gradient) -> Finding | None:
+    """The finding about a tensor that this loss does not reach, and that nobody trains with it."""
+    exam = gradient.exam
+    if gradient.is_connected or exam.asked or not exam.leaves_out(gradient.tensor):
+        return None
+    return LEFT_OUT.finding().about(gradient.name, "none")
+
+
+def cut(gradient: Gradient) -> Finding | None:
+    """The finding about a tensor whose history was lost on the way to the loss.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with trace() as t:
+    ...     loss = x.detach().sum() + torch.ones(1, requires_grad=True).sum()
+    >>> t.explain(loss, {"x": x})["x"].rule
+    'detach/call'
+    """
+    if gradient.is_connected:
+        return None
+    also = _of_the_same_numbers(gradient)
+    if gradient.went.detached:
+        return _detached_on_the_way(gradient, also)
+    if gradient.went.left_torch:
+        return _detached(gradient.name, gradient.went.left_torch[0], also, "maybe here: ")
+    return None
+
+
+def _detached(name, detached, also=(), before=""):
+    places = [("cut at", detached.where)]
+    if detached.switched_off is not None:
+        of_user = owner_of(detached.switched_off.file) == "user"  # the line to edit stands first
+        switch = "recording was switched off at", detached.switched_off
+        places.insert(0 if of_user else 1, switch)
+    places.append(("computed at", detached.call.where))
+    found = detached.rule.finding(detached.lost).about(name, "none", places, also=also)
+    return replace(found, sentence=before + found.sentence, call=detached.call)
+
+
+def _of_the_same_numbers(gradient):
+    exam = gradient.exam
+    twin = exam.leaves_by_memory.get(memory(gradient.tensor))
+    if twin is None or twin is gradient.tensor:
+        return []
+    return [f"the graph holds another leaf with the same numbers, {exam.name(twin)}: "
+            "probably .detach(), .data or nn.Parameter(...) made it"]  # fmt: skip
+
+
+def _detached_on_the_way(gradient, also):
+    """The first of these is to blame, but a straight-through estimator before others."""
+    is_straight_through = gradient.exam.history.is_straight_through
+    several = sorted(gradient.went.detached, key=lambda each: not is_straight_through(each.call))
+    lost, *more = several
+    if is_straight_through(lost.call):
+        lost = replace(lost, rule=STRAIGHT_THROUGH)
+    found = _detached(gradient.name, lost, also)
+    first = _checkpointing_at(gradient.exam.model) if lost.rule is REENTRANT_CHECKPOINT else ()
+    others = [("and at", other.call.where) for other in more]
+    return found.about(gradient.name, "none", (*first, *found.places, *others), also=also)
+
+
+def _checkpointing_at(model):
+    """Where modules were given a checkpoint(), as gradient_checkpointing_enable() does."""
+    for module in model.modules() if model is not None else ():
+        for attribute, value in vars(module).items():
+            if isinstance(value, partial) and value.func is checkpoint:
+                return (("checkpointing was switched on at", stored_at(module, attribute)),)
+    return ()
+
+
+def never_connected(gradient: Gradient) -> Finding | None:
+    """The finding about a tensor to which no path leads, though nothing cut it, as far as is known.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> explain(torch.ones(1, requires_grad=True).sum(), {"x": x})["x"].rule
+    'unknown-cut'
+    """
+    if gradient.is_connected:
+        return None
+    exam, tensor, history = gradient.exam, gradient.tensor, gradient.exam.history
+    also, end, uses = _of_the_same_numbers(gradient), gradient.went.end, history.uses(tensor)
+    other = "" if uses else exam.used_instead_of(tensor)
+    if other:
+        also.append(f"maybe forward calls `{other}` in its place: is it named differently there?")
+    is_copied = bool(uses) and all(set(call.outputs) <= set(call.lost) for call in uses)
+    lives = bool(uses) and not is_copied
+    behind = history.behind(exam.loss, exam.backward) if lives else set()
+    inside = history.used_in_function(tensor, behind)
+    is_part = any(behind.intersection(call.outputs) for call in uses)
+    ends = (("ends at", history.calls[end].where),) if lives and end >= 0 else ()
+    if inside is not None:
+        ends = (("used at", inside.where), ("applied at", inside.node_line))
+    step = None if exam.recorded else exam.steps_by_constant.get(memory(tensor))
+    alike = [t for t in exam.leaves_by_shape.get(tuple(tensor.shape), ()) if t is not tensor]
+    if alike and step is None and not uses:
+        also.append(
+            f"{exam.name(alike[0])}, of the same shape, is used: was it copied or replaced?"
+        )
+    derivative_only = lives and history.only_derivatives(exam.loss, end)
+    facts = SimpleNamespace(
+        recorded=exam.recorded,
+        is_used=bool(uses),
+        is_copied=is_copied,  # its uses only returned numbers without history
+        constant_of=step.name if step else "",
+        derivative_only=derivative_only,
+        function=inside.function[0].__name__ if inside is not None else "",
+        is_cut_unseen=is_part and inside is None and not derivative_only,
+        in_library=bool(ends) and ends[0][1].inside is not None,
+        shown=(ends if uses else _forward_without(exam, tensor), ""),
+    )
+    return gradient.finding(UNREACHED.first(facts), facts, "none", also)
+
+
+def _forward_without(exam, tensor):
+    """Where the forward that left a parameter out ended: that of the nearest module around it."""
+    modules = list(exam.model.named_modules()) if exam.recorded and exam.model is not None else ()
+    for path, module in reversed(modules):  # a module comes before its parts
+        if any(tensor is p for p in parameters_in(module)):
+            ended = exam.history.ended_at(path, module)
+            if ended is not None:
+                return (("a forward without it, up to", ended),)
+    return ()
+
+
+def returned_none(gradient: Gradient) -> Finding | None:
+    """The finding where a path leads to the tensor, and a backward on it returned None."""
+    if gradient.arrived is not None:
+        return None
+    step = next((o for o in gradient.origins("lost") if isinstance(o, BackwardStep)), None)
+    found = RETURNED_NONE.finding(name=step.name if step else "a backward on the way")
+    return found.about(gradient.name, "none", at(step) if step else ())
+
+
+def not_kept(gradient: Gradient, found: Finding) -> Finding:
+    """The same, and that autograd does not keep it: it fills .grad of leaves only."""
+    walked = gradient.exam.backward
+    step = walked.steps.get(gradient.tensor.grad_fn) if walked else None
+    node = f"{found.node}, but not kept" if found.node else ""
+    places = at(step, "made at") if step else ()
+    not_a_leaf = NOT_A_LEAF.finding(name=found.name).about(found.name, "none", places, node)
+    if found.status in ("ok", "partial"):
+        return not_a_leaf
+    return replace(found, also=(not_a_leaf.sentence, *found.also))
+
 
 # It does not require a gradient.
 UNTRACKED = Rulebook([INFERENCE_MODE])
@@ -173,162 +358,3 @@ HIDDEN = Rule(
     "checkpoint(..., use_reentrant=False), then explain again",
     "checkpoint.frozen",
 )
-
-
-def untracked(exam: Examination, name: str, tensor: torch.Tensor) -> Finding:
-    """The finding about a tensor that does not require a gradient.
-
-    >>> data = torch.ones(2)
-    >>> weight = torch.ones(2, requires_grad=True)
-    >>> explain((data * weight).sum(), {"data": data})["data"].rule
-    'frozen/flag'
-    """
-    detached = detached_when_made(exam.history, tensor)
-    if detached is not None:
-        return _detached(name, detached)
-    is_buffer = exam.model is not None and any(tensor is b for b in exam.model.buffers())
-    switched_off = exam.history.written_at(tensor, "requires_grad_")
-    made_at = exam.history.made_at(tensor)
-    places = (("set at", switched_off),) if switched_off else (("made at", made_at),)
-    picked = id(tensor) in exam.picked
-    on_purpose = not (exam.asked or picked or id(tensor) in exam.only_frozen)
-    facts = SimpleNamespace(
-        inference=tensor.is_inference(),
-        is_buffer=is_buffer,
-        on_purpose=on_purpose,  # as a part of a model may be frozen: others beside it are trained
-        picked=picked,
-        dtype=tensor.dtype,
-    )
-    return UNTRACKED.first(facts).finding(facts).about(name, "none", places)
-
-
-def _detached(name, detached, also=(), before=""):
-    places = [("cut at", detached.where)]
-    if detached.switched_off is not None:
-        of_user = owner_of(detached.switched_off.file) == "user"  # the line to edit stands first
-        switch = "recording was switched off at", detached.switched_off
-        places.insert(0 if of_user else 1, switch)
-    places.append(("computed at", detached.call.where))
-    found = detached.rule.finding(detached.lost).about(name, "none", places, also=also)
-    return replace(found, sentence=before + found.sentence, call=detached.call)
-
-
-def unreached(exam: Examination, name: str, tensor: torch.Tensor) -> Finding:
-    """The finding about a tensor to which no path in the graph leads from the loss.
-
-    >>> x = torch.ones(2, requires_grad=True)
-    >>> with trace() as t:
-    ...     loss = x.detach().sum() + torch.ones(1, requires_grad=True).sum()
-    >>> t.explain(loss, {"x": x})["x"].rule
-    'detach/call'
-    """
-    also = _of_the_same_numbers(exam, tensor)
-    went = exam.destinations.of(tensor)
-    if went.detached:
-        return _detached_on_the_way(exam, name, went.detached, also)
-    if went.left_torch:
-        return _detached(name, went.left_torch[0], also, "maybe here: ")
-    return _never_connected(exam, name, tensor, went.end, also)
-
-
-def _of_the_same_numbers(exam, tensor):
-    twin = exam.leaves_by_memory.get(memory(tensor))
-    if twin is None or twin is tensor:
-        return []
-    return [f"the graph holds another leaf with the same numbers, {exam.name(twin)}: "
-            "probably .detach(), .data or nn.Parameter(...) made it"]  # fmt: skip
-
-
-def _detached_on_the_way(exam, name, several, also):
-    """The first of these is to blame, but a straight-through estimator before others."""
-    is_straight_through = exam.history.is_straight_through
-    lost, *more = sorted(several, key=lambda each: not is_straight_through(each.call))
-    if is_straight_through(lost.call):
-        lost = replace(lost, rule=STRAIGHT_THROUGH)
-    found = _detached(name, lost, also)
-    first = _checkpointing_at(exam) if lost.rule is REENTRANT_CHECKPOINT else ()
-    others = [("and at", other.call.where) for other in more]
-    return found.about(name, "none", (*first, *found.places, *others), also=also)
-
-
-def _never_connected(exam, name, tensor, end, also):
-    """Nothing detached it, as far as is known: what was computed from it, up to the call `end`?"""
-    uses = exam.history.uses(tensor)
-    other = "" if uses else exam.used_instead_of(tensor)
-    if other:
-        also.append(f"maybe forward calls `{other}` in its place: is it named differently there?")
-    is_copied = bool(uses) and all(set(call.outputs) <= set(call.lost) for call in uses)
-    lives = bool(uses) and not is_copied
-    behind = exam.history.behind(exam.loss, exam.backward) if lives else set()
-    inside = exam.history.used_in_function(tensor, behind)
-    is_part = any(behind.intersection(call.outputs) for call in uses)
-    ends = (("ends at", exam.history.calls[end].where),) if lives and end >= 0 else ()
-    if inside is not None:
-        ends = (("used at", inside.where), ("applied at", inside.node_line))
-    step = None if exam.recorded else exam.steps_by_constant.get(memory(tensor))
-    alike = [t for t in exam.leaves_by_shape.get(tuple(tensor.shape), ()) if t is not tensor]
-    if alike and step is None and not uses:
-        also.append(
-            f"{exam.name(alike[0])}, of the same shape, is used: was it copied or replaced?"
-        )
-    derivative_only = lives and exam.history.only_derivatives(exam.loss, end)
-    facts = SimpleNamespace(
-        recorded=exam.recorded,
-        is_used=bool(uses),
-        is_copied=is_copied,  # its uses only returned numbers without history
-        constant_of=step.name if step else "",
-        derivative_only=derivative_only,
-        function=inside.function[0].__name__ if inside is not None else "",
-        is_cut_unseen=is_part and inside is None and not derivative_only,
-        in_library=bool(ends) and ends[0][1].inside is not None,
-    )
-    places = ends if uses else _forward_without(exam, tensor)
-    return UNREACHED.first(facts).finding(facts).about(name, "none", places, also=also)
-
-
-def _checkpointing_at(exam):
-    """Where modules were given a checkpoint(), as gradient_checkpointing_enable() does."""
-    for module in exam.model.modules() if exam.model is not None else ():
-        for attribute, value in vars(module).items():
-            if isinstance(value, partial) and value.func is checkpoint:
-                return (("checkpointing was switched on at", stored_at(module, attribute)),)
-    return ()
-
-
-def _forward_without(exam, tensor):
-    """Where the forward that left a parameter out ended: that of the nearest module around it."""
-    modules = list(exam.model.named_modules()) if exam.recorded and exam.model is not None else ()
-    for path, module in reversed(modules):  # a module comes before its parts
-        if any(tensor is p for p in parameters_in(module)):
-            ended = exam.history.ended_at(path, module)
-            if ended is not None:
-                return (("a forward without it, up to", ended),)
-    return ()
-
-
-def returned_none(exam: Examination, name: str, edge: Edge) -> Finding:
-    """The finding where a path leads to the tensor, and a backward on it returned None."""
-    origins = exam.backward.origins(*edge, "lost")
-    step = next((o for o in origins if isinstance(o, BackwardStep)), None)
-    found = RETURNED_NONE.finding(name=step.name if step else "a backward on the way")
-    return found.about(name, "none", at(step) if step else ())
-
-
-def hidden(name: str, size: GradientSize) -> Finding:
-    """The finding about a gradient from inside a reentrant checkpoint: its numbers are known."""
-    node = f"{size.in_words()} not 0"
-    if size.finite and size.nonzero:
-        return Finding(name, "ok" if size.nonzero == size.total else "partial", node=node)
-    status = "zero" if size.finite else "nan" if size.nan else "inf"
-    return HIDDEN.finding().about(name, status, node=node)
-
-
-def not_kept(exam: Examination, found: Finding, tensor: torch.Tensor) -> Finding:
-    """The same, and that autograd does not keep it: it fills .grad of leaves only."""
-    step = exam.backward.steps.get(tensor.grad_fn) if exam.backward else None
-    node = f"{found.node}, but not kept" if found.node else ""
-    places = at(step, "made at") if step else ()
-    not_a_leaf = NOT_A_LEAF.finding(name=found.name).about(found.name, "none", places, node)
-    if found.status in ("ok", "partial"):
-        return not_a_leaf
-    return replace(found, also=(not_a_leaf.sentence, *found.also))

@@ -4,12 +4,11 @@ from itertools import islice
 
 import torch
 
-from autograd_surprises.backward.arrived_gradients import Arrived
 from autograd_surprises.backward.noise import maker_of_zeros
 from autograd_surprises.backward.steps import BackwardStep
-from autograd_surprises.facts.graph import Edge
 from autograd_surprises.facts.operations import traits_of
-from autograd_surprises.symptoms.examination import NEAR, Examination
+from autograd_surprises.symptoms.evidence import Gradient
+from autograd_surprises.symptoms.examination import NEAR
 from autograd_surprises.symptoms.finding import Finding, at
 from autograd_surprises.symptoms.rule import Rulebook, always
 from autograd_surprises.symptoms.zero_rules import (
@@ -28,6 +27,44 @@ from autograd_surprises.symptoms.zero_rules import (
 )
 
 FEW = 0.9  # if more than that is not 0, the cause is searched only for a tensor asked for by name
+
+
+def partial(gradient: Gradient) -> Finding | None:
+    """The finding about a gradient of which a part is 0.
+
+    >>> x = torch.tensor([-1.0, 2.0], requires_grad=True)
+    >>> explain(x.relu().sum(), {"x": x})["x"].rule
+    'dead-relu'
+    """
+    exam, size, node = gradient.exam, gradient.size, gradient.in_words
+    if size.nonzero == size.total:
+        return None
+    found = Finding(gradient.name, "partial", node=node)
+    few = not exam.asked and size.nonzero > FEW * size.total
+    zeros = gradient.arrived.zeros
+    if few or zeros is None:
+        return found
+    step = maker_of_zeros(exam.backward, zeros, gradient.edge, _suspects(gradient))
+    if step is None or PARTIAL.first(step) is None:
+        return found
+    stops = f"; {step.stopped} stop in {step.name}" if step.stopped else ""
+    return exam.why(step, PARTIAL).about(gradient.name, "partial", at(step), node + stops)
+
+
+def _suspects(gradient):
+    """The steps above a tensor that may have made zeros, the nearest first."""
+    for step, size, _ in islice(gradient.above(), NEAR):
+        if size.nonzero == size.total:
+            return
+        if step.stopped or _loses(step) or _has_empty_inputs(step):
+            yield step
+
+
+def _loses(step):
+    """Is a larger share 0 of what leaves it than of what arrived?"""
+    share = max((a.nonzero / a.total for a in step.arriving if a and a.total), default=0)
+    return any(a.nonzero < share * a.total for a in step.leaving if a)
+
 
 # The first rule that fits the step that made the zeros, if any does.
 PARTIAL = Rulebook()
@@ -104,38 +141,3 @@ PARTIAL += [
     STAIRCASE, OUTSIDE_RANGE, DEAD_RELU, SATURATED, STATIONARY, DROPOUT, OTHER_BRANCH, UNDERFLOW,
     NOT_PICKED, OVERWRITTEN, ZERO_NUMBER, ZEROS_IN_A_FACTOR,
 ]  # fmt: skip
-
-
-def partial(exam: Examination, name: str, gradient: Arrived, edge: Edge) -> Finding:
-    """The finding about a gradient of which a part is 0.
-
-    >>> x = torch.tensor([-1.0, 2.0], requires_grad=True)
-    >>> explain(x.relu().sum(), {"x": x})["x"].rule
-    'dead-relu'
-    """
-    size = gradient.size
-    node = f"{size.in_words()} not 0"
-    found = Finding(name, "partial", node=node)
-    few = not exam.asked and size.nonzero > FEW * size.total
-    if few or gradient.zeros is None:
-        return found
-    step = maker_of_zeros(exam.backward, gradient.zeros, edge, _suspects(exam, edge))
-    if step is None or not any(rule.fits(step) for rule in PARTIAL):
-        return found
-    stops = f"; {step.stopped} stop in {step.name}" if step.stopped else ""
-    return exam.why(step, PARTIAL).about(name, "partial", at(step), node + stops)
-
-
-def _suspects(exam, edge):
-    """The steps above a tensor that may have made zeros, the nearest first."""
-    for step, size, _ in islice(exam.backward.main_way(*edge), NEAR):
-        if size.nonzero == size.total:
-            return
-        if step.stopped or _loses(step) or _has_empty_inputs(step):
-            yield step
-
-
-def _loses(step):
-    """Is a larger share 0 of what leaves it than of what arrived?"""
-    share = max((a.nonzero / a.total for a in step.arriving if a and a.total), default=0)
-    return any(a.nonzero < share * a.total for a in step.leaving if a)

@@ -20,6 +20,11 @@ def nothing(facts) -> str:
     return ""
 
 
+def facts_show(facts) -> tuple:
+    """The places and the node of a rule that has none of its own."""
+    return facts.shown
+
+
 @dataclass(frozen=True)
 class Rule:
     """When a cause applies, what happened, what helps, and where it is taught.
@@ -31,6 +36,7 @@ class Rule:
     when      does it fit these facts?
     detail    the text of {detail} in the sentence: usually a count
     alarm     is there something to repair? If not, it is normal
+    shown     the places of the finding, and what the graph node did
 
     >>> rule = Rule("dead-relu", "{detail}relu is flat there", "other inputs",
     ...             detail=lambda values: f"{sum(v <= 0 for v in values)} inputs are 0 or less; ")
@@ -45,6 +51,7 @@ class Rule:
     when: Callable[..., bool] = always
     detail: Callable[..., str] = nothing
     alarm: bool = True
+    shown: Callable[..., tuple] = facts_show
 
     @property
     def cause(self) -> str:
@@ -102,6 +109,6 @@ class Rulebook(list):
         self.append((StepRule if "on" in kwargs else Rule)(*args, **kwargs))
         return self[-1]
 
-    def first(self, facts) -> Rule:
-        """The first rule that fits; the last one of a book always does."""
-        return next(rule for rule in self if rule.fits(facts))
+    def first(self, facts) -> Rule | None:
+        """The first rule that fits."""
+        return next((rule for rule in self if rule.fits(facts)), None)

@@ -4,15 +4,16 @@ import re
 
 import torch
 
-from autograd_surprises.facts.graph import edge_of
-from autograd_surprises.symptoms.examination import TINY_SHARE, Examination
+from autograd_surprises.symptoms.evidence import Gradient
+from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.none import (
-    LEFT_OUT,
+    cut,
     hidden,
+    left_out,
+    never_connected,
     not_kept,
     returned_none,
-    unreached,
     untracked,
 )
 from autograd_surprises.symptoms.nonfinite import nonfinite
@@ -30,6 +31,24 @@ NO_TOKEN = Rule(
 )
 
 
+def empty(gradient: Gradient) -> Finding | None:
+    """The finding about a tensor without elements."""
+    return None if gradient.size.total else Finding(gradient.name, "ok", node="it has no elements")
+
+
+def whole(gradient: Gradient) -> Finding:
+    """The finding about a gradient with nothing wrong."""
+    return Finding(gradient.name, "ok", node=gradient.in_words)
+
+
+# The first search that finds something has the last word. The order matters: each relies on what
+# those before it have ruled out.
+SEARCHES = (
+    *(untracked, hidden, left_out, cut, never_connected, returned_none),
+    *(nonfinite, empty, zero, cancelled, tiny, partial, whole),
+)
+
+
 def finding_about(exam: Examination, name: str, tensor: torch.Tensor) -> Finding:
     """What happened to the gradient of one tensor.
 
@@ -37,45 +56,13 @@ def finding_about(exam: Examination, name: str, tensor: torch.Tensor) -> Finding
     >>> explain((w * 3).sum(), {"w": w})["w"].node
     '2 of 2 not 0'
     """
-    if not tensor.requires_grad or tensor.is_inference():
-        return untracked(exam, name, tensor)
-    found = _of_its_gradient(exam, name, tensor, edge_of(tensor))
+    gradient = Gradient(exam, name, tensor)
+    found = next(found for search in SEARCHES if (found := search(gradient)) is not None)
     if tensor.grad_fn is not None and not tensor.retains_grad:
-        return not_kept(exam, found, tensor)
+        return not_kept(gradient, found)
     if tensor.is_leaf and tensor.grad is not None and found.status in ("ok", "partial"):
         return accumulated(exam, found, tensor)
     return found
-
-
-def _of_its_gradient(exam, name, tensor, edge):
-    walked = exam.backward
-    if walked is None or (edge not in walked.into and edge[0] is not walked.root.node):
-        return _of_no_path(exam, name, tensor)
-    gradient = walked.grads.get(id(tensor))
-    if gradient is None:
-        return returned_none(exam, name, edge)
-    size = gradient.size
-    if not size.finite:
-        return nonfinite(exam, name, size, edge)
-    if not size.total:
-        return Finding(name, "ok", node="it has no elements")
-    if size.nonzero == 0:
-        return zero(exam, name, tensor, edge)
-    found = cancelled(exam, name, tensor, edge)
-    if found is None and size.l1 < TINY_SHARE * exam.entered:
-        found = tiny(exam, name, tensor, size, edge)
-    if found is None and size.nonzero < size.total:
-        found = partial(exam, name, gradient, edge)
-    return found or Finding(name, "ok", node=f"{size.in_words()} not 0")
-
-
-def _of_no_path(exam, name, tensor):
-    """No path in the graph leads to it from the loss."""
-    if exam.backward is not None and id(tensor) in exam.backward.hidden:
-        return hidden(name, exam.backward.grads[id(tensor)].size)
-    if not exam.asked and exam.leaves_out(tensor):
-        return LEFT_OUT.finding().about(name, "none")
-    return unreached(exam, name, tensor)
 
 
 def without_idle_experts(findings: list[Finding], targets: dict) -> list[Finding]:

@@ -5,7 +5,7 @@ import torch
 from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.facts.graph import below, leaf_of
 from autograd_surprises.facts.operations import traits_of
-from autograd_surprises.symptoms.rule import Rulebook, always
+from autograd_surprises.symptoms.rule import Rule, Rulebook, always
 
 SMALLER_INPUTS = (
     "make the inputs smaller: scale, normalise, another initialisation; as a loss, use the form "
@@ -373,6 +373,15 @@ UNDERFLOW = ZERO.add(
     USE_A_SCALER,
     "half",
     on={"ToCopy": always},
+)
+
+ROUNDED = Rule(
+    "underflow/float16",
+    "float16 rounds it to 0 on the way: a loss 65536 times as large gives it a gradient",
+    USE_A_SCALER,
+    "half",
+    when=lambda facts: facts.gradient.is_rounded and not facts.gradient.size.nonzero,
+    shown=lambda facts: (facts.gradient.enters_float16, ""),
 )
 
 

@@ -21,7 +21,7 @@ FLAT = {  # where the gradient is 0, and why
     "LeakyReLU": [(nn.LeakyReLU(0.0), -FAR, "dead-relu"),
                   (nn.LeakyReLU(0.0, inplace=True), -FAR, "dead-relu")],
     "LogSigmoid": [(nn.LogSigmoid(), FAR, "saturated")],
-    "LogSoftmax": [],  # only one entry of it is flat: its patients are in patients/
+    "LogSoftmax": [],  # only one entry of it is flat: its patients are in cases/small/
     "Mish": [(nn.Mish(), -FAR, "saturated")],
     "MultiheadAttention": [],  # not a function of its own
     "PReLU": [(nn.PReLU(init=0.0), -FAR, "dead-relu")],

@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from healthy import HEALTHY
-from healthy.small import regression
-from healthy.step import Step
-from healthy.step import healthy as register
-from judging import noting_blame, seed, untrue
-from rule_ids import FILE, ids_of_step, judgement
 from torch import nn
 from torch.utils.checkpoint import checkpoint
-from unchanged import changed
 
 from autograd_surprises.doctor import explain, trace
+from cases.case import Step
+from cases.case import case as register
+from cases.claims import noting_blame, seed, untrue
+from cases.rule_ids import FILE, ids_of_step, judgement
+from cases.small import HEALTHY
+from cases.small.short_steps import regression
+from cases.unchanged import changed
 
 SCREEN = 40  # lines that fit on one
 FROZEN = json.loads(FILE.read_text("utf-8"))["healthy steps"]
@@ -32,18 +32,16 @@ each_small = pytest.mark.parametrize("case", SMALL.values(), ids=SMALL)
 
 def test_each_step_and_bug_has_a_name_of_its_own():
     """Those of other libraries are registered beside ours, where these are installed."""
-    here, real = Path(__file__).parent, Path(__file__).parents[2] / "benchmarks/real"
-    for folders in ((here / "healthy", real / "healthy"), (here / "patients", real / "bugs")):
-        files = [file for folder in folders for file in folder.glob("*.py")]
-        nodes = [node for file in files for node in ast.parse(file.read_text("utf-8")).body]
-        made = [
-            node.name
-            for node in nodes
-            for by in getattr(node, "decorator_list", ())
-            if ast.unparse(by).startswith(("healthy(", "patient("))
-        ]
-        assert len(made) > 50
-        assert [name for name, times in collections.Counter(made).items() if times > 1] == []
+    made = collections.defaultdict(list)
+    for file in (Path(__file__).parents[2] / "cases").rglob("*.py"):
+        for node in ast.parse(file.read_text("utf-8")).body:
+            decorators = [ast.unparse(by) for by in getattr(node, "decorator_list", ())]
+            for by in decorators:
+                if by.startswith("case("):
+                    made["cause=" in by].append(node.name)
+    for names in made.values():
+        assert len(names) > 50
+        assert [name for name, times in collections.Counter(names).items() if times > 1] == []
 
 
 def accept(report, case, updated=False):
@@ -64,7 +62,7 @@ def test_with_a_trace_it_says_what_is_true_and_changes_nothing(case):
 @each_healthy
 def test_the_rules_are_those_of_rule_ids_json(case):
     now = ids_of_step(case.name)
-    assert now == FROZEN.get(case.name), "is that right? Then: python tests/doctor/rule_ids.py"
+    assert now == FROZEN.get(case.name), "is that right? Then: python -m cases.rule_ids"
 
 
 def test_no_step_of_rule_ids_json_is_gone():
@@ -139,7 +137,7 @@ def test_a_step_that_changes_something_is_noticed():
 
 
 def test_two_steps_of_one_name_are_refused():
-    with pytest.raises(ValueError, match="two steps"):
+    with pytest.raises(ValueError, match="two cases"):
         register()(regression)
 
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 import torch
-from examined import HARMLESS, SYMPTOMS, complaints, names_a_guilty_line, right
-from judging import seed
-from patients import CURED, PATIENTS
-from patients.patient import cured_source
-from patients.patient import patient as register
-from rule_ids import FILE, ids_of_patient, visits
 
 from autograd_surprises.facts.graph import leaf_of, nodes
+from cases.case import case as register
+from cases.case import cured_source
+from cases.claims import seed
+from cases.judge import HARMLESS, SYMPTOMS, complaints, names_a_guilty_line, right
+from cases.rule_ids import FILE, ids_of_patient, visits
+from cases.small import CURED, PATIENTS
 
 # What the patients are warned about by torch.
 pytestmark = [
@@ -42,7 +42,7 @@ def each(*statuses):
 @each(*SYMPTOMS)
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")
 def test_a_patient_has_its_symptom(patient):
-    visit = run(patient.function)
+    visit = run(patient.build)
     visit.backward()
     for tensor in visit.tensors():
         assert SYMPTOMS[patient.status](tensor.grad), tensor.grad
@@ -51,12 +51,12 @@ def test_a_patient_has_its_symptom(patient):
 @each("error")
 def test_a_patient_raises(patient):
     with pytest.raises((RuntimeError, TypeError, ValueError)):  # a NotImplementedError is the first
-        run(patient.function).backward()
+        run(patient.build).backward()
 
 
 @each("wrong")
 def test_a_patient_has_another_gradient_than_its_twin(patient):
-    sick, healthy = run(patient.function), run(CURED[patient.name])
+    sick, healthy = run(patient.build), run(CURED[patient.name])
     for visit in (sick, healthy):
         visit.backward()
     for wrong, true in zip(sick.tensors(), healthy.tensors(), strict=True):
@@ -79,7 +79,7 @@ def untrained(visit):
 
 @each("not trained")
 def test_a_step_does_not_move_a_patient(patient):
-    assert untrained(run(patient.function))
+    assert untrained(run(patient.build))
     assert not untrained(run(CURED[patient.name]))
 
 
@@ -142,7 +142,7 @@ def test_an_error_that_leaves_the_trace_takes_the_finding_along(patient):
 @each()
 def test_the_rules_are_those_of_rule_ids_json(patient):
     now = ids_of_patient(patient.name)
-    assert now == FROZEN.get(patient.name), "is that right? Then: python tests/doctor/rule_ids.py"
+    assert now == FROZEN.get(patient.name), "is that right? Then: python -m cases.rule_ids"
 
 
 def test_no_patient_of_rule_ids_json_is_gone():
@@ -185,5 +185,5 @@ def test_a_cure_is_put_in_place_of_its_line_or_of_what_is_behind_the_equals_sign
 
 
 def test_two_patients_of_one_name_are_refused():
-    with pytest.raises(ValueError, match="two patients"):
-        register("again", cause="detach")(PATIENTS["detach"].function)
+    with pytest.raises(ValueError, match="two cases"):
+        register("again", cause="detach")(PATIENTS["detach"].build)

@@ -12,7 +12,6 @@ import re
 import pytest
 import torch
 import torch._dynamo
-from healthy import HEALTHY as STEPS
 from test_rules import RULES
 from torch import nn
 from torch.nn import functional as F
@@ -23,6 +22,7 @@ from autograd_surprises import watch
 from autograd_surprises.doctor.watch import first_steps
 from autograd_surprises.doctor.watch.fingerprints import BLOCK, fingerprints
 from autograd_surprises.doctor.watch.first_steps import FirstSteps
+from cases.small import HEALTHY as STEPS
 
 BUGS, HEALTHY = {}, {}
 CLEARED = "cleared before the step"

@@ -1,15 +1,13 @@
-"""Code for the page of a rule of the doctor, from the patients of its tests: broken, and cured."""
+"""Code for the page of a rule of the doctor, from its patients: broken, and cured."""
 
 import ast
 import contextlib
-import importlib
 import inspect
 import io
 import linecache
 import os
 import re
 import runpy
-import sys
 import tempfile
 import textwrap
 import warnings
@@ -21,9 +19,9 @@ from typing import NamedTuple
 import torch
 
 from autograd_surprises.doctor import Report
-from tools.notebooks import ROOT
+from cases.case import cured_source
+from cases.small import CURED, PATIENTS
 
-PATIENTS = ROOT / "tests" / "doctor"
 IMPORTS = {
     "torch": "import torch",
     "nn": "from torch import nn",
@@ -46,15 +44,14 @@ def rule_examples() -> dict[str, tuple[Example, Example]]:
     Only what needs nothing but torch's modules is shown.
     """
     found: dict[str, tuple[Example, Example]] = {}
-    patients = _patients()
-    for name, patient in patients.PATIENTS.items():
-        if patient.thread or patient.status == "error":
+    for name, patient in PATIENTS.items():
+        if patient.source or patient.status == "error":
             continue
-        sick = inspect.getsource(patient.function)
-        cured = patients.patient.cured_source(sick)
-        codes = [script_of(patient.function, re.sub("  #[!:].*", "", sick))]
-        twin = patients.CURED[name]
-        codes += [script_of(patient.function, cured) if cured != sick else script_of(twin)]
+        sick = inspect.getsource(patient.build)
+        cured = cured_source(sick)
+        codes = [script_of(patient.build, re.sub("  #[!:].*", "", sick))]
+        twin = CURED[name]
+        codes += [script_of(patient.build, cured) if cured != sick else script_of(twin)]
         if not all(codes):
             continue
         (broken, report), (cured, healthy) = map(_run, codes)
@@ -110,11 +107,3 @@ def _run(code):
             os.chdir(before)
     report: Report = names["report"]
     return Example(code, said.getvalue().rstrip()), report
-
-
-def _patients():
-    sys.path.insert(0, str(PATIENTS))
-    try:
-        return importlib.import_module("patients")
-    finally:
-        sys.path.remove(str(PATIENTS))

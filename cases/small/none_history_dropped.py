@@ -1,0 +1,181 @@
+"""`.grad` is None: a result was copied without its history.
+
+In each patient `bias` keeps the loss connected, so that backward() runs and says nothing.
+"""
+
+import numpy as np
+import torch
+from torch import nn
+
+from cases.case import CUT, Visit, case, cured
+
+
+@case("`.detach()` in the forward pass", status="none", cause="detach", missed_alone=CUT)
+def detach():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    hidden = (weight * 2).detach()  #! weight * 2
+    loss = (hidden + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@case("`.data` in the forward pass", status="none", cause="data", missed_alone=CUT)
+def data():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    loss = (weight.data * 2 + bias).sum()  #! (weight * 2 + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@case("a buffer filled through `.data`", status="none", cause="data", missed_alone=CUT)
+def write_through_data():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    buffer = torch.zeros(3)
+    buffer.data[:] = weight.data * 2  #! buffer[:] = weight * 2
+    loss = (buffer + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@case("`loss.requires_grad_()` hides a cut", status="none", cause=("detach", "loss-is-leaf"))
+def loss_made_a_leaf():
+    weight = torch.ones(3, requires_grad=True)
+    hidden = (weight * 2).detach()  #! weight * 2
+    loss = hidden.sum()
+    loss.requires_grad_()
+    return Visit(loss, {"weight": weight})
+
+
+@case("`.item()`, and back into a tensor", status="none", cause="escape", missed_alone=CUT)
+def item():
+    weight = torch.tensor(3.0, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    scale = (weight * 2).item()  #! weight * 2
+    loss = (torch.ones(2) * scale + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@case("through NumPy and back", status="none", cause=("escape", "detach"), missed_alone=CUT)
+def numpy_and_back():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    waves = np.sin(weight.detach().numpy())  #! -
+    loss = (torch.from_numpy(waves) + bias).sum()  #: (torch.sin(weight) + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@case("`torch.tensor(a tensor)`", status="none", cause="copy", missed_alone=CUT)
+def torch_tensor():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    hidden = torch.tensor(weight * 2)  #! (weight * 2).clone()
+    loss = (hidden + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@case("losses collected with `torch.tensor([…])`", status="none", cause="copy", missed_alone=CUT)
+def torch_tensor_of_losses():
+    weight = torch.ones(3, requires_grad=True)
+    losses = [(weight * k).sum() for k in (1.0, 2.0)]
+    loss = torch.tensor(losses, requires_grad=True).mean()  #! torch.stack(losses).mean()
+    return Visit(loss, {"weight": weight})
+
+
+@case("a computation inside `torch.no_grad()`", status="none", cause="no-grad", missed_alone=CUT)
+def no_grad_block():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    with torch.no_grad():  #!
+        hidden = weight * 2
+    loss = (hidden + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@cured("no_grad_block")
+def outside_no_grad():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    hidden = weight * 2
+    loss = (hidden + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@case(
+    "a function decorated with `@torch.no_grad()`", status="none", cause="no-grad", missed_alone=CUT
+)
+def no_grad_decorator():
+    @torch.no_grad()  #! weight = torch.ones(3, requires_grad=True)
+    def doubled(x):
+        return x * 2
+
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    loss = (doubled(weight) + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@case("`.sample()` of a distribution", status="none", cause="no-grad", missed_alone=CUT)
+def sample():
+    mean = torch.zeros(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    drawn = torch.distributions.Normal(mean, 1.0).sample()  #!
+    loss = (drawn**2 + bias).sum()
+    return Visit(loss, {"mean": mean})
+
+
+@cured("sample")
+def rsample():
+    mean = torch.zeros(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    drawn = torch.distributions.Normal(mean, 1.0).rsample()
+    loss = (drawn**2 + bias).sum()
+    return Visit(loss, {"mean": mean})
+
+
+@case(
+    "a computation inside `torch.inference_mode()`",
+    status="none",
+    cause="inference-mode",
+    missed_alone=CUT,
+)
+def inference_mode():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    with torch.inference_mode():
+        hidden = weight * 2  #!
+    loss = (hidden.clone() + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@cured("inference_mode")
+def outside_inference_mode():
+    weight = torch.ones(3, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    hidden = weight * 2
+    loss = (hidden.clone() + bias).sum()
+    return Visit(loss, {"weight": weight})
+
+
+@case(
+    "a codebook behind a straight-through estimator",
+    status="none",
+    cause="straight-through",
+    missed_alone=CUT,
+)
+def codebook_behind_an_estimator():
+    codebook, encoder = nn.Embedding(4, 2), nn.Linear(3, 2)
+    x = encoder(torch.rand(5, 3))
+    nearest = codebook(torch.cdist(x, codebook.weight).argmin(1))
+    passed = x + (nearest - x).detach()  #!
+    loss = (passed - 1).square().mean()
+    return Visit(loss, {"codebook": codebook.weight})
+
+
+@cured("codebook_behind_an_estimator")
+def codebook_with_a_loss():
+    codebook, encoder = nn.Embedding(4, 2), nn.Linear(3, 2)
+    x = encoder(torch.rand(5, 3))
+    nearest = codebook(torch.cdist(x, codebook.weight).argmin(1))
+    passed = x + (nearest - x).detach()
+    loss = (passed - 1).square().mean() + (nearest - x.detach()).square().mean()
+    return Visit(loss, {"codebook": codebook.weight})
