@@ -83,3 +83,11 @@ def benchmark(monkeypatch):
     monkeypatch.syspath_prepend(BENCHMARKS)
     yield lambda name: importlib.import_module(f"benchmarks.{name}")
     gc.enable()  # some switch it off
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A copy of the Makefile on a machine of stand-ins."""
+    from made_checkout import Checkout  # few tests need it
+
+    return Checkout(tmp_path)

@@ -9,7 +9,7 @@ import torch
 from autograd_surprises import explain, explain_error
 from autograd_surprises.command.parser import main
 from autograd_surprises.command.report_files import as_data, more_lines, said_by_rank, write_html
-from autograd_surprises.doctor.step_reports import StepReport
+from autograd_surprises.doctor.watch.step_reports import StepReport
 from autograd_surprises.facts import more
 from autograd_surprises.symptoms.all_rules import all_rules
 from tools.address import links

@@ -18,7 +18,7 @@ from autograd_surprises.command.report_files import as_data
 from autograd_surprises.command.script import run_module
 from autograd_surprises.command.watched_script import STOPPED, WatchedScript
 from autograd_surprises.doctor.report import Report
-from autograd_surprises.doctor.step_reports import StepReport
+from autograd_surprises.doctor.watch.step_reports import StepReport
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.places import Where
 from autograd_surprises.symptoms.finding import Finding
@@ -379,7 +379,8 @@ print("goes on")
 def test_a_terminal_shows_no_loss_that_processes_would_have_to_add_up(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     shown = WatchedScript(whole_parser().parse_args(["run", "train.py"]))
-    shown.step, shown.loss = 3, torch.tensor(0.5)
+    monkeypatch.setattr(WatchedScript, "step", 3)
+    monkeypatch.setattr(WatchedScript, "loss", torch.tensor(0.5))
     for spread, line in (False, "step 3, loss 0.5\r"), (True, "step 3\r"):
         monkeypatch.setattr(
             "autograd_surprises.command.watched_script.is_spread",

@@ -10,8 +10,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograd_surprises.doctor.step_reports import StepReport
-from autograd_surprises.doctor.watching import watch
+from autograd_surprises.doctor.watch.step_reports import StepReport
+from autograd_surprises.doctor.watch.watching import watch
 from autograd_surprises.facts.more import more_about
 
 if TYPE_CHECKING:

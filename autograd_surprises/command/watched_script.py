@@ -20,8 +20,8 @@ from autograd_surprises.command.report_files import (
     write_json,
 )
 from autograd_surprises.command.script import add_script, chosen_script, exit_code
-from autograd_surprises.doctor.step_reports import StepReport
-from autograd_surprises.doctor.watching import watch
+from autograd_surprises.doctor.watch.step_reports import StepReport
+from autograd_surprises.doctor.watch.watching import watch
 from autograd_surprises.facts.processes import is_spread, rank_and_size
 
 OPTIONS = ("--steps", "--stop", "--json", "--html")

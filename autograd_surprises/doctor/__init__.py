@@ -8,7 +8,7 @@ from autograd_surprises.doctor.diagnosis import explain
 from autograd_surprises.doctor.errors import explain_error
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.tracing import trace
-from autograd_surprises.doctor.watching import watch
+from autograd_surprises.doctor.watch.watching import watch
 from autograd_surprises.symptoms.finding import Finding
 
 __all__ = ["Finding", "Report", "explain", "explain_error", "trace", "watch"]

@@ -70,11 +70,11 @@ def trained_by(
     return Trained(wrt, model, one, others, held, any(s.is_enabled() for s in scalers))
 
 
-def parameters_of(optimizer: Optimizer) -> list[torch.Tensor]:
-    """The parameters that an optimizer holds; none if it is a wrapper that is not set up yet."""
+def parameters_of(owner: Optimizer | nn.Module | None) -> list[torch.Tensor]:
+    """The parameters that this holds; none if it is a wrapper that is not set up yet."""
     with suppress(Exception):
-        return [p for group in optimizer.param_groups for p in group["params"]]
-    return []
+        return [p for group in owner.param_groups for p in group["params"]]
+    return parameters_in(owner) if isinstance(owner, nn.Module) else []
 
 
 def waiting_scheduler(optimizer: Optimizer) -> str:

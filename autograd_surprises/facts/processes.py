@@ -1,18 +1,14 @@
-"""Processes that train together: which backwards one alone must not run, and do weights part?"""
+"""Processes that train together, and which backwards one of them must not run alone."""
 
 import gc
-import itertools
-import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from weakref import ref
 
 import torch
 import torch.distributed as dist
 import torch.utils.checkpoint
-from torch.optim import Optimizer
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from autograd_surprises.facts.graph import Node, leaf_of
@@ -24,7 +20,6 @@ STATIC = "with static_graph=True, DistributedDataParallel sets itself up in its 
 WAITS = "its backward calls {}, which waits for other processes"
 FSDP = ("FSDP", "FullyShardedDataParallel")  # what the names of such classes begin with
 COLLECTIVES = {"c10d", "c10d_functional", "_c10d_functional", "_c10d_functional_autograd"}
-_count = itertools.count()  # of those that began to compare weights, the same in each process
 
 
 def rank_and_size() -> tuple[int, int]:
@@ -33,12 +28,17 @@ def rank_and_size() -> tuple[int, int]:
     >>> rank_and_size()
     (0, 1)
     """
-    if _is_together():
+    if is_together():
         return dist.get_rank(), dist.get_world_size()
     return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
 
-def _is_together():
+def is_together() -> bool:
+    """Have processes met, to train together?
+
+    >>> is_together()
+    False
+    """
     return dist.is_available() and dist.is_initialized()
 
 
@@ -75,7 +75,7 @@ def why_not_alone(nodes: Iterable[Node]) -> str:
 
 def _is_fsdp_in_use():
     """Has any module FSDP? It swaps parameters, so no leaf tells which graph is concerned."""
-    if not _is_together():
+    if not is_together():
         return False
     kinds = {type(thing) for thing in gc.get_objects() if issubclass(type(thing), torch.nn.Module)}
     return any(part.__name__.startswith(FSDP) for kind in kinds for part in kind.__mro__)
@@ -110,7 +110,7 @@ def alone() -> Iterator[list[str]]:
     []
     """
     refused: list[str] = []
-    if not _is_together() or dist.get_world_size() < 2:
+    if not is_together() or dist.get_world_size() < 2:
         yield refused
         return
     try:
@@ -147,54 +147,3 @@ def _as_tensors(func, args):
         else given
         for given, tensor in zip(args, wanted, strict=False)
     ]
-
-
-class Replicas:
-    """Fingerprints of the weights of the first optimizer: before its first step, after its second.
-
-    Each process puts them into the store through which the processes have met, and rank 0 compares
-    them once all have. Nothing waits. DTensors, of which each may hold another part, are left out.
-
-    >>> sgd = torch.optim.SGD(torch.nn.Linear(2, 1).parameters(), lr=0.1)
-    >>> alone = Replicas(lambda tensors: [0 for _ in tensors])
-    >>> alone.before(sgd); alone.after(sgd) is None
-    True
-    """
-
-    def __init__(self, fingerprints: Callable[[list[torch.Tensor]], list[int | None]]):
-        self._fingerprints, self._optimizer = fingerprints, lambda: None
-        self._steps, self._key, self._seen = 0, "", []
-
-    def before(self, optimizer: Optimizer) -> None:
-        """Its step() is about to run."""
-        if not self._key and _is_together():
-            self._optimizer, self._key = ref(optimizer), f"autograd_surprises/{next(_count)}"
-            self._seen = [self._fingerprints(_replicated(optimizer))]
-
-    def after(self, optimizer: Optimizer) -> tuple[int, list[torch.Tensor]] | None:
-        """Its step() is done: the rank of a process with other weights now, and which they are."""
-        if self._optimizer() is not optimizer or not _is_together():
-            return None
-        self._steps += 1
-        rank, size = rank_and_size()
-        store, held = dist.distributed_c10d._get_default_store(), _replicated(optimizer)
-        if self._steps == 2:
-            self._seen.append(self._fingerprints(held))
-            if rank:
-                store.set(f"{self._key}/{rank}", json.dumps(self._seen))
-        keys = [f"{self._key}/{other}" for other in range(1, size)]
-        rarely = self._steps & (self._steps - 1) == 0  # 2, 4, 8, and so on
-        if rank or len(self._seen) < 2 or not rarely or not store.check(keys):
-            return None
-        (first, last), self._seen = self._seen, []
-        for other, key in enumerate(keys, 1):
-            # Others that began with other weights are no replicas: stages of a pipeline, experts.
-            there = json.loads(store.get(key))
-            if there[0] == first and there[1] != last:
-                pairs = zip(held, last, there[1], strict=True)
-                return other, [parameter for parameter, mine, its in pairs if mine != its]
-        return None
-
-
-def _replicated(optimizer):
-    return [p for group in optimizer.param_groups for p in group["params"] if not is_spread(p)]

@@ -23,6 +23,8 @@ MESSAGE_FILES = (
 # For each type of a field: what TOML has to hold, in words and as a type, and the conversion.
 CONVERSIONS = {
     str: ("a string", str, str),
+    int: ("a number", int, int),
+    bool: ("true or false", bool, bool),
     tuple[str, ...]: ("an array of strings", list, tuple),
     Mapping[str, str]: ("a table of strings", dict, dict),
     tuple[Cause, ...]: (
@@ -103,6 +105,7 @@ def _entry(kind, id, table, where):
             raise ValueError(f"{where}: the key {key} is none of {', '.join(types)}")
         name, type_in_toml, convert = CONVERSIONS[types[key]]
         inside = value.values() if isinstance(value, dict) else value
+        inside = inside if isinstance(value, (dict, list)) else ()
         if not isinstance(value, type_in_toml) or not all(isinstance(i, str) for i in inside):
             raise ValueError(f"{where}: {key} has to be {name}")
         values[key] = convert(value)

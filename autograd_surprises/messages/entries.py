@@ -36,6 +36,8 @@ class Message:
                  The lines run after PRELUDE, and a test runs them
     variants     other wordings of the same, for other versions of torch or other circumstances
     threads      on GitHub where it was asked: "owner/repository#number"
+    frequent     its place among those asked most often, which the index lists first: 1, 2, …
+    of_web_pages  is it a slip of a web page? The index lists these last
 
     >>> Message("dtype", "two dtypes", ".float()", examples={"expected dtype": "x"}).wordings
     ('expected dtype',)
@@ -51,6 +53,8 @@ class Message:
     examples: Mapping[str, str] = field(default_factory=dict)
     variants: tuple[str, ...] = ()
     threads: tuple[str, ...] = ()
+    frequent: int = 0
+    of_web_pages: bool = False
 
     @property
     def cause(self) -> str:
@@ -74,6 +78,7 @@ class Question:
     example      code that shows the answer where no lesson does. It prints something, and a test
                  runs it after PRELUDE
     threads      on GitHub where it was asked: "owner/repository#number"
+    frequent     as in Message
     """
 
     id: str
@@ -83,3 +88,4 @@ class Question:
     other_words: tuple[str, ...] = ()
     example: str = ""
     threads: tuple[str, ...] = ()
+    frequent: int = 0

@@ -6,11 +6,8 @@ from functools import cache
 from typing import NamedTuple
 
 from autograd_surprises.facts.sections import address
-from autograd_surprises.facts.toml_data import read_toml
 from autograd_surprises.messages.catalogue import all_messages, all_questions
 from autograd_surprises.messages.entries import Cause, Message, Question
-
-FREQUENT, OF_WEB_PAGES = map(tuple, read_toml("messages/index.toml").values())
 
 
 class Link(NamedTuple):
@@ -31,6 +28,8 @@ class IndexEntry:
     meaning     what it means, or the answer in short
     fix         what helps, or "" for a question
     causes      what it may be; `what` is "" where the text itself says it
+    frequent    its place among those asked most often, or 0
+    group       0 if it is asked often, 2 if it is a slip of a web page, else 1
     """
 
     id: str
@@ -40,11 +39,8 @@ class IndexEntry:
     meaning: str
     fix: str
     causes: tuple[Link, ...]
-
-    @property
-    def group(self) -> int:
-        """0 if it is asked often, 2 if it is a slip of a web page, else 1."""
-        return 0 if self.id in FREQUENT else 2 if self.id in OF_WEB_PAGES else 1
+    frequent: int
+    group: int
 
 
 @cache
@@ -68,6 +64,8 @@ def _of_message(message: Message) -> IndexEntry:
         meaning=message.meaning,
         fix=message.fix,
         causes=_links([*main, *message.also]),
+        frequent=message.frequent,
+        group=0 if message.frequent else 2 if message.of_web_pages else 1,
     )
 
 
@@ -80,6 +78,8 @@ def _of_question(question: Question) -> IndexEntry:
         meaning=question.answer,
         fix="",
         causes=_links(question.causes),
+        frequent=question.frequent,
+        group=0 if question.frequent else 1,
     )
 
 
@@ -88,6 +88,5 @@ def _links(causes: Iterable[Cause]) -> tuple[Link, ...]:
 
 
 def _place(entry):
-    order = FREQUENT.index(entry.id) if entry.group == 0 else 0
     first = entry.causes[0].address if entry.causes else "99"
-    return entry.group, order, first[:2]
+    return entry.group, entry.frequent, first[:2]

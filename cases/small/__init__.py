@@ -3,9 +3,9 @@
 none_*, zero_*, not_*, raised_*, wrong_*   ways to lose a gradient, as short as can be
 threads_*          the same, told like the threads of a forum
 short_steps        healthy steps, each as short as can be
-on_purpose         methods that cut, freeze or round gradients, or start at 0
+on_purpose         methods that cut, freeze or round gradients; starts_at_zero: or start at 0
 well_known_models  as their authors wrote them
-practice           published methods, each with a habit that could raise a false alarm
+practice*          published methods, each with a habit that could raise a false alarm
 """
 
 from cases.case import CURED, HEALTHY, PATIENTS
@@ -17,9 +17,12 @@ from cases.small import (
     not_trained,
     on_purpose,
     practice,
+    practice_of_gradients,
+    practice_of_layers,
     raised_before_backward,
     raised_by_backward,
     short_steps,
+    starts_at_zero,
     threads_errors,
     threads_nan,
     threads_nan_of_losses,

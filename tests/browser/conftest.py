@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from .lab import CHROMIUM_FLAGS, ROOT, WINDOW, NotebookPage, running_lab
+from .lab import CHROMIUM_FLAGS, ROOT, WINDOW, running_lab
+from .notebook_page import NotebookPage
 
 WRITTEN = "written_by_a_test.ipynb"
 SCREENSHOTS = ROOT / "build" / "screenshots"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from .lab import ExplorerView, wait_until
+from .lab import wait_until
+from .notebook_page import ExplorerView
 
 ATLAS = """
 from lessons.gradient_atlas.atlas_browser import AtlasBrowser

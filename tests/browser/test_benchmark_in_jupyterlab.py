@@ -2,7 +2,7 @@
 
 import pytest
 
-from .lab import EXECUTED
+from .notebook_page import EXECUTED
 
 # Kernels are shared: the next test finds JupyterLab's defaults again.
 RESET = "%matplotlib inline\n%config InlineBackend.figure_formats = {'png'}"

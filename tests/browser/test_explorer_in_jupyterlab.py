@@ -6,7 +6,8 @@ import pytest
 
 from tools.notebooks import SETUP
 
-from .lab import EXPLORER, FOLDED, OVERLAPS, STORED_WIDTH, wait_until
+from .lab import EXPLORER, wait_until
+from .notebook_page import FOLDED, OVERLAPS, STORED_WIDTH
 
 # Together they have every kind of widget and of control. notebook_pictures.py moves all explorers.
 NOTEBOOKS = [

@@ -9,7 +9,8 @@ from nbformat.v4 import new_markdown_cell
 
 from tools.notebooks import sections
 
-from .lab import IS_OPEN, ROOT, TRACKER, wait_until
+from .lab import ROOT, TRACKER, wait_until
+from .notebook_page import IS_OPEN
 
 NOTEBOOKS = ROOT / "notebooks"
 SECTION_LINK = re.compile(r"\[([^]]+)\]\((\d\d_\w+\.ipynb)#([^)]+)\)")

@@ -3,7 +3,8 @@
 import json
 import re
 
-from .lab import EXECUTED, STORED_WIDTH, wait_until
+from .lab import wait_until
+from .notebook_page import EXECUTED, STORED_WIDTH
 
 PICTURES = [
     "import torch\n"

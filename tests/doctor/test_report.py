@@ -19,7 +19,7 @@ from autograd_surprises.command.report_files import as_data
 from autograd_surprises.doctor import explain, trace
 from autograd_surprises.doctor.graph_boxes import TEXTS
 from autograd_surprises.doctor.report import merged
-from autograd_surprises.doctor.step_reports import StepReport
+from autograd_surprises.doctor.watch.step_reports import StepReport
 from autograd_surprises.show.colours import GREEN, GREY, OCHRE, PURPLE, RED
 from autograd_surprises.show.findings import badge
 from autograd_surprises.show.graph_picture import LOOKS, Box, BoxGraph, Link, arranged, draw

@@ -9,7 +9,7 @@ import torch.distributed as dist
 from two_ranks import results_of_two, start
 
 from autograd_surprises import explain, watch
-from autograd_surprises.doctor.watching import SIZES
+from autograd_surprises.doctor.watch.full_steps import SIZES
 from autograd_surprises.facts.processes import FREED, SPREAD, STATIC, WAITS
 
 pytestmark = pytest.mark.slow  # each starts processes

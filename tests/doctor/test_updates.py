@@ -19,8 +19,9 @@ from torch.optim import lr_scheduler as schedulers
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from autograd_surprises import watch
-from autograd_surprises.doctor import first_steps
-from autograd_surprises.doctor.first_steps import BLOCK, FirstSteps, fingerprints
+from autograd_surprises.doctor.watch import first_steps
+from autograd_surprises.doctor.watch.fingerprints import BLOCK, fingerprints
+from autograd_surprises.doctor.watch.first_steps import FirstSteps
 from cases.small import HEALTHY as STEPS
 
 BUGS, HEALTHY = {}, {}

@@ -3,6 +3,7 @@
 import functools
 
 import faulty
+import faulty_elsewhere  # noqa: F401  it registers its faults
 import pytest
 import torch
 from faulty import FAULTS, FIRST, NESTED, identity

@@ -37,7 +37,7 @@ def test_the_exit_code_says_whether_it_passed(arguments, code, says, capsys):
 
 
 def test_each_message_of_torch_that_refused_a_row_is_named_once(capsys):
-    main(["card", "faulty:NoVmapRule", "--shape", "3"])
+    main(["card", "faulty_elsewhere:NoVmapRule", "--shape", "3"])
     said = capsys.readouterr().out.splitlines()
     assert [line for line in said if "more: " in line] == [f"more: {more_about('no-vmap')}"]
 

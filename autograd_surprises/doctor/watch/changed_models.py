@@ -7,6 +7,8 @@ from torch import nn
 
 from autograd_surprises.backward.gradient_norms import norms
 from autograd_surprises.doctor.trained import parameters_of
+from autograd_surprises.doctor.watch.step import Step
+from autograd_surprises.doctor.watch.witness import Told, Witness
 from autograd_surprises.recording.living import living
 from autograd_surprises.recording.modules import named_parameters_in, parameters_in, parts_of
 from autograd_surprises.symptoms.finding import Finding
@@ -15,43 +17,40 @@ from autograd_surprises.symptoms.loops import NEW_AND_NOT_HELD, STAYS_IN_EVAL_MO
 STEPS = 3  # in a row, after which a change of mode is no accident of one step
 
 
-class Modes:
+class Modes(Witness):
     """Sees models whose mode changes what they compute, and that are not switched back.
 
     What proves it: the flags of the modules, before and in three steps of what holds their
     parameters. Whether it is meant cannot be seen.
 
-    >>> model = nn.Dropout()
-    >>> modes = Modes(); modes.know(model)
-    >>> modes.after_step(1, set()) is None
-    True
+    >>> list(Modes().after_step(None))
+    []
     """
 
     def __init__(self):
         self._models: dict[str, ref] = {}
         self._since: dict[str, int] = {}  # the first step in eval mode
 
-    def know(self, model: nn.Module | None) -> None:
-        """This is about to be trained."""
+    def examined(self, step: Step, frame, model, terms):
         for name, part in parts_of(model):
             if part.training and any(map(_has_two_modes, part.modules())):
                 self._models.setdefault(name, ref(part))
 
-    def after_step(self, step: int, held: set[int]) -> Finding | None:
-        """A step was made, of an optimizer that holds these ids."""
+    def after_step(self, step: Step):
         for name, known in list(self._models.items()):
             part = known()
             if part is None:
                 del self._models[name]
-            elif held.isdisjoint(map(id, parameters_in(part))):
+            elif step.ids.isdisjoint(map(id, parameters_in(part))):
                 continue
             elif part.training or any(m.training for m in part.modules() if _has_two_modes(m)):
                 self._since.pop(name, None)
-            elif step >= self._since.setdefault(name, step) + STEPS - 1:
+            elif step.number >= self._since.setdefault(name, step.number) + STEPS - 1:
                 del self._models[name]
-                found = STAYS_IN_EVAL_MODE.finding(name=name or "model", step=self._since[name])
-                return found.about(name or "model", "wrong")
-        return None
+                called, since = name or "model", self._since[name]
+                found = STAYS_IN_EVAL_MODE.finding(name=called, step=since).about(called, "wrong")
+                yield Told("the model trains in eval mode", [found])
+                return
 
 
 def _has_two_modes(module):
@@ -61,17 +60,18 @@ def _has_two_modes(module):
     return isinstance(module, nn.modules.batchnorm._BatchNorm) and module.track_running_stats
 
 
-class LaterParameters:
-    """Sees layers that were replaced during training.
+class LaterParameters(Witness):
+    """Sees layers that were replaced during training: after steps 2, 4, 8, ..., and at the end.
 
     What proves it: the parameter is a part of the model, was not one when this began to look, has
-    a gradient other than 0, and is in no group of any optimizer that exists.
+    a gradient other than 0, and is in no group of any optimizer that exists. What is trained by
+    hand looks the same.
 
     >>> model, later = nn.Sequential(nn.Linear(2, 2)), LaterParameters()
-    >>> later.know(model)
+    >>> later.examined(None, None, model, ())
     >>> model[0] = nn.Linear(2, 1)
     >>> model(torch.ones(2)).sum().backward()
-    >>> [found.name for found in later.look()]
+    >>> [found.name for found in later.new()]
     ['0.weight', '0.bias']
     """
 
@@ -79,19 +79,24 @@ class LaterParameters:
         self._models: dict[str, ref] = {}
         self._before: list[ref] = []
         self._held: dict[int, set[int]] = {}  # by id of an optimizer, in its latest step
+        self._told = False
 
-    def know(self, model: nn.Module | None) -> None:
-        """This is about to be trained."""
+    def examined(self, step: Step, frame, model, terms):
         for name, part in parts_of(model):
             if name not in self._models:
                 self._models[name] = ref(part)
                 self._before += map(ref, parameters_in(part))
 
-    def after_step(self, optimizer: torch.optim.Optimizer, held: set[int]) -> None:
-        """It holds these ids; in the end, it may be gone."""
-        self._held[id(optimizer)] = held
+    def after_step(self, step: Step):
+        self._held[id(step.optimizer)] = step.ids  # in the end, it may be gone
+        return self.at_the_end(step) if step.number & (step.number - 1) == 0 else ()
 
-    def look(self) -> list[Finding]:
+    def at_the_end(self, step: Step):
+        found = self.new() if step.number > 1 and not self._told else []
+        self._told = self._told or bool(found)
+        return [Told("a layer was replaced", found)] if found else ()
+
+    def new(self) -> list[Finding]:
         """The findings about what has appeared since."""
         alive = {id(p) for p in (each() for each in self._before) if p is not None}
         new = []
