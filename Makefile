@@ -62,10 +62,12 @@ test-colab: ## test the notebooks with the versions that Google Colab has
 		sh tools/environment.sh .venv-colab
 	.venv-colab/bin/python -m pytest notebooks -n 2
 
-notebooks: ## run every notebook, and store its outputs and its text for the search
+notebooks: ## run every notebook, and write its outputs and all that follows from them
 	$(ENVIRONMENT) $(VENV) test
 	$(RUN) -m tools.notebooks
+	$(RUN) -m tools.course
 	$(RUN) -m tools.lesson_texts
+	OMP_NUM_THREADS=1 $(RUN) -m cases.rule_ids
 
 site: ## build site/: every notebook as a page that needs no kernel and no network
 	$(ENVIRONMENT) $(VENV) site

@@ -34,22 +34,6 @@ def derivatives(fn: Callable, x: torch.Tensor, order: int = 2) -> list[torch.Ten
     ]  # abs returns a tensor without storage
 
 
-def vector_jacobian_product(fn: Callable, x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """vᵀJ, where J is the Jacobian of fn at x: what fn(x).backward(v) puts into x.grad.
-
-    v has the shape of fn(x), the result that of x.
-
-    >>> vector_jacobian_product(torch.square, torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0]))
-    tensor([ 2., 40.])
-    """
-    x = x.detach().clone().requires_grad_()
-    y = fn(x)
-    if not y.requires_grad:
-        raise ValueError("the result of fn is not connected to x: something cuts the graph")
-    (product,) = torch.autograd.grad(y, x, v, materialize_grads=True)  # which fills no .grad
-    return product
-
-
 def kind_of_point(fn: Callable, x: torch.Tensor) -> str:
     """What fn: (n,) -> () has at x: "a minimum", "a maximum", "a saddle point", "still moving".
 

@@ -189,7 +189,9 @@ if __name__ == "__main__":
     pictures.PIXEL_RATIO = 1
     # Letters as outlines, which a page draws, too. Those of Agg are fitted to whole pixels.
     RendererAgg.draw_text = RendererBase.draw_text
-    pictures.Picture.png = lambda self: b""  # what a notebook stores is drawn in `make nb`
+    pictures.Picture.png = lambda self, below="": (
+        b""
+    )  # what a notebook stores is drawn in `make nb`
     # All settings would take minutes. If an explorer has too many, freezing keeps at least these.
     freezing.positions = ends_and_middle
     InteractiveShell.instance().ast_node_interactivity = "none"  # nobody sees what cells display

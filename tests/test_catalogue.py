@@ -8,7 +8,6 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from notebook_rules import text_of
 
 from autograd_surprises.facts import toml_data
 from autograd_surprises.facts.sections import address
@@ -22,6 +21,7 @@ from autograd_surprises.messages.catalogue import (
 from autograd_surprises.messages.lesson_sections import Section
 from autograd_surprises.messages.queries import documents
 from tools.notebooks import headings, notebook_files
+from tools.reading import text_of
 
 ON_A_GPU_ONLY = {"no-double-backward-of-rnn"}  # no example prints it elsewhere
 ENTRIES = [*all_messages(), *all_questions()]

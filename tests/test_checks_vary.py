@@ -9,18 +9,36 @@ from numbers import Real
 
 import pytest
 import torch
-from answers import solutions
+from answers import CHECKS, solutions
 
 from helpers.explore.drawings.drawing import arguments_of
-from lessons.checking import judge
-from lessons.exercises import CHECKS
-from lessons.exercises.registry import NotDone, Wrong
+from lessons.asking.checking import judge
+from lessons.asking.registry import NotDone, Wrong
 
-NO_TENSOR = {"03.1", "03.2", "06.1", "06.3", "22.2", "26.2"}  # among the arguments
+NO_TENSOR = {
+    "round_and_clamp.1",
+    "round_and_clamp.2",
+    "surrogate_gradients.1",
+    "surrogate_gradients.3",
+    "six_estimators.2",
+    "custom_operators.2",
+}  # among the arguments
 TRIED = [number for number in CHECKS if number not in NO_TENSOR]
-CLASSES = {"01.1", "11.2"}  # what is handed in is the class of a module
+CLASSES = {
+    "parameter_or_variable.1",
+    "errors_and_wrong_numbers.2",
+}  # what is handed in is the class of a module
 FUNCTIONS = [
-    number for number in CHECKS if number not in {*CLASSES, "03.1", "03.2", "06.3", "26.2"}
+    number
+    for number in CHECKS
+    if number
+    not in {
+        *CLASSES,
+        "round_and_clamp.1",
+        "round_and_clamp.2",
+        "surrogate_gradients.3",
+        "custom_operators.2",
+    }
 ]
 
 
@@ -120,7 +138,7 @@ def each_tensor(y, change):
     return change(y) if isinstance(y, torch.Tensor) else y
 
 
-@pytest.mark.parametrize("number", ["01.1", *FUNCTIONS])
+@pytest.mark.parametrize("number", ["parameter_or_variable.1", *FUNCTIONS])
 def test_a_check_never_blames_the_answer_for_its_own_error(number):
     right = solutions()[number]
     for kind, make in ODD.items():
@@ -138,12 +156,16 @@ def test_an_error_outside_of_the_answer_says_what_was_returned():
         with torch.no_grad():
             return y.copy_(x.clamp(0, 1))
 
-    assert judge("04.1", overwritten).why.startswith(
+    assert judge("override_backward.1", overwritten).why.startswith(
         "the check cannot use what your code returned, a float32 tensor of shape (7,): "
         "RuntimeError: one of the variables needed for gradient computation has been modified"
     )
 
 
 def test_an_error_of_the_answer_is_called_so():
-    assert judge("02.1", lambda y, x, i: y @ x).why.startswith("your code raised RuntimeError in ")
-    assert judge("04.1", torch.hypot).why.startswith("your code raised TypeError: ")  # no line
+    assert judge("backward_needs_a_gradient.1", lambda y, x, i: y @ x).why.startswith(
+        "your code raised RuntimeError in "
+    )
+    assert judge("override_backward.1", torch.hypot).why.startswith(
+        "your code raised TypeError: "
+    )  # no line

@@ -11,8 +11,8 @@ from torch.autograd import Function, forward_ad
 from torch.library import _scoped_library, custom_op, opcheck
 
 from helpers.functions import sign_ste
+from lessons.custom_operators.registered_operators import square
 from lessons.saved_tensors import saved_tensors
-from lessons.square_operator import square
 
 # ---- notebook 26: operators
 

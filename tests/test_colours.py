@@ -22,14 +22,10 @@ from autograd_surprises.show.findings import badge
 from helpers.curves.axes import SHADES
 from helpers.curves.figures import plot_gallery, plot_gradient_curve
 from helpers.functions import round_ste
-from lessons.drawings import (
-    CurvatureDrawing,
-    DescentDrawing,
-    EstimatorsDrawing,
-    FieldDrawing,
-    StaircaseDrawing,
-    SurrogateDrawing,
-)
+from lessons.backward_needs_a_gradient.drawings import FieldDrawing
+from lessons.gradients_of_gradients.drawings import CurvatureDrawing, DescentDrawing
+from lessons.six_estimators.drawings import EstimatorsDrawing
+from lessons.surrogate_gradients.drawings import StaircaseDrawing, SurrogateDrawing
 
 COLOURS = {
     "value": VALUE_COLOUR,

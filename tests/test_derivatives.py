@@ -5,7 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lessons.derivatives import derivatives, kind_of_point, vector_jacobian_product
+from lessons.backward_needs_a_gradient.drawings import vector_jacobian_product
+from lessons.derivatives import derivatives, kind_of_point
 
 NUMBERS = st.lists(st.floats(-3, 3), min_size=1, max_size=5)
 

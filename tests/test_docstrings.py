@@ -3,10 +3,10 @@
 import doctest
 import importlib
 import inspect
-import pkgutil
 import re
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
@@ -17,19 +17,18 @@ import lessons
 from autograd_surprises import explain, trace
 from tools.notebooks import ROOT
 
+PACKAGES = autograd_surprises, helpers, lessons
+FILES = [file for package in PACKAGES for file in sorted(Path(package.__path__[0]).rglob("*.py"))]
 MODULES = [
-    module.name
-    for package in (autograd_surprises, helpers, lessons)
-    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
-    if not module.ispkg
-    and not module.name.endswith(".__main__")
-    and not module.name.startswith("lessons.exercises.")  # private checks
+    ".".join(file.relative_to(ROOT).with_suffix("").parts)
+    for file in FILES
+    if file.stem not in ("__init__", "__main__", "exercises")  # whose checks are private
 ]
 
 # Their examples train, or start processes; other tests run the same code.
 SLOW = {
-    "lessons.two_processes",
-    "lessons.operator_gallery",
+    "lessons.several_processes.two_processes",
+    "lessons.surrogate_gradients.operator_gallery",
     *(f"lessons.digits.{name}" for name in ("autoencoder", "looks", "networks")),
 }
 

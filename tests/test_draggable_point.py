@@ -9,7 +9,7 @@ from helpers.explore import explore
 from helpers.explore.controls import control
 from helpers.explore.drawings.draggable_point import PointDrawing
 from helpers.functions import round_ste
-from lessons.drawings import FieldDrawing
+from lessons.backward_needs_a_gradient.drawings import FieldDrawing
 
 
 def tangents(explorer):

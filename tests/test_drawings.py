@@ -22,44 +22,30 @@ from helpers.explore.drawings.side_by_side import SideBySideDrawing
 from helpers.explore.explorer import explore
 from helpers.explore.player import Playable
 from helpers.functions import SURROGATES
+from lessons.a_codebook.drawings import CodebookDrawing, DeadCodesDrawing
+from lessons.backward_needs_a_gradient.drawings import FieldDrawing, JacobianDrawing
+from lessons.checkpoints_and_freezing.drawings import CheckpointsDrawing
 from lessons.choices import ESTIMATORS, bias_and_spread, estimates, exact_gradient
+from lessons.clipping_and_half_precision.drawings import ClippingDrawing, HalfPrecisionDrawing
+from lessons.custom_operators.operator_checks import FAKES, WRITES, OperatorChecksDrawing
+from lessons.custom_operators.operator_support import MEASURED, NEEDS, SupportDrawing
+from lessons.custom_operators.traced_nodes import TracedNodesDrawing
 from lessons.derivatives import derivatives
-from lessons.drawings import (
-    AccumulationDrawing,
-    CheckpointsDrawing,
-    ChoiceDrawing,
-    ClippingDrawing,
-    CodebookDrawing,
-    CurvatureDrawing,
-    DeadCodesDrawing,
-    DescentDrawing,
-    EstimatorsDrawing,
-    FieldDrawing,
-    GroupDrawing,
-    HalfPrecisionDrawing,
-    ImageMapsDrawing,
-    JacobianDrawing,
-    KLTermsDrawing,
-    OperatorChecksDrawing,
-    RatioClipDrawing,
-    SaturationDrawing,
-    SharesDrawing,
-    SharperMixtureDrawing,
-    StaircaseDrawing,
-    SupportDrawing,
-    SurrogateDrawing,
-    TangentDrawing,
-    TracedNodesDrawing,
-    VerdictDrawing,
-)
-from lessons.drawings.accumulation import DIVISORS
-from lessons.drawings.answers_of_a_group import LENGTHS
 from lessons.drawings.arrow import Arrow, angle_between
-from lessons.drawings.choice import CHOICES, WORTH
-from lessons.drawings.operator_checks import FAKES, WRITES
-from lessons.drawings.operator_support import MEASURED, NEEDS
-from lessons.drawings.saturation import LOWEST, ZERO_AT
-from lessons.drawings.shares import SHARE_DIVISORS
+from lessons.drawings.tangent import TangentDrawing
+from lessons.gradients_of_gradients.drawings import CurvatureDrawing, DescentDrawing
+from lessons.hooks.drawings import ImageMapsDrawing
+from lessons.one_batch_in_pieces.drawings import DIVISORS, AccumulationDrawing
+from lessons.right_value_wrong_gradient.answers_of_a_group import LENGTHS, GroupDrawing
+from lessons.right_value_wrong_gradient.kl_terms import KLTermsDrawing
+from lessons.right_value_wrong_gradient.ratio_clip import RatioClipDrawing
+from lessons.several_processes.drawings import SHARE_DIVISORS, SharesDrawing
+from lessons.six_estimators.drawings import EstimatorsDrawing
+from lessons.surrogate_gradients.drawings import StaircaseDrawing, SurrogateDrawing
+from lessons.the_doctor.drawings import VerdictDrawing
+from lessons.three_patches.drawings import SharperMixtureDrawing
+from lessons.which_gradient_a_choice_passes_on.drawings import CHOICES, WORTH, ChoiceDrawing
+from lessons.zero.drawings import LOWEST, ZERO_AT, SaturationDrawing
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script")  # torch's own, in jvp
 

@@ -80,7 +80,7 @@ def test_it_starts_before_backward_and_stores_the_end_of_it():
     assert explorer.values == {"step": 0}
     before, summary = explorer.picture.moving, explorer.summary
     bundle, _ = explorer._repr_mimebundle_()
-    assert bundle["text/plain"].endswith("x.grad = [3, 3]")
+    assert bundle["text/plain"].endswith("x.grad = [3, 3]\nRun this cell: slider step")
     explorer.picture.refresh()
     assert (explorer.picture.moving, explorer.summary) == (before, summary)
     assert explorer.shown == {"step": 0} and summary.endswith("x.grad = None")

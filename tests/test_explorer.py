@@ -296,12 +296,14 @@ def test_a_page_does_not_round_where_steps_have_led():
 
 def test_what_a_notebook_stores(explorer):
     data, metadata = explorer._repr_mimebundle_()
-    assert data["text/plain"] == explorer.summary == metadata["image/png"]["alt"]
+    text = f"{explorer.summary}\nRun this cell: controls step, rounding"
+    assert data["text/plain"] == text == metadata["image/png"]["alt"]
     assert "application/vnd.jupyter.widget-view+json" in data
     assert len(data["image/png"]) < 80_000
     assert explorer.picture.size == [800, 340]
     png = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
-    assert png.size == (1600, 680)
+    assert png.size == (1600, 680 + 60), "with a line below it"
+    assert png.convert("L").crop((0, 680, 1600, 740)).getextrema()[0] < 100, "which is written"
 
 
 def test_a_stored_picture_has_the_values_in_its_title(explorer):

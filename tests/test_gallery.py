@@ -3,7 +3,7 @@
 import torch
 
 from helpers import functions
-from lessons.operator_gallery import PARAMETERS, operators, plot_operators
+from lessons.surrogate_gradients.operator_gallery import PARAMETERS, operators, plot_operators
 
 # The public name of each class that is not called by adding _ste
 NAMES = {

@@ -4,7 +4,7 @@ import re
 
 from autograd_surprises.messages.catalogue import all_messages, all_questions
 from autograd_surprises.messages.index import index_entries
-from lessons.index_text import GROUPS, plain_index, whole_index
+from lessons.start_here.index_text import GROUPS, plain_index, whole_index
 
 ENTRIES = index_entries()
 

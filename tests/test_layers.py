@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.notebooks import lesson_of, notebook_files
+
 ROOT = Path(__file__).parent.parent
 # What is in a folder, from the lowest to the highest. In other folders, any order will do.
 ORDER = {
@@ -115,6 +117,13 @@ def test_an_import_that_points_up_is_named(tmp_path, file, source):
 
 
 def test_no_two_modules_share_a_name():
-    """In all packages together, but for the folders of the drawings."""
+    """In all packages together, but for what each lesson may have, and the folders of drawings."""
     names = [(file.parent if file.name == "__init__.py" else file).stem for file in files(ROOT)]
-    assert sorted({name for name in names if names.count(name) > 1}) == ["drawings"]
+    assert {name for name in names if names.count(name) > 1} == {"drawings", "exercises"}
+
+
+def test_a_lesson_imports_no_other_lesson():
+    """And nothing that all of them share imports one."""
+    lessons = {lesson_of(path) for path in notebook_files()}
+    between = arrows(ROOT)["lessons"]
+    assert [place for (_, used), place in between.items() if used in lessons] == []

@@ -10,17 +10,18 @@ import numpy as np
 import pytest
 import torch
 
+from autograd_surprises.facts.toml_data import tomllib
 from autograd_surprises.show.colours import GREY, RED
 from autograd_surprises.show.findings import badge
 from autograd_surprises.show.table import Table
 from helpers.curves.agreement import measure_together
 from helpers.functions import clamp
-from lessons.checking import Verdict, check, judge
-from lessons.difference_figure import plot_difference
-from lessons.expectations import expect_error, expect_warning
-from lessons.installation import missing_packages
-from lessons.prediction import STORED, predict
-from tools.notebooks import notebook_files
+from lessons.asking.checking import Verdict, check, judge
+from lessons.asking.difference_figure import plot_difference
+from lessons.asking.expectations import expect_error, expect_warning
+from lessons.asking.prediction import STORED, Prediction, predict
+from lessons.start_here.installation import missing_packages
+from tools.notebooks import ROOT, notebook_files
 
 
 @pytest.mark.parametrize("more", ["", "\nand its details", ". Use something else.", ". (At a.py)"])
@@ -63,14 +64,14 @@ def test_expect_warning_fails_without_one_and_passes_others_on():
         warnings.warn("old", DeprecationWarning, stacklevel=1)
 
 
-OPTIONS = {0.0: "flat, as in `round`", 1.0: "steep & <b>wrong</b>", None: "nothing"}
+OPTIONS = {"0.0": "flat, as in `round`", "1.0": "steep & <b>wrong</b>", "None": "nothing"}
 
 
 @pytest.mark.parametrize(
     "answer, right", [(0.0, "0.0"), (torch.tensor(1.0), "1.0"), (None, "None")]
 )
 def test_the_right_option_is_the_measured_one(answer, right):
-    question = predict(f"What is `x.grad` of {answer}?", OPTIONS, answer=answer)
+    question = Prediction(f"What is `x.grad` of {answer}?", OPTIONS, answer=answer)
     assert question.explanation.value == ""
     assert question.choice.value is None
     for option in ("0.0", "1.0", "None"):
@@ -81,7 +82,7 @@ def test_the_right_option_is_the_measured_one(answer, right):
 
 
 def test_each_option_has_its_own_explanation():
-    question = predict("What is `x.grad`?", OPTIONS, answer=0.0)
+    question = Prediction("What is `x.grad`?", OPTIONS, answer=0.0)
     question.choice.value = "0.0"
     assert "flat, as in <code>round</code>" in question.explanation.value
     question.choice.value = "1.0"
@@ -90,39 +91,51 @@ def test_each_option_has_its_own_explanation():
 
 def test_a_question_that_runs_again_keeps_its_answer():
     asked = "Asked twice?", {"yes": "Right.", "no": "Wrong."}, "yes"
-    predict(*asked).choice.value = "no"
-    again, other = predict(*asked), predict("Asked once?", *asked[1:])
+    Prediction(*asked).choice.value = "no"
+    again, other = Prediction(*asked), Prediction("Asked once?", *asked[1:])
     assert again.choice.value == "no" and "Wrong." in again.explanation.value
     assert other.choice.value is None and other.explanation.value == ""
-    changed = predict("Asked twice?", {"yes": "Right.", "maybe": "Wrong."}, "yes")
+    changed = Prediction("Asked twice?", {"yes": "Right.", "maybe": "Wrong."}, "yes")
     assert changed.choice.value is None
 
 
 @pytest.mark.parametrize("answer", [7, "0", [0.0]])
 def test_a_question_without_its_answer_is_refused(answer):
-    with pytest.raises(ValueError, match="one option has to equal the answer .*, but 0 of"):
-        predict("?", OPTIONS, answer=answer)
+    with pytest.raises(ValueError, match="no option reads as the answer"):
+        Prediction("?", OPTIONS, answer=answer)
 
 
-def test_a_question_with_two_right_answers_is_refused():
-    with pytest.raises(ValueError, match="but 2 of"):
-        predict("?", {0.0: "a", "0.0": "b"}, answer=0.0)
+@pytest.mark.parametrize("name", ["round_and_clamp.gone", "gone.round", "round"])
+def test_a_question_that_no_lesson_has_is_refused(name):
+    with pytest.raises(ValueError, match=f"there is no question '{name}', only (round, |none)"):
+        predict(name, answer=2.3)
+
+
+def test_each_question_is_asked_by_one_cell():
+    known = {
+        f"{file.parent.name}.{name}"
+        for file in ROOT.glob("lessons/*/questions.toml")
+        for name in tomllib.loads(file.read_text(encoding="utf-8"))
+    }
+    cells = (cell for path in notebook_files() for cell in nbformat.read(path, 4).cells)
+    asked = [name for cell in cells for name in re.findall(r'predict\(\s*"(.+?)"', cell.source)]
+    assert sorted(asked) == sorted(known)
 
 
 def test_a_question_reads_well_without_widgets():
-    data = predict("What?", {"a": "x", "b": "y"}, answer="a")._repr_mimebundle_()
-    assert data["text/plain"] == "What?\n  ( ) a\n  ( ) b"
+    data = Prediction("What?", {"a": "x", "b": "y"}, answer="a")._repr_mimebundle_()
+    assert data["text/plain"] == "What?\n  ( ) a\n  ( ) b\nRun this cell to answer."
     assert "application/vnd.jupyter.widget-view+json" in data
 
 
 def test_a_long_question_is_not_broken_inside_a_word():
     question = "Does it reach the bottom and rest there? " * 5
-    *lines, a, b = repr(predict(question, {"a": "x", "b": "y"}, answer="a")).splitlines()
+    *lines, _, _, _ = repr(Prediction(question, {"a": "x", "b": "y"}, answer="a")).splitlines()
     assert " ".join(lines) == question.strip() and max(map(len, lines)) <= 98
 
 
 def test_a_question_is_stored_for_a_page_without_a_kernel():
-    data = predict("What?", {"b": "x", "a": "y"}, answer="a")._repr_mimebundle_()
+    data = Prediction("What?", {"b": "x", "a": "y"}, answer="a")._repr_mimebundle_()
     asked = {"question": "What?", "options": [["b", "x"], ["a", "y"]], "right": "a"}
     assert json.loads(json.dumps(data[STORED], sort_keys=True)) == [asked]
 
@@ -149,9 +162,9 @@ def test_a_broken_answer_raises_nothing(capsys):
     def broken(x):
         raise ZeroDivisionError("by zero\nsecond line")
 
-    check("04.1", broken)
+    check("override_backward.1", broken)
     said = capsys.readouterr().out
-    assert re.fullmatch(r"✗ 04.1 your code raised ZeroDivisionError in .*: by zero\n", said)
+    assert re.fullmatch(r"✗ Exercise 1: your code raised ZeroDivisionError in .*: by zero\n", said)
 
 
 def raises_in_forward(x):
@@ -179,7 +192,7 @@ class RaisesInBackward(torch.autograd.Function):
 def test_an_error_in_your_code_names_its_line(answer, line, source):
     owner = RaisesInBackward if answer == RaisesInBackward.apply else answer
     number = inspect.getsourcelines(owner)[1] + line
-    said = judge("04.1", answer).why
+    said = judge("override_backward.1", answer).why
     assert f" in test_lessons.py:{number}, `{source}`: " in said
 
 
@@ -189,7 +202,7 @@ def test_an_error_in_a_cell_names_the_line_of_the_cell(tmp_path):
     cell.write_text("def leaky_clamp(x):\n    y = x.clamp(0, 1)\n    return y.item()\n")
     names = {}
     exec(compile(cell.read_text(), str(cell), "exec"), names)
-    said = judge("04.1", names["leaky_clamp"]).why
+    said = judge("override_backward.1", names["leaky_clamp"]).why
     assert said.startswith("your code raised RuntimeError in line 3, `return y.item()`: a Tensor")
 
 
@@ -199,7 +212,7 @@ def test_an_error_that_no_line_of_yours_raised_names_none():
         def backward(ctx, grad_output):
             return grad_output, grad_output, grad_output
 
-    said = judge("04.1", TooMany.apply).why
+    said = judge("override_backward.1", TooMany.apply).why
     assert said.startswith("the check cannot use what your code returned, a float32 tensor of ")
     assert ": RuntimeError: function TooManyBackward returned" in said
 
@@ -212,7 +225,7 @@ def shifted(x):
 def test_a_wrong_curve_is_drawn_against_the_expected_one(monkeypatch, capsys):
     shown = []
     monkeypatch.setattr("IPython.display.display", shown.append)
-    check("04.1", shifted)
+    check("override_backward.1", shifted)
     verdict, picture = shown
     assert verdict.sign == "✗" and picture is verdict.picture
     assert picture.summary.startswith("Yours against the expected one: values differ from -1.5 to")
@@ -236,9 +249,10 @@ def test_where_a_single_point_differs_both_dots_are_closed():
 
 
 def test_in_a_terminal_the_picture_is_its_summary(capsys):
-    check("04.1", torch.relu)
+    check("override_backward.1", torch.relu)
     verdict, picture = capsys.readouterr().out.splitlines()
-    assert verdict.startswith("✗ 04.1") and picture.startswith("Yours against the expected one:")
+    assert verdict.startswith("✗ Exercise 1")
+    assert picture.startswith("Yours against the expected one:")
 
 
 class Square(RaisesInBackward):
@@ -268,7 +282,7 @@ class SquareOfNumber(RaisesInBackward):
 
 @pytest.mark.parametrize("answer, sign", [(Square.apply, "✓"), (SquareOfNumber.apply, "✗")])
 def test_a_curve_that_is_right_is_not_drawn(answer, sign):
-    verdict = judge("04.3", answer)
+    verdict = judge("override_backward.3", answer)
     assert verdict.sign == sign and verdict.picture is None
 
 
@@ -282,7 +296,7 @@ def test_a_curve_that_is_right_is_not_drawn(answer, sign):
     ],
 )
 def test_your_own_ball_rolls_down_the_stairs(slope, sign, said):
-    verdict = judge("06.2", slope)
+    verdict = judge("surrogate_gradients.2", slope)
     assert verdict.sign == sign and said in verdict.picture.summary
     path = verdict.picture.axes[1].lines[0].get_ydata()
     assert f"from {path[0]:g} " in verdict.picture.summary
@@ -292,26 +306,26 @@ def test_your_own_ball_rolls_down_the_stairs(slope, sign, said):
 @pytest.mark.parametrize(
     "answer, text, colour",
     [
-        (torch.relu, "✗ 04.1", RED),
-        (..., "… 04.1", GREY),
-        (lambda x: 1 / 0, "✗ 04.1", RED),
+        (torch.relu, "✗ Exercise 1", RED),
+        (..., "… Exercise 1", GREY),
+        (lambda x: 1 / 0, "✗ Exercise 1", RED),
     ],
 )
 def test_a_notebook_shows_the_verdict_in_colour(answer, text, colour, monkeypatch, capsys):
     shown = []
     monkeypatch.setattr("IPython.display.display", shown.append)
-    check("04.1", answer)
+    check("override_backward.1", answer)
     verdict = shown[0]
     assert verdict._repr_html_().startswith(f'<div role="status">{badge(text, colour)} ')
-    assert repr(verdict).startswith(f"{text} ") and capsys.readouterr().out == ""
+    assert repr(verdict).startswith(f"{text}: ") and capsys.readouterr().out == ""
 
 
 def test_a_verdict_is_escaped():
-    assert Verdict("✗", "04.1", "x < 0")._repr_html_().endswith("</b> x &lt; 0</div>")
+    assert Verdict("✗", "zero.1", "x < 0")._repr_html_().endswith("</b> x &lt; 0</div>")
 
 
 def test_an_unknown_exercise_is_refused():
-    with pytest.raises(ValueError, match="there is no exercise '99.1', only 01.1"):
+    with pytest.raises(ValueError, match="there is no exercise '99.1'; one is"):
         check("99.1", 1)
 
 
@@ -347,8 +361,8 @@ def installed(monkeypatch):
                 raise metadata.PackageNotFoundError(name)
             return requirements
 
-        monkeypatch.setattr("lessons.installation.metadata.version", version)
-        monkeypatch.setattr("lessons.installation.metadata.requires", requires)
+        monkeypatch.setattr("lessons.start_here.installation.metadata.version", version)
+        monkeypatch.setattr("lessons.start_here.installation.metadata.requires", requires)
         return missing_packages()
 
     return pretend

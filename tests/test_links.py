@@ -182,15 +182,6 @@ def test_fault_in_a_file_is_seen(tmp_path, fault):
 NOTEBOOKS = notebook_files()
 
 
-def test_a_notebook_ends_with_a_link_to_the_next():
-    for path, following in zip(NOTEBOOKS, [*NOTEBOOKS[1:], NOTEBOOKS[0]], strict=True):
-        *_, last = nbformat.read(path, as_version=4).cells
-        title = nbformat.read(following, as_version=4).cells[0].source.splitlines()[0]
-        title = title.removeprefix("# ").replace("*", "")
-        words = "Back to the start" if following == NOTEBOOKS[0] else title
-        assert last.source.splitlines()[-1] == f"- Next: [{words}]({following.name})"
-
-
 def test_a_lesson_says_where_the_clinic_helps():
     """Below a heading of its own, not only as the next notebook."""
     for path in NOTEBOOKS[1:8]:
@@ -207,38 +198,3 @@ def test_what_moves_in_the_readme_is_small():
     for file in moving:
         assert file.name in (ROOT / "README.md").read_text(encoding="utf-8")
         assert file.stat().st_size < 1_000_000
-
-
-NUMBERED = re.compile(r"\[([^\]]*\b[Nn]otebook (\d\d)\b[^\]]*|(\d\d))\]\((?:notebooks/)?(\d\d)_")
-PLACED = re.compile(r"\]\((?:notebooks/)?(\d\d)_[^)]*\),? in notebook (\d\d)")
-
-
-def other_numbers(text):
-    """Links whose words name a notebook by another number than that of the file they lead to."""
-    for found in NUMBERED.finditer(text):
-        if (found[2] or found[3]) != found[4]:
-            yield found[0]
-    for found in PLACED.finditer(text):
-        if found[1] != found[2]:
-            yield found[0]
-
-
-def test_a_link_that_names_a_notebook_by_its_number_leads_there():
-    files = [ROOT / "README.md", *notebook_files()]
-    wrong = {path.name: list(other_numbers(text)) for path in files for _, text in texts(path)}
-    assert {name: found for name, found in wrong.items() if found} == {}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "as [notebook 15](16_one_batch_in_pieces.ipynb#Batches) does",
-        "read [08](notebooks/09_zero.ipynb)",
-        "[Not trained](11_errors_and_wrong_numbers.ipynb#Not-trained), in notebook 08",
-    ],
-)
-def test_another_number_is_seen(text):
-    assert list(other_numbers(text))
-    assert not list(
-        other_numbers(text.replace("15", "16").replace("08", "09", 1).replace("11_", "09_"))
-    )

@@ -1,6 +1,6 @@
-"""The list of faults to plant still fits the code; tools/planted_faults.py plants them."""
+"""The list of faults to plant still fits the code; tests/planted_faults.py plants them."""
 
-from tools.planted_faults import misfits, planted
+from planted_faults import misfits, planted
 
 
 def test_each_fault_fits_its_file_once():

@@ -17,7 +17,7 @@ from helpers.curves.numbers import gradient_curve
 from helpers.explore import explore
 from helpers.explore.drawings.curve import CurveDrawing
 from helpers.functions import clamp, clamp_ste, round_ste
-from lessons.drawings import DescentDrawing
+from lessons.gradients_of_gradients.drawings import DescentDrawing
 
 
 @pytest.fixture

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from helpers.curves.figures import surrogate_values
 from helpers.curves.numbers import gradient_curve
 from helpers.functions import SURROGATES
-from lessons.stairs import BOTTOM, EDGES, Outcome, default_height, gradient_descent, height
+from lessons.surrogate_gradients.stairs import (
+    BOTTOM,
+    EDGES,
+    Outcome,
+    default_height,
+    gradient_descent,
+    height,
+)
 
 places = st.floats(-10, 10).map(lambda x: torch.tensor(x, dtype=torch.float64))
 

@@ -4,8 +4,8 @@ import pytest
 
 from autograd_surprises.messages.lesson_sections import Section
 from autograd_surprises.messages.queries import NOTHING_FOUND, Answer, find
-from lessons.index_text import answers, plain_index, whole_index
-from lessons.symptom_search import SymptomSearch
+from lessons.start_here.index_text import answers, plain_index, whole_index
+from lessons.start_here.symptom_search import SymptomSearch
 
 TRACEBACK = """Traceback (most recent call last):
   File "train.py", line 3, in <module>

@@ -6,15 +6,17 @@ from functools import cache
 import nbformat
 import pytest
 import torch
-from answers import solutions
-from notebook_rules import task_of
+from answers import CHECKS, solutions
 from torch.nn import functional as F
 
 from helpers.explore.drawings.drawing import arguments_of
-from lessons.checking import judge
-from lessons.exercises import CHECKS, notebook_03, notebook_06, notebook_07, notebook_22
-from lessons.stairs import EDGES
-from tools.notebooks import notebook_files
+from lessons.asking.checking import judge
+from lessons.round_and_clamp.exercises import FIVE_POINTS
+from lessons.six_estimators.exercises import TOLERANCE
+from lessons.surrogate_gradients.exercises import MOST_STEPS, STARTS
+from lessons.surrogate_gradients.stairs import EDGES
+from lessons.train_through_rounding.exercises import ENOUGH
+from tools.notebooks import lesson_of, notebook_files
 
 HINT = re.compile(r"<details><summary>Hint (\d)</summary>(.*?)</details>", re.DOTALL)
 CODE = re.compile(r"`([^`]+)`")
@@ -24,9 +26,10 @@ NAME = re.compile(r"[A-Za-z_]\w+")
 @cache
 def cells_of(number):
     """The text of the task, {k: hint k}, and the code of the stub and of the solution."""
-    (path,) = (path for path in notebook_files() if path.name.startswith(number[:2]))
+    lesson, _, position = number.partition(".")
+    (path,) = (path for path in notebook_files() if lesson_of(path) == lesson)
     cells = {cell.id: cell for cell in nbformat.read(path, 4).cells}
-    (found,) = (cell for cell in cells.values() if (t := task_of(cell)) and t.number == number)
+    found = cells[f"exercise-{position}"]
     hints = {int(k): text.strip() for k, text in HINT.findall(found.source)}
     rest = [cells[f"{found.id}-{part}"].source for part in ("answer", "solution")]
     return found.source.partition("<details>")[0], hints, *rest
@@ -67,18 +70,23 @@ def test_hints_have_substance(number):
     assert said & {*NAME.findall(solution)} or number in NO_CODE
 
 
-NO_CODE = {"03.1", "05.2", "06.2", "22.2"}  # their hints talk about mathematics
+NO_CODE = {
+    "round_and_clamp.1",
+    "gradients_of_gradients.2",
+    "surrogate_gradients.2",
+    "six_estimators.2",
+}  # their hints talk about mathematics
 
 NUMBERS = {  # what a task says, made from what its check uses
-    "03.1": [f"`{fn.__name__}` at {x:g}" for _, fn, x, _ in notebook_03.FIVE_POINTS],
-    "06.1": [f"the edges are at {either(EDGES.tolist(), 'and')}"],
-    "06.2": [
-        f"starts at {either(notebook_06.STARTS, 'and')}",
-        f"in at most {notebook_06.MOST_STEPS} steps",
+    "round_and_clamp.1": [f"`{fn.__name__}` at {x:g}" for _, fn, x, _ in FIVE_POINTS],
+    "surrogate_gradients.1": [f"the edges are at {either(EDGES.tolist(), 'and')}"],
+    "surrogate_gradients.2": [
+        f"starts at {either(STARTS, 'and')}",
+        f"in at most {MOST_STEPS} steps",
     ],
-    "06.3": ["mean 0, standard deviation 1", "two decimals"],
-    "07.1": [f"at least {notebook_07.ENOUGH} %", "2 bits", "a quarter of"],
-    "22.2": [f"at most {notebook_22.TOLERANCE - 1:.0%} larger"],
+    "surrogate_gradients.3": ["mean 0, standard deviation 1", "two decimals"],
+    "train_through_rounding.1": [f"at least {ENOUGH} %", "2 bits", "a quarter of"],
+    "six_estimators.2": [f"at most {TOLERANCE - 1:.0%} larger"],
 }
 
 
@@ -86,42 +94,49 @@ NUMBERS = {  # what a task says, made from what its check uses
 def test_a_task_states_the_numbers_of_its_check(number):
     task, _, stub, _ = cells_of(number)
     assert [said for said in NUMBERS[number] if said not in task] == []
-    if number == "03.1":
+    if number == "round_and_clamp.1":
         points = [said.replace("`", "") for said in NUMBERS[number]]
         assert ", ".join(points) in stub
-        assert points == [where for where, *_ in notebook_03.FIVE_POINTS]
+        assert points == [where for where, *_ in FIVE_POINTS]
 
 
 def test_a_task_states_the_samples():
-    samples = [n for (n,) in tried_by("22.2", lambda n: solutions()["22.2"](n))]
-    assert either(samples, "or") in cells_of("22.2")[0]
+    samples = [
+        n for (n,) in tried_by("six_estimators.2", lambda n: solutions()["six_estimators.2"](n))
+    ]
+    assert either(samples, "or") in cells_of("six_estimators.2")[0]
 
 
 def test_a_task_states_the_distance_from_the_edges():
     places = [
         abs(place / scale - edge).min().item()
-        for place, scale, low, high, _ in tried_by("07.2", solutions()["07.2"])
+        for place, scale, low, high, _ in tried_by(
+            "train_through_rounding.2", solutions()["train_through_rounding.2"]
+        )
         for edge in (low - 0.5, high + 0.5)
     ]
-    assert f"at least {min(places):.2f} bins away from each edge" in cells_of("07.2")[0]
+    assert (
+        f"at least {min(places):.2f} bins away from each edge"
+        in cells_of("train_through_rounding.2")[0]
+    )
 
 
 def test_two_spellings_differ_at_one_point():
-    spellings = [code for code in CODE.findall(cells_of("03.2")[0]) if "(x" in code]
+    spellings = [code for code in CODE.findall(cells_of("round_and_clamp.2")[0]) if "(x" in code]
     x = (torch.arange(-8, 9) / 4).requires_grad_()
     one, other = (eval(code, {"torch": torch, "F": F, "x": x}) for code in spellings)
     assert torch.equal(one, other)
     slopes = [torch.autograd.grad(y.sum(), x)[0] for y in (one, other)]
-    assert x[slopes[0] != slopes[1]].tolist() == [solutions()["03.2"]]
+    assert x[slopes[0] != slopes[1]].tolist() == [solutions()["round_and_clamp.2"]]
 
 
 VALUES = {  # the formula of the value, as the task spells it
-    "04.1": "x.clamp(0, 1)",
-    "04.2": "x.round() * weight",
-    "07.2": "clamp(round(x / scale), low, high) * scale",
-    "13.1": "torch.hypot(a, b)",
-    "14.1": "x * torch.sigmoid(1.702 * x)",
-    "15.1": "torch.sign(x)",
+    "override_backward.1": "x.clamp(0, 1)",
+    "override_backward.2": "x.round() * weight",
+    "train_through_rounding.2": "clamp(round(x / scale), low, high) * scale",
+    "gradient_atlas.1": "torch.hypot(a, b)",
+    "the_report_card.1": "x * torch.sigmoid(1.702 * x)",
+    "compile_precision_memory.1": "torch.sign(x)",
 }
 
 

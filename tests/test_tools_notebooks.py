@@ -10,10 +10,10 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from tools.notebooks import (
-    IGNORED,
     METADATA,
     ROOT,
     SECONDS_PER_CELL,
+    VARIES,
     WIDGET_VIEW,
     headings,
     normalise,
@@ -111,7 +111,7 @@ def test_metadata_keeps_tags_and_folding():
 
 
 def test_a_folded_output_is_covered_once_and_sealed_without_its_cover():
-    about = {"jupyter": {"outputs_hidden": True}, "tags": [IGNORED]}
+    about = {"jupyter": {"outputs_hidden": True}, VARIES: "it is random"}
     cell = new_code_cell("f()", outputs=[stream("6")], metadata=about)
     normalise(new_notebook(cells=[cell]))
     normalise(new_notebook(cells=[cell]))
@@ -128,7 +128,7 @@ def test_the_seal_of_an_ignored_output_fits_its_texts_alone():
         data = {"text/plain": text, "image/png": png}
         outputs = [stream("in seconds\n"), new_output("execute_result", data)]
         outputs[-1].execution_count = count
-        cell = new_code_cell("f()", outputs=outputs, metadata={"tags": [IGNORED]})
+        cell = new_code_cell("f()", outputs=outputs, metadata={VARIES: "it is random"})
         normalise(new_notebook(cells=[cell]))
         return cell.metadata["seal"]
 

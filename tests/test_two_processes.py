@@ -8,8 +8,8 @@ from contextlib import suppress
 import psutil
 import pytest
 
-from lessons import two_processes
-from lessons.two_processes import in_two_processes
+from lessons.several_processes import two_processes
+from lessons.several_processes.two_processes import in_two_processes
 
 pytestmark = pytest.mark.slow  # each starts processes
 
@@ -88,7 +88,7 @@ def test_a_process_that_is_killed_while_it_waits_is_replaced():
 
 def test_a_process_ends_with_the_one_that_started_it():
     code = (
-        "import os, signal\nfrom lessons.two_processes import in_two_processes\n"
+        "import os, signal\nfrom lessons.several_processes.two_processes import in_two_processes\n"
         "print(*in_two_processes(lambda rank: __import__('os').getpid()), flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )

@@ -13,7 +13,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from helpers.curves import plot_gradient_curve
 from helpers.explore import explore, explore_backward, freeze, freezing
-from lessons import predict
+from lessons.asking.prediction import Prediction
 from tools import lesson_texts
 from tools.address import links
 from tools.notebooks import ROOT
@@ -85,13 +85,14 @@ def test_the_text_of_a_section_has_code_and_outputs_once(tmp_path):
 
 
 def test_a_question_is_asked_without_its_answer_in_sight():
-    asked = predict("Is `a < b`?", {True: "Right: `a`.", False: "No."}, answer=True)
+    asked = Prediction("Is `a < b`?", {"True": "Right: `a`.", "False": "No."}, answer=True)
     output = new_output("execute_result", data=asked._repr_mimebundle_(), metadata={})
     about = {"jupyter": {"source_hidden": True}}
     shown = cell_html(new_code_cell("predict(…)", id="q", outputs=[output], metadata=about), {})
     before, folded, _ = shown.partition("<details")
     assert folded and "<code>a &lt; b</code>" in before and "predict" not in before
     assert before.count('name="q-0"') == 2
+    assert "Run this cell" in output.data["text/plain"] and "Run this cell" not in shown
 
 
 def test_a_folded_output_is_behind_a_click_and_not_in_the_search(tmp_path):
@@ -121,8 +122,8 @@ def test_the_front_page_links_to_the_repository_if_there_is_one(monkeypatch, sli
 
 
 def test_who_wants_to_write_an_answer_hears_how():
-    output = new_output("display_data", data={"text/plain": "… 03.1 is not done yet"})
-    stub = new_code_cell('check("03.1", ...)', id="a", outputs=[output])
+    output = new_output("display_data", data={"text/plain": "… Exercise 1: Not done yet."})
+    stub = new_code_cell('check("round_and_clamp.1", ...)', id="a", outputs=[output])
     shown = cell_html(stub, {})
     assert page_url("index.html#kernel") == "index.html#kernel" and "not done" not in shown
     assert 'To write your answer, <a href="index.html#kernel">' in shown
@@ -136,7 +137,7 @@ def picture_cell(id):
 
 
 def test_a_picture_opens_with_the_answer_or_at_once_where_nothing_is_asked(tmp_path):
-    data = predict("Up?", {"yes": "Right.", "no": "No."}, answer="yes")._repr_mimebundle_()
+    data = Prediction("Up?", {"yes": "Right.", "no": "No."}, answer="yes")._repr_mimebundle_()
     question = new_code_cell("predict(…)", id="q", outputs=[new_output("display_data", data=data)])
     cells = [
         new_markdown_cell("# Curves"),

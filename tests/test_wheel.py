@@ -195,7 +195,7 @@ for name in {names}:
 print({{"helpers", "lessons"}} & {{*sys.modules}})
 import autograd_surprises.show.graph_picture as graph_picture
 graph = graph_picture.BoxGraph((graph_picture.Box("leaf", ("x",)),), ())
-for module in ("helpers.curves", "helpers.explore", "lessons", "lessons.installation", ""):
+for module in ("helpers.curves", "helpers.explore", "lessons", "lessons.digits.figure", ""):
     try:
         importlib.import_module(module) if module else graph_picture.draw(graph)
     except ModuleNotFoundError as error:

@@ -28,6 +28,9 @@ METADATA = {
 }
 INSTALL, SETUP = "install", "setup"  # the ids of the first two code cells
 IGNORED = "nbval-ignore-output"  # the tag of a cell whose output nbval does not compare
+# What an author writes into a cell's metadata, each with a reason: its output varies between
+# versions or machines, so it gets that tag; its output stays open below a question.
+VARIES, UNFOLDED = "varies", "unfolded"
 SOURCE_HIDDEN, OUTPUTS_HIDDEN = "source_hidden", "outputs_hidden"  # what can be folded
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 # JupyterLab names a new cell by a uuid, nbformat and VS Code by eight hexadecimal digits.
@@ -47,6 +50,11 @@ def notebook_files(folder=ROOT / "notebooks"):
     if not files:
         raise FileNotFoundError(f"no notebooks in {folder}")
     return files
+
+
+def lesson_of(path):
+    """The name of a notebook's folder in lessons/: what it is about, without its number."""
+    return path.stem.partition("_")[2]
 
 
 def headings(markdown):
@@ -163,7 +171,9 @@ def normalise(notebook):
     for cell in notebook.cells:
         if cell.id == INSTALL:
             cell.source = install_source(links().get("archive"))
-        kept = {"tags": cell.metadata.get("tags")}
+        kept = {reason: cell.metadata.get(reason) for reason in (VARIES, UNFOLDED)}
+        tags = [tag for tag in cell.metadata.get("tags", ()) if tag != IGNORED]
+        kept["tags"] = [*tags, IGNORED] if kept[VARIES] else tags
         kept["jupyter"] = {
             part: True for part in (SOURCE_HIDDEN, OUTPUTS_HIDDEN) if is_folded(cell, part)
         }
@@ -173,7 +183,7 @@ def normalise(notebook):
             kept["cellView"] = "form"
         if cell.cell_type == "code":
             cell["outputs"] = tidy_outputs(cell.outputs)
-            if IGNORED in (kept["tags"] or ()):
+            if kept[VARIES]:
                 kept["seal"] = seal(cell.outputs)
             if cell.outputs and is_folded(cell, OUTPUTS_HIDDEN):
                 # Of a folded output, JupyterLab shows the first line of the first part, which may

@@ -15,10 +15,10 @@ from tools.notebooks import OUTPUTS_HIDDEN, ROOT, is_solution, notebook_files, s
 
 PAGE = re.compile(r"\]\(\.\./([\w./]+\.md)")  # a link from notebooks/ to a page outside
 OFFER = re.compile(r"[^.!?\n<>]*(?:folded solution|solution is folded)[^.!?\n<>]*[.!?]")
-CHECK = re.compile(r'^check\("(\d\d\.\d+)"', re.MULTILINE)
+CHECK = re.compile(r'^check\("(\w+\.\d+)"', re.MULTILINE)
 POINT = """\
 # For nbgrader: one point if the check above has passed.
-from lessons.checking import passed
+from lessons.asking.checking import passed
 
 assert "{number}" in passed, "the check of {number} has not passed"\
 """
@@ -65,12 +65,13 @@ def make_sheet(notebook):
 
 def point_for(number: str):
     """A cell that fails unless the exercise has passed; the learner's Run All goes on after it."""
-    name = f"exercise-{number.replace('.', '-')}-point"
+    lesson, _, position = number.partition(".")
     about = {"grade": True, "locked": True, "solution": False, "points": 1, "cell_type": "code"}
-    nbgrader = {"schema_version": 3, "grade_id": name, **about}
+    nbgrader = {"schema_version": 3, "grade_id": f"{lesson}-{position}", **about}
     metadata = {"tags": ["raises-exception"], "editable": False, "deletable": False}
     metadata["nbgrader"] = nbgrader
-    return nbformat.v4.new_code_cell(POINT.format(number=number), id=name, metadata=metadata)
+    source, cell_id = POINT.format(number=number), f"exercise-{position}-point"
+    return nbformat.v4.new_code_cell(source, id=cell_id, metadata=metadata)
 
 
 if __name__ == "__main__":

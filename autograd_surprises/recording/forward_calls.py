@@ -135,3 +135,14 @@ def _function_of(code):
             return function
         classes += function.__subclasses__()
     return None
+
+
+def can_carry_a_gradient(tensor: torch.Tensor) -> bool:
+    """Has its dtype derivatives?"""
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
+def is_by_product(name: str, output: torch.Tensor, outputs: list[torch.Tensor]) -> bool:
+    """Has torch no derivative for it, and one for another result, as for saved statistics?"""
+    others = name not in BACKWARDS and any(o.requires_grad for o in outputs if o is not output)
+    return others and torch.is_grad_enabled() and can_carry_a_gradient(output)

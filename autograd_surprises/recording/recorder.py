@@ -1,33 +1,32 @@
 """What the forward pass did: each call, its line, its place in the graph, what went in and out."""
 
-import functools
 import sys
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from types import CodeType
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
-from torch._C import _len_torch_function_stack
-from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
-from torch.utils._device import DeviceContext
+from torch.overrides import TorchFunctionMode
 
 from autograd_surprises.facts.operations import LIKE_ANOTHER, SHAPE_ONLY, SPOILS
+from autograd_surprises.recording.active_recorders import active_now, sequence_number
 from autograd_surprises.recording.forgetting import living_nodes, needed
 from autograd_surprises.recording.forward_calls import (
     BACKWARDS,
     SUMS,
     ForwardCall,
+    can_carry_a_gradient,
     function_around,
+    is_by_product,
     is_finite,
     name_and_role,
 )
-from autograd_surprises.recording.guest import call_for, is_ours, who_else
+from autograd_surprises.recording.guest import are_saved_tensors_packed, call_for, who_else
 from autograd_surprises.recording.lost_history import LostHistory
-from autograd_surprises.recording.patches import Patches
+from autograd_surprises.recording.mode_stack import before_compiled_code, put_below, take_off
 from autograd_surprises.recording.places import (
     Where,
     code_line,
@@ -41,13 +40,12 @@ from autograd_surprises.recording.places import (
 from autograd_surprises.recording.reused_gradients import ReusedGradients
 from autograd_surprises.recording.setup_lines import noting_setup
 from autograd_surprises.recording.stack import tensors_in
+from autograd_surprises.recording.states import TensorStates
 
 FEW, MANY = 2000, 100_000  # calls: fewer are never dropped, more are not kept for their values
 
-sequence_number = torch.autograd._get_sequence_nr
 
-
-class Recorder(TorchFunctionMode):
+class Recorder(TensorStates, TorchFunctionMode):
     """A context that records each call of torch from Python, in this thread.
 
     It keeps lines and numbers, no tensors, and forgets a step when its graph is gone. What
@@ -70,17 +68,15 @@ class Recorder(TorchFunctionMode):
     """
 
     def __init__(self, eager: bool = True):
-        super().__init__()
+        TensorStates.__init__(self)
+        TorchFunctionMode.__init__(self)
         self.eager, self.ended, self.packed, self.trouble = eager, False, False, ""
         self.calls: list[ForwardCall] = []
         self.hooks: list[tuple[int, Where | None]] = []
         self.spoiled: list[ForwardCall] = []
         self.failed: list[int] = []
         self.reused = ReusedGradients()
-        self._states: dict[int, tuple[weakref.ref, int]] = {}  # by id(tensor), the latest one
-        self._earlier: dict[int, int] = {}
         self._sources: dict[int, weakref.ref] = {}  # state of a .data or .detach() -> its tensor
-        self._count = 0
         self._in_function: dict[int, ForwardCall] = {}
         self._switches: list[tuple[CodeType, Where] | None] = []  # None for on
         self._modules: list[tuple[str, str]] = []  # (path, class) of those that run
@@ -90,16 +86,16 @@ class Recorder(TorchFunctionMode):
 
     def __enter__(self):
         with ExitStack() as undo:
-            undo.enter_context(_active_now(self))
+            undo.enter_context(active_now(self))
             undo.enter_context(noting_setup())
             undo.enter_context(self.reused.watching(self._met))
             self.ended = False
             if not self.eager:
-                undo.enter_context(_before_compiled_code(self._end))
+                undo.enter_context(before_compiled_code(self._end))
             elif "torch._dynamo" in sys.modules:  # else nothing can be compiled yet
                 undo.enter_context(torch.compiler.set_stance("force_eager"))
-            _put_below(self)
-            undo.callback(_pop, self)
+            put_below(self)
+            undo.callback(take_off, self)
             self._undo = undo.pop_all()
         return self
 
@@ -129,39 +125,6 @@ class Recorder(TorchFunctionMode):
         paths = self._paths.items()
         found = [m for m, p in paths if p == where.module and type(m).__name__ == where.kind]
         return found[0] if len(found) == 1 else None
-
-    # Tensors have states: each change in place makes a new one.
-
-    def states(self, tensor: torch.Tensor) -> list[int]:
-        """The states of this very tensor that were seen, in order."""
-        reference, state = self._states.get(id(tensor), (None, None))
-        if reference is None or reference() is not tensor:
-            return []
-        states = [state]
-        while states[-1] in self._earlier:
-            states.append(self._earlier[states[-1]])
-        return states[::-1]
-
-    def alive(self) -> list[torch.Tensor]:
-        """The tensors that were seen and still exist."""
-        tensors = [reference() for reference, _ in list(self._states.values())]
-        return [tensor for tensor in tensors if tensor is not None]
-
-    def _state(self, tensor):
-        reference, state = self._states.get(id(tensor), (None, None))
-        if reference is None or reference() is not tensor:
-            return self._new_state(tensor)
-        return state
-
-    def _new_state(self, tensor):
-        self._count += 1
-        self._states[id(tensor)] = weakref.ref(tensor), self._count
-        return self._count
-
-    def _next_state(self, tensor):
-        earlier = self._state(tensor)
-        self._earlier[self._new_state(tensor)] = earlier
-        return self._count
 
     def forget(self) -> None:
         """Drop the calls of earlier steps, except those that made tensors or graphs that live."""
@@ -225,7 +188,7 @@ class Recorder(TorchFunctionMode):
         self.trouble = self.trouble or f"{type(error).__name__}: {error}"
 
     def _note_call(self, caller, name, role, args, kwargs, before, result):
-        self.packed = self.packed or _are_saved_tensors_packed()
+        self.packed = self.packed or are_saved_tensors_packed()
         inputs = []
         for part in args:  # tensors_in((args, kwargs)) would make each call 15 % slower
             if isinstance(part, torch.Tensor):
@@ -293,7 +256,7 @@ class Recorder(TorchFunctionMode):
             made.append((self._next_state if name == "detach_" else self._new_state)(output))
             without = tracked and output.grad_fn is None and not function
             if name in ("__deepcopy__", "detach_") or (
-                without and not _is_by_product(name, output, outputs)
+                without and not is_by_product(name, output, outputs)
             ):
                 lost[made[-1]] = self._lost(name, output, kwargs, caller)
             if name in ("detach", "data"):
@@ -362,7 +325,7 @@ class Recorder(TorchFunctionMode):
         return LostHistory(
             name,
             dtype=str(result.dtype).removeprefix("torch."),
-            real=_can_carry_a_gradient(result),
+            real=can_carry_a_gradient(result),
             inference=result.is_inference() or torch.is_inference_mode_enabled(),
             recording=recording,
             switched_off=switched_off,
@@ -379,128 +342,3 @@ class Recorder(TorchFunctionMode):
         frame = frame_of(code, caller)
         is_users = frame is user_frame(caller)
         return at, where_from(caller) if is_users else where_is(frame)
-
-
-def _can_carry_a_gradient(tensor):
-    return tensor.is_floating_point() or tensor.is_complex()
-
-
-def _are_saved_tensors_packed():
-    hooks = torch._C._autograd._top_saved_tensors_default_hooks(True)
-    code = getattr(hooks and hooks[1], "__code__", None)
-    return bool(hooks) and (code is None or owner(code) != "torch")
-
-
-def _is_by_product(name, output, outputs):
-    """Has torch no derivative for it, and one for another result, as for saved statistics?"""
-    others = name not in BACKWARDS and any(o.requires_grad for o in outputs if o is not output)
-    return others and torch.is_grad_enabled() and _can_carry_a_gradient(output)
-
-
-# A TorchFunctionMode sees neither which module is running nor nn.Parameter(...), so both are
-# patched while a recorder is active. (For modules a hook would do, but torch.compile warns about
-# hooks.)
-
-_active: list[Recorder] = []  # of all threads, the innermost last
-
-
-@contextmanager
-def _active_now(recorder: Recorder) -> Iterator[None]:
-    if recorder in _active:
-        raise RuntimeError("this trace() is recording already: make another one")
-    with PATCHES:
-        recorder._thread = threading.get_ident()
-        _active.append(recorder)
-        try:
-            yield
-        finally:
-            _active.remove(recorder)
-
-
-def _put_below(recorder):
-    """Put this mode under the user's, which take themselves off from the top.
-
-    Except for a device, which has to stay at the bottom.
-    """
-    above = []
-    while _len_torch_function_stack():
-        mode = _pop_mode()
-        if isinstance(mode, DeviceContext) or is_ours(mode):
-            _push_mode(mode)
-            break
-        above.append(mode)
-    for mode in [recorder, *reversed(above)]:
-        _push_mode(mode)
-
-
-def _pop(recorder):
-    """Take this mode off, also if others were put on after it and are still there."""
-    above = []
-    while _len_torch_function_stack():
-        mode = _pop_mode()
-        if mode is recorder:
-            break
-        above.append(mode)
-    for mode in reversed(above):
-        _push_mode(mode)
-
-
-def _before_compiled_code(act):
-    """Call `act` when code that torch.compile has compiled, or is to compile, begins to run.
-
-    Dynamo would trace this recorder, too. An optimizer imports dynamo in any case.
-    """
-    from torch._dynamo import eval_frame
-
-    def acting(original, active):
-        @functools.wraps(original)
-        def begins(callback):
-            if active and callback not in (None, False):  # which stand for "runs as it is"
-                act()
-            return original(callback)
-
-        return begins
-
-    return Patches((eval_frame, "_callback_from_stance", acting))
-
-
-def _recorders_of_this_thread():
-    thread = threading.get_ident()
-    return [recorder for recorder in _active if recorder._thread == thread]
-
-
-def _noting_modules(original, active):
-    def call(module, *args, **kwargs):
-        if not active:  # a module compiled meanwhile still calls this
-            return original(module, *args, **kwargs)
-        recorders = _recorders_of_this_thread()
-        for recorder in recorders:
-            recorder._modules.append((recorder._path_of(module), type(module).__name__))
-        try:
-            return original(module, *args, **kwargs)
-        finally:
-            for recorder in recorders:
-                recorder._modules.pop()
-
-    return call
-
-
-def _noting_parameters(original, active):
-    @functools.wraps(original)
-    def new(cls, data=None, requires_grad=True):
-        before = sequence_number()
-        parameter = original(cls, data, requires_grad)
-        if active and isinstance(data, torch.Tensor):
-            for recorder in _recorders_of_this_thread():
-                caller = sys._getframe(1)
-                facts = caller, "Parameter", [data], [parameter], before, {}
-                recorder._note_quietly(recorder._note, *facts)
-        return parameter
-
-    return new
-
-
-PATCHES = Patches(
-    (nn.Module, "__call__", _noting_modules),
-    (nn.Parameter, "__new__", _noting_parameters),
-)

@@ -122,10 +122,10 @@ class LivePicture(anywidget.AnyWidget):
             for artist in self._artists:
                 self._figure.draw_artist(artist)
 
-    def store(self) -> tuple[dict, dict]:
+    def store(self, below: str = "") -> tuple[dict, dict]:
         """Draw the whole figure into `stored`; returns its `bundle`."""
         self.paint()
-        data, metadata = self._figure.bundle()
+        data, metadata = self._figure.bundle(below)
         self.stored.keep(data, metadata)
         return data, metadata
 

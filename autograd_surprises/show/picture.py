@@ -45,22 +45,40 @@ class Picture(Figure):
             text.set_parse_math(False)
         return legend
 
-    def png(self) -> bytes:
-        """What the canvas shows now, in 256 colours: half the bytes, and it looks the same."""
-        size = self.canvas.get_width_height()
-        image = Image.frombuffer("RGBA", size, self.canvas.buffer_rgba()).convert("RGB")
+    def png(self, below: str = "") -> bytes:
+        """What the canvas shows now, in 256 colours: half the bytes, and it looks the same.
+
+        With a line of text below it.
+        """
+        image = self._pixels()
         # every third pixel is enough to choose the colours, and much faster than all of them
-        few = image.resize([side // 3 for side in size], Image.Resampling.NEAREST)
+        few = image.resize([side // 3 for side in image.size], Image.Resampling.NEAREST)
         palette = few.quantize(256, method=Image.Quantize.FASTOCTREE)
+        if below:
+            line = Picture(self.get_figwidth(), 0.3)
+            line.text(0.5, 0.5, below, ha="center", va="center", parse_math=False)
+            line.canvas.draw()
+            both = Image.new("RGB", (image.width, image.height + line._pixels().height))
+            both.paste(image)
+            both.paste(line._pixels(), (0, image.height))
+            image = both
         buffer = io.BytesIO()
         image.quantize(palette=palette, dither=Image.Dither.NONE).save(buffer, "png")
         return buffer.getvalue()
 
-    def bundle(self) -> tuple[dict, dict]:
-        """The picture and its text, in the form in which notebooks store outputs."""
-        data = {"text/plain": self.summary, "image/png": base64.b64encode(self.png()).decode()}
+    def _pixels(self):
+        size = self.canvas.get_width_height()
+        return Image.frombuffer("RGBA", size, self.canvas.buffer_rgba()).convert("RGB")
+
+    def bundle(self, below: str = "") -> tuple[dict, dict]:
+        """The picture and its text, in the form in which notebooks store outputs.
+
+        With a line of text below them.
+        """
+        text, png = f"{self.summary}\n{below}".strip(), self.png(below)
         width = round(self.get_figwidth() * CSS_DPI)
-        return data, {"image/png": {"alt": self.summary, "width": width}}
+        data = {"text/plain": text, "image/png": base64.b64encode(png).decode()}
+        return data, {"image/png": {"alt": text, "width": width}}
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         try:

@@ -2,8 +2,8 @@
 
 which_symptom   what the gradient of a tensor has; it calls one of these five searches
 none            it is None; detached: where it lost its history, where_it_went: on which way
-nonfinite       it is inf or NaN; nonfinite_forward: the forward pass had these before
-zero            it is 0; zero_rules: what a step of backward did to it
+nonfinite       it is inf or NaN; nonfinite_forward, forward_rules: the forward pass had these
+zero            it is 0; zero_rules, flat_rules: what a step of backward did to it
 tiny, partial   it is nearly 0, or 0 in part
 wrong           it is probably not the intended one; terms: a term trains nothing
 untrained       nothing is done with it

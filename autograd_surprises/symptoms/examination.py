@@ -18,7 +18,8 @@ from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.recording.history import History
 from autograd_surprises.recording.modules import own_parameters, parameters_in
 from autograd_surprises.symptoms.finding import Finding
-from autograd_surprises.symptoms.nonfinite_forward import NAN_LEAF, first_nonfinite
+from autograd_surprises.symptoms.forward_rules import NAN_LEAF
+from autograd_surprises.symptoms.nonfinite_forward import first_nonfinite
 from autograd_surprises.symptoms.rule import Rulebook
 from autograd_surprises.symptoms.where_it_went import Destinations
 

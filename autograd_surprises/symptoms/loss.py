@@ -5,7 +5,7 @@ import torch
 from autograd_surprises.symptoms.detached import RECORD
 from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding, at
-from autograd_surprises.symptoms.nonfinite_forward import UNKNOWN_ORIGIN
+from autograd_surprises.symptoms.forward_rules import UNKNOWN_ORIGIN
 from autograd_surprises.symptoms.rule import Rulebook
 from autograd_surprises.symptoms.where_it_went import lost_behind
 

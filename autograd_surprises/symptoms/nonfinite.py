@@ -6,9 +6,9 @@ from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.facts.operations import traits_of
 from autograd_surprises.symptoms.evidence import Gradient
 from autograd_surprises.symptoms.finding import Finding, at, in_and_out
-from autograd_surprises.symptoms.nonfinite_forward import READY_MADE, SAFE_DIVISOR
+from autograd_surprises.symptoms.flat_rules import OWN_BACKWARD
+from autograd_surprises.symptoms.forward_rules import READY_MADE, SAFE_DIVISOR
 from autograd_surprises.symptoms.rule import Rulebook, always
-from autograd_surprises.symptoms.zero_rules import OWN_BACKWARD
 
 NAMES = {"self": "input", "other": "second input", "result": "result"}  # torch's names, ours
 

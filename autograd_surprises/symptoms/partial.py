@@ -10,17 +10,19 @@ from autograd_surprises.facts.operations import traits_of
 from autograd_surprises.symptoms.evidence import Gradient
 from autograd_surprises.symptoms.examination import NEAR
 from autograd_surprises.symptoms.finding import Finding, at
-from autograd_surprises.symptoms.rule import Rulebook, always
-from autograd_surprises.symptoms.zero_rules import (
+from autograd_surprises.symptoms.flat_rules import (
     DEAD_RELU,
-    DROPOUT,
-    NOT_PICKED,
-    OTHER_BRANCH,
     OUTSIDE_RANGE,
-    OVERWRITTEN,
     SATURATED,
     STAIRCASE,
     STATIONARY,
+)
+from autograd_surprises.symptoms.rule import Rulebook, always
+from autograd_surprises.symptoms.zero_rules import (
+    DROPOUT,
+    NOT_PICKED,
+    OTHER_BRANCH,
+    OVERWRITTEN,
     UNDERFLOW,
     ZERO_NUMBER,
     ZEROS_IN_A_FACTOR,

@@ -20,14 +20,12 @@ from autograd_surprises.symptoms.cancelling import (
 from autograd_surprises.symptoms.evidence import Gradient
 from autograd_surprises.symptoms.factors import multiplied, parameter_at
 from autograd_surprises.symptoms.finding import Finding, at
+from autograd_surprises.symptoms.flat_rules import CONSTANT_SUM, OWN_BACKWARD, SMALLER_INPUTS
 from autograd_surprises.symptoms.rule import Rule, Rulebook, always
 from autograd_surprises.symptoms.zero_rules import (
     CANCEL,
     CANCEL_SHIFT,
-    CONSTANT_SUM,
     NORMALISED,
-    OWN_BACKWARD,
-    SMALLER_INPUTS,
     TWO_VALUES,
     USE_A_SCALER,
 )

@@ -290,7 +290,16 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
         # Such a page may show no controls, so the title has the values.
         self._fit(union([self._default, self.drawing.ranges]))
         self._title.set_text(self._caption)
-        output = self.picture.store()
+        output = self.picture.store(self._how_to_move())
         self._title.set_text(self.drawing.name)
         self._fit(fitted)
         return output
+
+    def _how_to_move(self):
+        if not self.sliders:
+            return ""
+        kind = (
+            "slider" if all(hasattr(each, "step") for each in self.sliders.values()) else "control"
+        )
+        plural = "s" if len(self.sliders) > 1 else ""
+        return f"Run this cell: {kind}{plural} {', '.join(self.sliders)}"

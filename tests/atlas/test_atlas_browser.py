@@ -6,9 +6,8 @@ from autograd_surprises.atlas import CLASSES, atlas, describe, select, versions
 from autograd_surprises.atlas.elementwise_operations import WELL_KNOWN
 from autograd_surprises.show.findings import with_code
 from helpers.explore.explorer import explore
-from lessons.atlas_browser import ANY, AtlasBrowser
-from lessons.drawings import CloseUpDrawing
-from lessons.drawings.close_up import HALF_WIDTHS, eventful_numbers
+from lessons.gradient_atlas.atlas_browser import ANY, AtlasBrowser
+from lessons.gradient_atlas.drawings import HALF_WIDTHS, CloseUpDrawing, eventful_numbers
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +94,7 @@ def test_an_error_is_shown_and_goes_away(browser, monkeypatch):
         raise RuntimeError("planted: no <picture>")
 
     with monkeypatch.context() as broken:
-        broken.setattr("lessons.atlas_browser.CloseUpDrawing", fails)
+        broken.setattr("lessons.gradient_atlas.atlas_browser.CloseUpDrawing", fails)
         with pytest.raises(RuntimeError, match="planted"):
             browser.operations.value = "torch.sqrt(x)"
         assert 'role="alert"' in browser.message.value
@@ -111,7 +110,7 @@ def test_an_unknown_operation_is_refused(browser):
 
 def test_what_a_notebook_stores(browser):
     data, metadata = browser._repr_mimebundle_()
-    assert data["text/plain"].endswith(browser.explorer.summary)
+    assert f"\n{browser.explorer.summary}\nRun this cell: " in data["text/plain"]
     assert data["text/plain"].startswith("found: 197\ntorch.relu(x)\ntorch.clamp(x, -1, 1)\n")
     newest, _ = AtlasBrowser("2.15")._repr_mimebundle_()
     assert newest["text/plain"] == data["text/plain"], "or another torch fails the stored notebook"

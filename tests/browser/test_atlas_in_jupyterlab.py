@@ -6,7 +6,7 @@ from .lab import wait_until
 from .notebook_page import ExplorerView
 
 ATLAS = """
-from lessons.atlas_browser import AtlasBrowser
+from lessons.gradient_atlas.atlas_browser import AtlasBrowser
 browser = AtlasBrowser("2.13")
 browser
 """

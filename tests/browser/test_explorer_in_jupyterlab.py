@@ -36,7 +36,7 @@ explore(steeper, slope=(0.0, 2.0, 0.05), tries={"slope": [0.25, 2.0]})
 # Settings whose place on a slider is no exact number for the page: it computes 4.500000000000002.
 AWKWARD = """
 from helpers.explore.explorer import explore
-from lessons.symptom_search import SymptomSearch
+from lessons.start_here.symptom_search import SymptomSearch
 
 def shifted(x, start=4.5, width=1.0):
     return width * x - start
@@ -55,9 +55,9 @@ SENT = """() => {
 SCROLLS = "box => box.scrollWidth > box.clientWidth"
 TRACK = ".widget-slider .slider"
 ASKED = """
-from lessons.prediction import predict
+from lessons.asking.prediction import Prediction
 
-predict("Is it?", {"no": "It is.", "yes": "Yes.", "maybe": "Surely."}, answer="yes")
+Prediction("Is it?", {"no": "It is.", "yes": "Yes.", "maybe": "Surely."}, answer="yes")
 """
 HAS_FOCUS = "element => element === document.activeElement"
 ACTIVE = "() => window.jupyterapp.shell.currentWidget.content.activeCellIndex"

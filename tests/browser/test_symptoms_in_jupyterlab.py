@@ -7,7 +7,7 @@ from pasted_texts import pasted
 from .lab import wait_until
 
 SEARCH = """
-from lessons.symptom_search import SymptomSearch
+from lessons.start_here.symptom_search import SymptomSearch
 SymptomSearch()
 """
 SAID = "element 0 of tensors does not require grad and does not have a grad_fn"

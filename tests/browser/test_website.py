@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from bs4 import BeautifulSoup
 
-from lessons.prediction import STORED
+from lessons.asking.prediction import STORED
 from tools.website.building import build
 from tools.website.links import page_files
 

@@ -18,7 +18,7 @@ from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimize
 
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.doctor import explain, interception, trace, watch
-from autograd_surprises.recording import recorder, setup_lines
+from autograd_surprises.recording import active_recorders, recorder, setup_lines
 from autograd_surprises.recording.patches import Patches
 from autograd_surprises.recording.places import OURS
 from autograd_surprises.recording.setup_lines import built_at
@@ -178,7 +178,12 @@ def test_after_an_error_in_a_module_the_trace_goes_on_and_ends():
 
 PATCHED = [
     (owner, name)
-    for patches in (recorder.PATCHES, setup_lines.BUILDS, setup_lines.PATCHES, interception.PATCHES)
+    for patches in (
+        active_recorders.PATCHES,
+        setup_lines.BUILDS,
+        setup_lines.PATCHES,
+        interception.PATCHES,
+    )
     for owner, name, _ in patches.replacements
 ]
 PATCHED.append((torch._dynamo.eval_frame, "_callback_from_stance"))
@@ -335,7 +340,7 @@ def test_a_trace_that_cannot_begin_leaves_nothing_behind(monkeypatch):
 
     before, t = switches(), trace()
     with monkeypatch.context() as patch:
-        patch.setattr(recorder, "_put_below", refuse)
+        patch.setattr(recorder, "put_below", refuse)
         with pytest.raises(RuntimeError, match="no mode"):
             t.__enter__()
     assert switches() == before

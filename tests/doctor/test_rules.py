@@ -14,7 +14,7 @@ from torch import nn
 
 from autograd_surprises import symptoms
 from autograd_surprises.doctor import explain, trace
-from autograd_surprises.symptoms import loss, nonfinite, partial, tiny, wrong, zero, zero_rules
+from autograd_surprises.symptoms import flat_rules, loss, nonfinite, partial, tiny, wrong, zero
 from autograd_surprises.symptoms.all_rules import all_rules
 from autograd_surprises.symptoms.rule import Rule, Rulebook, always
 from cases.rule_ids import FILE
@@ -54,7 +54,7 @@ def test_a_finding_carries_the_id_of_its_rule():
 # A healthy step fits no rule of the first three; after the others, another book is asked.
 MAY_FIT_NOTHING = (
     *(loss.LOSS, wrong.EXPECTED, partial.PARTIAL),
-    *(zero.IN_STEPS, tiny.IN_ONE_STEP, nonfinite.TOO_LATE),
+    *(zero.IN_STEPS, tiny.IN_ONE_STEP, nonfinite.TOO_LATE, flat_rules.FLAT),
 )
 
 
@@ -196,7 +196,7 @@ def test_the_example_in_contributing_is_a_rule():
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     section = text.partition("## A cause that the doctor does not know")[2].partition("\n## ")[0]
     (example,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
-    assert example in Path(inspect.getsourcefile(zero_rules)).read_text("utf-8")
+    assert example in Path(inspect.getsourcefile(flat_rules)).read_text("utf-8")
 
 
 def test_rows_of_nan_do_not_show_over_which_dimension_a_softmax_ran():

@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from lessons.two_processes import SECONDS
+from lessons.several_processes.two_processes import SECONDS
 
 
 def start(arguments: list[str], log: Path) -> subprocess.Popen:

@@ -1,30 +1,34 @@
 """What a learner finds in every notebook."""
 
 import ast
+import copy
 import io
-import itertools
 import re
 import tokenize
 
-from lessons.prediction import STORED
-from notebook_rules import calls, is_call, rule, task_of, text_of, tree
+from notebook_rules import rule
+from tools.folding import code_below_questions, fold, has_words
 from tools.notebooks import (
-    CODE_BLOCK,
     INSTALL,
     OUTPUTS_HIDDEN,
     SETUP,
     SOURCE_HIDDEN,
+    UNFOLDED,
     headings,
     is_folded,
     is_solution,
 )
-
-EXPLORERS = "explore", "explore_backward"
-
-
-def prose(markdown):
-    """Markdown without its code, and without marks of what only a kernel can do."""
-    return re.sub(r"(`+).+?\1|</?span.*?>", "", CODE_BLOCK.sub("", markdown))
+from tools.reading import (
+    EXPLORERS,
+    WIDGETS,
+    calls,
+    is_call,
+    prose,
+    task_of,
+    text_of,
+    texts_of,
+    tree,
+)
 
 
 @rule
@@ -60,7 +64,7 @@ def install_and_setup_come_first(notebook):
 
 @rule
 def has_an_explorer(notebook):
-    if any(calls(cell, name) for cell in notebook.code for name in EXPLORERS):
+    if any(calls(cell, *EXPLORERS) for cell in notebook.code):
         return []
     return ["no explorer: let the reader slide something with `name = explore(...)`"]
 
@@ -70,23 +74,9 @@ def explorers_are_shown(notebook):
     return [
         f"{cell.id}: no picture in the stored output: end the cell with the explorer's name"
         for cell in notebook.code
-        if any(calls(cell, name) for name in EXPLORERS)
+        if calls(cell, *EXPLORERS)
         and not any("image/png" in output.get("data", {}) for output in cell.outputs)
     ]
-
-
-@rule
-def code_that_only_arranges_sliders_is_folded(notebook):
-    """A reader looks at the picture. An explorer of a function shows the function in its code."""
-    complaints = []
-    for cell in notebook.code:
-        body = tree(cell).body
-        alone = (
-            len(body) == 1 and isinstance(body[0], ast.Expr) and is_call(body[0].value, "explore")
-        )
-        if alone and drawings_made_in(cell) and not is_folded(cell, SOURCE_HIDDEN):
-            complaints.append(f"{cell.id}: nothing is taught by its code: fold it")
-    return complaints
 
 
 @rule
@@ -103,9 +93,6 @@ def buttons_say_what_they_show(notebook):
         if not isinstance(keyword.value, ast.Dict)
         or not all(isinstance(row, ast.Dict) for row in keyword.value.values)
     ]
-
-
-WIDGETS = (*EXPLORERS, "AtlasBrowser")
 
 
 @rule
@@ -135,7 +122,7 @@ def has_exercises(notebook):
     if notebook.number == "00":
         return []
     found = [task.number for task in notebook.tasks]
-    wanted = [f"{notebook.number}.{k}" for k in range(1, max(1, len(found)) + 1)]
+    wanted = [*range(1, max(1, len(found)) + 1)]
     return [] if found == wanted else [f"the exercises are {found}, expected {wanted}"]
 
 
@@ -145,7 +132,9 @@ def exercises_are_whole(notebook):
     complaints = []
     for heading, cells in notebook.sections:
         code = [cell for cell in cells if cell.cell_type == "code"]
-        tasks = {task.number: task for cell in cells if (task := task_of(cell))}
+        tasks = {
+            f"{notebook.lesson}.{task.number}": task for cell in cells if (task := task_of(cell))
+        }
         checked = {(n, is_solution(cell)) for cell in code for n in calls(cell, "check")}
         for number in {number for number, _ in checked} - tasks.keys():
             complaints.append(f"{number}: no Markdown cell with the task in {heading!r}")
@@ -160,55 +149,12 @@ def exercises_are_whole(notebook):
 
 
 @rule
-def solutions_are_folded_and_right(notebook):
-    complaints = []
-    for cell in notebook.code:
-        if is_solution(cell):
-            for part in (SOURCE_HIDDEN, OUTPUTS_HIDDEN):  # no ✓ stands below a learner's ✗
-                if not is_folded(cell, part):
-                    complaints.append(f"{cell.id}: fold it: metadata jupyter.{part} = true")
-            if not "\n".join(map(text_of, cell.outputs)).strip().startswith("✓"):
-                complaints.append(f"{cell.id}: the solution's output does not start with ✓")
-    return complaints
-
-
-# Outputs that have the words of an answer by chance: {notebook: {cell: why}}.
-BY_CHANCE = {
-    "01_parameter_or_variable.ipynb": {
-        "tensor-hook": "the prose has long given the answer; here the hook counts",
-    },
-    "03_round_and_clamp.ipynb": {"walk-explorer": "where the point starts"},
-    "04_override_backward.ipynb": {
-        "gradcheck-at-kink": "of another function",
-        "gradcheck-float32": "of another function",
-    },
-    "12_the_doctor.ipynb": {
-        "blank-steps": "numbers of two rows",
-        "adapter-steps": "numbers of one adapter",
-    },
-    "13_gradient_atlas.ipynb": {
-        "two-classes": "the name of a class",
-        "ties-zeros": "ties of other functions",
-    },
-    "15_compile_precision_memory.ipynb": {"mask-explorer": "a gradient, and not its bytes"},
-    "23_a_codebook.ipynb": {"of-y-explained": "the prose has long given the answer"},
-}
-WORD = re.compile(r"-?\d+(?:\.\d*)?(?:e[+-]?\d+)?|[^\W\d]\w*")
-
-
-def words_of(text):
-    """`y[2.00, 3.]` and `y: 2 3` have the same words."""
-    words = []
-    for word in WORD.findall(text):
-        try:
-            words.append(f"{float(word):g}")
-        except ValueError:
-            words.append(word)
-    return words
-
-
-def has_words(text, answer):
-    return f" {' '.join(words_of(answer))} " in f" {' '.join(words_of(text))} "
+def solutions_are_right(notebook):
+    return [
+        f"{cell.id}: the solution's output does not start with ✓"
+        for cell in notebook.code
+        if is_solution(cell) and not texts_of(cell).startswith("✓")
+    ]
 
 
 def titles_of(cell):
@@ -222,100 +168,28 @@ def titles_of(cell):
 
 
 @rule
-def questions_are_not_answered_below(notebook):
-    """Up to the end of its section, a question is answered by folded outputs alone. The first
-    output is taken for an answer, and each other one that has the words of the right option."""
-    complaints, by_chance = [], BY_CHANCE.get(notebook.name, {})
-    unused = set(by_chance)
-    for _, cells in notebook.sections:
-        right, next_answers = set(), False
-        for cell in (cell for cell in cells if cell.cell_type == "code"):
-            stored = [output.get("data", {}).get(STORED, []) for output in cell.outputs]
-            if asked := [question["right"] for questions in stored for question in questions]:
-                right, next_answers = right | set(asked), True
-                continue
-            shown = "\n".join(map(text_of, cell.outputs)).strip()
-            found = sorted(option for option in right if has_words(shown, option))
-            is_answer = (shown and next_answers) or (found and cell.id not in by_chance)
-            if is_answer and not is_folded(cell, OUTPUTS_HIDDEN):
-                complaints.append(
-                    f"{cell.id}: answers a question above it ({found}): fold its output"
-                )
-            complaints += [
-                f"{cell.id}: a title answers a question above it ({option!r}): say it in the prose"
-                for option in right
-                if has_words("\n".join(titles_of(cell)), option)
-            ]
-            next_answers &= not shown
-            unused -= {cell.id} if found else set()
-    return complaints + [f"{cell_id}: answers nothing, see BY_CHANCE" for cell_id in unused]
-
-
-# Below a question in the prose, these show what it is about: {notebook: cells}.
-NO_ANSWERS = {"09_zero.ipynb": {"sequential-broken"}}
-
-
-def cells_below_questions(notebook):
-    """The code cells between Markdown that ends with a question and the next Markdown."""
-    for number, cell in enumerate(notebook.cells):
-        if cell.cell_type == "markdown" and prose(cell.source).rstrip(" \n*)").endswith("?"):
-            below = notebook.cells[number + 1 :]
-            yield list(itertools.takewhile(lambda each: each.cell_type == "code", below))
-
-
-@rule
-def questions_in_the_prose_are_not_answered_below(notebook):
-    """If the reader answers it by `predict`, the rule above is the one that applies."""
-    no_answers = NO_ANSWERS.get(notebook.name, ())
+def titles_do_not_answer_questions(notebook):
     return [
-        f"{cell.id}: answers the question in the prose above it: fold its output"
-        for cells in cells_below_questions(notebook)
-        if not any(calls(cell, "predict") for cell in cells)
-        for cell in cells
-        if "\n".join(map(text_of, cell.outputs)).strip()
-        and cell.id not in no_answers
-        and not any(calls(cell, name) for name in EXPLORERS)
-        and not is_folded(cell, OUTPUTS_HIDDEN)
+        f"{cell.id}: a title answers a question above it ({option!r}): say it in the prose"
+        for cell, right, _ in code_below_questions(notebook.node)
+        for option in right
+        if has_words("\n".join(titles_of(cell)), option)
     ]
 
 
-def drawings_made_in(cell):
-    made = [node.func for node in ast.walk(tree(cell)) if isinstance(node, ast.Call)]
-    names = {getattr(function, "id", getattr(function, "attr", "")) for function in made}
-    return {name for name in names if name.endswith("Drawing")}
-
-
 @rule
-def what_sliders_show_is_not_printed_below_them(notebook):
-    """`drawing.show(...)` says what a reader finds with the explorer of the same drawing."""
-    complaints = []
-    for _, cells in notebook.sections:
-        explored = set()
-        for cell in (cell for cell in cells if cell.cell_type == "code"):
-            if any(calls(cell, name) for name in EXPLORERS):
-                explored |= drawings_made_in(cell)
-                continue
-            printed = calls(cell, "show") and explored & drawings_made_in(cell)
-            if printed and not is_folded(cell, OUTPUTS_HIDDEN):
-                complaints.append(f"{cell.id}: says what the sliders below show: fold its output")
-    return complaints
-
-
-GUESS_FIRST = "Guess the line before you run the doctor's cell"
-
-
-@rule
-def what_the_doctor_says_can_be_guessed(notebook):
-    """Below that invitation, the line to blame stands in folded outputs alone."""
-    complaints, guessing = [], False
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            guessing |= GUESS_FIRST in cell.source
-        elif guessing:
-            names_the_cause = any("cause: " in text_of(output) for output in cell.outputs)
-            if names_the_cause and not is_folded(cell, OUTPUTS_HIDDEN):
-                complaints.append(f"{cell.id}: names the line before one can guess it: fold it")
-    return complaints
+def what_stays_open_would_be_folded(notebook):
+    """Or its reason, in the metadata, is about nothing."""
+    closed = copy.deepcopy(notebook.node)
+    for cell in closed.cells:
+        cell.metadata.pop(UNFOLDED, None)
+    fold(closed)
+    folded = {cell.id for cell in closed.cells if is_folded(cell, OUTPUTS_HIDDEN)}
+    return [
+        f"{cell.id}: is not folded anyhow: remove `{UNFOLDED}` from its metadata"
+        for cell in notebook.code
+        if UNFOLDED in cell.metadata and cell.id not in folded
+    ]
 
 
 def recap_of(notebook):
@@ -385,30 +259,22 @@ def without_comments(code):
     return " ".join(token.string for token in tokens if token.type != tokenize.COMMENT)
 
 
-def prose_of(cell):
-    """The prose of a cell: Markdown, or what a question and its answers say."""
-    if cell.cell_type == "markdown":
-        return prose(cell.source)
-    strings = [node.value for node in ast.walk(tree(cell)) if isinstance(node, ast.Constant)]
-    return prose("\n".join(each for each in strings if isinstance(each, str)))
-
-
 @rule
 def numbers_come_from_cells(notebook):
     """Those of two digits or more in the prose are in the code or an output of the same passage.
 
-    A comment is no source, and neither is the code of a question. A task asks for its numbers.
+    A comment is no source. A task asks for its numbers.
     """
     complaints = []
     for cells in passages(notebook):
         code = [cell for cell in cells if cell.cell_type == "code"]
-        questions = [cell for cell in code if calls(cell, "predict")]
-        shown = [without_comments(cell.source) for cell in code if cell not in questions]
+        shown = [without_comments(cell.source) for cell in code]
         shown += [text_of(output) for cell in code for output in cell.outputs]
         known = set(numbers_in("\n".join(shown)).values())
-        texts = [cell for cell in cells if cell.cell_type == "markdown" and not task_of(cell)]
-        for cell in texts + questions:
-            stated = numbers_in(NOT_MEASURED.sub(" ", prose_of(cell)))
+        for cell in cells:
+            if cell.cell_type == "code" or task_of(cell):
+                continue
+            stated = numbers_in(NOT_MEASURED.sub(" ", prose(cell.source)))
             for elsewhere in NUMBERS_FROM_ELSEWHERE.get(notebook.name, ()):
                 stated.pop(elsewhere, None)
             complaints += [

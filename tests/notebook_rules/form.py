@@ -1,59 +1,12 @@
 """How a notebook is stored, and what its outputs may not contain."""
 
-import copy
 import re
 
-from notebook_rules import rule, text_of
-from tools.notebooks import IGNORED, normalise, stored_text
+from notebook_rules import rule
+from tools.notebooks import IGNORED
+from tools.reading import text_of
 
 REMEDY = "run `make notebooks`"
-TRAINED = "a training differs a little from processor to processor; the cell asserts what does not"
-OTHER_NAME = "torch 2.6 has another name for the operation; expect_error compares the rest"
-# Cells whose output nbval does not compare: {notebook: {cell id: the reason}}.
-OPT_OUTS = {
-    "02_backward_needs_a_gradient.ipynb": {
-        "unused": "newer versions of torch name the unused input; the cell asserts the rest",
-    },
-    "03_round_and_clamp.ipynb": {
-        "clamp-at-the-bound": "torch.clamp's gradient there changed with torch 2.14; "
-        "the cell asserts what all versions have in common",
-        "chain-in-your-torch": "the same change, seen in a quantizer; asserted likewise",
-    },
-    "07_train_through_rounding.ipynb": {
-        cell: "accuracies differ a little from processor to processor; the cell asserts the order"
-        for cell in (
-            "afterwards-shown",
-            "four-ways-table",
-            "scale-table",
-            "last-bin-shares",
-            "last-bin-pairs",
-            "one-line-trained",
-            "misread-shown",
-        )
-    },
-    "13_gradient_atlas.ipynb": {
-        "crowd-shown": "vector instructions differ from processor to processor; the cell asserts "
-        "that both gradients are 0 or 1",
-    },
-    "15_compile_precision_memory.ipynb": {
-        "compiled-gradient-shown": "torch 2.15 no longer loses the backward; the cell asserts the "
-        "plain gradient, and one of the two compiled ones",
-    },
-    "18_checkpoints_and_freezing.ipynb": {"unseen-detach": OTHER_NAME},
-    "19_hooks.ipynb": {"relu-broken": OTHER_NAME}
-    | dict.fromkeys(("cam-empty", "cam-explorer", "cam-table"), TRAINED),
-    "23_a_codebook.ipynb": dict.fromkeys(
-        ("dead-shown", "dead-gradients", "revived-trained"), TRAINED
-    ),
-    "24_three_patches.ipynb": dict.fromkeys(("mixture-new-reader", "sharper-explorer"), TRAINED),
-}
-
-
-@rule
-def name_says_number_and_title(notebook):
-    if re.fullmatch(r"\d\d_[a-z0-9]+(_[a-z0-9]+)*\.ipynb", notebook.name):
-        return []
-    return [f"{notebook.name}: rename it to NN_title.ipynb (two digits, lowercase words)"]
 
 
 @rule
@@ -62,14 +15,6 @@ def counts_are_1_to_n(notebook):
     if counts == list(range(1, len(counts) + 1)):
         return []
     return [f"execution counts are {counts}, so nbval would not compare every cell: {REMEDY}"]
-
-
-@rule
-def stored_as_make_notebooks_does(notebook):
-    """Format, kernel, metadata, ids, no widget's state, and the seal of each output that nbval
-    ignores: after an edit by hand it would no longer fit."""
-    normal = stored_text(normalise(copy.deepcopy(notebook.node)))
-    return [] if notebook.text == normal else [f"the file is not in the stored form: {REMEDY}"]
 
 
 @rule
@@ -113,21 +58,13 @@ def pictures_have_a_text(notebook):
 
 @rule
 def everything_is_compared(notebook):
-    """A cell whose output nbval ignores is declared in OPT_OUTS, with its reason."""
-    ignored = {cell.id for cell in notebook.code if IGNORED in cell.metadata.get("tags", [])}
-    other = [
-        cell.id
+    """But for what the metadata of its cell says that it `varies`, and why."""
+    return [
+        f"{cell.id}: say in its metadata why it `varies`; nothing else keeps nbval from comparing"
         for cell in notebook.code
         if re.search(r"NBVAL_|PYTEST_VALIDATE_", cell.source)
         or any(
             tag != IGNORED and ("nbval" in tag or "raises" in tag)
             for tag in cell.metadata.get("tags", [])
         )
-    ]
-    return [
-        *(
-            f"{cell_id}: ignored by nbval, or declared and gone: see OPT_OUTS in {__file__}"
-            for cell_id in sorted(ignored ^ set(OPT_OUTS.get(notebook.name, {})))
-        ),
-        *(f"{cell_id}: opt out by the tag {IGNORED} alone" for cell_id in other),
     ]

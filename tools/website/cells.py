@@ -11,7 +11,7 @@ from nbconvert.filters.highlight import Highlight2HTML
 
 from autograd_surprises.show.colours import GREEN, RED
 from autograd_surprises.show.findings import badge, with_code
-from lessons.prediction import STORED
+from lessons.asking.prediction import STORED
 from tools.notebooks import OUTPUTS_HIDDEN, SOURCE_HIDDEN, has_picture, is_folded, is_solution
 from tools.website.links import GET_A_KERNEL
 

@@ -1,0 +1,76 @@
+"""The check of each exercise by its id, and what a check raises."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+from autograd_surprises.show.picture import Picture
+
+Draw = Callable[[object], Picture | None]
+
+
+class NotDone(Exception):
+    """The answer has not been written yet."""
+
+
+class Wrong(Exception):
+    """The answer is wrong; the message has the place, the learner's value and the expected one."""
+
+    def __init__(self, message: str):
+        super().__init__(message.strip())  # what else there is to say, at its end, may be ""
+
+
+@dataclass(frozen=True)
+class Check:
+    """The check of one exercise. Its task and its hints are a Markdown cell of its notebook.
+
+    run     takes the learner's answer; raises Wrong or NotDone
+    praise  what a right answer shows
+    draw_wrong, draw_right  draw an answer with this verdict; None where there is nothing to see
+    """
+
+    run: Callable[[object], None]
+    praise: str
+    draw_wrong: Draw | None = None
+    draw_right: Draw | None = None
+
+
+_checks: dict[str, Check] = {}
+
+
+@cache
+def all_checks() -> Mapping[str, Check]:
+    """The checks of all lessons by id: the `exercises.py` of each lesson registers its own.
+
+    >>> all_checks()["override_backward.2"].praise
+    'One gradient for each input, in order.'
+    """
+    for file in sorted(Path(__file__).parent.parent.glob("*/exercises.py")):
+        import_module(f"lessons.{file.parent.name}.exercises")
+    return _checks
+
+
+def check_of(
+    exercise: str,
+    praise: str,
+    *,
+    inputs: Iterable[tuple] = ((),),
+    draw_wrong: Draw | None = None,
+    draw_right: Draw | None = None,
+):
+    """Make a function the check of an exercise: it is called with the answer and each of `inputs`.
+
+    exercise  its id: lesson and position, such as "override_backward.1"
+    """
+
+    def register(function):
+        def run(answer):
+            for each in inputs:
+                function(answer, *each)
+
+        _checks[exercise] = Check(run, praise, draw_wrong, draw_right)
+        return function
+
+    return register
