@@ -170,6 +170,16 @@ def test_the_steps_of_an_optimizer_that_is_compiled_pass_unseen_and_without_an_a
     assert w.healthy and "no alarm" in str(w)
 
 
+def test_what_the_report_of_a_step_says_is_not_said_again_of_its_optimizer():
+    reached, cut = nn.Linear(2, 2), nn.Linear(2, 2)
+    sgd, x = torch.optim.SGD(cut.parameters(), lr=0.1), torch.rand(4, 2)
+    with watch(nn.Sequential(reached, cut), sgd, steps=[2]) as w:
+        for _ in range(2):
+            (reached(x).sum() + cut(x).detach().exp().sum()).backward()
+            sgd.step()
+    assert [each.why for each in w.reports] == ["asked for"]
+
+
 KINDS = [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.bool]
 
 
