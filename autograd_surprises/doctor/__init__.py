@@ -4,10 +4,9 @@ Record the forward pass, watch one backward, gather the facts of each tensor, an
 rule that fits.
 """
 
-from autograd_surprises.doctor.diagnosis import explain
+from autograd_surprises.doctor.diagnosis import explain, trace
 from autograd_surprises.doctor.errors import explain_error
 from autograd_surprises.doctor.report import Report
-from autograd_surprises.doctor.tracing import trace
 from autograd_surprises.doctor.watch.watching import watch
 from autograd_surprises.symptoms.finding import Finding
 

@@ -24,9 +24,9 @@ from loops_of_models import a_frozen_embedding_whose_weight_is_that_of_the_last_
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from autograd_surprises import watch
-from autograd_surprises.doctor.watch import first_steps
+from autograd_surprises.doctor.watch import idle_optimizers
 from autograd_surprises.doctor.watch.fingerprints import BLOCK, fingerprints
-from autograd_surprises.doctor.watch.first_steps import FirstSteps
+from autograd_surprises.doctor.watch.idle_optimizers import FirstSteps
 from cases.small import HEALTHY as STEPS
 
 
@@ -227,7 +227,7 @@ def test_what_has_no_bits_here_has_no_fingerprint():
 def test_an_optimizer_is_looked_at_in_two_steps_and_then_left_alone(monkeypatch):
     read = []
     monkeypatch.setattr(
-        first_steps, "fingerprints", lambda ps: read.append(len(ps)) or [0] * len(ps)
+        idle_optimizers, "fingerprints", lambda ps: read.append(len(ps)) or [0] * len(ps)
     )
     model = network(4, 1)
     sgd = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -237,8 +237,10 @@ def test_an_optimizer_is_looked_at_in_two_steps_and_then_left_alone(monkeypatch)
 
 
 def test_what_has_moved_is_not_looked_at_again(monkeypatch):
-    read, real = [], first_steps.fingerprints
-    monkeypatch.setattr(first_steps, "fingerprints", lambda ps: read.append(len(ps)) or real(ps))
+    read, real = [], idle_optimizers.fingerprints
+    monkeypatch.setattr(
+        idle_optimizers, "fingerprints", lambda ps: read.append(len(ps)) or real(ps)
+    )
     watched(lambda: adversarial(1, real=True))
     assert read == [2, 2, 2, 2], "one step of each of two optimizers"
 

@@ -8,8 +8,7 @@ import torch.distributed as dist
 
 from autograd_surprises.doctor.trained import parameters_of
 from autograd_surprises.doctor.watch.fingerprints import fingerprints
-from autograd_surprises.doctor.watch.step import Step
-from autograd_surprises.doctor.watch.witness import Told, Witness
+from autograd_surprises.doctor.watch.witness import Step, Told, Witness
 from autograd_surprises.facts.processes import is_spread, is_together
 from autograd_surprises.symptoms.loops import diverged
 

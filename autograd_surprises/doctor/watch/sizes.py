@@ -4,8 +4,7 @@ import math
 from weakref import WeakKeyDictionary
 
 from autograd_surprises.backward.gradient_norms import GradientNorms
-from autograd_surprises.doctor.watch.step import EARLY, Step
-from autograd_surprises.doctor.watch.witness import Told, Witness
+from autograd_surprises.doctor.watch.witness import EARLY, Step, Told, Witness
 from autograd_surprises.symptoms.finding import Finding
 
 EXAMINE = "--steps {0} or watch(steps=[{0}]) examines this step with its lines"

@@ -8,8 +8,7 @@ import torch
 from autograd_surprises.doctor.diagnosis import description
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.watch.idle_optimizers import IdleOptimizers, called
-from autograd_surprises.doctor.watch.step import EARLY, Step
-from autograd_surprises.doctor.watch.witness import Told
+from autograd_surprises.doctor.watch.witness import EARLY, Step, Told
 from autograd_surprises.recording.history import History
 from autograd_surprises.show.findings import grouped, listed
 from autograd_surprises.symptoms.finding import STATUS_TEXTS

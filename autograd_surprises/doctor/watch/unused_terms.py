@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from autograd_surprises.doctor.trained import parameters_of
-from autograd_surprises.doctor.watch.step import Step, ids_of
-from autograd_surprises.doctor.watch.witness import Told, Witness
+from autograd_surprises.doctor.watch.witness import Step, Told, Witness, ids_of
 from autograd_surprises.recording.places import Where, where_from
 from autograd_surprises.show.findings import listed
 from autograd_surprises.symptoms.terms import UNUSED_TERM

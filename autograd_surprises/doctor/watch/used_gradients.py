@@ -4,8 +4,7 @@ from weakref import ref
 
 from autograd_surprises.backward.gradient_norms import norms
 from autograd_surprises.doctor.trained import scale_of
-from autograd_surprises.doctor.watch.step import Step, ids_of
-from autograd_surprises.doctor.watch.witness import Told, Witness
+from autograd_surprises.doctor.watch.witness import Step, Told, Witness, ids_of
 from autograd_surprises.recording.places import Where, where_from
 from autograd_surprises.recording.reused_gradients import ReusedGradients
 from autograd_surprises.symptoms.finding import Finding
