@@ -1,0 +1,305 @@
+"""Loops that train in vain, and healthy ones that look like these."""
+
+import copy
+import functools
+
+import torch
+import torch._dynamo
+from loops import Heads, bug, healthy, network, noted, regression, train
+from torch import nn
+from torch.nn import functional as F
+
+# ---- No loss reaches what an optimizer holds
+
+
+@bug("none", "unused/never")
+def a_loss_of_something_else():
+    model, other = network(4, 1), torch.zeros(3, requires_grad=True)
+    adam = torch.optim.Adam(model.parameters())
+    train(adam, lambda step: (other - 1).square().sum())
+
+
+@bug("none", "deepcopy")
+def an_optimizer_of_an_old_copy():
+    model = network(4, 1)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    model = copy.deepcopy(model)
+    regression(model, sgd)
+
+
+@healthy
+def two_losses_that_take_turns():
+    parts = network(4, 1), network(4, 1)
+    optimizers = [torch.optim.SGD(part.parameters(), lr=0.1) for part in parts]
+    train(optimizers, lambda step: parts[step % 2](torch.rand(8, 4)).square().mean())
+
+
+@healthy
+def a_head_that_is_computed_and_used_in_every_second_step():
+    model = Heads()
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def loss_of(step):
+        return [model.loss(name) for name in "ab"][step % 2]
+
+    train(sgd, loss_of)
+
+
+@healthy
+def a_body_that_is_detached_in_every_second_step():
+    body, head = network(4, 4), network(4, 1)
+    sgd = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+
+    def loss_of(step):
+        hidden = body(torch.rand(8, 4))
+        return head(hidden.detach() if step % 2 else hidden).square().mean()
+
+    train(sgd, loss_of)
+
+
+@noted("frozen/held")
+def a_backbone_that_is_frozen():
+    model = network(4, 4, 1)
+    model[0].requires_grad_(False)
+    regression(model, torch.optim.AdamW(model.parameters()))
+
+
+@noted("frozen/optimizer")
+def an_optimizer_of_a_frozen_backbone():
+    backbone, head = network(4, 4).requires_grad_(False), network(4, 1)
+    optimizers = [torch.optim.Adam(m.parameters()) for m in (backbone, head)]
+    regression(nn.Sequential(backbone, head), optimizers)
+
+
+# ---- No step moves what it holds
+
+
+@bug("not trained", "lost-update/half")
+def the_weights_of_a_norm_rounded_away_in_bfloat16():
+    model = nn.Sequential(nn.Linear(64, 64), nn.LayerNorm(64)).bfloat16()
+    x, goal = torch.rand(2, 8, 64, dtype=torch.bfloat16)
+    adam = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    train(adam, lambda step: (model(x) - goal).square().mean())
+
+
+@healthy
+def master_weights_of_bfloat16():
+    model = nn.Linear(4, 4).bfloat16()
+    masters = [p.detach().float().requires_grad_() for p in model.parameters()]
+    adam = torch.optim.AdamW(masters, lr=1e-6)
+    for _ in range(4):
+        model(torch.rand(8, 4, dtype=torch.bfloat16)).square().mean().backward()
+        for master, p in zip(masters, model.parameters(), strict=True):
+            master.grad, p.grad = p.grad.float(), None
+        adam.step()
+        with torch.no_grad():
+            for master, p in zip(masters, model.parameters(), strict=True):
+                p.copy_(master)
+
+
+@noted("frozen/held")
+def a_frozen_embedding_whose_weight_is_that_of_the_last_layer_too():
+    model = nn.Sequential(nn.Embedding(5, 4), nn.Linear(4, 4), nn.Linear(4, 5, bias=False))
+    model[2].weight = model[0].weight.requires_grad_(False)
+    adam = torch.optim.AdamW(model.parameters())
+    train(adam, lambda step: model(torch.arange(5)).square().mean())
+
+
+@healthy
+def gradients_of_two_losses_merged_by_hand():
+    model, x = network(4, 1), torch.rand(8, 4)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        parts = []
+        for power in (2, 4):
+            model(x).pow(power).mean().backward()
+            parts.append([p.grad for p in model.parameters()])
+            sgd.zero_grad()
+        for p, one, other in zip(model.parameters(), *parts, strict=True):
+            p.grad = one + other.sign()
+        sgd.step()
+
+
+@bug("none", "unused/never")
+def an_optimizer_of_an_old_copy_beside_gradients_that_are_cleared():
+    model, x = network(4, 1), torch.rand(8, 4)
+    sgd = torch.optim.SGD(copy.deepcopy(model).parameters(), lr=0.1)
+    for _ in range(4):
+        model(x).square().mean().backward()
+        model.zero_grad()
+        sgd.step()
+
+
+@healthy
+def gradients_of_a_critic_cleared_before_the_step_of_the_generator():
+    maker, critic = network(2, 4), network(4, 1)
+    of_maker, of_critic = (torch.optim.Adam(m.parameters()) for m in (maker, critic))
+    for _ in range(3):
+        F.softplus(-critic(maker(torch.rand(8, 2)))).mean().backward()
+        critic.zero_grad()
+        of_maker.step()
+        of_maker.zero_grad()
+        F.softplus(critic(maker(torch.rand(8, 2)).detach())).mean().backward()
+        of_critic.step()
+        of_critic.zero_grad()
+
+
+@noted("learning-rate/one-group")
+def a_group_that_is_frozen_by_its_learning_rate():
+    model = network(4, 4, 1)
+    groups = [{"params": model[0].parameters(), "lr": 0.0}, {"params": model[2].parameters()}]
+    regression(model, torch.optim.SGD(groups, lr=0.1))
+
+
+@healthy
+def adapters_that_start_at_0():
+    base = nn.Linear(4, 4).requires_grad_(False)
+    down, up = nn.Linear(4, 2, bias=False), nn.Linear(2, 4, bias=False)
+    nn.init.zeros_(up.weight)
+    model = nn.ModuleDict({"base": base, "lora_A": down, "lora_B": up})
+    x, y = torch.rand(2, 8, 4)
+    adam = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad])
+    train(adam, lambda step: (base(x) + up(down(x)) - y).square().mean())
+
+
+@healthy
+def all_inputs_clamped_after_the_first_step():
+    model = network(4, 1)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def loss_of(step):
+        score = model(torch.rand(8, 4))
+        return (score + (0 if step < 2 else 100)).clamp(max=2).mean()
+
+    train(sgd, loss_of, steps=2)
+
+
+@healthy
+def one_parameter_without_elements():
+    model = network(4, 1)
+    model.register_parameter("none", nn.Parameter(torch.ones(0)))
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.rand(8, 4)
+    train(sgd, lambda step: model(x).square().mean() + model.none.sum())
+
+
+@healthy
+def weights_of_other_layouts_and_types():
+    images = nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last)
+    turned, deep = torch.rand(3, 5).t().requires_grad_(), torch.rand(3, dtype=torch.float64)
+    waves, deep = torch.rand(3, dtype=torch.complex64, requires_grad=True), deep.requires_grad_()
+    adam = torch.optim.Adam([*images.parameters(), turned, deep, waves])
+
+    def loss_of(step):
+        seen = images(torch.rand(2, 3, 5, 5)).square().mean() + turned.square().sum()
+        return seen + deep.square().sum() + waves.abs().sum()
+
+    train(adam, loss_of)
+
+
+class Signs(torch.optim.Optimizer):
+    """Not torch's own; it forgets the gradients at the end of its step."""
+
+    def __init__(self, params):
+        super().__init__(params, {})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for p in self.param_groups[0]["params"]:
+            p -= 1e-3 * p.grad.sign()
+            p.grad = None
+
+
+class Twice(torch.optim.SGD):
+    def step(self, closure=None):
+        super().step()
+        return super().step(closure)
+
+
+@healthy
+def optimizers_of_many_kinds():
+    for kind, options in [
+        (torch.optim.Adam, {"fused": True}),
+        (torch.optim.SGD, {"lr": 0.1, "foreach": True, "momentum": 0.9}),
+        (torch.optim.Adadelta, {}),
+        (torch.optim.Adafactor, {}),
+        (torch.optim.RMSprop, {"lr": torch.tensor(0.01)}),
+        (torch.optim.Rprop, {}),
+        (torch.optim.NAdam, {}),
+        (Signs, {}),
+        (Twice, {"lr": 0.1}),
+    ]:
+        model = network(4, 1)
+        regression(model, kind(model.parameters(), **options))
+
+
+@healthy
+def steps_within_a_backward():
+    model = network(4, 1)
+    hooks = []
+    for p in model.parameters():
+        sgd = torch.optim.SGD([p], lr=0.1)
+        step = functools.partial(lambda sgd, p: sgd.step() or sgd.zero_grad(), sgd)
+        hooks.append(p.register_post_accumulate_grad_hook(step))
+    for _ in range(4):
+        model(torch.rand(8, 4)).square().mean().backward()
+    for hook in hooks:  # the collector does not find such a cycle
+        hook.remove()
+
+
+class Child(nn.Linear):
+    """It knows its parent, which nn.Module shall not see."""
+
+    def forward(self, x):
+        return super().forward(x) * self.parent[0].scale
+
+
+@healthy
+def a_child_that_holds_its_parent_in_a_list():
+    model = nn.Sequential(Child(4, 4), nn.Linear(4, 1))
+    model.scale = nn.Parameter(torch.ones(1))
+    model[0].parent = [model]
+    regression(model, torch.optim.SGD(model.parameters(), lr=0.1))
+
+
+@bug("wrong", "accumulated/used-twice")
+def gradients_of_a_generator_that_nobody_clears():
+    maker, critic = network(2, 4), network(4, 1)
+    of_maker, of_critic = (torch.optim.SGD(m.parameters(), lr=0.01) for m in (maker, critic))
+    for _ in range(5):
+        of_critic.zero_grad()
+        F.softplus(critic(maker(torch.rand(8, 2)).detach())).mean().backward()
+        of_critic.step()
+        F.softplus(-critic(maker(torch.rand(8, 2)))).mean().backward()
+        of_maker.step()
+
+
+@healthy
+def gradients_that_another_loss_adds_to_before_they_are_cleared():
+    """The loss of the critic reaches the generator, too."""
+    maker, critic = network(2, 4), network(4, 1)
+    of_maker, of_critic = (torch.optim.SGD(m.parameters(), lr=0.01) for m in (maker, critic))
+    for _ in range(5):
+        for optimizer, sign in ((of_critic, 1), (of_maker, -1)):
+            optimizer.zero_grad(set_to_none=False)
+            F.softplus(sign * critic(maker(torch.rand(8, 2)))).mean().backward()
+            optimizer.step()
+
+
+@healthy
+def gradients_that_are_written_by_hand():
+    """No backward adds to those of the masters: they are overwritten."""
+    model = network(4, 1)
+    masters = [p.detach().clone().requires_grad_() for p in model.parameters()]
+    for master in masters:
+        master.grad = torch.zeros_like(master)
+    sgd = torch.optim.SGD(masters, lr=0.1)
+    for _ in range(6):
+        model.zero_grad()
+        model(torch.rand(8, 4)).square().mean().backward()
+        for master, p in zip(masters, model.parameters(), strict=True):
+            master.grad.copy_(p.grad)
+        sgd.step()
+        with torch.no_grad():
+            for master, p in zip(masters, model.parameters(), strict=True):
+                p.copy_(master)
