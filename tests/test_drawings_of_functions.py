@@ -9,7 +9,6 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from test_drawings import (
     CODES,
-    Passing,
     bowl,
     codebook_layer,
     goals,
@@ -25,7 +24,6 @@ from lessons.a_codebook.drawings import CodebookDrawing
 from lessons.backward_needs_a_gradient.drawings import FieldDrawing, JacobianDrawing
 from lessons.choices import ESTIMATORS, bias_and_spread, estimates, exact_gradient
 from lessons.derivatives import derivatives
-from lessons.drawings.tangent import TangentDrawing
 from lessons.gradients_of_gradients.drawings import CurvatureDrawing, DescentDrawing
 from lessons.six_estimators.drawings import EstimatorsDrawing
 from lessons.surrogate_gradients.drawings import StaircaseDrawing, SurrogateDrawing
@@ -390,20 +388,3 @@ def test_a_codebook_without_a_way_back_to_z_says_so():
     said = CodebookDrawing(chosen, CODES, (3.0, 1.5)).show(z1=3.0, z2=1.0)
     assert "the decoder moves z by (0, 0), the loss of the layer by (0, 0)" in said
     assert "code 1 moves by (-0.5, 0.75)" in said
-
-
-def test_tangents_end_where_the_two_jvps_say():
-    drawing = TangentDrawing({"x²": torch.square, "as it arrives": Passing.apply})
-    right, _, other, _, dot, says = drawing.moving
-    drawing.show(at=1.5, tangent=-0.5)
-    assert dot.get_xydata().tolist() == [[1.5, 2.25]]
-    assert right.get_xydata()[-1].tolist() == [1.0, 0.75]  # 2.25 - 0.5 · 3
-    assert other.get_xydata()[-1].tolist() == [1.0, 1.75]
-    assert says.get_text() == "as it arrives is not tangent to the curve"
-    drawing.show(at=0.0, tangent=1.0)  # its tip is on the curve, but it is no tangent
-    assert other.get_xydata()[-1].tolist() == [1.0, 1.0]
-    assert says.get_text() == "as it arrives is not tangent to the curve"
-    drawing.show(at=0.5, tangent=1.0)
-    assert says.get_text() == "both arrows are tangent to the curve"
-    drawing.show(at=1.5, tangent=0.0)
-    assert says.get_text() == "x does not move"
