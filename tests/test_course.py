@@ -31,7 +31,9 @@ def small(tmp_path, monkeypatch):
     table = "| Notebook | The question | Level |\n|---|---|---|\n\nAfter it."
     for name, text in (("00_start", table), ("01_a", "See [02](02_b.ipynb#X)."), ("02_b", "")):
         cells = [
-            new_markdown_cell(f"# Is it *{name[3:]}*?\n\nAbout 90 minutes."),
+            new_markdown_cell(
+                f"# Is it *{name[3:]}*?\n\nAbout {2 if name == '02_b' else 90} minutes."
+            ),
             new_markdown_cell(f"{text} word" + 1800 * " word"),
             new_markdown_cell("**Exercise 1 · x** · about 7 minutes\n\nWrite x."),
             new_code_cell("1"),
@@ -74,6 +76,12 @@ After it.
     before = {file: file.read_bytes() for file in small.rglob("*") if file.is_file()}
     course.main()
     assert {file: file.read_bytes() for file in before} == before
+
+
+def test_a_notebook_without_a_place_is_named(small):
+    (small / "notebooks" / "01_a.ipynb").rename(small / "notebooks" / "01_c.ipynb")
+    with pytest.raises(ValueError, match=r"not in both: \['a', 'c'\]"):
+        course.main()
 
 
 @pytest.mark.parametrize(

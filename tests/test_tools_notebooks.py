@@ -158,6 +158,17 @@ def test_ids_come_from_headings_and_stay():
     assert stored_text(again) == stored_text(notebook)
 
 
+def test_the_cells_of_an_exercise_are_named_by_its_number():
+    solution, check = {"tags": ["solution"]}, 'x = 1\ncheck("zero.3", x)'
+    cells = [
+        new_markdown_cell("## Your turn\n**Exercise 3 · An x** · about 2 minutes"),
+        new_code_cell(check),
+        new_code_cell(check, metadata=solution),
+    ]
+    normalise(new_notebook(cells=[new_code_cell("import torch"), *cells]))
+    assert [cell.id for cell in cells] == ["exercise-3", "exercise-3-answer", "exercise-3-solution"]
+
+
 def test_headings_and_sections():
     code = "```python\n# no heading\n## nor this\n```"
     assert headings(f"# A\n\n{code}\n\n## B c ##\n#no") == [(1, "A"), (2, "B c")]

@@ -44,12 +44,14 @@ def order() -> dict[str, tuple[str, str]]:
 def renumber() -> None:
     """Give each file the number of its place, and change every mention of its name."""
     now = {lesson_of(path): path for path in notebook_files(NOTEBOOKS)}
+    if other := now.keys() ^ order().keys():
+        raise ValueError(f"in notebooks/ or in its order.toml, but not in both: {sorted(other)}")
     names = {now[name].stem: f"{k:02}_{name}" for k, name in enumerate(order())}
     names = {old: new for old, new in names.items() if old != new}
     if not names:
         return
     old = re.compile("|".join(names))
-    found = ["git", "grep", "-lE", old.pattern]
+    found = ["git", "grep", "--untracked", "-lE", old.pattern]
     for name in subprocess.run(found, cwd=ROOT, capture_output=True, text=True).stdout.split():
         text = (ROOT / name).read_text(encoding="utf-8")
         text = numbered(old.sub(lambda match: names[match[0]], text))
@@ -64,11 +66,7 @@ def numbered(text: str) -> str:
     >>> numbered("as [notebook 15](16_one_batch_in_pieces.ipynb#Batches) does")
     'as [notebook 16](16_one_batch_in_pieces.ipynb#Batches) does'
     """
-    words = (
-        r"(\[(?:[^\]\n]*\b[Nn]otebook )?)\d\d((?:(?<=ook \d\d)[^\]\n]*)?\]\((?:notebooks/)?)(\d\d)_"
-    )
-    text = re.sub(words, r"\1\3\2\3_", text)
-    return re.sub(r"(\]\((?:notebooks/)?(\d\d)_[^)]*\),? in notebook )\d\d", r"\1\2", text)
+    return PLACED.sub(r"\1\2", LINKED.sub(r"\1\3\2\3_", text))
 
 
 def minutes(notebook) -> list[int]:

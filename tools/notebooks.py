@@ -36,6 +36,7 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 # JupyterLab names a new cell by a uuid, nbformat and VS Code by eight hexadecimal digits.
 RANDOM_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?")
 READABLE_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+EXERCISE = re.compile(r'^\*\*Exercise (\d+) ·|^check\("\w+\.(\d+)"', re.MULTILINE)
 CODE_BLOCK = re.compile(r"^(```|~~~).*?^\1", flags=re.MULTILINE | re.DOTALL)
 
 
@@ -100,7 +101,10 @@ def is_readable(cell_id):
 
 
 def name_cells(cells):
-    """Replace ids that say nothing by one made of the section's heading and a counter."""
+    """Replace ids that say nothing by one made of the section's heading and a counter.
+
+    The cells of an exercise are called exercise-3, exercise-3-answer and exercise-3-solution.
+    """
     taken = {cell.get("id", "") for cell in cells}
     used, section, has_code = set(), "cell", False
     for cell in cells:
@@ -111,6 +115,10 @@ def name_cells(cells):
         candidates = (f"{section}-{number}" for number in itertools.count(1))
         if cell.cell_type == "code" and cell.get("id") != INSTALL and not has_code:
             candidates, has_code = itertools.chain([SETUP], candidates), True
+        if exercise := EXERCISE.search(cell.source):
+            part = "-solution" if is_solution(cell) else "-answer" if exercise[2] else ""
+            name = f"exercise-{exercise[1] or exercise[2]}{part}"
+            candidates = itertools.chain([name], candidates)
         if not is_readable(cell.get("id", "")) or cell.id in used:
             cell["id"] = next(name for name in candidates if name not in taken)
         taken.add(cell.id)

@@ -19,7 +19,21 @@ FILLED = {"fc": GRADIENT_COLOUR, "ec": GRADIENT_COLOUR}
 
 
 class PanelDrawing(Drawing):
-    """A figure of axes side by side. What its methods add moves, and is drawn in this order."""
+    """A figure of axes side by side. What its methods add moves, and is drawn in this order.
+
+    >>> class Line(PanelDrawing):  # explore(Line(), slope=(-2.0, 2.0)) shows it
+    ...     name = "a line"
+    ...
+    ...     def __init__(self):
+    ...         (ax,) = self.panels(4, 3, "a line through 0")
+    ...         self.drawn = self.line(ax, VALUE_COLOUR, gid="y")
+    ...
+    ...     def show(self, slope=1.0):
+    ...         self.drawn.set_data([0, 1], [0, slope])
+    ...         return f"y = {slope:g} at x = 1"
+    >>> Line().show(slope=2.0)
+    'y = 2 at x = 1'
+    """
 
     def panels(
         self,

@@ -1,7 +1,6 @@
 """The rulebook: every rule can be reported, and has a test."""
 
 import importlib
-import inspect
 import math
 import pkgutil
 import re
@@ -190,13 +189,6 @@ def test_every_rule_has_a_test_that_names_it():
     expected = "\n".join(path.read_text("utf-8") for path in [*tests, FILE])
     untested = [rule.id for rule in RULES if not re.search(f'[" ]{rule.id}"', expected)]
     assert not untested
-
-
-def test_the_example_in_contributing_is_a_rule():
-    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    section = text.partition("## A cause that the doctor does not know")[2].partition("\n## ")[0]
-    (example,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
-    assert example in Path(inspect.getsourcefile(flat_rules)).read_text("utf-8")
 
 
 def test_rows_of_nan_do_not_show_over_which_dimension_a_softmax_ran():

@@ -21,6 +21,7 @@ from loops import (
     train,
 )
 from loops_of_models import a_frozen_embedding_whose_weight_is_that_of_the_last_layer_too
+from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from autograd_surprises import watch
