@@ -1,4 +1,4 @@
-"""Updates that move nothing: the learning rate has fallen, or weights in 16 bits round them away."""
+"""Updates that move nothing: a learning rate has fallen, or 16 bits round them away."""
 
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
