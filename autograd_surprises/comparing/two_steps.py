@@ -11,15 +11,16 @@ import torch
 from torch import nn
 
 from autograd_surprises.comparing.in_float64 import in_precision
-from autograd_surprises.comparing.parting import in_numbers, where_they_part
 from autograd_surprises.comparing.running import (
     Run,
     Step,
     beyond,
     distance,
+    in_numbers,
     moved,
     put_back,
     rounding,
+    where_they_part,
 )
 from autograd_surprises.facts.processes import is_spread
 from autograd_surprises.numerics import few_digits

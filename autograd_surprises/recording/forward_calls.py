@@ -1,19 +1,22 @@
-"""One call of torch in the forward pass, and what kind of call it is."""
+"""One call of torch in the forward pass, what kind of call it is, and history that it lost."""
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
-from types import FrameType
+from types import CodeType, FrameType
 from typing import NamedTuple
 
 import torch
 
 from autograd_surprises.facts.processes import is_spread
 from autograd_surprises.recording.guest import runs_its_own_code
-from autograd_surprises.recording.lost_history import DECIDES, LEAVES_TORCH, LostHistory
 from autograd_surprises.recording.places import CodeLine, Where, place_of, where_from
 
 BACKWARDS = {"backward", "grad"}
+DECIDES = {"__bool__", "equal", "allclose", "is_nonzero"}
+LEAVES_TORCH = {"item", "tolist", "numpy", "__array__", "__float__", "__int__", "__index__"}
+COPIES = {"tensor", "as_tensor", "asarray", "scalar_tensor", "new_tensor"}
 ROLES = {
     "number": DECIDES | LEAVES_TORCH,
     "change": {"__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ipow__"},
@@ -23,6 +26,53 @@ ROLES = {
 }
 SUMS = {"add", "__add__", "__radd__", "sub", "__sub__", "__rsub__", "add_", "__iadd__", "__isub__"}
 PROPERTIES = {"data", "T", "mT", "H", "mH", "real", "imag"}  # that return a tensor of values
+
+
+@dataclass(frozen=True)
+class LostHistory:
+    """A result without history, though an input had one, and the call of torch that returned it.
+
+    call          the name of the function
+    dtype         of the result
+    real          can its elements carry a gradient? Integers and booleans cannot
+    inference     was it made in torch.inference_mode()?
+    recording     was recording on?
+    switched_off  where it was switched off, if that was seen
+    led_here      the line below that one that led to the call
+    create_graph  torch.autograd.grad's argument
+    caller        the code that called the function: of the user, a library or torch
+    inside        the autograd.Function in whose forward it was made, by name
+    applied_at    the line that applied this Function
+
+    >>> LostHistory("item").leaves_torch, LostHistory("tensor").operation
+    (True, 'torch.tensor')
+    """
+
+    call: str
+    dtype: str = ""
+    real: bool = True
+    inference: bool = False
+    recording: bool = True
+    switched_off: Where | None = None
+    led_here: Where | None = None
+    create_graph: bool = False
+    caller: CodeType | None = None
+    inside: str = ""
+    applied_at: Where | None = None
+
+    @property
+    def decides(self) -> bool:
+        """Did it only decide which branch the program takes?"""
+        return self.call in DECIDES
+
+    @property
+    def leaves_torch(self) -> bool:
+        return self.call in LEAVES_TORCH
+
+    @property
+    def operation(self) -> str:
+        name = self.call.strip("_")
+        return f"torch.{name}" if self.call in COPIES - {"new_tensor"} else name
 
 
 class ForwardCall(NamedTuple):

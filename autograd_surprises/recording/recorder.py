@@ -18,6 +18,7 @@ from autograd_surprises.recording.forward_calls import (
     BACKWARDS,
     SUMS,
     ForwardCall,
+    LostHistory,
     can_carry_a_gradient,
     function_around,
     is_by_product,
@@ -25,7 +26,6 @@ from autograd_surprises.recording.forward_calls import (
     name_and_role,
 )
 from autograd_surprises.recording.guest import are_saved_tensors_packed, call_for, who_else
-from autograd_surprises.recording.lost_history import LostHistory
 from autograd_surprises.recording.mode_stack import before_compiled_code, put_below, take_off
 from autograd_surprises.recording.places import (
     Where,

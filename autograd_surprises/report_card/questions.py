@@ -15,7 +15,6 @@ import torch
 
 from autograd_surprises.numerics import one_thread
 from autograd_surprises.report_card import (
-    compiled,
     first_order,
     memory,
     operators,
@@ -35,8 +34,7 @@ from autograd_surprises.report_card.card import (
     CardRow,
     ReportCard,
 )
-from autograd_surprises.report_card.subject import Subject
-from autograd_surprises.report_card.validation import subject_of
+from autograd_surprises.report_card.subject import Subject, subject_of
 from autograd_surprises.report_card.verdict import NotApplicable, SilentlyWrong
 from autograd_surprises.show.findings import first_line
 
@@ -70,10 +68,10 @@ ALWAYS = {
     "memory": memory.kept_for_backward,
 }
 COMPILED = {
-    "compile(aot_eager)": partial(compiled.compiled_with, backend="aot_eager"),
-    "compile(inductor)": partial(compiled.compiled_with, backend="inductor"),
-    "compile(grad)": compiled.compiled_grad,
-    "compile(jvp)": compiled.compiled_jvp,
+    "compile(aot_eager)": partial(transforms.compiled_with, backend="aot_eager"),
+    "compile(inductor)": partial(transforms.compiled_with, backend="inductor"),
+    "compile(grad)": transforms.compiled_grad,
+    "compile(jvp)": transforms.compiled_jvp,
 }
 OPCHECK = {name: partial(operators.opcheck, test=test) for name, test in operators.TESTS.items()}
 

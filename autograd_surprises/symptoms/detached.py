@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import torch
 
-from autograd_surprises.recording.forward_calls import ForwardCall
+from autograd_surprises.recording.forward_calls import COPIES, ForwardCall, LostHistory
 from autograd_surprises.recording.history import History
-from autograd_surprises.recording.lost_history import COPIES, LostHistory
 from autograd_surprises.recording.places import TORCH_FOLDER, Where
 from autograd_surprises.symptoms.rule import Rule, Rulebook
 

@@ -13,8 +13,8 @@ import torch
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.facts.graph import leaf_of, reachable
 from autograd_surprises.facts.operations import ARITHMETIC, traits_of
+from autograd_surprises.recording.forward_calls import LEAVES_TORCH
 from autograd_surprises.recording.history import History
-from autograd_surprises.recording.lost_history import LEAVES_TORCH
 from autograd_surprises.symptoms.detached import Detached, detached
 from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding

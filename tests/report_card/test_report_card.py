@@ -14,9 +14,9 @@ from faulty import identity
 from autograd_surprises.report_card import (
     CardRow,
     ReportCard,
-    compiled,
     questions,
     report_card,
+    transforms,
 )
 from autograd_surprises.report_card.questions import ALWAYS, COMPILED, FIRST, ask
 from autograd_surprises.report_card.subject import Subject
@@ -196,7 +196,7 @@ def test_what_torch_says_as_its_compiler_starts_is_about_no_function(monkeypatch
         return run
 
     monkeypatch.setattr(torch, "compile", loud)
-    with compiled.fresh_compiler("eager") as whole:
+    with transforms.fresh_compiler("eager") as whole:
         whole(torch.exp)(torch.zeros(1))
     assert said == ["planted 0", "planted 1"]
     assert capsys.readouterr().err == "planted 1\n"
