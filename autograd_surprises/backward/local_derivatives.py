@@ -97,21 +97,13 @@ def elementwise(jacobian: torch.Tensor) -> torch.Tensor | None:
 
 
 def times(upstream: torch.Tensor, jacobian: torch.Tensor) -> torch.Tensor:
-    """The vector-Jacobian product, as torch computes it where a Jacobian is elementwise.
-
-    >>> times(torch.tensor([1.0, 10.0]), torch.tensor([[2.0, 0.0], [0.0, 3.0]]))
-    tensor([ 2., 30.])
-    """
+    """The vector-Jacobian product, as torch computes it where a Jacobian is elementwise."""
     upstream, diagonal = upstream.to(jacobian.dtype), elementwise(jacobian)
     return upstream @ jacobian if diagonal is None else upstream * diagonal
 
 
 def flat(tensors: list[torch.Tensor | None]) -> torch.Tensor:
-    """All numbers of these tensors in one vector.
-
-    >>> flat([torch.ones(1), None, torch.zeros(1, 2)])
-    tensor([1., 0., 0.])
-    """
+    """All numbers of these tensors in one vector."""
     return torch.cat([tensor.flatten() for tensor in tensors if tensor is not None])
 
 

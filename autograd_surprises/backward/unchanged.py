@@ -59,14 +59,7 @@ def unchanged(modules: Iterable[nn.Module], tensors: Iterable[torch.Tensor] = ()
 def own_backward(
     loss: torch.Tensor, modules: Iterable[nn.Module], tensors: Iterable[torch.Tensor]
 ) -> Iterator[None]:
-    """The state in which a backward runs that is not the user's: no mode sees it, nothing stays.
-
-    >>> w = torch.ones(2, requires_grad=True)
-    >>> loss = w.sum()
-    >>> with torch.no_grad(), own_backward(loss, [], []):
-    ...     print(torch.is_grad_enabled())
-    True
-    """
+    """The state in which a backward runs that is not the user's: no mode sees it, nothing stays."""
     devices = range(torch.cuda.device_count()) if loss.is_cuda else []
     with (
         torch._C.DisableTorchFunction(),

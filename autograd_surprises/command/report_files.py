@@ -83,12 +83,7 @@ def write_json(file: str | Path, watched: watch) -> None:
 
 
 def as_data(report: StepReport) -> dict:
-    """One report as numbers, texts, lists and dicts.
-
-    >>> x = torch.ones(1, requires_grad=True)
-    >>> as_data(StepReport(1, "the first one", explain(x.sum(), {"x": x})))["findings"][0]["status"]
-    'ok'
-    """
+    """One report as numbers, texts, lists and dicts."""
     return {
         "step": report.step,
         "why": report.why,

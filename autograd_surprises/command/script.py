@@ -83,12 +83,6 @@ def exit_code(run: Callable, target: Sequence[str]) -> int | str | None:
     """Run a script or module, and return its exit code; what it raises is printed as by Python.
 
     KeyboardInterrupt is raised again after that, for the process to end by SIGINT.
-
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
-    ...     _ = file.write("raise SystemExit(7)"); file.flush()
-    ...     exit_code(run_script, [file.name])
-    7
     """
     try:
         run(target[0], target[1:])

@@ -161,11 +161,7 @@ PACKED = "hooks on saved tensors run, which may allow a single backward"
 
 
 def why_not_again(backward: Backward | None, recorder: Recorder) -> str:
-    """Why a backward of the doctor's own would do harm; "" if nothing is known.
-
-    >>> why_not_again(None, Recorder())
-    ''
-    """
+    """Why a backward of the doctor's own would do harm; "" if nothing is known."""
     if backward is None:
         return ""
     return PACKED if recorder.packed else why_not_alone(backward.steps)

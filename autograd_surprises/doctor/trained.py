@@ -91,11 +91,7 @@ def waiting_scheduler(optimizer: Optimizer) -> str:
 
 
 def scale_of(parameters: Iterable[torch.Tensor]) -> float:
-    """By what a GradScaler has multiplied the gradients of these, and has not divided them again.
-
-    >>> scale_of(nn.Linear(2, 1).parameters())
-    1.0
-    """
+    """By what a GradScaler has multiplied the gradients of these and not yet divided them again."""
     known = {id(parameter) for parameter in parameters}
     optimizers, scalers = living(Optimizer, torch.amp.GradScaler)
     mine = [o for o in optimizers if known.intersection(map(id, parameters_of(o)))]

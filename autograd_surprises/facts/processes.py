@@ -23,31 +23,19 @@ COLLECTIVES = {"c10d", "c10d_functional", "_c10d_functional", "_c10d_functional_
 
 
 def rank_and_size() -> tuple[int, int]:
-    """The number of this process, and how many train together, as far as is known.
-
-    >>> rank_and_size()
-    (0, 1)
-    """
+    """The number of this process, and how many train together, as far as is known."""
     if is_together():
         return dist.get_rank(), dist.get_world_size()
     return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
 
 def is_together() -> bool:
-    """Have processes met, to train together?
-
-    >>> is_together()
-    False
-    """
+    """Have processes met, to train together?"""
     return dist.is_available() and dist.is_initialized()
 
 
 def is_spread(tensor: torch.Tensor) -> bool:
-    """Is it a DTensor? To read its numbers, processes may have to communicate.
-
-    >>> is_spread(torch.ones(2))
-    False
-    """
+    """Is it a DTensor? To read its numbers, processes may have to communicate."""
     return type(tensor) is not torch.Tensor and isinstance(tensor, _dtensor())
 
 

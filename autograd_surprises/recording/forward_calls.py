@@ -43,9 +43,6 @@ class LostHistory:
     caller        the code that called the function: of the user, a library or torch
     inside        the autograd.Function in whose forward it was made, by name
     applied_at    the line that applied this Function
-
-    >>> LostHistory("item").leaves_torch, LostHistory("tensor").operation
-    (True, 'torch.tensor')
     """
 
     call: str

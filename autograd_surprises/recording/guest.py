@@ -59,11 +59,7 @@ def _has_no_numbers(tensor):
 
 
 def runs_its_own_code(tensor: torch.Tensor) -> bool:
-    """Would a class outside of torch see what the doctor computes with this tensor?
-
-    >>> runs_its_own_code(torch.ones(1))
-    False
-    """
+    """Would a class outside of torch see what the doctor computes with this tensor?"""
     kind = type(tensor)
     own = kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
     return own and not kind.__module__.startswith("torch.")

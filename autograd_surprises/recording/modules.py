@@ -15,20 +15,12 @@ def named_parameters_in(module: nn.Module, twice: bool = False) -> list[tuple[st
 
 
 def parameters_in(module: nn.Module) -> list[nn.Parameter]:
-    """The parameters of it and of its parts.
-
-    >>> len(parameters_in(nn.Linear(2, 1)))
-    2
-    """
+    """The parameters of it and of its parts."""
     return [parameter for _, parameter in named_parameters_in(module)]
 
 
 def own_parameters(module: nn.Module) -> list[torch.Tensor]:
-    """Those that it holds itself.
-
-    >>> own_parameters(nn.Sequential(nn.Linear(2, 1)))
-    []
-    """
+    """Those that it holds itself."""
     return [parameter for parameter in module._parameters.values() if parameter is not None]
 
 

@@ -64,12 +64,7 @@ def built_at(optimizer: torch.optim.Optimizer | None) -> Where | None:
 
 
 def stand_in(groups: list, optimizers: list[torch.optim.Optimizer]) -> torch.optim.Optimizer:
-    """One that holds these, for others; if it is for one alone, it was built where that was.
-
-    >>> sgd = torch.optim.SGD(nn.Linear(2, 1).parameters(), lr=0.1)
-    >>> built_at(stand_in(sgd.param_groups[0]["params"], [sgd])) == built_at(sgd)
-    True
-    """
+    """One that holds these, for others; if it is for one alone, it was built where that was."""
     made = torch.optim.SGD(groups)
     _built.pop(made, None)
     where = built_at(optimizers[0]) if len(optimizers) == 1 else None
@@ -98,17 +93,28 @@ def inference_at() -> Where | None:
     return _inference[0] if _inference else None
 
 
-def _noting_builds(original, active):
-    @functools.wraps(original)
-    def build(optimizer, *args, **kwargs):
-        original(optimizer, *args, **kwargs)
-        caller = sys._getframe(1)
-        if active and not _is_ours(caller):
-            _built[optimizer] = where_is(user_frame(caller))
-            for tell in list(_told):
-                tell(optimizer)
+def _noting(note):
+    """Around a method: call it, and then `note` with the frame that called it and what it got."""
 
-    return build
+    def around(original, active):
+        @functools.wraps(original)
+        def method(thing, *args, **kwargs):
+            result = original(thing, *args, **kwargs)
+            if active:
+                with suppress(Exception):  # a module that cannot be hashed, or not yet
+                    note(sys._getframe(1), thing, *args, **kwargs)
+            return result
+
+        return method
+
+    return around
+
+
+def _note_build(caller, optimizer, *args, **kwargs):
+    if not _is_ours(caller):
+        _built[optimizer] = where_is(user_frame(caller))
+        for tell in list(_told):
+            tell(optimizer)
 
 
 def _is_ours(frame: FrameType) -> bool:
@@ -117,62 +123,32 @@ def _is_ours(frame: FrameType) -> bool:
     return outer is not None and outer.f_code.co_filename.startswith(DOCTOR)
 
 
-def _noting_layers(original, active):
-    @functools.wraps(original)
-    def make(module, *args, **kwargs):
-        original(module, *args, **kwargs)
-        if active and type(module).__module__.startswith("torch.nn.modules."):
-            frame = sys._getframe(1)
-            while frame is not None and owner(frame.f_code) == "torch":
-                frame = frame.f_back
-            with suppress(Exception):  # a module that cannot be hashed
-                if frame is not None and owner(frame.f_code) == "user":
-                    _layers[module] = where_is(frame)
-
-    return make
+def _note_layer(frame, module, *args, **kwargs):
+    if not type(module).__module__.startswith("torch.nn.modules."):
+        return
+    while frame is not None and owner(frame.f_code) == "torch":
+        frame = frame.f_back
+    if frame is not None and owner(frame.f_code) == "user":
+        _layers[module] = where_is(frame)
 
 
-def _noting_tensors(original, active):
-    @functools.wraps(original)
-    def store(module, name, value):
-        original(module, name, value)
-        if active and (name == FLAG or _holds_tensors(value)):
-            with suppress(Exception):  # a module that cannot be hashed, or not yet
-                _stored.setdefault(module, {})[name] = where_is(user_frame(sys._getframe(1)))
-
-    return store
+def _note_tensors(caller, module, name, value):
+    if name == FLAG or (isinstance(value, HOLDERS) and not isinstance(value, nn.Parameter)):
+        _stored.setdefault(module, {})[name] = where_is(user_frame(caller))
 
 
-def _holds_tensors(value):
-    return isinstance(value, HOLDERS) and not isinstance(value, nn.Parameter)
+def _note_hook(caller, module, *args, **kwargs):
+    _hooked[module] = where_is(user_frame(caller))
 
 
-def _noting_hooks(original, active):
-    @functools.wraps(original)
-    def register(module, *args, **kwargs):
-        handle = original(module, *args, **kwargs)
-        if active:
-            with suppress(Exception):  # a module that cannot be hashed
-                _hooked[module] = where_is(user_frame(sys._getframe(1)))
-        return handle
-
-    return register
+def _note_inference(caller, mode):
+    _inference[:] = [switched_at(caller)]
 
 
-def _noting_inference(original, active):
-    @functools.wraps(original)
-    def enter(mode):
-        original(mode)
-        if active:
-            _inference[:] = [switched_at(sys._getframe(1))]
-
-    return enter
-
-
-BUILDS = Patches((torch.optim.Optimizer, "__init__", _noting_builds))
+BUILDS = Patches((torch.optim.Optimizer, "__init__", _noting(_note_build)))
 PATCHES = Patches(
-    (nn.Module, "__init__", _noting_layers),
-    (nn.Module, "__setattr__", _noting_tensors),
-    (nn.Module, "register_full_backward_hook", _noting_hooks),
-    (torch.inference_mode, "__enter__", _noting_inference),
+    (nn.Module, "__init__", _noting(_note_layer)),
+    (nn.Module, "__setattr__", _noting(_note_tensors)),
+    (nn.Module, "register_full_backward_hook", _noting(_note_hook)),
+    (torch.inference_mode, "__enter__", _noting(_note_inference)),
 )

@@ -84,11 +84,7 @@ def opcheck(subject: Subject, test: str) -> None:
 
 
 def called_row_by_row(subject: Subject) -> str:
-    """Which operators vmap calls once for each row, as nothing else is registered; or "".
-
-    >>> called_row_by_row(Subject(torch.exp, (torch.ones(2),)))
-    ''
-    """
+    """Which operators vmap calls once for each row, as nothing else is registered; or ""."""
     slow = [call.name for call in operator_calls(subject) if not _handles_batches(call.name)]
     return f"calls {', '.join(slow)} once for each row: no register_vmap" if slow else ""
 
@@ -98,11 +94,7 @@ def _handles_batches(name):
 
 
 def no_tangent(subject: Subject) -> str:
-    """What to change in forward mode if an operator has a backward of its own; or "".
-
-    >>> no_tangent(Subject(torch.exp, (torch.ones(2),)))
-    ''
-    """
+    """What to change in forward mode if an operator has a backward of its own; or ""."""
     return _with_own_backward(subject, NO_TANGENT)
 
 

@@ -151,11 +151,7 @@ def _right_gradients(subject, tensors):
 
 
 def slopes_of_value(subject: Subject, tensors: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-    """Between which numbers the slopes of fn are, by finite differences, with upstream `pattern`.
-
-    >>> slopes_of_value(Subject(torch.round, (torch.ones(2),)), [torch.tensor([0.2]).double()])
-    (tensor([0.], dtype=torch.float64), tensor([0.], dtype=torch.float64))
-    """
+    """Between which numbers the slopes of fn are: finite differences, with upstream `pattern`."""
 
     def weighted(x):
         y = subject.call(shaped(x, tensors)).detach()

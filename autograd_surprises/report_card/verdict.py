@@ -95,11 +95,7 @@ def yours_and_expected(yours: float, low: float, high: float) -> tuple[str, str]
 
 
 def in_words(thing: torch.Size | torch.dtype) -> str:
-    """A shape or a dtype, for the reader.
-
-    >>> in_words(torch.Size([2, 3])), in_words(torch.float32)
-    ('shape (2, 3)', 'float32')
-    """
+    """A shape or a dtype, for the reader."""
     return (
         f"shape {tuple(thing)}"
         if isinstance(thing, torch.Size)

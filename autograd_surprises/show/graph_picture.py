@@ -125,11 +125,7 @@ def _box_of(node, names):
 
 
 def draw(graph: BoxGraph, title: str = "") -> Picture:
-    """The boxes and links as a picture, the first box on top; its summary says the same.
-
-    >>> draw(BoxGraph((Box("leaf", ("x",)),), ())).summary
-    'x'
-    """
+    """The boxes and links as a picture, the first box on top; its summary says the same."""
     with notebooks_extra():
         from autograd_surprises.show.picture import Picture
 

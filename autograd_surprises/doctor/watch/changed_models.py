@@ -21,9 +21,6 @@ class Modes(Witness):
 
     What proves it: the flags of the modules, before and in three steps of what holds their
     parameters. Whether it is meant cannot be seen.
-
-    >>> list(Modes().after_step(None))
-    []
     """
 
     def __init__(self):

@@ -291,13 +291,7 @@ def _about_frozen(found):
 
 
 class SameGraph:
-    """Which call made each node of a recorded graph.
-
-    >>> x = torch.ones(2, requires_grad=True)
-    >>> lines = SameGraph((x * 2).sum().grad_fn, History())
-    >>> lines.history_of(x.exp().grad_fn) is None
-    True
-    """
+    """Which call made each node of a recorded graph."""
 
     def __init__(self, root: Node, history: History):
         steps = Backward(root).steps

@@ -196,10 +196,6 @@ class FirstSteps:
     over     is all decided?
     held     ids of what it held in the first two and is not frozen
     reached  ids of that which got a gradient in the first ten, or moved
-
-    >>> first = FirstSteps()
-    >>> first.steps, first.over
-    (0, False)
     """
 
     def __init__(self):

@@ -85,9 +85,6 @@ class LostUpdates(Witness):
     What proves it: a sample of the elements that have a gradient, as they were at first and up to
     16 steps later. It does not look at optimizers that are not torch's: they may round at random,
     or keep what was lost for a later step.
-
-    >>> list(LostUpdates(IdleOptimizers()).at_the_end(Step()))
-    []
     """
 
     def __init__(self, idle: IdleOptimizers):

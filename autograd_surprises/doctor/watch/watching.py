@@ -91,11 +91,6 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         return self._step.loss
 
     @property
-    def processes(self) -> tuple[int, int]:
-        """The rank of this one, and how many train together."""
-        return self._step.processes
-
-    @property
     def healthy(self) -> bool:
         """Was a step examined, and nothing bad found? The notes in the summary are no alarm."""
         return self._reports.healthy
@@ -105,7 +100,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         """How many steps there were, which were examined, and what was found."""
         if not self.step:
             return NO_STEP_HERE if self._elsewhere else NO_STEP_SEEN
-        rank, size = self.processes
+        rank, size = self._step.processes
         rows = [f"rank {rank} of {size}: {self._looked_at()}" if size > 1 else self._looked_at()]
         bad = [each for each in self.reports if not each.healthy]
         if bad:

@@ -147,11 +147,7 @@ Telling = Iterable[Told] | None
 
 
 class Witness:
-    """Sees one thing in a training loop. Each method returns or yields what it has to tell.
-
-    >>> Witness().after_step(Step()) is None
-    True
-    """
+    """Sees one thing in a training loop. Each method returns or yields what it has to tell."""
 
     def examined(self, step: Step, frame: FrameType, model: nn.Module | None, terms: Iterable):
         """A loss was examined; it trains this model, and `detached_terms` names these terms."""
