@@ -18,7 +18,7 @@ from autograd_surprises.messages.catalogue import (
     all_questions,
     contains,
 )
-from autograd_surprises.messages.lesson_sections import Section
+from autograd_surprises.messages.entries import Section
 from autograd_surprises.messages.queries import documents
 from tools.notebooks import headings, notebook_files
 from tools.reading import text_of

@@ -10,7 +10,7 @@ import pytest
 
 from autograd_surprises.facts.sections import address
 from autograd_surprises.facts.toml_data import tomllib
-from autograd_surprises.messages.lesson_sections import Section
+from autograd_surprises.messages.entries import Section
 from autograd_surprises.messages.queries import find
 
 TEXT = Path(__file__).with_name("queries.toml").read_text(encoding="utf-8")

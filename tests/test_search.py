@@ -4,7 +4,7 @@ import pytest
 from pasted_texts import TYPED, UNKNOWN, pasted
 
 from autograd_surprises.messages import queries
-from autograd_surprises.messages.lesson_sections import Section, all_sections
+from autograd_surprises.messages.entries import Section, all_sections
 from autograd_surprises.messages.queries import MOST, find
 from autograd_surprises.messages.words import stem, terms
 from tools.lesson_texts import STORED, lesson_texts

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autograd_surprises.messages.lesson_sections import Section
+from autograd_surprises.messages.entries import Section
 from autograd_surprises.messages.queries import NOTHING_FOUND, Answer, find
 from lessons.start_here.index_text import answers, plain_index, whole_index
 from lessons.start_here.symptom_search import SymptomSearch

@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 from torch.autograd import backward  # as it was before a user wrapped it
 
-from autograd_surprises.recording.living import living
+from autograd_surprises.recording.modules import living
 
 
 def gradients_by_backward(

@@ -9,12 +9,13 @@ from weakref import ref
 import torch
 from torch.autograd import grad as gradients  # as it was before a user wrapped it
 
-from autograd_surprises.backward.arrived_gradients import Arrived, arrived_at
 from autograd_surprises.backward.by_backward import gradients_by_backward, living_leaves
 from autograd_surprises.backward.steps import (
+    Arrived,
     BackwardStep,
     GradientSize,
     GradientSum,
+    arrived_at,
     parts_of,
     size_of,
 )

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from autograd_surprises.facts.more import page_about
 from autograd_surprises.facts.sections import address
-from autograd_surprises.messages.lesson_sections import Section
+from autograd_surprises.messages.entries import Section
 from autograd_surprises.messages.queries import Answer, documents, find
 from autograd_surprises.symptoms.all_rules import all_rules, in_general
 from autograd_surprises.symptoms.rule import Rule

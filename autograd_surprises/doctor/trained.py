@@ -10,8 +10,7 @@ from torch import nn
 from torch.amp.grad_scaler import OptState
 from torch.optim import Optimizer
 
-from autograd_surprises.recording.living import living
-from autograd_surprises.recording.modules import parameters_in
+from autograd_surprises.recording.modules import living, parameters_in
 from autograd_surprises.recording.setup_lines import stand_in
 from autograd_surprises.recording.stack import held_tensors, names_on_stack
 

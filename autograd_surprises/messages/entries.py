@@ -1,7 +1,13 @@
-"""A message of PyTorch, a plain question, and their causes: what the TOML files hold."""
+"""What a search can find: messages of PyTorch and plain questions, which the TOML files hold.
 
+And the text of every section of the lessons, and of the pages beside them.
+"""
+
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from typing import NamedTuple
 
 PRELUDE = """
@@ -89,3 +95,29 @@ class Question:
     example: str = ""
     threads: tuple[str, ...] = ()
     frequent: int = 0
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section: the title of its page, its heading ("" above the first), and its text.
+
+    address  its file, as a link from notebooks/, and its anchor
+    text     prose, code and outputs in one line, without folded answers
+    """
+
+    address: str
+    title: str
+    heading: str
+    text: str
+
+
+@cache
+def all_sections() -> tuple[Section, ...]:
+    """In reading order, from lesson_texts.json, which `make notebooks` writes.
+
+    >>> all_sections()[0].title
+    'Why did backward do that?'
+    """
+    stored = files("autograd_surprises") / "messages" / "lesson_texts.json"
+    rows = json.loads(stored.read_text(encoding="utf-8"))
+    return tuple(Section(*row) for row in rows)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeAlias
 
+from autograd_surprises.messages.entries import Section, all_sections
 from autograd_surprises.messages.index import IndexEntry, index_entries
-from autograd_surprises.messages.lesson_sections import Section, all_sections
 from autograd_surprises.messages.pasted import (
     errors_in,
     messages_in,

@@ -7,7 +7,13 @@ from autograd_surprises.numerics.differences import (
     slope_rounding,
 )
 from autograd_surprises.numerics.elementwise import is_elementwise, same_numbers
-from autograd_surprises.numerics.kinks import find_jumps, find_kinks, noise
+from autograd_surprises.numerics.kinks import (
+    even_grid,
+    find_jumps,
+    find_kinks,
+    measure_curve,
+    noise,
+)
 from autograd_surprises.numerics.number_text import (
     distinct_digits,
     exact_digits,
@@ -15,4 +21,3 @@ from autograd_surprises.numerics.number_text import (
     short_number,
 )
 from autograd_surprises.numerics.threads import one_thread
-from autograd_surprises.numerics.whole_curve import even_grid, measure_curve

@@ -1,4 +1,9 @@
-"""What a module holds, also where its class has a `parameters` of its own."""
+"""The objects of some classes that exist now, and what a module holds.
+
+That is also told where its class has a `parameters` of its own.
+"""
+
+import gc
 
 import torch
 from torch import nn
@@ -33,3 +38,27 @@ def parts_of(model: nn.Module | None) -> list[tuple[str, nn.Module]]:
     if isinstance(model, nn.ModuleDict):
         return list(model.named_children())
     return [] if model is None else [("", model)]
+
+
+def living(*kinds: type) -> list[list]:
+    """All objects of each of these classes, and of classes derived from it.
+
+    >>> class Kind: pass
+    >>> one = Kind()
+    >>> living(Kind) == [[one]]
+    True
+    """
+    families = [_family(kind) for kind in kinds]
+    some = set().union(*families)
+    # A list of all objects is read once: that takes the time, and not what is done with a few.
+    things = [thing for thing in gc.get_objects() if type(thing) in some]
+    return [[thing for thing in things if type(thing) in family] for family in families]
+
+
+def _family(kind):
+    family, waiting = {kind}, [kind]
+    while waiting:
+        derived = set(type.__subclasses__(waiting.pop())) - family
+        family |= derived
+        waiting += derived
+    return family

@@ -5,9 +5,8 @@ from functools import cached_property
 
 import torch
 
-from autograd_surprises.backward.arrived_gradients import Arrived
 from autograd_surprises.backward.noise import sent
-from autograd_surprises.backward.steps import BackwardStep, GradientSize
+from autograd_surprises.backward.steps import Arrived, BackwardStep, GradientSize
 from autograd_surprises.facts.graph import Edge, edge_of
 from autograd_surprises.symptoms.examination import Examination
 from autograd_surprises.symptoms.finding import Finding, at

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
-from autograd_surprises.recording.living import living
+from autograd_surprises.recording.modules import living
 from autograd_surprises.show.findings import listed
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.rule import Rule

@@ -4,8 +4,7 @@ import torch
 from torch import nn
 
 from autograd_surprises.facts.graph import leaf_of, only_way
-from autograd_surprises.recording.living import living
-from autograd_surprises.recording.modules import named_parameters_in
+from autograd_surprises.recording.modules import living, named_parameters_in
 from autograd_surprises.recording.setup_lines import built_at, stored_at
 from autograd_surprises.recording.stack import held_tensors
 from autograd_surprises.symptoms.examination import Examination

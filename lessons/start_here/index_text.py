@@ -3,8 +3,8 @@
 import re
 from pathlib import PurePosixPath
 
+from autograd_surprises.messages.entries import Section
 from autograd_surprises.messages.index import IndexEntry, index_entries
-from autograd_surprises.messages.lesson_sections import Section
 from autograd_surprises.messages.queries import Answer
 
 SHORT, MEANING, FIX, SECTION = "In short", "What it means", "What helps", "Explained in"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from autograd_surprises.messages import pasted, queries, words
 from autograd_surprises.messages.catalogue import all_messages
-from autograd_surprises.messages.lesson_sections import Section
+from autograd_surprises.messages.entries import Section
 from lessons.start_here.index_text import SECTION, explanation, name_of, section_name
 from tools.website.links import NOTEBOOKS, entry_url, page_url
 

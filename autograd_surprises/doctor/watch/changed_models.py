@@ -8,8 +8,12 @@ from torch import nn
 from autograd_surprises.backward.gradient_norms import norms
 from autograd_surprises.doctor.trained import parameters_of
 from autograd_surprises.doctor.watch.witness import Step, Told, Witness
-from autograd_surprises.recording.living import living
-from autograd_surprises.recording.modules import named_parameters_in, parameters_in, parts_of
+from autograd_surprises.recording.modules import (
+    living,
+    named_parameters_in,
+    parameters_in,
+    parts_of,
+)
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.loops import NEW_AND_NOT_HELD, STAYS_IN_EVAL_MODE
 

@@ -18,7 +18,7 @@ from autograd_surprises.facts.graph import Node
 from autograd_surprises.facts.processes import alone
 from autograd_surprises.recording.guest import Quietly
 from autograd_surprises.recording.history import History
-from autograd_surprises.recording.living import living
+from autograd_surprises.recording.modules import living
 from autograd_surprises.recording.recorder import Recorder
 from autograd_surprises.recording.setup_lines import built_at
 from autograd_surprises.symptoms.finding import Finding

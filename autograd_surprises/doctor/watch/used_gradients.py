@@ -1,14 +1,17 @@
-"""What a loop does with gradients beside step(): it clips them, clears them, or uses them twice."""
+"""What a loop does with gradients: it clips them, clears them, uses them twice, or not at all."""
 
+from dataclasses import dataclass
 from weakref import ref
 
 from autograd_surprises.backward.gradient_norms import norms
-from autograd_surprises.doctor.trained import scale_of
+from autograd_surprises.doctor.trained import parameters_of, scale_of
 from autograd_surprises.doctor.watch.witness import Step, Told, Witness, ids_of
 from autograd_surprises.recording.places import Where, where_from
 from autograd_surprises.recording.reused_gradients import ReusedGradients
+from autograd_surprises.show.findings import listed
 from autograd_surprises.symptoms.finding import Finding
 from autograd_surprises.symptoms.loops import CLEARED_BATCHES
+from autograd_surprises.symptoms.terms import UNUSED_TERM
 from autograd_surprises.symptoms.wrong import (
     CLIPPED_NOTHING,
     CLIPPED_WHILE_SCALED,
@@ -18,6 +21,7 @@ from autograd_surprises.symptoms.wrong import (
 )
 
 STEPS = 3  # in a row
+USES = 5  # steps in which the rest of the loss was used, and a term was not
 
 
 class UsedTwice(Witness):
@@ -164,3 +168,71 @@ class Clipping(Witness):
         if any(norms([p for p in step.parameters if id(p) in ids or not ids])):
             self._over, self._in_vain = True, None
             yield Told("no gradient was clipped", [found])
+
+
+@dataclass
+class _Followed:
+    """A term, what `detached_terms` says of it, and the line of its backward().
+
+    Is its latest gradient there, was the rest of the loss used, and how often was it?
+    """
+
+    line: Where
+    reached: frozenset[int]
+    missed: frozenset[int]
+    cut: str
+    places: tuple[tuple[str, Where], ...]
+    there: bool = True
+    rest_used: bool = False
+    steps: int = 0
+
+
+class UnusedTerms(Witness):
+    """Sees terms whose gradients no optimizer uses, cut off from what the rest of the loss trains.
+
+    What proves it: the graph of a recorded step, and each zero_grad() and step() since. Once an
+    optimizer has used the gradients of a term, it is followed no longer. With a given optimizer,
+    others would not be seen, so nothing is followed.
+
+    >>> list(UnusedTerms().after_step(Step()))
+    []
+    """
+
+    def __init__(self):
+        self._followed: list[_Followed] = []
+        self._lines: set[Where] = set()  # of backward() calls whose terms are known
+
+    def examined(self, step: Step, frame, model, terms):
+        where = where_from(frame)
+        if where not in self._lines:
+            self._lines.add(where)
+            self._followed += [_Followed(where, *term) for term in terms]
+
+    def after_forward(self, step: Step, frame):
+        where = where_from(frame) if self._followed else None
+        for each in self._followed:
+            if each.line == where:
+                each.there, each.rest_used = True, False
+
+    def before_clearing(self, step: Step, owner, frame):
+        ids = ids_of(parameters_of(owner)) if self._followed else ()
+        for each in self._followed:
+            each.there = each.there and each.reached.isdisjoint(ids)
+
+    def after_step(self, step: Step):
+        ids = step.ids
+        self._followed = [
+            each for each in self._followed if not each.there or each.reached.isdisjoint(ids)
+        ]
+        for each in self._followed:
+            if not each.rest_used and not each.missed.isdisjoint(ids):
+                each.rest_used, each.steps = True, each.steps + 1
+                if each.steps == USES + 1:  # the latest may still be used
+                    self._followed.remove(each)
+                    reached = sorted(step.names.get(i, "what it holds") for i in each.reached)
+                    found = UNUSED_TERM.finding(
+                        reached=listed(reached, most=3), steps=USES, cut=each.cut
+                    )
+                    found = found.about("loss", "wrong", each.places)
+                    yield Told("a term of the loss is not used", [found])
+                    return

@@ -15,8 +15,12 @@ from autograd_surprises.doctor.watch.ranks import Ranks
 from autograd_surprises.doctor.watch.sizes import Sizes
 from autograd_surprises.doctor.watch.small_updates import FallenRates, LostUpdates
 from autograd_surprises.doctor.watch.step_reports import StepReport, StepReports
-from autograd_surprises.doctor.watch.unused_terms import UnusedTerms
-from autograd_surprises.doctor.watch.used_gradients import ClearedBatches, Clipping, UsedTwice
+from autograd_surprises.doctor.watch.used_gradients import (
+    ClearedBatches,
+    Clipping,
+    UnusedTerms,
+    UsedTwice,
+)
 from autograd_surprises.doctor.watch.witness import Step, Witness
 from autograd_surprises.recording.guest import Quietly
 from autograd_surprises.show.findings import listed
