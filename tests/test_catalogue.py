@@ -18,7 +18,7 @@ from autograd_surprises.messages.catalogue import (
     all_questions,
     contains,
 )
-from autograd_surprises.messages.entries import Section
+from autograd_surprises.messages.entries import Message, Section
 from autograd_surprises.messages.queries import documents
 from tools.notebooks import headings, notebook_files
 from tools.reading import text_of
@@ -155,7 +155,7 @@ def test_a_cause_has_words_of_its_section_and_no_fewer_than_of_its_siblings():
     """Links that moved or were swapped by mistake are noticed."""
     texts, found = dict(passages()), set()
     for entry in ENTRIES:
-        causes = getattr(entry, "causes", ()) or getattr(entry, "also", ())
+        causes = entry.also if isinstance(entry, Message) else entry.causes
         words = {
             section: beginnings(f"{address(section)} {texts[address(section)]}")
             for _, section in causes

@@ -20,7 +20,7 @@ def test_a_message_is_explained(capsys):
     (entry,) = find(SAID).found
     assert said.startswith(SAID)
     assert entry.meaning in said and entry.fix in said
-    assert all(f"notebooks/{address}" in said for _, address in entry.causes)
+    assert all(f"notebooks/{cause.address}" in said for cause in entry.causes)
 
 
 def test_a_traceback_on_stdin_is_explained(capsys, monkeypatch):

@@ -2,8 +2,8 @@
 
 import re
 
-from autograd_surprises.messages.catalogue import all_messages, all_questions
-from autograd_surprises.messages.index import index_entries
+from autograd_surprises.messages.catalogue import all_messages, all_questions, index_entries
+from autograd_surprises.messages.entries import Message
 from lessons.start_here.index_text import GROUPS, plain_index, whole_index
 
 ENTRIES = index_entries()
@@ -21,15 +21,15 @@ def test_the_index_lists_each_text_with_its_sections():
     for entry, item in zip(listed, items, strict=True):
         assert all(text in item and plain.count(text) == 1 for text in entry.texts)
         links = re.findall(r"\]\((.*?)\)", item)
-        assert links == [address for _, address in entry.causes]
+        assert links == [cause.address for cause in entry.causes]
     for entry in ENTRIES:
-        assert entry.causes or entry.is_message, "a question without a section is no help"
+        assert entry.causes or isinstance(entry, Message), "a question without a section is no help"
 
 
 def test_a_cause_says_what_it_is_unless_it_is_the_only_one():
     for entry in ENTRIES:
         assert all(what for what, _ in entry.causes[1:]), entry.id
-        assert entry.is_message or all(what for what, _ in entry.causes), entry.id
+        assert isinstance(entry, Message) or all(what for what, _ in entry.causes), entry.id
 
 
 def test_frequent_ones_come_first_and_slips_of_web_pages_last():

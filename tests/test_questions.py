@@ -10,8 +10,8 @@ import nbformat
 from asked_questions import QUESTIONS
 
 from autograd_surprises.facts.sections import address
+from autograd_surprises.messages.catalogue import index_entries
 from autograd_surprises.messages.entries import Section
-from autograd_surprises.messages.index import index_entries
 from autograd_surprises.messages.queries import find
 from tools.notebooks import headings, notebook_files
 

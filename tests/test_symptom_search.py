@@ -32,8 +32,9 @@ def test_a_question_is_answered_with_each_cause(search):
     first, *others = find(search.question.value).found
     assert search.answers.startswith(answers(Answer((first,))))
     assert f"found: {1 + len(others)}" in search.message.value
-    for what, address in first.causes:
-        assert what.replace("_", r"\_") in search.answers and f"]({address})" in search.answers
+    for cause in first.causes:
+        assert cause.what.replace("_", r"\_") in search.answers
+        assert f"]({cause.address})" in search.answers
 
 
 def test_without_words_everything_is_listed(search):

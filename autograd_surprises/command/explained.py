@@ -81,7 +81,7 @@ def text_of(answer: Answer) -> str:
             lines = [found.heading or found.title, answer.excerpt(found), _place(found.address)]
         else:
             helps = [f"What helps: {found.fix}"] if found.fix else []
-            causes = [_place(address, what) for what, address in found.causes]
+            causes = [_place(cause.address, cause.what) for cause in found.causes]
             page = [page_about(found.id)] if page_about(found.id) else []
             lines = ["\n".join(found.texts), found.meaning, *helps, *causes, *page]
         first, *others = lines

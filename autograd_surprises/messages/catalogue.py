@@ -1,4 +1,4 @@
-"""All messages and questions, read from the TOML files, and the search for one message."""
+"""All messages and questions, read from the TOML files, their index, and the search for one."""
 
 import re
 from collections.abc import Mapping
@@ -50,6 +50,21 @@ def all_questions() -> tuple[Question, ...]:
     'The gradient is `None`: there is no `.grad` after `backward()`'
     """
     return tuple(_entries(Question, "questions.toml"))
+
+
+@cache
+def index_entries() -> tuple[Message | Question, ...]:
+    """The frequent ones first, those of web pages last, the others by notebook.
+
+    >>> index_entries()[0].id
+    'grad-is-none'
+    """
+    return tuple(sorted([*all_questions(), *all_messages()], key=_place))
+
+
+def _place(entry):
+    first = entry.causes[0].address if entry.causes else "99"
+    return entry.group, entry.frequent, first[:2]
 
 
 def known_message(text: str, having: str = "") -> Message | None:

@@ -10,6 +10,8 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from autograd_surprises.facts.sections import address
+
 PRELUDE = """
 import torch
 from torch import nn
@@ -24,6 +26,10 @@ class Cause(NamedTuple):
 
     what: str
     section: str
+
+    @property
+    def address(self) -> str:
+        return address(self.section)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +77,25 @@ class Message:
     def wordings(self) -> tuple[str, ...]:
         return (*self.examples, *self.variants)
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """As the index lists them: what PyTorch prints."""
+        return tuple(self.examples) or self.variants
+
+    @property
+    def searched(self) -> str:
+        return "\n".join(self.wordings).lower()
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """What it may be; `what` is "" where the text itself says it."""
+        return (*([Cause("", self.section)] if self.section else []), *self.also)
+
+    @property
+    def group(self) -> int:
+        """0 if it is asked often, 2 if it is a slip of a web page, else 1."""
+        return 0 if self.frequent else 2 if self.of_web_pages else 1
+
 
 @dataclass(frozen=True, eq=False)
 class Question:
@@ -95,6 +120,23 @@ class Question:
     example: str = ""
     threads: tuple[str, ...] = ()
     frequent: int = 0
+    fix = ""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return (self.asked,)
+
+    @property
+    def searched(self) -> str:
+        return "\n".join([self.asked, *self.other_words]).lower()
+
+    @property
+    def meaning(self) -> str:
+        return self.answer
+
+    @property
+    def group(self) -> int:
+        return 0 if self.frequent else 1
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeAlias
 
-from autograd_surprises.messages.entries import Section, all_sections
-from autograd_surprises.messages.index import IndexEntry, index_entries
+from autograd_surprises.messages.catalogue import index_entries
+from autograd_surprises.messages.entries import Message, Question, Section, all_sections
 from autograd_surprises.messages.pasted import (
     errors_in,
     messages_in,
@@ -22,7 +22,7 @@ from autograd_surprises.messages.pasted import (
 )
 from autograd_surprises.messages.words import names_in, terms, terms_of
 
-Document: TypeAlias = IndexEntry | Section
+Document: TypeAlias = Message | Question | Section
 
 BEFORE, EXCERPT = 50, 170  # characters
 MOST = 6  # documents that are found by words
@@ -105,9 +105,8 @@ def find(text: str) -> Answer:
     """
     errors = errors_in(text)
     asked = errors[-1] if errors else without_frames(text)
-    entries = {entry.id: entry for entry in index_entries()}
-    known = [entries[message.id] for message in messages_in(text)]
-    parts = [each for each in entries.values() if asked and asked.lower() in each.searched]
+    known = messages_in(text)
+    parts = [each for each in index_entries() if asked and asked.lower() in each.searched]
     if known and (errors or len(parts) < 2):
         return Answer(tuple(known))
     if parts and (errors or " " in asked):  # one is being typed
@@ -115,7 +114,7 @@ def find(text: str) -> Answer:
     if not errors:
         return _by_words(asked)
     message, share = nearest_message(asked)
-    nearest = (entries[message.id],) if message else ()
+    nearest = (message,) if message else ()
     if share >= ENOUGH_OF_A_MESSAGE:
         return Answer(nearest)
     guesses = _by_words(asked)
@@ -134,7 +133,7 @@ def fields_of(document: Document) -> dict[str, str]:
     if isinstance(document, Section):
         heading, title = document.heading, document.title
         return {"name": heading or title, "other": heading and title, "text": document.text}
-    causes = [f"{what} {address.partition('#')[2]}" for what, address in document.causes]
+    causes = [f"{cause.what} {cause.address.partition('#')[2]}" for cause in document.causes]
     return {
         "name": " ".join(document.texts),
         "other": f"{document.searched} {document.id.replace('-', ' ')}",

@@ -3,8 +3,8 @@
 import re
 from pathlib import PurePosixPath
 
-from autograd_surprises.messages.entries import Section
-from autograd_surprises.messages.index import IndexEntry, index_entries
+from autograd_surprises.messages.catalogue import index_entries
+from autograd_surprises.messages.entries import Message, Question, Section
 from autograd_surprises.messages.queries import Answer
 
 SHORT, MEANING, FIX, SECTION = "In short", "What it means", "What helps", "Explained in"
@@ -30,7 +30,7 @@ def whole_index() -> str:
             texts = " · ".join(_markdown_texts(entry))
             lines.append(f"- {texts} {_link(first.address)}" if alone else f"- {texts}")
             below = others if alone else entry.causes
-            lines += [f"  - {_escaped(what)}: {_link(address)}" for what, address in below]
+            lines += [f"  - {_escaped(each.what)}: {_link(each.address)}" for each in below]
     return "\n".join(lines[1:])
 
 
@@ -41,8 +41,9 @@ def plain_index() -> str:
         lines += ["", title.upper()]
         for entry in _listed(group):
             lines += entry.texts
-            for what, address in entry.causes:
-                lines.append(f"    {what}{': ' if what else ''}{section_name(address)}")
+            for cause in entry.causes:
+                what = f"{cause.what}: " if cause.what else ""
+                lines.append(f"    {what}{section_name(cause.address)}")
     return "\n".join(lines[1:])
 
 
@@ -82,9 +83,9 @@ def _page(address):
     return file.name[:2] if file.suffix == ".ipynb" else file.stem
 
 
-def explanation(entry: IndexEntry) -> list[tuple[str, str]]:
+def explanation(entry: Message | Question) -> list[tuple[str, str]]:
     """(label, text): what a message means and what helps, or the short answer to a question."""
-    if entry.is_message:
+    if isinstance(entry, Message):
         return [(MEANING, entry.meaning), (FIX, entry.fix)]
     return [(SHORT, entry.meaning)]
 
@@ -97,14 +98,14 @@ def _answer(entry):
     texts = "  \n".join(_markdown_texts(entry))
     lines = [f"**{label}:** {_escaped(text)}" for label, text in explanation(entry)]
     lines += [
-        f"{f'{_escaped(what)}:' if what else f'**{SECTION}:**'} {_link(address)}"
-        for what, address in entry.causes
+        f"{f'{_escaped(cause.what)}:' if cause.what else f'**{SECTION}:**'} {_link(cause.address)}"
+        for cause in entry.causes
     ]
     return "\n".join([texts, "", *(f"- {line}" for line in lines)])
 
 
 def _markdown_texts(entry):
-    return [_code(text) for text in entry.texts] if entry.is_message else [*entry.texts]
+    return [*map(_code, entry.texts)] if isinstance(entry, Message) else [*entry.texts]
 
 
 def _escaped(text):

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from bs4 import BeautifulSoup
 from nbconvert.filters import markdown2html
 
-from autograd_surprises.facts.sections import address
 from autograd_surprises.messages.catalogue import all_messages, all_questions
 from autograd_surprises.messages.entries import PRELUDE, Cause, Message, Question
 from autograd_surprises.show.findings import with_code
@@ -88,13 +87,12 @@ def missing_page() -> Page:
 
 def _part(entry):
     if isinstance(entry, Message):
-        main = [Cause("", entry.section)] if entry.section else []
         return Part(
             "message",
             f"<code>{html.escape(entry.wordings[0])}</code>",
             _sentence(entry.meaning),
             with_code(entry.fix),
-            _links([*main, *entry.also]),
+            _links(entry.causes),
             "Code that makes PyTorch print it",
             [(_shown(code), _printed(code)) for code in entry.examples.values()],
             _with_output(entry.repaired),
@@ -163,9 +161,9 @@ def _threads(names):
 def _links(causes):
     return [
         {
-            "what": with_code(what),
-            "url": page_url(address(section)),
-            "name": section_name(address(section)),
+            "what": with_code(cause.what),
+            "url": page_url(cause.address),
+            "name": section_name(cause.address),
         }
-        for what, section in causes
+        for cause in causes
     ]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from autograd_surprises.messages import pasted, queries, words
 from autograd_surprises.messages.catalogue import all_messages
-from autograd_surprises.messages.entries import Section
+from autograd_surprises.messages.entries import Message, Section
 from lessons.start_here.index_text import SECTION, explanation, name_of, section_name
 from tools.website.links import NOTEBOOKS, entry_url, page_url
 
@@ -81,12 +81,12 @@ def _entry(entry):
     return {
         "href": entry_url(entry.id),
         "texts": list(entry.texts),
-        "ofTorch": entry.is_message,
+        "ofTorch": isinstance(entry, Message),
         "searched": entry.searched,
         "said": explanation(entry),
         "causes": [
-            [what, section_name(address), page_url(address, NOTEBOOKS)]
-            for what, address in entry.causes
+            [cause.what, section_name(cause.address), page_url(cause.address, NOTEBOOKS)]
+            for cause in entry.causes
         ],
     }
 
