@@ -44,40 +44,34 @@ class GradientSize:
 
 @dataclass(eq=False)
 class BackwardStep:
-    """A node of the graph and what backward did there.
-
-    edges     (node, number of its output) that each leaving gradient goes to
-    order     when it ran: 0 is the first, None: it never ran
-    arriving  sizes, one for each output of the operation; None where there was no gradient
-    leaving   sizes, one for each edge
-    stopped   elements that arrived and left as exactly 0, if they can be compared one by one
-    sample    the gradient that arrived, where it died or lost its finiteness
-    spoiled   (position, gradient that arrived there) of the first element that is not finite
-    masked    wherever an element is not finite, a gradient of exactly 0 arrived
-    changed   did backward write into the gradient that it got, whose versions were these?
-    gradients_in, gradients_out  copies of what arrived and left, in a backward that keeps them
-    lets_through  would another gradient get through? None if that was not tried
-    called    the function of torch that made the node, where the forward pass was recorded
-    where     the line that called it
-    """
+    """A node of the graph and what backward did there."""
 
     node: Node
     name: str = field(init=False)
+    # (node, number of its output) that each leaving gradient goes to.
     edges: tuple[Edge, ...] = field(init=False)
-    order: int | None = None
+    order: int | None = None  # when it ran: 0 is the first, None: it never ran
+    # Sizes, one for each output of the operation; None where there was no gradient.
     arriving: list[GradientSize | None] = field(default_factory=list)
-    leaving: list[GradientSize | None] = field(default_factory=list)
+    leaving: list[GradientSize | None] = field(default_factory=list)  # sizes, one for each edge
+    # Elements that arrived and left as exactly 0, if they can be compared one by one.
     stopped: int = 0
+    # The gradient that arrived, where it died or lost its finiteness.
     sample: torch.Tensor | None = None
+    # (position, gradient that arrived there) of the first element that is not finite.
     spoiled: tuple[tuple, float | None] | None = None
-    masked: bool = False
+    masked: bool = False  # wherever an element is not finite, a gradient of exactly 0 arrived
+    # Did backward write into the gradient that it got, whose versions were these?
     changed: bool = False
     versions: list = field(default_factory=list)
+    # Copies of what arrived and left, in a backward that keeps them.
     gradients_in: list[torch.Tensor | None] = field(default_factory=list)
     gradients_out: list[torch.Tensor | None] = field(default_factory=list)
+    # Would another gradient get through? None if that was not tried.
     lets_through: bool | None = None
+    # The function of torch that made the node, where the forward pass was recorded.
     called: str = ""
-    where: Where | None = None
+    where: Where | None = None  # the line that called it
 
     def __post_init__(self):
         self.name, self.edges = name_of(self.node), self.node.next_functions
@@ -222,15 +216,12 @@ def memory(tensor: torch.Tensor) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Arrived:
-    """The gradient of one tensor in numbers.
+    """The gradient of one tensor in numbers."""
 
-    size           of the gradient
-    zeros          where a part of it is 0; None if no part is, or all of it, or if it is sparse
-    times_in_grad  how often .grad holds this very gradient, if it does so 2 to 100 times
-    """
-
-    size: GradientSize
+    size: GradientSize  # of the gradient
+    # Where a part of it is 0; None if no part is, or all of it, or if it is sparse.
     zeros: torch.Tensor | None = None
+    # How often .grad holds this very gradient, if it does so 2 to 100 times.
     times_in_grad: int | None = None
 
 

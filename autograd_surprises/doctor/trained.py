@@ -18,23 +18,16 @@ WRAPPERS = {"OptimizedModule", "DataParallel", "DistributedDataParallel"}
 
 
 class Trained(NamedTuple):
-    """What a loss trains.
+    """What a loss trains."""
 
-    wrt        an optimizer with the parameters that its optimizers hold and that can be trained;
-               without any: the model, or None
-    model      the modules that hold them, as one
-    optimizer  one that holds what its optimizers hold; None if there are none
-    others     parameters of further optimizers
-    held       parameters of each optimizer
-    scaled     is there a GradScaler? It skips a step whose gradient is not finite
-    """
-
+    # An optimizer with the parameters that its optimizers hold and that can be trained; without
+    # any, the model, or None.
     wrt: Optimizer | nn.Module | None
-    model: nn.Module | None
-    optimizer: Optimizer | None
-    others: list[list[torch.Tensor]]
-    held: list[list[torch.Tensor]]
-    scaled: bool
+    model: nn.Module | None  # the modules that hold them, as one
+    optimizer: Optimizer | None  # one that holds what its optimizers hold; None if there are none
+    others: list[list[torch.Tensor]]  # parameters of further optimizers
+    held: list[list[torch.Tensor]]  # parameters of each optimizer
+    scaled: bool  # is there a GradScaler? It skips a step whose gradient is not finite
 
 
 def trained_by(

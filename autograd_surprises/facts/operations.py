@@ -12,97 +12,56 @@ from functools import cache
 class Traits:
     """What is known about one kind of graph node. Rules ask for these by name.
 
-    Where its derivative is 0, or nearly 0:
-
-    staircase       everywhere
-    interpolates    everywhere, if it picks the nearest pixel
-    flat_in_part    where its input lies outside a range
-    range           that range; None where there is no end. Without both ends, it stands in the node
-    clamps          its range includes the ends
-    relu            left of 0
-    slope_on_left   left of 0, if its slope there is 0
-    saturates       at an end, or at both
-    softmax         where one entry is nearly 1: its entries, or their exponentials, sum to 1
-    stationary      at single points
-    stationary_at_0 where the input is 0
-
-    Which elements get a gradient:
-
-    picks           the elements that it selects; the others get 0
-    picks_anew      it selects others in each step, by value or by index
-    chooses         those of the branch that a condition chooses
-    overwrites      those that it does not replace
-    drops           those that dropout keeps
-    looks_up        the rows of a table that it looks up
-    picks_targets   the scores of the target classes
-    joins           each input gets its own part
-    arranges        it only moves or selects numbers
-    mixes           its gradient may keep its shape, though the elements do not correspond
-
-    Factors and sums, by the numbers of the edges of a node:
-
-    factors         these inputs are multiplied with each other
-    added           these are added, to the product if there is one
-    scales          it multiplies one number by another
-    divides         it divides, also 1 by a number
-    totals          it adds up or averages elements
-    normalises      it divides by the size of its input, so scaling that changes nothing
-    ignores_a_shift its result stays the same if something is added to all that it normalises
-
-    Inf and NaN:
-
-    edge            what happens at the edge of its domain, in words
-    overflows       result and gradient may be more than their dtype can hold
-    grows           the result may be, the gradient not
-    of_one          it needs more than one element
-    has_softmax     it contains a softmax, and one of nothing is 0/0
-
-    Of losses:
-
-    probabilities   it returns probabilities
-
     >>> traits_of("Addmm").factors
     (1, 2)
     """
 
-    staircase: bool = False
-    interpolates: bool = False
-    flat_in_part: bool = False
+    # Where its derivative is 0, or nearly 0:
+    staircase: bool = False  # everywhere
+    interpolates: bool = False  # everywhere, if it picks the nearest pixel
+    flat_in_part: bool = False  # where its input lies outside a range
+    # That range; None where there is no end. Without both ends, it stands in the node.
     range: tuple[float | None, float | None] = (None, None)
-    clamps: bool = False
-    relu: bool = False
-    slope_on_left: bool = False
-    saturates: bool = False
+    clamps: bool = False  # its range includes the ends
+    relu: bool = False  # left of 0
+    slope_on_left: bool = False  # left of 0, if its slope there is 0
+    saturates: bool = False  # at an end, or at both
+    # Where one entry is nearly 1: its entries, or their exponentials, sum to 1.
     softmax: bool = False
-    stationary: bool = False
-    stationary_at_0: bool = False
+    stationary: bool = False  # at single points
+    stationary_at_0: bool = False  # where the input is 0
 
-    picks: bool = False
-    picks_anew: bool = False
-    chooses: bool = False
-    overwrites: bool = False
-    drops: bool = False
-    looks_up: bool = False
-    picks_targets: bool = False
-    joins: bool = False
-    arranges: bool = False
-    mixes: bool = False
+    # Which elements get a gradient:
+    picks: bool = False  # the elements that it selects; the others get 0
+    picks_anew: bool = False  # it selects others in each step, by value or by index
+    chooses: bool = False  # those of the branch that a condition chooses
+    overwrites: bool = False  # those that it does not replace
+    drops: bool = False  # those that dropout keeps
+    looks_up: bool = False  # the rows of a table that it looks up
+    picks_targets: bool = False  # the scores of the target classes
+    joins: bool = False  # each input gets its own part
+    arranges: bool = False  # it only moves or selects numbers
+    mixes: bool = False  # its gradient may keep its shape, though the elements do not correspond
 
-    factors: tuple[int, ...] = ()
-    added: tuple[int, ...] = ()
-    scales: bool = False
-    divides: bool = False
-    totals: bool = False
-    normalises: bool = False
+    # Factors and sums, by the numbers of the edges of a node:
+    factors: tuple[int, ...] = ()  # these inputs are multiplied with each other
+    added: tuple[int, ...] = ()  # these are added, to the product if there is one
+    scales: bool = False  # it multiplies one number by another
+    divides: bool = False  # it divides, also 1 by a number
+    totals: bool = False  # it adds up or averages elements
+    normalises: bool = False  # it divides by the size of its input, so scaling that changes nothing
+    # Its result stays the same if something is added to all that it normalises.
     ignores_a_shift: bool = False
 
-    edge: str = ""
-    overflows: bool = False
-    grows: bool = False
-    of_one: bool = False
-    has_softmax: bool = False
+    # Inf and NaN:
+    edge: str = ""  # what happens at the edge of its domain, in words
+    overflows: bool = False  # result and gradient may be more than their dtype can hold
+    grows: bool = False  # the result may be, the gradient not
+    of_one: bool = False  # it needs more than one element
+    has_softmax: bool = False  # it contains a softmax, and one of nothing is 0/0
 
-    probabilities: bool = False
+    # Of losses:
+    probabilities: bool = False  # it returns probabilities
 
     @property
     def multiplies(self) -> bool:

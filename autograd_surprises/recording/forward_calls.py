@@ -30,32 +30,20 @@ PROPERTIES = {"data", "T", "mT", "H", "mH", "real", "imag"}  # that return a ten
 
 @dataclass(frozen=True)
 class LostHistory:
-    """A result without history, though an input had one, and the call of torch that returned it.
+    """A result without history, though an input had one, and the call of torch that returned it."""
 
-    call          the name of the function
-    dtype         of the result
-    real          can its elements carry a gradient? Integers and booleans cannot
-    inference     was it made in torch.inference_mode()?
-    recording     was recording on?
-    switched_off  where it was switched off, if that was seen
-    led_here      the line below that one that led to the call
-    create_graph  torch.autograd.grad's argument
-    caller        the code that called the function: of the user, a library or torch
-    inside        the autograd.Function in whose forward it was made, by name
-    applied_at    the line that applied this Function
-    """
-
-    call: str
-    dtype: str = ""
-    real: bool = True
-    inference: bool = False
-    recording: bool = True
-    switched_off: Where | None = None
-    led_here: Where | None = None
-    create_graph: bool = False
+    call: str  # the name of the function
+    dtype: str = ""  # of the result
+    real: bool = True  # can its elements carry a gradient? Integers and booleans cannot
+    inference: bool = False  # was it made in torch.inference_mode()?
+    recording: bool = True  # was recording on?
+    switched_off: Where | None = None  # where it was switched off, if that was seen
+    led_here: Where | None = None  # the line below that one that led to the call
+    create_graph: bool = False  # torch.autograd.grad's argument
+    # The code that called the function: of the user, a library or torch.
     caller: CodeType | None = None
-    inside: str = ""
-    applied_at: Where | None = None
+    inside: str = ""  # the autograd.Function in whose forward it was made, by name
+    applied_at: Where | None = None  # the line that applied this Function
 
     @property
     def decides(self) -> bool:
@@ -73,32 +61,27 @@ class LostHistory:
 
 
 class ForwardCall(NamedTuple):
-    """One call of torch from Python.
-
-    line             of the user, and of the library that it led to
-    module, kind     the path and the class of the module whose forward was running, or ""
-    first, last      numbers of the graph nodes that it made: first <= number < last
-    inputs, outputs  the states of tensors that went in and came out, each state a number
-    lost             {output: what is known of its history, which was lost here}
-    function         the autograd.Function in whose forward it ran, and the line of its apply
-    shapes           (how many require a gradient, shape, shape) of two inputs of different shapes
-    number           the float of Python that left torch here, or was added to a tensor
-    """
+    """One call of torch from Python."""
 
     index: int
     name: str
-    line: CodeLine
+    line: CodeLine  # of the user, and of the library that it led to
+    # The path and the class of the module whose forward was running, or "".
     module: str
     kind: str
+    # Numbers of the graph nodes that it made: first <= number < last.
     first: int
     last: int
+    # The states of tensors that went in and came out, each state a number.
     inputs: Sequence[int]
     outputs: Sequence[int]
-    lost: Mapping[int, LostHistory]
+    lost: Mapping[int, LostHistory]  # {output: what is known of its history, which was lost here}
+    # The autograd.Function in whose forward it ran, and the line of its apply.
     function: tuple[type, Where | None] | None = None
     in_place: bool = False
+    # (how many require a gradient, shape, shape) of two inputs of different shapes.
     shapes: tuple = ()
-    number: float = 0.0
+    number: float = 0.0  # the float of Python that left torch here, or was added to a tensor
 
     @property
     def where(self) -> Where:

@@ -19,21 +19,16 @@ AGAIN = 3  # sums that were used, not in a row, are no exception
 
 @dataclass
 class _Used:
-    """A gradient that was used, the backward that then added to it, and the step that used both.
-
-    gradient   its id
-    running    before the backward that runs: the version of the gradient, and who called
-    added      has one added to it since the latest step?
-    sums       how many steps used a sum
-    """
+    """A gradient that was used, the backward that then added to it, and the step that used both."""
 
     parameter: ref
-    gradient: int
+    gradient: int  # its id
+    # Before the backward that runs: the version of the gradient, and who called.
     running: tuple[int, Where | None] | None = None
     added_at: Where | None = None
     again_at: Where | None = None
-    added: bool = False
-    sums: int = 0
+    added: bool = False  # has one added to it since the latest step?
+    sums: int = 0  # how many steps used a sum
 
 
 class ReusedGradients:

@@ -15,17 +15,13 @@ BEYOND = 12.0  # past the ends of hardswish, relu6 and the like, at 3 and 6
 
 @dataclass(frozen=True)
 class Samples:
-    """Numbers in float64.
+    """Numbers in float64."""
 
-    kinks     where value or gradient of fn or like jumps or bends, and every half integer
-    ordinary  all others of the grid and of the example
-    jumps     of fn's own gradient: where a mask begins
-    quiet     at most 8 from -3 to 3, away from kinks, finite, the same in float64 and bfloat16
-    """
-
+    # Where value or gradient of fn or like jumps or bends, and every half integer.
     kinks: torch.Tensor
-    ordinary: torch.Tensor
-    jumps: torch.Tensor
+    ordinary: torch.Tensor  # all others of the grid and of the example
+    jumps: torch.Tensor  # of fn's own gradient: where a mask begins
+    # At most 8 from -3 to 3, away from kinks, finite, the same in float64 and bfloat16.
     quiet: torch.Tensor
 
 
