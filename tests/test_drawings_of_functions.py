@@ -1,0 +1,240 @@
+"""What the drawings of functions, their slopes and their networks show."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from made_drawings import bowl, goals, halve, heights, jump, legend_of, lines, moving, outputs, told
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from matplotlib.text import Text
+
+from helpers.explore.explorer import explore
+from helpers.functions import SURROGATES
+from lessons.backward_needs_a_gradient.drawings import FieldDrawing, JacobianDrawing
+from lessons.derivatives import derivatives
+from lessons.gradients_of_gradients.drawings import CurvatureDrawing, DescentDrawing
+from lessons.surrogate_gradients.drawings import StaircaseDrawing, SurrogateDrawing
+from lessons.the_doctor.drawings import VerdictDrawing
+from lessons.zero.drawings import LOWEST, ZERO_AT, SaturationDrawing
+
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script")  # torch's own, in jvp
+
+
+def test_jacobian_bars_are_the_weights_the_product_and_the_gradient():
+    drawing = JacobianDrawing(outputs, torch.tensor([2.0, 3.0]))
+    said = drawing.show(v1=1.0, v2=-2.0, v3=3.0)
+    assert said == "v @ J = [-8, 5], x.grad = [-8, 5]"
+    assert [bar.get_width() for bar in moving(drawing, Rectangle, 0)] == [1, -2, 3]
+    assert heights(drawing, 3) == [-8, 5, -8, 5]
+    (image,) = drawing.figure.axes[2].images
+    assert image.get_array().tolist() == [[3, 2], [-8, 0], [-3, 3]]
+    numbers = [text.get_text() for text in moving(drawing, Text, 2)]
+    assert numbers == ["3", "2", "-8", "0", "-3", "3"]
+
+
+def test_the_second_bar_is_what_backward_says_not_the_product():
+    class Doubled(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x.clone()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return 2 * grad_output.sign()  # not linear, so not any v @ J
+
+    drawing = JacobianDrawing(Doubled.apply, torch.ones(2))
+    assert drawing.show(v1=3.0, v2=1.0) == "v @ J = [6, 2], x.grad = [2, 2]"
+    assert heights(drawing, 3) == [6, 2, 2, 2]
+
+
+def test_field_arrows_point_down_the_weighted_sum():
+    drawing = FieldDrawing(goals)
+    drawing.show(v1=1.0, v2=0.0)
+    arrows, v, _ = drawing.moving
+    assert (v.U.item(), v.V.item()) == (1, 0)
+    points = torch.tensor(arrows.XY, dtype=torch.float32)
+    ways = torch.stack([torch.tensor(arrows.U), torch.tensor(arrows.V)], -1)
+    to_goal = 1 - points
+    cosine = torch.nn.functional.cosine_similarity(ways, to_goal)
+    away = to_goal.norm(dim=1) > 1e-3
+    assert torch.allclose(cosine[away], torch.ones(1))
+    assert ways.norm(dim=1).max() < 1.001
+    assert drawing.show(v1=1.0, v2=-1.0) == "at x = [0, 0], x.grad = [-4, -4]"
+
+
+def test_curvature_touches_its_curve():
+    drawing = CurvatureDrawing(torch.exp)
+    assert drawing.show(at=1.0) == "value 2.718, slope 2.718, curvature 2.718"
+    value, slope, curvature = (moving(drawing, Line2D, k) for k in range(3))
+    curve, tangent, parabola, below, dot, vertex, *_ = value
+    x = torch.tensor(curve.get_xdata())
+    near = (x - 1).abs() < 0.1
+    off = [torch.tensor(line.get_ydata()) - x.exp() for line in (parabola, tangent)]
+    assert off[0][near].abs().max() < 0.001
+    assert 0.01 < off[1][near].abs().max() < 0.02
+    assert vertex.get_xydata()[0].tolist() == pytest.approx([0, torch.e / 2])
+    for (curve, *_), right in zip(
+        (value, slope, curvature), derivatives(torch.exp, x), strict=True
+    ):
+        assert torch.allclose(torch.tensor(curve.get_ydata()), right)
+    for line, at in ((below, dot), slope[1:3], curvature[1:3]):
+        assert at.get_xydata()[0].tolist() == pytest.approx([1, torch.e])
+        assert line.get_xdata()[0] == 1
+
+
+def test_curvature_marks_what_is_not_finite():
+    explorer = explore(CurvatureDrawing(torch.sqrt, x=(0.0, 4.0), at=1.0), at=(0.0, 4.0, 0.5))
+    words = [{*told(ax)} for ax in explorer.figure.axes]
+    assert words == [set(), {"inf"}, {"-inf"}]
+
+
+def test_a_surrogate_gradient_that_is_not_finite_is_marked(monkeypatch):
+    surrogate = SimpleNamespace(function=lambda x, width: x.abs().sqrt())
+    monkeypatch.setitem(SURROGATES, "root", surrogate)
+    drawing = SurrogateDrawing()
+    drawing.show(operator="sign", surrogate="root")
+    assert told(drawing.figure.axes[1]) == ["NaN"]
+
+
+def test_a_verdict_stands_where_the_gradient_ends():
+    """And it is the doctor's, beside bars of the gradient's size."""
+    drawing = VerdictDrawing()
+    assert drawing.show(activation="sigmoid", weights=0.0, step=0).startswith(
+        "loss 2.303: ZERO (normal) first.weight, first.bias, second.weight, second.bias: "
+    )
+    ends = [bar.get_x() + bar.get_width() for bar in moving(drawing, Rectangle, 0)]
+    assert ends[:4] == [1e-9] * 4 and min(ends[4:]) > 1e-3
+    *statuses, words = [text for text in moving(drawing, Text, 0) if text.get_visible()]
+    assert [text.get_text() for text in statuses] == ["ZERO (normal)"] * 4 + ["ok"] * 2
+    assert "`last.weight` is 0" in words.get_text().replace("\n", " ")
+    drawing.show(activation="relu", lr=10.0, step=0)
+    assert not words.get_visible()
+    assert "last.bias" not in drawing.show(activation="relu", lr=10.0)
+
+
+def test_descent_draws_each_path_and_says_where_it_ends():
+    drawing = DescentDrawing(bowl, {"halving": halve, "jumping": jump})
+    assert drawing.show(x1=4.0, x2=-2.0) == (
+        "halving: 3 steps to (0.5, -0.25), still moving; jumping: 1 steps to (0, 0), a minimum"
+    )
+    halved, jumped, start, *ends = lines(drawing, 0)
+    assert halved == [[4, -2], [2, -1], [1, -0.5], [0.5, -0.25]]
+    assert (jumped, start) == ([[4, -2], [0, 0]], [[4, -2]])
+    assert ends == [[[0.5, -0.25]], [[0, 0]]]
+    assert [end.get_marker() for end in moving(drawing, Line2D, 0)[3:]] == ["", "v"]
+    down, _ = lines(drawing, 1)
+    assert [y for _, y in down] == pytest.approx([20, 5, 1.25, 0.3125])
+    drawing.fit(drawing.ranges)
+    low, high = drawing.figure.axes[1].get_xlim()
+    assert low < 0 and high > 3
+
+
+def test_descent_is_shown_up_to_a_step():
+    drawing = DescentDrawing(bowl, {"halving": halve, "jumping": jump})
+    assert drawing.show(x1=4.0, x2=-2.0, steps=2) == (
+        "halving: 2 steps to (1, -0.5), still moving; jumping: 1 steps to (0, 0), a minimum"
+    )
+    halved, _, _, end, _ = lines(drawing, 0)
+    assert (halved, end) == ([[4, -2], [2, -1], [1, -0.5]], [[1, -0.5]])
+    assert [y for _, y in lines(drawing, 1)[0]] == pytest.approx([20, 5, 1.25])
+    assert drawing.show(x1=4.0, x2=-2.0, steps=3) == drawing.show(x1=4.0, x2=-2.0)
+
+
+def test_the_ball_is_shown_after_a_step():
+    drawing = StaircaseDrawing()
+    whole = drawing.show()
+    (path,) = lines(drawing, 1)
+    for steps, said in ((0, "at 4.5 after 0 steps"), (1, "at 4.17 after 1 step")):
+        assert drawing.show(steps=steps) == said
+        assert lines(drawing, 1) == [path[: steps + 1]]
+        seen, end, start = ([x for x, _ in line] for line in lines(drawing, 0))
+        assert (seen, end, start) == ([x for _, x in path[: steps + 1]], [path[steps][1]], [4.5])
+    assert drawing.show(steps=40) == whole == "reaches the bottom in 7 steps, and rests at -0.88"
+
+
+SCALES = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+
+
+def sizes_and_shares(drawing, activation, scale):
+    """The sizes of the gradient and the shares of flat units, as drawn."""
+    drawing.show(activation=activation, scale=scale)
+    sizes, _, _, zeros = lines(drawing, 0)
+    exact = [0.0 if [k, size] in zeros else size for k, size in sizes]
+    return exact, [height / 100 for height in heights(drawing, 1)]
+
+
+@pytest.mark.parametrize("activation", ["tanh", "sigmoid"])
+def test_larger_inputs_flatten_more_units_and_let_less_gradient_through(activation):
+    drawing = SaturationDrawing()
+    measured = [sizes_and_shares(drawing, activation, scale) for scale in SCALES]
+    shares = [sum(flat) for _, flat in measured]
+    assert shares == sorted(shares) and shares[0] < 0.1 and shares[-1] > 7
+    firsts = [sizes[0] for sizes, _ in measured]
+    assert firsts == sorted(firsts, reverse=True) and firsts[0] > 1e6 * firsts[-1] > 0
+    sizes, _ = measured[-1]
+    assert sizes == sorted(sizes), "it shrinks from layer to layer"
+
+
+def network():
+    """The weights, the inputs and the upstream gradient that the drawing has."""
+    generator = torch.Generator().manual_seed(0)
+    shapes = (8, 16, 16), (8, 4, 16), (4, 16)
+    weights, inputs, upstream = (torch.randn(shape, generator=generator) for shape in shapes)
+    return weights / 4, inputs, upstream
+
+
+def test_sizes_of_gradients_are_those_of_finite_differences():
+    weights, inputs, upstream = (each.double() for each in network())
+
+    def loss(first):
+        hidden = first
+        for weight, more in zip(weights[1:], inputs[1:], strict=True):
+            hidden = torch.tanh(hidden) @ weight + more
+        return (torch.tanh(hidden) * upstream).sum()
+
+    steps = 1e-6 * torch.eye(64, dtype=torch.float64).reshape(-1, 4, 16)
+    slopes = torch.stack([loss(inputs[0] + h) - loss(inputs[0] - h) for h in steps]) / 2e-6
+    sizes, _ = sizes_and_shares(SaturationDrawing(), "tanh", 1.0)
+    expected = (slopes.abs().mean() / upstream.abs().mean()).item()
+    assert sizes[0] == pytest.approx(expected, rel=1e-4)
+
+
+def test_each_size_of_gradient_has_its_marker():
+    drawing = SaturationDrawing()
+    said = drawing.show(activation="tanh", scale=100.0)
+    assert "the gradient is exactly 0 from layer 4 down to layer 1; 97 % of" in said
+    layers = [[k for k, _ in line] for line in lines(drawing, 0)[1:]]
+    assert layers == [[5, 6, 7, 8], [], [1, 2, 3, 4]]
+    drawing.show(activation="sigmoid", scale=50.0)
+    sizes, large, small, zeros = lines(drawing, 0)
+    assert (large, small, zeros) == (sizes[2:], sizes[:2], [])
+    low, high = drawing.figure.axes[0].get_ylim()
+    heights = [size for _, size in sizes]
+    assert low < ZERO_AT < heights[0] == heights[1] < LOWEST < max(heights) < high
+
+
+def test_each_method_has_a_start_of_its_own():
+    def walk_in_place(fn, start):
+        start -= 1
+        return start[None]
+
+    drawing = DescentDrawing(bowl, {"in place": walk_in_place, "stays": lambda fn, x: x[None]})
+    assert "stays: 0 steps to (5, 5)" in drawing.show(x1=5.0, x2=5.0)
+
+
+@pytest.mark.parametrize("kind", ["a minimum", "a saddle point", "a maximum"])
+def test_each_kind_of_point_has_its_marker(kind):
+    signs = {"a minimum": (1, 1), "a saddle point": (1, -1), "a maximum": (-1, -1)}[kind]
+    drawing = DescentDrawing(lambda x: (x**2) @ torch.tensor(signs).to(x), {"jumping": jump})
+    assert kind in drawing.show(x1=1.0, x2=1.0)
+    *_, end, _ = moving(drawing, Line2D, 0) + moving(drawing, Line2D, 1)
+    marker = end.get_marker()
+    drawn = {text.get_text(): line for text, line in legend_of(drawing)}
+    assert drawn[kind].get_marker() == marker
