@@ -221,7 +221,8 @@ def check(opened):
 @contextmanager
 def opener():
     """Opens a notebook of a contender in a page and a kernel of its own."""
-    from browser.lab import CHROMIUM_FLAGS, NotebookPage, running_lab
+    from browser.lab import CHROMIUM_FLAGS, running_lab
+    from browser.notebook_page import NotebookPage
     from playwright.sync_api import sync_playwright
 
     from tools.chromium import find_chromium

@@ -1,20 +1,233 @@
-"""Every drawing follows its sliders, and says what it shows."""
+"""What the drawings show, and whether it follows the sliders."""
 
-from itertools import combinations
+from functools import cache
+from itertools import combinations, cycle
 
 import pytest
 import torch
-from made_drawings import MADE, at_ends, bowl, goals, jump, outputs, shared
 from matplotlib.text import Text
 from read_strokes import read_strokes
 
-from autograd_surprises.show.picture import Picture
+from helpers.explore.controls import positions
+from helpers.explore.drawings.curve import CurveDrawing
+from helpers.explore.drawings.draggable_point import PointDrawing
+from helpers.explore.drawings.side_by_side import SideBySideDrawing
 from helpers.explore.explorer import explore
+from helpers.explore.player import Playable
+from helpers.functions import SURROGATES
+from lessons.a_codebook.drawings import CodebookDrawing, DeadCodesDrawing
 from lessons.backward_needs_a_gradient.drawings import FieldDrawing, JacobianDrawing
-from lessons.drawings.arrow import Arrow, angle_between
+from lessons.checkpoints_and_freezing.drawings import CheckpointsDrawing
+from lessons.clipping_and_half_precision.drawings import ClippingDrawing, HalfPrecisionDrawing
+from lessons.custom_operators.operator_checks import FAKES, WRITES, OperatorChecksDrawing
+from lessons.custom_operators.operator_support import MEASURED, NEEDS, SupportDrawing
+from lessons.custom_operators.traced_nodes import TracedNodesDrawing
+from lessons.drawings.tangent import TangentDrawing
 from lessons.gradients_of_gradients.drawings import CurvatureDrawing, DescentDrawing
+from lessons.hooks.drawings import ImageMapsDrawing
+from lessons.one_batch_in_pieces.drawings import DIVISORS, AccumulationDrawing
+from lessons.several_processes.drawings import SHARE_DIVISORS, SharesDrawing
+from lessons.six_estimators.drawings import EstimatorsDrawing
+from lessons.surrogate_gradients.drawings import StaircaseDrawing, SurrogateDrawing
+from lessons.the_doctor.drawings import VerdictDrawing
+from lessons.three_patches.drawings import SharperMixtureDrawing
+from lessons.which_gradient_a_choice_passes_on.drawings import CHOICES, ChoiceDrawing
+from lessons.zero.drawings import SaturationDrawing
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script")  # torch's own, in jvp
+
+
+def outputs(x):
+    return torch.stack([x[0] * x[1], x[0] ** 2, x[1] - x[0]])
+
+
+def goals(x):
+    return torch.stack([(x - 1).pow(2).sum(-1), (x + 1).pow(2).sum(-1)], -1)
+
+
+def wave(x, width=1.5):
+    return torch.sin(x / width)
+
+
+def bowl(x):
+    return (x**2).sum(-1)
+
+
+def halve(fn, start):
+    return torch.stack([start / 2**k for k in range(4)])
+
+
+def jump(fn, start):
+    return torch.stack([start, torch.zeros(2)])
+
+
+def nearest_code(z, codes):
+    return codes[torch.cdist(z, codes).argmin(1)]
+
+
+def codebook_layer(z, codes, beta):
+    q = nearest_code(z, codes)
+    codebook_loss, commitment_loss = (q - z.detach()) ** 2, (z - q.detach()) ** 2
+    return z + (q - z).detach(), (codebook_loss + beta * commitment_loss).mean()
+
+
+CODES = torch.tensor([[0.0, 0.0], [4.0, 0.0], [0.0, 2.0]])
+
+
+def small_gradients():
+    """Of all powers of two from 2**-40 to 1."""
+    return 2.0 ** torch.arange(-40.0, 1.0, dtype=torch.float64)
+
+
+def image_maps():
+    images = torch.eye(6)[:4, :, None] * torch.ones(6)
+    maps = torch.arange(4 * 5 * 36).remainder(37).reshape(4, 5, 6, 6).float()
+    return ImageMapsDrawing(images, {"one map": maps, "another map": -maps})
+
+
+class SoftChoice(ChoiceDrawing):
+    """Each control moves something from the beginning."""
+
+    def show(self, choose="softmax", score_0=0.2, sharpness=1):
+        return super().show(choose, score_0, sharpness)
+
+
+def sharper_mixture():
+    """One network likes a mixture, the other one a choice."""
+    networks = {"the first": 1.0, "the second": -1.0}
+    return SharperMixtureDrawing(
+        torch.randn(3, 16, generator=torch.Generator().manual_seed(0)),
+        networks,
+        lambda network, weights: 50 + 20 * network * (1 - 2 * weights.max().item()),
+    )
+
+
+MADE = {
+    "curve": (lambda: CurveDrawing(wave, (-3, 3)), {"width": (1.0, 3.0, 0.5)}),
+    "point": (lambda: PointDrawing(wave, (-3, 3), 1.0), {"point": (-3.0, 3.0, 0.5)}),
+    "side by side": (
+        lambda: SideBySideDrawing({"wave": wave, "relu": torch.relu}, (-3, 3)),
+        {"width": (1.0, 3.0, 0.5)},
+    ),
+    "jacobian": (
+        lambda: JacobianDrawing(outputs, torch.tensor([2.0, 3.0])),
+        {"v1": (-1.0, 1.0, 0.5), "v2": (-1.0, 1.0, 0.5), "v3": (-1.0, 2.0, 0.5)},
+    ),
+    "field": (lambda: FieldDrawing(goals), {"v1": (-1.0, 1.0, 0.5), "v2": (-1.0, 1.0, 0.5)}),
+    "curvature": (
+        lambda: CurvatureDrawing(wave),
+        {"at": (-3.0, 3.0, 0.5), "width": (1.0, 3.0, 0.5)},
+    ),
+    "descent": (
+        lambda: DescentDrawing(bowl, {"halving": halve, "jumping": jump}),
+        {"x1": (-5.0, 5.0, 0.5), "x2": (-5.0, 5.0, 0.5), "steps": Playable(0, 3)},
+    ),
+    "estimators": (
+        EstimatorsDrawing,
+        {"temperature": (0.25, 2.0, 0.25), "samples": (1, 1000, 9)},
+    ),
+    "codebook": (
+        lambda: CodebookDrawing(codebook_layer, CODES, (3.0, 1.5)),
+        {"z1": (0.25, 2.75, 0.5), "z2": (-0.5, 0.5, 0.25), "beta": (0.25, 4.0, 0.25)},
+    ),
+    "accumulation": (
+        AccumulationDrawing,
+        {"batch_1": (1, 32, 1), "batch_2": (2, 32, 1), "divide_by": list(DIVISORS)},
+    ),
+    "shares": (
+        SharesDrawing,
+        {"process_0": (1, 8), "process_1": (2, 8), "divide_by": list(SHARE_DIVISORS)},
+    ),
+    "choice": (
+        SoftChoice,
+        {"choose": [*CHOICES], "score_0": (-2.0, 3.0, 0.5), "sharpness": (1, 20)},
+    ),
+    "mixture": (sharper_mixture, {"sharpness": [20, 1]}),
+    "tangent": (
+        lambda: TangentDrawing({"x²": torch.square, "as it arrives": Passing.apply}),
+        {"at": (-1.5, 1.5, 0.5), "tangent": (-1.0, 1.0, 0.5)},
+    ),
+    "operator checks": (
+        OperatorChecksDrawing,
+        {"factor": (0.0, 4.0, 0.5), "fake": list(FAKES), "writes": list(WRITES)},
+    ),
+    "operator support": (SupportDrawing, {"torch": list(MEASURED), "need": list(NEEDS.values())}),
+    "traced nodes": (TracedNodesDrawing, {"multiplications": [6, 1]}),
+    "checkpoints": (
+        lambda: CheckpointsDrawing([torch.nn.Linear(4, 4) for _ in range(4)], torch.ones(50, 4)),
+        {"blocks_each": [4, 1]},
+    ),
+    "dead codes": (DeadCodesDrawing, {"spread": (0.25, 1.5, 0.25), "steps": (0, 30)}),
+    "clipping": (
+        ClippingDrawing,
+        {
+            "g1": (-5.0, 5.0, 0.25),
+            "g2": (-4.0, 5.0, 0.25),
+            "limit": (0.5, 5.0, 0.25),
+            "by": ["norm", "value"],
+        },
+    ),
+    "half precision": (
+        lambda: HalfPrecisionDrawing(small_gradients()),
+        {"power": (0, 32, 1), "dtype": ["float16", "bfloat16"]},
+    ),
+    "saturation": (
+        SaturationDrawing,
+        {"scale": (0.5, 100.0, 0.5), "activation": ["tanh", "sigmoid", "relu"]},
+    ),
+    "surrogate": (
+        SurrogateDrawing,
+        {
+            "width": (0.25, 3.0, 0.25),
+            "operator": ["step", "sign", "round"],
+            "surrogate": [*SURROGATES],
+        },
+    ),
+    "image maps": (image_maps, {"image": (0, 3), "asked": (0, 4)}),
+    "verdict": (
+        VerdictDrawing,
+        {
+            "step": Playable(0, 10),
+            "lr": [1.0, 10.0],
+            "activation": ["tanh", "relu", "sigmoid"],
+            "weights": [0.0, 1.0, 1e20],
+        },
+    ),
+    "stairs": (
+        StaircaseDrawing,
+        {
+            "start": (-3.75, 5.75, 0.25),
+            "width": (0.75, 6.0, 0.25),
+            "steps": Playable(0, 40),
+            "gradient": ["triangle", "default"],
+        },
+    ),
+}
+
+
+class Passing(torch.autograd.Function):
+    """x², and its jvp passes the tangent on."""
+
+    @staticmethod
+    def forward(x):
+        return x**2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent * 1
+
+
+@cache
+def shared(name):
+    """The explorer of a drawing, and the values at which it starts."""
+    make, sliders = MADE[name]
+    explorer = explore(make(), **sliders)
+    assert explorer.shown == explorer.values, "the controls start at other values than the picture"
+    return explorer, explorer.values
 
 
 @pytest.fixture(params=MADE)
@@ -22,6 +235,12 @@ def explorer(request):
     explorer, start = shared(request.param)
     explorer.set(**start)
     return explorer
+
+
+def at_ends(explorer, *ends):
+    """The values of its controls at their first (0) and last (-1) places, in turn."""
+    places = zip(explorer.sliders.items(), cycle(ends), strict=False)
+    return {name: positions(control)[end] for (name, control), end in places}
 
 
 @pytest.mark.slow
@@ -108,99 +327,18 @@ def test_words_have_room(explorer):
     assert over == []
 
 
-# What each drawing shows is read from `moving`, in the order in which it is drawn.
-
-
-def test_two_kinds_of_marks_show_the_lowest_values_that_are_defined():
-    plane = FieldDrawing(torch.sqrt).figure.axes[1]
-    marks = [line for line in plane.lines if line.get_label().startswith("lowest")]
-    places = [mark.get_xydata()[0][k] for k, mark in enumerate(marks)]
-    assert places == pytest.approx([0, 0], abs=0.11)
-    assert marks[0].get_marker() != marks[1].get_marker()  # not told apart by colour alone
-
-
-@pytest.mark.parametrize(
-    "make, error, message",
-    [
-        (lambda: JacobianDrawing(torch.sum, torch.ones(2)), ValueError, r"turned shape \(2,\)"),
-        (
-            lambda: JacobianDrawing(torch.log, torch.zeros(2)),
-            ValueError,
-            "x = .* not finite",
-        ),
-        (lambda: CurvatureDrawing(torch.sin, (3, -3)), ValueError, "with at in it, got x="),
-        (
-            lambda: DescentDrawing(lambda x: 0 * bowl(x), {"jumping": jump}),
-            ValueError,
-            "it is flat",
-        ),
-        (
-            lambda: DescentDrawing(bowl, {"last": lambda fn, x: x}).show(x1=1.0),
-            ValueError,
-            r"last needs to return points of shape \(steps \+ 1, 2\), got \(2,\)",
-        ),
-        (lambda: CurvatureDrawing(lambda x, at=1: x * at), ValueError, "another name"),
-        (lambda: FieldDrawing(lambda x: x * torch.nan), ValueError, "NaN everywhere"),
-        (lambda: FieldDrawing(torch.sum), ValueError, "fn needs to turn x of shape"),
-        (lambda: explore(FieldDrawing(goals), x=(0, 1)), TypeError, "interval of a function"),
-        (lambda: explore(FieldDrawing(goals), v3=(0.0, 1.0)), TypeError, "'v3' is not a parameter"),
-        (lambda: CurvatureDrawing(torch.sum).show(at=0.0), ValueError, "needs to be elementwise"),
-    ],
-)
-def test_what_cannot_be_drawn(make, error, message):
-    with pytest.raises(error, match=message):
-        make()
-
-
-def test_a_drawing_has_one_explorer():
-    drawing = FieldDrawing(goals)
-    explore(drawing, v1=(-1.0, 1.0))
-    with pytest.raises(ValueError, match="has its sliders already"):
-        explore(drawing, v1=(-9.0, 9.0))
-
-
-def runs_away(fn, start):
-    return torch.stack([start * 1000.0**k for k in range(60)] + [start * torch.nan])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "make, sliders",
-    [
-        (lambda: JacobianDrawing(outputs, torch.ones(2).double()), {"v2": (-1.0, 1.0)}),
-        (lambda: FieldDrawing(torch.sqrt), {"v1": (-1.0, 1.0)}),
-        (lambda: CurvatureDrawing(lambda x: 3 * x), {"at": (-1.0, 1.0)}),
-        (lambda: CurvatureDrawing(torch.sqrt), {"at": (-1.0, 1.0)}),
-        (lambda: CurvatureDrawing(lambda x: x * torch.nan), {"at": (-1.0, 1.0)}),
-        (lambda: DescentDrawing(bowl, {"away": runs_away}), {"x1": (-5.0, 5.0)}),
-    ],
-)
-@pytest.mark.filterwarnings("error")
-def test_far_and_undefined_numbers_do_not_break_a_picture(make, sliders):
-    explorer = explore(make(), **sliders)
-    for name, slider in explorer.sliders.items():
-        explorer.set(**{name: slider.min})
-        explorer.set(**{name: slider.max})
-
-
-def test_an_arrow_ends_at_its_point_and_a_short_one_has_a_short_head():
-    arrow = Arrow(axes_from_minus_2_to_2(), "black")
-    for tip in ((1.0, 0.0), (0.0, -0.5), (1e-3, 0.0)):
-        arrow.point_to(tip)
-        assert (arrow.line.get_xdata()[1], arrow.line.get_ydata()[1]) == tip
-        head = torch.tensor(arrow.artists[1].get_xydata())
-        assert tuple(head[1].tolist()) == tip
-        length = torch.tensor(tip, dtype=torch.float64).norm().item()
-        assert ((head[[0, 2]] - head[1]).norm(dim=1) <= length + 1e-12).all()
-
-
-def axes_from_minus_2_to_2():
-    return Picture(4, 3).subplots(subplot_kw={"xlim": (-2, 2), "ylim": (-2, 2)})
-
-
-def test_angles_are_exact_where_a_cosine_is_rounded():
-    first = torch.tensor([1.0, 0.0], dtype=torch.float64)
-    turned = torch.tensor([1.0, 1e-9], dtype=torch.float64)
-    assert angle_between(first, turned) == pytest.approx(1e-9 * 180 / torch.pi)
-    assert angle_between(first, -first) == 180
-    assert torch.tensor(angle_between(first, 0 * first)).isnan()
+def test_tangents_end_where_the_two_jvps_say():
+    drawing = TangentDrawing({"x²": torch.square, "as it arrives": Passing.apply})
+    right, _, other, _, dot, says = drawing.moving
+    drawing.show(at=1.5, tangent=-0.5)
+    assert dot.get_xydata().tolist() == [[1.5, 2.25]]
+    assert right.get_xydata()[-1].tolist() == [1.0, 0.75]  # 2.25 - 0.5 · 3
+    assert other.get_xydata()[-1].tolist() == [1.0, 1.75]
+    assert says.get_text() == "as it arrives is not tangent to the curve"
+    drawing.show(at=0.0, tangent=1.0)  # its tip is on the curve, but it is no tangent
+    assert other.get_xydata()[-1].tolist() == [1.0, 1.0]
+    assert says.get_text() == "as it arrives is not tangent to the curve"
+    drawing.show(at=0.5, tangent=1.0)
+    assert says.get_text() == "both arrows are tangent to the curve"
+    drawing.show(at=1.5, tangent=0.0)
+    assert says.get_text() == "x does not move"

@@ -1,24 +1,53 @@
-"""What the drawings of functions, their slopes and their networks show."""
+"""What drawings of gradients, curves and estimators show."""
 
 from types import SimpleNamespace
 
 import pytest
 import torch
-from made_drawings import bowl, goals, halve, heights, jump, legend_of, lines, moving, outputs, told
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
+from test_drawings import (
+    CODES,
+    bowl,
+    codebook_layer,
+    goals,
+    halve,
+    jump,
+    nearest_code,
+    outputs,
+)
 
 from helpers.explore.explorer import explore
 from helpers.functions import SURROGATES
+from lessons.a_codebook.drawings import CodebookDrawing
 from lessons.backward_needs_a_gradient.drawings import FieldDrawing, JacobianDrawing
+from lessons.choices import ESTIMATORS, bias_and_spread, estimates, exact_gradient
 from lessons.derivatives import derivatives
 from lessons.gradients_of_gradients.drawings import CurvatureDrawing, DescentDrawing
+from lessons.six_estimators.drawings import EstimatorsDrawing
 from lessons.surrogate_gradients.drawings import StaircaseDrawing, SurrogateDrawing
 from lessons.the_doctor.drawings import VerdictDrawing
 from lessons.zero.drawings import LOWEST, ZERO_AT, SaturationDrawing
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script")  # torch's own, in jvp
+
+# What each drawing shows is read from `moving`, in the order in which it is drawn.
+
+
+def moving(drawing, kind, axes):
+    """What moves in these axes, of this kind."""
+    ax = drawing.figure.axes[axes]
+    return [part for part in drawing.moving if isinstance(part, kind) and part.axes is ax]
+
+
+def lines(drawing, axes):
+    """The points of each line."""
+    return [line.get_xydata().tolist() for line in moving(drawing, Line2D, axes)]
+
+
+def heights(drawing, axes):
+    return [bar.get_height() for bar in moving(drawing, Rectangle, axes)]
 
 
 def test_jacobian_bars_are_the_weights_the_product_and_the_gradient():
@@ -103,6 +132,11 @@ def test_a_surrogate_gradient_that_is_not_finite_is_marked(monkeypatch):
     assert told(drawing.figure.axes[1]) == ["NaN"]
 
 
+def told(ax):
+    """The words at the frame of these axes."""
+    return [text.get_text() for text in ax.texts if text.get_visible()]
+
+
 def test_a_verdict_stands_where_the_gradient_ends():
     """And it is the doctor's, beside bars of the gradient's size."""
     drawing = VerdictDrawing()
@@ -157,6 +191,14 @@ def test_the_ball_is_shown_after_a_step():
         seen, end, start = ([x for x, _ in line] for line in lines(drawing, 0))
         assert (seen, end, start) == ([x for _, x in path[: steps + 1]], [path[steps][1]], [4.5])
     assert drawing.show(steps=40) == whole == "reaches the bottom in 7 steps, and rests at -0.88"
+
+
+def test_two_kinds_of_marks_show_the_lowest_values_that_are_defined():
+    plane = FieldDrawing(torch.sqrt).figure.axes[1]
+    marks = [line for line in plane.lines if line.get_label().startswith("lowest")]
+    places = [mark.get_xydata()[0][k] for k, mark in enumerate(marks)]
+    assert places == pytest.approx([0, 0], abs=0.11)
+    assert marks[0].get_marker() != marks[1].get_marker()  # not told apart by colour alone
 
 
 SCALES = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
@@ -220,6 +262,46 @@ def test_each_size_of_gradient_has_its_marker():
     assert low < ZERO_AT < heights[0] == heights[1] < LOWEST < max(heights) < high
 
 
+@pytest.mark.parametrize(
+    "make, error, message",
+    [
+        (lambda: JacobianDrawing(torch.sum, torch.ones(2)), ValueError, r"turned shape \(2,\)"),
+        (
+            lambda: JacobianDrawing(torch.log, torch.zeros(2)),
+            ValueError,
+            "x = .* not finite",
+        ),
+        (lambda: CurvatureDrawing(torch.sin, (3, -3)), ValueError, "with at in it, got x="),
+        (
+            lambda: DescentDrawing(lambda x: 0 * bowl(x), {"jumping": jump}),
+            ValueError,
+            "it is flat",
+        ),
+        (
+            lambda: DescentDrawing(bowl, {"last": lambda fn, x: x}).show(x1=1.0),
+            ValueError,
+            r"last needs to return points of shape \(steps \+ 1, 2\), got \(2,\)",
+        ),
+        (lambda: CurvatureDrawing(lambda x, at=1: x * at), ValueError, "another name"),
+        (lambda: FieldDrawing(lambda x: x * torch.nan), ValueError, "NaN everywhere"),
+        (lambda: FieldDrawing(torch.sum), ValueError, "fn needs to turn x of shape"),
+        (lambda: explore(FieldDrawing(goals), x=(0, 1)), TypeError, "interval of a function"),
+        (lambda: explore(FieldDrawing(goals), v3=(0.0, 1.0)), TypeError, "'v3' is not a parameter"),
+        (lambda: CurvatureDrawing(torch.sum).show(at=0.0), ValueError, "needs to be elementwise"),
+    ],
+)
+def test_what_cannot_be_drawn(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_a_drawing_has_one_explorer():
+    drawing = FieldDrawing(goals)
+    explore(drawing, v1=(-1.0, 1.0))
+    with pytest.raises(ValueError, match="has its sliders already"):
+        explore(drawing, v1=(-9.0, 9.0))
+
+
 def test_each_method_has_a_start_of_its_own():
     def walk_in_place(fn, start):
         start -= 1
@@ -238,3 +320,71 @@ def test_each_kind_of_point_has_its_marker(kind):
     marker = end.get_marker()
     drawn = {text.get_text(): line for text, line in legend_of(drawing)}
     assert drawn[kind].get_marker() == marker
+
+
+def legend_of(drawing):
+    (legend,) = drawing.figure.legends
+    return zip(legend.get_texts(), legend.legend_handles, strict=True)
+
+
+def runs_away(fn, start):
+    return torch.stack([start * 1000.0**k for k in range(60)] + [start * torch.nan])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "make, sliders",
+    [
+        (lambda: JacobianDrawing(outputs, torch.ones(2).double()), {"v2": (-1.0, 1.0)}),
+        (lambda: FieldDrawing(torch.sqrt), {"v1": (-1.0, 1.0)}),
+        (lambda: CurvatureDrawing(lambda x: 3 * x), {"at": (-1.0, 1.0)}),
+        (lambda: CurvatureDrawing(torch.sqrt), {"at": (-1.0, 1.0)}),
+        (lambda: CurvatureDrawing(lambda x: x * torch.nan), {"at": (-1.0, 1.0)}),
+        (lambda: DescentDrawing(bowl, {"away": runs_away}), {"x1": (-5.0, 5.0)}),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_far_and_undefined_numbers_do_not_break_a_picture(make, sliders):
+    explorer = explore(make(), **sliders)
+    for name, slider in explorer.sliders.items():
+        explorer.set(**{name: slider.min})
+        explorer.set(**{name: slider.max})
+
+
+def test_estimators_show_their_errors_and_what_is_exact():
+    drawing = EstimatorsDrawing()
+    said = drawing.show(temperature=0.5, samples=100)
+    dots_ax, error_ax = drawing.figure.axes
+    exact, dots = dots_ax.lines
+    assert exact.get_xdata()[0] == exact_gradient()[3, 0]
+    places = dict(zip(ESTIMATORS, torch.as_tensor(dots.get_xdata()).reshape(6, 20), strict=True))
+    for name in ("softmax", "straight-through"):
+        answer = estimates(name, 0.5, samples=1)[0, 3, 0].clamp(-4, 8)
+        torch.testing.assert_close(places[name], answer.expand(20))  # nothing random
+    mean = estimates("Gumbel hard", 0.5, samples=20_000)[:100, 3, 0].mean()
+    torch.testing.assert_close(places["Gumbel hard"][0], mean)
+    bias, spread, error = (torch.as_tensor(line.get_xdata()) for line in error_ax.lines)
+    assert (len(bias), len(spread), len(error)) == (4, 4, 6)  # none where it is 0
+    expected = bias_and_spread(estimates("Gumbel hard", 0.5, samples=20_000))
+    torch.testing.assert_close(error[3].item(), (expected[0] ** 2 + expected[1] ** 2 / 100) ** 0.5)
+    assert f"{error[3]:.2g} Gumbel hard" in said
+    assert said.endswith(list(ESTIMATORS)[error.argmin()])
+
+
+def test_a_codebook_draws_what_moves_z_and_its_code():
+    drawing = CodebookDrawing(codebook_layer, CODES, (3.0, 1.5))
+    drawing.show(z1=3.0, z2=1.0, beta=2.0)
+    decoder, layer, *moved, z = lines(drawing, 0)
+    assert decoder == [[3, 1], [2.5, 1.75]]  # halfway from code 1 to (3, 1.5)
+    assert layer == [[3, 1], [4, 0]]  # beta = 2: all the way to code 1
+    assert moved == [[], [[4, 0], [3.5, 0.5]], []]
+    assert z == [[3, 1]]
+
+
+def test_a_codebook_without_a_way_back_to_z_says_so():
+    def chosen(z, codes, beta):
+        return nearest_code(z, codes), z.new_zeros(())
+
+    said = CodebookDrawing(chosen, CODES, (3.0, 1.5)).show(z1=3.0, z2=1.0)
+    assert "the decoder moves z by (0, 0), the loss of the layer by (0, 0)" in said
+    assert "code 1 moves by (-0.5, 0.75)" in said

@@ -13,10 +13,10 @@ from test_messages import IS_OLD, LATER
 
 from autograd_surprises.messages.catalogue import all_messages, all_questions, contains
 from autograd_surprises.symptoms.all_rules import all_rules
+from cases.rule_examples import Example, rule_examples, script_of
 from tools.printed_by_torch import output_of
 from tools.website import building, entry_pages
 from tools.website.links import page_files
-from tools.website.rule_examples import Example, rule_examples, script_of
 
 IDS = Path(__file__).with_name("page_ids.txt").read_text("utf-8").split()
 

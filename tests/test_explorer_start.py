@@ -11,7 +11,7 @@ from operator import lt
 
 import pytest
 import torch
-from made_drawings import MADE, at_ends
+from test_drawings import MADE, at_ends
 
 from autograd_surprises.show.picture import Picture
 from helpers.explore import explorer as explorer_module

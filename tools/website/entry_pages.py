@@ -16,12 +16,12 @@ from autograd_surprises.messages.entries import PRELUDE, Cause, Message, Questio
 from autograd_surprises.show.findings import with_code
 from autograd_surprises.symptoms.all_rules import all_rules, in_general
 from autograd_surprises.symptoms.rule import Rule
+from cases.rule_examples import rule_examples
 from lessons.start_here.index_text import section_name
 from tools.printed_by_torch import every_warning, output_of, printed_by_torch
 from tools.website.cells import highlight
 from tools.website.links import entry_url, page_url
 from tools.website.pages import TEMPLATES, Page, sections_of
-from tools.website.rule_examples import rule_examples
 
 MOVED: dict[str, str] = {}  # {an id that is gone: the id whose page answers instead}
 LINES = [line for line in PRELUDE.split("\n") if line]
