@@ -8,15 +8,17 @@ from repository import commit_all
 from tools import course
 from tools.notebooks import lesson_of, notebook_files
 
+REMEDY = "run `make notebooks`; `python -m tools.course` is the part of it that runs no cell"
+
 
 def test_nothing_has_to_be_written():
     stale = [path.name for path, text in course.course().items() if path.read_text("utf-8") != text]
-    assert stale == [], "run `make notebooks`"
+    assert stale == [], REMEDY
 
 
 def test_each_file_has_the_number_of_its_place():
     places = [f"{place:02}_{name}" for place, name in enumerate(course.order())]
-    assert [path.stem for path in notebook_files()] == places, "run `make notebooks`"
+    assert [path.stem for path in notebook_files()] == places, REMEDY
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from lessons.asking.prediction import STORED
 from tools.notebooks import CODE_BLOCK, INSTALL, SETUP
 
-TASK = re.compile(r"\*\*Exercise (\d+) · (.+)\*\* · about (\d+) minutes\n")
+TASK = re.compile(r"\*\*Exercise (\d+) · .+\*\* · about (\d+) minutes\n")
 FOLDED = re.compile(r"<details>.*?</details>", re.DOTALL)
 EXPLORERS = "explore", "explore_backward"
 WIDGETS = (*EXPLORERS, "AtlasBrowser")
@@ -21,7 +21,6 @@ class Task:
     """What the Markdown cell of an exercise says of it. Its check is in its lesson's folder."""
 
     number: int
-    title: str
     minutes: int
     hints: int
 
@@ -30,9 +29,8 @@ def task_of(cell) -> Task | None:
     """The exercise whose task and hints this cell shows, or None."""
     found = TASK.match(cell.source) if cell.cell_type == "markdown" else None
     if found:
-        number, title, minutes = found.groups()
         hints = cell.source.count("<details><summary>Hint ")
-        return Task(int(number), title, int(minutes), hints)
+        return Task(*map(int, found.groups()), hints)
     return None
 
 
