@@ -63,14 +63,6 @@ class Backward:
 
     Each gradient is measured when it arrives, and released, unless this is to `keep` them all.
 
-    steps    by node, in the order in which they were found from the loss
-    leaves   the leaf tensors that the graph reaches
-    grads    after run(): what arrived at each tensor asked for, by id
-    weights  after run(): of the elements of the loss
-    failed   after run(): the step whose backward raised, if it can be told
-    kept     after run(): a copy of the gradient of each leaf, by id, if this keeps them
-    like     after run(): edge -> shape, dtype and device of the gradient that arrived there
-
     >>> x = torch.tensor([0.2, 1.7], requires_grad=True)
     >>> [step.name for step in Backward(x.round().sum().grad_fn).steps.values()]
     ['SumBackward0', 'RoundBackward0', 'AccumulateGrad']
@@ -78,6 +70,7 @@ class Backward:
 
     def __init__(self, root: Node, keep: bool = False):
         self.keep = keep
+        # By node, in the order in which they were found from the loss.
         self.steps = {node: BackwardStep(node) for node in reachable([root])}
         self.into: dict[Edge, list[tuple[BackwardStep, int]]] = {}
         for step in self.steps.values():
@@ -87,11 +80,13 @@ class Backward:
         self.root = self.steps[root]
         leaves = [step for step in self.steps.values() if step.leaf is not None]
         self.leaves = [step.leaf for step in leaves]
-        self.grads: dict[int, Arrived] = {}
-        self.kept: dict[int, torch.Tensor] = {}
-        self.weights: torch.Tensor | None = None
+        # After run():
+        self.grads: dict[int, Arrived] = {}  # what arrived at each tensor asked for, by id
+        self.kept: dict[int, torch.Tensor] = {}  # the gradient of each leaf, by id, if asked for
+        self.weights: torch.Tensor | None = None  # of the elements of the loss
         self.hidden: set[int] = set()  # ids of leaves inside reentrant checkpoints
-        self.failed: BackwardStep | None = None
+        self.failed: BackwardStep | None = None  # whose backward raised, if it can be told
+        # Edge -> shape, dtype and device of the gradient that arrived there.
         self.like = {(step.node, 0): _like(step.leaf) for step in leaves}
         self.retained: list[torch.Tensor] = []  # whose .grad each backward writes
         self.hooked = False  # is a hook of the user in the graph?

@@ -66,11 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _function(text: str) -> Callable:
-    """The function of this name, or the apply of the Function.
-
-    >>> _function("torch.nn.functional:relu").__name__
-    'relu'
-    """
+    """The function of this name, or the apply of the Function."""
     module, _, name = text.partition(":")
     if not name:
         raise argparse.ArgumentTypeError(f"{text!r} needs to be module:function, such as ops:gelu")

@@ -38,18 +38,14 @@ KINK = (
 
 @dataclass(frozen=True)
 class ParameterDifference:
-    """The gradients of one parameter in both steps: how large, how far apart, in norms.
-
-    floor  how far rounding, or steps that are not the same twice, may put them apart
-    exact  how far they are apart in float64; None if that is not known
-    """
+    """The gradients of one parameter in both steps: how large, how far apart, in norms."""
 
     name: str
     size: float
     apart: float
-    floor: float
+    floor: float  # how far rounding, or steps that are not the same twice, may put them apart
     differs: bool = False
-    exact: float | None = None
+    exact: float | None = None  # how far they are apart in float64; None if that is not known
 
     @property
     def only_rounded(self) -> bool:

@@ -50,12 +50,7 @@ def reachable(roots: Iterable[Node | None]) -> Iterator[Node]:
 
 
 def nodes(root: Node) -> list[Node]:
-    """All nodes that backward visits from `root`, each after those that lead to it.
-
-    >>> x = torch.ones(1, requires_grad=True)
-    >>> [name_of(node) for node in nodes((x.exp() + x).grad_fn)]
-    ['AddBackward0', 'ExpBackward0', 'AccumulateGrad']
-    """
+    """All nodes that backward visits from `root`, each after those that lead to it."""
     links = Counter(after for node in reachable([root]) for after in below(node))
     order = [root]
     for node in order:  # which grows meanwhile

@@ -141,16 +141,12 @@ class Question:
 
 @dataclass(frozen=True)
 class Section:
-    """A section: the title of its page, its heading ("" above the first), and its text.
+    """A section of a page."""
 
-    address  its file, as a link from notebooks/, and its anchor
-    text     prose, code and outputs in one line, without folded answers
-    """
-
-    address: str
-    title: str
-    heading: str
-    text: str
+    address: str  # its file, as a link from notebooks/, and its anchor
+    title: str  # of the page
+    heading: str  # "" above the first
+    text: str  # prose, code and outputs in one line, without folded answers
 
 
 @cache

@@ -53,20 +53,13 @@ GUESSES = 3
 
 @dataclass(frozen=True)
 class Answer:
-    """What a query finds.
+    """What a query finds."""
 
-    found        the best first
-    is_guess     have all of them too little of what was asked?
-    unknown      words of the query that occur nowhere
-    terms        those that were looked for
-    names_error  are they guesses about an error?
-    """
-
-    found: tuple[Document, ...] = ()
-    is_guess: bool = False
-    unknown: tuple[str, ...] = ()
-    terms: tuple[str, ...] = ()
-    names_error: bool = False
+    found: tuple[Document, ...] = ()  # the best first
+    is_guess: bool = False  # have all of them too little of what was asked?
+    unknown: tuple[str, ...] = ()  # words of the query that occur nowhere
+    terms: tuple[str, ...] = ()  # those that were looked for
+    names_error: bool = False  # are they guesses about an error?
 
     @property
     def verdict(self) -> str:

@@ -52,11 +52,7 @@ def slope_search(
 
 
 def slope_rounding(y: torch.Tensor, width: float | torch.Tensor) -> torch.Tensor:
-    """How large a slope of 0 may look to `one_sided_slopes` because the values y are rounded.
-
-    >>> slope_rounding(torch.tensor([6.0]).double(), 6.0)
-    tensor([1.0000e-09], dtype=torch.float64)
-    """
+    """How large a slope of 0 may look to `one_sided_slopes` because the values y are rounded."""
     return 1e-9 * y.abs().nan_to_num(0, posinf=0) / width
 
 

@@ -13,7 +13,6 @@ from torch.overrides import TorchFunctionMode
 
 from autograd_surprises.facts.operations import LIKE_ANOTHER, SHAPE_ONLY, SPOILS
 from autograd_surprises.recording.active_recorders import active_now, sequence_number
-from autograd_surprises.recording.forgetting import living_nodes, needed
 from autograd_surprises.recording.forward_calls import (
     BACKWARDS,
     SUMS,
@@ -40,7 +39,7 @@ from autograd_surprises.recording.places import (
 from autograd_surprises.recording.reused_gradients import ReusedGradients
 from autograd_surprises.recording.setup_lines import noting_setup
 from autograd_surprises.recording.stack import tensors_in
-from autograd_surprises.recording.states import TensorStates
+from autograd_surprises.recording.states import TensorStates, living_nodes, needed
 
 FEW, MANY = 2000, 100_000  # calls: fewer are never dropped, more are not kept for their values
 

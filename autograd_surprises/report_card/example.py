@@ -119,11 +119,7 @@ def operator_name(function: Callable) -> str:
 
 
 def flat(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-    """All numbers of these tensors as one vector.
-
-    >>> flat([torch.zeros(2), torch.ones(1, 1)])
-    tensor([0., 0., 1.])
-    """
+    """All numbers of these tensors as one vector."""
     return torch.cat([tensor.flatten() for tensor in tensors])
 
 

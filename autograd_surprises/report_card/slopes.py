@@ -147,15 +147,10 @@ def _right_gradients(subject, tensors):
         points = (shaped(x, tensors) for x in (vector, vector - nudge, vector + nudge))
         grads = [flat(subject.gradients(point, None, subject.like)) for point in points]
         return torch.stack(grads).amin(0), torch.stack(grads).amax(0)
-    return slopes_of_value(subject, tensors)
-
-
-def slopes_of_value(subject: Subject, tensors: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-    """Between which numbers the slopes of fn are: finite differences, with upstream `pattern`."""
 
     def weighted(x):
         y = subject.call(shaped(x, tensors)).detach()
         return (y * pattern(y)).flatten()
 
-    left, right = partial_slopes(weighted, flat(tensors))
+    left, right = partial_slopes(weighted, vector)
     return torch.minimum(left, right).sum(1), torch.maximum(left, right).sum(1)

@@ -76,11 +76,7 @@ def outside(yours, low, high, tolerance) -> torch.Tensor:
 
 
 def size(*numbers: torch.Tensor) -> torch.Tensor:
-    """How large the largest of these is at each place; infinity and NaN count as 0.
-
-    >>> size(torch.tensor([-2.0, torch.inf]), torch.tensor([1.0, 3.0]))
-    tensor([2., 3.])
-    """
+    """How large the largest of these is at each place; infinity and NaN count as 0."""
     return torch.stack(numbers).abs().nan_to_num(0, posinf=0).amax(0)
 
 

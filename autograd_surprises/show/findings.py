@@ -65,11 +65,7 @@ def with_code(text: str) -> str:
 
 
 def with_breaks(name: str) -> str:
-    """A name as HTML, in which a line may break after a dot or an underscore.
-
-    >>> with_breaks("0.weight")
-    '0.<wbr>weight'
-    """
+    """A name as HTML, in which a line may break after a dot or an underscore."""
     return re.sub(r"(?<=[._])(?=\w)", "<wbr>", html.escape(name, quote=False))
 
 

@@ -236,11 +236,7 @@ def _below_each_other(rows, wide, ways):
 
 
 def points_along(spots: Sequence[Spot]) -> list[tuple[float, float]]:
-    """The corners of a link that has these spots along it: slanted between two rows only.
-
-    >>> points_along([Spot(0.0, 0.0, -1.0, -1.0), Spot(2.0, -1.5, -2.0, -2.0)])
-    [(0.0, -1.0), (0.0, -1.0), (2.0, -1.5)]
-    """
+    """The corners of a link that has these spots along it: slanted between two rows only."""
     first, *passed, last = spots
     points = [(first.x, first.bottom), (first.x, first.floor)]
     points += [(spot.x, y) for spot in passed for y in (spot.top, spot.floor)]
