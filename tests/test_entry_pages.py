@@ -27,9 +27,9 @@ def pages():
 
 
 def test_an_address_that_was_there_stays():
-    """Add a new id to page_ids.txt. One that is gone stays there, and gets a place in MOVED."""
+    """One that is gone stays in page_ids.txt, and gets a place in MOVED."""
     now = entry_pages.entries_by_id()
-    assert [id for id in now if id not in IDS] == [], "page_ids.txt lacks them"
+    assert [id for id in now if id not in IDS] == [], "run `make notebooks`"
     assert [id for id in IDS if id not in now and id not in entry_pages.MOVED] == []
     assert [new for new in entry_pages.MOVED.values() if new not in now] == []
 

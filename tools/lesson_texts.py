@@ -1,13 +1,18 @@
-"""Store the text of every section where the search finds it: python -m tools.lesson_texts"""
+"""Store the text of every section for the search, and each new id: python -m tools.lesson_texts
+
+tests/page_ids.txt holds the ids of messages, questions and rules: the addresses of their pages stay.
+"""
 
 import json
 import os
 from pathlib import Path
 
 from tools.notebooks import ROOT
+from tools.website.entry_pages import entries_by_id
 from tools.website.links import NOTEBOOKS, page_files
 from tools.website.pages import file_page
 
+IDS = ROOT / "tests" / "page_ids.txt"
 STORED = ROOT / "autograd_surprises" / "messages" / "lesson_texts.json"
 # They repeat what other sections or the search itself show, or list names that answer nothing.
 LEFT_OUT = ("Read on", "Recap", "Find your question or message", "Healthy steps")
@@ -29,3 +34,5 @@ def lesson_texts() -> str:
 
 if __name__ == "__main__":
     STORED.write_text(lesson_texts(), encoding="utf-8")
+    known = {*IDS.read_text(encoding="utf-8").split(), *entries_by_id()}
+    IDS.write_text("\n".join(sorted(known)) + "\n", encoding="utf-8")
