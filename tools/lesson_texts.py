@@ -1,6 +1,6 @@
 """Store the text of every section for the search, and each new id: python -m tools.lesson_texts
 
-tests/page_ids.txt holds the ids of messages, questions and rules: the addresses of their pages stay.
+tests/page_ids.txt holds the ids of messages, questions and rules, whose pages keep their addresses.
 """
 
 import json
