@@ -3,6 +3,7 @@
 CHECKS     exercise -> its check
 RIGHT      exercise -> spelling -> the answer
 WRONG      exercise -> wrong idea -> (the answer, facts in the message)
+NUMBERS    exercises that ask for numbers, and not for a function or a class
 solutions  exercise -> what the solution cell hands to `check`
 
 Those of a lesson are in tests/lessons/. The facts stand in the message in this order; " … "
@@ -42,6 +43,11 @@ for file in sorted(Path(__file__).parent.glob("lessons/*.py")):
     spec.loader.exec_module(lesson := module_from_spec(spec))
     RIGHT |= getattr(lesson, "RIGHT", {})
     WRONG |= lesson.WRONG
+NUMBERS = {
+    exercise
+    for exercise, wrong in WRONG.items()
+    if not any(callable(answer) for answer, _ in wrong.values())
+}
 
 
 @cache

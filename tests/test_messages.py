@@ -84,7 +84,8 @@ def test_the_example_of_a_question_shows_something(question):
 
 
 def test_each_message_with_an_example_has_a_repaired_one():
-    assert [m.id for m in all_messages() if bool(m.examples) != bool(m.repaired)] == []
+    lacking = [m.id for m in all_messages() if bool(m.examples) != bool(m.repaired)]
+    assert lacking == [], "they need `repaired`: the example without the mistake, which prints"
 
 
 def test_a_repaired_example_that_is_wrong_or_warns_is_noticed():

@@ -188,7 +188,7 @@ def test_every_rule_has_a_test_that_names_it():
     tests = [path for path in tests if path.name != "test_taught_rules.py"]
     expected = "\n".join(path.read_text("utf-8") for path in [*tests, FILE])
     untested = [rule.id for rule in RULES if not re.search(f'[" ]{rule.id}"', expected)]
-    assert not untested
+    assert not untested, "is a case missing? Else: python -m cases.rule_ids"
 
 
 def test_rows_of_nan_do_not_show_over_which_dimension_a_softmax_ran():

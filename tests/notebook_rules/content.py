@@ -137,7 +137,8 @@ def exercises_are_whole(notebook):
         }
         checked = {(n, is_solution(cell)) for cell in code for n in calls(cell, "check")}
         for number in {number for number, _ in checked} - tasks.keys():
-            complaints.append(f"{number}: no Markdown cell with the task in {heading!r}")
+            begins = f"**Exercise {number.partition('.')[2]} · …**"
+            complaints.append(f"{number}: no cell in {heading!r} begins with {begins}")
         for number, task in tasks.items():
             if (number, False) not in checked:
                 complaints.append(f"{number}: no cell where the learner's work is checked")
