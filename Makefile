@@ -64,6 +64,7 @@ test-colab: ## test the notebooks with the versions that Google Colab has
 
 notebooks: ## run every notebook, and write its outputs and all that follows from them
 	$(ENVIRONMENT) $(VENV) test
+	$(RUN) -m tools.course
 	$(RUN) -m tools.notebooks
 	$(RUN) -m tools.course
 	$(RUN) -m tools.lesson_texts

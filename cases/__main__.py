@@ -86,13 +86,19 @@ def line(result: Score) -> str:
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("names", nargs="*")
+    arguments = argparse.ArgumentParser(
+        "python -m cases", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    arguments.add_argument("names", nargs="*", metavar="NAME")
     arguments.add_argument("--write", type=Path, metavar="FILE")
     arguments.add_argument("--json", type=Path, metavar="FILE")
     asked = arguments.parse_args()
     for missing in load():
         print(f"left out, {missing}", file=sys.stderr)
+    if unknown := sorted({*asked.names} - with_a_source().keys()):
+        arguments.error(f"no step with a source is called {', '.join(unknown)}")
+    if asked.names and asked.write:
+        arguments.error("the page is about all steps: --write goes without names")
     results = run(asked.names or [*with_a_source()])
     if asked.names:
         print(*(result.text for result in results), sep="\n\n")

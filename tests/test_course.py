@@ -86,11 +86,20 @@ def test_a_notebook_without_a_place_is_named(small):
         course.main()
 
 
+def test_a_second_notebook_of_a_lesson_is_named_and_nothing_is_overwritten(small):
+    second = small / "notebooks" / "09_a.ipynb"
+    second.write_text("another")
+    with pytest.raises(ValueError, match="two notebooks of one lesson"):
+        course.main()
+    assert second.read_text() == "another"
+
+
 @pytest.mark.parametrize(
     "text, same",
     [
         ("as [notebook 15](16_a.ipynb#B) does", "as [notebook 16](16_a.ipynb#B) does"),
-        ("read [08](notebooks/09_zero.ipynb)", "read [09](notebooks/09_zero.ipynb)"),
+        ("read [08](notebooks/09_z.ipynb)", "read [09](notebooks/09_z.ipynb)"),
+        ("[Notebook 08](../notebooks/09_z.ipynb)", "[Notebook 09](../notebooks/09_z.ipynb)"),
         (
             "[Not trained](11_e.ipynb#N), in notebook 08",
             "[Not trained](11_e.ipynb#N), in notebook 11",

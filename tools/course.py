@@ -28,10 +28,12 @@ NOTEBOOKS, README = ROOT / "notebooks", ROOT / "README.md"
 MINUTES = re.compile(r"About (\d+) minutes(, and \d+ for the exercises?)?(?=\.)")
 NEXT = re.compile(r"^- Next: .*\Z", re.MULTILINE)
 TABLE = re.compile(r"^\| Notebook \| The question \|.*?(?=\n\n)", re.MULTILINE | re.DOTALL)
+FOLDER = r"(?:(?:\.\./)?notebooks/)?"
 LINKED = re.compile(
-    r"(\[|\[[^\]\n]*\b[Nn]otebook )\d\d((?:(?<=ook \d\d)\b[^\]\n]*)?\]\((?:notebooks/)?)(\d\d)_"
+    r"(\[|\[[^\]\n]*\b[Nn]otebook )\d\d"
+    rf"((?:(?<=ook \d\d)\b[^\]\n]*)?\]\({FOLDER})(\d\d)_"
 )
-PLACED = re.compile(r"(\]\((?:notebooks/)?(\d\d)_[^)]*\),? in notebook )\d\d")
+PLACED = re.compile(rf"(\]\({FOLDER}(\d\d)_[^)]*\),? in notebook )\d\d")
 HEAD = "| Notebook | The question | Level | Minutes + exercises |\n|---|---|---|---|"
 
 
@@ -43,7 +45,10 @@ def order() -> dict[str, tuple[str, str]]:
 
 def renumber() -> None:
     """Give each file the number of its place, and change every mention of its name."""
-    now = {lesson_of(path): path for path in notebook_files(NOTEBOOKS)}
+    files = notebook_files(NOTEBOOKS)
+    now = {lesson_of(path): path for path in files}
+    if twice := [path.name for path in files if path not in now.values()]:
+        raise ValueError(f"two notebooks of one lesson: rename or remove {', '.join(twice)}")
     if other := now.keys() ^ order().keys():
         raise ValueError(f"in notebooks/ or in its order.toml, but not in both: {sorted(other)}")
     names = {now[name].stem: f"{k:02}_{name}" for k, name in enumerate(order())}
@@ -52,7 +57,10 @@ def renumber() -> None:
         return
     old = re.compile("|".join(names))
     found = ["git", "grep", "--untracked", "-lE", old.pattern]
-    for name in subprocess.run(found, cwd=ROOT, capture_output=True, text=True).stdout.split():
+    done = subprocess.run(found, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode > 1:  # 1: nothing is found
+        raise ValueError(f"git has to find what names {', '.join(names)}: {done.stderr.strip()}")
+    for name in done.stdout.split():
         text = (ROOT / name).read_text(encoding="utf-8")
         text = numbered(old.sub(lambda match: names[match[0]], text))
         (ROOT / name).write_text(text, encoding="utf-8", newline="\n")
@@ -63,8 +71,8 @@ def renumber() -> None:
 def numbered(text: str) -> str:
     """With the number of its file wherever the words of a link have the number of a notebook.
 
-    >>> numbered("as [notebook 15](16_one_batch_in_pieces.ipynb#Batches) does")
-    'as [notebook 16](16_one_batch_in_pieces.ipynb#Batches) does'
+    >>> numbered("as [notebook 15](16_a.ipynb#Batches) does")
+    'as [notebook 16](16_a.ipynb#Batches) does'
     """
     return PLACED.sub(r"\1\2", LINKED.sub(r"\1\3\2\3_", text))
 
