@@ -13,7 +13,7 @@ from autograd_surprises.messages import known_message
 from autograd_surprises.report_card.card import REFUSED, ReportCard
 from autograd_surprises.report_card.questions import report_card
 
-DESCRIPTION = report_card.__doc__.partition("\n")[0]
+DESCRIPTION = (report_card.__doc__ or "").partition("\n")[0]  # none under python -OO
 USAGE = "module:function [--shape 4,3] ..."
 
 

@@ -108,6 +108,8 @@ class WatchedScript(watch):
             pass
 
     def reported(self, report: StepReport) -> None:
+        if self.stopping:
+            return
         text = said_by_rank(report, self.rank, self.size)
         if text:
             self.say(text)

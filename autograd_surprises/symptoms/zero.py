@@ -154,6 +154,8 @@ class LostInSteps:
 
     @property
     def shown(self) -> tuple:
+        if self.cancels:
+            return at(self._steps[0]), f"died in {in_and_out(self._steps[0])}"
         factor = self.zero_factors[0] if self.zero_input is None else None
         set_at = ("set at", self.exam.history.written_at(factor)) if factor is not None else None
         places = at(self.step) if set_at is None else (set_at, *at(self.step))

@@ -161,7 +161,7 @@ ROUNDED = Rule(
     "float16 rounds it to 0 on the way: a loss 65536 times as large gives it a gradient",
     USE_A_SCALER,
     "half",
-    when=lambda facts: facts.gradient.is_rounded and not facts.gradient.size.nonzero,
+    when=lambda facts: not facts.gradient.size.nonzero and facts.gradient.is_rounded,
     shown=lambda facts: (facts.gradient.enters_float16, ""),
 )
 

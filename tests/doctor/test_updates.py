@@ -263,3 +263,14 @@ def test_a_part_in_a_plain_list_that_the_optimizer_holds_has_a_name():
     names = [f.name for each in w.reports for f in each.report.findings if f.alarm]
     assert any(name.endswith("Linear.weight") for name in names)
     assert not any("that the optimizer holds" in name for name in names)
+
+
+def test_a_watch_that_is_entered_again_sees_that_no_step_was_made():
+    ((loop, *_),) = [bug for bug in BUGS.values() if bug[2] == "no-step"][:1]
+    w = watch()
+    with w:
+        pass
+    with w:
+        loop()
+    rules = {found.rule for each in w.reports for found in each.report.findings}
+    assert "no-step" in rules, str(w)

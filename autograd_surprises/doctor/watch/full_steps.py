@@ -233,11 +233,11 @@ class FullSteps:
         wrt = trained.wrt if inputs is None else inputs
         with alone() as refused:
             report = self._examined(loss, wrt, trained, weights, frame, borrowed)
-        terms = ()
+        terms = None
         if self._recording and loss.grad_fn is not None and not refused:
             self._graphs = [SameGraph(loss.grad_fn, report.history), *self._graphs[:WAIT]]
-            if self._optimizer is None:
-                terms = detached_terms(report.backward, report.history, leaves)
+            terms = detached_terms(report.backward, report.history, leaves)
+            terms = terms if self._optimizer is None else ()
         for witness in self._witnesses:
             witness.examined(step, frame, trained.model, terms)
         if refused:

@@ -204,7 +204,7 @@ class UnusedTerms(Witness):
 
     def examined(self, step: Step, frame, model, terms):
         where = where_from(frame)
-        if where not in self._lines:
+        if terms is not None and where not in self._lines:
             self._lines.add(where)
             self._followed += [_Followed(where, *term) for term in terms]
 

@@ -151,12 +151,14 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._full.publish()
         self._reports.publish_late(at_the_end=True)
         self._report()
+        stepless = self._step.stepless
         self._step.stepless &= bool(self.reports) and not self._step.by_hand
         if self._step.stepless:
             why = " (a GradScaler skips those with inf or NaN)" if self._step.scaled else ""
             self._reports.notes.append(f"no step() of an optimizer was seen{why}")
         self._ask(Witness.at_the_end)
         self._reports.tell_the_rest(self._step)
+        self._step.stepless = stepless  # if it is entered again
         self._report()
 
     def abandon(self):
