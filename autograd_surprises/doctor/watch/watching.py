@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection
 
 import torch
@@ -15,6 +14,7 @@ from autograd_surprises.doctor.watch.ranks import Ranks
 from autograd_surprises.doctor.watch.sizes import Sizes
 from autograd_surprises.doctor.watch.small_updates import FallenRates, LostUpdates
 from autograd_surprises.doctor.watch.step_reports import StepReport, StepReports
+from autograd_surprises.doctor.watch.summary import Summary
 from autograd_surprises.doctor.watch.used_gradients import (
     ClearedBatches,
     Clipping,
@@ -23,14 +23,8 @@ from autograd_surprises.doctor.watch.used_gradients import (
 )
 from autograd_surprises.doctor.watch.witness import Step, Witness
 from autograd_surprises.recording.guest import Quietly
-from autograd_surprises.show.findings import listed
 
 ORDER = ": it is watch(model, optimizer)"
-NO_STEP_SEEN = "no training step was seen: nothing called backward() of a tensor"
-NO_STEP_HERE = (
-    "no training step was seen: another thread called backward(), and watch() sees only the thread "
-    "that it was called in. Write `with watch():` inside the function that trains"
-)
 
 
 class watch(Interception):  # noqa: N801  a context manager, written like no_grad
@@ -78,9 +72,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             *(LostUpdates(self._reports.idle), self._reports.idle),
         ]
         self._told = 0  # reports
-        self._by_sizes = 0  # steps that were not examined, but the witnesses have seen them
-        self._passed: Counter[str] = Counter()  # why so many steps were not looked at
-        self._elsewhere = False  # does another thread call backward()?
+        self._summary = Summary(self._step, self._full, self._reports)
 
     @property
     def reports(self) -> list[StepReport]:
@@ -102,32 +94,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     @property
     def summary(self) -> str:
         """How many steps there were, which were examined, and what was found."""
-        if not self.step:
-            return NO_STEP_HERE if self._elsewhere else NO_STEP_SEEN
-        rank, size = self._step.processes
-        rows = [f"rank {rank} of {size}: {self._looked_at()}" if size > 1 else self._looked_at()]
-        bad = [each for each in self.reports if not each.healthy]
-        if bad:
-            rows.append(f"first bad step: {bad[0].step} ({bad[0].why})")
-        elif self.healthy:
-            rows[0] += "; no alarm"
-        elif not self._full.numbers and not self._reports.troubles:
-            rows[0] += f": {self._full.unseen}"
-        for each in bad:
-            rows += [f"  step {each.step}: {line}" for line in each.headlines()]
-        return "\n".join([*rows, *self._reports.notes, *self._reports.troubles])
-
-    def _looked_at(self):
-        full = self._full.numbers
-        if self.step == 1 and full:
-            return "1 step, examined in full"
-        which = listed([str(each) for each in sorted(full)], most=8)
-        steps = f"{self.step} {'step' if self.step == 1 else 'steps'}"
-        parts = [f"{len(full) or 'none'} of {steps} examined in full"]
-        parts[0] += f" ({which})" if which else ""
-        parts += [f"{self._by_sizes} by sizes"] if self._by_sizes else []
-        parts += [f"{n} not looked at, because of {why}" for why, n in self._passed.items()]
-        return ", ".join(parts)
+        return str(self._summary)
 
     def __str__(self):
         return self.summary
@@ -170,14 +137,14 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
 
     def passed_by(self, why):
         if self._step.begin():
-            self._passed[why] += 1
+            self._summary.passed[why] += 1
             self._step.passed = True
 
     def step_passed_by(self):
         self._step.over = True
 
     def elsewhere(self):
-        self._elsewhere = True
+        self._summary.elsewhere = True
 
     def troubled(self, error):
         self._full.troubled(error)
@@ -222,7 +189,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
             self._ask(Witness.after_step)
             if self._step.mine:
                 if not (self._step.over or self._step.passed or self.step in self._full.numbers):
-                    self._by_sizes += 1
+                    self._summary.by_sizes += 1
                 self._end_of_step()
         self._reports.tell_the_rest(self._step)
         self._report()
