@@ -94,6 +94,14 @@ def test_a_second_notebook_of_a_lesson_is_named_and_nothing_is_overwritten(small
     assert second.read_text() == "another"
 
 
+def test_without_git_nothing_is_renamed(small, monkeypatch):
+    monkeypatch.setenv("GIT_DIR", str(small / "nowhere"))
+    before = sorted(small.rglob("*.ipynb"))
+    with pytest.raises(ValueError, match="git has to find"):
+        course.main()
+    assert sorted(small.rglob("*.ipynb")) == before
+
+
 @pytest.mark.parametrize(
     "text, same",
     [

@@ -303,6 +303,28 @@ def test_it_stops_although_the_script_swallows_that(folder):
     assert loop(folder, SWALLOWS)[0] == 0
 
 
+TWO_ALARMS = """
+parts = [torch.nn.Linear(3, 1) for _ in range(2)]
+optimizer = torch.optim.SGD([p for part in parts for p in part.parameters()], lr=0.1)
+for number in range(3):
+    try:
+        for part in parts:
+            (part(torch.ones(2, 3)) * 0).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    except:
+        print("skipped", number)
+"""
+
+
+def test_what_stops_a_script_is_raised_once(folder):
+    """The second alarm of a step is not raised from the hook that runs next."""
+    code, out, err = loop(folder, TWO_ALARMS, "--stop")
+    assert (code, out) == (STOPPED, "skipped 0\n"), err
+    before_the_summary = err.partition("examined in full")[0]
+    assert before_the_summary.count("autograd_surprises: step 1") == 1, err
+
+
 def test_it_tells_that_another_thread_trains(folder):
     lines = "thread = threading.Thread(target=step); thread.start(); thread.join()"
     _, _, err = loop(folder, lines)

@@ -53,6 +53,18 @@ def test_an_interrupted_script_ends_with_a_summary_and_by_the_same_signal(folder
     assert json.loads((folder / f"{end}.json").read_text())["steps"] == 1
 
 
+@pytest.mark.slow
+def test_python_may_leave_out_docstrings(folder):
+    (folder / "trains.py").write_text("print('trains')")
+    assert run(folder, sys.executable, "-OO", *WATCH[1:], "trains.py")[:2] == (0, "trains\n")
+
+
+def test_an_unknown_option_is_refused_by_its_command(capsys):
+    with pytest.raises(SystemExit):
+        main(["card", "torch:relu", "--unknown"])
+    assert "autograd_surprises card: error: unrecognized" in capsys.readouterr().err
+
+
 def test_somebody_else_handles_the_signal(folder):
     (folder / "handles.py").write_text("""
 import os, signal

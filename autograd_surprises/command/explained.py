@@ -43,7 +43,7 @@ def act(options: argparse.Namespace, fail: Callable[[str], NoReturn]) -> int:
         fail("which message? For example: explain \"No module named 'pytorch'\"")
     said, has_answer = _with_id(asked.strip()), True
     if not said and os.path.isfile(asked):
-        fail(f"{asked} is a file: {options.prog} < {asked}")
+        fail(f"{asked} is a file: {options.parser.prog} < {asked}")
     if not said:
         said, has_answer = _searched(asked.strip())
     print(said, flush=True)

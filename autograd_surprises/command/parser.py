@@ -41,7 +41,7 @@ def whole_parser() -> argparse.ArgumentParser:
             allow_abbrev=False,
         )  # fmt: skip
         module.add_arguments(parser)
-        parser.set_defaults(act=module.act, prog=prog)
+        parser.set_defaults(act=module.act, parser=parser)
     return whole
 
 
@@ -55,10 +55,12 @@ def main(words: list[str]) -> int | str | None:
     0
     """
     known = words[:1] and words[0] in COMMANDS
-    options = whole_parser().parse_args(words if known else [DEFAULT, *words])
+    options, unknown = whole_parser().parse_known_args(words if known else [DEFAULT, *words])
+    if unknown:
+        options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
 
     def fail(why: str) -> NoReturn:
-        print(f"{options.prog}: error: {why}", file=sys.stderr)
+        print(f"{options.parser.prog}: error: {why}", file=sys.stderr)
         raise SystemExit(NOT_ASKED)
 
     try:

@@ -73,8 +73,7 @@ def cancelled(gradient: Gradient) -> Finding | None:
 class LostInSteps:
     """One step made the gradient 0, or on several paths one each.
 
-    step    what the first did is the finding; of a choice between paths and what stops the one that
-            was chosen, the latter
+    step    the one that the finding is about: a step that only chose a path comes last
     others  the steps on other paths
     """
 

@@ -5,7 +5,7 @@ import torch
 from test_report import leaf
 from torch import nn
 
-from autograd_surprises.doctor import explain
+from autograd_surprises.doctor import explain, trace
 
 # ---- What is normal
 
@@ -118,3 +118,14 @@ def test_what_gets_no_gradient_was_not_meant_for_the_optimizer():
     optimizer = torch.optim.SGD(model["used"].parameters(), lr=0.1)
     report = explain(model["used"](torch.ones(1, 2)).sum(), model, optimizer=optimizer)
     assert {f.status for f in report.findings} == {"ok", "none"}
+
+
+def test_contributions_that_cancel_are_shown_where_they_are_added():
+    """And not where a weight was set to 0, although that is a factor there."""
+    layer, norm = nn.Linear(3, 2), nn.BatchNorm1d(2)
+    with trace() as t:
+        nn.init.zeros_(layer.weight)
+        loss = (norm(layer(torch.rand(2, 3))) * torch.tensor([[1.0, 2.0], [3.0, 5.0]])).sum()
+    found = t.explain(loss, {"bias": layer.bias})["bias"]
+    assert found.cause == "cancel" and [label for label, _ in found.places] == ["at"]
+    assert found.where.source.startswith("loss = ")

@@ -274,3 +274,19 @@ def test_a_watch_that_is_entered_again_sees_that_no_step_was_made():
         loop()
     rules = {found.rule for each in w.reports for found in each.report.findings}
     assert "no-step" in rules, str(w)
+
+
+def test_a_term_is_followed_although_its_loss_was_first_met_without_a_recording():
+    encoder, head = nn.Linear(3, 3), nn.Linear(3, 1)
+    heads, encoders = (torch.optim.SGD(part.parameters(), lr=0.01) for part in (head, encoder))
+    x = torch.rand(4, 3)
+    with watch(steps=[4]) as w:
+        for step in range(1, 20):
+            heads.zero_grad(), encoders.zero_grad()
+            loss = head(x).square().mean() + (encoder(x) - head(x).detach()).square().mean()
+            bad = step == 2
+            (loss * float("nan") if bad else loss).backward()
+            if not bad:
+                heads.step()
+    rules = {found.rule for each in w.reports for found in each.report.findings}
+    assert "unused-term" in rules, str(w)

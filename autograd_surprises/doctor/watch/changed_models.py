@@ -31,7 +31,7 @@ class Modes(Witness):
         self._models: dict[str, ref] = {}
         self._since: dict[str, int] = {}  # the first step in eval mode
 
-    def examined(self, step: Step, frame, model, terms):
+    def trains(self, step: Step, model):
         for name, part in parts_of(model):
             if part.training and any(map(_has_two_modes, part.modules())):
                 self._models.setdefault(name, ref(part))
@@ -68,7 +68,7 @@ class LaterParameters(Witness):
     hand looks the same.
 
     >>> model, later = nn.Sequential(nn.Linear(2, 2)), LaterParameters()
-    >>> later.examined(None, None, model, ())
+    >>> later.trains(None, model)
     >>> model[0] = nn.Linear(2, 1)
     >>> model(torch.ones(2)).sum().backward()
     >>> [found.name for found in later.new()]
@@ -81,7 +81,7 @@ class LaterParameters(Witness):
         self._held: dict[int, set[int]] = {}  # by id of an optimizer, in its latest step
         self._told = False
 
-    def examined(self, step: Step, frame, model, terms):
+    def trains(self, step: Step, model):
         for name, part in parts_of(model):
             if name not in self._models:
                 self._models[name] = ref(part)

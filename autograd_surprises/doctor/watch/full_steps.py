@@ -231,17 +231,17 @@ class FullSteps:
         borrowed = next((history for history in found if history is not None), None)
         self._borrowed = borrowed is not None
         wrt = trained.wrt if inputs is None else inputs
+        for witness in self._witnesses:
+            witness.trains(step, trained.model)
         with alone() as refused:
             report = self._examined(loss, wrt, trained, weights, frame, borrowed)
-        terms = None
-        if self._recording and loss.grad_fn is not None and not refused:
-            self._graphs = [SameGraph(loss.grad_fn, report.history), *self._graphs[:WAIT]]
-            terms = detached_terms(report.backward, report.history, leaves)
-            terms = terms if self._optimizer is None else ()
-        for witness in self._witnesses:
-            witness.examined(step, frame, trained.model, terms)
         if refused:
             return self._only_sizes(refused[0])
+        if self._recording and loss.grad_fn is not None:
+            self._graphs = [SameGraph(loss.grad_fn, report.history), *self._graphs[:WAIT]]
+            terms = detached_terms(report.backward, report.history, leaves)
+            for witness in self._witnesses:
+                witness.examined(step, frame, terms if self._optimizer is None else ())
         named = self._named(report, trained, leaves)
         unseen = {"optimizer", *(name for name, t in named.items() if id(t) not in ids)}
         findings = [

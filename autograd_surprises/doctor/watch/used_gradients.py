@@ -202,9 +202,9 @@ class UnusedTerms(Witness):
         self._followed: list[_Followed] = []
         self._lines: set[Where] = set()  # of backward() calls whose terms are known
 
-    def examined(self, step: Step, frame, model, terms):
+    def examined(self, step: Step, frame, terms):
         where = where_from(frame)
-        if terms is not None and where not in self._lines:
+        if where not in self._lines:
             self._lines.add(where)
             self._followed += [_Followed(where, *term) for term in terms]
 

@@ -149,8 +149,11 @@ Telling = Iterable[Told] | None
 class Witness:
     """Sees one thing in a training loop. Each method returns or yields what it has to tell."""
 
-    def examined(self, step: Step, frame: FrameType, model: nn.Module | None, terms: Iterable):
-        """A loss was examined; it trains this model, and `detached_terms` names these terms."""
+    def trains(self, step: Step, model: nn.Module | None):
+        """A loss trains this model; it is about to be examined."""
+
+    def examined(self, step: Step, frame: FrameType, terms: Iterable):
+        """A recorded loss was examined, of which `detached_terms` names these terms."""
 
     def after_forward(self, step: Step, frame: FrameType) -> Telling:
         """The loss is known, and `frame` has called its backward(), which is about to run."""
