@@ -31,8 +31,6 @@ def in_dtype(subject: Subject, dtype: torch.dtype) -> None:
 
     >>> in_dtype(Subject(torch.exp, (torch.ones(2),)), torch.float16)
     """
-    if dtype.itemsize < 4:
-        _require_real(subject)
     tensors = subject.tensors(dtype)
     y = subject.call(tensors).detach()
     grads = flat(subject.gradients(tensors))
@@ -60,7 +58,6 @@ def _require_gradient_wherever_value(subject, dtype):
 
 def autocast(subject: Subject) -> None:
     """Under torch.autocast to bfloat16: with a leaf, and with what a matmul made of it."""
-    _require_real(subject)
     tensors = subject.tensors(torch.float32)
     subject.require_float64()
     for matmul in (False, True):
@@ -127,11 +124,6 @@ def infinite_input(subject: Subject) -> str:
         require_number(yours, expected, lambda index: f"gradient {where(index)}")
     changed = y.isnan() != x.isnan()
     return "; ".join(f"{x[i]:g} becomes {y[i]:g}" for i in changed.nonzero().flatten())
-
-
-def _require_real(subject):
-    if subject.is_complex or subject.returns_complex:
-        raise NotApplicable("torch computes with complex numbers of 32 or 64 bits for each part")
 
 
 def _require_wide(subject):

@@ -85,13 +85,12 @@ def report_card(
 ) -> ReportCard:
     """What a function with a gradient supports, and where it is silently wrong.
 
-    `inputs` are an example; the floating-point or complex tensors that require a gradient are
-    differentiated, or all of them if none does. The gradient should be that of `like`, a function
-    of the same inputs, or the slope of fn by finite differences. `compile` asks about
-    torch.compile too, which takes longer. After `seconds`, no further question is asked. An
-    operator of torch.library is also given to torch's opcheck; a complex number counts as two real
-    ones. Raises TypeError or ValueError if fn does not turn the example into one tensor of real or
-    complex numbers.
+    `inputs` are an example; the floating-point tensors that require a gradient are differentiated,
+    or all of them if none does. The gradient should be that of `like`, a function of the same
+    inputs, or the slope of fn by finite differences. `compile` asks about torch.compile too, which
+    takes longer. After `seconds`, no further question is asked. An operator of torch.library is
+    also given to torch's opcheck. Raises TypeError or ValueError if fn does not turn the example
+    into one tensor of real numbers.
 
     >>> card = report_card(torch.relu, torch.tensor([-1.0, 2.0]))
     >>> card.passed, card["vmap"].status

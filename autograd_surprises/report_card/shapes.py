@@ -37,8 +37,7 @@ def non_contiguous(subject: Subject) -> None:
     tensors = subject.tensors()
     if subject.grid is not None:
         tensors = [torch.stack([tensors[0], tensors[0].flip(0)])]
-    pairs = [subject.inputs[place].is_complex() for place in subject.chosen]
-    with_gaps, views = zip(*map(_with_gaps, tensors, pairs), strict=True)
+    with_gaps, views = zip(*map(_with_gaps, tensors), strict=True)
     y = subject.call(tensors).detach()
     stored, view = _with_gaps(pattern(y))
     for upstream in (view(stored), torch.full((), 2.5, dtype=y.dtype).to(y).expand(y.shape)):
@@ -53,12 +52,8 @@ def non_contiguous(subject: Subject) -> None:
         require_equal(flat(grads), flat(expected), where)
 
 
-def _with_gaps(tensor, pairs=False):
-    """The same numbers in another order or with others between them, and the view of them.
-
-    Pairs stay together.
-    """
-    last = -2 if pairs else -1
-    if tensor.dim() < 2 + pairs:
-        return torch.stack([tensor, tensor], last), lambda stored: stored.select(last, 0)
-    return tensor.transpose(0, last).contiguous(), lambda stored: stored.transpose(0, last)
+def _with_gaps(tensor):
+    """The same numbers in another order or with others between them, and the view of them."""
+    if tensor.dim() < 2:
+        return torch.stack([tensor, tensor], -1), lambda stored: stored.select(-1, 0)
+    return tensor.transpose(0, -1).contiguous(), lambda stored: stored.transpose(0, -1)
