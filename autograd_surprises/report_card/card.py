@@ -8,18 +8,17 @@ from autograd_surprises.show.colours import GREEN, GREY, OCHRE, RED
 from autograd_surprises.show.findings import Sentence, badge, finding_html, findings_text, grouped
 
 WRONG, REFUSED, WORKS = "silently wrong", "refused", "works"
-NOT_APPLICABLE, SKIPPED, NOT_ASKED = "not applicable", "skipped", "not asked"
+NOT_APPLICABLE, SKIPPED = "not applicable", "skipped"
 SHOWN = {
     WRONG: "SILENTLY WRONG",
     REFUSED: "REFUSED",
-    NOT_ASKED: "NOT ASKED",
     WORKS: WORKS,
     NOT_APPLICABLE: NOT_APPLICABLE,
 }
 # As many columns as fit; a paragraph of words where styles are lost.
 COLUMNS = "display:grid;grid-template-columns:repeat(auto-fill,minmax(12em,1fr));gap:4px"
-SIGNS = {WRONG: "✗", REFUSED: "✗", NOT_ASKED: "?", WORKS: "✓", NOT_APPLICABLE: "–"}
-COLOURS = {WRONG: RED, REFUSED: OCHRE, NOT_ASKED: GREY, WORKS: GREEN, NOT_APPLICABLE: GREY}
+SIGNS = {WRONG: "✗", REFUSED: "✗", WORKS: "✓", NOT_APPLICABLE: "–"}
+COLOURS = {WRONG: RED, REFUSED: OCHRE, WORKS: GREEN, NOT_APPLICABLE: GREY}
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class CardRow:
     """The answer to one question.
 
     name             of the question
-    status           works, refused, silently wrong, not applicable, skipped or not asked
+    status           works, refused, silently wrong, not applicable or skipped
     message          torch's first line if it refused, where it is wrong, why it does not apply
     yours, expected  numbers, if silently wrong
     remedy           what to change
@@ -42,7 +41,7 @@ class CardRow:
 
     @property
     def fine(self) -> bool:
-        return self.status not in (REFUSED, WRONG, NOT_ASKED)
+        return self.status not in (REFUSED, WRONG)
 
     def sentences(self) -> list[Sentence]:
         """What happened, and what to change."""
@@ -72,7 +71,7 @@ class ReportCard:
 
     @property
     def passed(self) -> bool:
-        """Is nothing refused, nothing silently wrong, and was there time for every question?"""
+        """Is nothing refused, and nothing silently wrong?"""
         return all(row.fine for row in self.rows)
 
     @property
@@ -80,9 +79,7 @@ class ReportCard:
         count = Counter(row.status for row in self.rows)
         asked = count[WORKS] + count[REFUSED] + count[WRONG]
         works = f"{count[WORKS]} of {asked} {'works' if count[WORKS] == 1 else 'work'}"
-        others = [
-            f"{count[s]} {s}" for s in (REFUSED, WRONG, NOT_APPLICABLE, NOT_ASKED) if count[s]
-        ]
+        others = [f"{count[s]} {s}" for s in (REFUSED, WRONG, NOT_APPLICABLE) if count[s]]
         text = f"report card of {self.name}: {', '.join([works, *others])}"
         skipped = [row.remedy for row in self.rows if row.status == SKIPPED]
         return f"{text}; {len(skipped)} skipped: {skipped[0]}" if skipped else text

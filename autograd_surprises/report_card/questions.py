@@ -5,7 +5,6 @@ what torch raises. Each runs alone.
 """
 
 import logging
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,7 +25,6 @@ from autograd_surprises.report_card import (
 )
 from autograd_surprises.report_card.card import (
     NOT_APPLICABLE,
-    NOT_ASKED,
     REFUSED,
     SKIPPED,
     WORKS,
@@ -81,23 +79,19 @@ def report_card(
     *inputs: object,
     like: Callable[..., torch.Tensor] | None = None,
     compile: bool = False,
-    seconds: float = 120.0,
 ) -> ReportCard:
     """What a function with a gradient supports, and where it is silently wrong.
 
     `inputs` are an example; the floating-point tensors that require a gradient are differentiated,
     or all of them if none does. The gradient should be that of `like`, a function of the same
     inputs, or the slope of fn by finite differences. `compile` asks about torch.compile too, which
-    takes longer. After `seconds`, no further question is asked. An operator of torch.library is
-    also given to torch's opcheck. Raises TypeError or ValueError if fn does not turn the example
-    into one tensor of real numbers.
+    takes longer. An operator of torch.library is also given to torch's opcheck. Raises TypeError or
+    ValueError if fn does not turn the example into one tensor of real numbers.
 
     >>> card = report_card(torch.relu, torch.tensor([-1.0, 2.0]))
     >>> card.passed, card["vmap"].status
     (True, 'works')
     """
-    end = time.monotonic() + seconds
-    late = f"pass more than seconds={seconds:g}, or a smaller example"
     devices = [given.device for given in inputs if isinstance(given, torch.Tensor)]
     with isolated(devices[0] if devices else torch.device("cpu")):
         subject = subject_of(fn, inputs, like)
@@ -108,8 +102,6 @@ def report_card(
             row = CardRow(name, SKIPPED, remedy="pass compile=True")
         elif rows and rows[0].status == REFUSED:
             row = CardRow(name, NOT_APPLICABLE, f"not asked: see {FIRST!r}")
-        elif time.monotonic() >= end:
-            row = CardRow(name, NOT_ASKED, "the time is up", remedy=late)
         else:
             row = ask(subject, name, check)
         rows.append(row)
