@@ -1,4 +1,4 @@
-"""The report card: a row for each question, shown as text and as tiles."""
+"""The report card: a row for each question, shown as text and as HTML."""
 
 import html
 from collections import Counter
@@ -15,9 +15,6 @@ SHOWN = {
     WORKS: WORKS,
     NOT_APPLICABLE: NOT_APPLICABLE,
 }
-# As many columns as fit; a paragraph of words where styles are lost.
-COLUMNS = "display:grid;grid-template-columns:repeat(auto-fill,minmax(12em,1fr));gap:4px"
-SIGNS = {WRONG: "✗", REFUSED: "✗", WORKS: "✓", NOT_APPLICABLE: "–"}
 COLOURS = {WRONG: RED, REFUSED: OCHRE, WORKS: GREEN, NOT_APPLICABLE: GREY}
 
 
@@ -49,17 +46,10 @@ class CardRow:
         message = ": ".join(part for part in (self.message, numbers) if part)
         return [pair for pair in (("", message), ("what to change", self.remedy)) if pair[1]]
 
-    def tile(self) -> str:
-        """In HTML: its sign, its name and, unless it works, its status."""
-        sign, name = badge(SIGNS[self.status], COLOURS[self.status]), html.escape(self.name)
-        text = "" if self.status == WORKS else f" <small>{self.status}</small>"
-        style = f"border:1px solid {COLOURS[self.status]};border-radius:5px;padding-right:4px"
-        return f'<span style="display:flex;gap:6px;{style}">{sign} <span>{name}{text}</span></span>'
-
 
 @dataclass(frozen=True)
 class ReportCard:
-    """What one function supports. Shows itself: tiles in a notebook, text elsewhere.
+    """What one function supports. Shows itself: HTML in a notebook, text elsewhere.
 
     >>> card = ReportCard("f", (CardRow("slope", "works"), CardRow("vmap", "refused")))
     >>> print(card.passed, card["slope"].status, card.summary)
@@ -90,17 +80,13 @@ class ReportCard:
                 return row
         raise KeyError(f"no row {name!r}, only {[row.name for row in self.rows]}")
 
-    @property
-    def asked(self) -> list[CardRow]:
-        """The rows that were not skipped, the worst first."""
-        asked = [row for row in self.rows if row.status != SKIPPED]
-        return sorted(asked, key=lambda row: list(SHOWN).index(row.status))
-
     def grouped(self) -> list[tuple[str, str, list[Sentence]]]:
         """(status, names, sentences) of what was asked, the worst first; the same message once."""
+        asked = [row for row in self.rows if row.status != SKIPPED]
+        asked.sort(key=lambda row: list(SHOWN).index(row.status))
         return [
             (rows[0].status, ", ".join(row.name for row in rows), rows[0].sentences())
-            for rows in grouped(self.asked, lambda row: (row.status, *row.sentences()))
+            for rows in grouped(asked, lambda row: (row.status, *row.sentences()))
         ]
 
     def __str__(self):
@@ -116,11 +102,8 @@ class ReportCard:
     __repr__ = __str__
 
     def _repr_html_(self):
-        text = html.escape(self.summary)
-        parts = [f"<p>{text}</p>", f'<div style="{COLUMNS};margin-bottom:1em">']
-        parts += [*(row.tile() for row in self.asked), "</div>"]
+        parts = [f"<p>{html.escape(self.summary)}</p>"]
         for status, names, sentences in self.grouped():
-            if sentences:  # the tiles say the rest
-                mark = badge(SHOWN[status], COLOURS[status])
-                parts.append(finding_html(mark, html.escape(names), sentences))
+            mark = badge(SHOWN[status], COLOURS[status])
+            parts.append(finding_html(mark, html.escape(names), sentences))
         return "\n".join(parts)
