@@ -148,10 +148,10 @@ def test_what_makes_no_sense_is_refused(line, why, capsys):
 @pytest.mark.parametrize(
     "words, option",
     [
-        (["--epochs", "3", "--html", "r.html"], "--html"),
+        (["--epochs", "3", "--json", "r.json"], "--json"),
         (["--json=r.json", "--stop"], "--json=r.json"),
         (["--epochs", "3"], ""),
-        (["html"], ""),
+        (["json"], ""),
     ],
 )
 def test_an_option_behind_the_script_is_the_script_s_and_one_line_says_so(
