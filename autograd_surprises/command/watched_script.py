@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from typing import NoReturn
@@ -21,7 +20,7 @@ from autograd_surprises.command.report_files import (
 from autograd_surprises.command.script import add_script, chosen_script, exit_code
 from autograd_surprises.doctor.watch.step_reports import StepReport
 from autograd_surprises.doctor.watch.watching import watch
-from autograd_surprises.facts.processes import is_spread, rank_and_size
+from autograd_surprises.facts.processes import rank_and_size
 
 OPTIONS = ("--steps", "--stop", "--json")
 STOPPED = 3  # the exit code of --stop
@@ -72,27 +71,22 @@ def _steps(text):
 
 
 class WatchedScript(watch):
-    """A watch that prints each report to stderr, and shows the step on a terminal."""
+    """A watch that prints each report to stderr."""
 
     def __init__(self, options: argparse.Namespace):
         super().__init__(steps=options.steps)
         self._stop = options.stop
         self.stopping = False  # was the script told to end?
-        self._stderr, self._shown = sys.stderr, 0.0
-        self._on_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._stderr = sys.stderr
         self.rank, self.size = rank_and_size()  # as torchrun sets them
 
     def say(self, text: str) -> None:
-        """Print to stderr, over the line that shows the step."""
-        clear = "\r\x1b[K" if self._on_terminal else ""
-        self._print(f"{clear}autograd_surprises: {text}\n")
-
-    def _print(self, text):
-        """If nobody reads it any more, training goes on; nothing stays behind in a buffer."""
+        """Print to stderr. If nobody reads it any more, training goes on."""
+        text = f"autograd_surprises: {text}\n"
         try:
             self._stderr.flush()
             data = text.encode(self._stderr.encoding or "utf-8", "backslashreplace")
-            while data:
+            while data:  # nothing stays behind in a buffer
                 data = data[os.write(self._stderr.fileno(), data) :]
         except io.UnsupportedOperation:  # a stream that is no file
             self._stderr.write(text)
@@ -117,15 +111,6 @@ class WatchedScript(watch):
 
     def end(self) -> None:
         """Say and write all that was found; set by whoever knows where to."""
-
-    def stepped(self) -> None:
-        now = time.monotonic()
-        if self._on_terminal and self.rank == 0 and now - self._shown > 0.5:
-            self._shown = now
-            line = f"autograd_surprises: step {self.step}"
-            if self.loss is not None and not is_spread(self.loss):
-                line += f", loss {float(self.loss.sum()):.4g}"
-            self._print(f"\r\x1b[K{line}\r")
 
 
 def act(options: argparse.Namespace, fail: Callable[[str], NoReturn]) -> int | str | None:
