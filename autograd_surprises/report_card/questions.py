@@ -19,7 +19,6 @@ from autograd_surprises.report_card import (
     operators,
     precision,
     second_order,
-    shapes,
     slopes,
     transforms,
 )
@@ -60,9 +59,9 @@ ALWAYS = {
     "float16": partial(precision.in_dtype, dtype=torch.float16),
     "large x": precision.large_input,
     "inf, NaN and -0": precision.infinite_input,
-    "empty": shapes.empty,
-    "0-d": shapes.zero_dimensional,
-    "non-contiguous": shapes.non_contiguous,
+    "empty": first_order.empty,
+    "0-d": first_order.zero_dimensional,
+    "non-contiguous": first_order.non_contiguous,
     "memory": memory.kept_for_backward,
 }
 COMPILED = {
