@@ -89,15 +89,15 @@ def judged(
     >>> judged((one, two), (one, two), (one, one), "", tuple).status
     'same'
     """
+    size = math.hypot(*map(_size, once[0].values()))
     for name, first, second in zip("ab", once, again, strict=True):
-        if _apart(first, second) > UNLIKE * _apart(first):
+        if math.hypot(*(distance(first[key], second[key]) for key in first)) > UNLIKE * size:
             return Compared(UNDECIDED, UNSTEADY.format(name), ())
     found = _differences(once, again, exact)
     differ = [each for each in found if each.differs]
     if differ and exact is None:
         why = f"how much of it is rounding is not known, because {trouble}"
         return Compared(UNDECIDED, f"{_largest(differ)}; {why}", found)
-    size = _apart(once[0])
     errors = math.hypot(*(each.floor for each in found))
     if not differ and errors > MOST * size and any(each.apart for each in found):
         return Compared(UNDECIDED, HIDDEN, found)
@@ -160,11 +160,6 @@ def _difference(a, b):
 def _size(gradient):
     """The norm of what is finite."""
     return 0.0 if gradient is None else distance(gradient.nan_to_num(0, 0, 0), None)
-
-
-def _apart(one, other=None):
-    """How far all gradients of two runs are apart; of one run, how large they are."""
-    return math.hypot(*(distance(g, other and other[name]) for name, g in one.items()))
 
 
 def in_numbers(a: torch.Tensor | None, b: torch.Tensor | None) -> str:

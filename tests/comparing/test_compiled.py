@@ -129,6 +129,22 @@ def test_float64_tells_a_small_difference_from_rounding():
     assert (found.status, found.cause) == ("differ", "compiler")
 
 
+def only_float32(x):
+    if x.dtype is torch.float64:
+        raise RuntimeError("not implemented for 'Double'")
+    return x.tanh()
+
+
+@pytest.mark.parametrize(
+    "function, dtype, part",
+    [(torch.tanh, torch.float64, "computes with"), (only_float32, torch.float32, "'Double'")],
+)
+def test_without_a_more_exact_gradient_nothing_is_called_rounding(function, dtype, part):
+    backend = planted("tanh", lambda result, *_: result / 2)
+    found = first_step(Net(function).to(dtype), X.to(dtype), backend=backend)
+    assert found.status == "undecided" and part in found.sentence
+
+
 @pytest.mark.parametrize("autocast", [False, True])
 def test_the_call_is_repeated_as_the_script_made_it(autocast):
     model, x = nn.Sequential(Part(lambda x: x.mul_(2)), nn.Conv1d(1, 2, 3)), X[:, None] / 7
@@ -205,6 +221,13 @@ def test_a_custom_backward_that_is_not_kept(thread):
     assert found.cause == ("" if is_repaired else "custom-backward")
     assert found.status == "same" if is_repaired else call in line_of(found, "called")
     assert is_repaired or WHERE in line_of(found, "called")
+
+
+def test_a_graph_that_is_lost_altogether():
+    name = f"no_graph_{next(COUNT)}"
+    torch._dynamo.register_backend(lambda graph, _: torch.no_grad()(graph.forward), name=name)
+    found = first_step(Net(torch.cos), X, backend=name)
+    assert found.cause == "compiler" and "None in b" in found.rows[-1][1]
 
 
 @pytest.fixture

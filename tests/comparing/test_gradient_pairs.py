@@ -45,6 +45,16 @@ def test_another_gradient(b):
     assert (found.status, found.cause) == ("differ", "")
 
 
+def test_rounding_errors_in_float32_hide_no_difference_in_float64():
+    found = found_in(RIGHT, RIGHT * 1.002, exact=(RIGHT * 1.01, RIGHT * 1.012))
+    assert found.status == "differ"
+
+
+def test_beside_nan_in_both_another_number_shows():
+    found = found_in(NAN, NAN * 2, exact=(NAN, NAN))
+    assert found.status == "differ" and "1 in a, 2 in b" in found.rows[-1][1]
+
+
 def test_a_kink():
     found = found_in(RIGHT, 2 * RIGHT, exact=(RIGHT, 2 * RIGHT), nearby=(RIGHT, RIGHT))
     assert (found.status, found.cause) == ("differ", "kink")
