@@ -79,7 +79,7 @@ def linear(subject: Subject) -> None:
 def infinite_upstream(subject: Subject) -> None:
     """Where the slope is 0 because of a mask, an infinite grad_output must not give NaN."""
     if subject.grid is None:
-        raise NotApplicable("fn is not elementwise: infinities of several numbers meet")
+        raise NotApplicable("fn is not elementwise from -12 to 12: infinities would meet")
     tensors = [torch.cat([subject.doubles()[0], subject.outer(torch.float64)])]
     infinite = torch.inf * pattern(tensors[0]).sign()
     (yours,) = subject.gradients(tensors, infinite)
@@ -125,7 +125,7 @@ def zero_dimensional(subject: Subject) -> None:
 
 def _of_shape(subject, shape):
     if subject.grid is None:
-        raise NotApplicable("fn is not elementwise: which shapes it takes is its own matter")
+        raise NotApplicable("fn is not elementwise from -12 to 12: its shapes are its own matter")
     row = subject.tensors()[0][: torch.Size(shape).numel()]
     x = row.reshape(shape)
     y, leaves = subject.run([x])

@@ -29,7 +29,7 @@ def gradient_is_slope(subject: Subject) -> str | None:
     remedy = "" if subject.like else PASS_LIKE
     if subject.grid is None:
         _require_slope_of_example(subject, remedy)
-        return "at the example: fn is not elementwise, so there are no kinks to look for"
+        return "at the example: fn is not elementwise from -12 to 12, so no kinks are looked for"
     subject.require_float64()
     for dtype in (torch.float64, torch.float32):
         _require_slope_on_samples(subject, dtype, remedy)

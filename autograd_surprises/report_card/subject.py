@@ -15,7 +15,6 @@ from autograd_surprises.report_card.sampling import (
     Samples,
     elementwise_grid,
     find_samples,
-    is_narrow,
 )
 from autograd_surprises.report_card.verdict import NotApplicable
 from autograd_surprises.show.findings import first_line
@@ -51,9 +50,8 @@ class Subject(Example):
         return [tensor.to(dtype or self.dtype, copy=True) for tensor in chosen]
 
     def outer(self, dtype: torch.dtype) -> torch.Tensor:
-        """Ordinary numbers to ask an elementwise fn about: 0 to 100, if it takes them."""
-        numbers = [] if is_narrow(self.grid) else OUTER
-        return torch.tensor(numbers, dtype=dtype, device=self.device)
+        """Ordinary numbers to ask an elementwise fn about: 0 to 100."""
+        return torch.tensor(OUTER, dtype=dtype, device=self.device)
 
     def doubles(self) -> list[torch.Tensor]:
         """These in float64, which finite differences need."""
