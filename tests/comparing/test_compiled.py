@@ -1,4 +1,4 @@
-"""compare --compiled: nine kinds of faults of torch.compile, and what is no fault."""
+"""compare --compiled: ten kinds of faults of torch.compile, and what is no fault."""
 
 import inspect
 import itertools
